@@ -153,6 +153,73 @@ def test_a_mistake_in_an_expectation_says_what_to_write(tmp_path: Path, written:
         )
 
 
+RULE = (
+    "kind = 'speed_up', of = 'writers.makespan_s', along = 'ALONG', from = FROM, to = TO, where = { WHERE }"
+)
+#: Of a paper, and of the author's own.
+PUBLISHED = "[[published]]\nclaim = 'c'\nunit = 'u'\nvalues = { all = 2 }\nsource = 's'\nhardware = 'h'\n"
+EXPECTED = "[[expected]]\nclaim = 'c'\nvalues = { all = 2 }\n"
+
+
+def ruled(folder: Path, head: str, along: str, ends: tuple[str, str], where: str = "", **options: Any) -> Any:
+    """telemetry-batch with one more claim; its scales run fewer batches, tables and methods than the file."""
+    rule = RULE.replace("ALONG", along).replace("FROM", ends[0]).replace("TO", ends[1])
+    own = folder / "own.toml"
+    shipped = Path(load_study("telemetry-batch").file).read_text(encoding="utf-8")
+    own.write_text(f"{shipped}\n{head}rule = {{ {rule.replace('WHERE', where)} }}\n")
+    return load_study(str(own), **options)
+
+
+@pytest.mark.parametrize("head", [PUBLISHED, EXPECTED], ids=["published", "expected"])
+@pytest.mark.parametrize(
+    ("along", "ends", "where", "remedy"),
+    [
+        (
+            "batch_rows",
+            ("200", "'5 k'"),
+            "",
+            r'rule\.to is "5 k"; unknown value of batch_rows; choose from: ',
+        ),
+        ("batch_rows", ("200", "5_000"), "method = 'bulkk'", r"unknown value of method; did you mean `bulk`"),
+        ("batch_rows", ("200", "5_000"), "method = 1", r"where\.method is 1; unknown value of method"),
+        ("readers", ("false", "true"), "", "unknown value of readers; choose from: 0, 1"),
+        ("method", ("'bulk'", "'multiraw'"), "", "unknown value of method; did you mean `multirow`"),
+        ("engine", ("'duckdb'", "'sqlit'"), "", "unknown engine; did you mean `sqlite`"),
+    ],
+)
+def test_a_rule_of_a_value_that_the_factor_cannot_have_is_refused(
+    tmp_path: Path, head: str, along: str, ends: tuple[str, str], where: str, remedy: str
+) -> None:
+    """Such a rule would never be judged, and nobody would be told."""
+    with pytest.raises(StudyInvalid, match=remedy):
+        ruled(tmp_path, head, along, ends, where)
+
+
+def test_an_expectation_is_of_values_that_some_scale_or_the_command_line_runs(tmp_path: Path) -> None:
+    """A paper may speak of numbers that nobody runs here: not testable. An author's own expectation may not."""
+    assert ruled(tmp_path, PUBLISHED, "batch_rows", ("200", "777"), "method = 'multirow'").published
+    with pytest.raises(StudyInvalid, match="unknown value of batch_rows"):
+        ruled(tmp_path, EXPECTED, "batch_rows", ("200", "777"))
+    for scale in ("xs", None):
+        assert ruled(
+            tmp_path, EXPECTED, "batch_rows", ("200", "25_000"), "method = 'multirow'", scale=scale
+        ).expected
+    changed = {"scale": "xs", "overrides": ["batch_rows=[200, 777]"]}
+    assert ruled(tmp_path, EXPECTED, "batch_rows", ("200", "777"), **changed).expected
+    assert ruled(tmp_path, EXPECTED, "batch_rows", ("200", "5_000"), **changed).expected
+
+
+def test_a_search_has_values_that_no_file_names(tmp_path: Path) -> None:
+    own = tmp_path / "own.toml"
+    shipped = Path(load_study("telemetry-sustained").file).read_text(encoding="utf-8")
+    rule = "rule = { kind = 'at_most', of = 'writers.in_time_share', where = { rows_per_s = 12_345, readers = 0 } }"
+    own.write_text(f"{shipped}\n{EXPECTED}{rule}\n")
+    assert load_study(str(own)).expected
+    own.write_text(f"{shipped}\n{EXPECTED}{rule.replace('readers = 0', 'readers = 3')}\n")
+    with pytest.raises(StudyInvalid, match="unknown value of readers"):
+        load_study(str(own))
+
+
 def test_the_terminal_and_a_document_say_what_became_of_the_expectation() -> None:
     found = expecting(2, bound="at_least")
     assert any(line.startswith("- right: larger gains: duckdb: 4.0") for line in markdown_lines(found))
