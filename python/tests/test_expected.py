@@ -292,3 +292,59 @@ def test_a_paced_role_of_calls_says_their_rate_and_a_closed_one_has_none() -> No
         "writers: 1 session, 50,000 rows; 1 point, 1 run"
     )
     assert ran_said(analysis_of(StudyRecord(study, []), [])) == ""
+
+
+def searched(value: float, *broken: int, where: dict[str, Any] | None = None, **held: bool) -> list[Mark]:
+    """A search along batch_rows whose runs hold or not; those of `broken` batches are INVALID."""
+    runs = [
+        synthetic.run("duckdb", {"batch_rows": int(v[1:]), "readers": readers}, block, makespan_s=1.0)
+        for v in held
+        for readers in (0, 4)
+        for block in (1, 2, 3)
+    ]
+    figure = "writers.achieved_share"
+    rule = {"kind": "sustains", "of": figure, "along": "batch_rows", "where": where or {"readers": 0}}
+    parts = [{"claim": "holds", "values": {"duckdb": value}, "rule": rule}]
+    study = {
+        **synthetic.STUDY,
+        "answer": None,
+        "search": {"along": "batch_rows", "of": figure, "at_least": 1.0},
+        "expect": "e",
+        "expected": parts,
+    }
+    analysis = analyse(StudyRecord(study, runs))
+    late = invalid("client on time", "late", figures=[figure])
+    found = []
+    for m in analysis.runs:
+        at = dict(m.point)
+        good = held[f"v{at['batch_rows']}"] and at["readers"] == 0
+        verdicts = [*m.verdicts, late] if at["batch_rows"] in broken else list(m.verdicts)
+        found.append(replace(m, verdicts=verdicts, figures={**m.figures, figure: 1.0 if good else 0.5}))
+    return expectation_marks(analysis_of(analysis.record, found))
+
+
+def test_a_search_is_judged_by_what_was_valid_of_it() -> None:
+    """A value above the claim that held decides it, whatever became of one further up."""
+    (mark,) = searched(200, 800, v100=True, v200=True, v400=True, v800=True)
+    assert (mark.word, "holds 400" in mark.because) == ("right", True), mark
+    (mark,) = searched(200, 100, v100=True, v200=True, v400=False)
+    assert mark.word == "right"
+    (mark,) = searched(500, 800, v100=True, v200=True, v400=False, v800=False)
+    assert mark.word == "wrong"
+    (mark,) = searched(500, 800, v100=True, v200=True, v400=True, v800=True)
+    assert mark.word == "not judged" and "INVALID" in mark.because and "batch_rows 800" in mark.because
+
+
+def test_what_is_invalid_of_a_whole_study_judges_no_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    late = invalid("pilot", "late", figures=["writers.achieved_share"])
+    monkeypatch.setattr(Analysis, "study_verdicts", [late])
+    (mark,) = searched(200, v100=True, v200=True)
+    assert mark.word == "not judged" and "(pilot)" in mark.because
+
+
+def test_a_search_is_judged_under_its_own_conditions() -> None:
+    """With four readers nothing holds."""
+    (mark,) = searched(200, v100=True, v200=True)
+    assert mark.word == "right"
+    (mark,) = searched(200, where={"readers": 4}, v100=True, v200=True)
+    assert mark.word == "wrong"
