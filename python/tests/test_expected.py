@@ -153,6 +153,68 @@ def test_a_mistake_in_an_expectation_says_what_to_write(tmp_path: Path, written:
         )
 
 
+def of_engines(**seconds: float) -> StudyRecord:
+    """Engine -> what the smallest batch takes; the largest takes a second."""
+    truth = {(e, b): s if b == 100 else 1.0 for e, s in seconds.items() for b in (100, 400)}
+    return synthetic.study(truth, spread=0.01, resources=False, interval_s=10.0, rows=20_000)
+
+
+def gains(record: StudyRecord, values: dict[str, float], **rule: Any) -> Analysis:
+    told = {"kind": "speed_up", "of": synthetic.MAKESPAN, "along": "batch_rows", "bound": "at_least", **rule}
+    part = {"claim": "c", "values": values, "rule": told}
+    return analyse(replace(record, study={**record.study, "expect": "e", "expected": [part]}))
+
+
+@pytest.mark.parametrize("seconds", [{"duckdb": 4.0, "sqlite": 1.5}, {"duckdb": 1.5, "sqlite": 4.0}])
+def test_one_group_that_is_wrong_makes_the_expectation_wrong(seconds: dict[str, float]) -> None:
+    (mark,) = expectation_marks(gains(of_engines(**seconds), {"all": 2}))
+    wrong = min(seconds, key=lambda engine: seconds[engine])
+    assert mark.word == "wrong" and mark.because.startswith(f"{wrong}: 1."), mark
+
+
+def test_every_engine_of_a_claim_is_marked() -> None:
+    record = of_engines(duckdb=4.0, sqlite=1.5)
+    claim = {"claim": "gain", "unit": "x", "source": "s", "hardware": "h", **gain(4.0), "expected": True}
+    both = {**claim, "values": {"duckdb": 4.0, "sqlite": 4.0}}
+    study = {**record.study, "expect": "e", "published": [both]}
+    found = expectation_marks(analyse(replace(record, study=study)))
+    assert [(m.claim, m.word) for m in found] == [("gain of duckdb", "right"), ("gain of sqlite", "wrong")]
+
+
+def test_a_machine_with_fewer_cores_than_the_claims_makes_nothing_wrong() -> None:
+    """The synthetic one has 8."""
+    record = of_engines(duckdb=4.0)
+    assert words(gains(record, {"all": 9}, cores=8)) == ["wrong"]
+    (mark,) = expectation_marks(gains(record, {"all": 9}, cores=9))
+    assert mark.word == "not judged"
+    assert mark.because.endswith("8 cores here, 9 there: fewer cannot contradict")
+    assert words(gains(record, {"all": 2}, cores=9)) == ["right"]
+
+
+def with_broken(analysis: Analysis, **point: Any) -> list[str]:
+    """Words of the marks where the figure is INVALID at all points that agree."""
+    late = invalid("client on time", "late", figures=[synthetic.MAKESPAN])
+    runs = [
+        replace(m, verdicts=[*m.verdicts, late])
+        if all(dict(m.point).get(k) == v for k, v in point.items())
+        else m
+        for m in analysis.runs
+    ]
+    return words(analysis_of(analysis.record, runs))
+
+
+def test_an_invalid_figure_that_the_rule_does_not_read_changes_nothing() -> None:
+    between = expecting(2, bound="at_least")
+    assert with_broken(between, batch_rows=200) == ["right"], "between the two ends"
+    assert with_broken(between, batch_rows=100) == with_broken(between, batch_rows=400) == ["not judged"]
+    two = gains(of_engines(duckdb=4.0, sqlite=4.0), {"duckdb": 2})
+    assert with_broken(two, engine="sqlite") == ["right"], "of another engine"
+    assert with_broken(two, engine="duckdb") == ["not judged"]
+    here = expecting(1.5, kind="at_most", along="batch_rows", where={"batch_rows": 400})
+    assert with_broken(here, batch_rows=100) == ["right"], "outside of its conditions"
+    assert with_broken(here, batch_rows=400) == ["not judged"]
+
+
 RULE = (
     "kind = 'speed_up', of = 'writers.makespan_s', along = 'ALONG', from = FROM, to = TO, where = { WHERE }"
 )
@@ -333,6 +395,27 @@ def test_a_search_is_judged_by_what_was_valid_of_it() -> None:
     assert mark.word == "wrong"
     (mark,) = searched(500, 800, v100=True, v200=True, v400=True, v800=True)
     assert mark.word == "not judged" and "INVALID" in mark.because and "batch_rows 800" in mark.because
+
+
+def test_a_search_of_one_engine_says_nothing_of_another() -> None:
+    figure = "writers.achieved_share"
+    runs = [
+        synthetic.run(engine, {"batch_rows": batch}, block, makespan_s=1.0)
+        for engine in ("duckdb", "sqlite")
+        for batch in (100, 200)
+        for block in (1, 2, 3)
+    ]
+    rule = {"kind": "sustains", "of": figure, "along": "batch_rows"}
+    search = {"along": "batch_rows", "of": figure, "at_least": 1.0}
+    parts = [{"claim": e, "values": {e: 200}, "rule": rule} for e in ("duckdb", "sqlite")]
+    study = {**synthetic.STUDY, "answer": None, "search": search, "expect": "e", "expected": parts}
+    analysis = analyse(StudyRecord(study, runs))
+    found = [
+        replace(m, figures={**m.figures, figure: 1.0 if dict(m.point)["engine"] == "duckdb" else 0.5})
+        for m in analysis.runs
+    ]
+    marks = expectation_marks(analysis_of(analysis.record, found))
+    assert [(m.engine, m.word) for m in marks] == [("duckdb", "right"), ("sqlite", "wrong")]
 
 
 def test_what_is_invalid_of_a_whole_study_judges_no_search(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,6 +40,7 @@ def test_the_first_sentence_names_the_size_from_which_doubling_gains_little_and_
 ):
     said = sentence(levelling({MB: [3.1, 3.2, 3.0], 4 * MB: [1.0, 1.02, 0.98], 16 * MB: [1.0, 1.03, 0.98]}))
     assert " from files of 4 MB; doubling further gains less than 5 %; files of 1 MB are 3.1" in said
+    assert " times slower" in said and "faster" not in said
     assert "95 % interval: " in said and "(3 runs)" in said
 
 

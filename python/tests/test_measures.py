@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -166,3 +168,33 @@ def test_what_grew_between_two_looks_is_of_no_window_that_lies_between_them() ->
     # Both looks lie behind it.
     late = (np.array([0.0, 349.0, 351.0, 400.0]), np.array([0.0, 80.0, 80.0, 90.0]))
     assert spent(late, [(250, 350)]) is None
+
+
+def extracting(operations: Sequence[str], busy_s: Sequence[float]) -> RunRecord:
+    """A role with these operations, of which `take` extracts: 8,000 rows in 4 s, by a session for each of busy_s."""
+    found = synthetic.run("postgresql", makespan_s=4.0, rows=8_000, writers=len(busy_s), resources=False)
+    plan = copy.deepcopy(dict(found.plan))
+    plan["operations"] = [{"name": "take", "kind": "extract"}, {"name": "ask", "kind": "query"}]
+    (role,) = [r for r in plan["segments"][1]["roles"] if r["name"] == "writers"]
+    role["operations"] = [{"operation": name} for name in operations]
+    rows = [
+        {"segment": 2, "repetition": 0, "role": "writers", "session": k, "busy_ns": int(s * 1e9)}
+        for k, s in enumerate(busy_s)
+    ]
+    tables = {**found.tables, "sessions": synthetic.table("sessions", rows)}
+    return replace(found, plan=plan, tables=tables, _rows={})
+
+
+def test_the_rate_of_extracts_is_over_the_seconds_that_a_session_waited_for_them() -> None:
+    """Two sessions side by side: 2 s of calls each are 2 s, not 4."""
+
+    def rate(*busy_s: float) -> float:
+        return figures_of_run(extracting(["take"], busy_s))["writers.rows_per_s"]
+
+    assert [rate(2), rate(2, 2), rate(1, 3), rate(1)] == pytest.approx([4_000, 4_000, 4_000, 8_000])
+    assert figures_of_run(extracting(["take"], [2, 2]))["writers.bytes_per_s"] == pytest.approx(400_000)
+
+
+def test_a_role_that_also_asks_has_the_rate_of_its_makespan() -> None:
+    for operations in (["take", "ask"], ["ask"]):
+        assert figures_of_run(extracting(operations, [1.0]))["writers.rows_per_s"] == pytest.approx(2_000)
