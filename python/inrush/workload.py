@@ -105,13 +105,13 @@ class Rates:
 
 @dataclass(frozen=True)
 class Partitions:
-    """How one engine cuts a table by the time of its identity, from the workload's epoch on."""
+    """How one engine cuts a table by the time of its identity."""
 
     #: Data time of one partition.
     every_s: float
     #: Of engines that make every partition beforehand; later rows go to one more.
     count: int | None
-    #: The workload's epoch.
+    #: The workload's epoch, where engines begin that make every partition beforehand.
     epoch: str
 
 

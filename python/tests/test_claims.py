@@ -79,6 +79,30 @@ def test_a_cost_is_confirmed_from_half_to_twice_its_size() -> None:
     assert judged({"all": 5}, rule).status is Status.CONTRADICTED
 
 
+def test_a_saving_is_a_negative_cost_and_confirmed_from_half_to_twice_its_size() -> None:
+    """Twice the batch saves 50 %: makespans of 4, 2 and 1 s."""
+    rule = {"kind": "cost", "along": "batch_rows", "from": 100, "to": 200}
+    status = {value: judged({"all": value}, rule).status for value in (-50, -26, -95, -20, 50)}
+    confirmed, contradicted = Status.CONFIRMED, Status.CONTRADICTED
+    assert status == {
+        -50: confirmed, -26: confirmed, -95: confirmed, -20: contradicted, 50: contradicted,
+    }  # fmt: skip
+    assert judged({"all": -50}, rule).because.startswith("duckdb: -49.4 % [-50.")
+
+
+def test_a_bound_of_a_cost_is_in_percent_of_the_figure_at_from() -> None:
+    """Half the batch costs 100 %: a ratio of 2."""
+    rule = {"kind": "cost", "along": "batch_rows", "from": 200, "to": 100}
+    least = {v: judged({"all": v}, {**rule, "bound": "at_least"}).status for v in (80, 120, 180)}
+    assert least == {80: Status.CONFIRMED, 120: Status.CONTRADICTED, 180: Status.CONTRADICTED}
+    most = {v: judged({"all": v}, {**rule, "bound": "at_most"}).status for v in (80, 120, 180)}
+    assert most == {80: Status.CONTRADICTED, 120: Status.CONFIRMED, 180: Status.CONFIRMED}
+    saved = {**rule, "from": 100, "to": 200}
+    assert judged({"all": -40}, {**saved, "bound": "at_most"}).status is Status.CONFIRMED
+    assert judged({"all": -60}, {**saved, "bound": "at_most"}).status is Status.CONTRADICTED
+    assert judged({"all": -40}, {**saved, "bound": "at_least"}).status is Status.CONTRADICTED
+
+
 @pytest.mark.parametrize(
     ("value", "low", "high", "holds"),
     [

@@ -21,6 +21,20 @@ def mistakes(**entries: Any) -> dict[str, str]:
     return {key.removeprefix("tables.t.columns[0]").lstrip("."): p.remedy for key, p in found.items()}
 
 
+BELOW_1000 = {"kind": "cycle", "from": 101, "to": 999}
+
+
+def formatted(chars: int, pattern: str, *fields: Any, charset: str = "utf8mb4") -> dict[str, Any]:
+    """A column of texts in this pattern."""
+    return {
+        "type": f"char({chars})",
+        "charset": charset,
+        "gen": "format",
+        "pattern": pattern,
+        "fields": list(fields),
+    }
+
+
 @pytest.mark.parametrize(
     ("entries", "key", "remedy"),
     [
@@ -36,6 +50,20 @@ def mistakes(**entries: Any) -> dict[str, str]:
         ({"type": "char(8)", "gen": "text", "min_bytes": 0, "max_bytes": 8, "alphabet": "a b"}, "gen", "has a blank"),
         ({"type": "char(8)", "gen": "format", "pattern": "%d", "fields": [], "pad_to": 8}, "gen", "pad_to"),
         ({"type": "char(8)", "gen": "format", "pattern": "%d ", "fields": []}, "gen", "ends in a blank"),
+        (formatted(6, "c%03d-%03d", BELOW_1000, BELOW_1000), "gen", "has 8 characters; at most 6, or a longer char(n)"),
+        (formatted(3, "%d", {"kind": "cycle", "from": -100, "to": 9}), "gen", "has 4 characters"),
+        (formatted(8, "%d", {"kind": "uniform", "from": 0, "to": 10**8}), "gen", "has 9 characters"),
+        (formatted(2, "%x", {"kind": "shuffled", "from": 0, "to": 256}), "gen", "has 3 characters"),
+        (formatted(8, "%x", {"kind": "cycle", "from": -1, "to": 0}), "gen", "has 16 characters"),
+        (formatted(3, "%2d%%%c", BELOW_1000, {"kind": "flag", "true_ppm": 1}), "gen", "has 5 characters"),
+        (formatted(4, "%05d", {"kind": "sequence"}), "gen", "has 5 characters"),
+        (formatted(1, "ab"), "gen", "has 2 characters"),
+        (formatted(2, "%d", {"kind": "categorical", "values": [1, 200]}), "gen", "has 3 characters"),
+        (formatted(2, "%d", {"kind": "constant", "value": -10}), "gen", "has 3 characters"),
+        (formatted(2, "%c", {"kind": "cycle", "from": 0, "to": 30}), "gen", "%c is the letter a + value"),
+        (formatted(8, "東%d", {"kind": "flag", "true_ppm": 1}, charset="latin1"), "gen", "latin1 lacks"),
+        ({"type": "f64", "nan_share": 4e-7}, "nan_share", "one in a million is the least; write 0.000001, or leave it out"),
+        ({"type": "i64", "null_share": 4e-7}, "null_share", "one in a million is the least"),
         ({"type": "char(8)", "gen": "constant", "value": "x "}, "gen", "ends in a blank"),
         ({"type": "char(8)", "gen": "categorical", "values": ["a", "abcdefghi"]}, "gen", "has 9 characters"),
         ({"type": "char(8)", "charset": "latin1", "gen": "categorical", "values": ["東京"]}, "gen", "latin1 lacks"),
@@ -61,6 +89,18 @@ def test_what_no_column_can_have_is_named_with_its_remedy(
         {"type": "char(8)", "gen": "text", "min_bytes": 8, "max_bytes": 8},
         {"type": "char(6)", "charset": "latin1", "gen": "categorical", "values": ["Zürich", "a b"]},
         {"type": "char(36)", "charset": "latin1", "gen": "uuid"},
+        {"type": "f64", "nan_share": 1e-6, "null_share": 0.0},
+        formatted(8, "c%03d-%03d", BELOW_1000, BELOW_1000),
+        formatted(
+            4,
+            "é%d%%%c",
+            {"kind": "cycle", "from": 0, "to": 9},
+            {"kind": "cycle", "from": 0, "to": 25},
+            charset="latin1",
+        ),
+        formatted(4, "%04d", {"kind": "cycle", "from": -999, "to": 9999}),
+        formatted(16, "%x", {"kind": "cycle", "from": -1, "to": 0}),
+        formatted(5, "%05d", {"kind": "sequence"}),
     ],
 )
 def test_what_a_column_can_have_is_no_mistake(entries: dict[str, Any]) -> None:

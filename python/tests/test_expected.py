@@ -23,7 +23,7 @@ from inrush.stats.trials import Trial, Tried
 from inrush.study.shipped import shipped_studies
 from inrush.study.study import Known, load_study
 from tests import synthetic
-from tests.strategies import fake_servers
+from tests.strategies import embedded_servers
 from tests.test_conclusion import KEEPS_UP, SAMPLES, SPREAD, analysed, paced
 
 #: Makespans of 4, 2 and 1 s at batches of 100, 200 and 400.
@@ -124,7 +124,7 @@ def test_every_shipped_study_gives_rules_and_they_are_no_part_of_a_plan() -> Non
         study = load_study(found.name, "xs")
         assert study.expected, found.name
         bare = replace(study, expected=(), expect="other")
-        one, other = (plan_study(s, fake_servers()) for s in (study, bare))
+        one, other = (plan_study(s, embedded_servers()) for s in (study, bare))
         assert (one.hash, [r.plan for r in one.all_runs]) == (other.hash, [r.plan for r in other.all_runs])
 
 
@@ -151,6 +151,135 @@ def test_a_mistake_in_an_expectation_says_what_to_write(tmp_path: Path, written:
         load_study(
             str(own), known=Known(engines={"duckdb": ["bulk", "multirow"], "sqlite": ["bulk", "multirow"]})
         )
+
+
+def of_engines(**seconds: float) -> StudyRecord:
+    """Engine -> what the smallest batch takes; the largest takes a second."""
+    truth = {(e, b): s if b == 100 else 1.0 for e, s in seconds.items() for b in (100, 400)}
+    return synthetic.study(truth, spread=0.01, resources=False, interval_s=10.0, rows=20_000)
+
+
+def gains(record: StudyRecord, values: dict[str, float], **rule: Any) -> Analysis:
+    told = {"kind": "speed_up", "of": synthetic.MAKESPAN, "along": "batch_rows", "bound": "at_least", **rule}
+    part = {"claim": "c", "values": values, "rule": told}
+    return analyse(replace(record, study={**record.study, "expect": "e", "expected": [part]}))
+
+
+@pytest.mark.parametrize("seconds", [{"duckdb": 4.0, "sqlite": 1.5}, {"duckdb": 1.5, "sqlite": 4.0}])
+def test_one_group_that_is_wrong_makes_the_expectation_wrong(seconds: dict[str, float]) -> None:
+    (mark,) = expectation_marks(gains(of_engines(**seconds), {"all": 2}))
+    wrong = min(seconds, key=lambda engine: seconds[engine])
+    assert mark.word == "wrong" and mark.because.startswith(f"{wrong}: 1."), mark
+
+
+def test_every_engine_of_a_claim_is_marked() -> None:
+    record = of_engines(duckdb=4.0, sqlite=1.5)
+    claim = {"claim": "gain", "unit": "x", "source": "s", "hardware": "h", **gain(4.0), "expected": True}
+    both = {**claim, "values": {"duckdb": 4.0, "sqlite": 4.0}}
+    study = {**record.study, "expect": "e", "published": [both]}
+    found = expectation_marks(analyse(replace(record, study=study)))
+    assert [(m.claim, m.word) for m in found] == [("gain of duckdb", "right"), ("gain of sqlite", "wrong")]
+
+
+def test_a_machine_with_fewer_cores_than_the_claims_makes_nothing_wrong() -> None:
+    """The synthetic one has 8."""
+    record = of_engines(duckdb=4.0)
+    assert words(gains(record, {"all": 9}, cores=8)) == ["wrong"]
+    (mark,) = expectation_marks(gains(record, {"all": 9}, cores=9))
+    assert mark.word == "not judged"
+    assert mark.because.endswith("8 cores here, 9 there: fewer cannot contradict")
+    assert words(gains(record, {"all": 2}, cores=9)) == ["right"]
+
+
+def with_broken(analysis: Analysis, **point: Any) -> list[str]:
+    """Words of the marks where the figure is INVALID at all points that agree."""
+    late = invalid("client on time", "late", figures=[synthetic.MAKESPAN])
+    runs = [
+        replace(m, verdicts=[*m.verdicts, late])
+        if all(dict(m.point).get(k) == v for k, v in point.items())
+        else m
+        for m in analysis.runs
+    ]
+    return words(analysis_of(analysis.record, runs))
+
+
+def test_an_invalid_figure_that_the_rule_does_not_read_changes_nothing() -> None:
+    between = expecting(2, bound="at_least")
+    assert with_broken(between, batch_rows=200) == ["right"], "between the two ends"
+    assert with_broken(between, batch_rows=100) == with_broken(between, batch_rows=400) == ["not judged"]
+    two = gains(of_engines(duckdb=4.0, sqlite=4.0), {"duckdb": 2})
+    assert with_broken(two, engine="sqlite") == ["right"], "of another engine"
+    assert with_broken(two, engine="duckdb") == ["not judged"]
+    here = expecting(1.5, kind="at_most", along="batch_rows", where={"batch_rows": 400})
+    assert with_broken(here, batch_rows=100) == ["right"], "outside of its conditions"
+    assert with_broken(here, batch_rows=400) == ["not judged"]
+
+
+RULE = (
+    "kind = 'speed_up', of = 'writers.makespan_s', along = 'ALONG', from = FROM, to = TO, where = { WHERE }"
+)
+#: Of a paper, and of the author's own.
+PUBLISHED = "[[published]]\nclaim = 'c'\nunit = 'u'\nvalues = { all = 2 }\nsource = 's'\nhardware = 'h'\n"
+EXPECTED = "[[expected]]\nclaim = 'c'\nvalues = { all = 2 }\n"
+
+
+def ruled(folder: Path, head: str, along: str, ends: tuple[str, str], where: str = "", **options: Any) -> Any:
+    """telemetry-batch with one more claim; its scales run fewer batches, tables and methods than the file."""
+    rule = RULE.replace("ALONG", along).replace("FROM", ends[0]).replace("TO", ends[1])
+    own = folder / "own.toml"
+    shipped = Path(load_study("telemetry-batch").file).read_text(encoding="utf-8")
+    own.write_text(f"{shipped}\n{head}rule = {{ {rule.replace('WHERE', where)} }}\n")
+    return load_study(str(own), **options)
+
+
+@pytest.mark.parametrize("head", [PUBLISHED, EXPECTED], ids=["published", "expected"])
+@pytest.mark.parametrize(
+    ("along", "ends", "where", "remedy"),
+    [
+        (
+            "batch_rows",
+            ("200", "'5 k'"),
+            "",
+            r'rule\.to is "5 k"; unknown value of batch_rows; choose from: ',
+        ),
+        ("batch_rows", ("200", "5_000"), "method = 'bulkk'", r"unknown value of method; did you mean `bulk`"),
+        ("batch_rows", ("200", "5_000"), "method = 1", r"where\.method is 1; unknown value of method"),
+        ("readers", ("false", "true"), "", "unknown value of readers; choose from: 0, 1"),
+        ("method", ("'bulk'", "'multiraw'"), "", "unknown value of method; did you mean `multirow`"),
+        ("engine", ("'duckdb'", "'sqlit'"), "", "unknown engine; did you mean `sqlite`"),
+    ],
+)
+def test_a_rule_of_a_value_that_the_factor_cannot_have_is_refused(
+    tmp_path: Path, head: str, along: str, ends: tuple[str, str], where: str, remedy: str
+) -> None:
+    """Such a rule would never be judged, and nobody would be told."""
+    with pytest.raises(StudyInvalid, match=remedy):
+        ruled(tmp_path, head, along, ends, where)
+
+
+def test_an_expectation_is_of_values_that_some_scale_or_the_command_line_runs(tmp_path: Path) -> None:
+    """A paper may speak of numbers that nobody runs here: not testable. An author's own expectation may not."""
+    assert ruled(tmp_path, PUBLISHED, "batch_rows", ("200", "777"), "method = 'multirow'").published
+    with pytest.raises(StudyInvalid, match="unknown value of batch_rows"):
+        ruled(tmp_path, EXPECTED, "batch_rows", ("200", "777"))
+    for scale in ("xs", None):
+        assert ruled(
+            tmp_path, EXPECTED, "batch_rows", ("200", "25_000"), "method = 'multirow'", scale=scale
+        ).expected
+    changed = {"scale": "xs", "overrides": ["batch_rows=[200, 777]"]}
+    assert ruled(tmp_path, EXPECTED, "batch_rows", ("200", "777"), **changed).expected
+    assert ruled(tmp_path, EXPECTED, "batch_rows", ("200", "5_000"), **changed).expected
+
+
+def test_a_search_has_values_that_no_file_names(tmp_path: Path) -> None:
+    own = tmp_path / "own.toml"
+    shipped = Path(load_study("telemetry-sustained").file).read_text(encoding="utf-8")
+    rule = "rule = { kind = 'at_most', of = 'writers.in_time_share', where = { rows_per_s = 12_345, readers = 0 } }"
+    own.write_text(f"{shipped}\n{EXPECTED}{rule}\n")
+    assert load_study(str(own)).expected
+    own.write_text(f"{shipped}\n{EXPECTED}{rule.replace('readers = 0', 'readers = 3')}\n")
+    with pytest.raises(StudyInvalid, match="unknown value of readers"):
+        load_study(str(own))
 
 
 def test_the_terminal_and_a_document_say_what_became_of_the_expectation() -> None:
@@ -225,3 +354,80 @@ def test_a_paced_role_of_calls_says_their_rate_and_a_closed_one_has_none() -> No
         "writers: 1 session, 50,000 rows; 1 point, 1 run"
     )
     assert ran_said(analysis_of(StudyRecord(study, []), [])) == ""
+
+
+def searched(value: float, *broken: int, where: dict[str, Any] | None = None, **held: bool) -> list[Mark]:
+    """A search along batch_rows whose runs hold or not; those of `broken` batches are INVALID."""
+    runs = [
+        synthetic.run("duckdb", {"batch_rows": int(v[1:]), "readers": readers}, block, makespan_s=1.0)
+        for v in held
+        for readers in (0, 4)
+        for block in (1, 2, 3)
+    ]
+    figure = "writers.achieved_share"
+    rule = {"kind": "sustains", "of": figure, "along": "batch_rows", "where": where or {"readers": 0}}
+    parts = [{"claim": "holds", "values": {"duckdb": value}, "rule": rule}]
+    study = {
+        **synthetic.STUDY,
+        "answer": None,
+        "search": {"along": "batch_rows", "of": figure, "at_least": 1.0},
+        "expect": "e",
+        "expected": parts,
+    }
+    analysis = analyse(StudyRecord(study, runs))
+    late = invalid("client on time", "late", figures=[figure])
+    found = []
+    for m in analysis.runs:
+        at = dict(m.point)
+        good = held[f"v{at['batch_rows']}"] and at["readers"] == 0
+        verdicts = [*m.verdicts, late] if at["batch_rows"] in broken else list(m.verdicts)
+        found.append(replace(m, verdicts=verdicts, figures={**m.figures, figure: 1.0 if good else 0.5}))
+    return expectation_marks(analysis_of(analysis.record, found))
+
+
+def test_a_search_is_judged_by_what_was_valid_of_it() -> None:
+    """A value above the claim that held decides it, whatever became of one further up."""
+    (mark,) = searched(200, 800, v100=True, v200=True, v400=True, v800=True)
+    assert (mark.word, "holds 400" in mark.because) == ("right", True), mark
+    (mark,) = searched(200, 100, v100=True, v200=True, v400=False)
+    assert mark.word == "right"
+    (mark,) = searched(500, 800, v100=True, v200=True, v400=False, v800=False)
+    assert mark.word == "wrong"
+    (mark,) = searched(500, 800, v100=True, v200=True, v400=True, v800=True)
+    assert mark.word == "not judged" and "INVALID" in mark.because and "batch_rows 800" in mark.because
+
+
+def test_a_search_of_one_engine_says_nothing_of_another() -> None:
+    figure = "writers.achieved_share"
+    runs = [
+        synthetic.run(engine, {"batch_rows": batch}, block, makespan_s=1.0)
+        for engine in ("duckdb", "sqlite")
+        for batch in (100, 200)
+        for block in (1, 2, 3)
+    ]
+    rule = {"kind": "sustains", "of": figure, "along": "batch_rows"}
+    search = {"along": "batch_rows", "of": figure, "at_least": 1.0}
+    parts = [{"claim": e, "values": {e: 200}, "rule": rule} for e in ("duckdb", "sqlite")]
+    study = {**synthetic.STUDY, "answer": None, "search": search, "expect": "e", "expected": parts}
+    analysis = analyse(StudyRecord(study, runs))
+    found = [
+        replace(m, figures={**m.figures, figure: 1.0 if dict(m.point)["engine"] == "duckdb" else 0.5})
+        for m in analysis.runs
+    ]
+    marks = expectation_marks(analysis_of(analysis.record, found))
+    assert [(m.engine, m.word) for m in marks] == [("duckdb", "right"), ("sqlite", "wrong")]
+
+
+def test_what_is_invalid_of_a_whole_study_judges_no_search(monkeypatch: pytest.MonkeyPatch) -> None:
+    late = invalid("pilot", "late", figures=["writers.achieved_share"])
+    monkeypatch.setattr(Analysis, "study_verdicts", [late])
+    (mark,) = searched(200, v100=True, v200=True)
+    assert mark.word == "not judged" and "(pilot)" in mark.because
+
+
+def test_a_search_is_judged_under_its_own_conditions() -> None:
+    """With four readers nothing holds."""
+    (mark,) = searched(200, v100=True, v200=True)
+    assert mark.word == "right"
+    (mark,) = searched(200, where={"readers": 4}, v100=True, v200=True)
+    assert mark.word == "wrong"

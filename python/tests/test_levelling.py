@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import pytest
 
 from inrush.analysis.analyse import analyse
 from inrush.analysis.answer import answer
 from inrush.analysis.conclusion import conclusion
 from inrush.analysis.points import Analysis
 from inrush.analysis.wording import say_bytes
-from inrush.predict.resources import NOT_TRIED, Resource
-from inrush.report.first_sentence import first_sentence, resource_said
+from inrush.report.first_sentence import first_sentence
 from inrush.report.pipeline import files_figure
 from inrush.stats.files import Files
 from inrush.stats.record import StudyRecord
@@ -42,6 +40,7 @@ def test_the_first_sentence_names_the_size_from_which_doubling_gains_little_and_
 ):
     said = sentence(levelling({MB: [3.1, 3.2, 3.0], 4 * MB: [1.0, 1.02, 0.98], 16 * MB: [1.0, 1.03, 0.98]}))
     assert " from files of 4 MB; doubling further gains less than 5 %; files of 1 MB are 3.1" in said
+    assert " times slower" in said and "faster" not in said
     assert "95 % interval: " in said and "(3 runs)" in said
 
 
@@ -79,26 +78,6 @@ def test_the_files_of_all_groups_stand_once_a_panel_a_size() -> None:
 
 def test_a_size_has_no_digits_that_say_nothing() -> None:
     assert say_bytes("file_bytes", 20_000) == "20 kB" and say_bytes("file_bytes", 1_500_000) == "1.5 MB"
-
-
-@pytest.mark.parametrize(
-    ("full_at", "share", "verdict", "said"),
-    [
-        (7.5, 0.53, NOT_TRIED, "cores, predicted at 7.5 pipelines (not reached; 53 % busy at 4)"),
-        (3.0, 0.99, "confirmed: full", "cores, predicted at 3 pipelines (confirmed: full; 99 % busy at 4)"),
-        (
-            float("inf"),
-            0.002,
-            NOT_TRIED,
-            "no resource by the small loads (cores comes nearest, 0.2 % busy at 4)",
-        ),
-    ],
-)
-def test_the_sentence_says_what_is_full_first_and_whether_it_was_seen(
-    full_at: float, share: float, verdict: str, said: str
-) -> None:
-    resource = Resource("cores", 2.0, 0.3, full_at, 4.0, share, verdict)
-    assert resource_said(resource, "pipelines") == said
 
 
 def test_a_study_without_pipelines_says_nothing_of_resources() -> None:

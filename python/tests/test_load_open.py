@@ -12,11 +12,11 @@ from inrush import _core
 from inrush.border.load import LoadPlan
 from inrush.engines import server
 from inrush.engines.instance import Target
-from inrush.errors import InrushError
+from inrush.errors import InrushError, UsageError
 from inrush.load.call import Call
 from inrush.load.process import End
 from inrush.load.run import load
-from inrush.load.shards import Shards
+from inrush.load.shards import Shards, shards_at
 
 
 class Opened:
@@ -108,3 +108,68 @@ def test_what_was_closed_says_so(tmp_path: Path) -> None:
         (connection, _), *_ = (shards._open or {}).values()
     with pytest.raises(_core.CoreFailure, match="was closed"):
         connection.ask("SELECT 1", 1.0)
+
+
+def test_a_file_with_two_spellings_is_open_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two that have one file open in a process do not see each other's locks: rows were lost that way."""
+    opened = Opened(monkeypatch)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "folder")
+    urls = [f"duckdb://{tmp_path}/{folder}/t.db" for folder in ("folder", "folder/../folder", "link")]
+    shards = Shards("duckdb", server("duckdb"), [Target("duckdb", url) for url in urls])
+    with shards.held_open():
+        for _, target in shards.documents():
+            shards.ask(target, "SELECT 1 AS n")
+        assert (opened.now, opened.total) == (1, 1)
+        shards._let_go(shards.documents()[2][1])
+        assert opened.now == 0, "by whatever name it was opened"
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "sqlite"])
+@pytest.mark.parametrize("other", ["folder/t.db", "folder/../folder/t.db", "link/t.db", "hard.db"])
+def test_shards_that_are_one_file_are_refused(
+    engine: str, other: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "t.db").touch()
+    (tmp_path / "link").symlink_to(tmp_path / "folder")
+    (tmp_path / "hard.db").hardlink_to(tmp_path / "folder" / "t.db")
+    one, two = f"{engine}://{tmp_path}/folder/t.db", f"{engine}://{tmp_path}/{other}"
+    with pytest.raises(UsageError, match="are one file; give each shard a file of its own") as refused:
+        shards_at([one, f"{engine}://{tmp_path}/third.db", two], lambda _: None)
+    assert one in str(refused.value) and two in str(refused.value)
+    assert len(shards_at([one, f"{engine}://{tmp_path}/third.db"], lambda _: None).targets) == 2
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match="are one file"):
+        shards_at([one, f"{engine}://folder/t.db"], lambda _: None)
+
+
+def test_a_file_that_does_not_close_leaves_no_other_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = Opened(monkeypatch)
+    urls = [f"sqlite://{tmp_path}/{name}.db" for name in "abc"]
+    shards = Shards("sqlite", server("sqlite"), [Target("sqlite", url) for url in urls])
+
+    def ask_all() -> None:
+        for _, target in shards.documents():
+            # One at a time in the count; that several files are open together is what shards are.
+            opened.now = 0
+            shards.ask(target, "SELECT 1 AS n")
+
+    closed = list[str]()
+    with pytest.raises(OSError, match="no space"), shards.held_open():
+        ask_all()
+        for name, (_, stack) in zip("abc", (shards._open or {}).values(), strict=True):
+            stack.callback(closed.append, name)
+            if name != "c":
+                stack.callback(failing)
+    assert sorted(closed) == ["a", "b", "c"]
+    with shards.held_open():
+        opened.total = 0
+        ask_all()
+        assert opened.total == 3, "opened again"
+
+
+def failing() -> None:
+    raise OSError("no space")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -148,7 +150,7 @@ def test_a_paced_role_that_left_calls_out_has_the_rate_of_the_time_that_they_wer
 
 def test_what_grew_between_two_looks_is_of_no_window_that_lies_between_them() -> None:
     looks = (np.array([0.0, 200.0, 400.0, 600.0]), np.array([0.0, 0.0, 90.0, 90.0]))
-    assert spent(looks, [(190, 410)]) == pytest.approx(90.0)
+    assert spent(looks, [(190, 410)]) == pytest.approx(90.0 * 220 / 200), "at the rate of what was looked at"
     assert spent(looks, [(0, 600)]) == 90.0
     for between in ((250, 350), (210, 260), (150, 350), (390, 450)):
         assert spent(looks, [between]) is None, between
@@ -156,6 +158,43 @@ def test_what_grew_between_two_looks_is_of_no_window_that_lies_between_them() ->
     # Looked at when it began and when it ended.
     short = (np.array([0.0, 249.0, 351.0, 400.0]), np.array([0.0, 10.0, 80.0, 90.0]))
     assert spent(short, [(250, 350)]) == pytest.approx(70.0, rel=0.05)
+    # Where no look lies near its begin or its end, the next look says what a neighbour did: here 9 cores of 9.5 s.
+    assert spent((np.array([0.0, 50.0, 1000.0]), np.array([0.0, 50.0, 8600.0])), [(0, 100)]) is None
+    assert spent((np.array([-900.0, 50.0, 100.0]), np.array([0.0, 8550.0, 8600.0])), [(0, 100)]) is None
+    near = (np.array([-900.0, 5.0, 95.0, 1000.0]), np.array([0.0, 8145.0, 8235.0, 16380.0]))
+    assert spent(near, [(0, 100)]) == pytest.approx(100.0), "nothing of its neighbours"
+    assert spent((np.array([-9.0, 109.0]), np.array([0.0, 118.0])), [(0, 100)]) == pytest.approx(100.0)
+    assert spent((np.array([5.0]), np.array([1.0])), [(0, 100)]) is None
     # Both looks lie behind it.
     late = (np.array([0.0, 349.0, 351.0, 400.0]), np.array([0.0, 80.0, 80.0, 90.0]))
     assert spent(late, [(250, 350)]) is None
+
+
+def extracting(operations: Sequence[str], busy_s: Sequence[float]) -> RunRecord:
+    """A role with these operations, of which `take` extracts: 8,000 rows in 4 s, by a session for each of busy_s."""
+    found = synthetic.run("postgresql", makespan_s=4.0, rows=8_000, writers=len(busy_s), resources=False)
+    plan = copy.deepcopy(dict(found.plan))
+    plan["operations"] = [{"name": "take", "kind": "extract"}, {"name": "ask", "kind": "query"}]
+    (role,) = [r for r in plan["segments"][1]["roles"] if r["name"] == "writers"]
+    role["operations"] = [{"operation": name} for name in operations]
+    rows = [
+        {"segment": 2, "repetition": 0, "role": "writers", "session": k, "busy_ns": int(s * 1e9)}
+        for k, s in enumerate(busy_s)
+    ]
+    tables = {**found.tables, "sessions": synthetic.table("sessions", rows)}
+    return replace(found, plan=plan, tables=tables, _rows={})
+
+
+def test_the_rate_of_extracts_is_over_the_seconds_that_a_session_waited_for_them() -> None:
+    """Two sessions side by side: 2 s of calls each are 2 s, not 4."""
+
+    def rate(*busy_s: float) -> float:
+        return figures_of_run(extracting(["take"], busy_s))["writers.rows_per_s"]
+
+    assert [rate(2), rate(2, 2), rate(1, 3), rate(1)] == pytest.approx([4_000, 4_000, 4_000, 8_000])
+    assert figures_of_run(extracting(["take"], [2, 2]))["writers.bytes_per_s"] == pytest.approx(400_000)
+
+
+def test_a_role_that_also_asks_has_the_rate_of_its_makespan() -> None:
+    for operations in (["take", "ask"], ["ask"]):
+        assert figures_of_run(extracting(operations, [1.0]))["writers.rows_per_s"] == pytest.approx(2_000)

@@ -67,6 +67,45 @@ def test_what_cannot_be_meant_is_refused_when_it_is_read() -> None:
     assert any("partitions.mysql.count" in p for p in problems)
 
 
+@pytest.mark.parametrize(
+    ("own", "key"),
+    [
+        ({"every_s": 1e9, "count": 1000}, "count"),
+        ({"every_s": 1e12}, "every_s"),
+        ({"every_s": 1e17}, "every_s"),
+    ],
+)
+@pytest.mark.parametrize("engine", ["mysql", "timescaledb"])
+def test_partitions_end_in_years_that_a_time_can_have(engine: str, own: dict[str, Any], key: str) -> None:
+    _, problems = cut({engine: own})
+    (problem,) = problems
+    assert f"partitions.{engine}.{key}" in problem
+    assert "the last partition would end after the year 9999; cut fewer or shorter ones" in problem
+
+
+def test_the_last_second_of_the_year_9999_is_in_reach() -> None:
+    seconds = 251_634_988_800  # from 2026-01-01 to 9999-12-31 00:00:00
+    table, problems = cut({"mysql": {"every_s": seconds / 2, "count": 2}})
+    assert problems == []
+    made = "; ".join(server("mysql").plan_table(table, "none", "n").create)
+    assert "VALUES LESS THAN ('9999-12-31 00:00:00')" in made
+    _, problems = cut({"mysql": {"every_s": seconds / 2 + 86_400, "count": 2}})
+    assert len(problems) == 1
+
+
+def test_data_time_zero_is_a_whole_second() -> None:
+    """Rows begin at whole seconds: a fraction was rounded for rows and cut for partitions."""
+    for epoch, problem in (("2026-01-01T00:00:00.6Z", True), ("2026-01-01T02:00:00+02:00", False)):
+        tree, problems = workload_tree(), list[Problem]()
+        tree["epoch"] = epoch
+        tree["tables"]["port_errors"]["partitions"] = {"mysql": {"every_s": 86_400, "count": 1}}
+        workload = parse_workload(tree, "w.toml", "w", problems)
+        assert [("epoch" in str(p) and "a whole second" in str(p)) for p in problems] == [True] * problem
+        if not problem:
+            made = "; ".join(server("mysql").plan_table(workload.tables["port_errors"], "none", "n").create)
+            assert "('2026-01-02 00:00:00')" in made
+
+
 def test_a_table_without_a_time_has_no_partitions() -> None:
     columns = [{"name": "k", "type": "i64", "gen": "sequence"}]
     _, problems = cut({"mysql": {"every_s": 60, "count": 3}}, columns=columns, identity=["k"], layouts={})

@@ -4,7 +4,7 @@ A claim stands in a study file with its rule; so does what the study expects (`e
 figures is asked, and how near is near:
 
 speed_up   how many times better the figure is at `to` than at `from`: within a quarter of the claim's value
-cost       the figure at `to` over that at `from`, less 1, in %: from half to twice the value
+cost       the figure at `to` over that at `from`, less 1, in %: from half to twice the value; a saving is below 0
 best       the value of `along` cannot be distinguished from the best, but others can, in every group that was measured
 at_most    the figure is not above the value
 keeps_up   every sample of every run was stored before the next was due
@@ -185,8 +185,12 @@ def cost(analysis: Analysis, rule: Mapping[str, Any], engine: str, value: float)
 
 
 def within(rule: Mapping[str, Any], value: float, least: float, most: float) -> tuple[float, float]:
-    """Limits of an effect: one side of the value where the rule has a bound, else what is near it."""
-    return {"at_least": (value, inf), "at_most": (-inf, value)}.get(str(rule.get("bound")), (least, most))
+    """Limits of an effect: one side of the value where the rule has a bound, else what is near it.
+
+    least, most: of a value above 0. Below it, twice a saving is less than half of it.
+    """
+    near = (min(least, most), max(least, most))
+    return {"at_least": (value, inf), "at_most": (-inf, value)}.get(str(rule.get("bound")), near)
 
 
 def effect(ratio: stats.Interval, least: float, most: float, because: str, bound: bool = False) -> Finding:

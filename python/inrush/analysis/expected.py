@@ -61,12 +61,12 @@ def marks(analysis: Analysis) -> Iterator[Mark]:
 
 def mark(analysis: Analysis, claim: str, rule: Mapping[str, Any], engine: str, value: float) -> Mark:
     figure = str(rule["of"])
+    found = findings(analysis, rule, engine, value)
     broken = analysis.broken_points(figure, points_of(analysis, rule, engine))
-    if broken:
+    if broken and not (rule["kind"] == "sustains" and decided_without(analysis, figure, broken, found)):
         guard = analysis.broken(figure, broken[0])[0][1].guard
         because = f"{figure} is INVALID at {say(broken[0])} ({guard})"
         return Mark(NOT_JUDGED, because, claim, engine)
-    found = findings(analysis, rule, engine, value)
     if not found:
         because = "no point measured it" if engines_asked(analysis, engine) else f"{engine} was not measured"
         return Mark(NOT_JUDGED, because, claim, engine)
@@ -79,6 +79,17 @@ def mark(analysis: Analysis, claim: str, rule: Mapping[str, Any], engine: str, v
     if undecided:
         return Mark(NOT_JUDGED, named(undecided), claim, engine)
     return Mark(RIGHT, named(found), claim, engine)
+
+
+def decided_without(
+    analysis: Analysis, figure: str, broken: Sequence[Point], found: Sequence[Finding]
+) -> bool:
+    """Whether a search is decided though some of its runs are INVALID: they count as undecided, and valid ones are enough.
+
+    What the whole study is INVALID for is in none of its runs, and spares none of them.
+    """
+    of_runs = all(run for point in broken for run, _ in analysis.broken(figure, point))
+    return of_runs and bool(found) and all(f.holds is not None for f in found)
 
 
 def points_of(analysis: Analysis, rule: Mapping[str, Any], engine: str) -> list[Point]:

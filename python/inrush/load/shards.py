@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -15,6 +16,7 @@ from inrush.border.load import Scan, ScanPlan
 from inrush.engines import engine_of_url, server
 from inrush.engines.instance import Target
 from inrush.engines.loading import Loading
+from inrush.engines.sql import file_of
 from inrush.engines.twin import Twin
 from inrush.errors import UsageError
 from inrush.extras import need
@@ -40,7 +42,7 @@ class Shards:
     targets: list[Target]
     #: Holds passwords: never written or shown.
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
-    #: Address -> the embedded database that is open for several statements.
+    #: Real name of a file -> the embedded database that is open for several statements.
     _open: dict[str, tuple[_core.Control, ExitStack]] | None = field(
         default=None, init=False, repr=False, compare=False
     )
@@ -74,21 +76,24 @@ class Shards:
         try:
             yield
         finally:
-            for _, stack in self._open.values():
-                stack.close()
-            self._open = None
+            opened, self._open = self._open, None
+            # All are closed, also where one of them fails to.
+            with ExitStack() as closing:
+                for _, stack in opened.values():
+                    closing.callback(stack.close)
 
     def _connection(self, target: border.Target) -> _core.Control | None:
         if self._open is None:
             return None
-        if target["url"] not in self._open:
+        name = real_name(target["url"])
+        if name not in self._open:
             stack = ExitStack()
-            self._open[target["url"]] = (stack.enter_context(connected(target)), stack)
-        return self._open[target["url"]][0]
+            self._open[name] = (stack.enter_context(connected(target)), stack)
+        return self._open[name][0]
 
     def _let_go(self, target: border.Target) -> None:
         """Two that have one file open in a process would not see each other's locks."""
-        if self._open and (found := self._open.pop(target["url"], None)):
+        if self._open and (found := self._open.pop(real_name(target["url"]), None)):
             found[1].close()
 
     def scan(self, target: border.Target, scan: Scan) -> Doc:
@@ -155,5 +160,20 @@ def shards_at(urls: Sequence[str], note: Callable[[str], None]) -> Shards:
             )
         secret.update(variables)
         targets.append(Target(engine, shown))
+    if twin.embedded:
+        refuse_one_file(targets)
     need(engine, twin.extra)
     return Shards(engine, twin, targets, secret)
+
+
+def real_name(url: str) -> str:
+    """One name of an embedded database's file, however an address spells it."""
+    return str(Path(file_of(url)).resolve())
+
+
+def refuse_one_file(targets: Sequence[Target]) -> None:
+    """Raises UsageError where two shards are one file: its openers would not see each other's locks, and lose rows."""
+    for one, two in combinations(targets, 2):
+        a, b = Path(real_name(one.url)), Path(real_name(two.url))
+        if a == b or (a.exists() and b.exists() and a.samefile(b)):
+            raise UsageError(f"{one.url} and {two.url} are one file; give each shard a file of its own")

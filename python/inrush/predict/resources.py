@@ -14,7 +14,7 @@ import numpy as np
 from inrush.analysis.points import Analysis, Point
 from inrush.errors import UsageError
 from inrush.model.capacity import means
-from inrush.model.pipeline import Pipeline, fit_pipeline
+from inrush.model.pipeline import SERIAL, Pipeline, fit_pipeline
 from inrush.predict.proof import FULL_SHARE
 from inrush.predict.training import Training, as_measured, trainings
 
@@ -23,6 +23,8 @@ SMALL_REACH = 4.0
 #: A resource is confirmed full from this share of the predicted load on, and confirmed not full up to it.
 NEAR = 0.85
 NOT_TRIED = "not tried so far"
+#: What stands in place of a verdict on a serial stage: it was not watched, so no load confirms it.
+SERIAL_FOUND = "found from what the small loads lack"
 
 
 @dataclass(frozen=True)
@@ -40,10 +42,16 @@ class Resource:
     share: float
     verdict: str
 
+    @property
+    def seen_full(self) -> bool:
+        """At the largest load that ran."""
+        return self.share >= FULL_SHARE
+
 
 @dataclass(frozen=True)
 class ResourceForecast:
-    """One group: the model of its small loads, and every resource, the one that is full first at the front."""
+    """One group: the model of its small loads, and every resource: the one that they put first at the front, and of those
+    that are full at the same load, or never, the busiest."""
 
     training: Training
     model: Pipeline
@@ -53,6 +61,11 @@ class ResourceForecast:
     @property
     def group(self) -> Point:
         return self.training.group
+
+    @property
+    def serial_full_at(self) -> float:
+        """Load at which a stage that was not watched is full; inf where the small loads lack nothing, or never."""
+        return self.model.saturations().get(SERIAL, float("inf"))
 
 
 def resource_forecasts(analysis: Analysis) -> list[ResourceForecast]:
@@ -79,7 +92,7 @@ def forecast_of(training: Training) -> ResourceForecast | None:
         for p in parts
     ]  # fmt: skip
     return ResourceForecast(
-        training, model, tuple(load.n for load in small), sorted(found, key=lambda r: r.full_at)
+        training, model, tuple(load.n for load in small), sorted(found, key=lambda r: (r.full_at, -r.share))
     )
 
 

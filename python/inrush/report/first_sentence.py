@@ -10,7 +10,8 @@ from inrush.analysis.conclusion import NOTHING, conclusion
 from inrush.analysis.overview import Overview
 from inrush.analysis.points import Analysis
 from inrush.engines import title
-from inrush.predict.resources import NOT_TRIED, Resource, ResourceForecast, resource_forecasts
+from inrush.model.pipeline import SERIAL
+from inrush.predict.resources import NOT_TRIED, SERIAL_FOUND, Resource, ResourceForecast, resource_forecasts
 from inrush.stats.files import is_pipeline
 from inrush.text import number, percent
 
@@ -25,8 +26,24 @@ def first_sentence(analysis: Analysis, found: Answer | None, seen: Overview | No
 
 def full_first(forecasts: Sequence[ResourceForecast]) -> str:
     """`Full first on DuckDB: load server, predicted at 7.5 pipelines (not reached; 53 % busy at 4); …`"""
-    said = [f"{on(f)}{resource_said(f.resources[0], f.training.along)}" for f in forecasts if f.resources]
+    said = [f"{on(f)}{full_of(f)}" for f in forecasts if f.resources]
     return f"Full first {'; '.join(said)}." if said else ""
+
+
+def full_of(forecast: ResourceForecast) -> str:
+    """What was seen full at the largest load, and what the small loads put first where that is another."""
+    along, first = forecast.training.along, forecast.resources[0]
+    predicted, detail = first.name, resource_said(first, along)
+    if forecast.serial_full_at < first.full_at:
+        predicted = f"a {SERIAL}"
+        detail = f"{predicted}, predicted at {number(forecast.serial_full_at, 3)} {along} ({SERIAL_FOUND})"
+    full = [r for r in forecast.resources if r.seen_full]
+    if not full:
+        return detail
+    said = " and ".join(resource_said(r, along) for r in full)
+    if predicted in (r.name for r in full):
+        return said
+    return f"{said}, where the small loads put {predicted} first{detail.removeprefix(predicted)}"
 
 
 def on(forecast: ResourceForecast) -> str:
@@ -38,10 +55,12 @@ def on(forecast: ResourceForecast) -> str:
 def resource_said(resource: Resource, along: str) -> str:
     share = min(resource.share, 1.0)
     busy = f"{percent(share, 1 if share < 0.1 else 0)} busy at {number(resource.largest)}"
-    if not isfinite(resource.full_at):
-        return f"no resource by the small loads ({resource.name} comes nearest, {busy})"
     found = "not reached" if resource.verdict == NOT_TRIED else resource.verdict
-    return f"{resource.name}, predicted at {number(resource.full_at, 3)} {along} ({found}; {busy})"
+    if isfinite(resource.full_at):
+        return f"{resource.name}, predicted at {number(resource.full_at, 3)} {along} ({found}; {busy})"
+    if resource.seen_full:
+        return f"{resource.name}, predicted never to be full ({found}; {busy})"
+    return f"no resource by the small loads ({resource.name} comes nearest, {busy})"
 
 
 def in_order(analysis: Analysis, forecasts: Sequence[ResourceForecast]) -> list[ResourceForecast]:

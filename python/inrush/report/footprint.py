@@ -12,7 +12,7 @@ import numpy as np
 from inrush.analysis.answer import Answer
 from inrush.analysis.points import Analysis, say
 from inrush.model.pipeline import SERIAL
-from inrush.predict.resources import ResourceForecast, curve, resource_forecasts
+from inrush.predict.resources import SERIAL_FOUND, ResourceForecast, curve, resource_forecasts
 from inrush.report.charts import (
     HEIGHT,
     WIDTH,
@@ -211,10 +211,7 @@ def resource_rows(analysis: Analysis) -> list[list[str]]:
                 group, r.name, f"{r.capacity:.3g}", percent(r.used / r.capacity, 1), full, plain_number(r.largest), percent(r.share), r.verdict,
             ])  # fmt: skip
         if forecast.model.serial_s > 0:
-            full_at = forecast.model.saturations().get(SERIAL, float("inf"))
-            rows.append(
-                [group, SERIAL, "1", "", number_of(full_at), "", "", "found from what the small loads lack"]
-            )
+            rows.append([group, SERIAL, "1", "", number_of(forecast.serial_full_at), "", "", SERIAL_FOUND])
     return rows
 
 

@@ -54,7 +54,7 @@ from inrush.stats.steps import held_bytes, of_step, segments_of_steps, step_wind
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
 KINDS = ("latency", "service", "wait", "lag", "on_time", "freshness", "first_row")
-#: A look at a process this share of a step before or behind it is as good as one at its begin or end.
+#: A look at a process this share of a step before or behind its begin or end is as good as one at it.
 NEAR_SHARE = 0.1
 #: Kinds in which a failed call is slower than every other.
 OF_CALLS = ("latency", "service", "on_time")
@@ -376,23 +376,23 @@ def spent_in(
 
 
 def spent(series: tuple[FloatArray, FloatArray], windows: Iterable[tuple[int, int]]) -> float | None:
-    """By how much a cumulative series grew in all windows; None where it was not looked at in one of them.
+    """By how much a cumulative series grew in all windows; None where one was not looked at when it began and ended.
 
-    Between two looks only their difference is known: a window that lies there whole has no figure of its own.
+    Between two looks only their difference is known: what lies there of a window has no figure of its own, and what a
+    neighbour did is none of its. Up to a tenth at each end is taken to go on as what was looked at.
     """
     total = 0.0
     for start_ns, end_ns in windows:
-        if not looked_at(series[0], start_ns, end_ns):
+        near_ns = NEAR_SHARE * (end_ns - start_ns)
+        t_ns, value = series
+        near = (t_ns >= start_ns - near_ns) & (t_ns <= end_ns + near_ns)
+        t_ns, value = t_ns[near], value[near]
+        if len(t_ns) < 2 or t_ns[0] > start_ns + near_ns or t_ns[-1] < end_ns - near_ns:
             return None
-        total += grown(*series, start_ns, end_ns)
+        seen_ns = min(end_ns, t_ns[-1]) - max(start_ns, t_ns[0])
+        if seen_ns > 0:
+            total += grown(t_ns, value, start_ns, end_ns) * (end_ns - start_ns) / float(seen_ns)
     return total
-
-
-def looked_at(t_ns: FloatArray, start_ns: float, end_ns: float) -> bool:
-    """Whether at least half of a window lies between two looks in it, or right before and behind it."""
-    near_ns = NEAR_SHARE * (end_ns - start_ns)
-    inside = t_ns[(t_ns >= start_ns - near_ns) & (t_ns <= end_ns + near_ns)]
-    return len(inside) >= 2 and bool(inside[-1] - inside[0] >= (end_ns - start_ns) / 2)
 
 
 def grown(t_ns: FloatArray, value: FloatArray, start_ns: float, end_ns: float) -> float:

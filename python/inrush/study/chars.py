@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from inrush.study.document import Node
@@ -12,6 +13,12 @@ from inrush.workload import CHARSETS
 CHAR = re.compile(r"char\((\d+)\)\Z")
 #: What MySQL takes at most.
 MOST = 255
+#: What stands for a number in the pattern of a `format`: its width, and how it is written. `%%` is a %.
+FIELD = re.compile(r"%(?:%|0?(\d*)([dxc]))")
+#: Values of a `%c` that give a character one can see, of one byte.
+LETTERS = (-64, 29)
+#: Generators of numbers with an end on both sides.
+RANGES = ("cycle", "shuffled", "uniform")
 #: Characters of a UUID as text.
 UUID_CHARS = 36
 #: MySQL's character set -> Python's: its latin1 is that of Windows.
@@ -50,13 +57,57 @@ def char_problem(gen: Mapping[str, Any], chars: int, charset: str) -> str:
     if kind == "format":
         if gen.get("pad_to"):
             return "pad_to pads with blanks, which char(n) adds and takes away itself; leave it out"
-        return _blank(gen.get("pattern", ""))
+        return _format_problem(str(gen.get("pattern", "")), gen.get("fields", ()), chars, charset)
     texts = (
         gen.get("values", ()) if kind == "categorical" else [gen.get("value")] if kind == "constant" else ()
     )
     return next(
         filter(None, (_text_problem(text, chars, charset) for text in texts if isinstance(text, str))), ""
     )
+
+
+def _format_problem(pattern: str, fields: Sequence[Any], chars: int, charset: str) -> str:
+    """Of the longest text that the fields can make. One without bounds counts as its width, or one character."""
+    left = iter(fields)
+
+    def longest(part: re.Match[str]) -> str:
+        if part[0] == "%%":
+            return "%"
+        low, high = _bounds(next(left, None))
+        return "0" * max(int(part[1] or 1), *(_length(v, part[2]) for v in (low, high) if v is not None), 1)
+
+    text = FIELD.sub(longest, pattern)
+    if len(text) > chars:
+        return f"the longest text has {len(text)} characters; at most {chars}, or a longer char(n)"
+    kinds = [part[2] for part in FIELD.finditer(pattern) if part[0] != "%%"]
+    for kind, field in zip(kinds, fields, strict=False):
+        low, high = _bounds(field)
+        if kind == "c" and not (LETTERS[0] <= (low or 0) and (high or 0) <= LETTERS[1]):
+            return "%c is the letter a + value; give it values from 0 to 25"
+    return _text_problem(text, chars, charset) or _blank(pattern)
+
+
+def _bounds(field: Any) -> tuple[int | None, int | None]:
+    """The least and the greatest whole number of a generator, None where it has no bound that is written down."""
+    gen = field if isinstance(field, Mapping) else {}
+    if gen.get("kind") == "flag":
+        return 0, 1
+    values = gen.get("values") if gen.get("kind") == "categorical" else [gen.get("value")]
+    if isinstance(values, Sequence) and values and all(isinstance(v, int) for v in values):
+        return min(values), max(values)
+    low, high = ("from", "to") if gen.get("kind") in RANGES else ("min", "max")
+    least, most = gen.get(low), gen.get(high)
+    return (
+        math.floor(least) if isinstance(least, (int, float)) else None,
+        math.ceil(most) if isinstance(most, (int, float)) else None,
+    )
+
+
+def _length(value: int, kind: str) -> int:
+    """Of a number as the pattern writes it: a negative one in hexadecimal has all its 64 bits."""
+    if kind == "c":
+        return 1
+    return len(str(value)) if kind == "d" else 16 if value < 0 else len(f"{value:x}")
 
 
 def _text_problem(text: str, chars: int, charset: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 
 from inrush.known import ENGINES
 from inrush.study.document import Node, unknown
@@ -11,6 +12,8 @@ from inrush.workload import Partitions, Table
 
 #: Partitions of one table, at most: servers open files for each of them.
 COUNT_MOST = 1024
+#: The last second that a time can have, 9999-12-31 23:59:59, since 1970.
+LAST_S = 253_402_300_799
 
 
 def parse_partitions(
@@ -32,6 +35,11 @@ def parse_partitions(
         count = fields["count"].integer(1, COUNT_MOST) if "count" in fields else None
         if every_s != int(every_s):
             fields["every_s"].problem("a partition is a whole number of seconds")
+            continue
+        begin_s = datetime.fromisoformat(epoch.replace("Z", "+00:00")).timestamp()
+        if begin_s + every_s * (count or 1) > LAST_S:
+            long = fields["count" if "count" in fields else "every_s"]
+            long.problem("the last partition would end after the year 9999; cut fewer or shorter ones")
             continue
         found[engine] = Partitions(every_s, count, epoch)
     return found

@@ -38,6 +38,7 @@ from inrush.study.parts import (
 )
 from inrush.study.pipeline import Pipeline, parse_pipeline
 from inrush.study.roles import Role, label, parse_factors, parse_roles
+from inrush.study.rule_values import check_rule_values
 from inrush.study.shipped import SHIPPED, find_study, workload_path
 from inrush.study.sizes import read_size
 from inrush.study.steps import KIND as STEPS_KIND
@@ -192,6 +193,14 @@ def parse_study(
 
     overlays = {one: tree["scale"][one] for one in scales}
     study = read(overlays.get(scale or "", {}), values, problems)
+    of_file = [
+        parse_factors(Node(file, "factors", merged(base, o).get("factors"), []))
+        for o in ({}, *overlays.values())
+    ]
+    searched = study.search.along if study.search else None
+    check_rule_values(
+        Node(file, "", {}, problems), study.expected, study.published, [study.factors, *of_file], searched
+    )
     problems = [by_command(p, changes) if p.file == file else p for p in problems]
     for one, overlay in overlays.items():
         if one != scale:

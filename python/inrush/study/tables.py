@@ -122,6 +122,9 @@ def parse_share(node: Node | None) -> float:
     if node is not None and share > 1:
         node.problem("write a share from 0 to 1")
         return 0.0
+    if node is not None and share > 0 and round(share * 1e6) == 0:
+        node.problem("one in a million is the least; write 0.000001, or leave it out")
+        return 0.0
     return share
 
 

@@ -75,4 +75,7 @@ def parse_epoch(node: Node | None) -> str:
     except (ValueError, OverflowError):
         node.problem('write a time with its zone from 1970 to 2200, e.g. "2026-01-01T00:00:00Z"')
         return default
+    if when.microsecond:
+        node.problem("data time zero is a whole second; leave the fraction out")
+        return default
     return when.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")
