@@ -86,7 +86,7 @@ def test_a_table_from_files_lies_in_the_order_of_a_time_that_its_reader_asks_for
     def planned(tree: dict[str, Any]) -> TablePlan:
         problems: list[Problem] = []
         node = Node("w.toml", "", {"source": "files", "columns": columns, "files": files, **tree}, problems)
-        table = parse_table(node, "mine", {}, None)
+        table = parse_table(node, "mine", {}, None, "2026-01-01T00:00:00Z")
         assert not problems, problems
         return TWIN.plan_table(table, "none", "n")
 
