@@ -39,6 +39,8 @@ class Loading(ABC):
     long_text: ClassVar[str] = "text"
     #: Floats beyond the finite ones that a column of floats holds: `nan`, `inf`.
     not_finite: ClassVar[frozenset[str]] = frozenset()
+    #: Most bytes or characters of the name of a table or a column; None: the server itself refuses longer ones, or takes any.
+    name_limit: ClassVar[tuple[int, str] | None] = None
     #: Texts longer than a column's declared length are refused.
     bounds_texts: ClassVar[bool] = False
     #: Type of a column -> bytes that a text may have: one of more characters does not fit.

@@ -46,6 +46,8 @@ class PostgresqlLoading(Loading):
     not_finite = frozenset({"nan", "inf"})
     has_days = True
     bounds_texts = True
+    # A longer one is cut, and the server says so in a notice alone: NAMEDATALEN - 1.
+    name_limit = (63, "bytes")
     ranges: ClassVar[Mapping[str, tuple[int, int]]] = RANGES
     first_database = "postgres"
 
