@@ -41,6 +41,7 @@ class PostgresqlLoading(Loading):
     hashing = "postgresql"
     unsigned_is_signed = True
     pads_texts = True
+    row_figures = 1_664
     transactional = True
     column_types: ClassVar[Mapping[str, tuple[str, ...]]] = COLUMN_TYPES
     not_finite = frozenset({"nan", "inf"})
