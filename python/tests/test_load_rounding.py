@@ -10,7 +10,9 @@ import pytest
 
 from inrush.load import rounding
 from inrush.load.call import Call
+from inrush.load.proof import LoadVerdict
 from inrush.load.run import Loaded, load
+from inrush.workload import Column, Table
 
 
 def loaded(folder: Path, kind: str, values: list[str], header: bool = True, **words: Any) -> Loaded:
@@ -65,3 +67,30 @@ def test_files_that_are_too_large_to_be_read_once_more_are_promised_no_more_than
     monkeypatch.setattr(rounding, "CHEAP_BYTES", 3)
     done = loaded(tmp_path, "DOUBLE", ["0.1"])
     assert done.verdict == "proven" and done.why.endswith(", as far as double precision holds")
+
+
+def judged(folder: Path, columns: dict[str, str], verdict: str = "counted") -> str:
+    """The verdict on a file of one float that single precision rounds."""
+    (folder / "a.csv").write_text("id,d,e\n1,16777217,2026-01-01T00:00:00.6Z\n")
+    file = {"path": str(folder / "a.csv"), "format": "csv", "delimiter": None, "header": True}
+    table = Table("t", (Column("id", "i32"), Column("d", "f32"), Column("e", "time_us")))
+    found = LoadVerdict(verdict, "said", columns)
+    return rounding.with_rounding(found, table, [file], ["id", "d", "e"], verify=False).why
+
+
+TIME = "not compared: timestamp(0) with time zone keeps 0 digits of a second and rounds the others"
+
+
+def test_lost_digits_are_said_beside_a_time_that_its_type_rounds(tmp_path: Path) -> None:
+    said = judged(tmp_path, {"id": "sum", "d": "sum of hashes", "e": TIME})
+    assert said == "said, as far as single precision holds: 1 value has more digits (in d)"
+
+
+def test_nothing_is_said_of_a_column_that_is_not_compared(tmp_path: Path) -> None:
+    assert judged(tmp_path, {"id": "sum", "d": "not compared: float(7,2) rounds", "e": "sum"}) == "said"
+
+
+@pytest.mark.parametrize("verdict", ["counted", "different", "missing"])
+def test_nothing_is_said_where_no_column_is_called_equal(verdict: str, tmp_path: Path) -> None:
+    columns = {} if verdict == "counted" else {"id": "sum", "d": "sum of hashes", "e": "sum: different"}
+    assert judged(tmp_path, columns, verdict) == "said"

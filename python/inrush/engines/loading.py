@@ -39,6 +39,8 @@ class Loading(ABC):
     long_text: ClassVar[str] = "text"
     #: Floats beyond the finite ones that a column of floats holds: `nan`, `inf`.
     not_finite: ClassVar[frozenset[str]] = frozenset()
+    #: Most bytes or characters of the name of a table or a column; None: the server itself refuses longer ones, or takes any.
+    name_limit: ClassVar[tuple[int, str] | None] = None
     #: Texts longer than a column's declared length are refused.
     bounds_texts: ClassVar[bool] = False
     #: Type of a column -> bytes that a text may have: one of more characters does not fit.
@@ -66,6 +68,8 @@ class Loading(ABC):
     hashing: ClassVar[ValueHash] = "read_back"
     #: Unsigned numbers of 64 bits are stored with their bits reinterpreted.
     unsigned_is_signed: ClassVar[bool] = False
+    #: Most figures of one row of an answer; None: as many as a table has.
+    row_figures: ClassVar[int | None] = None
     #: Blanks at the end of a `char(n)` do not count.
     pads_texts: ClassVar[bool] = False
 
@@ -91,10 +95,17 @@ class Loading(ABC):
     def checksum_query(self, table: Table, name: str, items: Sequence[ChecksumItem]) -> str:
         """The statement of one row that has the figures of these items, in their order.
 
-        Items of hash `read_back` are in none: no SQL computes them.
+        Items of hash `read_back` are in none: no SQL computes them. Of more than `row_figures` it has several rows, each with
+        its number in front: one statement sees one state of the table.
         """
-        figures = (self.figure(item, table.column) for item in items if item.get("hash") != "read_back")
-        return f"SELECT {', '.join(figures)} FROM {name}"
+        figures = [self.figure(item, table.column) for item in items if item.get("hash") != "read_back"]
+        if self.row_figures is None or len(figures) <= self.row_figures:
+            return f"SELECT {', '.join(figures)} FROM {name}"
+        width = self.row_figures - 1
+        parts = [figures[at : at + width] for at in range(0, len(figures), width)]
+        parts[-1] += ["NULL"] * (width - len(parts[-1]))
+        rows = (f"SELECT {', '.join([str(k), *part])} FROM {name}" for k, part in enumerate(parts))
+        return f"{' UNION ALL '.join(rows)} ORDER BY 1"
 
     def read_column(self, column: Column) -> str:
         """A column as a read-back selects it, so that its values come as the files have them."""

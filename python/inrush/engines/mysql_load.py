@@ -75,6 +75,7 @@ class MysqlLoading(Loading):
     column_types: ClassVar[Mapping[str, tuple[str, ...]]] = COLUMN_TYPES
     has_days = True
     bounds_texts = True
+    name_limit = (64, "characters")
     text_bytes: ClassVar[Mapping[str, int]] = TEXT_BYTES
     ranges: ClassVar[Mapping[str, tuple[int, int]]] = RANGES
     time_digits = 0

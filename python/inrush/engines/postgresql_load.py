@@ -41,11 +41,14 @@ class PostgresqlLoading(Loading):
     hashing = "postgresql"
     unsigned_is_signed = True
     pads_texts = True
+    row_figures = 1_664
     transactional = True
     column_types: ClassVar[Mapping[str, tuple[str, ...]]] = COLUMN_TYPES
     not_finite = frozenset({"nan", "inf"})
     has_days = True
     bounds_texts = True
+    # A longer one is cut, and the server says so in a notice alone: NAMEDATALEN - 1.
+    name_limit = (63, "bytes")
     ranges: ClassVar[Mapping[str, tuple[int, int]]] = RANGES
     first_database = "postgres"
 

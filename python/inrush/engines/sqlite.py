@@ -95,6 +95,7 @@ class SqliteLoading(Loading):
     transactional = True
     column_types = COLUMN_TYPES
     not_finite = frozenset({"inf"})
+    row_figures = 2_000
     folds_names = True
 
     def describe(self, schema: str, table: str) -> str:

@@ -15,6 +15,7 @@ from inrush.engines.sampled import Sampled
 from inrush.engines.twin import Twin
 from inrush.errors import UsageError
 from inrush.load.input import Input, table_of, times_of
+from inrush.load.names import refuse_long_columns
 from inrush.load.shards import Shards, loading_of
 from inrush.plan import ends
 from inrush.study.chosen import Asked, Chosen, read_dates
@@ -39,6 +40,7 @@ def asked_of(call: Call, loading: Loading) -> Asked:
 def refuse_files(call: Call, inputs: Sequence[Input], loading: Loading) -> None:
     """Raises UsageError for files of which no table can be made, before anything is made for it. No files: nothing."""
     if inputs:
+        refuse_long_columns(loading, [c.name for c in inputs[0].sniffed.columns], inputs[0].shown)
         asked = asked_of(call, loading)
         table = table_of(inputs, call.table.rpartition(".")[2], (), loading.column_types, asked)
         times_of(inputs, table, (), asked)

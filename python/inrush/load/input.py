@@ -62,7 +62,10 @@ def expand(words: Sequence[str]) -> list[str]:
         if word == STDIN:
             found[word] = None
             continue
-        matched = [word] if Path(word).is_file() else pattern(word)
+        try:
+            matched = matching(word)
+        except OSError as error:
+            raise UsageError(f"{word}: cannot be read ({error.strerror or error})") from error
         if not matched:
             missing.append(word)
         found.update(dict.fromkeys(matched))
@@ -72,9 +75,23 @@ def expand(words: Sequence[str]) -> list[str]:
 
 
 def no_file(word: str) -> str:
+    if not word:
+        return "'': names no file; give files or patterns, or - for standard input"
     if Path(word).is_dir():
         return f"{word}: is a folder; '{word.rstrip('/')}/*' means its files"
     return f"{word}: there is no such file"
+
+
+def matching(word: str) -> list[str]:
+    """The file of this name, or those that the pattern names; none of a folder. Raises OSError, UsageError."""
+    if Path(word).is_file():
+        return [word]
+    if not word or Path(word).is_dir():  # neither is a pattern
+        return []
+    try:
+        return pattern(word)
+    except (ValueError, NotImplementedError) as error:
+        raise UsageError(f"{word}: is no pattern of files ({error})") from error
 
 
 def pattern(word: str) -> list[str]:

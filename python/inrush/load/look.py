@@ -149,7 +149,7 @@ def _of_all_shards(headers: Sequence[Sequence[Header]]) -> list[Header]:
 def _figures(ledgers: Ledgers, of: Summed) -> list[list[int]]:
     """Of each shard."""
     items, query = of.proof.items, of.proof.checksum_query
-    return ledgers.at_once(lambda k: proof.together(items, ledgers.ask(k, query)[0], of.scan(k)))
+    return ledgers.at_once(lambda k: proof.together(items, proof.one_row(ledgers.ask(k, query)), of.scan(k)))
 
 
 def _sums(ledgers: Ledgers, tables: Proof, loads: Sequence[str]) -> list[int] | None:

@@ -79,7 +79,7 @@ def of_table(
     checksum_query = shards.loading.checksum_query(wanted.table, name, items)
     parts = []
     for _, target in targets:
-        by_sql = shards.ask(target, checksum_query, NAMED_S)[0]
+        by_sql = proof.one_row(shards.ask(target, checksum_query, NAMED_S))
         read: Figures = ()
         if columns:
             document = readback.scan_document(wanted, shards, name, columns, readback.read_items(items))

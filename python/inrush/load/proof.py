@@ -241,8 +241,16 @@ def of_lines(items: Sequence[Item], texts: Sequence[Any]) -> list[int] | None:
     return None if any(len(part) != len(items) for part in parts) else added(items, parts)
 
 
+def one_row(rows: Sequence[Sequence[Any]]) -> list[Any]:
+    """The figures of `Loading.checksum_query`: its row, or its rows without the number in front of each."""
+    return list(rows[0]) if len(rows) == 1 else [figure for row in rows for figure in row[1:]]
+
+
 def together(items: Sequence[Item], checksum_query: Sequence[Any], read: Figures) -> list[int]:
-    """The figures of one table in the order of the items. checksum query: a row without those that are read back; read: these."""
+    """The figures of one table in the order of the items. checksum query: a row without those that are read back; read: these.
+
+    What stands behind the last figure of the row is no figure.
+    """
     by_sql, by_reading = iter(checksum_query), iter(read)
     return [next(by_reading) if i.get("hash") == "read_back" else whole(next(by_sql)) for i in items]
 

@@ -10,7 +10,7 @@ from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
-from inrush.load.proof import LoadVerdict
+from inrush.load.proof import NOT_COMPARED, LoadVerdict
 from inrush.study.formats import DELIMITERS
 from inrush.study.sniff import Dialect, records_of
 from inrush.study.types import BLANKS, NUMBER, is_kept
@@ -25,9 +25,12 @@ def with_rounding(
     found: LoadVerdict, table: Table, files: Sequence[Mapping[str, Any]], names: Sequence[str], verify: bool
 ) -> LoadVerdict:
     """The verdict with what was rounded. files: documents as of `plan.Wanted`; names: of the files' columns."""
-    floats = {c.name: c.type for c in table.columns if c.type in PRECISIONS}
+    loose = {column for column, how in found.columns.items() if NOT_COMPARED in how}
+    floats = {c.name: c.type for c in table.columns if c.type in PRECISIONS and c.name not in loose}
     texts = [file for file in files if file["format"] in DELIMITERS]
-    if found.verdict != "proven" or not floats or not texts:
+    # Beside a column that is not compared the others are called equal too.
+    equal = found.verdict == "proven" or (found.verdict == "counted" and found.columns)
+    if not equal or not floats or not texts:
         return found
     precision = "single" if "f32" in floats.values() else "double"
     said = f", as far as {precision} precision holds"

@@ -36,6 +36,7 @@ from inrush.load.input import (
     with_types,
 )
 from inrush.load.look import Begun, begun_of
+from inrush.load.names import refuse_long_columns, refuse_long_table
 from inrush.load.process import End
 from inrush.load.rejects import merge_rejects, reasons_of, with_names, with_remedy
 from inrush.load.remote import RemoteShards, link
@@ -63,6 +64,7 @@ def found_shards(
     from inrush import _core
 
     shards = shards_of(call, note)
+    refuse_long_table(shards.loading, call.table, call.replica)
     spoken = foreign_protocols([(shards.twin, target.url) for target in shards.targets])
     if problems := [why for why in spoken if why is not None]:
         raise UsageError("\n".join(problems))
@@ -253,6 +255,8 @@ def prepare(
         raise UsageError(
             "--replica: it takes two shards at least, of an engine that stores rows and ledger together"
         )
+    refuse_long_table(shards.loading, call.table, call.replica)
+    refuse_long_columns(shards.loading, [c.name for c in inputs[0].sniffed.columns], inputs[0].shown)
     physical = ends.target_table(call.table)
     try:
         described = describe(shards, targets[0][1], call.table)

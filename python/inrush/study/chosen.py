@@ -10,8 +10,10 @@ from inrush.errors import UsageError
 from inrush.study.formats import MYSQL
 from inrush.study.found import Found, Sniffed, kind_with_room
 from inrush.study.types import (
+    INTEGER_KINDS,
     NEAR_YEARS,
     ORDERS,
+    WHOLE,
     Choice,
     Evidence,
     Fit,
@@ -229,6 +231,10 @@ def column_line(c: Chosen, complete: bool, names: Sequence[str]) -> str | None:
     if choice.changed:
         number, holds = choice.changed, changes(choice.nearly)
         what = f"would not come back unchanged from a {noun}"
+    elif choice.nearly in WHOLE and number == evidence.count(lambda k: k in INTEGER_KINDS and holds(k)):
+        bits = 32 if choice.nearly.type == "i32" else 64
+        sign = "out" if choice.nearly.type == "u64" else ""
+        what = f"{'does' if number == 1 else 'do'} not fit {bits} bits with{sign} a sign"
     elif number == evidence.count(is_quoted):
         what = f"{'is in quotes and so a text' if number == 1 else 'are in quotes and so texts'}, not NULL"
     at = first(evidence, holds, names)

@@ -146,7 +146,7 @@ def sniff_text(path: Path, dialect: Dialect, sample_rows: int, said: bool = Fals
     if dialect.format == MYSQL and not said and not is_mysqls(sum(counts, Counter())):
         return sniff_text(path, replace(dialect, format="csv"), sample_rows)
     if rows == 0:
-        raise UsageError(f"{path}: has no rows{' below its header' if dialect.header else ''}")
+        raise UsageError(f"{path}: {without_rows(path, dialect)}")
     columns = [Values(column) for column in counts]
     escaped = (v for column in counts for v in column if "\\" in v and v != "\\N")
     words = [word for word in NULL_WORDS if word == "" or any(word in column for column in counts)]
@@ -169,6 +169,32 @@ def sniff_text(path: Path, dialect: Dialect, sample_rows: int, said: bool = Fals
         complete=rows < sample_rows,
         every_row=rows < sample_rows,
         escaped="" if quoted or said else next(escaped, ""),
+    )
+
+
+def without_rows(path: Path, dialect: Dialect) -> str:
+    """Why no row of the file can be read."""
+    with path.open("rb") as file:
+        head = file.read(HEAD_BYTES)
+    if len(head) == HEAD_BYTES and not any(end in head for end in (b"\n", b"\r")):
+        return (
+            f"line 1 is longer than {HEAD_BYTES >> 20} MiB, and its columns are not found; give fewer columns"
+        )
+    quoting = csv.QUOTE_MINIMAL if dialect.format == "csv" else csv.QUOTE_NONE
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as lines:
+        reader = csv.reader(lines, delimiter=dialect.delimiter, quoting=quoting)  # type: ignore[arg-type]
+        try:
+            if dialect.header:
+                next(reader, None)
+            has_more = any(reader)
+        except csv.Error:
+            has_more = True
+    if not has_more:
+        return f"has no rows{' below its header' if dialect.header else ''}"
+    fields = len(dialect.names)
+    return (
+        f"none of its rows can be read: line 1 has {fields:,} field{'s' * (fields != 1)}, and each row has more, or a quote "
+        "that does not end it"
     )
 
 

@@ -1,0 +1,44 @@
+"""That a file has no rows is said of those that have none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from inrush.errors import UsageError
+from inrush.study.sniff import sniff
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a,b\n", "has no rows below its header"),
+        ('"a\nb",c\n', "has no rows below its header"),
+        ("a,b\n\n\n", "has no rows below its header"),
+        (
+            "a,b\n1,2,3\n4,5,6\n",
+            "none of its rows can be read: line 1 has 2 fields, and each row has more, or a quote that does not end it",
+        ),
+        (
+            'a,b\n1,"2\n',
+            "none of its rows can be read: line 1 has 2 fields, and each row has more, or a quote that does not end it",
+        ),
+    ],
+)
+def test_a_file_without_a_row_that_can_be_read(text: str, said: str, tmp_path: Path) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text(text)
+    with pytest.raises(UsageError) as failed:
+        sniff(file)
+    assert str(failed.value) == f"{file}: {said}"
+
+
+def test_a_first_line_that_is_too_long_is_called_so(tmp_path: Path) -> None:
+    file = tmp_path / "a.csv"
+    names = ",".join(f"{'c' * 60_000}{k}" for k in range(20))
+    file.write_text(f"{names}\n{','.join('7' * 20)}\n")
+    with pytest.raises(
+        UsageError, match=r"line 1 is longer than 1 MiB, and its columns are not found; give fewer columns$"
+    ):
+        sniff(file)

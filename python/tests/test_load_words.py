@@ -1,0 +1,35 @@
+"""Every word that stands for files is answered in one line, whatever lies there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from inrush.errors import UsageError
+from inrush.load.input import expand
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        (".", r"\.: is a folder; '\./\*' means its files"),
+        ("./", r"\./: is a folder; '\./\*' means its files"),
+        ("..", r"\.\.: is a folder; '\.\./\*' means its files"),
+        ("/", r"/: is a folder; '/\*' means its files"),
+        ("//", r"//: is a folder; '/\*' means its files"),
+        ("d", r"d: is a folder; 'd/\*' means its files"),
+        ("", r"'': names no file"),
+        ("absent.csv", r"absent\.csv: there is no such file"),
+        ("a**b", r"a\*\*b: (is no pattern|there is no such file)"),
+        ("y" * 300, r"y{300}: cannot be read \(File name too long\)"),
+    ],
+)
+def test_a_word_that_names_no_file_is_one_line(
+    word: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "d").mkdir()
+    with pytest.raises(UsageError, match=f"^{said}"):
+        expand([word])
+    assert expand(["-"]) == ["-"]
