@@ -413,6 +413,10 @@ def test_from_a_study_to_a_claim_to_its_proof_and_the_board(inrush: Inrush) -> N
         again = inrush("prove", held["id"])
         assert again.code == 2 and "is already scored" in again.err
         assert "no claim was scored" in inrush("prove", "open", "--with", "latest").err
+    # The newest results are the proof's now, of one value: what was trained on is predicted from again.
+    for which in ([], ["quickstart"]):
+        more = inrush("predict", *which, "--to", "1500", "--where", "engine=sqlite", "--json")
+        assert more.code == 0 and more.json["claims"][0]["results"] == held["results"], more.err
     assert "scoreboard:" in inrush("scoreboard").err
 
 
