@@ -233,6 +233,19 @@ def test_a_run_inside_the_interval_confirms_and_one_far_outside_rejects(tmp_path
     assert bad["verdict"] == "rejected" and bad["log_error"] < -2
 
 
+def test_a_claim_that_spans_what_simple_claims_say_is_not_confirmed_by_holding(tmp_path: Path) -> None:
+    held = the_claim()
+    for times, verdict in ((1.3, "confirmed"), (3.0, "inconclusive")):
+        median = held["forecast"]["median"]
+        held["forecast"] |= {"lo": median / times, "hi": median * times}
+        seen = observed(load_study({8: 360_000}, begun_unix_ns=2000), held)
+        found = score_document({**held, "sha256": ""}, seen, "proof", 3000)
+        assert found["inside"] and found["verdict"] == verdict
+        assert ("a factor of 9" in "".join(found.get("why", ()))) == (verdict == "inconclusive")
+    far = observed(load_study({8: 20_000}, begun_unix_ns=2000), held)
+    assert score_document({**held, "sha256": ""}, far, "proof", 3000)["verdict"] == "rejected"
+
+
 def test_a_run_that_came_before_its_claim_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"before .* was frozen"):
         proven(tmp_path, 360_000, begun_unix_ns=999)
@@ -413,6 +426,10 @@ def test_from_a_study_to_a_claim_to_its_proof_and_the_board(inrush: Inrush) -> N
         again = inrush("prove", held["id"])
         assert again.code == 2 and "is already scored" in again.err
         assert "no claim was scored" in inrush("prove", "open", "--with", "latest").err
+    # The newest results are the proof's now, of one value: what was trained on is predicted from again.
+    for which in ([], ["quickstart"]):
+        more = inrush("predict", *which, "--to", "1500", "--where", "engine=sqlite", "--json")
+        assert more.code == 0 and more.json["claims"][0]["results"] == held["results"], more.err
     assert "scoreboard:" in inrush("scoreboard").err
 
 

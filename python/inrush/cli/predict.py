@@ -16,7 +16,7 @@ def predict(
         str | None,
         typer.Argument(
             metavar="FILE|RESULTS",
-            help="A file of two columns (a load and its figure), or results; without it the latest.",
+            help="A file of two columns (a load and its figure), or results; without it the latest that are no proof.",
         ),
     ] = None,
     to: Annotated[

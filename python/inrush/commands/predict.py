@@ -129,7 +129,7 @@ def predict_results(
 
     store = opened_store()
     kept = Predictions(store)
-    analysis = analyse(study_record(store.find(which)))
+    analysis = analyse(study_record(store.find(which, kept.proofs())))
     archives = {of_rows: archive_of(kept.scores(MODEL_VERSION, of_rows)) for of_rows in (False, True)}
     frozen, refused = [], []
     for training in chosen(trainings(analysis, along, figure), where):

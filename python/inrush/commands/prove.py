@@ -106,6 +106,7 @@ def score_lines(doc: dict[str, Any], score: dict[str, Any]) -> list[str]:
     return [
         f"{score['verdict']}: {doc['id']}: {shown(score['observed'], figure)} observed, {shown(made['median'], figure)} "
         f"[{shown(made['lo'], figure)}, {shown(made['hi'], figure)}] claimed: off by {percent(score['error'], 1)}{named}{kept_up(score)}",
+        *(f"  {why}" for why in score.get("why", ())),
         f"  skill over {skills}" if skills else "  no simpler claim to compare with",
     ]
 

@@ -2,7 +2,7 @@
 
 confirmed       the observed mean lies in the interval
 rejected        it does not, nor does its own 95 % interval reach there
-inconclusive    the mean lies outside, its interval reaches inside: repeat
+inconclusive    the mean lies outside, its interval reaches inside: repeat; or the claim is so wide that it says nothing
 invalid         the run has no valid figure, or was begun before the claim was frozen
 """
 
@@ -26,6 +26,8 @@ FULL_SHARE = 0.85
 UNHINDERED_SHARE = 0.9
 #: A curve is level where twice the load gives less than this power of two more.
 LEVEL_POWER = 0.3
+#: A claim from half to double its median or wider says nothing: little that a run can give would be outside.
+WIDEST = 4.0
 
 
 @dataclass(frozen=True)
@@ -183,12 +185,23 @@ def score_document(
     )  # fmt: skip
     interval = found.interval
     reaches = interval is not None and interval.low <= made["hi"] and interval.high >= made["lo"]
-    verdict = "confirmed" if scored.inside else "inconclusive" if reaches else "rejected"
+    empty = says_nothing(claim) if scored.inside else None
+    held = scored.inside and empty is None
+    verdict = "confirmed" if held else "inconclusive" if scored.inside or reaches else "rejected"
     skill = {k: v for k, v in scored.skill.items() if np.isfinite(v)}
     return {
-        **base, "verdict": verdict, **scored.document(), "skill": skill, "bottleneck_seen": found.bottleneck,
+        **base, "verdict": verdict, **({"why": [empty]} if empty else {}), **scored.document(), "skill": skill, "bottleneck_seen": found.bottleneck,
         **knee(made["saturation"], found.knee), **keeping_up(claim, found), "observed_low": interval.low if interval else None, "observed_high": interval.high if interval else None,
     }  # fmt: skip
+
+
+def says_nothing(claim: Mapping[str, Any]) -> str | None:
+    """Why an interval is too wide to be confirmed; None where it is not."""
+    made = claim["forecast"]
+    wide = made["hi"] / made["lo"]
+    if wide >= WIDEST:
+        return f"the claimed interval spans a factor of {wide:.3g} and says too little to be confirmed"
+    return None
 
 
 def keeping_up(claim: Mapping[str, Any], found: Observed) -> dict[str, bool]:

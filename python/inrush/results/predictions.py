@@ -62,6 +62,23 @@ class Predictions:
             and (s := c.score)
         ]
 
+    def proofs(self) -> set[str]:
+        """Ids of results that hold nothing but the value that a claim was about.
+
+        Results of a whole study that were attached to a claim are not among them: they can be continued.
+        """
+        found = set[str]()
+        for c in self.all():
+            results = str((c.score or {}).get("results", ""))
+            path = self.path.parent / results / "study.json"
+            if not results or not path.is_file():
+                continue
+            overrides = (read_json(path).get("call") or {}).get("overrides", ())
+            one = [o.partition("=")[2] for o in overrides if o.partition("=")[0] == c.doc["along"]]
+            if one and "," not in one[-1]:
+                found.add(results)
+        return found
+
     def find(self, spec: str) -> Claim:
         """By path, id, or the unique beginning of an id or of a hash; `latest`."""
         path = Path(spec)

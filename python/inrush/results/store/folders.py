@@ -6,7 +6,7 @@ import fcntl
 import re
 import shutil
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
@@ -57,13 +57,15 @@ class Store(Root):
             raise UsageError(f"{self.root}: no results{of} yet; `inrush run quickstart` makes some")
         return found[-1]
 
-    def find(self, spec: str | None) -> Results:
+    def find(self, spec: str | None, without: Collection[str] = ()) -> Results:
         """Results by path, id, unique beginning of an id, study name (its latest) or nothing (the latest).
 
-        The path of one run gives that run alone.
+        The path of one run gives that run alone. without: ids that are not meant by "the latest", only by their own
+        name; where there are no others they are.
         """
         if spec is None or spec == "latest":
-            return Results(self.latest().path)
+            others = [s for s in self.studies() if s.path.name not in without]
+            return Results((others[-1] if others else self.latest()).path)
         for path in (Path(spec), self.root / spec):
             if (path / "study.json").is_file():
                 return Results(path)
@@ -72,6 +74,7 @@ class Store(Root):
         studies = self.studies()
         # `batch` as well as `telemetry-batch`: what `inrush run` takes, the others take.
         named = [s for s in studies if s.name == spec or s.name.partition("-")[2] == spec]
+        named = [s for s in named if s.path.name not in without] or named
         begins = named or [s for s in studies if s.path.name.startswith(spec)]
         if len(begins) == 1 or (begins and all(s.name == begins[0].name for s in begins)):
             return Results(begins[-1].path)
