@@ -11,8 +11,10 @@ import pytest
 from inrush.analysis.analyse import analyse, analysis_of
 from inrush.analysis.answer import Answer, answer
 from inrush.analysis.effects import effects
+from inrush.analysis.parts import late_words
 from inrush.analysis.points import Analysis
 from inrush.analysis.wording import interval_of, ratio_of, shown
+from inrush.guards.verdicts import invalid
 from inrush.report.curves import curve_rows
 from inrush.stats import stats
 from inrush.stats.quantity import digits, show
@@ -402,3 +404,14 @@ def test_a_value_below_one_that_a_stop_rule_left_out_is_not_the_largest_tried() 
     left_out = Absent({"engine": "duckdb", "batch_rows": 5000}, "stopped", "latency")
     found = answer(analyse(StudyRecord(synthetic.STUDY, runs, [left_out])))
     assert found is not None and "best batch_rows is 1,000 with" in found.line, found.line
+
+
+def test_the_slowest_sample_is_not_said_where_it_is_invalid() -> None:
+    figures = {
+        "ports.in_time_share": 0.9, "ports.samples": 10.0, "ports.caught_up": 1.0, "ports.sample_s": 1.22,
+    }  # fmt: skip
+    late = synthetic.figured("mysql", {"readers": 4}, 1, 0, figures)
+    assert late_words([late], "ports.in_time_share") == "late in 1 of 10 samples, the slowest 1.22 s"
+    unclear = replace(late, verdicts=[invalid("client on time", "late", figures=["ports.sample_s"])])
+    said = late_words([late, unclear], "ports.in_time_share")
+    assert said == "late in 2 of 20 samples, the slowest is INVALID"

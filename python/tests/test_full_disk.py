@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from inrush.results.store.files import write_json
 from inrush.run import full_disk
 from inrush.run.listener import Silent
 
@@ -93,3 +94,16 @@ def test_a_large_disk_with_gigabytes_free_is_not_full() -> None:
     assert full_disk.room_needed(200 << 20) == full_disk.LEFT_BYTES
     assert full_disk.room_needed(10**10) == 10**8
     assert full_disk.room_needed(2 * 10**12) < 10**9
+
+
+def test_a_file_of_results_that_has_no_room_is_named_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(OSError, match="No space") as said:
+        write_json(tmp_path / "study.json", {})
+    assert said.value.filename == str(tmp_path / "study.json")
+    assert list(tmp_path.iterdir()) == []

@@ -35,11 +35,15 @@ def read_json(path: Path) -> Doc:
 def write_json(path: Path, doc: Mapping[str, Any]) -> None:
     """Whole or not at all, also when the power goes: temporary file, fsync, rename, fsync of the folder."""
     temporary = path.with_name(path.name + ".tmp")
-    with temporary.open("w") as f:
-        json.dump(doc, f, indent=1, sort_keys=False, ensure_ascii=False)
-        f.write("\n")
-        f.flush()
-        os.fsync(f.fileno())
+    try:
+        with temporary.open("w") as f:
+            json.dump(doc, f, indent=1, sort_keys=False, ensure_ascii=False)
+            f.write("\n")
+            f.flush()
+            os.fsync(f.fileno())
+    except OSError as e:  # a write says what is wrong, and not where
+        temporary.unlink(missing_ok=True)
+        raise OSError(e.errno, e.strerror, str(path)) from e
     temporary.rename(path)
     sync(path.parent)
 
