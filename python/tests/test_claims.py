@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from inrush.analysis.analyse import analyse
-from inrush.analysis.claims import RULES, Judged, Status, effect, judged_claims
+from inrush.analysis.claims import RULES, Judged, Status, effect, judged_claims, missing_ends
 from inrush.analysis.points import Analysis
 from inrush.errors import StudyInvalid
 from inrush.report.export import write_claims
@@ -174,3 +174,12 @@ def test_a_rule_that_names_nothing_is_refused(tmp_path: Path) -> None:
     study.write_text(text.replace('along = "readers", from = 0', 'along = "nobody", from = 0'))
     with pytest.raises(StudyInvalid, match="nobody"):
         load_study(str(study))
+
+
+def test_a_factor_with_one_value_is_said_to_have_one() -> None:
+    """`-P readers=4` leaves nothing to compare; the sentence named None twice."""
+    analysis = synthetic.trial({("duckdb", 200): 3.0, ("sqlite", 200): 2.0}, blocks=3)
+    rule = {"kind": "cost", "of": synthetic.MAKESPAN, "along": "readers"}
+    assert missing_ends(analysis, "duckdb", rule).because == (
+        "duckdb: readers has one value here, so nothing can be compared"
+    )

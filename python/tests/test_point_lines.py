@@ -11,13 +11,14 @@ from inrush.analysis.analyse import analyse
 from inrush.analysis.answer import Answer, answer
 from inrush.analysis.conclusion import conclusion, other_conditions
 from inrush.analysis.overview import overview
-from inrush.analysis.points import Analysis
+from inrush.analysis.points import Analysis, within_whole
 from inrush.commands.printing import show
 from inrush.report.overview import WIDEST, text_table
 from inrush.report.page import answered
 from inrush.report.point_lines import best_points, point_lines
 from inrush.report.summary import absent_lines
 from inrush.stats.record import Absent, StudyRecord
+from inrush.stats.stats import Interval
 from inrush.text import Best
 from tests import synthetic
 from tests.test_conclusion import fixed
@@ -148,3 +149,9 @@ def test_points_that_a_search_passed_over_are_counted_and_not_called_stopped() -
         "stopped: duckdb, batch_rows 5: makespan is 95 s, above 90 s",
         "not tried: 2 points, which the search did not need",
     ]
+
+
+def test_an_interval_of_a_share_ends_at_the_whole() -> None:
+    found = Interval(0.894, 0.217, 3.69, 0.95, 2)
+    assert within_whole("writers.in_time_share", found) == replace(found, high=1.0)
+    assert within_whole("writers.rows_per_s", found) == found

@@ -206,6 +206,8 @@ def effect(ratio: stats.Interval, least: float, most: float, because: str, bound
 
 def missing_ends(analysis: Analysis, group: str, rule: Mapping[str, Any]) -> Finding:
     first, last = ends_of(analysis, rule)
+    if first is None or first == last:
+        return Finding(None, f"{group}: {rule['along']} has one value here, so nothing can be compared")
     return Finding(
         None, f"{group}: {rule['along']} {first} and {last} were not both measured, twice at least"
     )

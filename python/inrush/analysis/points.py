@@ -144,7 +144,7 @@ class Analysis:
             figure,
             values,
             tuple(sorted(of)),
-            stats.log_t(values, level) if positive else None,
+            within_whole(figure, stats.log_t(values, level)) if positive else None,
             int(stats.outliers([v for v in values if np.isfinite(v)]).sum()),
             Outcome.INVALID if self.broken(figure, point) else Outcome.PASS,
         )
@@ -312,3 +312,10 @@ def roles(analysis: Analysis) -> list[str]:
     found = dict.fromkeys(k.split(".")[0] for m in analysis.runs for k in m.figures if k.endswith(".ops"))
     writers = {role for m in analysis.runs for role in writing_roles(m.run.plan)}
     return sorted((r for r in found if "/" not in r), key=lambda r: r not in writers)
+
+
+def within_whole(figure: str, found: stats.Interval) -> stats.Interval:
+    """A share is at most 1: the law of its interval knows no such limit."""
+    if not figure.endswith("_share") or found.value > 1:
+        return found
+    return replace(found, high=min(found.high, 1.0))
