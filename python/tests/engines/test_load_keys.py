@@ -132,7 +132,7 @@ def test_columns_that_inrush_made_are_known_again_by_what_they_mean(
 
 READ_AS = {
     "time_ms": "time_us", "u64": "i64", "i16": "i64", "i32": "i64", "f32": "f64", "uuid": "text", "date": "text",
-    "list_f64": "text", "list_i64": "text",
+    "list_f64": "text", "list_i64": "text", "u8": "i16", "u16": "i32", "u32": "i64",
 }  # fmt: skip
 
 
