@@ -36,10 +36,12 @@ TYPES: Mapping[str, str] = {
     "list_f64": "DOUBLE PRECISION ARRAY",
     "list_i64": "BIGINT ARRAY",
     "uuid": "VARCHAR",
+    "decimal": "VARCHAR",
 }
 LOSSES: Mapping[str, str] = {
     "u64": "unsigned 64-bit values are stored with their bits reinterpreted: read back exactly, ordered and aggregated as signed",
     "uuid": "a UUID is its text of 36 characters",
+    "decimal": "decimals are texts: exact, compared as texts",
 }
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 from inrush.engines import http, sql
@@ -49,6 +50,10 @@ _DELETE_BY_AGE = re.compile(
     r"DELETE\s+FROM\s+\{(?P<table>\w+)\}\s+WHERE\s+(?P<column>\w+)\s*<\s*:(?P<param>\w+)\s*;?\s*",
     re.IGNORECASE,
 )
+
+#: A placeholder, or what only looks like one.
+_PLACE = re.compile(r"""'(?:[^'\\]|\\.|'')*' | "(?:[^"]|"")*" | \$(\d+)""", re.VERBOSE | re.DOTALL)
+_SCALE = re.compile(r"Decimal\(\d+, (\d+)\)")
 
 
 class Clickhouse(Twin):
@@ -116,10 +121,13 @@ class Clickhouse(Twin):
         if operation.kind == "execute" and (deletion := _delete_by_age(operation, tables)):
             return deletion
         inserts = dict.fromkeys(self.methods, _insert)
-        return sql.operation(operation, method, self.name, tables, inserts, sql.dollar)
+        planned = sql.operation(operation, method, self.name, tables, inserts, sql.dollar)
+        return planned if isinstance(planned, Unsupported) else _with_decimals(planned, operation, tables)
 
     def proof(self, table: Table, plan: TablePlan) -> Proof:
-        return sql.proof(table, plan, figure, unsigned_is_signed=False, hashing="city_hash64")
+        return sql.proof(
+            table, plan, figure, unsigned_is_signed=False, hashing="city_hash64", hashed={"uuid"}
+        )
 
     def instant(self, column: Column, at_ns: int) -> str | None:
         return str(at_ns // (1_000_000 if column.type == "time_ms" else 1_000))
@@ -178,6 +186,21 @@ def _if_marked(namespace: str, statement: str) -> str:
     )
     refusal = quote(f"database {namespace} does not bear the mark of inrush and is left alone")
     return f"SELECT throwIf(({there}) > ({marked})) AS {refusal}; {statement}"
+
+
+def _with_decimals(planned: OpPlan, operation: Operation, tables: Mapping[str, TablePlan]) -> OpPlan:
+    """Keys that are decimals, made of their texts: ClickHouse compares a decimal with no text."""
+    asked = operation.key_rows.table if operation.key_rows else operation.table
+    wire = tables[asked].wire if asked is not None and asked in tables else {}
+
+    def made(found: re.Match[str]) -> str:
+        if found[1] is None:
+            return found[0]
+        gen = operation.params.get(planned.params[int(found[1]) - 1], {}).get("gen", {})
+        scale = _SCALE.search(wire.get(gen["column"], "")) if gen.get("kind") == "key" else None
+        return f"toDecimal128({found[0]}, {scale[1]})" if scale else found[0]
+
+    return replace(planned, text=_PLACE.sub(made, planned.text))
 
 
 def _create_table(table: Table, name: str, indexes: Sequence[tuple[str, ...]]) -> str:

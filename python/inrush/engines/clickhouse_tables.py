@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from inrush.engines import sql
 from inrush.workload import Column
 
 #: Logical type -> type in the table and on the wire.
@@ -26,6 +27,7 @@ TYPES: Mapping[str, str] = {
     "list_f64": "Array(Float64)",
     "list_i64": "Array(Int64)",
     "uuid": "String",
+    "decimal": "Decimal({p}, {s})",
 }
 LISTS = ("list_f64", "list_i64")
 #: Digits of a second -> function that gives such a time as the whole number that is stored.
@@ -34,7 +36,7 @@ _DIGITS = re.compile(r"DateTime64\((\d)")
 
 
 def type_of(column: Column) -> str:
-    kind = TYPES[column.type]
+    kind = sql.type_of(column, TYPES)
     if not column.nullable:
         return kind
     return f"Array({kind})" if column.type in LISTS else f"Nullable({kind})"

@@ -18,7 +18,7 @@ from inrush.engines.loading import Loading
 from inrush.engines.plans import OpPlan, Probes, Proof, TablePlan, Unsupported
 from inrush.engines.sql import Item, file_of, literal, quote
 from inrush.engines.survives import Durability, Survives
-from inrush.engines.twin import Twin
+from inrush.engines.twin import NoDatabase, Twin
 from inrush.errors import TargetError
 from inrush.extras import need
 from inrush.workload import Column, Operation, Table
@@ -41,6 +41,7 @@ TYPES: Mapping[str, str] = {
     "list_i64": "BIGINT[]",
     "date": "DATE",
     "uuid": "UUID",
+    "decimal": "DECIMAL({p}, {s})",
     "bytes": "BLOB",
 }
 COLUMN_TYPES: Mapping[str, tuple[str, ...]] = {
@@ -127,8 +128,8 @@ class DuckDB(Twin):
         try:
             with duckdb.connect(str(path), read_only=True) as file:
                 return [str(row[0]) for row in file.execute(statement).fetchall()]
-        except duckdb.Error:
-            return []
+        except duckdb.Error as error:  # held by another process, too: a run would not wait
+            raise NoDatabase(str(error).partition("\n")[0]) from None
 
     def drop_namespace(self, namespace: str) -> tuple[str, ...]:
         return (_refuse_unmarked(namespace), f"DROP SCHEMA {quote(namespace)} CASCADE")
@@ -146,7 +147,7 @@ class DuckDB(Twin):
             # Deleted rows would stay in the file's row groups; a new table starts as the first did.
             fresh=(drop, *create, "CHECKPOINT"),
             drop=(_refuse_unmarked(namespace), drop),
-            wire={column.name: TYPES[column.type] for column in table.columns},
+            wire={column.name: sql.type_of(column, TYPES) for column in table.columns},
         )
 
     def plan_operation(

@@ -80,6 +80,7 @@ class Mysql(Twin):
     title = "MySQL"
     keeps_not_finite: ClassVar[frozenset[str]] = frozenset()
     schemes: ClassVar[tuple[str, ...]] = ("mysql",)
+    most_scale: ClassVar[int] = 30
     #: Texts are compared byte by byte, blanks at their end included.
     collation: ClassVar[str] = "utf8mb4_0900_bin"
     lifecycle = MysqlLife()
@@ -100,6 +101,7 @@ class Mysql(Twin):
     protocol = Protocol.MYSQL
     usual_port = 3306
     transports = TRANSPORTS
+    data_folder = "SELECT @@datadir"
     grant = r"GRANT ALL ON `inrush\_%`.* TO the user"
     password_variable = "MYSQL_PWD"
     survive_by: ClassVar[Mapping[Survives, str]] = {
@@ -222,6 +224,7 @@ class Mysql(Twin):
 class Mariadb(Mysql):
     name = "mariadb"
     title = "MariaDB"
+    most_scale = 38
     schemes = ("mariadb",)
     collation = "utf8mb4_nopad_bin"
     lifecycle = MariadbLife()

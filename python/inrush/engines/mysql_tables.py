@@ -28,6 +28,7 @@ DECLARED: Mapping[str, str] = {
     "list_i64": "JSON",
     "date": "DATE",
     "uuid": "CHAR(36)",
+    "decimal": "DECIMAL({p}, {s})",
     "bytes": "LONGBLOB",
 }
 #: Longest text of a column that an index may hold whole and a temporary table keeps in memory.
@@ -44,7 +45,7 @@ def declared(column: Column, indexed: bool) -> str:
     if column.type == "bytes":
         return column.declared or DECLARED["bytes"]
     if column.type != "text":
-        return DECLARED[column.type]
+        return sql.type_of(column, DECLARED)
     if column.chars:
         own = (
             ""

@@ -42,6 +42,7 @@ DECLARED: Mapping[str, str] = {
     "list_i64": "bigint[]",
     "date": "date",
     "uuid": "uuid",
+    "decimal": "numeric({p}, {s})",
     "bytes": "bytea",
 }
 #: Logical type -> type on the wire, as rust/src/encode/pgcopy/types.rs names them.
@@ -63,6 +64,7 @@ WIRE: Mapping[str, str] = {
     "list_i64": "int8[]",
     "date": "date",
     "uuid": "uuid",
+    "decimal": "numeric",
     "bytes": "text",
 }
 LOSSES: Mapping[str, str] = {
@@ -102,6 +104,7 @@ class Postgresql(Twin):
     protocol = Protocol.POSTGRESQL
     usual_port = 5432
     transports = TRANSPORTS
+    data_folder = "SHOW data_directory"
     grant = "GRANT CREATE ON DATABASE … TO the user"
     rate = (1e-3, 1.5e-6)
     pages: ClassVar[Pages | None] = Pages("block_size", 8192, "shared_buffers", 16_384 * 8192)

@@ -42,6 +42,7 @@ TYPES: Mapping[str, tuple[str, str]] = {
     "list_f64": ("double[]", "float8[]"),
     "list_i64": ("double[]", "float8[]"),
     "uuid": ("uuid", "uuid"),
+    "decimal": ("varchar", "text"),
 }
 #: Where a value may be NULL: types without one of their own are stored wider.
 NULLABLE: Mapping[str, tuple[str, str]] = {
@@ -56,6 +57,7 @@ LOSSES: Mapping[str, str] = {
     "i64": LEAST.format(64),
     "u64": "unsigned 64-bit values are stored with their bits reinterpreted: read back exactly, ordered and aggregated as "
     "signed; 2^63 is NULL, and a proof finds it missing",
+    "decimal": "decimals are texts: exact, compared as texts",
     "list_i64": "lists of whole numbers are lists of doubles: exact within 2^53, others are refused",
 }
 MARK = "made_by_inrush"

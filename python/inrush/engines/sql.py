@@ -24,6 +24,8 @@ DEFAULT_FLOAT_BITS = 8
 PRODUCT_KEYS = 2
 
 WHOLE_TYPES = frozenset({"i16", "i32", "i64", "u8", "u16", "u32", "u64", "time_ms", "time_us"})
+#: Types with values that a function of `ValueHash` is asked for, and that no other sum holds.
+HASHED_TYPES = frozenset({"uuid", "decimal"})
 #: A whole row as a number: what its values are divided by, and stands for NULL. Twin of rust/src/rows/row_sum.rs.
 ROW_DIVISOR = 2**31 - 1
 BITS = re.compile(r"bit(?:\((\d+)\))?")
@@ -148,6 +150,11 @@ def operation(
     return OpPlan(insert(plan.name, tuple(plan.wire)), method)
 
 
+def type_of(column: Column, types: Mapping[str, str]) -> str:
+    """The type of a column; of a decimal with its digits."""
+    return types[column.type].format(p=column.precision, s=column.scale)
+
+
 def bits_of(declared: str) -> int:
     """n of a type `bit(n)`; 0 of any other."""
     found = BITS.fullmatch(declared.strip().lower())
@@ -175,7 +182,7 @@ def create_table(
     """
 
     def declared(column: Column) -> str:
-        return chars.format(column.chars) if chars and column.chars else types[column.type]
+        return chars.format(column.chars) if chars and column.chars else type_of(column, types)
 
     columns = [f"{quote(c.name)} {declared(c)}{'' if c.nullable else ' NOT NULL'}" for c in table.columns]
     keyed = bool(indexes) and indexes[0] == table.identity
@@ -212,12 +219,16 @@ def ask_holder(namespace: str) -> str:
 
 
 def checksum_items(
-    table: Table, unsigned_is_signed: bool, hashing: ValueHash | None = None
+    table: Table,
+    unsigned_is_signed: bool,
+    hashing: ValueHash | None = None,
+    hashed: Collection[str] = HASHED_TYPES,
 ) -> tuple[ChecksumItem, ...]:
     """What engine and generator both count and sum.
 
     unsigned_is_signed: u64 is stored with its bits reinterpreted, so its upper half shifts arithmetically.
-    hashing: the engine's function of `ValueHash`, for UUIDs; without one they are proven by the read-back alone.
+    hashing: the engine's function of `ValueHash`, for values of types in `hashed`; without one they are proven by the
+    read-back alone.
     Floats from files are not summed: only generated ones are known to be k * 2**-bits. Nor are columns with NaN or an
     infinity, whose sum would be one.
     """
@@ -229,7 +240,7 @@ def checksum_items(
             items.append({"kind": "sum_scaled", "column": name, "bits": float_bits(column)})
         elif column.type == "text":
             items.append({"kind": "sum_length", "column": name})
-        elif column.type == "uuid" and hashing is not None:
+        elif column.type in hashed and hashing is not None:
             items.append({"kind": "sum_hash", "column": name, "hash": hashing})
     return (*items, *_products(table))
 
@@ -330,14 +341,15 @@ def proof(
     expression: Callable[[Item, Callable[[str], Column]], str],
     unsigned_is_signed: bool,
     hashing: ValueHash | None = None,
+    hashed: Collection[str] = HASHED_TYPES,
     read_column: Callable[[Column], str] = lambda column: quote(column.name),
 ) -> Proof:
     """Screen and read-back; `expression` gives one item as an SQL aggregate in the engine's dialect.
 
-    Sums are wrapped so that an empty table gives 0, as the generator's twin does. hashing: as of `checksum_items`.
+    Sums are wrapped so that an empty table gives 0, as the generator's twin does. hashing, hashed: as of `checksum_items`.
     read_column: a column as the read-back selects it.
     """
-    items = checksum_items(table, unsigned_is_signed, hashing)
+    items = checksum_items(table, unsigned_is_signed, hashing, hashed)
     figures = (expression(item, table.column) for item in items)
     return Proof(
         checksum_query=f"SELECT {', '.join(figures)} FROM {plan.name}",

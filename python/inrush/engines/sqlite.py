@@ -22,7 +22,7 @@ from inrush.engines.plans import OpPlan, Probes, Proof, TablePlan, Unsupported
 from inrush.engines.sql import Item, file_of, literal, quote
 from inrush.engines.sqlite_memory import SqliteInMemory
 from inrush.engines.survives import Durability, Survives
-from inrush.engines.twin import Twin
+from inrush.engines.twin import NoDatabase, Twin
 from inrush.workload import Column, Operation, Table
 
 #: Declared type of every logical type. SQLite stores by affinity; by the name the wire half knows what a value means.
@@ -44,6 +44,7 @@ DECLARED: Mapping[str, str] = {
     "list_i64": "BLOB I64",
     "date": "TEXT",
     "uuid": "TEXT",
+    "decimal": "TEXT",
     "bytes": "BLOB",
 }
 #: A table may call its columns what it likes. SQLite's numbers have 64 bits whatever they are called.
@@ -80,6 +81,7 @@ LOSSES: Mapping[str, str] = {
     "f64": "NaN becomes NULL",
     "list_f64": "lists are blobs of 8-byte items: stored and read back, not searched",
     "uuid": "a UUID is its text of 36 characters",
+    "decimal": "decimals are texts: exact, compared and ordered as texts",
     "list_i64": "lists are blobs of 8-byte items: stored and read back, not searched",
 }
 #: Values of PRAGMA synchronous.
@@ -154,8 +156,10 @@ class Sqlite(Twin):
         try:
             with contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as file:
                 return [str(row[0]) for row in file.execute(statement)]
-        except sqlite3.Error:
+        except sqlite3.OperationalError:  # it is busy, and a run waits
             return []
+        except sqlite3.DatabaseError as error:
+            raise NoDatabase(str(error)) from None
 
     def drop_namespace(self, namespace: str) -> tuple[Statement, ...]:
         # The mark goes last, so that a drop that was cut can be repeated; without it the query itself fails.

@@ -18,6 +18,10 @@ from inrush.engines.survives import Survives
 from inrush.workload import NOT_FINITE
 
 
+class NoDatabase(Exception):
+    """A file that an embedded engine cannot open, in its words."""
+
+
 class Twin(Dialect):
     """Twin of rust/src/engine/<name>.rs. A part that an engine does not have is None."""
 
@@ -75,6 +79,9 @@ class Twin(Dialect):
     #: Of `workload.NOT_FINITE`, what its floats keep as it was written.
     keeps_not_finite: ClassVar[frozenset[str]] = frozenset(NOT_FINITE)
 
+    #: Digits that its decimals have behind the point at most.
+    most_scale: ClassVar[int] = 38
+
     # what messages say of it
 
     #: What rows are to survive -> how it is set: the end of an `--start`, or an entry of `[options.<engine>]`.
@@ -83,6 +90,9 @@ class Twin(Dialect):
     grant: ClassVar[str] = ""
     #: A query for the bytes that are free where its tables lie; empty where a server does not report.
     free_bytes: ClassVar[str] = ""
+
+    #: A query for the folder that a server keeps its tables in; empty where it does not report it.
+    data_folder: ClassVar[str] = ""
 
     def run_target(self, target: Target, data: Path) -> Target:
         """Where one run of the study goes. Embedded engines without a file of the user's get a fresh one in
@@ -95,5 +105,8 @@ class Twin(Dialect):
 
     def ask_file(self, path: Path, statement: str) -> list[str]:
         """First values of a query on an embedded engine's file, opened for reading alone: opening it as a run does
-        would change it already. Empty for what is no such file: a run will say so."""
+        would change it already. Empty where it cannot be asked for now: a run will say so.
+
+        Raises NoDatabase, with the engine's words, for what is not a file of this engine, or of another version of it.
+        """
         return []

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from inrush.study.chars import char_problem, parse_chars
-from inrush.study.document import Node, Reader, given, plain, unknown, word
+from inrush.study.decimals import of_digits, parse_decimal
+from inrush.study.document import Node, Reader, given, unknown, word
 from inrush.study.events import parse_rates
 from inrush.study.formats import FORMATS
+from inrush.study.generators import Catalogue, parse_generator
 from inrush.study.partitions import parse_partitions
 from inrush.study.sizes import parse_seconds, parse_size
 from inrush.workload import FLOAT_TYPES, LOGICAL_TYPES, NOT_FINITE, Column, FileSource, Table
@@ -19,9 +20,6 @@ from inrush.workload import FLOAT_TYPES, LOGICAL_TYPES, NOT_FINITE, Column, File
 TIMES = ("time_ms", "time_us", "date")
 TIME_FORMS = ("iso", "dmy", "mdy")
 NAME = re.compile(r"[a-z][a-z0-9_]{0,47}\Z")
-
-#: Generators as the core lists them: kind -> {"types": […], "params": {name: {"type", "required", "about"}}}.
-Catalogue = Mapping[str, Mapping[str, Any]]
 
 
 def parse_table(
@@ -84,12 +82,15 @@ def parse_column(
     elif not from_files:
         check_name(node.at("name", name), name)
     chars, charset = parse_chars(members)
+    digits = parse_decimal(members)
     if chars:
         logical = "text"
+    elif digits:
+        logical = "decimal"
     elif "type" in members:
         logical = members["type"].text(LOGICAL_TYPES, "type") or "i64"
     else:
-        node.problem(f"column `{name}` needs a type: {', '.join(LOGICAL_TYPES)}, char(n)")
+        node.problem(f"column `{name}` needs a type: {', '.join(LOGICAL_TYPES)}, char(n), decimal(p, s)")
         logical = "i64"
     share = parse_share(members.get("null_share"))
     not_finite = parse_not_finite(members, logical)
@@ -98,6 +99,8 @@ def parse_column(
     if from_files:
         for key, child in rest.items():
             child.problem(f"`{key}` generates values; this table is fed from files")
+        if digits:
+            members["type"].problem("no file is read as decimals; write f64, or text for every digit")
         if not_finite:
             node.problem(
                 f"`{share_name(next(iter(not_finite)))}` generates values; this table is fed from files"
@@ -109,7 +112,9 @@ def parse_column(
     gen = parse_generator(node, rest, logical, sizes, catalogue)
     if chars and (problem := char_problem(gen, chars, charset)):
         members["gen"].problem(problem)
-    return Column(name, logical, gen, share, not_finite, chars, charset)
+    if digits:
+        gen = of_digits(gen, digits, node)
+    return Column(name, logical, gen, share, not_finite, chars, charset, *(digits or ()))
 
 
 def share_name(value: str) -> str:
@@ -145,50 +150,6 @@ def check_name(node: Node, name: str) -> None:
     """Names become names in databases: lower case, so that no engine folds them into another."""
     if not NAME.match(name):
         node.problem("names are lower case letters, digits and _, at most 48, and begin with a letter")
-
-
-def parse_generator(
-    node: Node,
-    members: Mapping[str, Node],
-    logical: str | None,
-    sizes: Mapping[str, float],
-    catalogue: Catalogue | None,
-) -> dict[str, Any]:
-    """`gen = "kind"` and its parameters beside it -> {"kind": …, …}, as the core reads it.
-
-    A parameter may name a size. Parameters that are generators themselves nest: { gen = "…" }.
-    """
-    known = None if catalogue is None else catalogue.keys()
-    kind = members["gen"].text(known, "generator")
-    entry = (catalogue or {}).get(kind)
-    params: dict[str, Any] = {"kind": kind}
-    allowed = entry["params"] if entry else None
-    if entry and logical and entry.get("types") and logical not in entry["types"]:
-        members["gen"].problem(f"gives {', '.join(entry['types'])}; the column is {logical}")
-    for key, child in members.items():
-        if key == "gen":
-            continue
-        if allowed is not None and key not in allowed:
-            child.problem(unknown(f"parameter of {kind}", key, allowed))
-            continue
-        wanted = str(allowed[key].get("type", "")) if allowed is not None else ""
-        params[key] = generator_parameter(child, wanted, sizes, catalogue)
-    for key in sorted(allowed or ()):
-        if allowed[key].get("required") and key not in members:  # type: ignore[index]
-            about = allowed[key].get("about", "")  # type: ignore[index]
-            node.problem(f"generator {kind} needs `{key}`" + (f": {about}" if about else ""))
-    return params
-
-
-def generator_parameter(
-    node: Node, wanted: str, sizes: Mapping[str, float], catalogue: Catalogue | None
-) -> Any:
-    value = node.value
-    if isinstance(value, dict) and "gen" in value:
-        return parse_generator(node, node.members(), None, sizes, catalogue)
-    if isinstance(value, str) and value in sizes and wanted not in ("string", "text"):
-        return sizes[value]
-    return plain(node)
 
 
 def parse_layouts(

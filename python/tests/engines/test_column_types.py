@@ -38,6 +38,14 @@ CHARS = """
   { name = "town", type = "char(8)", charset = "latin1", gen = "categorical", values = ["Zürich", "Genève", ""] },
   { name = "place", type = "char(8)", gen = "categorical", values = ["東京", "a b", "%_\'"], null_share = 0.1 },
 """
+DECIMALS = """
+  { name = "price", type = "decimal(10, 2)", gen = "decimal", of = { gen = "uniform", from = -9999, to = 9999 }, null_share = 0.1 },
+  { name = "whole", type = "decimal(38)", gen = "decimal", null_share = 0.1 },
+  { name = "share", type = "decimal(18, 18)", gen = "decimal" },
+  { name = "wide", type = "decimal(38, 20)", gen = "decimal", null_share = 0.1 },
+  { name = "digit", type = "decimal(1, 1)", gen = "decimal", null_share = 0.1 },
+  { name = "small", type = "decimal(9, 4)", gen = "decimal", null_share = 0.1 },
+"""
 ALL_SHARES = "nan_share = 0.1, inf_share = 0.1, minus_inf_share = 0.1"
 WORKLOAD = """
 schema = 1
@@ -57,13 +65,19 @@ holds = ["asked", "oracle"]
 returns = ["n", NAMES]
 sql.default = "SELECT n, SELECTED FROM {table} WHERE CONDITION"
 """
-#: How a row is asked for -> parameters and condition. A char is found by a key too.
+#: How a row is asked for -> parameters and condition. Chars and decimals are found by a key too.
 LISTED = ('params.n = { gen = "key", column = "n", list = true }', "n IN (:n)", "keys_per_call = 3")
 BY_CHAR = (
     'params.n = { gen = "key", column = "n" }\nparams.id = { gen = "key", column = "id" }',
     "n = :n AND id = :id",
     "",
 )
+BY_DECIMAL = (
+    'params.n = { gen = "key", column = "n" }\nparams.share = { gen = "key", column = "share" }',
+    "n = :n AND share = :share",
+    "",
+)
+ASKED = {CHARS: BY_CHAR, DECIMALS: BY_DECIMAL}
 STUDY = """
 schema = 1
 title = "Numbers"
@@ -93,7 +107,9 @@ KEEPS = {
     "clickhouse": ALL_SHARES,
     "sqlite": "inf_share = 0.1, minus_inf_share = 0.1",
 }
-WAYS = [(e, method, columns) for columns in (UNSIGNED, CHARS) for e in ENGINES for method in METHODS[e]]
+WAYS = [
+    (e, method, columns) for columns in (UNSIGNED, CHARS, DECIMALS) for e in ENGINES for method in METHODS[e]
+]
 WAYS += [
     (engine, method, FINITE_NOT.replace("SHARES", shares))
     for engine, shares in KEEPS.items()
@@ -103,7 +119,7 @@ WAYS += [
 
 def planned(engine: str, method: str, columns: str, folder: Path, rows: str = "2_000") -> StudyPlan:
     names = [line.split('"')[1] for line in columns.strip().splitlines()]
-    params, condition, keys = BY_CHAR if columns == CHARS else LISTED
+    params, condition, keys = ASKED.get(columns, LISTED)
     workload = WORKLOAD.replace("PARAMS", params).replace("CONDITION", condition)
     workload = workload.replace("COLUMNS", columns).replace("SELECTED", ", ".join(names))
     (folder / "w.toml").write_text(workload.replace("NAMES", ", ".join(f'"{name}"' for name in names)))
@@ -142,6 +158,9 @@ def test_every_value_is_stored_proven_and_found_by_its_key(
     assert (ran.totals("users")["ok"], ran.totals("users")["wrong"]) == (200, 0)
 
 
+#: Column of decimals -> its digits, and those behind the point.
+DIGITS = {"price": (10, 2), "whole": (38, 0), "wide": (38, 20)}
+SUMS_DECIMALS = ("postgresql", "timescaledb", "mysql", "mariadb")
 #: Column -> which of its values is changed, by which one; and the figure beside the read-back that sees it.
 CHANGES: Mapping[str, tuple[Callable[[Any], bool], str, str]] = {
     "tiny": (lambda v: v is not None and v != 77, "77", "sum_low(tiny)"),
@@ -151,6 +170,9 @@ CHANGES: Mapping[str, tuple[Callable[[Any], bool], str, str]] = {
     "guid": (lambda v: v is not None and len(v) == 28, "'changed'", "sum_length(guid)"),
     "town": (lambda v: v == "Zürich", "'Genève'", ""),
     "place": (lambda v: v == "東京", "'a b'", "sum_length(place)"),
+    "price": (lambda v: v == "-0.01" or (v is not None and v[0] == "-"), "0.01", ""),
+    "whole": (lambda v: v is not None and len(v) == 38, "1", ""),
+    "wide": (lambda v: v == f"{'9' * 18}.{'9' * 20}", "0.00000000000000000001", ""),
     "ratio": (lambda v: v == -math.inf, "0.5", ""),
     "level": (lambda v: v == math.inf, "0.5", ""),
 }
@@ -175,6 +197,8 @@ def test_one_value_that_changed_breaks_the_proof(
 ) -> None:
     chosen, value, figure = CHANGES[column]
     ran = changed(engine, columns, column, chosen, value, deployment, folder, tmp_path)
+    if column in DIGITS and engine in SUMS_DECIMALS:
+        figure = f"sum_hash({column})"
     broken = {p["item"] for p in ran.broken() if not p["item"].startswith(("difference", "product"))}
     assert broken == {"read_back", figure} - {""}
     assert any(column in str(p) for p in ran.broken() if p["item"].startswith("difference")), ran.broken()
@@ -223,6 +247,27 @@ def test_a_plan_says_which_floats_of_a_large_table_no_sum_proves(tmp_path: Path)
     assert said in run_of.plan["labels"]["notes"]
 
 
+@pytest.mark.parametrize(("engine", "most"), [("mysql", 30), ("mariadb", 38), ("postgresql", 38)])
+def test_a_decimal_of_more_digits_behind_the_point_than_the_engine_has_is_not_planned(
+    engine: str, most: int, tmp_path: Path
+) -> None:
+    def of(scale: int) -> StudyPlan:
+        columns = f'{{ name = "v", type = "decimal(38, {scale})", gen = "decimal" }},'
+        return planned(engine, "bulk", columns, tmp_path)
+
+    assert of(most).runs
+    if most < 38:
+        said = f"has decimals of at most {most} digits behind the point, and column v of numbers is decimal(38, {most + 1})"
+        assert [said in missing.reason for missing in of(most + 1).unsupported] == [True]
+
+
+def test_a_plan_says_which_decimals_of_a_large_table_no_sum_proves(tmp_path: Path) -> None:
+    said = "numbers: decimals (price, whole, share, wide, digit, small) are in no count or sum of"
+    for engine, unseen in (("duckdb", True), ("clickhouse", True), ("mysql", False)):
+        (run_of, *_) = planned(engine, "bulk", DECIMALS, tmp_path, "10_000_001").block(1)
+        assert any(said in note for note in run_of.plan["labels"]["notes"]) is unseen, engine
+
+
 def changed(
     engine: str,
     columns: str,
@@ -252,10 +297,13 @@ def change(engine: str, table: str, columns: list[str], column: str, value: str,
         return [f"UPDATE {table} SET {column} = {value} WHERE n = {n}"]
     # An update is asynchronous there: the table is copied.
     copy = table.replace("numbers", "copied")
-    values = ", ".join(f"if(n = {n}, {value}, {c})" if c == column else c for c in columns)
+    if column in DIGITS:
+        value = f"CAST('{value}' AS Decimal{DIGITS[column]})"
+    names, values = ", ".join(columns), ", ".join(value if c == column else c for c in columns)
     return [
         f"CREATE TABLE {copy} AS {table}",
-        f"INSERT INTO {copy} ({', '.join(columns)}) SELECT {values} FROM {table}",
+        f"INSERT INTO {copy} ({names}) SELECT {names} FROM {table} WHERE n != {n}",
+        f"INSERT INTO {copy} ({names}) SELECT {values} FROM {table} WHERE n = {n}",
         f"DROP TABLE {table}",
         f"RENAME TABLE {copy} TO {table}",
     ]

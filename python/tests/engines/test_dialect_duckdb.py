@@ -15,7 +15,7 @@ from inrush.engines.duckdb import TYPES, DuckDB
 from inrush.engines.instance import Target
 from inrush.engines.plans import OpPlan, Unsupported
 from inrush.engines.survives import Survives
-from inrush.workload import DIGIT_TYPES, FILE_TYPES, LOGICAL_TYPES, Operation, Table
+from inrush.workload import DIGIT_TYPES, DRAWN_TYPES, FILE_TYPES, LOGICAL_TYPES, Operation, Table
 from tests.engines.checksum_queries import ALL_TYPES, PORTS, Row, expected, rows_of
 
 DUCKDB = DuckDB()
@@ -55,7 +55,7 @@ def test_operations_in_duckdb() -> None:
 
 
 def test_every_logical_type_has_a_type() -> None:
-    assert set(TYPES) == {*LOGICAL_TYPES, *FILE_TYPES, *DIGIT_TYPES}
+    assert set(TYPES) == {*LOGICAL_TYPES, *DRAWN_TYPES, *FILE_TYPES, *DIGIT_TYPES}
 
 
 @settings(deadline=None, max_examples=15)

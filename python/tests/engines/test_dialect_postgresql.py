@@ -14,7 +14,7 @@ from inrush.engines.plans import OpPlan, Unsupported
 from inrush.engines.postgresql import DECLARED, WIRE, Postgresql
 from inrush.engines.sql import literal
 from inrush.engines.survives import Survives
-from inrush.workload import DIGIT_TYPES, FILE_TYPES, LOGICAL_TYPES, Column, Operation, Table
+from inrush.workload import DIGIT_TYPES, DRAWN_TYPES, FILE_TYPES, LOGICAL_TYPES, Column, Operation, Table
 from tests.engines.checksum_queries import ALL_TYPES, PORTS, expected, rows_of
 from tests.engines.servers import control
 
@@ -81,7 +81,7 @@ def test_a_list_is_not_unnested() -> None:
 
 
 def test_every_logical_type_has_a_type_in_the_table_and_on_the_wire() -> None:
-    assert set(DECLARED) == set(WIRE) == {*LOGICAL_TYPES, *FILE_TYPES, *DIGIT_TYPES}
+    assert set(DECLARED) == set(WIRE) == {*LOGICAL_TYPES, *DRAWN_TYPES, *FILE_TYPES, *DIGIT_TYPES}
 
 
 @pytest.mark.parametrize(

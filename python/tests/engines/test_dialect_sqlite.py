@@ -17,7 +17,7 @@ from inrush.engines.instance import Target
 from inrush.engines.plans import OpPlan, Unsupported
 from inrush.engines.sqlite import DECLARED, Sqlite
 from inrush.engines.survives import Durability, Survives
-from inrush.workload import DIGIT_TYPES, FILE_TYPES, LOGICAL_TYPES, Operation, Table
+from inrush.workload import DIGIT_TYPES, DRAWN_TYPES, FILE_TYPES, LOGICAL_TYPES, Operation, Table
 from tests.engines.checksum_queries import ALL_TYPES, PORTS, Row, expected, rows_of
 
 SQLITE = Sqlite()
@@ -60,10 +60,11 @@ def test_operations_in_sqlite() -> None:
 
 
 def test_every_logical_type_has_a_declared_type_of_the_affinity_it_is_stored_with() -> None:
-    assert set(DECLARED) == {*LOGICAL_TYPES, *FILE_TYPES, *DIGIT_TYPES}
+    assert set(DECLARED) == {*LOGICAL_TYPES, *DRAWN_TYPES, *FILE_TYPES, *DIGIT_TYPES}
     stored = {
         "text": "text",
         "uuid": "text",
+        "decimal": "text",
         "f32": "real",
         "f64": "real",
         "list_f64": "blob",

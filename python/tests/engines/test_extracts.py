@@ -18,7 +18,7 @@ from .border import Ran, run
 
 ENGINES = ("duckdb", "sqlite", "postgresql", "timescaledb", "mysql", "mariadb", "clickhouse")
 WAYS = [(engine, way) for engine in ENGINES for way in server(engine).ways_out]
-COLUMNS = "time, k, b, i, j, u, f, d, ms, s, lf, li"
+COLUMNS = "time, k, b, i, j, u, f, d, ms, s, lf, li, m"
 WORKLOAD = f"""
 schema = 1
 epoch = "2026-01-01T00:00:00Z"
@@ -40,6 +40,7 @@ columns = [
   {{ name = "d", type = "f64", gen = "uniform", from = -999, to = 999, null_share = 0.1 }},
   {{ name = "ms", type = "time_ms", gen = "sweep_time" }},
   {{ name = "s", type = "text", gen = "text", min_bytes = 0, max_bytes = 20, null_share = 0.1 }},
+  {{ name = "m", type = "decimal(24, 8)", gen = "decimal", null_share = 0.1 }},
   {{ name = "lf", type = "list_f64", gen = "array", min_items = 0, max_items = 5, of = {{ kind = "uniform", from = 0, to = 9 }} }},
   {{ name = "li", type = "list_i64", gen = "array", min_items = 0, max_items = 5, of = {{ kind = "uniform", from = 0, to = 9 }} }},
 ]

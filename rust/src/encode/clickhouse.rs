@@ -2,8 +2,9 @@
 
 use super::mismatch;
 use crate::error::Error;
-use crate::plan::{ColumnPlan, LogicalType, TablePlan};
-use crate::rows::{Column, Columns, ListValues, Values};
+use crate::plan::{ColumnPlan, GenPlan, LogicalType, TablePlan};
+use crate::rows::decimals::decimal_units;
+use crate::rows::{Column, Columns, ListValues, TextValues, Values};
 
 /// A type without NULL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,6 +19,11 @@ pub enum Plain {
     Float32,
     Float64,
     String,
+    /// A whole number of 4, 8 or 16 bytes, with so many of its digits behind the point.
+    Decimal {
+        precision: u8,
+        scale: u8,
+    },
     ListF64,
     ListI64,
 }
@@ -48,20 +54,23 @@ impl ChType {
     /// From the wire type of a plan; the usual one where the plan names none.
     pub fn of(column: &ColumnPlan) -> Result<ChType, Error> {
         if column.wire.is_empty() {
-            return Ok(ChType { plain: Plain::usual(column.ty), nullable: column.null_ppm > 0 });
+            return Ok(ChType { plain: Plain::usual(column), nullable: column.null_ppm > 0 });
         }
         ChType::parse(&column.wire).ok_or_else(|| {
             Error::Plan(format!(
                 "column {}: wire type {:?} is not one that rows are sent to ClickHouse as (leave it empty for {})",
                 column.name,
                 column.wire,
-                Plain::usual(column.ty).name(),
+                Plain::usual(column).name(),
             ))
         })
     }
 
     pub fn parse(text: &str) -> Option<ChType> {
-        let plain = |text: &str| NAMES.iter().find(|(_, name)| *name == text).map(|(plain, _)| *plain);
+        let plain = |text: &str| {
+            let named = NAMES.iter().find(|(_, name)| *name == text).map(|(plain, _)| *plain);
+            named.or_else(|| decimal(text))
+        };
         if let Some(plain) = plain(text) {
             return Some(ChType { plain, nullable: false });
         }
@@ -76,7 +85,7 @@ impl ChType {
 
     pub fn name(self) -> String {
         match (self.nullable, self.plain.is_list()) {
-            (false, _) => self.plain.name().to_owned(),
+            (false, _) => self.plain.name(),
             (true, false) => format!("Nullable({})", self.plain.name()),
             (true, true) => format!("Array({})", self.plain.name()),
         }
@@ -84,8 +93,8 @@ impl ChType {
 }
 
 impl Plain {
-    pub fn usual(ty: LogicalType) -> Plain {
-        match ty {
+    pub fn usual(column: &ColumnPlan) -> Plain {
+        match column.ty {
             LogicalType::Bool | LogicalType::U8 => Plain::UInt8,
             LogicalType::I16 => Plain::Int16,
             LogicalType::I32 => Plain::Int32,
@@ -96,6 +105,12 @@ impl Plain {
             LogicalType::F32 => Plain::Float32,
             LogicalType::F64 => Plain::Float64,
             LogicalType::Text | LogicalType::Date | LogicalType::Uuid => Plain::String,
+            LogicalType::Decimal => match column.gen {
+                Some(GenPlan::Decimal { precision, scale, .. }) => {
+                    Plain::Decimal { precision: precision as u8, scale: scale as u8 }
+                }
+                _ => Plain::String,
+            },
             LogicalType::ListF64 => Plain::ListF64,
             LogicalType::ListI64 => Plain::ListI64,
         }
@@ -105,9 +120,32 @@ impl Plain {
         matches!(self, Plain::ListF64 | Plain::ListI64)
     }
 
-    fn name(self) -> &'static str {
-        NAMES.iter().find(|(plain, _)| *plain == self).map(|(_, name)| *name).expect("every type has a name")
+    fn name(self) -> String {
+        if let Plain::Decimal { precision, scale } = self {
+            return format!("Decimal({precision}, {scale})");
+        }
+        let named = NAMES.iter().find(|(plain, _)| *plain == self);
+        named.map(|(_, name)| (*name).to_owned()).expect("every other type has a name")
     }
+}
+
+/// Bytes of a decimal with so many digits.
+pub fn decimal_bytes(precision: usize) -> Option<usize> {
+    match precision {
+        1..=9 => Some(4),
+        10..=18 => Some(8),
+        19..=38 => Some(16),
+        _ => None,
+    }
+}
+
+/// `Decimal(10, 2)`.
+fn decimal(text: &str) -> Option<Plain> {
+    let inside = text.strip_prefix("Decimal(")?.strip_suffix(')')?;
+    let (precision, scale) = inside.split_once(',')?;
+    let (precision, scale): (u8, u8) = (precision.trim().parse().ok()?, scale.trim().parse().ok()?);
+    decimal_bytes(precision.into())?;
+    (scale <= precision).then_some(Plain::Decimal { precision, scale })
 }
 
 /// Types of a table's columns.
@@ -126,6 +164,8 @@ pub(super) enum Cells<'a> {
     F32(&'a [f32]),
     F64(&'a [f64]),
     Text(&'a [u8], &'a [u32]),
+    /// Texts of decimals, and the bytes of each as a number.
+    Decimal(&'a TextValues, usize),
     List(&'a ListValues),
 }
 
@@ -173,6 +213,19 @@ fn cells_of<'a>(column: &'a Column, ty: ChType, wire: &'static str) -> Result<Ce
         (Values::F32(v), Plain::Float32) => Cells::F32(v),
         (Values::F64(v), Plain::Float64) => Cells::F64(v),
         (Values::Text(v), Plain::String) => Cells::Text(&v.bytes, &v.ends),
+        (Values::Text(v), Plain::Decimal { precision, scale }) => {
+            let most = 10i128.pow(precision.into());
+            let fits = |text: &[u8]| {
+                decimal_units(text).is_some_and(|(units, digits)| {
+                    digits == usize::from(scale) && -most < units && units < most
+                })
+            };
+            if let Some(row) = (0..v.ends.len()).find(|&row| column.is_present(row) && !fits(v.get(row))) {
+                let text = String::from_utf8_lossy(v.get(row));
+                return Err(super::does_not_fit(&column.name, text, &ty.name()));
+            }
+            Cells::Decimal(v, decimal_bytes(precision.into()).expect("it was parsed"))
+        }
         (Values::List(v), Plain::ListF64) if matches!(*v.items, Values::F64(_)) => Cells::List(v),
         (Values::List(v), Plain::ListI64) if matches!(*v.items, Values::I64(_)) => Cells::List(v),
         _ => return Err(mismatch(&column.name, wire)),
@@ -186,6 +239,11 @@ pub(super) fn start(ends: &[u32], row: usize) -> usize {
     } else {
         ends[row - 1] as usize
     }
+}
+
+/// The number of a decimal, of whose 16 little-endian bytes the first ones are sent: 0 where NULL is.
+pub(super) fn decimal_number(texts: &TextValues, row: usize) -> [u8; 16] {
+    decimal_units(texts.get(row)).map_or(0, |(units, _)| units).to_le_bytes()
 }
 
 /// A length as LEB128, ClickHouse's variable-width number.
@@ -208,14 +266,23 @@ mod tests {
 
     #[test]
     fn a_type_is_read_from_its_own_name() {
-        for (plain, _) in NAMES {
+        let decimals =
+            [(9, 0), (18, 18), (38, 5)].map(|(precision, scale)| Plain::Decimal { precision, scale });
+        for plain in NAMES.map(|(plain, _)| plain).into_iter().chain(decimals) {
             for nullable in [false, true] {
                 let ty = ChType { plain, nullable };
                 assert_eq!(ChType::parse(&ty.name()), Some(ty));
             }
         }
-        for other in ["Nullable(Array(Int64))", "Array(String)", "Nullable(Nullable(Int16))", "DateTime", ""]
-        {
+        for other in [
+            "Nullable(Array(Int64))",
+            "Array(String)",
+            "Nullable(Nullable(Int16))",
+            "DateTime",
+            "Decimal(39, 0)",
+            "Decimal(3, 4)",
+            "",
+        ] {
             assert_eq!(ChType::parse(other), None, "{other}");
         }
     }

@@ -51,6 +51,8 @@ enum Field<'a> {
     F64(&'a [f64]),
     Time(&'a [i64], i64),
     Text(&'a [u8], &'a [u32]),
+    /// Digits, which need neither quotes nor escapes.
+    Decimal(&'a [u8], &'a [u32]),
     List(&'a ListValues),
 }
 
@@ -120,6 +122,7 @@ fn field<'a>(column: &'a Column, shape: &Shape) -> Result<Field<'a>, Error> {
         (Values::I64(v), _) => Field::Signed(v),
         (Values::F32(v), _) => Field::F32(v),
         (Values::F64(v), _) => Field::F64(v),
+        (Values::Text(v), LogicalType::Decimal) => Field::Decimal(&v.bytes, &v.ends),
         (Values::Text(v), _) => Field::Text(&v.bytes, &v.ends),
         (Values::List(v), _) => match &*v.items {
             Values::I64(_) | Values::F64(_) => Field::List(v),
@@ -136,6 +139,7 @@ fn block_bytes<S: Style>(fields: &[Field], first: usize, last: usize) -> usize {
         Field::Small(_) | Field::Signed(_) | Field::Unsigned(_) => rows * INTEGER_BYTES,
         Field::F32(_) | Field::F64(_) => rows * FLOAT_BYTES,
         Field::Time(..) => rows * TIME_BYTES,
+        Field::Decimal(_, ends) => span(ends),
         Field::Text(_, ends) => S::TEXT_GROWTH * span(ends) + rows * S::TEXT_AROUND,
         Field::List(v) => span(&v.ends) * (FLOAT_BYTES + 1) + rows * (2 + 2 * S::AROUND_LIST.len()),
     };
@@ -176,6 +180,10 @@ unsafe fn put_row<S: Style>(
                 if !shapes[index].times.put(tail, v[row], *per_s) {
                     return Some(index);
                 }
+            }
+            Field::Decimal(bytes, ends) => {
+                let start = if row == 0 { 0 } else { ends[row - 1] as usize };
+                tail.bytes(&bytes[start..ends[row] as usize]);
             }
             Field::Text(bytes, ends) => {
                 let start = if row == 0 { 0 } else { ends[row - 1] as usize };

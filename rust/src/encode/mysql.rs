@@ -22,7 +22,7 @@ pub enum MyType {
     Float,
     Double,
     Datetime,
-    /// Texts, dates and UUIDs as text, and lists as JSON.
+    /// Texts, dates, UUIDs and decimals as text, and lists as JSON.
     String,
 }
 
@@ -40,7 +40,9 @@ impl MyType {
             LogicalType::F32 => MyType::Float,
             LogicalType::F64 => MyType::Double,
             LogicalType::TimeMs | LogicalType::TimeUs => MyType::Datetime,
-            LogicalType::Text | LogicalType::Date | LogicalType::Uuid => MyType::String,
+            LogicalType::Text | LogicalType::Date | LogicalType::Uuid | LogicalType::Decimal => {
+                MyType::String
+            }
             LogicalType::ListF64 | LogicalType::ListI64 => MyType::String,
         }
     }
@@ -357,7 +359,7 @@ pub fn param(out: &mut Vec<u8>, value: &Value, ty: LogicalType) -> Result<(), St
             let time = Day::default().time(time, per_s).ok_or_else(unfit)?;
             out.extend_from_slice(&time.to_le_bytes()[..TIME_BYTES]);
         }
-        (LogicalType::Text | LogicalType::Uuid, Value::Text(v)) => {
+        (LogicalType::Text | LogicalType::Uuid | LogicalType::Decimal, Value::Text(v)) => {
             let (head, bytes) = length(v.len() as u64);
             out.extend_from_slice(&head.to_le_bytes()[..bytes.min(8)]);
             if bytes == LENGTH_BYTES {

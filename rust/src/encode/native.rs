@@ -1,6 +1,6 @@
 //! ClickHouse Native: blocks of columns, each with its name and type. Whole columns are copied, values not looked at.
 
-use super::clickhouse::{cells, put_length, put_text, start, types, Cells, ChType};
+use super::clickhouse::{cells, decimal_number, put_length, put_text, start, types, Cells, ChType};
 use super::{Encoder, PART_ROWS};
 use crate::error::Error;
 use crate::plan::TablePlan;
@@ -73,6 +73,9 @@ fn put_column(column: &Column, cells: &Cells, ty: ChType, first: usize, last: us
                 put_text(&bytes[from..end as usize], out);
                 from = end as usize;
             }
+        }
+        Cells::Decimal(texts, bytes) => {
+            (first..last).for_each(|row| out.extend_from_slice(&decimal_number(texts, row)[..*bytes]));
         }
         Cells::List(list) => {
             if ty.nullable {

@@ -1,6 +1,6 @@
 //! ClickHouse RowBinary: values row by row, without names or types.
 
-use super::clickhouse::{cells, start, types, Cells, ChType};
+use super::clickhouse::{cells, decimal_number, start, types, Cells, ChType};
 use super::tail::Tail;
 use super::Encoder;
 use crate::error::Error;
@@ -48,6 +48,7 @@ fn most_bytes(cells: &Cells, first: usize, last: usize) -> usize {
     let span = |ends: &[u32]| ends[last - 1] as usize - start(ends, first);
     let values = match cells {
         Cells::Text(_, ends) => span(ends),
+        Cells::Decimal(_, bytes) => bytes * (last - first),
         Cells::List(list) => 8 * span(&list.ends),
         _ => 8 * (last - first),
     };
@@ -78,6 +79,7 @@ unsafe fn put_cell(tail: &mut Tail, cells: &Cells, ty: ChType, present: bool, ro
             length(tail, text.len());
             tail.bytes(text);
         }
+        Cells::Decimal(texts, bytes) => tail.bytes(&decimal_number(texts, row)[..*bytes]),
         Cells::List(list) => {
             let items = list.range(row);
             length(tail, items.len());

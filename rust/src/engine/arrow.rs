@@ -17,6 +17,7 @@ use arrow_buffer::{ArrowNativeType, BooleanBuffer, Buffer, NullBuffer, OffsetBuf
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 
 use crate::plan::{ColumnPlan, LogicalType};
+use crate::rows::decimals::decimal_text;
 use crate::rows::{Column, Columns, ListValues, TextValues, Value, Values};
 
 const UTC: &str = "UTC";
@@ -54,7 +55,7 @@ pub fn data_type(ty: LogicalType) -> DataType {
         LogicalType::F64 => DataType::Float64,
         LogicalType::TimeMs => DataType::Timestamp(TimeUnit::Millisecond, Some(UTC.into())),
         LogicalType::TimeUs => DataType::Timestamp(TimeUnit::Microsecond, Some(UTC.into())),
-        LogicalType::Text | LogicalType::Date | LogicalType::Uuid => DataType::Utf8,
+        LogicalType::Text | LogicalType::Date | LogicalType::Uuid | LogicalType::Decimal => DataType::Utf8,
         LogicalType::ListF64 => list(DataType::Float64),
         LogicalType::ListI64 => list(DataType::Int64),
     }
@@ -248,9 +249,7 @@ fn decimal(unscaled: i128, scale: i8) -> String {
     let Ok(scale) = usize::try_from(scale) else {
         return format!("{unscaled}e{}", -scale);
     };
-    let digits = format!("{:0>width$}", unscaled.unsigned_abs(), width = scale + 1);
-    let (whole, fraction) = digits.split_at(digits.len() - scale);
-    format!("{}{whole}.{fraction}", if unscaled < 0 { "-" } else { "" })
+    decimal_text(unscaled, scale)
 }
 
 /// Appends a batch's rows to `out`; says what does not fit its type, so that no value is cut to fit.
@@ -323,6 +322,10 @@ fn append_values(array: &ArrayRef, column: &mut Column) -> Result<(), String> {
         (Values::Text(v), DataType::Utf8) => append_texts(v, array.as_string::<i32>().iter()),
         (Values::Text(v), DataType::LargeUtf8) => append_texts(v, array.as_string::<i64>().iter()),
         (Values::Text(v), DataType::Utf8View) => append_texts(v, array.as_string_view().iter()),
+        (Values::Text(v), DataType::Decimal128(_, scale)) if ty == LogicalType::Decimal => {
+            let scale = usize::try_from(*scale).map_err(|_| format!("decimals of scale {scale}"))?;
+            or_zero::<Decimal128Type>(array).for_each(|x| v.push(decimal_text(x, scale).as_bytes()));
+        }
         (Values::List(v), DataType::List(_)) => return append_lists(v, array.as_list::<i32>()),
         _ => return other(),
     }

@@ -42,7 +42,7 @@ fn uncast(ty: LogicalType) -> &'static str {
         LogicalType::F32 => "FLOAT",
         LogicalType::F64 => "DOUBLE",
         LogicalType::TimeMs | LogicalType::TimeUs => "TIMESTAMPTZ",
-        LogicalType::Text | LogicalType::Date | LogicalType::Uuid => "VARCHAR",
+        LogicalType::Text | LogicalType::Date | LogicalType::Uuid | LogicalType::Decimal => "VARCHAR",
         LogicalType::ListF64 => "DOUBLE[]",
         LogicalType::ListI64 => "BIGINT[]",
     }

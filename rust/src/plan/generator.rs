@@ -162,6 +162,15 @@ pub enum GenPlan {
     },
     /// A UUID of version 4's shape for each place: no two are equal, and each leads back to its place.
     Uuid {},
+    /// A number of `precision` digits, `scale` of them behind the point.
+    Decimal {
+        #[serde(default)]
+        precision: u32,
+        #[serde(default)]
+        scale: u32,
+        /// Gives the number without its point; absent: every number of the type, of any length.
+        of: Option<Box<GenPlan>>,
+    },
     /// `%d %05d %x %c %%` filled from integer generators; `%c` is the letter `a` + value.
     Format {
         pattern: String,

@@ -75,6 +75,8 @@ pub enum LogicalType {
     Date,
     /// `00112233-4455-6677-8899-aabbccddeeff`.
     Uuid,
+    /// A number of so many digits behind the point as its type has: `-12.30`. Its generator knows how many.
+    Decimal,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -217,6 +217,16 @@ pub const KINDS: &[Kind] = &[
         params: &[],
     },
     Kind {
+        name: "decimal",
+        about: "numbers of the column's digits, of every length and sign, the greatest and the least among them",
+        types: &[Decimal],
+        params: &[
+            or("precision", "integer", "0", "digits; those of the column's type"),
+            or("scale", "integer", "0", "digits behind the point; those of the column's type"),
+            may("of", "generator", "gives the number without its point: 1234 is 12.34; every number if absent"),
+        ],
+    },
+    Kind {
         name: "format",
         about: "text from integer generators",
         types: TEXTS,

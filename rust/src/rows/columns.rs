@@ -30,7 +30,7 @@ pub enum Values {
     I64(Vec<i64>),
     F32(Vec<f32>),
     F64(Vec<f64>),
-    /// Text; Date and Uuid in their one form.
+    /// Text; Date, Uuid and Decimal in their one form.
     Text(TextValues),
     List(ListValues),
 }
@@ -123,7 +123,9 @@ impl Values {
             | LogicalType::TimeUs => Values::I64(Vec::new()),
             LogicalType::F32 => Values::F32(Vec::new()),
             LogicalType::F64 => Values::F64(Vec::new()),
-            LogicalType::Text | LogicalType::Date | LogicalType::Uuid => Values::Text(TextValues::default()),
+            LogicalType::Text | LogicalType::Date | LogicalType::Uuid | LogicalType::Decimal => {
+                Values::Text(TextValues::default())
+            }
             LogicalType::ListF64 => {
                 Values::List(ListValues { ends: Vec::new(), items: Box::new(Values::F64(Vec::new())) })
             }

@@ -297,6 +297,7 @@ fn bits_of(ty: LogicalType, value: &Value) -> Option<u64> {
         (Value::TimeUs(us), LogicalType::TimeMs) => (us % 1000 == 0).then_some(us / 1000)? as u64,
         (Value::TimeMs(ms), LogicalType::TimeUs) => ms.checked_mul(1000)? as u64,
         (Value::Bool(b), _) => *b as u64,
+        (Value::I64(v), LogicalType::Decimal) => hash_bytes(v.to_string().as_bytes()),
         (Value::I64(v) | Value::TimeMs(v) | Value::TimeUs(v), _) => *v as u64,
         (Value::U64(v), _) => *v,
         (Value::Text(text), LogicalType::Uuid) => hash_bytes(&uuid_bytes(text.as_bytes())?),
@@ -341,6 +342,7 @@ fn text_stays(text: &TextGenerator) -> bool {
         TextGenerator::Choice { int_generator, .. } => int_generator.is_by_place(),
         TextGenerator::Format { fields, .. } => fields.iter().all(IntGenerator::is_by_place),
         TextGenerator::Random { draw, .. } => draw.is_by_place(),
+        TextGenerator::Decimal(decimals) => decimals.is_by_place(),
         TextGenerator::Foreign { .. } => false,
     }
 }

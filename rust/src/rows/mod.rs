@@ -8,11 +8,13 @@
 pub mod asked;
 pub mod calendar;
 mod catalogue;
+mod checked;
 pub(crate) mod city;
 mod columns;
 mod compile;
 mod counter;
 mod crc32;
+pub mod decimals;
 mod digest;
 pub mod files;
 mod generate;
@@ -37,6 +39,7 @@ mod uuids;
 mod value_hash;
 
 pub use catalogue::generators_json;
+pub use checked::check_table;
 pub use columns::{value_text, Column, Columns, ListValues, TextValues, Value, Values};
 pub use compile::problems;
 pub use digest::{digest, row_hashes, Checksums, Digest};

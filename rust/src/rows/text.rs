@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::columns::{ListValues, TextValues, Values};
+use super::decimals::{put_decimal, Decimals, DECIMAL_BYTES};
 use super::hash::{hash, scale};
 use super::integers::{foreign_places, with_foreign_chunk, Chunk, Draw, IntGenerator, Sources, CHUNK};
 use super::simd::Level;
@@ -35,6 +36,7 @@ pub enum TextGenerator {
         alphabet: Vec<u8>,
     },
     Uuid(Uuids),
+    Decimal(Decimals),
     Foreign {
         series: Box<IntGenerator>,
         of: Box<TextGenerator>,
@@ -105,6 +107,13 @@ impl TextGenerator {
                     push(i, &mut |bytes| bytes.extend_from_slice(&uuid_text(uuids.at(place))));
                 }
             }
+            TextGenerator::Decimal(decimals) => {
+                let mut units = [0i128; ROOM];
+                decimals.fill::<ROOM>(level, chunk, &mut units[..chunk.len()]);
+                for (i, &units) in units[..chunk.len()].iter().enumerate() {
+                    push(i, &mut |bytes| put_decimal(units, decimals.scale as usize, bytes));
+                }
+            }
             TextGenerator::Foreign { series, of, one_series } => {
                 let mut places = [0u64; ROOM];
                 foreign_places(series, level, chunk, &mut places);
@@ -125,6 +134,7 @@ impl TextGenerator {
             }
             TextGenerator::Random { min, range, .. } => (min + range - 1) as usize,
             TextGenerator::Uuid(_) => UUID_BYTES,
+            TextGenerator::Decimal(_) => DECIMAL_BYTES,
             TextGenerator::Foreign { of, .. } => of.max_bytes(),
         }
     }

@@ -1,11 +1,13 @@
 //! Random batches of every type, and whether what came back is the same.
 
 use inrush_core::plan::{ColumnPlan, LogicalType, RowSource, TablePlan};
+use inrush_core::rows::decimals::decimal_text;
 use inrush_core::rows::spelled;
 use inrush_core::rows::{Column, Columns, Value, Values};
 use proptest::prelude::*;
 
-pub const TYPES: [LogicalType; 17] = [
+pub const TYPES: [LogicalType; 18] = [
+    LogicalType::Decimal,
     LogicalType::U8,
     LogicalType::U16,
     LogicalType::U32,
@@ -68,6 +70,9 @@ pub fn value_of(ty: LogicalType) -> BoxedStrategy<Value> {
         LogicalType::ListI64 => prop::collection::vec(any::<i64>(), 0..4).prop_map(Value::ListI64).boxed(),
         LogicalType::Date => (-719_162i32..2_932_897)
             .prop_map(|days| Value::Text(spelled::date_text(days).expect("years 1 to 9999")))
+            .boxed(),
+        LogicalType::Decimal => (-(10i128.pow(38) - 1)..10i128.pow(38), 0usize..=38, 0u32..38)
+            .prop_map(|(units, scale, shorter)| Value::Text(decimal_text(units / 10i128.pow(shorter), scale)))
             .boxed(),
         LogicalType::Uuid => any::<[u8; 16]>().prop_map(|bytes| Value::Text(uuid_text(bytes))).boxed(),
     }

@@ -1,10 +1,10 @@
 //! A reader of each format: slow and plain on purpose, without any code of the encoders.
 
-use inrush_core::encode::pgcopy::PgType;
+use inrush_core::encode::pgcopy::{numeric_text, PgType};
 use inrush_core::plan::{ColumnPlan, LogicalType, TablePlan};
 use inrush_core::rows::{spelled, Value};
 
-use crate::batches::uuid_text;
+use super::batches::uuid_text;
 
 /// A cell of a text format: `None` is NULL.
 pub fn parse(cell: Option<&str>, ty: LogicalType, wire: &str) -> Value {
@@ -37,7 +37,9 @@ pub fn parse(cell: Option<&str>, ty: LogicalType, wire: &str) -> Value {
         LogicalType::F64 => Value::F64(float(text)),
         LogicalType::TimeMs => Value::TimeMs(parse_time(text, 3)),
         LogicalType::TimeUs => Value::TimeUs(parse_time(text, 6)),
-        LogicalType::Text | LogicalType::Date | LogicalType::Uuid => Value::Text(text.to_owned()),
+        LogicalType::Text | LogicalType::Date | LogicalType::Uuid | LogicalType::Decimal => {
+            Value::Text(text.to_owned())
+        }
         LogicalType::ListF64 => Value::ListF64(items().iter().map(|t| float(t)).collect()),
         LogicalType::ListI64 => {
             Value::ListI64(items().iter().map(|t| t.parse().expect("an integer")).collect())
@@ -201,6 +203,7 @@ pub fn decode_binary(mut b: Bytes, c: &ColumnPlan) -> Value {
             let days = b.i32() + 10_957;
             Value::Text(spelled::date_text(days).expect("years 1 to 9999"))
         }
+        PgType::Decimal => Value::Text(numeric_text(b.take(b.0.len())).expect("a decimal")),
         PgType::Uuid => Value::Text(uuid_text(b.take(16).try_into().expect("16 bytes"))),
         list => {
             let (dimensions, flags, element) = (b.i32(), b.i32(), b.i32());
@@ -279,7 +282,7 @@ pub fn rowbinary_cell(bytes: &[u8], at: &mut usize, column: &ColumnPlan) -> Valu
         LogicalType::F64 => Value::F64(f64::from_le_bytes(take(bytes, at))),
         LogicalType::TimeMs => Value::TimeMs(i64::from_le_bytes(take(bytes, at))),
         LogicalType::TimeUs => Value::TimeUs(i64::from_le_bytes(take(bytes, at))),
-        LogicalType::Text | LogicalType::Date | LogicalType::Uuid => {
+        LogicalType::Text | LogicalType::Date | LogicalType::Uuid | LogicalType::Decimal => {
             let end = length(at);
             *at += end;
             Value::Text(String::from_utf8(bytes[*at - end..*at].to_vec()).expect("UTF-8"))

@@ -120,6 +120,12 @@ pub fn every_kind(series: u64) -> TablePlan {
         ),
         column("text", "text", json!({"kind": "text", "min_bytes": 0, "max_bytes": 40})),
         column("uuid", "uuid", json!({"kind": "uuid"})),
+        column("decimal", "decimal", json!({"kind": "decimal", "precision": 38, "scale": 20})),
+        column(
+            "decimal_of",
+            "decimal",
+            json!({"kind": "decimal", "precision": 6, "scale": 2, "of": {"kind": "uniform", "from": -999_999, "to": 999_999}}),
+        ),
         column(
             "array",
             "list_f64",

@@ -1,5 +1,6 @@
 //! The cells of one column: their sizes, and their bytes by pair of values and wire type.
 
+use super::numeric::{numeric_bytes, put_numeric};
 use super::place::{put, put_null, Place};
 use super::types::{PgType, NUMERIC_BYTES};
 use super::{POSTGRES_EPOCH_DAYS, POSTGRES_EPOCH_US};
@@ -24,6 +25,7 @@ pub fn add_sizes(sizes: &mut [usize], column: &Column, ty: PgType, first: usize)
         if column.is_present(row) {
             *size += match (&column.values, ty.width()) {
                 (_, Some(width)) => width,
+                (Values::Text(text), None) if ty == PgType::Decimal => numeric_bytes(text.get(row)),
                 (Values::Text(text), None) => text.get(row).len(),
                 (Values::List(list), None) => list_bytes(list.range(row).len()),
                 _ => unreachable!("`check` let texts and lists through"),
@@ -79,6 +81,17 @@ pub unsafe fn put_column(
             date_days(t).map(|days| (days - POSTGRES_EPOCH_DAYS).to_be_bytes())
         }),
         (Values::Text(_), PgType::Uuid) => spelled(place, column, first..last, uuid_bytes),
+        (Values::Text(v), PgType::Decimal) => {
+            let mut bad = None;
+            for row in first..last {
+                match column.is_present(row) {
+                    true if put_decimal(place, row - first, v.get(row)) => {}
+                    true => bad = bad.or(Some(row - first)),
+                    false => put_null(place, row - first),
+                }
+            }
+            bad
+        }
         (Values::Text(v), PgType::Text) => {
             for row in first..last {
                 match column.is_present(row) {
@@ -202,6 +215,14 @@ fn numeric(value: i64, unsigned: bool) -> [u8; NUMERIC_BYTES] {
         pair.copy_from_slice(&word.to_be_bytes());
     }
     bytes
+}
+
+/// False where the text is no decimal.
+unsafe fn put_decimal(place: &mut impl Place, row: usize, text: &[u8]) -> bool {
+    let bytes = numeric_bytes(text);
+    let at = place.take(row, 4 + bytes);
+    put(at, (bytes as u32).to_be_bytes());
+    put_numeric(text, at.add(4))
 }
 
 #[inline(always)]

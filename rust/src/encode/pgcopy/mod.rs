@@ -9,6 +9,7 @@
 mod arrays;
 mod cells;
 mod column;
+mod numeric;
 mod place;
 mod types;
 mod words;
@@ -20,6 +21,7 @@ use crate::rows::Columns;
 
 pub use arrays::Arrays;
 pub use cells::{Cells, RowHead};
+pub use numeric::{numeric, numeric_text};
 pub use types::PgType;
 
 /// Signature, no flags, no header extension.

@@ -13,6 +13,8 @@ pub enum PgType {
     Int4,
     Int8,
     Numeric,
+    /// `numeric` too, of as many digits as a value has.
+    Decimal,
     Float4,
     Float8,
     Timestamptz,
@@ -32,6 +34,7 @@ impl PgType {
             "int2" => PgType::Int2,
             "int4" => PgType::Int4,
             "int8" => PgType::Int8,
+            "numeric" if column.ty == LogicalType::Decimal => PgType::Decimal,
             "numeric" => PgType::Numeric,
             "float4" => PgType::Float4,
             "float8" => PgType::Float8,
@@ -64,6 +67,7 @@ impl PgType {
             LogicalType::Text => PgType::Text,
             LogicalType::Date => PgType::Date,
             LogicalType::Uuid => PgType::Uuid,
+            LogicalType::Decimal => PgType::Decimal,
             LogicalType::ListF64 => PgType::Float8List,
             LogicalType::ListI64 => PgType::Int8List,
         }
@@ -83,7 +87,7 @@ impl PgType {
             PgType::Float8List => 1022,
             PgType::Date => 1082,
             PgType::Timestamptz => 1184,
-            PgType::Numeric => 1700,
+            PgType::Numeric | PgType::Decimal => 1700,
             PgType::Uuid => 2950,
         }
     }
@@ -98,7 +102,7 @@ impl PgType {
             PgType::Int8 | PgType::Float8 | PgType::Timestamptz => Some(8),
             PgType::Uuid => Some(16),
             PgType::Numeric => Some(NUMERIC_BYTES),
-            PgType::Text | PgType::Float8List | PgType::Int8List => None,
+            PgType::Text | PgType::Decimal | PgType::Float8List | PgType::Int8List => None,
         }
     }
 }
@@ -121,7 +125,9 @@ pub(super) fn check(column: &Column, ty: PgType, rows: usize) -> Result<(), Erro
         PgType::Float4 => column.ty == L::F32,
         PgType::Float8 => matches!(column.ty, L::F32 | L::F64),
         PgType::Timestamptz => matches!(column.ty, L::TimeMs | L::TimeUs),
-        PgType::Text => column.ty == L::Text,
+        // A decimal as text, for servers without that type.
+        PgType::Text => matches!(column.ty, L::Text | L::Decimal),
+        PgType::Decimal => column.ty == L::Decimal,
         PgType::Date => column.ty == L::Date,
         PgType::Uuid => column.ty == L::Uuid,
         // Whole numbers too, for servers that have lists of floats alone.

@@ -7,8 +7,10 @@ mod types;
 
 use super::failure::Failure;
 use crate::engine::Answer;
+use crate::rows::decimals::decimal_text;
 use crate::rows::{Column, Columns, ListValues, Values};
 
+use types::signed;
 pub use types::Type;
 
 /// What is done with the blocks of an answer.
@@ -257,6 +259,10 @@ fn append_plain(values: &mut Values, ty: &Type, rows: usize, cursor: &mut Cursor
             for _ in 0..rows {
                 v.push(std::str::from_utf8(cursor.text()?).ok()?.as_bytes());
             }
+        }
+        (Values::Text(v), Type::Decimal { bytes, scale }) => {
+            let cells = cursor.take(rows.checked_mul(*bytes)?)?;
+            cells.chunks_exact(*bytes).for_each(|cell| v.push(decimal_text(signed(cell), *scale).as_bytes()));
         }
         (Values::List(list), Type::Array(_)) => append_list(list, ty, rows, cursor)?,
         _ => return None,

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::{Fault, Lie};
 use crate::plan::LogicalType;
+use crate::rows::decimals::{decimal_text, decimal_units};
 use crate::rows::spelled::uuid_text;
 use crate::rows::{Column, Columns, ListValues, TextValues, Values};
 
@@ -42,10 +43,19 @@ pub fn change(columns: &Columns, faults: &[Fault], rows_before: u64) -> Columns 
     Columns::new(kept.len(), changed.collect())
 }
 
-/// The zero of its type stands where NULL did: of texts the empty one, of UUIDs the one of zeros.
+/// The zero of its type stands where NULL did: of texts the empty one, of UUIDs the one of zeros, of decimals that of as
+/// many digits.
 pub fn null_to_zero(column: &mut Column, rows: usize) {
-    if let (LogicalType::Uuid, Values::Text(texts)) = (column.ty, &column.values) {
-        let zero = uuid_text([0; 16]);
+    let scale = |texts: &TextValues| {
+        let there = (0..rows).find(|&row| column.is_present(row));
+        there.and_then(|row| decimal_units(texts.get(row))).map_or(0, |(_, scale)| scale)
+    };
+    let zero = match (column.ty, &column.values) {
+        (LogicalType::Uuid, Values::Text(_)) => Some(uuid_text([0; 16]).to_vec()),
+        (LogicalType::Decimal, Values::Text(texts)) => Some(decimal_text(0, scale(texts)).into_bytes()),
+        _ => None,
+    };
+    if let (Some(zero), Values::Text(texts)) = (zero, &column.values) {
         let mut filled = TextValues::default();
         (0..rows).for_each(|row| filled.push(if column.is_present(row) { texts.get(row) } else { &zero }));
         column.values = Values::Text(filled);

@@ -206,7 +206,9 @@ fn in_unit(time: i64, unit: i64) -> Option<i64> {
 /// A tag, or a field that is a text.
 pub fn text_value(text: &str, ty: LogicalType) -> Option<Value> {
     Some(match ty {
-        LogicalType::Text | LogicalType::Date | LogicalType::Uuid => Value::Text(text.to_owned()),
+        LogicalType::Text | LogicalType::Date | LogicalType::Uuid | LogicalType::Decimal => {
+            Value::Text(text.to_owned())
+        }
         LogicalType::Bool => Value::Bool(text == "t"),
         LogicalType::I16
         | LogicalType::I32

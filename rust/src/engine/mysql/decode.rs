@@ -11,6 +11,8 @@ pub struct AnswerColumn {
     /// `enum_field_types`.
     pub ty: u8,
     pub unsigned: bool,
+    /// A decimal of a table, whose digits count; sums and means of numbers are of none.
+    pub scaled: bool,
 }
 
 const DECIMAL: u8 = 0;
@@ -65,15 +67,16 @@ pub fn column_count(packet: &[u8]) -> Option<u64> {
 pub fn column(packet: &[u8]) -> Option<AnswerColumn> {
     const UNSIGNED: u16 = 32;
     let mut bytes = Bytes(packet);
-    for _ in 0..4 {
-        bytes.text()?; // catalogue, schema, table, its own name
+    for _ in 0..3 {
+        bytes.text()?; // catalogue, schema, table
     }
+    let stored = !bytes.text()?.is_empty(); // the table's own name
     let name = String::from_utf8_lossy(bytes.text()?).into_owned();
     bytes.text()?; // the column's own name
     bytes.take(1 + 2 + 4)?; // length of what follows, character set, width
     let ty = bytes.u8()?;
     let unsigned = bytes.u16()? & UNSIGNED != 0;
-    Some(AnswerColumn { name, ty, unsigned })
+    Some(AnswerColumn { name, ty, unsigned, scaled: stored && matches!(ty, DECIMAL | NEWDECIMAL) })
 }
 
 /// A prepared statement: its id, and how many parameters and columns are described behind.
@@ -101,7 +104,8 @@ pub fn text_row(packet: &[u8], columns: &[AnswerColumn]) -> Option<Vec<Value>> {
             bytes.take(1)?;
             return Some(Value::Null);
         }
-        Some(text_value(&String::from_utf8_lossy(bytes.text()?), column.ty))
+        let text = String::from_utf8_lossy(bytes.text()?);
+        Some(if column.scaled { Value::Text(text.into_owned()) } else { text_value(&text, column.ty) })
     };
     columns.iter().map(&mut cell).collect()
 }
@@ -142,6 +146,8 @@ enum Cell<'a> {
     /// A length of time, in microseconds.
     Span(i64),
     Decimal(&'a [u8]),
+    /// Of a column of decimals.
+    Scaled(&'a [u8]),
     Text(&'a [u8]),
 }
 
@@ -196,6 +202,7 @@ impl<'a> Row<'a> {
             DATE | DATETIME | TIMESTAMP => Cell::Time(time_us(bytes)?),
             TIME => Cell::Span(span_us(bytes)?),
             NULL => Cell::Null,
+            DECIMAL | NEWDECIMAL if column.scaled => Cell::Scaled(bytes.text()?),
             DECIMAL | NEWDECIMAL => Cell::Decimal(bytes.text()?),
             _ => Cell::Text(bytes.text()?),
         })
@@ -213,7 +220,7 @@ impl Cell<'_> {
             Cell::Time(v) => Value::TimeUs(v),
             Cell::Span(v) => Value::I64(v),
             Cell::Decimal(v) => text_value(std::str::from_utf8(v).ok()?, NEWDECIMAL),
-            Cell::Text(v) => Value::Text(String::from_utf8_lossy(v).into_owned()),
+            Cell::Text(v) | Cell::Scaled(v) => Value::Text(String::from_utf8_lossy(v).into_owned()),
         })
     }
 }
@@ -248,6 +255,9 @@ fn push_cell(column: &mut Column, cell: &Cell) -> Option<()> {
         }
         (Values::F32(v), _, Cell::F32(x)) => v.push(x),
         (Values::F64(v), _, Cell::F64(x)) => v.push(x),
+        (Values::Text(v), LogicalType::Decimal, Cell::Scaled(text)) => {
+            v.push(std::str::from_utf8(text).ok()?.as_bytes())
+        }
         (Values::Text(v), _, Cell::Text(text)) => v.push(std::str::from_utf8(text).ok()?.as_bytes()),
         (Values::List(list), _, Cell::Text(text)) => push_list(list, text)?,
         _ => return None,
@@ -361,7 +371,7 @@ mod tests {
     use super::*;
 
     fn of(ty: u8, unsigned: bool) -> AnswerColumn {
-        AnswerColumn { name: "c".into(), ty, unsigned }
+        AnswerColumn { name: "c".into(), ty, unsigned, scaled: false }
     }
 
     #[test]
@@ -375,7 +385,10 @@ mod tests {
     #[test]
     fn a_column_definition_is_read() {
         let packet = b"\x03def\0\x01t\x01t\x01n\x01n\x0c\x3f\0\x14\0\0\0\x08\x20\0\0\0\0";
-        assert_eq!(column(packet).unwrap(), AnswerColumn { name: "n".into(), ty: LONGLONG, unsigned: true });
+        assert_eq!(
+            column(packet).unwrap(),
+            AnswerColumn { name: "n".into(), ty: LONGLONG, unsigned: true, scaled: false }
+        );
     }
 
     #[test]

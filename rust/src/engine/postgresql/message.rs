@@ -1,6 +1,6 @@
 //! Messages to the server (protocol 3.0). Pure: each appends to a buffer.
 
-use crate::encode::pgcopy::{PgType, POSTGRES_EPOCH_US};
+use crate::encode::pgcopy::{numeric, PgType, POSTGRES_EPOCH_US};
 use crate::plan::LogicalType;
 use crate::rows::spelled::uuid_bytes;
 use crate::rows::Value;
@@ -204,6 +204,10 @@ pub fn param(out: &mut Vec<u8>, value: &Value, ty: LogicalType) -> Result<(), St
         }
         LogicalType::Text => match value {
             Value::Text(v) => cell(out, v.as_bytes()),
+            _ => return Err(unfit()),
+        },
+        LogicalType::Decimal => match value {
+            Value::Text(v) => cell(out, &numeric(v.as_bytes()).ok_or_else(unfit)?),
             _ => return Err(unfit()),
         },
         LogicalType::Uuid => match value {

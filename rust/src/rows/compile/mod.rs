@@ -110,7 +110,9 @@ impl<'a> Setting<'a> {
             LogicalType::Uuid if matches!(plan, GenPlan::Foreign { of, .. } if **of != GenPlan::Uuid {}) => {
                 Err("of is no `uuid`: a column of UUIDs refers to one of UUIDs".into())
             }
-            LogicalType::Text | LogicalType::Uuid => Ok(ColumnGenerator::Text(self.text(plan, path)?)),
+            LogicalType::Text | LogicalType::Uuid | LogicalType::Decimal => {
+                Ok(ColumnGenerator::Text(self.text(plan, path)?))
+            }
             LogicalType::ListF64 | LogicalType::ListI64 => {
                 Ok(ColumnGenerator::List(self.list(ty, plan, path)?))
             }
@@ -309,7 +311,11 @@ impl<'a> Setting<'a> {
                 }
                 IntGenerator::Rank(self.job(job, &[&self.table.stream, &self.table.columns[of].name])?)
             }
-            GenPlan::Uuid {} | GenPlan::Format { .. } | GenPlan::Text { .. } | GenPlan::Array { .. } => {
+            GenPlan::Uuid {}
+            | GenPlan::Decimal { .. }
+            | GenPlan::Format { .. }
+            | GenPlan::Text { .. }
+            | GenPlan::Array { .. } => {
                 return Err(format!("`{}` is no integer generator; it cannot stand here", kind_name(plan)))
             }
         })
@@ -392,6 +398,7 @@ impl<'a> Setting<'a> {
             LogicalType::F64,
             LogicalType::Text,
             LogicalType::Uuid,
+            LogicalType::Decimal,
             LogicalType::ListF64,
             LogicalType::ListI64,
         ];
@@ -432,14 +439,25 @@ impl<'a> Setting<'a> {
 
 /// All problems of a table's generators, each with its column; empty when rows can be made.
 pub fn problems(table: &TablePlan, seed: u64, epoch_ns: i64) -> Vec<String> {
+    let placed = placed_problems(table, seed, epoch_ns).into_iter();
+    placed
+        .map(|(column, problem)| match column {
+            Some(column) => format!("{}.{column}: {problem}", table.stream),
+            None => format!("{}: {problem}", table.stream),
+        })
+        .collect()
+}
+
+/// The same, each with the name of its column; without one, of the whole table.
+pub fn placed_problems(table: &TablePlan, seed: u64, epoch_ns: i64) -> Vec<(Option<String>, String)> {
     let setting = match Setting::new(table, seed, epoch_ns) {
         Ok(setting) => setting,
-        Err(problem) => return vec![format!("{}: {problem}", table.stream)],
+        Err(problem) => return vec![(None, problem)],
     };
     let twice = table.columns.iter().enumerate().filter(|(i, c)| setting.by_name[c.name.as_str()] != *i);
-    let twice = twice.map(|(_, c)| format!("{}.{}: two columns have this name", table.stream, c.name));
+    let twice = twice.map(|(_, c)| (Some(c.name.clone()), "two columns have this name".to_string()));
     let generators = table.columns.iter().enumerate().filter_map(|(i, column): (usize, &ColumnPlan)| {
-        setting.column(i).err().map(|problem| format!("{}.{}: {problem}", table.stream, column.name))
+        setting.column(i).err().map(|problem| (Some(column.name.clone()), problem))
     });
     twice.chain(generators).collect()
 }

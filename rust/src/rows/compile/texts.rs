@@ -8,6 +8,7 @@ use super::params::{alias_of, bits_of, check_bounds, kind_name, per_of, positive
 use super::Setting;
 use crate::plan::{GenPlan, Per};
 use crate::plan::{LogicalType, RowSource, TablePlan};
+use crate::rows::decimals::{Decimals, Digits, PRECISION_MOST};
 use crate::rows::integers::{Draw, IntGenerator};
 use crate::rows::text::{parse_format, ListGenerator, Part, TextGenerator, MAX_FIELDS};
 use crate::rows::uuids::Uuids;
@@ -64,6 +65,9 @@ impl Setting<'_> {
                 Ok(TextGenerator::Random { draw, min, range, alphabet: alphabet.clone().into_bytes() })
             }
             GenPlan::Uuid {} => Ok(TextGenerator::Uuid(Uuids::new(self.key(path, "uuid")))),
+            GenPlan::Decimal { precision, scale, of } => {
+                self.decimals(*precision, *scale, of.as_deref(), path)
+            }
             GenPlan::Foreign { stream, column, series, of, exponent } => {
                 let (chosen, _) = self.foreign_series(*series, *exponent, path)?;
                 let of = self.foreign(stream, column, *series, of, |there, path| there.text(of, path))?;
@@ -75,6 +79,34 @@ impl Setting<'_> {
             }
             _ => Err(format!("`{}` makes no text", kind_name(plan))),
         }
+    }
+
+    fn decimals(
+        &self,
+        precision: u32,
+        scale: u32,
+        of: Option<&GenPlan>,
+        path: &[&str],
+    ) -> Result<TextGenerator> {
+        if !(1..=PRECISION_MOST).contains(&precision) || scale > precision {
+            return Err(format!(
+                "precision is {precision} and scale {scale}; 1 … {PRECISION_MOST} digits, not more of them behind the point"
+            ));
+        }
+        let Some(of) = of else {
+            let key = self.key(path, "draw");
+            return Ok(TextGenerator::Decimal(Decimals { digits: Digits::Drawn { key, precision }, scale }));
+        };
+        let path: Vec<&str> = path.iter().copied().chain(["of"]).collect();
+        let of = self.nested(LogicalType::I64, of, &path, 0).map_err(|e| format!("of: {e}"))?;
+        let most = 10i128.pow(precision);
+        let Some((low, high)) = of.bounds() else {
+            return Err("of: its numbers have no bounds; give it from and to, or min and max".into());
+        };
+        if i128::from(low) <= -most || i128::from(high) >= most {
+            return Err(format!("of: gives {low} … {high}, more than {precision} digits; narrow it"));
+        }
+        Ok(TextGenerator::Decimal(Decimals { digits: Digits::Of(of), scale }))
     }
 
     pub(super) fn list(&self, ty: LogicalType, plan: &GenPlan, path: &[&str]) -> Result<ListGenerator> {

@@ -7,7 +7,7 @@ use crate::encode::encoder;
 use crate::plan::{LogicalType, RowSource, TablePlan};
 use crate::rows::Value;
 
-const TYPES: [LogicalType; 15] = [
+const TYPES: [LogicalType; 19] = [
     LogicalType::Bool,
     LogicalType::I16,
     LogicalType::I32,
@@ -23,12 +23,22 @@ const TYPES: [LogicalType; 15] = [
     LogicalType::U8,
     LogicalType::U16,
     LogicalType::U32,
+    LogicalType::Decimal,
+    LogicalType::Decimal,
+    LogicalType::Decimal,
+    LogicalType::Decimal,
 ];
+/// Digits of the decimals, and those behind the point.
+const DIGITS: [(u32, usize); 4] = [(1, 0), (9, 9), (18, 4), (38, 20)];
 
 fn table() -> TablePlan {
     let columns = TYPES.iter().enumerate().map(|(k, ty)| {
         serde_json::from_value(serde_json::json!({
-            "name": format!("c{k}"), "type": ty, "wire": "", "null_ppm": if k % 2 == 0 { 1000 } else { 0 }
+            "name": format!("c{k}"), "type": ty, "wire": "", "null_ppm": if k % 2 == 0 { 1000 } else { 0 },
+            "gen": (*ty == LogicalType::Decimal).then(|| {
+                let (precision, scale) = DIGITS[k - (TYPES.len() - DIGITS.len())];
+                serde_json::json!({"kind": "decimal", "precision": precision, "scale": scale})
+            })
         }))
         .unwrap()
     });
@@ -63,6 +73,15 @@ fn rows_of(table: &TablePlan, seeds: &[u64]) -> Columns {
                 (Values::I64(v), _) => v.push(seed as i64),
                 (Values::F32(v), _) => v.push(seed as f32),
                 (Values::F64(v), _) => v.push(seed as f64 / 8.0),
+                (Values::Text(v), LogicalType::Decimal) if null => v.push(b""),
+                (Values::Text(v), LogicalType::Decimal) => {
+                    let Some(crate::plan::GenPlan::Decimal { precision, scale, .. }) = plan.gen else {
+                        unreachable!()
+                    };
+                    let wide = (i128::from(seed) << 64 | i128::from(!seed)) % 10i128.pow(precision);
+                    let units = if seed % 2 == 0 { -wide } else { wide };
+                    v.push(crate::rows::decimals::decimal_text(units, scale as usize).as_bytes());
+                }
                 (Values::Text(v), _) => v.push("ü\0x".repeat((seed % 100) as usize).as_bytes()),
                 (Values::List(v), _) => {
                     match &mut *v.items {

@@ -1,6 +1,8 @@
 //! Types that an answer may have, by the names that the server gives them.
 
 use super::Cursor;
+use crate::encode::clickhouse::decimal_bytes;
+use crate::rows::decimals::decimal_text;
 use crate::rows::Value;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,12 +80,7 @@ impl Type {
                 let (digits, scale) = inside.split_once(',')?;
                 let (digits, scale): (usize, usize) =
                     (digits.trim().parse().ok()?, scale.trim().parse().ok()?);
-                let bytes = match digits {
-                    1..=9 => 4,
-                    10..=18 => 8,
-                    19..=38 => 16,
-                    _ => return None,
-                };
+                let bytes = decimal_bytes(digits)?;
                 (scale <= digits).then_some(Type::Decimal { bytes, scale })
             }
             ("Nothing", None) => Some(Type::Nothing),
@@ -175,7 +172,7 @@ impl Type {
                 Value::Text(found.map_or_else(|_| whole.to_string(), |at| names[at].1.clone()))
             }
             Type::Uuid => Value::Text(uuid(bytes)),
-            Type::Decimal { scale, .. } => Value::Text(decimal(whole, *scale)),
+            Type::Decimal { scale, .. } => Value::Text(decimal_text(whole, *scale)),
             Type::Text | Type::Nullable(_) | Type::Array(_) => unreachable!("these have no fixed width"),
         })
     }
@@ -206,7 +203,7 @@ impl Type {
 }
 
 /// Little-endian, of up to 16 bytes, its sign kept.
-fn signed(bytes: &[u8]) -> i128 {
+pub(super) fn signed(bytes: &[u8]) -> i128 {
     let negative = bytes.last().is_some_and(|byte| byte & 0x80 != 0);
     let mut wide = [if negative { 0xff } else { 0 }; 16];
     let taken = bytes.len().min(16);
@@ -219,15 +216,6 @@ fn uuid(bytes: &[u8]) -> String {
     let half = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("a half of 16 bytes"));
     let hex = format!("{:016x}{:016x}", half(0), half(8));
     format!("{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
-}
-
-fn decimal(whole: i128, scale: usize) -> String {
-    if scale == 0 {
-        return whole.to_string();
-    }
-    let digits = format!("{:0>width$}", whole.unsigned_abs(), width = scale + 1);
-    let (integer, fraction) = digits.split_at(digits.len() - scale);
-    format!("{}{integer}.{fraction}", if whole < 0 { "-" } else { "" })
 }
 
 /// `'a' = 1, 'b' = 2`.

@@ -82,5 +82,6 @@ pub fn type_name(ty: LogicalType) -> &'static str {
         LogicalType::ListI64 => "list_i64",
         LogicalType::Date => "date",
         LogicalType::Uuid => "uuid",
+        LogicalType::Decimal => "decimal",
     }
 }
