@@ -112,6 +112,7 @@ fn null(seconds: f64) -> Result<Json, Error> {
         schedule: Schedule::Closed { think_ns: 0 },
         work: Work::Endless {},
         until: Until::Time { ns: (seconds * 1e9) as u64 },
+        queue_calls: None,
     };
     let segment = DriveSegment {
         step: String::new(),
@@ -145,6 +146,7 @@ fn null(seconds: f64) -> Result<Json, Error> {
             method: String::new(),
             params: Vec::new(),
             range: None,
+            dump: None,
             keys: Vec::new(),
             members: Vec::new(),
             holds: Vec::new(),

@@ -83,6 +83,11 @@ enum ParamGenerator {
         from: i64,
         span: u64,
     },
+    /// By the call's number: an end of the piece that it writes to its file.
+    Piece {
+        ty: LogicalType,
+        bounds: Vec<i64>,
+    },
     /// The session knows it, or one of its key sets: it is written over this.
     Later,
 }
@@ -91,8 +96,7 @@ impl Shared {
     pub fn new(generators: &Generators, op: OpId, role: &str) -> Result<Arc<Shared>, Error> {
         let plan = generators.plan();
         let operation = &plan.operations[op];
-        let param_generators =
-            operation.params.iter().map(|p| param_generator(generators, &operation.name, p));
+        let param_generators = operation.params.iter().map(|p| param_generator(generators, operation, p));
         Ok(Arc::new(Shared {
             param_generators: param_generators.collect::<Result<_, _>>()?,
             keys: key_sets(generators, operation)?,
@@ -130,6 +134,10 @@ impl Params {
                 ParamGenerator::Uniform { ty, from, span } => {
                     let draw = drawn(shared.seed ^ drawn(draw_at(ticket, place as u64)));
                     *value = integer_value(*ty, from.wrapping_add(below(draw, *span) as i64))
+                }
+                ParamGenerator::Piece { ty, bounds } => {
+                    // `dump_problems` has refused more calls than there are pieces.
+                    *value = integer_value(*ty, bounds[ticket as usize]);
                 }
                 ParamGenerator::Constant(_) | ParamGenerator::Later => {}
             }
@@ -198,10 +206,15 @@ fn key_sets(generators: &Generators, operation: &OpPlan) -> Result<Vec<Arc<KeySe
 
 fn param_generator(
     generators: &Generators,
-    operation: &str,
+    operation: &OpPlan,
     param: &ParamPlan,
 ) -> Result<ParamGenerator, Error> {
-    let refuse = |why: String| Error::Plan(format!("operation {operation}, parameter {}: {why}", param.name));
+    let name = &operation.name;
+    let refuse = |why: String| Error::Plan(format!("operation {name}, parameter {}: {why}", param.name));
+    let bounds = || match &operation.dump {
+        Some(dump) if dump.bounds.len() > 1 => Ok(dump.bounds.as_slice()),
+        _ => Err(refuse("it is an end of a piece, and there is no dump in pieces".into())),
+    };
     match &param.gen {
         ParamGen::Constant { value } => Ok(ParamGenerator::Constant(
             constant(param.ty, value).ok_or_else(|| refuse(format!("{value} is not a {:?}", param.ty)))?,
@@ -228,6 +241,8 @@ fn param_generator(
             LogicalType::TimeMs | LogicalType::TimeUs => Ok(ParamGenerator::Later),
             other => Err(refuse(format!("the ends of a range are times, not {other:?}"))),
         },
+        ParamGen::PieceFrom {} => Ok(ParamGenerator::Piece { ty: param.ty, bounds: bounds()?.to_vec() }),
+        ParamGen::PieceTo {} => Ok(ParamGenerator::Piece { ty: param.ty, bounds: bounds()?[1..].to_vec() }),
         ParamGen::SeenUntil {} => match param.ty {
             LogicalType::TimeMs | LogicalType::TimeUs => Ok(ParamGenerator::Later),
             other => Err(refuse(format!("seen_until gives a time, not {other:?}"))),
@@ -257,6 +272,7 @@ fn constant(ty: LogicalType, value: &serde_json::Value) -> Option<Value> {
         LogicalType::TimeMs => Value::TimeMs(value.as_i64()?),
         LogicalType::TimeUs => Value::TimeUs(value.as_i64()?),
         LogicalType::Text | LogicalType::Date => Value::Text(value.as_str()?.to_owned()),
+        LogicalType::Decimal => Value::Text(value.as_str()?.to_owned()),
         // In the one spelling that engines without a type of their own find.
         LogicalType::Uuid => {
             let bytes = uuid_bytes(value.as_str()?.as_bytes())?;

@@ -4,6 +4,7 @@
 //! nanoseconds; shares are parts per million, so that equal plans have equal text.
 
 mod directives;
+mod dump;
 mod generator;
 mod operation;
 mod segment;
@@ -17,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Error;
 
 pub use directives::{Directives, Pick, Tag};
+pub use dump::DumpPlan;
 pub use generator::{AtLimit, CounterPlan, GenPlan, Increment, Per, DEFAULT_BITS};
 pub use operation::{
     Assertion, KeyLaw, KeyPlan, OpKind, OpPlan, ParamGen, ParamPlan, RangeLength, RangePlan,

@@ -6,6 +6,7 @@
 //! and a row lost, doubled, mixed with another or rounded shows.
 
 mod collapse;
+mod dumped;
 mod unanswered;
 
 use std::collections::HashMap;
@@ -116,6 +117,12 @@ pub fn prove(
     expectations: &mut Expectations,
     limit_ns: u64,
 ) -> Result<Vec<ProofRow>, Error> {
+    if let Some(name) = &proof.dump {
+        let dump = plan.operations.iter().find(|op| op.name == *name).and_then(|op| op.dump.as_ref());
+        let dump = dump.ok_or_else(|| Error::Plan(format!("there is no dump {name}")))?;
+        let expected = expectations.generated(plan, proof, true)?;
+        return Ok(vec![dumped::prove(&plan.tables[proof.table], name, dump, &expected)?]);
+    }
     let unanswered = unanswered::of_proof(unanswered, proof, stored.is_some());
     if !unanswered.is_empty() {
         return unanswered::prove(plan, engine, proof, stored, &unanswered, limit_ns);

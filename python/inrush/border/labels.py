@@ -11,6 +11,16 @@ if TYPE_CHECKING:
     from typing_extensions import NotRequired
 
 
+#: The factor whose values are names of folders: where an engine keeps its data.
+STORAGE = "storage"
+
+
+def storage_of(labels: Mapping[str, object]) -> str:
+    """The storage that a run is on; empty where its study has one place for an engine."""
+    factors = labels.get("factors")
+    return str(factors.get(STORAGE, "")) if isinstance(factors, Mapping) else ""
+
+
 class OracleTable(TypedDict):
     index: int
     name: str

@@ -67,6 +67,16 @@ class RangeTo(TypedDict):
     kind: Literal["range_to"]
 
 
+class PieceFrom(TypedDict):
+    """Of a dump: the least value of the rows of the call's file."""
+
+    kind: Literal["piece_from"]
+
+
+class PieceTo(TypedDict):
+    kind: Literal["piece_to"]
+
+
 ParamGen: TypeAlias = (
     ConstantParam
     | NowMinus
@@ -78,6 +88,8 @@ ParamGen: TypeAlias = (
     | RangeKey
     | RangeFrom
     | RangeTo
+    | PieceFrom
+    | PieceTo
 )
 
 
@@ -154,6 +166,19 @@ class RangePlan(TypedDict):
     fetch_rows: NotRequired[int]
 
 
+class DumpPlan(TypedDict):
+    """A table written to files, one for each call (`rust/src/plan/dump.rs`)."""
+
+    table: int
+    folder: str
+    #: Its files are `<name>-00000.csv` and so on.
+    name: str
+    #: Call n has the rows from bounds[n] to before bounds[n + 1]; absent: one file with all rows.
+    bounds: NotRequired[Sequence[int]]
+    #: Rows that a `cursor` fetches at a time.
+    fetch_rows: NotRequired[int]
+
+
 class RowsRegenerate(TypedDict):
     kind: Literal["rows_regenerate"]
     table: int
@@ -191,8 +216,10 @@ class OpPlan(TypedDict):
     directives: NotRequired[Directives]
     method: str
     params: Sequence[ParamPlan]
-    #: Of kind `extract`.
+    #: Of kinds `extract` and `query`.
     range: NotRequired[RangePlan]
+    #: The same, in place of a range.
+    dump: NotRequired[DumpPlan]
     keys: NotRequired[Sequence[KeyPlan]]
     members: NotRequired[Sequence[str]]
     holds: NotRequired[Sequence[Assertion]]

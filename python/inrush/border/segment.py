@@ -56,6 +56,8 @@ class RowsWork(TypedDict):
     first_row: int
     rows: int
     batch_rows: int
+    #: The operation whose files they are read from; absent: they are made.
+    dump: NotRequired[str]
 
 
 class CallsWork(TypedDict):
@@ -100,6 +102,8 @@ class RolePlan(TypedDict):
     schedule: Schedule
     work: Work
     until: Until
+    #: Calls that may be due and not taken by a session; more of them end the role. Absent: any number.
+    queue_calls: NotRequired[int]
 
 
 # --- proofs and probes
@@ -194,6 +198,8 @@ class ProofPlan(TypedDict):
     read_back: Statement
     #: Asked until it gives no rows, before anything is read; absent: what was acknowledged is seen at once.
     unseen: NotRequired[str]
+    #: The operation whose files are read back in place of the table.
+    dump: NotRequired[str]
 
 
 class ProbePlan(TypedDict):

@@ -17,6 +17,7 @@ from inrush.border.plan import (
     OpPlan,
     PointPlan,
     RolePlan,
+    RowsWork,
     SessionsPlan,
     TablePlan,
     Until,
@@ -49,7 +50,7 @@ def calibration_plan(plan: SessionsPlan) -> PointPlan:
 
 
 def version(plan: SessionsPlan, measured: Sequence[DriveSegment]) -> int:
-    if any("range" in o for o in plan["operations"]):
+    if any("range" in o or "dump" in o for o in plan["operations"]):
         return PLAN_VERSION
     return STEP_VERSION if any(s.get("step") for s in measured) else PLAIN_VERSION
 
@@ -86,7 +87,10 @@ def less(role: RolePlan) -> Work:
     if schedule["kind"] == "samples":
         samples = -(-TIME_NS // schedule["every_ns"])
         rows = min(rows, samples * schedule["parts"] * batch_rows)
-    return {**work, "rows": rows}
+    made: RowsWork = {**work, "rows": rows}
+    # On the null engine no dump leaves a file: the rows are made.
+    made.pop("dump", None)
+    return made
 
 
 def sooner(until: Until) -> Until:

@@ -26,6 +26,8 @@ def role_document(role: ActiveRole, index: Mapping[str, int], seconds: float) ->
             "rows": role.rows,
             "batch_rows": role.batch_rows,
         }
+        if role.source:
+            work["dump"] = role.source
         until = {"kind": "work"}
     elif role.calls is not None:
         work = {"kind": "calls", "count": role.calls}
@@ -33,7 +35,7 @@ def role_document(role: ActiveRole, index: Mapping[str, int], seconds: float) ->
     if role.until is not None:
         until = {"kind": "role", "name": role.until}
     suffix = f"/{role.table}" if role.table is not None else ""
-    return {
+    document: border.RolePlan = {
         "name": role.name,
         "operations": [{"operation": f"{o}{suffix}", "weight": w} for o, w in role.operations.items()],
         "sessions": role.sessions,
@@ -42,6 +44,9 @@ def role_document(role: ActiveRole, index: Mapping[str, int], seconds: float) ->
         "work": work,
         "until": until,
     }
+    if role.queue_calls is not None:
+        document["queue_calls"] = role.queue_calls
+    return document
 
 
 def single_role(name: str, operation: str, work: border.Work, sessions: int = 1) -> border.RolePlan:
@@ -157,6 +162,10 @@ def param_document(operation: Operation, name: str, index: Mapping[str, int]) ->
             gen = {"kind": "range_from"}
         case "range":
             gen = {"kind": "range_to"}
+        case "piece" if asked["end"] == "from":
+            gen = {"kind": "piece_from"}
+        case "piece":
+            gen = {"kind": "piece_to"}
         case "key":
             gen = {"kind": "key", "keys": 0, "draw": asked.get("draw", 0), "column": asked["column"]}
         case "uniform":

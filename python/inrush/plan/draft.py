@@ -22,11 +22,12 @@ from inrush.plan.documents import (
     row_bytes,
     table_document,
 )
+from inrush.plan.dumps import dump_document
 from inrush.plan.extracts import ends_as, range_document, way_out
 from inrush.plan.intervals import coarser
 from inrush.plan.kept import not_kept
 from inrush.plan.keys import coverage, sentence
-from inrush.plan.oracle import oracle_plan
+from inrush.plan.oracle import not_compared, oracle_plan
 from inrush.plan.planned_point import PointPlan
 from inrush.plan.ranges import read_back_ranges
 from inrush.plan.retention import Retained, in_pieces, retain_operation
@@ -35,10 +36,12 @@ from inrush.plan.steps import longest_step_s, read_s, settle_s
 from inrush.plan.units import LOAD_BATCH_ROWS, NS
 from inrush.plan.work import Lasts, read_back, read_until_time, works
 from inrush.study.operations import tables_of
-from inrush.study.steps import KIND as STEPS
+from inrush.study.step_kinds import KIND as STEPS
 from inrush.study.study import Study
 from inrush.workload import Operation, Table
 
+#: Types that not every engine sums, and what their values are called.
+UNSEEN = {"uuid": "UUIDs", "decimal": "decimals"}
 #: Up to so many rows of a table are read back whole; beyond, the checksum query alone proves it.
 READ_BACK_ROWS = 10_000_000
 
@@ -88,7 +91,7 @@ class Draft:
         self.steps_left_out: dict[str, str] = {}
         self.roles = tuple(self.what_it_can(role) for role in roles)
         #: Table -> rows that roles write in one repetition.
-        self.written = {role.table: role.rows for role in roles if role.table is not None}
+        self.written = {role.table: role.rows for role in roles if role.table is not None and not role.source}
         self.operations: list[OperationDocument] = []
         #: Operation -> the rows that its keys are of.
         self.keys: dict[str, KeyPlan] = {}
@@ -191,7 +194,9 @@ class Draft:
                 params,
                 self.keys.get(operation.name),
             )
-            if operation.kind == "extract":
+            if operation.dump is not None:
+                document["dump"] = dump_document(operation, method, self.index)
+            elif operation.range is not None:
                 rows = self.rows_before(operation.table or "")
                 document["range"] = range_document(operation, method, self.index, rows)
                 of_time = self.tables[operation.table or ""].column(document["range"]["time"])
@@ -256,12 +261,12 @@ class Draft:
                 found += self.ranges(name, proof.read_back)
         return found
 
-    def unseen_uuids(self, name: str) -> list[str]:
-        """Columns with UUIDs that are in no figure of an engine that stores something."""
+    def unseen(self, name: str, kind: str) -> list[str]:
+        """Columns of one of `UNSEEN` that are in no figure of an engine that stores something."""
         proof = self.server.proof(self.tables[name], self.plans[name])
         seen = {item["column"] for item in proof.items if item["kind"] == "sum_hash"}
-        uuids = [c.name for c in self.tables[name].columns if c.type == "uuid"]
-        return [column for column in uuids if column not in seen] if proof.checksum_query else []
+        columns = [c.name for c in self.tables[name].columns if c.type == kind]
+        return [column for column in columns if column not in seen] if proof.checksum_query else []
 
     def ranges(self, name: str, read_back: str) -> list[ProofPlan]:
         if has_events(self.tables[name], self.order):
@@ -295,9 +300,11 @@ class Draft:
             if rows > READ_BACK_ROWS
         ]
         notes += [
-            f"{name}: UUIDs ({', '.join(unseen)}) are in no count or sum of {self.server.name}; read-back alone proves them"
+            f"{name}: {what} ({', '.join(unseen)}) are in no count or sum of {self.server.name}; read-back alone proves them"
             for name, rows in held.items()
-            if rows > READ_BACK_ROWS and (unseen := self.unseen_uuids(name))
+            if rows > READ_BACK_ROWS
+            for kind, what in UNSEEN.items()
+            if (unseen := self.unseen(name, kind))
         ]
         notes += [
             f"{name}: floats with values that are not finite ({', '.join(unseen)}) are in no sum; read-back alone proves them"
@@ -318,6 +325,7 @@ class Draft:
             if reason_text and not asked
         ]
         notes += [sentence(name, keys) for name, keys in covered.items()]
+        notes += not_compared(self.server.oracle, self.asked(), self.study.workload.operations)
         some: OptionalLabels = {}
         if keys_per_call:
             some["keys_per_call"] = dict(keys_per_call)

@@ -60,7 +60,7 @@ def way_out(operation: Operation, server: Twin) -> str | Unsupported:
 def range_problems(
     operations: Sequence[Operation], before: Callable[[str], int], changes: Callable[[str], bool]
 ) -> list[Problem]:
-    """Extracts of tables without rows that lie there before, and stay.
+    """Extracts, and queries of ranges, of tables without rows that lie there before, and stay.
 
     before: table -> rows that lie there when it is read. changes: whether rows come or go meanwhile.
     """
@@ -82,7 +82,7 @@ def range_problems(
 
 def range_document(operation: Operation, method: str, index: Mapping[str, int], rows: int) -> RangePlan:
     of = operation.range
-    assert of is not None, "every extract has one"
+    assert of is not None, "it was asked for"
     found: RangePlan = {
         "table": index[operation.table or ""],
         "rows": rows,

@@ -13,10 +13,12 @@ from inrush.engines.twin import Twin
 from inrush.errors import Problem
 from inrush.plan.documents import epoch_ns
 from inrush.plan.draft import Draft
+from inrush.plan.dumps import as_steps_dump
 from inrush.plan.extracts import as_roles_extract
 from inrush.plan.intervals import interval_s, watch_s
 from inrush.plan.keys import as_roles_draw, planned_keys
 from inrush.plan.lists import lengths, with_lists
+from inrush.plan.partitions import partition_problems
 from inrush.plan.pipeline import plan_pipeline
 from inrush.plan.planned_point import Impossible, PointPlan, short_hash
 from inrush.plan.refusals import draft_problems
@@ -56,6 +58,9 @@ def plan_point(
         )
     namespace = f"inrush_{short_hash(study.name, point_id, seed)}"
     if study.pipeline is not None:
+        loaded = {study.pipeline.table: study.workload.tables[study.pipeline.table]}
+        if problems := partition_problems(loaded, server, str(resolve(study.layout, point))):
+            return Impossible(tuple(problems))
         return plan_pipeline(study, server, engine, point, namespace, method, seed)
     impossible = impossible_steps(study, server, engine)
     if impossible:
@@ -68,6 +73,9 @@ def plan_point(
     if not roles:
         return Impossible((Problem("", "roles", point_id, "no role has a session here; remove the point"),))
     kept, roles, problems = retained(study, roles)
+    if problems:
+        return Impossible(tuple(problems))
+    study, roles, problems = as_steps_dump(study, server, roles, point)
     if problems:
         return Impossible(tuple(problems))
     workload, roles = as_roles_draw(study.workload, roles)

@@ -203,7 +203,7 @@ def version_of(
     """The least version of a plan, `least` or later, that these can stand in: one of texts alone is as it always was."""
     detailed = [s for s in statements if not isinstance(s, str)]
     called = list(operations)
-    if any("range" in op for op in called):
+    if any("range" in op or "dump" in op for op in called):
         return PLAN_VERSION
     if any("directives" in s for s in detailed) or any("directives" in op for op in called):
         return DIRECTIVES_VERSION

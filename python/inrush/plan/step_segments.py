@@ -12,7 +12,7 @@ from inrush.plan.documents import role_document
 from inrush.plan.segments import Segments
 from inrush.plan.steps import texts
 from inrush.plan.units import ns
-from inrush.study.steps import Cold, Load, Read, Restart, RoleStep, Settle, Statement, Step
+from inrush.study.step_kinds import Cold, Dump, Load, Read, Restart, RoleStep, Settle, Statement, Step
 from inrush.workload import Operation
 
 #: Between two looks at the progress of a statement.
@@ -31,6 +31,8 @@ class StepSegments(Segments):
         for step in self.draft.study.steps:
             was_cold, cold = cold, isinstance(step, Cold) or (cold and isinstance(step, Settle | Restart))
             sized = not isinstance(step, Read | Cold | Restart)
+            if isinstance(step, Load) and step.source is not None:
+                found, looked = [*found, *self.emptied(step)], False
             if sized and not looked and not was_cold:
                 found += self.probe("before", ("sizes",))
             looked = sized and not cold
@@ -47,7 +49,35 @@ class StepSegments(Segments):
             probe["step"] = step.name
         loaded = [r.table for r in self.draft.roles if r.name == step.name and r.table is not None]
         seen = self.seen(loaded, self.limit_of(step)) if isinstance(step, Load) else []
-        return [self.work_of(step), *seen, *probes]
+        proofs = self.dumped(step) if isinstance(step, Dump) else []
+        return [self.work_of(step), *seen, *probes, *proofs]
+
+    def tables_of(self, step: RoleStep) -> list[str]:
+        return [name for role in self.draft.roles if role.name == step.name for name in role.tables]
+
+    def emptied(self, step: Load) -> list[border.ControlSegment]:
+        """Of the rows that a load from a dump brings back."""
+        names = self.tables_of(step)
+        fresh = [s for name in names for s in self.draft.plans[name].fresh]
+        return [self.control("emptied", [*fresh, *self.until_seen(names)])]
+
+    def dumped(self, step: Dump) -> list[border.ProofSegment]:
+        """The files, read back: every row once."""
+        (operation,) = step.role.operations
+        proofs = self.draft.proofs(self.tables_of(step), read_back=False)
+        found: list[border.ProofPlan] = [
+            {
+                "table": proof["table"],
+                "first_row": proof["first_row"],
+                "rows": proof["rows"],
+                "screen": "",
+                "items": proof["items"],
+                "read_back": "",
+                "dump": operation,
+            }
+            for proof in proofs
+        ]
+        return [{"kind": "proof", "label": step.name, "proofs": found}] if found else []
 
     def work_of(self, step: Step) -> border.Segment:
         match step:
@@ -70,7 +100,7 @@ class StepSegments(Segments):
         roles = [role_document(role, self.draft.index, seconds) for role in mine]
         drive = self.driven(step.name, "measure", roles)
         drive["step"], drive["limit_ns"] = step.name, self.limit_of(step)
-        if isinstance(step, Load) and (sample := self.sample(step.name)):
+        if isinstance(step, Load | Dump) and (sample := self.sample(step.name)):
             drive["sample"] = sample
         return drive
 

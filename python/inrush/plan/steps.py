@@ -10,7 +10,7 @@ from inrush.engines.twin import Twin
 from inrush.errors import Problem
 from inrush.plan.extracts import way_out
 from inrush.study.operations import tables_of
-from inrush.study.steps import Cold, Read, Restart, RoleStep, Settle, Statement, Step
+from inrush.study.step_kinds import Cold, Dump, Load, Read, Restart, RoleStep, Settle, Statement, Step
 from inrush.study.study import Study
 from inrush.workload import Operation
 
@@ -23,6 +23,8 @@ def steps_of(study: Study, server: Twin) -> tuple[Study, dict[str, str]]:
     for step in study.steps:
         if step.after in left_out:
             left_out[step.name] = f"it follows {step.after}, which is left out"
+        elif isinstance(step, Load) and step.source in left_out:
+            left_out[step.name] = f"it reads the files of {step.source}, which is left out"
         elif reason := cannot(step, study, server):
             left_out[step.name] = reason
     kept = tuple(step for step in study.steps if step.name not in left_out)
@@ -38,6 +40,10 @@ def cannot(step: Step, study: Study, server: Twin) -> str:
         if reason := operation.unsupported.get(server.name):
             return reason
         return "" if texts(operation, server) else f"{step.operation} has no statement for {server.name}"
+    if isinstance(step, Dump):
+        (dumped,) = step.role.operations
+        found = way_out(replace(operations[dumped], method=""), server)
+        return found.reason if isinstance(found, Unsupported) else ""
     if isinstance(step, Read):
         extracts = [operations[name] for name in step.role.operations if operations[name].kind == "extract"]
         if extracts and not server.ways_out:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 ITEM = re.compile(r"unanswered\((\d+)\.\.(\d+)\)")
+#: How items of a dump begin, which are of its files and not of the table.
+OF_FILES = "dump/"
 WHOLE, NONE, PART = "whole", "none", "in part"
 
 Row = Mapping[str, Any]
@@ -82,8 +84,8 @@ def inserts_of(proofs: Iterable[Row]) -> Iterable[Insert]:
 
 
 def of_segment(proofs: Iterable[Row], which: Any) -> list[Row]:
-    """Of each table the proofs of one segment: `min` the first that proved it, `max` the last."""
-    rows = list(proofs)
+    """Of each table the proofs of one segment: `min` the first that proved it, `max` the last. Those of files prove none."""
+    rows = [row for row in proofs if not str(row["item"]).startswith(OF_FILES)]
     segments: dict[str, list[int]] = {}
     for row in rows:
         segments.setdefault(row["table"], []).append(row["segment"] or 0)

@@ -62,6 +62,23 @@ def at_files(plan: Mapping[str, Any], run_folder: Path, cache: Path) -> Doc:
     return {**plan, "tables": tables} if tables else dict(plan)
 
 
+def at_dumps(plan: Mapping[str, Any], data: Path, run: str) -> Doc:
+    """The plan with its dumps below `data`, or in a folder of the run below the one that its study names."""
+    operations = [
+        {
+            **op,
+            "dump": {
+                **dump,
+                "folder": str(Path(dump["folder"]) / run if dump["folder"] else data.absolute() / "dumps"),
+            },
+        }
+        if (dump := op.get("dump"))
+        else op
+        for op in plan.get("operations", ())
+    ]
+    return {**plan, "operations": operations} if operations else dict(plan)
+
+
 def _table_at_files(table: Mapping[str, Any], run_folder: Path, cache: Path) -> Doc:
     source = table["source"]
     if source["kind"] != "files":

@@ -1,34 +1,37 @@
 """A study's `[[steps]]`: what a run does, one after the other, each with a name and figures of its own. Pure.
 
-A kind of step is a small class: what it needs, and which figures it has. `plan/steps.py` has the segments that each becomes.
+`step_kinds` has the kinds.
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Final
+from dataclasses import replace
+from typing import Any
 
 from inrush.study.document import Node, unknown
+from inrush.study.dumps import parse_dump, read_source, with_dumps
 from inrush.study.forms import Factors, FromFactor
 from inrush.study.operations import tables_of
-from inrush.study.parts import METRICS, WATCHED, Named, Schedule
+from inrush.study.parts import WATCHED, Named, Schedule
 from inrush.study.roles import FACTOR_NAME, Role, label, parse_role
+from inrush.study.step_kinds import (
+    COMMON,
+    STEPS,
+    Cold,
+    Dump,
+    Extract,
+    Load,
+    Read,
+    Restart,
+    RoleStep,
+    Settle,
+    Statement,
+    Step,
+)
 from inrush.workload import Operation, Workload
 
-KIND: Final = "steps"
-#: What every step is given.
-COMMON = ("name", "do", "after", "limit_s")
-#: Of every step: its own length, what the client and a watched server computed in it, and bytes that were read and written.
-OF_ALL = (
-    "duration_s", "client_busy_cores", "server_busy_cores", "client_read_bytes", "client_write_bytes", "server_read_bytes",
-    "server_write_bytes",
-)  # fmt: skip
-#: Of steps with sessions: what is watched, by row.
-OF_WORK = ("client_cpu_us_per_row", "server_cpu_us_per_row")
-#: Of steps that may change what lies on the disk: of all tables with their indexes, by the engine's own figures.
-OF_SIZES = ("before_bytes", "after_bytes", "grown_bytes")
 #: Operation of a load that the study does not name.
 LOAD = "load"
 #: Keys of a study's schedule that no step heeds -> what says it instead.
@@ -42,105 +45,6 @@ UNHEEDED: Mapping[str, str] = {
 MOST_S = 1e7
 
 
-@dataclass(frozen=True, kw_only=True)
-class Step:
-    name: str
-    #: Left out where this earlier step is.
-    after: str | None = None
-    #: None: `schedule.limit_s`.
-    limit_s: float | None = None
-
-    do: ClassVar[str]
-    #: Beside `COMMON`.
-    keys: ClassVar[Sequence[str]] = ()
-    required: ClassVar[Sequence[str]] = ()
-    #: What may be asked of it by `answer`, `accept` and rules.
-    figures: ClassVar[Sequence[str]] = OF_ALL
-
-
-@dataclass(frozen=True, kw_only=True)
-class RoleStep(Step):
-    """Sessions at work; their role has the step's name."""
-
-    role: Role
-
-
-@dataclass(frozen=True, kw_only=True)
-class Load(RoleStep):
-    """Rows of one table, which nothing else writes."""
-
-    do = "load"
-    keys = ("operation", "table", "rows", "sessions", "depth", "batch_rows", "schedule")
-    required = ("table",)
-    figures = (*METRICS, *OF_WORK, *OF_ALL, *OF_SIZES)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Read(RoleStep):
-    """Calls of one operation or a mix of them, so many or for so long."""
-
-    #: Where the role has no number of calls.
-    seconds: float = 0.0
-    do = "read"
-    keys: ClassVar[Sequence[str]] = (
-        "operation", "operations", "table", "sessions", "depth", "calls", "seconds", "keys", "keys_per_call", "schedule"
-    )  # fmt: skip
-    figures = (*METRICS, *OF_WORK, *OF_ALL)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Extract(Read):
-    """Calls whose rows are looked at as they come, and not kept."""
-
-    do = "extract"
-    keys: ClassVar[Sequence[str]] = (
-        "operation", "sessions", "calls", "seconds", "method", "fetch_rows", "schedule"
-    )  # fmt: skip
-    required = ("operation",)
-    figures = (*METRICS, *OF_WORK, *OF_ALL)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Statement(Step):
-    """What an engine does by itself, as statements of its dialect: an operation of kind `maintain`."""
-
-    operation: str
-    do = "statement"
-    keys = ("operation",)
-    required = ("operation",)
-    figures = ("statements", *OF_ALL, *OF_SIZES)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Cold(Step):
-    """Neither the server nor the kernel has a page of the data in memory when it ends."""
-
-    do = "cold"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Restart(Step):
-    """A clean stop and a start of the server at the same data."""
-
-    do = "restart"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Settle(Step):
-    """Nothing, for so long: background work of the server goes on."""
-
-    seconds: float
-    do = "settle"
-    keys = ("seconds",)
-    required = ("seconds",)
-    figures = (*OF_ALL, *OF_SIZES)
-
-
-STEPS: Mapping[str, type[Step]] = {
-    kind.do: kind for kind in (Load, Read, Extract, Statement, Cold, Restart, Settle)
-}
-
-
 def parse_steps(node: Node | None, factors: Factors, workload: Workload) -> tuple[Step, ...]:
     """Every mistake of every step is a problem; what cannot be read is left out."""
     if node is None:
@@ -150,7 +54,7 @@ def parse_steps(node: Node | None, factors: Factors, workload: Workload) -> tupl
     before: dict[str, str] = {}
     later = [item.value.get("name") for item in node.items(at_least=1) if isinstance(item.value, dict)]
     for item in node.items():
-        step = parse_step(item, factors, workload, before, later)
+        step = parse_step(item, factors, workload, before, later, found)
         if step is not None:
             found.append(step)
     check_order(node, found, factors, workload)
@@ -158,8 +62,14 @@ def parse_steps(node: Node | None, factors: Factors, workload: Workload) -> tupl
 
 
 def parse_step(
-    node: Node, factors: Factors, workload: Workload, before: dict[str, str], later: Sequence[object]
+    node: Node,
+    factors: Factors,
+    workload: Workload,
+    before: dict[str, str],
+    later: Sequence[object],
+    steps: Sequence[Step],
 ) -> Step | None:
+    """before: names of those before it, with their kinds; steps: those of them that could be read."""
     members = node.members()
     do = members["do"].text(STEPS, "kind of step") if "do" in members else ""
     kind = STEPS.get(do)
@@ -177,13 +87,17 @@ def parse_step(
     limit_s = read_seconds(fields["limit_s"]) if "limit_s" in fields else None
     if limit_s is not None and kind in (Cold, Restart, Settle):
         fields["limit_s"].problem(
-            "only steps of kind load, read, extract and statement have a limit; remove it"
+            "only steps of kind load, read, extract, dump and statement have a limit; remove it"
         )
     common = {"name": name, "after": after, "limit_s": limit_s}
     if kind is None or any(key not in fields for key in kind.required):
         return None
+    if kind is Load and "from" in fields:
+        return load_of_dump(node, fields, factors, workload, common, steps, before)
     if kind is Load or kind is Read or kind is Extract:
         return role_step(kind, node, fields, factors, workload, common)
+    if kind is Dump:
+        return parse_dump(node, fields, factors, workload, common)
     if kind is Statement:
         operation = read_maintenance(fields["operation"], workload)
         return Statement(operation=operation, **common) if operation else None  # type: ignore[arg-type]
@@ -270,6 +184,33 @@ def role_step(
     return made(role=role, seconds=seconds, **common)  # type: ignore[arg-type]
 
 
+def load_of_dump(
+    node: Node,
+    fields: Mapping[str, Node],
+    factors: Factors,
+    workload: Workload,
+    common: Mapping[str, object],
+    steps: Sequence[Step],
+    names: Mapping[str, str],
+) -> RoleStep | None:
+    """The table's rows once more, out of files: as many as the load before it had."""
+    if "rows" in fields:
+        fields["rows"].problem("its rows are those of the dump; remove it")
+    source, first = read_source(fields["from"], fields["table"].text(), steps, names)
+    if source is None or first is None:
+        return None
+    own = {key: value for key, value in node.value.items() if key not in ("from", "rows")}
+    again = Node(node.file, node.key, {**own, "rows": {"total": 1}}, node.problems)
+    step = role_step(Load, again, {k: v for k, v in fields.items() if k != "from"}, factors, workload, common)
+    assert isinstance(step, Load)
+    return replace(step, role=replace(step.role, rows=first.role.rows), source=source)
+
+
+def with_own_operations(workload: Workload, steps: Sequence[Step]) -> Workload:
+    """The workload with what steps call that name no operation of it."""
+    return with_dumps(with_load(workload), steps)
+
+
 def with_load(workload: Workload) -> Workload:
     """The workload with the insert of loads that name none."""
     if LOAD in workload.operations:
@@ -292,9 +233,9 @@ def check_order_at(node: Node, steps: Sequence[Step], point: Mapping[str, Any], 
     for i, step in enumerate(steps):
         if isinstance(step, Load):
             for name in tables_at(step.role, point):
-                if name in loaded:
+                if name in loaded and step.source is None:
                     node.at(i, name).at("table", name).problem(
-                        f"{loaded[name]} loads this table already{where}; a table is loaded once"
+                        f"{loaded[name]} loads this table already{where}; a table is loaded once, or again from a dump"
                     )
                 loaded.setdefault(name, step.name)
             continue
@@ -318,6 +259,8 @@ def tables_touched(step: Step, point: Mapping[str, Any], workload: Workload) -> 
     names, only = [], set[str]()
     if isinstance(step, Read):
         names, only = list(step.role.operations), set(tables_at(step.role, point))
+    elif isinstance(step, Dump):
+        return list(tables_at(step.role, point))
     elif isinstance(step, Statement):
         names = [step.operation]
     each = [

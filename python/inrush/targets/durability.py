@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from inrush.analysis.comparability import durability_difference, first_unequal
+from inrush.engines import server
 from inrush.engines.survives import Durability, Survives
 from inrush.errors import UsageError
 from inrush.guards.verdicts import is_instrument
 from inrush.plan.planned import PlannedRun, StudyPlan
 from inrush.targets.ask import ask as ask_target
-from inrush.targets.deployment import Deployment, environment
+from inrush.targets.deployment import Deployment, environment, key_of
 
 #: Limit of one statement, s.
 ASK_S = 30.0
@@ -46,9 +47,10 @@ def refuse_unequal(
 
     def asked(run: PlannedRun) -> Durability | None:
         target = run.plan["target"]
-        key = json.dumps([target["engine"], target.get("options", {})], sort_keys=True)
+        key = json.dumps([key_of(run), target.get("options", {})], sort_keys=True)
         if key not in found:
-            found[key] = ask(run.plan, deployments[target["engine"]], data)
+            deployment = deployments[key_of(run)]
+            found[key] = ask(run.plan, deployment, deployment.folder or data)
         return found[key]
 
     if not (engines := unequal(plan.runs, asked)):
@@ -59,7 +61,7 @@ def refuse_unequal(
             "engine's figures stand alone; to have them compared all the same, begin it anew with --unequal-durability"
         )
     else:
-        ways = to_make_equal(engines, {e: deployments[e].server.survive_by for e in engines})
+        ways = to_make_equal(engines, {e: server(e).survive_by for e in engines})
         raise UsageError(
             f"{plan.study.name} runs engines side by side whose acknowledged rows survive different things "
             f"({durability_difference([engines])}). Make them equal: {'; or '.join(ways)}. Or run them all the same with "

@@ -6,6 +6,7 @@
 pub mod assertion;
 mod barrier;
 mod cancel;
+mod dump;
 mod extract;
 pub mod freshness;
 pub mod page;
@@ -14,6 +15,7 @@ pub mod samples;
 pub mod session;
 pub mod source;
 mod stage;
+mod taken;
 mod watchdog;
 pub mod work;
 
@@ -116,6 +118,8 @@ pub enum EndedBy {
     #[default]
     Work,
     Time,
+    /// More calls waited than the queue of a role holds.
+    Queue,
     Limit,
     Stop,
     Error,
@@ -126,6 +130,7 @@ impl EndedBy {
         match self {
             EndedBy::Work => "work",
             EndedBy::Time => "time",
+            EndedBy::Queue => "queue",
             EndedBy::Limit => "limit",
             EndedBy::Stop => "stop",
             EndedBy::Error => "error",
@@ -190,6 +195,11 @@ struct Driver<'a> {
     endings: Vec<Ending>,
 }
 
+/// The scope joins its threads and panics in turn: this error is how it gets there, and no one reads it.
+fn panicked() -> Error {
+    Error::Plan("a session broke an assumption of its own".into())
+}
+
 impl Driver<'_> {
     /// Waits until every session is connected and prepared; how it ended, if that was before.
     fn assemble(&mut self, threads: usize) -> Result<Option<EndedBy>, Error> {
@@ -198,6 +208,7 @@ impl Driver<'_> {
             match self.inbox.recv_timeout(TICK) {
                 Ok(Report::Ready) => left -= 1,
                 Ok(Report::Failed(error)) => return Err(error),
+                Ok(Report::Panicked) => return Err(panicked()),
                 Err(RecvTimeoutError::Timeout) => {}
                 Ok(Report::RepetitionDone { .. }) | Err(RecvTimeoutError::Disconnected) => {
                     unreachable!("every session reports once before the first repetition")
@@ -265,6 +276,7 @@ impl Driver<'_> {
                         shutdown.get_or_insert(Shutdown::new(EndedBy::Error, clock.now()));
                     }
                 }
+                Ok(Report::Panicked) => return Err(panicked()),
                 Ok(Report::Ready | Report::Failed(_)) => unreachable!("sessions are ready by now"),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => {
@@ -274,6 +286,7 @@ impl Driver<'_> {
             clock.anchor();
             let now = clock.now();
             self.watch(now, &mut shutdown);
+            self.stages.iter().for_each(|stage| stage.queue().look(now.saturating_sub(t0)));
             if now >= meter.next {
                 let recorded = self.collector.take();
                 self.observer.recorded(recorded)?;
@@ -282,8 +295,8 @@ impl Driver<'_> {
             }
         }
         self.observer.spent(process_cpu_ns() - cpu_before);
-        let timed = self.segment.roles.iter().any(|r| matches!(r.until, Until::Time { .. }));
-        let ended_by = shutdown.map_or(if timed { EndedBy::Time } else { EndedBy::Work }, |h| h.why);
+        let ended_by = shutdown.map_or_else(|| self.ended_by(), |h| h.why);
+        self.stages.iter().for_each(RoleStage::cut_rows);
         let role_ends: Vec<RoleEnd> = self
             .stages
             .iter()
@@ -306,6 +319,19 @@ impl Driver<'_> {
         let batches = self.stages.iter().filter_map(RoleStage::batch);
         let files = batches.filter_map(|b| Some((b.table, b.source.summary()?))).collect();
         Ok((Driven { ended_by, fatal, files }, makespan_ns))
+    }
+
+    /// Why a repetition ended that was not ended early.
+    fn ended_by(&self) -> EndedBy {
+        if self.stages.iter().any(|stage| stage.queue().is_full()) {
+            return EndedBy::Queue;
+        }
+        let timed = self.segment.roles.iter().any(|r| matches!(r.until, Until::Time { .. }));
+        if timed {
+            EndedBy::Time
+        } else {
+            EndedBy::Work
+        }
     }
 
     /// Of the roles that have work of their own, not of those that end with another.

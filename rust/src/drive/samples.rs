@@ -43,7 +43,7 @@ struct Sample {
 impl SampleLog {
     /// `None` for a role without rows.
     pub fn of(role: &RolePlan, plan_seed: u64) -> Result<Option<SampleLog>, Error> {
-        let Work::Rows { table, first_row, rows, batch_rows } = role.work else { return Ok(None) };
+        let Work::Rows { table, first_row, rows, batch_rows, .. } = role.work else { return Ok(None) };
         let parts = schedule::parts(&role.schedule).max(1);
         let batch_rows = u64::from(batch_rows.max(1));
         let samples = rows.div_ceil(batch_rows).div_ceil(parts);

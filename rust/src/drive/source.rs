@@ -1,12 +1,14 @@
 //! Where a role's rows come from, and how many of each table are on their way or acknowledged.
 
+use std::borrow::Cow;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 use crate::engine::Ticket;
 use crate::error::Error;
 use crate::lock::Unpoisoned;
-use crate::plan::{ChecksumItem, RowSource, RunPlan, Segment, TablePlan};
+use crate::plan::{ChecksumItem, ProofPlan, RowSource, RunPlan, Segment, TablePlan};
 use crate::proof::{Expected, Unanswered};
 use crate::rows::files::{FileFeed, FileRows, FileSummary};
 use crate::rows::{Columns, Generators, RowGen};
@@ -35,14 +37,18 @@ impl Source {
         table: usize,
         batch_rows: u32,
         sessions: u32,
+        dump: Option<&str>,
     ) -> Result<Source, Error> {
         let plan = generators.plan();
-        Ok(match plan.tables[table].source {
-            RowSource::Generated { .. } => Source::Generated(generators.of(table)?),
-            RowSource::Files { .. } => {
-                Source::Files(Box::new(Files::open(plan, table, batch_rows, sessions)?))
-            }
-        })
+        let spec = &plan.tables[table];
+        let files = |spec| -> Result<Source, Error> {
+            Ok(Source::Files(Box::new(Files::open(plan, table, spec, batch_rows, sessions)?)))
+        };
+        match (dump, &spec.source) {
+            (Some(dump), _) => files(dumped(plan, dump, spec)?),
+            (None, RowSource::Generated { .. }) => Ok(Source::Generated(generators.of(table)?)),
+            (None, RowSource::Files { .. }) => files(spec.clone()),
+        }
     }
 
     /// Room for a batch.
@@ -95,8 +101,13 @@ pub enum Filled {
 }
 
 impl Files {
-    fn open(plan: &RunPlan, table: usize, batch_rows: u32, sessions: u32) -> Result<Files, Error> {
-        let spec = plan.tables[table].clone();
+    fn open(
+        plan: &RunPlan,
+        table: usize,
+        spec: TablePlan,
+        batch_rows: u32,
+        sessions: u32,
+    ) -> Result<Files, Error> {
         let (items, batch_rows, ring) =
             (checksum_items(plan, table), batch_rows as usize, sessions as usize + AHEAD);
         let feed = Mutex::new(Arc::new(Files::feed(&spec, &items, batch_rows, ring)?));
@@ -125,6 +136,20 @@ impl Files {
     }
 }
 
+/// The table with the files of a dump as its rows: those that it has left, where it was cut.
+fn dumped(plan: &RunPlan, dump: &str, spec: &TablePlan) -> Result<TablePlan, Error> {
+    let found = plan.operations.iter().find(|op| op.name == dump).and_then(|op| op.dump.as_ref());
+    let found = found.ok_or_else(|| Error::Plan(format!("there is no dump {dump}")))?;
+    let mut table = found.as_files(spec);
+    if let RowSource::Files { paths, .. } = &mut table.source {
+        paths.retain(|path| Path::new(path).exists());
+        if paths.is_empty() {
+            return Err(Error::Plan(format!("{dump} has left no file in {} to load from", found.folder)));
+        }
+    }
+    Ok(table)
+}
+
 /// The items of the first proof of `table`: what every batch is summed for while it is read.
 fn checksum_items(plan: &RunPlan, table: usize) -> Vec<ChecksumItem> {
     plan.segments
@@ -148,6 +173,8 @@ pub struct TableCount {
     settled: AtomicU64,
     /// Touched once per session and repetition, never between calls.
     stored: Mutex<Option<Expected>>,
+    /// Where a full queue ended the role that writes: no row from here on was sent.
+    cut: Mutex<Option<u64>>,
     /// As `stored`: measured inserts that may be there or not.
     unanswered: Mutex<Vec<Unanswered>>,
 }
@@ -167,6 +194,22 @@ impl TableCount {
 
     pub fn acknowledged(&self) -> u64 {
         self.acknowledged.load(Relaxed)
+    }
+
+    /// No row from `end` on was sent.
+    pub fn cut(&self, end: u64) {
+        *self.cut.lock().unpoisoned() = Some(end);
+    }
+
+    /// What a proof asks of the table: of one that was cut, the rows that were sent.
+    pub fn asked<'a>(&self, proof: &'a ProofPlan) -> Cow<'a, ProofPlan> {
+        match *self.cut.lock().unpoisoned() {
+            Some(end) if end < proof.first_row.saturating_add(proof.rows) => {
+                let rows = end.saturating_sub(proof.first_row);
+                Cow::Owned(ProofPlan { rows, ..proof.clone() })
+            }
+            _ => Cow::Borrowed(proof),
+        }
     }
 
     /// Between two repetitions, nothing being on its way: the rows acknowledged so far are the table's first ones.
@@ -209,6 +252,7 @@ impl TableCount {
         self.issued.store(0, Relaxed);
         self.acknowledged.store(0, Relaxed);
         self.settled.store(0, Relaxed);
+        *self.cut.lock().unpoisoned() = None;
         *self.stored.lock().unpoisoned() = None;
         self.unanswered.lock().unpoisoned().clear();
     }
@@ -233,5 +277,23 @@ mod tests {
         assert_eq!(count.settled(), 100);
         count.reset();
         assert_eq!(count.settled(), 0, "the table is fresh");
+    }
+
+    #[test]
+    fn of_a_table_that_was_cut_a_proof_asks_for_the_rows_that_were_sent() {
+        let count = TableCount::default();
+        let proof: ProofPlan = serde_json::from_value(serde_json::json!({
+            "table": 0, "first_row": 20, "rows": 100, "screen": "SELECT 1", "items": []}))
+        .expect("a proof");
+        assert_eq!(count.asked(&proof).rows, 100);
+        for (end, rows) in [(70, 50), (120, 100), (500, 100), (10, 0)] {
+            count.cut(end);
+            let asked = count.asked(&proof);
+            assert_eq!((asked.first_row, asked.rows), (20, rows), "cut at {end}");
+        }
+        // The next repetition fills the table anew.
+        count.cut(70);
+        count.reset();
+        assert_eq!(count.asked(&proof).rows, 100);
     }
 }

@@ -7,12 +7,14 @@ use std::thread::Scope;
 
 use crate::drive::assertion::Check;
 use crate::drive::barrier::Barrier;
+use crate::drive::dump::Dump;
 use crate::drive::extract::Extract;
 use crate::drive::freshness::{watched, Freshness};
 use crate::drive::page::{Member, PageBarrier, PageRepetition};
 use crate::drive::role_queue::RoleQueue;
 use crate::drive::session::Worker;
 use crate::drive::source::Source;
+use crate::drive::taken::Taken;
 use crate::drive::work::{Batch, Live, OpWork, RoleWork};
 use crate::drive::DriveTarget;
 use crate::engine::{Context, Ns, OpId, Session};
@@ -29,6 +31,19 @@ pub enum Report {
     Ready,
     Failed(Error),
     RepetitionDone { role: usize, end_ns: Ns, fatal: Option<String> },
+    /// A session broke an assumption of its own: the panic hook has said which.
+    Panicked,
+}
+
+/// Tells of a panic of its thread, for which the others would wait without end.
+struct TellsPanic(Sender<Report>);
+
+impl Drop for TellsPanic {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let _ = self.0.send(Report::Panicked);
+        }
+    }
 }
 
 /// One role with all that its sessions share.
@@ -79,8 +94,8 @@ pub fn roles<'a>(
             None => chosen,
         };
         let batch = match role.work {
-            Work::Rows { table, first_row, rows, batch_rows } => Some(Batch {
-                source: Source::of(&generators, table, batch_rows, role.sessions)?,
+            Work::Rows { table, first_row, rows, batch_rows, ref dump } => Some(Batch {
+                source: Source::of(&generators, table, batch_rows, role.sessions, dump.as_deref())?,
                 table,
                 first_row,
                 rows,
@@ -105,7 +120,9 @@ pub fn roles<'a>(
                 name: &role.name,
                 depth: role.depth.max(1) as usize,
                 retry_ns: segment.retry_ns,
-                is_measured: segment.phase == Phase::Measure,
+                // What of a file has no answer is no range of the generator's rows, which a proof could look for.
+                is_measured: segment.phase == Phase::Measure
+                    && !matches!(role.work, Work::Rows { dump: Some(_), .. }),
                 halt: halt.clone(),
             },
             drive_target,
@@ -202,6 +219,14 @@ impl<'a> RoleStage<'a> {
         }
     }
 
+    /// Says of a table whose writers' queue was full which rows were sent: tickets are taken in the order of the rows.
+    pub fn cut_rows(&self) {
+        if let (Some(batch), true) = (self.batch(), self.queue().is_full()) {
+            let sent = self.queue().taken().saturating_mul(u64::from(batch.batch_rows)).min(batch.rows);
+            self.work.counts[batch.table].cut(batch.first_row + sent);
+        }
+    }
+
     pub fn batch(&self) -> Option<&Batch> {
         self.work.batch.as_ref()
     }
@@ -243,7 +268,10 @@ impl<'a> RoleStage<'a> {
             count: self.queue().count(),
             looks: Looks {
                 freshness: self.ops.iter().any(|&op| watched(self.drive_target.context.op(op)).is_some()),
-                first_row: self.ops.iter().any(|&op| self.drive_target.context.op(op).range.is_some()),
+                first_row: self
+                    .ops
+                    .iter()
+                    .any(|&op| self.drive_target.context.op(op).kind == OpKind::Extract),
             },
             choose: None,
         };
@@ -284,7 +312,10 @@ impl<'a> RoleStage<'a> {
             if self.page.is_none() {
                 let recorder = mine.pop().expect("a plain role has one spec");
                 let reports = reports.clone();
-                let work = move || self.run_session(session, recorder, barrier, &reports);
+                let work = move || {
+                    let tells = TellsPanic(reports);
+                    self.run_session(session, recorder, barrier, &tells.0);
+                };
                 start(scope, &format!("{}/{session}", self.plan.name), work)?;
                 continue;
             }
@@ -293,7 +324,10 @@ impl<'a> RoleStage<'a> {
             for (member, recorder) in of_members.into_iter().enumerate() {
                 let reports = reports.clone();
                 let pages = if member == 0 { pages.take() } else { None };
-                let work = move || self.run_member(session, member, recorder, pages, barrier, &reports);
+                let work = move || {
+                    let tells = TellsPanic(reports);
+                    self.run_member(session, member, recorder, pages, barrier, &tells.0);
+                };
                 start(scope, &format!("{}/{session}.{member}", self.plan.name), work)?;
             }
         }
@@ -408,7 +442,16 @@ impl<'a> RoleStage<'a> {
         let caps = self.drive_target.engine.caps();
         let checks = if answers { Check::of(&self.generators, of, caps.reads_torn)? } else { Vec::new() };
         let freshness = Freshness::of(&self.generators, of)?;
-        let extract = params.ranges().map(|ranges| Box::new(Extract::new(self.work.clock, ranges)));
+        let extract = match (&of.dump, params.ranges()) {
+            (Some(dump), _) => {
+                let (table, live) = (&plan.tables[dump.table], self.lives[session].clone());
+                Some(Taken::Written(Dump::new(self.work.clock, dump, table, answers, live)?))
+            }
+            (None, Some(ranges)) if of.kind == OpKind::Extract => {
+                Some(Taken::Compared(Extract::new(self.work.clock, ranges)))
+            }
+            (None, _) => None,
+        };
         Ok(OpWork {
             op,
             slot,
@@ -418,7 +461,7 @@ impl<'a> RoleStage<'a> {
             is_judged: answers && (!checks.is_empty() || freshness.is_some()),
             checks,
             freshness,
-            extract,
+            extract: extract.map(Box::new),
             is_answered: answers,
             deadline_ns: of.deadline_ns,
             is_insert: of.kind == OpKind::Insert,

@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::clock::Clock;
 use crate::drive::assertion::{Asked, Broken, Check, Floors};
-use crate::drive::extract::Extract;
 use crate::drive::freshness::Freshness;
 use crate::drive::role_queue::RoleQueue;
 use crate::drive::source::{Source, TableCount};
+use crate::drive::taken::Taken;
 use crate::engine::abort::Abort;
 use crate::engine::{Answer, Canceller, Engine, Ns, OpId, Outcome, Ticket};
 use crate::lock::Unpoisoned;
@@ -122,8 +122,8 @@ pub struct OpWork {
     pub is_judged: bool,
     pub deadline_ns: u64,
     pub freshness: Option<Freshness>,
-    /// Its rows are looked at as they come; with what they are compared.
-    pub extract: Option<Box<Extract>>,
+    /// Its rows are looked at as they come, or written.
+    pub extract: Option<Box<Taken>>,
     /// The engine is no instrument: an answer that is not there is wrong.
     pub is_answered: bool,
     pub is_insert: bool,

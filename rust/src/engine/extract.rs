@@ -65,12 +65,16 @@ impl<'a> Extraction<'a> {
     }
 }
 
-/// The columns of the answers of `op`, without rows. Errors: it has no range.
+/// The columns of the answers of `op`, without rows. Errors: it has neither a range nor a dump.
 pub fn answer_columns(ctx: &Context, op: OpId) -> Result<Columns, Error> {
     let plan = ctx.op(op);
     let refuse = |why: &str| Error::Plan(format!("operation {}: {why}", plan.name));
-    let range = plan.range.as_ref().ok_or_else(|| refuse("an extract asks for a range"))?;
-    let table = ctx.plan.tables.get(range.table).ok_or_else(|| refuse("there is no such table"))?;
+    let table = |at: usize| ctx.plan.tables.get(at).ok_or_else(|| refuse("there is no such table"));
+    if let Some(dump) = &plan.dump {
+        return Ok(Columns::of(table(dump.table)?));
+    }
+    let range = plan.range.as_ref().ok_or_else(|| refuse("an extract asks for a range or is a dump"))?;
+    let table = table(range.table)?;
     let column = |name: &String| {
         let found = table.columns.iter().find(|c| &c.name == name);
         found

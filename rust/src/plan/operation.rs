@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Directives, LogicalType};
+use super::{Directives, DumpPlan, LogicalType};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -23,9 +23,12 @@ pub struct OpPlan {
     /// In placeholder order.
     #[serde(default)]
     pub params: Vec<ParamPlan>,
-    /// Of kind `extract`: the rows that its calls ask for.
+    /// Of kind `extract`: the rows that its calls ask for. Of kind `query`: what its parameters of a range are drawn from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub range: Option<RangePlan>,
+    /// The same, in place of a range: its rows are written to files, and none of the table is left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dump: Option<DumpPlan>,
     /// Where keys among the parameters come from.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub keys: Vec<KeyPlan>,
@@ -103,6 +106,10 @@ pub enum ParamGen {
     RangeFrom {},
     /// The time before which its rows are.
     RangeTo {},
+    /// Of a dump: the least value of the rows of the call's file.
+    PieceFrom {},
+    /// The value before which they end.
+    PieceTo {},
 }
 
 /// Rows of one series of a generated table in a half-open interval of time, drawn anew for every call.
@@ -112,9 +119,9 @@ pub struct RangePlan {
     pub table: usize,
     /// Of the whole table, which does not change while it is read.
     pub rows: u64,
-    /// Column of the table behind each column of the answer.
+    /// Column of the table behind each column of the answer of an extract.
     pub columns: Vec<String>,
-    /// The column that the interval is of, and that the answer is sorted by.
+    /// The column that the interval is of, and that the answer of an extract is sorted by.
     pub time: String,
     pub length: RangeLength,
     /// Absent: one that is long enough, each in proportion to its rows.

@@ -158,6 +158,9 @@ pub struct RolePlan {
     pub schedule: Schedule,
     pub work: Work,
     pub until: Until,
+    /// Calls that may be due and not taken by a session; more of them end the role. `None`: any number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue_calls: Option<u64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -203,7 +206,15 @@ pub struct CollectPlan {
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Work {
     /// `rows` rows of `table` from `first_row`, in batches; ticket `k` is batch `k`.
-    Rows { table: usize, first_row: u64, rows: u64, batch_rows: u32 },
+    Rows {
+        table: usize,
+        first_row: u64,
+        rows: u64,
+        batch_rows: u32,
+        /// The operation whose files they are read from, in place of being made. The table is empty before.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        dump: Option<String>,
+    },
     /// So many calls.
     Calls { count: u64 },
     /// Until something else ends the role. (Braces: in a variant without them serde lets unknown keys pass.)
@@ -255,6 +266,9 @@ pub struct ProofPlan {
     /// Asked until it gives no rows, before anything is read: what was acknowledged is then seen. Empty: it is at once.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub unseen: String,
+    /// The operation whose files are read back in place of the table.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dump: Option<String>,
 }
 
 impl ProofPlan {

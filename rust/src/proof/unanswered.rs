@@ -265,6 +265,7 @@ mod tests {
             items: Vec::new(),
             read_back: Statement::default(),
             unseen: String::new(),
+            dump: None,
         };
         let inserts = [insert(190, 50), insert(50, 50), insert(90, 20), insert(120, 10), insert(200, 10)];
         let found: Vec<_> = of_proof(&inserts, &proof, false).iter().map(Unanswered::range).collect();

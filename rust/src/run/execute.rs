@@ -16,7 +16,9 @@ use crate::engine::abort::{self, Abort};
 use crate::engine::statement::perform;
 use crate::engine::{self, Context, Engine};
 use crate::error::{AfterLimit, Error};
-use crate::plan::{DriveSegment, Phase, ProbePlan, ProofPlan, Repeat, RowSource, Segment, Statement};
+use crate::plan::{
+    self, DriveSegment, Phase, ProbePlan, ProofPlan, Repeat, RolePlan, RowSource, Segment, Statement,
+};
 use crate::proof::{self, prove, Expectations, Expected};
 use crate::rows::files::FileSummary;
 use crate::rows::Columns;
@@ -217,6 +219,8 @@ impl Running {
             segment: index as u16,
             counts: &counts,
         };
+        // The table was emptied for them.
+        segment.roles.iter().filter_map(dumped_table).for_each(|table| counts[table].reset());
         let mut observer = RunObserver::start(self, engine.clone(), index, segment)?;
         let driven = drive(&drive_target, segment, &mut observer);
         let whole = driven.as_ref().is_ok_and(|d| matches!(d.ended_by, EndedBy::Work | EndedBy::Time));
@@ -241,8 +245,10 @@ impl Running {
     /// Rows in = rows stored + rows rejected: both are figures of the run.
     fn count_files(&mut self, index: usize, files: &[(usize, FileSummary)]) {
         let t_ns = self.context.clock.now();
-        for (table, summary) in files {
-            let table = &self.context.plan.tables[*table].stream;
+        let tables = &self.context.plan.tables;
+        let from_users = |table: &usize| matches!(tables[*table].source, RowSource::Files { .. });
+        for (table, summary) in files.iter().filter(|(table, _)| from_users(table)) {
+            let table = &tables[*table].stream;
             for (what, rows) in [("read", summary.end.stored), ("rejected", summary.end.rejected)] {
                 let name = format!("inrush.files.{table}.rows_{what}");
                 let row = ProbeRow { segment: index as u16, t_ns, name, value: rows.to_string() };
@@ -258,6 +264,8 @@ impl Running {
         let mut holds = true;
         for proof in proofs {
             self.see(engine.as_ref(), proof)?;
+            let asked = self.counts[proof.table].asked(proof);
+            let proof = asked.as_ref();
             let stored = match plan.tables[proof.table].source {
                 RowSource::Generated { .. } => None,
                 // No row of the files was acknowledged: none may be there.
@@ -405,6 +413,14 @@ fn name(segment: &Segment) -> (&'static str, &str, &'static str) {
         Segment::Ask { label, .. } => ("ask", label, ""),
         Segment::Settle { label, .. } => ("settle", label, ""),
         Segment::Pause { label, .. } => ("pause", label, ""),
+    }
+}
+
+/// The table that a role fills from a dump.
+fn dumped_table(role: &RolePlan) -> Option<usize> {
+    match role.work {
+        plan::Work::Rows { table, dump: Some(_), .. } => Some(table),
+        _ => None,
     }
 }
 

@@ -1,5 +1,6 @@
 //! A plan executed once, in a thread of its own: start, poll, resume, stop.
 
+mod dumps;
 mod execute;
 mod sampler;
 
@@ -148,6 +149,7 @@ pub fn problems(plan: &RunPlan) -> Vec<String> {
     }
     found.extend(plan.operations.iter().flat_map(|op| mix::key_problems(plan, op)));
     found.extend(plan.operations.iter().flat_map(|op| mix::range_problems(plan, op)));
+    found.extend(dumps::problems(plan));
     for segment in &plan.segments {
         match segment {
             Segment::Drive(drive) => {

@@ -224,6 +224,7 @@ mod tests {
             method: "multirow".into(),
             params: vec![],
             range: None,
+            dump: None,
             keys: Vec::new(),
             members: vec![],
             holds: vec![],

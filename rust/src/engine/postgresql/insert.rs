@@ -216,6 +216,7 @@ mod tests {
             method: "multirow".into(),
             params: vec![],
             range: None,
+            dump: None,
             keys: Vec::new(),
             members: vec![],
             holds: vec![],

@@ -9,7 +9,7 @@ use std::io;
 use std::sync::Arc;
 
 use super::connection::Connection;
-use super::decode::{self, CopyReader};
+use super::copied::{self, CopyReader};
 use super::failure::Failure;
 use super::message;
 use super::{lost, Address};
@@ -284,7 +284,7 @@ impl Session for PgSession {
                     read.added();
                 }
                 b'D' if failure.is_none() && !copies => {
-                    failure = decode::push_data_row(body, &mut read.batch).err();
+                    failure = copied::push_data_row(body, &mut read.batch).err();
                     read.added();
                 }
                 b'C' => ended = true,

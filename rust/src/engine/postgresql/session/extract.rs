@@ -6,7 +6,7 @@ use super::prepare::{Prepared, Statement};
 use super::PgSession;
 use crate::engine::extract::{Extraction, Sink};
 use crate::engine::messages::{self, Messages};
-use crate::engine::postgresql::decode::{push_data_row, CopyReader};
+use crate::engine::postgresql::copied::{push_data_row, CopyReader};
 use crate::engine::postgresql::extract::Written;
 use crate::engine::postgresql::failure::Failure;
 use crate::engine::postgresql::message;

@@ -113,14 +113,17 @@ impl PgSession {
             return Err(statement_failed(&self.address, &op.text, &message));
         }
         statement.formats = vec![Format::Binary];
-        let range = op.range.as_ref().expect("`answer_columns` found it");
+        let fetched = match (&op.range, &op.dump) {
+            (Some(range), _) => range.fetch_rows,
+            (None, dump) => dump.as_ref().and_then(|dump| dump.fetch_rows),
+        };
         let way = match op.method.as_str() {
             "copy" => {
                 let text = Written::new(&op.text, op.params.len());
                 let text = text.map_err(|e| Error::Plan(format!("operation {}: {e}", op.name)))?;
                 Way::Copy { text, types: statement.types }
             }
-            "cursor" => Way::Rows { statement, fetch_rows: range.fetch_rows.unwrap_or(FETCH_ROWS) },
+            "cursor" => Way::Rows { statement, fetch_rows: fetched.unwrap_or(FETCH_ROWS) },
             _ => Way::Rows { statement, fetch_rows: 0 },
         };
         Ok(Extract { way, batch })

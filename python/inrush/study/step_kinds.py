@@ -1,0 +1,141 @@
+"""Kinds of steps: what each needs, and which figures it has. `plan/steps.py` has the segments that each becomes. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+from inrush.study.forms import FromFactor
+from inrush.study.parts import METRICS
+from inrush.study.roles import Role
+
+KIND: Final = "steps"
+#: What every step is given.
+COMMON = ("name", "do", "after", "limit_s")
+#: Of every step: its own length, what the client and a watched server computed in it, and bytes that were read and written.
+OF_ALL = (
+    "duration_s", "client_busy_cores", "server_busy_cores", "client_read_bytes", "client_write_bytes", "server_read_bytes",
+    "server_write_bytes",
+)  # fmt: skip
+#: Of steps with sessions: what is watched, by row.
+OF_WORK = ("client_cpu_us_per_row", "server_cpu_us_per_row")
+#: Of steps that may change what lies on the disk: of all tables with their indexes, by the engine's own figures.
+OF_SIZES = ("before_bytes", "after_bytes", "grown_bytes")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    name: str
+    #: Left out where this earlier step is.
+    after: str | None = None
+    #: None: `schedule.limit_s`.
+    limit_s: float | None = None
+
+    do: ClassVar[str]
+    #: Beside `COMMON`.
+    keys: ClassVar[Sequence[str]] = ()
+    required: ClassVar[Sequence[str]] = ()
+    #: What may be asked of it by `answer`, `accept` and rules.
+    figures: ClassVar[Sequence[str]] = OF_ALL
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoleStep(Step):
+    """Sessions at work; their role has the step's name."""
+
+    role: Role
+
+
+@dataclass(frozen=True, kw_only=True)
+class Load(RoleStep):
+    """Rows of one table, which nothing but loads writes."""
+
+    #: The dump whose files they are read from; None: they are made.
+    source: str | None = None
+    do = "load"
+    keys = ("operation", "table", "rows", "from", "sessions", "depth", "batch_rows", "schedule")
+    required = ("table",)
+    figures = (*METRICS, *OF_WORK, *OF_ALL, *OF_SIZES)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Read(RoleStep):
+    """Calls of one operation or a mix of them, so many or for so long."""
+
+    #: Where the role has no number of calls.
+    seconds: float = 0.0
+    do = "read"
+    keys: ClassVar[Sequence[str]] = (
+        "operation", "operations", "table", "sessions", "depth", "calls", "seconds", "keys", "keys_per_call", "schedule"
+    )  # fmt: skip
+    figures = (*METRICS, *OF_WORK, *OF_ALL)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Extract(Read):
+    """Calls whose rows are looked at as they come, and not kept."""
+
+    do = "extract"
+    keys: ClassVar[Sequence[str]] = (
+        "operation", "sessions", "calls", "seconds", "method", "fetch_rows", "schedule"
+    )  # fmt: skip
+    required = ("operation",)
+    figures = (*METRICS, *OF_WORK, *OF_ALL)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dump(RoleStep):
+    """All rows of a table, written to files."""
+
+    #: What rows follow one another by: `key` or `time`.
+    by: str | FromFactor
+    #: None: one for each partition of a table that the engine cuts by time, else one.
+    files: int | FromFactor | None = None
+    #: Empty: in the folder of the run, and gone with it.
+    folder: str = ""
+    do = "dump"
+    keys = ("table", "by", "files", "folder", "sessions", "method", "fetch_rows")
+    required = ("table", "by")
+    figures = (*METRICS, *OF_WORK, *OF_ALL, *OF_SIZES)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Statement(Step):
+    """What an engine does by itself, as statements of its dialect: an operation of kind `maintain`."""
+
+    operation: str
+    do = "statement"
+    keys = ("operation",)
+    required = ("operation",)
+    figures = ("statements", *OF_ALL, *OF_SIZES)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cold(Step):
+    """Neither the server nor the kernel has a page of the data in memory when it ends."""
+
+    do = "cold"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Restart(Step):
+    """A clean stop and a start of the server at the same data."""
+
+    do = "restart"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settle(Step):
+    """Nothing, for so long: background work of the server goes on."""
+
+    seconds: float
+    do = "settle"
+    keys = ("seconds",)
+    required = ("seconds",)
+    figures = (*OF_ALL, *OF_SIZES)
+
+
+STEPS: Mapping[str, type[Step]] = {
+    kind.do: kind for kind in (Load, Read, Extract, Dump, Statement, Cold, Restart, Settle)
+}
