@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from inrush.errors import StudyInvalid, UsageError
+from inrush.machine.cgroup import quota
 from inrush.pipeline import cpu_quota
-from inrush.pipeline.cpu_quota import AFFINITY, QUOTA, chosen_cores, limited, quota, threads_of
+from inrush.pipeline.cpu_quota import AFFINITY, QUOTA, chosen_cores, limited, threads_of
 from inrush.run.prepare import StudyCall, prepare
 from inrush.worker.process import Process
 from tests.strategies import with_factor
@@ -80,7 +81,7 @@ def test_what_is_held_uses_what_it_was_given_and_no_more(spinning: Process) -> N
     """On a machine that gives us cgroups; elsewhere the test says that it could not."""
     given = 0.2
     try:
-        cpu_quota.made(cpu_quota.CGROUPS, given).rmdir()
+        cpu_quota.made(cpu_quota.CGROUPS, given).remove()
     except OSError as e:
         pytest.skip(f"no cgroup of ours here: {e}")
     with limited([spinning.pid], given) as how:

@@ -1,4 +1,4 @@
-"""Were all runs of an engine made under the same conditions? A study may be made in several goes, days apart. Pure."""
+"""Were all runs of an engine, on one storage, made under the same conditions? A study may be made in several goes. Pure."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ POINTS_NAMED = 3
 
 
 def same_conditions(analysis: Analysis) -> Verdict | None:
-    """Data's disk, server's version and settings that were asked for: one of each for an engine; durability for a point."""
+    """Data's disk, server's version and settings that were asked for: one of each for an engine on a storage; durability
+    for a point."""
     engines: dict[str, list[Measured]] = {}
     for m in analysis.runs:
         if not m.hidden and not is_instrument(m.run.engine):
-            engines.setdefault(m.run.engine, []).append(m)
+            engines.setdefault(m.run.place, []).append(m)
     repeated = {engine: runs for engine, runs in engines.items() if len(runs) > 1}
     if not repeated:
         return None

@@ -58,7 +58,7 @@ def gain_said(along: str, levels: Levels, here: Any) -> str:
     )
     return (
         f"no size is shown from which doubling gains {little}: from {say_bytes(along, last.small)} to "
-        f"{say_bytes(along, last.large)} it gained {signed_percent(last.gain)} each{limit}"
+        f"{say_bytes(along, last.large)} it gained {signed_percent(last.gain)} a doubling{limit}"
     )
 
 

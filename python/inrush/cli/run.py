@@ -6,7 +6,19 @@ from typing import Annotated
 
 import typer
 
-from inrush.cli.words import AsJson, Data, Open, Overrides, Quiet, Scale, Seed, Start, Study, Targets
+from inrush.cli.words import (
+    AsJson,
+    Limits,
+    Open,
+    Overrides,
+    Places,
+    Quiet,
+    Scale,
+    Seed,
+    Start,
+    Study,
+    Targets,
+)
 from inrush.commands.printing import opened_store, say, show, show_json
 from inrush.errors import UsageError
 
@@ -24,7 +36,8 @@ def run(
     resume: Annotated[
         bool, typer.Option("--resume", help="Resume a study that was interrupted or failed.")
     ] = False,
-    data: Data = None,
+    data: Places = None,
+    limits: Limits = None,
     unequal_durability: Annotated[
         bool,
         typer.Option(
@@ -59,14 +72,25 @@ def run(
     from inrush.commands.running import begin, check_targets, execute, finish
     from inrush.run.prepare import StudyCall, prepare, unfinished
     from inrush.run.resume import Given, resumed
+    from inrush.study.shipped import from_anywhere
     from inrush.targets.deployment import split_password
+    from inrush.targets.storages import read_data
 
+    place, storages = read_data(data or ())
     store = opened_store()
     store.refuse_unwritable()
     if resume:
         folder = unfinished(store, study)
         given = Given(
-            data, scale, tuple(overrides or ()), tuple(start or ()), seed, unequal_durability, realtime
+            place,
+            storages,
+            scale,
+            tuple(overrides or ()),
+            tuple(start or ()),
+            seed,
+            unequal_durability,
+            realtime,
+            tuple(limits or ()),
         )
         prepared = prepare(resumed(folder, given), targets or None)
         check_targets(store, prepared, quiet)
@@ -76,7 +100,7 @@ def run(
             raise UsageError("say which study to run; `inrush studies` lists them")
         shown = tuple(split_password(t)[0] if "://" in t else t for t in targets or ())
         call = StudyCall(
-            study,
+            from_anywhere(study),
             scale,
             tuple(overrides or ()),
             shown,
@@ -84,7 +108,9 @@ def run(
             seed,
             unequal_durability,
             realtime,
-            data=None if data is None else str(data.absolute()),
+            data=None if place is None else str(place.absolute()),
+            storages=storages,
+            limits=tuple(limits or ()),
         )
         prepared, folder = begin(store, call, targets, quiet)
     outcome = execute(prepared, folder, store.instances_path, force, live, quiet)
@@ -98,16 +124,24 @@ def plan(
     start: Start = None,
     overrides: Overrides = None,
     seed: Seed = None,
+    data: Places = None,
+    limits: Limits = None,
     as_json: AsJson = False,
 ) -> None:
     """Show what would run, for how long, and what would be created where. Changes nothing."""
     from inrush.run.prepare import StudyCall, prepare
     from inrush.targets.deployment import split_password
+    from inrush.targets.storages import read_data
 
+    place, storages = read_data(data or ())
     shown = tuple(split_password(t)[0] if "://" in t else t for t in targets or ())
     prepared = prepare(
-        StudyCall(study, scale, tuple(overrides or ()), shown, tuple(start or ()), seed), targets
-    )
+        StudyCall(
+            study, scale, tuple(overrides or ()), shown, tuple(start or ()), seed,
+            data=None if place is None else str(place), storages=storages, limits=tuple(limits or ()),
+        ),
+        targets,
+    )  # fmt: skip
     for reason in prepared.named_targets.left_out.values():
         say(f"left out: {reason}")
     if as_json:

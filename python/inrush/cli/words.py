@@ -77,6 +77,24 @@ Data = Annotated[
         help="Folder for the data of started servers, and for files of DuckDB and SQLite while a study runs."
     ),
 ]
+Places = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--data",
+        metavar="DIR|NAME=DIR",
+        help="Folder for the data of started servers, and for files of DuckDB and SQLite while a study runs. With names, given "
+        "once for each: storages, on all of which every engine runs.",
+    ),
+]
+Limits = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--limit",
+        metavar="NAME.LIMIT=VALUE",
+        help="Hold started servers to a limit: those on a storage, or those of an engine. slow.write_bytes_per_s=20M; memory, "
+        "cpu, read_bytes_per_s, write_bytes_per_s, reads_per_s, writes_per_s. Needs root.",
+    ),
+]
 Shards = Annotated[
     list[str] | None,
     typer.Option(metavar="URL", help="URL of a shard; given once for each, in the order of the partitions."),

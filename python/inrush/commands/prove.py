@@ -83,7 +83,10 @@ def run_for(store: Store, c: Claim, targets: Sequence[str], data: Path | None) -
     from inrush.results.store import StudyFolder
 
     call = proving_call(c.doc, targets)
-    call = replace(call, data=str(data.absolute())) if data is not None else call
+    if data is not None:
+        there = str(data.absolute())
+        on = dict.fromkeys(call.storages, there)
+        call = replace(call, storages=on) if on else replace(call, data=there)
     prepared, folder = begin(store, call, [*targets, *call.targets][:1])
     outcome = execute(prepared, folder, store.instances_path)
     for run, message in outcome.failed.items():
@@ -105,7 +108,7 @@ def score_lines(doc: dict[str, Any], score: dict[str, Any]) -> list[str]:
     named = f"; bottleneck {seen}, claimed {claimed}" if seen and claimed else ""
     return [
         f"{score['verdict']}: {doc['id']}: {shown(score['observed'], figure)} observed, {shown(made['median'], figure)} "
-        f"[{shown(made['lo'], figure)}, {shown(made['hi'], figure)}] claimed: off by {percent(score['error'], 1)}{named}{kept_up(score)}",
+        f"[{shown(made['lo'], figure)}, {shown(made['hi'], figure)}] claimed, a factor of {made['hi'] / made['lo']:.2g} wide: off by {percent(score['error'], 1)}{named}{kept_up(score)}",
         *(f"  {why}" for why in score.get("why", ())),
         f"  skill over {skills}" if skills else "  no simpler claim to compare with",
     ]

@@ -81,7 +81,8 @@ def execute(
     for reason in () if quiet else prepared.named_targets.left_out.values():
         say(f"left out: {reason}")
     realtime, given = prepared.call.realtime, prepared.call.data
-    data = Path(given) if given else usual
+    data, storages = Path(given) if given else usual, prepared.named_targets.storages
+    stays = bool(storages) or data.absolute() != usual.absolute()
     if given:
         folder.keep_data_in(data)
     begun = folder.doc.get("runs") is not None
@@ -91,10 +92,8 @@ def execute(
             if realtime:
                 refuse_unable(prepared.named_targets.engines, prepared.plan.study.kind)
             listener = held.enter_context(listening(folder, quiet))
-            deployments = held.enter_context(
-                opened(prepared.named_targets, data, listener.note, keep=data.absolute() != usual.absolute())
-            )
-            held.callback(folder.leave_data)
+            deployments = held.enter_context(opened(prepared.named_targets, data, listener.note, keep=stays))
+            held.callback(folder.leave_data, storages.values())
             refuse_unmarked(prepared.plan, deployments, force, listener.note)
             held.enter_context(locked(prepared.plan, deployments, folder.path, force, listener.note))
             refuse_unequal(prepared.plan, deployments, folder.data_path, begun, listener.note)

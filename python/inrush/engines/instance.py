@@ -34,6 +34,8 @@ class Instance:
     log: Path
     release: Release
     settings: Mapping[str, str] = field(default_factory=dict)
+    #: Limit of its processes -> what a probe was held to, in the limit's unit.
+    held: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,8 @@ class Target:
     url: str
     options: Mapping[str, str] = field(default_factory=dict)
     instance: Instance | None = None
+    #: Name of the storage that its data lies on; empty where the study has one place for an engine.
+    storage: str = ""
 
     @property
     def processes(self) -> dict[str, list[int]]:

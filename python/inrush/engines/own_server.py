@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from inrush.engines import life, page_cache, profiles
+from inrush.engines import life, page_cache, profiles, server_limits
 from inrush.engines.instance import Cold, Instance, NotCold, Release, Stop, Target
 from inrush.engines.lifecycle import Lifecycle
 from inrush.engines.offer import Offer
@@ -125,6 +125,7 @@ class OwnServer(Lifecycle):
         settings: the engine's own names, over those of the profile that `profile` names; `version` picks a release.
         Raises UsageError for a setting that it does not know, TargetError with the end of the log.
         """
+        limits = server_limits.limits_of(server_limits.split(settings)[1])
         release, user = self.fetch(settings.get(VERSION)), life.servant()
         chosen = self.chosen(release, settings)
         data = life.own_folder(data.absolute(), user)
@@ -133,23 +134,35 @@ class OwnServer(Lifecycle):
         place = Place(release, data, home, user, life.last_port(data), chosen)
         self._make_once(place)
         self.before_launch(place)
+        group, held = server_limits.made(data, limits) if limits else (None, {})
         process = life.launch(user, self.command(place), home, place.log)
         life.write_record(data, process.pid, place.port)
         try:
+            if group is not None:
+                group.join(process.pid)  # before it has started another
             life.wait_until_ready(
                 process, lambda: self.is_ready(place), place.log, f"{self.title} in {data}", READY_S
             )
+            if group is not None and (free := life.working_in(home).keys() - group.members()):
+                raise TargetError(
+                    f"{self.title} in {data}: process {min(free)} is outside of the limits of its server"
+                )
         except BaseException:  # Ctrl-C too: what was started is not left behind
             life.end(process.pid, signal.SIGKILL, home, KILL_S)
             life.remove_record(data)
+            if group is not None:
+                group.remove()
             raise
         url = self.url_in(data, place.port)
-        return Instance(self.name, data, url, place.port, process.pid, place.log, release, dict(settings))
+        return Instance(
+            self.name, data, url, place.port, process.pid, place.log, release, dict(settings), held
+        )
 
     def stop(self, instance: Instance, how: Stop) -> None:
         asked = self.stop_signal if how is Stop.CLEAN else signal.SIGKILL
         life.end(instance.pid, asked, instance.data / self.home, STOP_S if how is Stop.CLEAN else KILL_S)
         life.remove_record(instance.data)
+        server_limits.remove(instance.data)
 
     def make_cold(self, target: Target) -> Cold | NotCold:
         """Stop, drop the kernel's caches, start: neither the server nor the kernel has a page of the data."""
@@ -182,7 +195,7 @@ class OwnServer(Lifecycle):
 
     def chosen(self, release: Release, settings: Mapping[str, str]) -> dict[str, str]:
         """The profile's settings with the caller's over them. Raises UsageError for what the engine does not know."""
-        own = {k: v for k, v in settings.items() if k not in (PROFILE, VERSION)}
+        own = self._own(settings)
         if taken := sorted(self.reserved & own.keys()):
             raise UsageError(f"{self.name}: inrush sets {', '.join(taken)} itself")
         known = self.known_settings(release)
@@ -200,7 +213,7 @@ class OwnServer(Lifecycle):
         }
 
     def by_profile(self, instance: Instance) -> Sequence[str]:
-        named = {self.setting_name(name) for name in instance.settings if name not in (PROFILE, VERSION)}
+        named = {self.setting_name(name) for name in self._own(instance.settings)}
         return sorted(self.asked(instance).keys() - named)
 
     def setting_name(self, name: str) -> str:
@@ -208,8 +221,13 @@ class OwnServer(Lifecycle):
         return name
 
     def _with_profile(self, settings: Mapping[str, str]) -> dict[str, str]:
-        own = {k: v for k, v in settings.items() if k not in (PROFILE, VERSION)}
-        return {**profiles.settings(self.name, settings.get(PROFILE)), **own}
+        limits = server_limits.limits_of(server_limits.split(settings)[1])
+        memory = int(limits["memory"]) if "memory" in limits else None
+        return {**profiles.settings(self.name, settings.get(PROFILE), memory), **self._own(settings)}
+
+    def _own(self, settings: Mapping[str, str]) -> dict[str, str]:
+        """Those that the engine itself knows."""
+        return {k: v for k, v in server_limits.split(settings)[0].items() if k not in (PROFILE, VERSION)}
 
     def _make_once(self, place: Place) -> None:
         if not self.is_made(place.home):

@@ -125,7 +125,8 @@ def no_waves(run: RunRecord, _: Figures) -> Verdict | None:
 
 
 def data_larger_than_caches(run: RunRecord, _: Figures) -> Verdict | None:
-    memory = run.env.get("cgroup_memory_bytes") or run.env.get("mem_total_bytes")
+    held = (run.summary.get("limits") or {}).get("memory") or {}
+    memory = held.get("asked") or run.env.get("cgroup_memory_bytes") or run.env.get("mem_total_bytes")
     stored = stored_bytes(run)
     if not memory or not stored:
         return None

@@ -13,12 +13,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from inrush.errors import UsageError
+from inrush.machine import cgroup
+from inrush.machine.cgroup import CGROUPS, Group, version_of
 
-#: Where controllers are mounted: version 1 has a folder for each, version 2 one for all.
-CGROUPS = Path("/sys/fs/cgroup")
 NAME = "inrush-load-server"
-#: How often a quota is renewed, µs: short against the time of a chunk. The kernel gives no less than LEAST_US of it.
-PERIOD_US, LEAST_US = 10_000, 1_000
 
 QUOTA, AFFINITY = "a cgroup's quota", "affinity"
 
@@ -44,37 +42,19 @@ def limited(pids: Sequence[int], cores: float, root: Path = CGROUPS) -> Iterator
         return
     try:
         for pid in pids:
-            (group / "cgroup.procs").write_text(str(pid))
+            group.join(pid)
         yield QUOTA
     finally:
-        # Busy as long as one of them lives; then the next run removes it.
-        with contextlib.suppress(OSError):
-            group.rmdir()
+        group.remove()
 
 
-def made(root: Path, cores: float) -> Path:
+def made(root: Path, cores: float) -> Group:
     """A group of ours with its quota. Raises OSError where that is not permitted."""
-    parent, versions = (root / "cpu", 1) if (root / "cpu").is_dir() else (root, 2)
+    parent = root / "cpu" if version_of(root) == 1 else root
     for left in parent.glob(f"{NAME}-*"):
         with contextlib.suppress(OSError):
             left.rmdir()
-    if versions == 2:
-        (parent / "cgroup.subtree_control").write_text("+cpu")
-    group = parent / f"{NAME}-{os.getpid()}"
-    group.mkdir(exist_ok=True)
-    quota_us, period_us = quota(cores)
-    if versions == 2:
-        (group / "cpu.max").write_text(f"{quota_us} {period_us}")
-    else:
-        (group / "cpu.cfs_period_us").write_text(str(period_us))
-        (group / "cpu.cfs_quota_us").write_text(str(quota_us))
-    return group
-
-
-def quota(cores: float) -> tuple[int, int]:
-    """CPU time and the time in which it may be used, µs."""
-    period_us = max(PERIOD_US, round(LEAST_US / cores))
-    return round(cores * period_us), period_us
+    return cgroup.made(f"{NAME}-{os.getpid()}", {"cpu": cores}, root=root)
 
 
 def chosen_cores(allowed: set[int], count: int) -> set[int]:

@@ -12,7 +12,7 @@ import itertools
 import json
 from collections.abc import Mapping, Sequence
 
-from inrush.border.labels import RunLabels
+from inrush.border.labels import STORAGE, RunLabels
 from inrush.border.pipeline import PipelinePlan, PipelinePointPlan
 from inrush.border.plan import PointPlan as SessionsPointPlan
 from inrush.border.plan import RunPlan
@@ -109,8 +109,8 @@ def point_id(engine: str, factors: Mapping[str, object]) -> str:
 
 
 def block_order(study: Study, points: Sequence[Point], block: int, seed: int) -> list[Point]:
-    """The pilot ascends. Later blocks are shuffled by combination; inside one the engines run next to each other,
-    every other time in reverse (A B, B A, …), so that a drift of the machine falls on all of them alike.
+    """The pilot ascends. Later blocks are shuffled by combination; inside one the engines run next to each other, each on
+    all of its storages, every other time in reverse (A B, B A, …), so that a drift of the machine falls on all of them alike.
 
     The shuffle is a sort by a hash: the same on every machine, and a removed value moves no other.
     """
@@ -120,13 +120,20 @@ def block_order(study: Study, points: Sequence[Point], block: int, seed: int) ->
         return list(points)
     combinations: dict[str, list[Point]] = {}
     for point in points:
-        combinations.setdefault(point_id("", point.factors), []).append(point)
+        combinations.setdefault(point_id("", without_storage(point.factors)), []).append(point)
+    for beside in combinations.values():
+        # An engine's storages next to each other; without them the engines are in this order already.
+        beside.sort(key=lambda p: study.engines.index(p.engine))
     shuffled = sorted(combinations, key=lambda name: digest([seed, block, name]))
     return [
         point
         for place, name in enumerate(shuffled)
         for point in combinations[name][:: -1 if (place + block) % 2 else 1]
     ]
+
+
+def without_storage(factors: Mapping[str, object]) -> dict[str, object]:
+    return {name: value for name, value in factors.items() if name != STORAGE}
 
 
 def planned_run(

@@ -13,9 +13,9 @@ from inrush.stats import quantity
 
 
 def settings(analysis: Analysis) -> str:
-    """Per engine: version, what an acknowledged row survives, and the settings that were read back."""
+    """Per engine and storage: version, what an acknowledged row survives, and the settings that were read back."""
     rows, lists = [], []
-    for engine, m in first_of_each_engine(analysis).items():
+    for engine, m in first_of_each_place(analysis).items():
         held = {str(r["name"]): str(r["value"]) for r in m.run.rows("settings")}
         version = version_of(held)
         durable = survives(m.run).replace("_", " ").lower() or "not recorded"
@@ -63,10 +63,10 @@ def version_of(settings: Mapping[str, str]) -> str:
     return settings.get("version") or next(iter(named), "not recorded")
 
 
-def first_of_each_engine(analysis: Analysis) -> dict[str, Measured]:
+def first_of_each_place(analysis: Analysis) -> dict[str, Measured]:
     found: dict[str, Measured] = {}
     for m in analysis.runs:
-        found.setdefault(m.run.engine, m)
+        found.setdefault(m.run.place, m)
     return found
 
 
@@ -91,8 +91,8 @@ OF_A_PLACE = ("data_dir", "data_filesystem", "data_mount_options", "data_device"
 
 
 def facts_by_engine(analysis: Analysis) -> dict[str, str]:
-    """Fact -> its value; where engines lie on several disks, each value with the engines that it is of."""
-    held = {engine: m.run.env for engine, m in first_of_each_engine(analysis).items()}
+    """Fact -> its value; where engines lie on several disks, each value with the engines and storages that it is of."""
+    held = {engine: m.run.env for engine, m in first_of_each_place(analysis).items()}
     found: dict[str, str] = {}
     for key in dict.fromkeys(key for env in held.values() for key in env):
         engines: dict[str, list[str]] = {}
@@ -102,7 +102,7 @@ def facts_by_engine(analysis: Analysis) -> dict[str, str]:
         if key in OF_A_PLACE:  # a study of several goes may have had several, which its guard says
             for m in analysis.runs:
                 named = engines.setdefault(fact(key, m.run.env[key]), []) if key in m.run.env else []
-                named += [] if m.run.engine in named else [m.run.engine]
+                named += [] if m.run.place in named else [m.run.place]
         of_all = len(engines) == 1 and all(key in env for env in held.values())
         found[key] = ", ".join(
             value if of_all else f"{value} ({escape(', '.join(named))})" for value, named in engines.items()

@@ -75,12 +75,13 @@ def status(study: StudyFolder) -> str:
 
 
 def targets(study: Mapping[str, Any]) -> tuple[str, ...]:
-    """Where the engines of a study ran: the URL as it was given, or `postgresql (started)`. Pure."""
+    """Where the engines of a study ran: the URL as it was given, or `postgresql (started)`, and on which storages. Pure."""
     call = study.get("call") or {}
     urls = {engine_or_none(t): t for t in call.get("targets") or () if "://" in t}
     begun = {word.partition(",")[0] for word in call.get("start") or ()}
+    on = f" on {', '.join(call['storages'])}" if call.get("storages") else ""
     return tuple(
-        urls.get(engine) or (f"{engine} (started)" if engine in begun else engine)
+        (urls.get(engine) or (f"{engine} (started)" if engine in begun else engine)) + on
         for engine in map(str, study.get("engines") or ())
     )
 

@@ -9,7 +9,7 @@ import altair as alt
 
 from inrush.analysis.answer import Answer
 from inrush.analysis.points import Analysis
-from inrush.report.charts import HEIGHT, WIDTH, Figure, finished, inline, label
+from inrush.report.charts import HEIGHT, WIDTH, Figure, Row, finished, inline, label
 from inrush.report.drawn import shown_points
 from inrush.report.sampled import sample_panels
 from inrush.report.timeline import Panel, drawn_panels, panels, typical_runs
@@ -64,6 +64,17 @@ def stacked(drawn: Sequence[alt.Chart | alt.LayerChart]) -> alt.VConcatChart:
         return chart
 
 
+#: Letters of names that fit one line of a legend above a panel, each with its symbol.
+LEGEND_LETTERS, SYMBOL_LETTERS = 100, 6
+
+
+def columns(rows: Sequence[Row]) -> int:
+    """Of a legend: as many as fit its panel, with names as long as the longest."""
+    names = {str(row["series"]) for row in rows}
+    longest = max((len(name) for name in names), default=0) + SYMBOL_LETTERS
+    return max(1, min(len(names), LEGEND_LETTERS // longest))
+
+
 def panel_chart(panel: Panel, last: bool) -> alt.Chart:
     """Width and height are set per panel: stacked charts have none of their own."""
     axis = alt.Axis(title="time in the run, s" if last else None, labels=last, ticks=last)
@@ -83,7 +94,9 @@ def panel_chart(panel: Panel, last: bool) -> alt.Chart:
                 ),
             ),
             color=alt.Color(
-                "series:N", title=None, legend=alt.Legend(orient="top", labelLimit=260, offset=4)
+                "series:N",
+                title=None,
+                legend=alt.Legend(orient="top", labelLimit=260, offset=4, columns=columns(panel.rows)),
             ),
             tooltip=["series:N", alt.Tooltip("t:Q", format=".3g"), alt.Tooltip("y:Q", format=".4g")],
         )

@@ -12,6 +12,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from inrush.engines import server_limits
+from inrush.engines.instance import Instance
 from inrush.engines.survives import Durability
 from inrush.errors import Interrupted
 from inrush.guards.rows import MORE_THAN_LIMIT
@@ -23,8 +25,9 @@ from inrush.run.follow import Ended, follow
 from inrush.run.kinds import kind_of
 from inrush.run.listener import Listener
 from inrush.stats.measures import writing_roles
-from inrush.study.files import at_files
+from inrush.study.files import at_dumps, at_files
 from inrush.targets.deployment import Deployment, at_deployment, lifecycle_of
+from inrush.targets.standing import beside, neighbours, standing
 from inrush.worker.patience import Graces, Patience
 from inrush.worker.process import Worker, death_message
 from inrush.worker.stopping import Stopping
@@ -44,17 +47,20 @@ def run_one(
     graces: Graces,
 ) -> Doc:
     """One run from its folder to its seal; returns run.json."""
-    data = folder.data_path / run.run_id
+    own = folder.data_in(deployment.folder)
+    data = own / run.run_id
     data.mkdir(parents=True, exist_ok=True)
     deployment.run_files = data
     files = folder.data_path / FILES
     kind = kind_of(run.plan)
     named = at_files(at_deployment(run.plan, deployment, data), folder.path / run.run_id, files)
+    named = at_dumps(named, data, f"{folder.path.name}/{run.run_id}")
     placed = kind.placed(named, deployment, data, files)
+    env = under_limits(env, deployment)
     opened = folder.open_run(run.run_id, placed, env)
     begun = {"begun_unix_ns": time.time_ns()}
-    before = host.noise_counters()
-    disk = full_disk.DiskWatch(deployment.data_place(folder.data_path), listener)
+    before, beside_before = host.noise_counters(), neighbours(deployment)
+    disk = full_disk.DiskWatch(deployment.data_place(own), listener)
     worker = Worker(
         opened.plan_path, opened.parts, opened.log, deployment.environment, command or kind.command
     )
@@ -77,9 +83,9 @@ def run_one(
         deployment.drop_leftover(run.plan)
     ended_unix_ns, noise = time.time_ns(), host.noise(before, host.noise_counters())
     detail = settings_of(opened)
-    survived = durability(deployment.durability(detail, folder.data_path))
+    survived = durability(deployment.durability(detail, own))
     durable = survived["survives"] == "POWER_LOSS"
-    place = deployment.data_place(folder.data_path)
+    place = deployment.data_place(own)
     again = disk_after(run.plan, opened.table("repetitions"), env, place) if durable and place else {}
     return opened.seal(
         {
@@ -97,6 +103,8 @@ def run_one(
             "durability": survived,
             **({"tls": tls} if (tls := deployment.server.tls(deployment.target, detail)) else {}),
             **of_our_instance(deployment),
+            **standing(deployment, own),
+            **beside(beside_before, neighbours(deployment)),
             **begun,
             "ended_unix_ns": ended_unix_ns,
             "noise": noise,
@@ -129,10 +137,26 @@ def of_our_instance(deployment: Deployment) -> Doc:
         return {}
     lifecycle = lifecycle_of(deployment.server)
     return {
+        **({"limits": limits} if (limits := limits_held(instance)) else {}),
         "data_servers": deployment.data_servers(),
         "settings_asked": dict(lifecycle.asked(instance)),
         "settings_by_profile": list(lifecycle.by_profile(instance)),
     }
+
+
+def under_limits(env: Mapping[str, Any], deployment: Deployment) -> Mapping[str, Any]:
+    """The disk's ceiling as the server has it, which may be held below what the disk does."""
+    instance, ceiling = deployment.target.instance, env.get("disk_write_bytes_per_s")
+    written = limits_held(instance).get("write_bytes_per_s") if instance is not None else None
+    if written is None or ceiling is None:
+        return env
+    return {**env, "disk_write_bytes_per_s": min(ceiling, written["asked"])}
+
+
+def limits_held(instance: Instance) -> Doc:
+    """Limit -> what was asked for, and what a probe was held to; empty of a server without."""
+    asked = server_limits.limits_of(server_limits.split(instance.settings)[1])
+    return {name: {"asked": value, "held": instance.held.get(name)} for name, value in asked.items()}
 
 
 def disk_after(plan: Mapping[str, Any], repetitions: pa.Table, env: Mapping[str, Any], data: Path) -> Doc:

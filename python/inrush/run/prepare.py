@@ -6,21 +6,29 @@ import json
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from inrush.border.labels import STORAGE
 from inrush.engines import page_cache, server
 from inrush.engines.instance import TRANSPORT, UNIX
 from inrush.errors import Problem, StudyInvalid, UsageError
 from inrush.extras import need
 from inrush.results.store import Results, SealedRun, Store, StudyFolder
-from inrush.study.steps import Cold, Restart
+from inrush.study.step_kinds import Cold, Restart
 from inrush.targets import shards
 from inrush.targets.deployments import NamedTargets, known_engines, named_targets
+from inrush.targets.limits import limit_problems, read_limits
+from inrush.targets.storages import over_storages, storage_problems
 
 if TYPE_CHECKING:
     from inrush.analysis.points import Measured
     from inrush.plan.planned import PlannedRun, StudyPlan
     from inrush.study.study import Study
+
+
+#: Keys of a call that are left out where they are empty.
+NEWER = ("storages", "limits")
 
 
 @dataclass(frozen=True)
@@ -41,6 +49,10 @@ class StudyCall:
     best: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
     #: Folder for the data of engines with files of inrush's own; None: the usual one.
     data: str | None = None
+    #: Storage -> its folder, in place of `data`.
+    storages: Mapping[str, str] = field(default_factory=dict)
+    #: What servers are held to: `slow.write_bytes_per_s=20M`.
+    limits: tuple[str, ...] = ()
 
     def command(self) -> str:
         """The line that makes this study again, as a shell takes it."""
@@ -52,10 +64,18 @@ class StudyCall:
         words += ["--unequal-durability"] if self.unequal_durability else []
         words += ["--realtime"] if self.realtime else []
         words += ["--data", self.data] if self.data else []
+        words += [word for name, folder in self.storages.items() for word in ("--data", f"{name}={folder}")]
+        words += [word for limit in self.limits for word in ("--limit", limit)]
         return shlex.join(words)
 
+    def storages_at(self, factors: Mapping[str, Any]) -> dict[str, str]:
+        """Those of one point of the study."""
+        return {name: folder for name, folder in self.storages.items() if name == factors.get(STORAGE)}
+
     def document(self) -> dict[str, Any]:
-        return asdict(self)
+        """Without what an inrush before storages did not know, where the call has none."""
+        found = asdict(self)
+        return {key: value for key, value in found.items() if value or key not in NEWER}
 
 
 @dataclass(frozen=True)
@@ -76,17 +96,26 @@ def prepare(call: StudyCall, secret_targets: Sequence[str] | None = None) -> Pre
     Raises StudyInvalid with every problem of the files, UsageError for engines without a place.
     """
     from inrush.plan.plan import plan_study
+    from inrush.run.generators import check_generators
     from inrush.study.forms import Best
 
     study = read_study(call)
     found = named_targets(
         study.engines, call.targets if secret_targets is None else secret_targets, call.start
     )
+    found = replace(found, storages={name: Path(folder) for name, folder in call.storages.items()})
     if set(found.engines) != set(study.engines):
         study = read_study(call, found.engines)
+    limits, problems = read_limits(call.limits, study, found)
+    found = replace(found, limits=limits)
+    problems += storage_problems(study, found, call.data)
+    problems += limit_problems(found, Path(call.data) if call.data else Path.cwd())
+    if problems:
+        raise StudyInvalid(problems)
     study = over_shards(study, found)
     best = {name: [Best(b["where"], b["value"]) for b in values] for name, values in call.best.items()}
     plan = plan_study(study, found.servers(), call.seed, best)
+    check_generators(plan)
     if not plan.runs:
         reasons = "; ".join(dict.fromkeys(f"{m.point}: {m.reason}" for m in plan.unsupported))
         raise UsageError(f"{call.study}: nothing to run on {', '.join(found.engines)}: {reasons}")
@@ -166,6 +195,7 @@ def read_study(call: StudyCall, engines: Sequence[str] | None = None) -> Study:
 
     known = Known(engines=known_engines(), generators=generators())
     study = load_study(call.study, call.scale, call.overrides, engines, known)
+    study = over_storages(study, tuple(call.storages))
     return replace(study, unequal_durability=True) if call.unequal_durability else study
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from inrush.engines import server
@@ -17,12 +18,14 @@ class Given:
     """What the command line says beside --resume."""
 
     data: Path | None = None
+    storages: Mapping[str, str] = field(default_factory=dict)
     scale: str | None = None
     overrides: tuple[str, ...] = ()
     start: tuple[str, ...] = ()
     seed: int | None = None
     unequal_durability: bool = False
     realtime: bool = False
+    limits: tuple[str, ...] = ()
 
 
 def resumed(folder: StudyFolder, given: Given) -> StudyCall:
@@ -35,13 +38,19 @@ def resumed(folder: StudyFolder, given: Given) -> StudyCall:
         ("--seed", given.seed, call.seed),
         ("--unequal-durability", given.unequal_durability, call.unequal_durability),
         ("--realtime", given.realtime, call.realtime),
+        ("--data", given.storages, call.storages),
+        ("--limit", given.limits, call.limits),
     ):
-        if said not in (None, (), False) and said != kept:
+        if said not in (None, (), False, {}) and said != kept:
             raise UsageError(
                 f"{option}: {folder.path.name} was begun otherwise, and its runs must be alike; resume it without, or run "
                 f"the study anew ({call.command()})"
             )
-    lies = lies_in(folder, call)
+    if call.storages and given.data is not None:
+        raise UsageError(
+            f"--data {given.data}: {folder.path.name} has storages, {', '.join(call.storages)}; resume it without --data"
+        )
+    lies = None if call.storages else lies_in(folder, call)
     if given.data is None:
         return replace(call, data=None if lies is None else str(lies))
     if lies is not None and lies.resolve() != given.data.resolve() and sealed_here(folder, call):

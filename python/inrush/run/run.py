@@ -22,7 +22,7 @@ from inrush.results.store import Doc, Results, SealedRun, StudyFolder
 from inrush.run import full_disk
 from inrush.run.listener import Listener
 from inrush.run.one import FILES, interrupted, run_one
-from inrush.targets.deployment import Deployment
+from inrush.targets.deployment import Deployment, key_of
 from inrush.worker.patience import USUAL, Graces
 from inrush.worker.process import end_leftover
 from inrush.worker.stopping import Stopping
@@ -62,7 +62,7 @@ def run_study(
 ) -> StudyEnd:
     """Makes every run that is not sealed yet, in order, then those that are chosen by what these have found.
 
-    deployments: engine -> where it runs. worker: the program of each run's process; empty: that of its kind. graces: how
+    deployments: `place_key` -> where an engine runs. worker: the program of each run's process; empty: that of its kind. graces: how
     long a worker may go on after its time. Raises Interrupted after Ctrl-C (the run in hand is not counted and will be done
     again), UsageError when the folder holds another plan, CoreError when the results cannot be written.
     """
@@ -70,9 +70,9 @@ def run_study(
     with folder.locked(), Stopping() as stopping, no_space_explained(folder):
         check_same_plan(runs, folder)
         clean_up(runs, folder, deployments)
-        facts = Facts(folder.data_path, environment or host.environment)
-        for engine in dict.fromkeys(map(engine_of, runs)):  # before any of them keeps a disk busy
-            facts.of(deployments[engine])
+        facts = Facts(folder, environment or host.environment)
+        for key in dict.fromkeys(map(key_of, runs)):  # before any of them keeps a disk busy
+            facts.of(deployments[key])
         ahead, failures = deque(runs), dict[str, int]()
         n, of, chosen = 0, len(runs), False
         while ahead or not chosen:
@@ -84,7 +84,7 @@ def run_study(
                     listener.note(f"{len(ahead)} fresh repeats follow, of the points found best or nearly so")
                 continue
             run, n = ahead.popleft(), n + 1
-            engine = engine_of(run)
+            engine = key_of(run)
             sealed = folder.sealed(run.run_id)
             if sealed is not None and sealed["status"] == "done":
                 outcome.done += 1
@@ -114,14 +114,14 @@ def run_study(
 class Facts:
     """What `env.json` says of this machine and of the disk below an engine's files: each place is looked at once."""
 
-    def __init__(self, own: Path, environment: Callable[[Path], Mapping[str, Any]]) -> None:
-        """own: where engines in our process keep their files."""
-        self.own, self.environment = own, environment
+    def __init__(self, folder: StudyFolder, environment: Callable[[Path], Mapping[str, Any]]) -> None:
+        self.folder, self.environment = folder, environment
         self.looked: dict[Path, Mapping[str, Any]] = {}
 
     def of(self, deployment: Deployment) -> Mapping[str, Any]:
-        place = deployment.data_place(self.own)
-        at = place or self.own
+        own = self.folder.data_in(deployment.folder)
+        place = deployment.data_place(own)
+        at = place or own
         if at not in self.looked:
             try:
                 self.looked[at] = self.environment(at)
@@ -179,11 +179,12 @@ def clean_up(runs: Sequence[PlannedRun], folder: StudyFolder, deployments: Mappi
         opened = folder.leftover(run.run_id)
         if opened is not None:
             end_leftover(opened.parts)
-            deployment = deployments.get(engine_of(run))
+            deployment = deployments.get(key_of(run))
             if deployment is not None:
                 deployment.drop_leftover(run.plan)
             folder.quarantine(run.run_id)
-    shutil.rmtree(folder.data_path, ignore_errors=True)
+    for place in {folder.data_in(of.folder) for of in deployments.values()}:
+        shutil.rmtree(place, ignore_errors=True)
 
 
 @contextlib.contextmanager

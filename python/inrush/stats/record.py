@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from inrush.border.labels import storage_of
 from inrush.border.tables import (
     AnswerRow,
     FailureRow,
@@ -52,6 +53,16 @@ class RunRecord:
     @property
     def engine(self) -> str:
         return str(self.labels.get("engine") or self.plan["target"]["engine"])
+
+    @property
+    def storage(self) -> str:
+        """Where its engine kept its data, by name; empty where the study has one place for it."""
+        return storage_of(self.labels)
+
+    @property
+    def place(self) -> str:
+        """Engine and storage: what facts of a server and its disk are of."""
+        return f"{self.engine} on {self.storage}" if self.storage else self.engine
 
     @property
     def block(self) -> int:

@@ -18,6 +18,7 @@ from inrush.study.document import Node, unknown
 from inrush.study.events import parse_order
 from inrush.study.files import locate
 from inrush.study.forms import Factors, FromFactor, check_no_password, read_count, read_reference
+from inrush.study.generators import Catalogue
 from inrush.study.overlay import apply_overrides, by_command, merged, parse_overrides
 from inrush.study.parts import (
     METRICS,
@@ -41,9 +42,10 @@ from inrush.study.roles import Role, label, parse_factors, parse_roles
 from inrush.study.rule_values import check_rule_values
 from inrush.study.shipped import SHIPPED, find_study, workload_path
 from inrush.study.sizes import read_size
-from inrush.study.steps import KIND as STEPS_KIND
-from inrush.study.steps import RoleStep, Step, check_schedule, named_figures, parse_steps, with_load
-from inrush.study.tables import Catalogue
+from inrush.study.step_kinds import KIND as STEPS_KIND
+from inrush.study.step_kinds import RoleStep, Step
+from inrush.study.steps import check_schedule, named_figures, parse_steps, with_own_operations
+from inrush.study.storage import parse_storage
 from inrush.study.toml import read_toml
 from inrush.study.workload_file import parse_workload
 from inrush.workload import Workload
@@ -97,6 +99,8 @@ class Study:
     row_order: str | FromFactor | None = None
     #: None: the engine's fastest.
     method: str | FromFactor | None = None
+    #: On which storage an engine keeps its data; None: it has one place.
+    storage: FromFactor | None = None
     #: Rows that a table holds before anything is measured, if no role writes to it.
     load_rows: int | FromFactor = 0
     #: Engine -> option -> value, e.g. sqlite.synchronous.
@@ -276,7 +280,8 @@ def read_tree(
             check_schedule(
                 fields["steps"], stepped, fields.get("schedule") or root.at("schedule", None), schedule
             )
-        workload, roles = with_load(workload), {s.name: s.role for s in stepped if isinstance(s, RoleStep)}
+        workload = with_own_operations(workload, stepped)
+        roles = {s.name: s.role for s in stepped if isinstance(s, RoleStep)}
         if "load" in fields:
             fields["load"].problem('what is loaded is a step here, do = "load"; remove it')
     named: Named = dict.fromkeys((pipeline.ROLE,) if work == "pipeline" else roles, METRICS)
@@ -301,6 +306,7 @@ def read_tree(
         layout=parse_layout(fields.get("layout"), factors, workload, root),
         row_order=parse_order(fields.get("row_order"), factors, root),
         method=parse_method(fields.get("method"), factors, known, root),
+        storage=parse_storage(factors, root),
         load_rows=parse_load(fields.get("load"), factors),
         options=parse_options(fields.get("options"), factors, known),
         stop=parse_stops(fields.get("stop"), factors, named),

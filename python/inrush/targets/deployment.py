@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
+from inrush.border.labels import storage_of
 from inrush.border.plan import Statement
 from inrush.engines import engine_of_url, life, page_cache, server
 from inrush.engines.instance import TRANSPORT, UNIX, Cold, Stop, Target
@@ -21,6 +22,7 @@ from inrush.engines.survives import Durability, Survives
 from inrush.engines.twin import Twin
 from inrush.errors import TargetError, UsageError, from_core
 from inrush.machine import host
+from inrush.plan.planned import PlannedRun, StudyPlan
 from inrush.targets.ask import ask
 
 Doc = dict[str, Any]
@@ -41,6 +43,8 @@ class Deployment:
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     #: Behind `target`, the coordinator, in the order of its partitions.
     shards: tuple[Target, ...] = ()
+    #: Folder of its storage; None: where the study keeps its data.
+    folder: Path | None = None
     #: Where the run in hand keeps the files of an engine in its process.
     run_files: Path | None = None
 
@@ -128,7 +132,23 @@ class Deployment:
         lifecycle = lifecycle_of(self.server)
         lifecycle.stop(instance, how)
         started = lifecycle.start(instance.data, instance.settings)
-        self.target = Target(self.target.engine, started.url, self.target.options, started)
+        self.target = replace(self.target, url=started.url, instance=started)
+
+
+def place_key(engine: str, storage: str = "") -> str:
+    """What deployments of a study are kept by."""
+    return f"{engine}@{storage}" if storage else engine
+
+
+def key_of(run: PlannedRun) -> str:
+    """The deployment that a run is made on."""
+    return place_key(str(run.plan["target"]["engine"]), storage_of(run.labels))
+
+
+def deployments_of(plan: StudyPlan, deployments: Mapping[str, Deployment]) -> list[Deployment]:
+    """Those that a study's points are measured on, the first storage's first."""
+    engines = plan.study.engines
+    return [of for key, of in deployments.items() if key.partition("@")[0] in engines]
 
 
 def lifecycle_of(twin: Twin) -> Lifecycle:

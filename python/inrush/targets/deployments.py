@@ -5,16 +5,16 @@ from __future__ import annotations
 import contextlib
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from inrush.engines import ENGINES, engine_of_url, server
+from inrush.engines import ENGINES, engine_of_url, server, server_limits
 from inrush.engines.instance import Stop, Target
 from inrush.engines.twin import Twin
 from inrush.errors import UsageError
 from inrush.plan.calibration import FLOOR
 from inrush.targets import register, shards
-from inrush.targets.deployment import Deployment, lifecycle_of, split_password
+from inrush.targets.deployment import Deployment, lifecycle_of, place_key, split_password
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,10 @@ class NamedTargets:
     start: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     #: Engines of the study that have no place, with what to say about it.
     left_out: Mapping[str, str] = field(default_factory=dict)
+    #: Storage -> its folder; empty where an engine has one place.
+    storages: Mapping[str, Path] = field(default_factory=dict)
+    #: Storage or engine -> limit -> value, as settings of a server say it.
+    limits: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def servers(self) -> dict[str, Twin]:
         return {engine: server(engine) for engine in self.engines}
@@ -83,29 +87,47 @@ def opened(
 ) -> Iterator[dict[str, Deployment]]:
     """Sites of all engines; what is started here is stopped at the end, however that comes.
 
-    data: folder for the instances. keep: their data stays there; else it goes with them, unless a server does not end.
+    data: folder for the instances, where no storages are named. keep: their data stays there; else it goes with them, unless
+    a server does not end.
     Raises TargetError when a server does not start; its folder stays, since its log is there.
     """
     with contextlib.ExitStack() as stack:
         deployments: dict[str, Deployment] = {}
-        for engine, twin in found.servers().items():
-            if engine in found.start:
-                register.remember(data)
-                place = data / engine
-                try:
-                    deployments[engine] = started(twin, place, found.start[engine], note)
-                except KeyboardInterrupt:
-                    if not keep:
-                        removed(place)
-                    raise
-                stack.callback(ended, deployments[engine], place, keep, note)
-                continue
-            deployments[engine], warning = deployment_at(engine, found.urls.get(engine, ""))
-            if warning:
-                note(warning)
-        # It prices the client's own work, also in studies that do not name it.
-        deployments.setdefault(FLOOR, Deployment(server(FLOOR), Target(FLOOR, "")))
-        yield deployments
+        for storage, folder in (found.storages or {"": data}).items():
+            for engine, twin in found.servers().items():
+                key = place_key(engine, storage)
+                if engine in found.start:
+                    register.remember(folder)
+                    place = folder / engine
+                    try:
+                        deployments[key] = started(twin, place, settings_on(found, engine, storage), note)
+                    except KeyboardInterrupt:
+                        if not keep:
+                            removed(place)
+                        raise
+                    stack.callback(ended, deployments[key], place, keep, note)
+                    continue
+                deployments[key], warning = deployment_at(engine, found.urls.get(engine, ""))
+                if warning:
+                    note(warning)
+            # It prices the client's own work, also in studies that do not name it.
+            deployments.setdefault(place_key(FLOOR, storage), Deployment(server(FLOOR), Target(FLOOR, "")))
+        yield {key: on_storage(key, found.storages, of) for key, of in deployments.items()}
+
+
+def settings_on(found: NamedTargets, engine: str, storage: str) -> dict[str, str]:
+    """Settings of an engine's server on a storage: its own, and the limits of both; those of the storage hold over the engine's."""
+    limits = {**found.limits.get(engine, {}), **found.limits.get(storage, {})}
+    return {**found.start[engine], **{server_limits.PREFIX + name: value for name, value in limits.items()}}
+
+
+def on_storage(key: str, storages: Mapping[str, Path], deployment: Deployment) -> Deployment:
+    """The deployment with the name and the folder of its storage."""
+    storage = key.partition("@")[2]
+    if storage:
+        deployment.folder = storages[storage]
+        deployment.target = replace(deployment.target, storage=storage)
+    return deployment
 
 
 def deployment_at(engine: str, url: str) -> tuple[Deployment, str | None]:

@@ -23,7 +23,7 @@ from inrush.engines import life
 from inrush.errors import UsageError
 from inrush.plan.planned import StudyPlan
 from inrush.plan.planned_point import short_hash
-from inrush.targets.deployment import Deployment
+from inrush.targets.deployment import Deployment, deployments_of
 
 #: How long another inrush of this machine may look at the same lock, s.
 PATIENCE_S = 60.0
@@ -104,9 +104,8 @@ def locked(
     name = lock_name(plan.study.name, plan.seed)
     mine = ourselves(plan.study.name, results)
     with contextlib.ExitStack() as held:
-        for engine in plan.study.engines:
-            deployment = deployments[engine]
-            if plan.namespaces(engine) and deployment.server.lock(name, ""):
+        for deployment in deployments_of(plan, deployments):
+            if plan.namespaces(deployment.target.engine) and deployment.server.lock(name, ""):
                 with one_at_a_time(name):
                     taken = take(deployment, name, mine, force, note)
                 if taken:

@@ -11,9 +11,10 @@ from pathlib import Path
 
 from inrush.border.plan import Statement
 from inrush.engines.sql import file_of
+from inrush.engines.twin import NoDatabase
 from inrush.errors import TargetError, UsageError
 from inrush.plan.planned import StudyPlan
-from inrush.targets.deployment import Deployment
+from inrush.targets.deployment import Deployment, deployments_of
 
 #: Names in a message.
 NAMED_MOST = 3
@@ -30,9 +31,8 @@ def refuse_unmarked(
     A target that cannot be asked is no refusal: its runs will say why they fail. note: gets what was dropped.
     Raises TargetError for what could not be dropped.
     """
-    for engine in plan.study.engines:
-        namespaces = sorted(plan.namespaces(engine))
-        deployment = deployments[engine]
+    for deployment in deployments_of(plan, deployments):
+        namespaces = sorted(plan.namespaces(deployment.target.engine))
         found = foreign_objects(deployment, namespaces) if namespaces else []
         if found and not force:
             raise UsageError(refusal(deployment, found))
@@ -54,7 +54,10 @@ def foreign_objects(deployment: Deployment, namespaces: Sequence[str]) -> list[s
     name, statement = file_of(deployment.target.url), deployment.server.foreign_objects(namespaces)
     path = Path(name)
     held = statement and name and path.is_file() and path.stat().st_size
-    return deployment.server.ask_file(path, statement) if held else []
+    try:
+        return deployment.server.ask_file(path, statement) if held else []
+    except NoDatabase:
+        return []
 
 
 def drop(deployment: Deployment, name: str, statements: Sequence[Statement]) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 
 from inrush.engines import server
 from inrush.engines.sql import file_of
+from inrush.engines.twin import NoDatabase
 from inrush.errors import UsageError
 from inrush.machine import host
 from inrush.plan.cost import cost
@@ -47,7 +48,8 @@ def libraries(plan: StudyPlan) -> set[str]:
 def refuse_unready(plan: StudyPlan, found: NamedTargets, data: Path) -> list[str]:
     """A line about each server that is ready, and one where room is short.
 
-    data: folder for the files of started servers, and of embedded engines without a file of the user's.
+    data: folder for the files of started servers, and of embedded engines without a file of the user's, where no storages are
+    named.
     Raises UsageError with a line for everything that stands in the way.
     """
     twins = found.servers()
@@ -58,15 +60,16 @@ def refuse_unready(plan: StudyPlan, found: NamedTargets, data: Path) -> list[str
         for deployment, _ in named.values()
         if (file := database_file(deployment)) is not None
     ]
+    places = tuple(found.storages.values()) or (data,)
     is_local = any(engine in found.start or twin.embedded for engine, twin in twins.items())
     problems: list[str] = []
     ready: list[str] = []
     for deployment, file in files:
         with noted(problems):
             check_file(deployment, file)
-    if is_local:
+    for place in places if is_local else ():
         with noted(problems):
-            check_folder(data)
+            check_folder(place)
     foreign = foreign_protocols([(of.server, of.target.url) for of in servers])
     for deployment, why in zip(servers, foreign, strict=True):
         with noted(problems):
@@ -76,7 +79,7 @@ def refuse_unready(plan: StudyPlan, found: NamedTargets, data: Path) -> list[str
     if problems:
         warnings = [warning for _, warning in named.values() if warning]
         raise UsageError("\n".join([*warnings, *problems]))
-    return ready + (short_of_room(plan, data) if is_local else [])
+    return ready + [line for place in places if is_local for line in short_of_room(plan, place)]
 
 
 @contextlib.contextmanager
@@ -173,6 +176,11 @@ def check_file(deployment: Deployment, file: Path) -> None:
         )
     if not os.access(file if file.exists() else file.parent, os.W_OK):
         raise NotReady(f"{deployment.target.url}: cannot be written; give rights, or name another file")
+    if file.is_file() and file.stat().st_size:
+        try:
+            deployment.server.ask_file(file, deployment.server.foreign_objects(()))
+        except NoDatabase as problem:
+            raise NotReady(f"{deployment.target.url}: {problem}; name another file") from None
 
 
 def check_folder(folder: Path) -> None:

@@ -6,7 +6,7 @@ import fcntl
 import re
 import shutil
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
@@ -127,11 +127,15 @@ class StudyFolder:
         """Embedded engines keep their files in a folder of this study's own in `data`."""
         self._data = data / self.path.name
 
-    def leave_data(self) -> None:
-        """At the end of it: an empty folder among others is not left behind."""
-        if self._data is not None:
+    def data_in(self, storage: Path | None) -> Path:
+        """The same on a storage of the study; None: it has none."""
+        return storage / self.path.name if storage is not None else self.data_path
+
+    def leave_data(self, storages: Iterable[Path] = ()) -> None:
+        """At the end of it: empty folders among others are not left behind."""
+        for place in (*filter(None, (self._data,)), *map(self.data_in, storages)):
             with suppress(OSError):  # it was never made, or something is left in it for a resume
-                self._data.rmdir()
+                place.rmdir()
 
     def write(self, changes: Mapping[str, Any]) -> None:
         """Changes keys of study.json, whole or not at all."""

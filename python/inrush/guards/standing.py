@@ -1,0 +1,50 @@
+"""Is a server on the storage that its figures are given to, and which others of its kind ran beside it? Pure."""
+
+from __future__ import annotations
+
+from inrush.guards.verdicts import Figures, Verdict, counted, invalid, noted, passed
+from inrush.stats.record import RunRecord
+
+#: Of a core: what servers that wait for statements use is less.
+IDLE_CORES = 0.01
+
+
+def on_its_storage(run: RunRecord, _: Figures) -> Verdict | None:
+    """The folder that the server names, or that an engine in our process was given, against that of the storage."""
+    found = run.summary.get("storage")
+    if not found:
+        return None
+    name, files, folder = "on its storage", str(found["files"]), str(found["folder"])
+    who = "The server says" if found["said_by_server"] else "inrush put"
+    if files != folder and not files.startswith(folder.rstrip("/") + "/"):
+        return invalid(
+            name,
+            f"{who} its files in {files}, which is not in {folder} of storage {found['name']}: these figures are of another "
+            "storage. Look for a link in that folder, then run the study anew",
+        )
+    device, below = found["device"], found["files_device"]
+    if device is not None and below is not None and device != below:
+        return invalid(
+            name,
+            f"{files} lies on device {below}, and storage {found['name']} on {device}: something else is mounted below "
+            f"{folder}. Name the folder that is meant, then run the study anew",
+        )
+    on = f" on device {below}" if below else ""
+    return passed(name, f"{who} its files in {files}{on}, storage {found['name']}")
+
+
+def others_of_its_kind(run: RunRecord, _: Figures) -> Verdict | None:
+    """Servers of the same program on the machine, and the cores that they used while the run was made."""
+    others = run.summary.get("neighbours")
+    begun, ended = run.summary.get("begun_unix_ns"), run.summary.get("ended_unix_ns")
+    if others is None or not begun or not ended:
+        return None
+    name = "others of its kind"
+    if not others:
+        return passed(name, "No other server of this kind ran on the machine")
+    cores = sum(o["cpu_s"] for o in others) / max((ended - begun) / 1e9, 1e-9)
+    where = ", ".join(f"process {o['pid']} in {o['folder'] or 'a folder that is not known'}" for o in others)
+    said = f"{counted(len(others), 'other server')} of this kind ran meanwhile ({where}) and used {cores:.2g} cores"
+    if cores > IDLE_CORES:
+        return noted(name, f"{said}: figures are of a machine that they share; stop them, and repeat")
+    return passed(name, f"{said}: they were idle, and hold their memory")

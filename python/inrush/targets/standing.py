@@ -1,0 +1,131 @@
+"""Where a server of ours stands, as it says itself, and which others of its kind run beside it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from inrush.targets.deployment import Deployment
+
+Doc = dict[str, Any]
+#: Of a process: the fields of /proc/PID/stat behind its name.
+PARENT, USER, SYSTEM, ENDED_USER, ENDED_SYSTEM = 1, 11, 12, 13, 14
+
+
+def standing(deployment: Deployment, own: Path) -> Doc:
+    """`storage` of run.json: its name and folder, the device below, and the folder that the server says it keeps its tables in
+    (null where it does not report it). Empty where the study has one place for an engine.
+
+    own: where an engine in our process has its files.
+    """
+    folder, name = deployment.folder, deployment.target.storage
+    place = deployment.data_place(own)
+    if folder is None or place is None:
+        return {}
+    said = None
+    if deployment.target.instance is not None and deployment.server.data_folder:
+        said = said_folder(deployment)
+    return {
+        "storage": {
+            "name": name,
+            "folder": str(folder.resolve()),
+            "device": device_of(folder),
+            "files": said if said is not None else str(place.resolve()),
+            "files_device": device_of(Path(said) if said is not None else place),
+            "said_by_server": said is not None,
+        }
+    }
+
+
+def said_folder(deployment: Deployment) -> str | None:
+    from inrush import _core
+
+    with contextlib.suppress(_core.CoreFailure, IndexError):
+        return str(Path(str(deployment.ask(deployment.server.data_folder)[0][0])).resolve())
+    return None
+
+
+def device_of(path: Path) -> str | None:
+    """`major:minor` of what a path lies on; None of one that is not there."""
+    try:
+        device = path.stat().st_dev
+    except OSError:
+        return None
+    return f"{os.major(device)}:{os.minor(device)}"
+
+
+# Others of its kind.
+
+
+@dataclass(frozen=True)
+class Process:
+    pid: int
+    parent: int
+    #: Path of its program.
+    program: str
+    #: Its own CPU time and that of its children that have ended, s.
+    cpu_s: float
+
+
+def neighbours(deployment: Deployment) -> dict[int, Doc] | None:
+    """Servers of the same program on this machine but ours: first process -> its folder and its CPU time so far.
+
+    None of an engine that is no server of ours. Those of another user are seen where we may look at them.
+    """
+    instance = deployment.target.instance
+    if instance is None:
+        return None
+    ours = {instance.pid, *(s.instance.pid for s in deployment.shards if s.instance is not None)}
+    running = processes()
+    mine = running.get(instance.pid)
+    if mine is None:
+        return {}
+    alike = {pid: p for pid, p in running.items() if same_program(p, mine)}
+    found: dict[int, Doc] = {}
+    for pid in alike:
+        first = first_of(pid, alike)
+        if first not in ours:
+            at = found.setdefault(first, {"pid": first, "folder": working_folder(first), "cpu_s": 0.0})
+            at["cpu_s"] += alike[pid].cpu_s
+    return found
+
+
+def beside(before: Mapping[int, Doc] | None, after: Mapping[int, Doc] | None) -> Doc:
+    """`neighbours` of run.json: those that ran at its end, with the CPU time that they used meanwhile."""
+    if before is None or after is None:
+        return {}
+    used = {pid: at["cpu_s"] - before.get(pid, {"cpu_s": 0.0})["cpu_s"] for pid, at in after.items()}
+    return {"neighbours": [{**at, "cpu_s": max(0.0, used[pid])} for pid, at in sorted(after.items())]}
+
+
+def same_program(a: Process, b: Process) -> bool:
+    return Path(a.program).name == Path(b.program).name
+
+
+def first_of(pid: int, alike: Mapping[int, Process]) -> int:
+    """The process of a server that is no child of one of its kind."""
+    while alike[pid].parent in alike:
+        pid = alike[pid].parent
+    return pid
+
+
+def processes() -> dict[int, Process]:
+    found = {}
+    tick_s = 1 / os.sysconf("SC_CLK_TCK")
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError, ValueError):  # it has ended, or is not ours to look at
+            fields = (entry / "stat").read_text().rsplit(")", 1)[1].split()
+            ticks = sum(int(fields[k]) for k in (USER, SYSTEM, ENDED_USER, ENDED_SYSTEM))
+            program = str((entry / "exe").readlink()).removesuffix(" (deleted)")
+            found[int(entry.name)] = Process(int(entry.name), int(fields[PARENT]), program, ticks * tick_s)
+    return found
+
+
+def working_folder(pid: int) -> str | None:
+    with contextlib.suppress(OSError):
+        return str(Path(f"/proc/{pid}/cwd").readlink())
+    return None
