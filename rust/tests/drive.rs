@@ -1,7 +1,5 @@
 //! Roles at work against an engine of the test's own, whose behaviour is known exactly.
 
-mod common;
-#[path = "drive/known.rs"]
 mod known;
 
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -89,6 +87,27 @@ fn every_row_of_a_volume_is_sent_once_whatever_the_sessions() {
         let totals = notes.totals("writers");
         assert_eq!((totals.rows, totals.ops, totals.bytes), (10_007, 101, 80_056));
     }
+}
+
+#[test]
+fn a_full_queue_ends_its_role_and_no_row_is_missing_among_those_that_were_sent() {
+    // 1,000 batches a second are due and 200 served: more than 50 wait after some 60 ms.
+    let mut notes = Notes::default();
+    let writers = role("writers", "insert", 2, THOUSAND_PER_S, &rows(100_000, 10), r#"{"kind": "work"}"#);
+    let bounded = writers.replace(r#""until":"#, r#""queue_calls": 50, "until":"#);
+    let slow = || Behaviour { service_ns: 10 * MS, ..Default::default() };
+    let (driven, behaviour) = run(&bounded, 60 * S, slow(), &mut notes);
+    assert_eq!((driven.ended_by, driven.ended_by.name()), (EndedBy::Queue, "queue"));
+    let totals = notes.totals("writers");
+    assert_eq!((totals.rows, totals.ops), (behaviour.stored.load(SeqCst), totals.rows / 10), "all are whole");
+    assert!(totals.unsent > 50 && totals.ops < 1_000, "{totals:?}");
+    assert_eq!(totals.errors, 0);
+    // A queue that is never full ends nothing, and neither does one without a bound.
+    let mut notes = Notes::default();
+    let fits = role("writers", "insert", 2, THOUSAND_PER_S, &rows(500, 10), r#"{"kind": "work"}"#)
+        .replace(r#""until":"#, r#""queue_calls": 50, "until":"#);
+    let (driven, behaviour) = run(&fits, 60 * S, slow(), &mut notes);
+    assert_eq!((driven.ended_by, behaviour.stored.load(SeqCst)), (EndedBy::Work, 500));
 }
 
 #[test]

@@ -10,6 +10,7 @@ from inrush.guards import notes
 from inrush.guards.verdicts import (
     Figures,
     Verdict,
+    grouped_figures,
     invalid,
     is_embedded,
     kind_and_quantile,
@@ -17,7 +18,6 @@ from inrush.guards.verdicts import (
     noted,
     paced_roles,
     passed,
-    said_figures,
 )
 from inrush.results.histogram import Histogram, bucket_upper
 from inrush.stats import quantity
@@ -49,13 +49,13 @@ def client_on_time(run: RunRecord, figures: Figures) -> Verdict:
         return invalid(
             NAME,
             f"The client itself was late: {shown(name, bracket)}{stall(run)}{late_arrivals(run, paced)}. Invalid: "
-            f"{said_figures(touched)}. {remedies(run)}{taken_by_others(run, roles_of(broken))}",
+            f"{grouped_figures(touched)}. {remedies(run)}{taken_by_others(run, roles_of(broken))}",
             figures=touched,
         )
     if unknown:
         return not_checked(
             NAME,
-            f"{said_figures(unknown)}: these results only bound what the client's lateness did to it, at most "
+            f"{grouped_figures(unknown)}: these results only bound what the client's lateness did to it, at most "
             f"{shown(*worst_of(unknown))}. Run the study anew to decide",
         )
     name, bracket = worst_of(found)

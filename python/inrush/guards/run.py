@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from inrush.guards import disk, lateness, laws, notes, saturation, settings, trends
+from inrush.guards import disk, lateness, laws, notes, saturation, settings, standing, trends
 from inrush.guards.rows import WRONG, rows_proven, rows_rejected
 from inrush.guards.steps import cold_steps, cut_step, guard_steps
 from inrush.guards.verdicts import (
@@ -77,6 +77,12 @@ def ended_as_planned(run: RunRecord, figures: Figures) -> Verdict:
             "ended as planned",
             f"Segment {s['segment']} ({s['label']}) was {how}: its work is not complete; "
             "raise the limit or lower the work",
+        )
+    if full := [s for s in run.rows("segments") if s["ended_by"] == "queue"]:
+        return noted(
+            "ended as planned",
+            f"Segment {full[0]['segment']} ({full[0]['label']}) ended when more rows waited than the queue holds "
+            "(queue_rows): the rows after them were not sent",
         )
     if "status" not in run.summary and not run.rows("segments"):
         return not_checked("ended as planned", "The run does not record its end")
@@ -236,7 +242,7 @@ def release_build(run: RunRecord, _: Figures) -> Verdict | None:
 OF_RUNS = frozenset(
     {
         "ended as planned", "rows proven", "rows rejected", "answers right", "oracle agrees", "errors not counted as fast",
-        "cold was cold", "inputs cold", "one server", "settings as asked", "release build", "data larger than caches",
+        "cold was cold", "inputs cold", "one server", "on its storage", "others of its kind", "settings as asked", "release build", "data larger than caches",
     }
 )  # fmt: skip
 
@@ -260,6 +266,8 @@ RUN_GUARDS: tuple[Guard, ...] = (
         "No input was to come from the disk, or the kernel did not say what it held",
     ),
     Guard("one server", one_server, "Where the servers keep their data is not known here"),
+    Guard("on its storage", standing.on_its_storage, "The study has one place for an engine"),
+    Guard("others of its kind", standing.others_of_its_kind, "inrush did not start the server"),
     Guard("settings as asked", settings.settings_as_asked, "No server was started with settings"),
     Guard("release build", release_build, "The core does not say how it was built"),
     Guard(

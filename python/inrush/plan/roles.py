@@ -14,8 +14,11 @@ from inrush.study.operations import tables_of
 from inrush.study.parts import Schedule
 from inrush.study.roles import Role
 from inrush.study.samples import Collector, Samples
+from inrush.study.sources import Events
 from inrush.study.study import Study
 
+#: Of a role with events: fewer due would not show whether they wait for each other, nor fewer in its queue.
+LEAST_BATCHES = 10
 #: "As many as there are": rows of a table fed from files.
 ALL_ROWS = 2**62
 
@@ -50,6 +53,8 @@ class ActiveRole:
     batch_rows: int = 0
     #: Rows that are due together; None: the schedule says when batches are.
     samples: Sampling | None = None
+    #: Batches that may be due and not sent; None: any number.
+    queue_calls: int | None = None
     calls: int | None = None
     until: str | None = None
     #: Length of its lists of keys, where its calls have any.
@@ -59,6 +64,8 @@ class ActiveRole:
     #: Way out of its extracts, empty: the engine's first; and rows that a cursor fetches at a time.
     method: str = ""
     fetch_rows: int | None = None
+    #: The operation whose files its rows are read from; empty: they are made.
+    source: str = ""
     #: Of tables that no role writes.
     load_rows: int = 0
     notes: tuple[str, ...] = ()
@@ -171,6 +178,9 @@ def writers(
         if role.samples is not None:
             found.append(sampler(study, role, role.samples, sessions, table, split, point, best, notes))
             continue
+        if role.events is not None:
+            found.append(subscriber(role, role.events, sessions, table, split, point, best, notes))
+            continue
         rows = rows_of(role.rows, sessions, point) if role.rows is not None else ALL_ROWS
         if role.rows is None and not from_files:
             problems.append(
@@ -249,6 +259,37 @@ def sampler(
         batch_rows=rows // parts,
         samples=Sampling(count, rows, samples.every_s or of.period_s, parts, samples.collect),
         notes=notes,
+    )
+
+
+def subscriber(
+    role: Role,
+    events: Events,
+    sessions: int,
+    table: str,
+    split: bool,
+    point: Mapping[str, object],
+    best: Mapping[str, Sequence[Best]],
+    notes: tuple[str, ...],
+) -> ActiveRole:
+    """A role that writes events: a batch is due when its last event has come, so batches are equally spaced."""
+    per_s = float(resolve(events.per_s, point))
+    batch, note = batch_at(role, ALL_ROWS, {**point, "table": table}, best)
+    batches = max(round(per_s * events.for_s / batch), LEAST_BATCHES)
+    queue_rows = None if events.queue_rows is None else int(resolve(events.queue_rows, point))
+    return ActiveRole(
+        name=f"{role.name}/{table}" if split else role.name,
+        operations=dict(role.operations),
+        table=table,
+        tables=(table,),
+        sessions=sessions,
+        depth=int(resolve(role.depth, point)),
+        schedule=Schedule(mode="constant"),
+        rate_per_s=per_s / batch,
+        rows=batches * batch,
+        batch_rows=batch,
+        queue_calls=None if queue_rows is None else max(queue_rows // batch, LEAST_BATCHES),
+        notes=(*notes, *note),
     )
 
 

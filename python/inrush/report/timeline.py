@@ -11,6 +11,7 @@ import numpy as np
 
 from inrush.analysis.points import Analysis, Measured, Point
 from inrush.stats.measures import cumulative, grouped, measured_windows, writing_roles
+from inrush.stats.pending import polls, sources
 from inrush.stats.rates import no_faster, role_rates, steps, worked
 from inrush.stats.record import FloatArray, RunRecord
 from inrush.stats.steps import step_windows
@@ -57,6 +58,7 @@ def panels(run: RunRecord) -> list[Panel]:
     found = throughput(run, start_ns / 1e9)
     if not found:
         return []
+    found += pending(run, start_ns / 1e9)
     for title, metrics, factor in (
         ("busy cores", {"cpu_s": ""}, 1.0),
         ("disk MB/s", {"dev_read_bytes": "read ", "dev_write_bytes": "write "}, 1e-6),
@@ -112,6 +114,19 @@ def throughput(run: RunRecord, start_s: float) -> list[Panel]:
         rate = np.divide(amount, s.dt_s, out=np.zeros_like(amount), where=s.dt_s > 0)
         rows[unit] += thinned(*with_pauses(s.t_s - start_s, ends - s.t_s, rate), role)
     return [Panel(unit, held) for unit, held in rows.items() if held]
+
+
+def pending(run: RunRecord, start_s: float) -> list[Panel]:
+    """The queue of each role that inserts at a rate: a queue that grows is seen here before any latency shows it."""
+    windows = measured_windows(run)
+    rows = [
+        {"t": round(end / 1e9 - start_s, 4), "y": float(waiting), "series": of.role}
+        for segment, of in sources(run.plan)
+        for totals in run.rows("repetitions")
+        if segment in windows and totals["segment"] == segment and totals["role"] == of.role
+        for end, waiting in polls(run, totals, of)
+    ]
+    return [Panel("pending rows", rows)] if rows else []
 
 
 def until_the_end(begins: FloatArray, ends: FloatArray, last_s: Sequence[float]) -> FloatArray:

@@ -122,8 +122,11 @@ def on_time_name(figure: str) -> str | None:
     role, metric = figure.rsplit(".", 1)
     if metric == "in_time_share":
         return f"{role}.in_time_on_time_share"
+    if metric == "keeps_up":
+        return f"{role}.keeps_up_on_time"
     for kind, other in (
-        ("latency", "on_time"), ("sample", "sample_on_time"), ("queue", "queue_on_time"), ("insert", "insert_on_time")
+        ("latency", "on_time"), ("sample", "sample_on_time"), ("queue", "queue_on_time"), ("insert", "insert_on_time"),
+        ("event", "event_on_time"),
     ):  # fmt: skip
         rest = metric.removeprefix(f"{kind}_")
         if rest != metric and rest in ("s", *(f"{q}_s" for q in QUANTILES)):

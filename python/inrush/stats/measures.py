@@ -14,7 +14,8 @@ of the role before the slash (`writers`): its figures are those of all its parts
     achieved_share      calls that succeeded / calls due; attempted_share: calls that ended / calls due
     failed_share        calls that failed / calls that ended
     samples, stored_share, in_time_share, caught_up, sample_s, sample_p50_s, …     of roles that write samples: `samples.py`
-    files, file_bytes_per_s (median over files), file_p50_s, file_p90_s      of pipelines: `files.py`
+    keeps_up, pending_max, pending_end, pending_grew, event_p50_s, event_p99_s     of roles that insert at a rate: `pending.py`
+    files, file_bytes_per_s (median over files), file_p50_s, file_p90_s      of pipelines: `files.py`; files of dumps
     freshness_p50_s, …  of readers that look for rows; freshness_n rows seen
     first_row_p50_s, …  of extracts: from when a call was due until its first row came; of calls with the right answer
     latency_n           calls in the latency histograms; latency_s the worst of them;
@@ -48,6 +49,7 @@ from inrush.border.tables import RepetitionRow
 from inrush.results.histogram import Histogram, merge, of_table, of_values
 from inrush.stats.failures import failed_calls, unsent_calls
 from inrush.stats.files import file_figures
+from inrush.stats.pending import pending_figures
 from inrush.stats.record import Absent, FloatArray, RunRecord, StudyRecord
 from inrush.stats.samples import role_samples, sample_figures
 from inrush.stats.steps import held_bytes, of_step, segments_of_steps, step_windows
@@ -150,7 +152,11 @@ def figures_of_phase(run: RunRecord) -> dict[str, float]:
         figures |= {f"{role}.{name}_per_s": figures[f"{role}.{name}"] / busy_s for name in ("rows", "bytes")}
     for role, sampled in role_samples(run, windows).items():
         figures |= {f"{role}.{name}": value for name, value in sample_figures(sampled).items()}
+    figures |= pending_figures(run, repetitions)
     figures |= file_figures(run)
+    figures |= {
+        f"{role}.files": figures[f"{role}.ok"] for role in dumping_roles(run) if f"{role}.ok" in figures
+    }
     writers = writing_roles(run.plan)
     written = [s for s in repetitions if s["role"] in writers] or repetitions
     return figures | cpu_figures(run, windows, sum(s["rows"] for s in written))
@@ -295,7 +301,9 @@ def extracting_s(run: RunRecord, windows: Collection[int]) -> dict[str, float]:
 
     Between two calls the session makes the rows again that it compares with: that is no time of the engine.
     """
-    extracts = {o["name"] for o in run.plan.get("operations", ()) if o["kind"] == "extract"}
+    extracts = {
+        o["name"] for o in run.plan.get("operations", ()) if o["kind"] == "extract" and "dump" not in o
+    }
     roles = {role for role, names in scheduled_operations(run.plan).items() if names and names <= extracts}
     busy: dict[str, list[float]] = {}
     for s in run.rows("sessions") if roles else ():
@@ -303,6 +311,12 @@ def extracting_s(run: RunRecord, windows: Collection[int]) -> dict[str, float]:
             busy.setdefault(s["role"], []).append(s["busy_ns"] / 1e9)
     sessions = {role: len({s["session"] for s in run.rows("sessions") if s["role"] == role}) for role in busy}
     return {role: total / sessions[role] for role, each in busy.items() if (total := sum(each)) > 0}
+
+
+def dumping_roles(run: RunRecord) -> set[str]:
+    """Roles whose calls write a file each."""
+    dumps = {o["name"] for o in run.plan.get("operations", ()) if "dump" in o}
+    return {role for role, names in scheduled_operations(run.plan).items() if names & dumps}
 
 
 def writing_roles(plan: Mapping[str, Any]) -> set[str]:

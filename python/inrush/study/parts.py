@@ -18,6 +18,7 @@ METRICS = (
     "makespan_s", "rows_per_s", "bytes_per_s", "ops_per_s", "keys_per_s", "rows", "bytes", "ops", "ok", "errors", "wrong",
     "late", "unsent", "achieved_share", "attempted_share", "failed_share", "attempts_per_s", "client_cpu_us_per_row",
     *(f"{kind}_{q}_s" for kind in ("latency", "service", "wait", "lag", "on_time", "freshness", "first_row") for q in ("p50", "p90", "p99", "p999")),
+    "keeps_up", "pending_max", "pending_end", "pending_grew", "event_p50_s", "event_p99_s",
     "samples", "stored_share", "in_time_share", "caught_up", "sample_s",
     *(f"{kind}_{q}_s" for kind in ("sample", "collect", "queue", "insert") for q in ("p50", "p90", "p99")),
     "latency_s", "busy_cores", "cpu_us_per_row", "files", "file_bytes_per_s", "file_p50_s", "file_p90_s",

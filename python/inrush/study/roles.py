@@ -24,12 +24,16 @@ from inrush.study.forms import (
 from inrush.study.keys import KeysOf, parse_keys_of
 from inrush.study.parts import Schedule, parse_schedule
 from inrush.study.samples import Samples, parse_samples
+from inrush.study.sources import Events, parse_events
 from inrush.workload import Workload
 
 ROLE_KEYS = (
-    "operation", "operations", "table", "sessions", "depth", "batch_rows", "rows", "samples", "calls", "schedule", "until",
+    "operation", "operations", "table", "sessions", "depth", "batch_rows", "rows", "samples", "events", "calls", "schedule",
+    "until",
     "keys_per_call", "keys", "method", "fetch_rows",
 )  # fmt: skip
+#: In place of `rows` and `schedule`.
+DUE = ("samples", "events")
 FACTOR_NAME = re.compile(r"[a-z][a-z0-9_]{0,31}\Z")
 #: Names that points carry already.
 TAKEN = ("engine", "block", "order", "point")
@@ -57,6 +61,8 @@ class Role:
     rows: Total | PerSession | None = None
     #: In place of rows and schedule.
     samples: Samples | None = None
+    #: The same: rows that come one by one.
+    events: Events | None = None
     calls: int | FromFactor | None = None
     #: Length of the lists of keys in its calls; None: they have none.
     keys_per_call: int | FromFactor | None = None
@@ -149,6 +155,7 @@ def parse_role(node: Node, name: str, factors: Factors, workload: Workload, othe
         "batch_rows": lambda rows: read_batch(rows, factors),
         "rows": lambda rows: read_rows(rows, factors),
         "samples": lambda samples: parse_samples(samples, factors),
+        "events": lambda events: parse_events(events, factors),
         "calls": count(factors, 1, 10**12),
         "schedule": lambda schedule: parse_schedule(schedule, factors, of_role=True),
         "until": lambda until: until.text(others, "role") or None,
@@ -178,18 +185,20 @@ def parse_role(node: Node, name: str, factors: Factors, workload: Workload, othe
         generated = [
             t for t in written(role, own) if t in workload.tables and workload.tables[t].files is None
         ]
-        if "rows" not in fields and "samples" not in fields and generated:
+        timed = next((key for key in DUE if key in fields), None)
+        if "rows" not in fields and timed is None and generated:
             node.problem(
-                "a role that inserts needs `rows`, { total = N } or { per_session = N }, or `samples`, { count = N }"
+                "a role that inserts needs `rows`, { total = N } or { per_session = N }, or `samples`, { count = N }, or "
+                "`events`, { per_s = N, for_s = S }"
             )
-        if "samples" in fields:
-            for key in ("rows", "schedule"):
+        if timed is not None:
+            for key in ("rows", "schedule", *(other for other in DUE if other != timed)):
                 if key in fields:
                     fields[key].problem(
-                        "samples say how many rows there are and when they are due; remove it"
+                        f"{timed} say how many rows there are and when they are due; remove it"
                     )
             if [t for t in written(role, own) if t in workload.tables and t not in generated]:
-                fields["samples"].problem("rows of files are not due at a known time; write rows")
+                fields[timed].problem("rows of files are not due at a known time; write rows")
         for key, there in (("batch_rows", role.batch_rows or role.samples), ("table", role.table or own)):
             if not there and key not in fields:
                 node.problem(f"a role that inserts needs `{key}`")
@@ -198,7 +207,7 @@ def parse_role(node: Node, name: str, factors: Factors, workload: Workload, othe
         if "until" in fields:
             fields["until"].problem("a role that inserts ends when its rows are in; remove it")
     elif operations:
-        for key in ("rows", "batch_rows", "samples"):
+        for key in ("rows", "batch_rows", *DUE):
             if key in fields:
                 fields[key].problem("only a role that inserts has it; remove it")
     return role

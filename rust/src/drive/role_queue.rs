@@ -29,6 +29,9 @@ pub struct RoleQueue {
     follows: Box<[usize]>,
     sessions_left: AtomicU32,
     ended: AtomicBool,
+    /// Calls that may wait in it, and whether more did.
+    most_waiting: u64,
+    full: AtomicBool,
     /// Of roles that write samples, or rows that a reader looks for.
     sample_log: Option<SampleLog>,
 }
@@ -55,6 +58,8 @@ impl RoleQueue {
             follows,
             sessions_left: AtomicU32::new(role.sessions),
             ended: AtomicBool::new(false),
+            most_waiting: role.queue_calls.unwrap_or(u64::MAX),
+            full: AtomicBool::new(false),
             sample_log: None,
         }
     }
@@ -81,6 +86,7 @@ impl RoleQueue {
         *self.marks.lock().unpoisoned() = Arc::default();
         self.sessions_left.store(self.sessions, Relaxed);
         self.ended.store(false, Relaxed);
+        self.full.store(false, Relaxed);
         if let Some(sample_log) = &self.sample_log {
             sample_log.reset();
         }
@@ -105,6 +111,27 @@ impl RoleQueue {
         let until = self.end_ns.map_or(ns, |end| ns.min(end));
         let mut progress = self.progress.lock().unpoisoned();
         progress.offered_before(until).min(self.count.unwrap_or(u64::MAX))
+    }
+
+    /// Notes whether more calls wait than the queue holds, at `ns` of the repetition. On the driver's own thread.
+    pub fn look(&self, ns: Ns) {
+        if self.most_waiting == u64::MAX || self.is_full() {
+            return;
+        }
+        if self.offered(ns).saturating_sub(self.taken()) > self.most_waiting {
+            self.full.store(true, Relaxed);
+        }
+    }
+
+    /// Its sessions take no more calls: those that they have taken are the first ones, and are all sent.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.full.load(Relaxed)
+    }
+
+    /// Calls that sessions have taken in the present repetition.
+    pub fn taken(&self) -> u64 {
+        self.queue.lock().unpoisoned().taken()
     }
 
     /// A session has left the queue; the last one ends the role.

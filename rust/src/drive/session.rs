@@ -200,7 +200,7 @@ impl<'a> Worker<'a> {
         if self.is_over() {
             return Err(Next::End);
         }
-        let Some(ticket) = self.held.take().or_else(|| self.tickets.take()) else { return Err(Next::End) };
+        let Some(ticket) = self.held.take().or_else(|| self.next_ticket()) else { return Err(Next::End) };
         let paced = self.role.queue.is_paced();
         let due = if paced { self.t0 + self.arrivals.due_ns(ticket) } else { 0 };
         if paced && self.role.queue.end_ns.is_some_and(|end| due >= self.t0 + end) {
@@ -219,6 +219,15 @@ impl<'a> Worker<'a> {
         } else {
             Err(Next::End)
         }
+    }
+
+    /// None where the queue has ended, or was full: a ticket that is taken is sent, so that no row is missing between others.
+    #[inline]
+    fn next_ticket(&mut self) -> Option<Ticket> {
+        if self.role.queue.is_full() {
+            return None;
+        }
+        self.tickets.take()
     }
 
     /// Before this the call is not sent: its rows are not collected, or its user thinks. 0: at once.
@@ -267,7 +276,9 @@ impl<'a> Worker<'a> {
             if let Some(freshness) = &work.freshness {
                 freshness.fill(&mut work.values);
             }
-            return true;
+            let begun = work.extract.as_mut().map_or(Ok(()), |taken| taken.begin(ticket));
+            self.fatal = begun.err().map(|error| error.to_string());
+            return self.fatal.is_none();
         };
         let made = self.make_rows(batch, ticket, at);
         made.unwrap_or_else(|error| {
@@ -311,10 +322,7 @@ impl<'a> Worker<'a> {
         let work = &mut self.ops[at];
         let parcel = match &mut work.extract {
             _ if work.is_insert => Work::Rows { columns: &self.columns, payload: &self.payload },
-            Some(extract) => {
-                extract.begin();
-                Work::Extract { params: &work.values, sink: &mut **extract }
-            }
+            Some(taken) => Work::Extract { params: &work.values, sink: taken.sink() },
             None => Work::Params(&work.values),
         };
         if let Submit::Full = self.session.submit(ticket, work.op, parcel) {

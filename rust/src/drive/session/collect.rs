@@ -37,6 +37,7 @@ impl Worker<'_> {
 
     /// Takes the call that `done` ends out of flight, and judges it by its own answer.
     fn end(&mut self, done: Done) {
+        let done = self.closed(done);
         let oldest = self.flights.oldest().is_some_and(|f| f.ticket == done.ticket);
         match self.flights.end(done.ticket, done.done_ns) {
             Some((flight, place)) => self.finish(flight, place, done, oldest),
@@ -50,6 +51,17 @@ impl Worker<'_> {
                 ))
             }
         }
+    }
+
+    /// The call as it ended with its rows written, where they are.
+    #[inline]
+    fn closed(&mut self, done: Done) -> Done {
+        // A session that extracts has one call under way.
+        let at = self.flights.oldest().map_or(0, |flight| flight.at);
+        let Some(taken) = &mut self.ops[at].extract else { return done };
+        let done = taken.closed(done);
+        self.fatal = taken.failure().or(self.fatal.take());
+        done
     }
 
     fn finish(&mut self, flight: Flight, place: Place, done: Done, oldest: bool) {
