@@ -6,13 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
-#: Logical types; `docs/engines.md` maps each to every engine. With `FILE_TYPES` they are the core's `LogicalType`.
+#: Logical types; `docs/engines.md` maps each to every engine. With `DRAWN_TYPES` and `FILE_TYPES` they are the core's
+#: `LogicalType`.
 LOGICAL_TYPES = (
     "bool", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64", "time_ms", "time_us", "text", "list_f64", "list_i64",
     "uuid",
 )  # fmt: skip
 
-
+#: Types that generators make alone: no table fed from files has them.
+DRAWN_TYPES = ("decimal",)
 #: Types that only files bring, into tables that are there: what no generator makes and no proof regenerates.
 FILE_TYPES = ("date",)
 #: Types of tables that `inrush load` fills, which the core knows as texts: of bytes, their hexadecimal digits.
@@ -44,6 +46,7 @@ VALUE_BYTES = {
     "i32": 4,
     "f32": 4,
     "text": 12,
+    "decimal": 8,
     "list_f64": 80,
     "list_i64": 80,
     "uuid": 16,
@@ -66,6 +69,9 @@ class Column:
     chars: int = 0
     #: Of such a text, one of `CHARSETS`.
     charset: str = "utf8mb4"
+    #: Of a decimal: its digits, and how many of them stand behind the point.
+    precision: int = 0
+    scale: int = 0
     #: Takes no NULL, although files might hold one.
     required: bool = False
     #: Of a table that `inrush load` fills: its type in the database.
@@ -160,7 +166,7 @@ class KeyRows:
 
 @dataclass(frozen=True)
 class RangeOf:
-    """Rows of one series in a half-open interval of time. One of the lengths is said."""
+    """Rows of one series in a half-open interval of time. Exactly one of the lengths is given."""
 
     #: Column of `table` that the interval is of.
     time: str
@@ -170,6 +176,18 @@ class RangeOf:
     seconds: float | None = None
     #: None: drawn among those that are long enough, each in proportion to its rows.
     series: int | None = None
+
+
+@dataclass(frozen=True)
+class DumpOf:
+    """A table written to files, one for each call."""
+
+    #: Where they lie; empty: in the folder of the run, and gone with it.
+    folder: str
+    #: How their names begin.
+    name: str
+    #: Call n has the rows from bounds[n] to before bounds[n + 1]; empty: one file with all rows.
+    bounds: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -193,8 +211,10 @@ class Operation:
     params: Mapping[str, Parameter] = field(default_factory=dict)
     #: The rows that its parameters with gen = "key" are columns of.
     key_rows: KeyRows | None = None
-    #: Of kind `extract`: the rows that a call asks for.
+    #: The rows that a call of an extract asks for; of a query, what its parameters of a range are drawn from.
     range: RangeOf | None = None
+    #: The same, in place of a range: its rows go to files.
+    dump: DumpOf | None = None
     #: Of kind `extract`: its way out and, of a cursor, the rows that it fetches at a time, as the role says; empty: the
     #: engine's first.
     method: str = ""
@@ -231,3 +251,5 @@ class Workload:
     sizes: Mapping[str, float]
     tables: Mapping[str, Table]
     operations: Mapping[str, Operation]
+    #: Where it stands, for messages.
+    file: str = ""

@@ -19,6 +19,21 @@ def operations(found: Any) -> list[dict[str, Any]]:
     return [o for o in found.runs[0].plan["operations"] if o["kind"] == "extract"]
 
 
+def counting(workload: str) -> str:
+    """With a query of ranges beside the extract: it asks for one end alone."""
+    return (
+        workload
+        + """
+[operations.count]
+kind = "query"
+table = "values"
+params.from = { gen = "range", end = "from" }
+range = { rows = "length", series = 7 }
+sql.default = "SELECT COUNT(*) AS n FROM {table} WHERE id = 8 AND time < :from"
+"""
+    )
+
+
 def problems(folder: Path, study: str = STUDY, workload: str = WORKLOAD) -> str:
     with pytest.raises(StudyInvalid) as refused:
         planned(write_study(folder, study, workload))
@@ -116,7 +131,26 @@ Change = Callable[[str], str]
         (lambda t: t.replace('table = "values"\nparams', "params"), "an extract needs `table`"),
         (lambda t: t.replace('{ gen = "range", column = "id" }', '{ gen = "range" }'), 'write column = "…"'),
         (lambda t: t.replace('rows = "length"', 'rows = 3, time = "value"'), "column of times"),
-        (lambda t: t.replace('kind = "extract"', 'kind = "query"'), 'only kind = "extract" reads a range'),
+        (
+            lambda t: t.replace('kind = "extract"', 'kind = "execute"'),
+            "only an extract and a query ask for a range",
+        ),
+        (
+            lambda t: t.replace('kind = "extract"', 'kind = "query"').replace(
+                'range = { rows = "length" }', ""
+            ),
+            "a parameter of a range needs one",
+        ),
+        (
+            lambda t: counting(t).replace(
+                '{ gen = "range", end = "from" }', '{ gen = "now_minus", seconds = 1 }'
+            ),
+            "no parameter asks for it",
+        ),
+        (
+            lambda t: counting(t).replace('"length", series = 7', "3, share = 0.5"),
+            "say how long it is, by one of",
+        ),
         (
             lambda t: t.replace('returns = ["time"', 'holds = ["oracle"]\nreturns = ["time"'),
             "held to the rows of its range",

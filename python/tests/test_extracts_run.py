@@ -74,3 +74,30 @@ def test_an_answer_in_another_order_is_wrong(tmp_path: Path) -> None:
     failures = [f for f in run.rows("failures") if f["role"] == "warm"]
     assert [(f["outcome"], f["count"]) for f in failures] == [("wrong", 12)]
     assert "row 1 of the answer is earlier" in failures[0]["first_message"]
+
+
+COUNTING = """
+[operations.count]
+kind = "query"
+table = "values"
+params.id = { gen = "range", column = "id" }
+params.from = { gen = "range", end = "from" }
+params.to = { gen = "range", end = "to" }
+range = { rows = "length", series = 7 }
+holds = ["oracle"]
+sql.default = "SELECT COUNT(*) AS n, MIN(id) AS least, MAX(id) AS most FROM {table} WHERE id = :id AND time >= :from AND time < :to"
+"""
+
+
+def test_a_query_of_a_range_meets_its_rows_and_is_compared_with_the_oracle(tmp_path: Path) -> None:
+    study = STUDY.replace('do = "extract"\noperation = "all"', 'do = "read"\noperation = "count"')
+    assert study.count('do = "read"') == 2
+    for engine, run in run_study_file(write_study(tmp_path, study, WORKLOAD + COUNTING), tmp_path).items():
+        found = figures(run)
+        assert (found["warm.ok"], found["cold.ok"]) == (12, 3), engine
+        # Not an extract: its rows are not its range's, and no row is the first of a stream.
+        assert "warm.first_row_p50_s" not in found
+        count, least, most = (int(cell["value"]) for cell in run.rows("answers"))
+        # Jitter moves a row over an end now and then.
+        assert (count, least, most) == (pytest.approx(300, abs=2), 8, 8), engine
+        assert [(v["op"], v["holds"]) for v in run.summary["oracle"]] == [("count", True)]

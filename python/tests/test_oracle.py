@@ -150,3 +150,12 @@ def test_nan_is_nan_in_both_answers_and_no_number_is() -> None:
     assert not oracle.compare("q", rows, [(3, float("nan")), *expected[1:]]).holds
     shuffled = [row[1:] for row in rows]
     assert oracle.compare("q", shuffled, [row[1:] for row in expected]).holds
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "sqlite"])
+def test_a_query_that_the_oracle_refuses_is_told_and_never_taken_for_right(engine: str) -> None:
+    asked = plan(engine, "SELECT no_such_function(guid) FROM t", {})
+    (found,) = oracle.verdicts(asked, cells([["7"]], {}), Rows())
+    assert not found.holds
+    assert f"{engine}, the oracle, cannot answer it" in found.found
+    assert "no_such_function" in found.found and f"write sql.{engine}" in found.found

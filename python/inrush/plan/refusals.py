@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def draft_problems(draft: Draft) -> list[Problem]:
     return [
         *asked_problems(draft),
-        *extract_problems(draft),
+        *ranges_without_rows(draft),
         *order_problems(draft),
         *partition_problems(draft.tables, draft.server, draft.layout),
     ]
@@ -42,15 +42,20 @@ def asked_problems(draft: Draft) -> list[Problem]:
     ]
 
 
-def extract_problems(draft: Draft) -> list[Problem]:
+def ranges_without_rows(draft: Draft) -> list[Problem]:
     """Ranges of tables whose rows do not lie there."""
-    names = {name: None for role in draft.roles for name in role.operations}
-    extracts = [op for op in map(draft.study.workload.operations.__getitem__, names) if op.kind == "extract"]
+    names = {
+        asked: None
+        for role in draft.roles
+        for name in role.operations
+        for asked in (name, *draft.queries(name, role.tables))
+    }
+    ranged = [op for op in map(draft.study.workload.operations.__getitem__, names) if op.range is not None]
 
     def changes(table: str) -> bool:
         return table in draft.retained or (table in draft.written and not draft.study.steps)
 
-    return range_problems(extracts, draft.rows_before, changes)
+    return range_problems(ranged, draft.rows_before, changes)
 
 
 def order_problems(draft: Draft) -> list[Problem]:

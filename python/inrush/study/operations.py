@@ -10,8 +10,8 @@ from typing import Any
 from inrush.known import ENGINES
 from inrush.study.document import I64, Node, plain, unknown
 from inrush.study.keys import keys_table, parse_keys
-from inrush.study.ranges import parse_range, range_param
-from inrush.study.sizes import parse_seconds
+from inrush.study.ranges import parse_range, range_of_query, range_param
+from inrush.study.sizes import parse_seconds, parse_size, read_place
 from inrush.workload import LOGICAL_TYPES, AnswerForm, Maintain, Operation, OpKind, Repeated, Table, Workload
 
 KINDS: tuple[OpKind | Maintain, ...] = ("insert", "query", "together", "execute", "extract", "maintain")
@@ -19,6 +19,8 @@ KINDS: tuple[OpKind | Maintain, ...] = ("insert", "query", "together", "execute"
 REPEATS: tuple[Repeated, ...] = ("each_row", "until_no_rows")
 #: Engines that may have statements of their own: all but the instruments, and one that is not built yet.
 DIALECTS = (*(engine for engine, module in ENGINES.items() if module != "null"), "ndb")
+#: Types of a constant that may be the name of a size.
+WHOLE = ("i16", "i32", "i64", "u8", "u16", "u32", "u64")
 HOLDS = ("asked", "rows_regenerate", "count_bounds", "oracle", "freshness")
 #: Parameter generator -> its parameters; twin of `ParamGen` in plan/operation.rs.
 PARAM_GENS: Mapping[str, tuple[str, ...]] = {
@@ -91,6 +93,8 @@ def parse_operation(
     of_range = None
     if kind == "extract":
         of_range = parse_range(fields, node, params, texts, returns, tables.get(table or ""), sizes)
+    elif kind == "query" and "range" in fields:
+        of_range = range_of_query(fields["range"], params, tables.get(table or ""), sizes)
     else:
         check_no_range(fields, params)
     series = {p["gen"]["series"] for p in params.values() if "series" in p["gen"]}
@@ -292,7 +296,10 @@ def parse_param(
         gen["column"] = fields["column"].text(columns, "column") if "column" in fields else ""
         if "series" in fields:
             most = tables[source].series - 1 if source in tables else 0
-            gen["series"] = fields["series"].integer(0, most)
+            gen["series"] = read_place(fields["series"], sizes)
+            if gen["series"] > most:
+                fields["series"].problem(f"the table has the series 0 to {most:,}")
+                gen["series"] = 0
         logical = columns.get(gen["column"], logical)
     elif kind == "key" and "column" in fields:
         columns = {c.name: c.type for c in tables[of_keys].columns} if of_keys and of_keys in tables else {}
@@ -305,7 +312,10 @@ def parse_param(
         if gen.get("from", 0) > gen.get("to", 0):
             node.problem("`from` is above `to`; swap them")
     elif kind == "constant" and "value" in fields:
-        gen["value"] = plain(fields["value"])
+        of_size = (
+            "type" in fields and isinstance(fields["value"].value, str) and fields["type"].value in WHOLE
+        )
+        gen["value"] = parse_size(fields["value"], sizes) if of_size else plain(fields["value"])
         logical = (
             "text" if isinstance(gen["value"], str) else "f64" if isinstance(gen["value"], float) else "i64"
         )
@@ -320,12 +330,14 @@ def parse_param(
 
 
 def check_no_range(fields: Mapping[str, Node], params: Mapping[str, Any]) -> None:
-    """Of every kind but extract."""
+    """Of an operation that has no range, or must not have one."""
     if "range" in fields:
-        fields["range"].problem('only kind = "extract" reads a range; remove it')
+        fields["range"].problem("only an extract and a query ask for a range; remove it")
     for name, param in params.items():
         if param["gen"]["kind"] == "range":
-            fields["params"].at(name, "range").problem('only kind = "extract" has parameters of a range')
+            fields["params"].at(name, "range").problem(
+                "a parameter of a range needs one: range = { rows = N } of the operation"
+            )
 
 
 def check_lists(fields: Mapping[str, Node], params: Mapping[str, Any], texts: Mapping[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""Which rows an extract asks for: `range` of an operation in a workload file, and its parameters of that range. Pure."""
+"""Which rows an extract or a query asks for: `range` of an operation in a workload file, and its parameters. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from inrush.study.document import Node, unknown
 from inrush.study.sizes import parse_seconds, parse_size
 from inrush.workload import Column, Parameter, RangeOf, Table
 
-#: How long a range is; one of them is said.
+#: How long a range is: exactly one of them is given.
 LENGTHS = ("rows", "share", "seconds")
 #: Ends of the interval, as a parameter names them; anything else is a column of the series.
 ENDS = ("from", "to")
@@ -38,13 +38,10 @@ def parse_range(
     if table is None:
         operation.problem("an extract needs `table`, whose rows it reads")
         return None
-    if table.files is not None:
-        operation.problem(
-            f"rows of {table.name} come from files and are not made again; ranges are of generated tables"
-        )
+    check_generated(operation, table)
     if "range" not in fields:
         operation.problem(
-            f"an extract needs a range, {{ rows = N }}; its length is said by {' or '.join(LENGTHS)}"
+            f"an extract needs a range, {{ rows = N }}; give its length by {' or '.join(LENGTHS)}"
         )
         return None
     found = read_range(fields["range"], table, sizes)
@@ -85,6 +82,26 @@ def parse_range(
                 "an extract is held to all rows of its range; remove LIMIT"
             )
     return found
+
+
+def range_of_query(
+    node: Node, params: Mapping[str, Parameter], table: Table | None, sizes: Mapping[str, float]
+) -> RangeOf | None:
+    """A query may ask for a part of a range: for its series alone, or for one end. What its answer promises is `holds`."""
+    if table is None:
+        node.problem("a range needs `table`, whose rows it is of")
+        return None
+    check_generated(node, table)
+    if not any(p["gen"]["kind"] == "range" for p in params.values()):
+        node.problem('no parameter asks for it; write params.from = { gen = "range", end = "from" }')
+    return read_range(node, table, sizes)
+
+
+def check_generated(node: Node, table: Table) -> None:
+    if table.files is not None:
+        node.problem(
+            f"rows of {table.name} come from files and are not made again; ranges are of generated tables"
+        )
 
 
 def read_range(node: Node, table: Table, sizes: Mapping[str, float]) -> RangeOf | None:

@@ -8,9 +8,10 @@ from typing import Any
 
 from inrush.errors import Problem
 from inrush.study.document import Node
+from inrush.study.generators import Catalogue
 from inrush.study.operations import check_members, parse_operation
 from inrush.study.sizes import read_size
-from inrush.study.tables import Catalogue, check_name, parse_table
+from inrush.study.tables import check_name, parse_table
 from inrush.workload import Workload
 
 SCHEMA = 1
@@ -59,6 +60,7 @@ def parse_workload(
         sizes=all_sizes,
         tables=tables,
         operations=operations,
+        file=file,
     )
 
 

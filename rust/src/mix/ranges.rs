@@ -3,7 +3,7 @@
 use super::{below, draw_at, drawn};
 use crate::engine::Ticket;
 use crate::error::Error;
-use crate::plan::{LogicalType, OpPlan, ParamGen, RangeLength, RangePlan, RowSource, RunPlan};
+use crate::plan::{LogicalType, OpKind, OpPlan, ParamGen, RangeLength, RangePlan, RowSource, RunPlan};
 use crate::rows::{Generators, Interval, SeriesRows, Value};
 
 /// Where the draws of a range stand, behind those of parameters.
@@ -19,7 +19,7 @@ pub struct Ranges {
     /// By parameter.
     params: Vec<Option<Part>>,
     ty: LogicalType,
-    /// Columns of the table, as the answer shows them.
+    /// Columns of the table, as the answer of an extract shows them.
     columns: Vec<usize>,
 }
 
@@ -72,10 +72,11 @@ impl Ranges {
         });
         let params = params.collect::<Result<Vec<_>, String>>()?;
         let rows = SeriesRows::new(generator.clone(), table, plan.rows, &plan.time)?;
-        if !columns.contains(&rows.time()) {
+        let is_extract = op.kind == OpKind::Extract;
+        if is_extract && !columns.contains(&rows.time()) {
             return Err(format!("the answer does not show {}, by which it is sorted", plan.time));
         }
-        if generator.series() > 1 {
+        if is_extract && generator.series() > 1 {
             let keys = params.iter().filter_map(|part| match part {
                 Some(Part::Key(column)) => Some(*column),
                 _ => None,
@@ -142,7 +143,7 @@ impl Ranges {
         &self.columns
     }
 
-    /// Place of the time among the columns of the answer.
+    /// Place of the time among the columns of an extract's answer.
     pub fn time(&self) -> usize {
         let found = self.columns.iter().position(|&c| c == self.rows.time());
         found.expect("an answer without its time was refused")
@@ -215,24 +216,28 @@ impl Ranges {
 
 /// What is wrong with the range of an operation, before anything is made.
 pub fn range_problems(plan: &RunPlan, op: &OpPlan) -> Vec<String> {
-    use crate::plan::OpKind::Extract;
-    let say = |why: String| format!("operation {}: {why}", op.name);
+    let say = |why: &str| vec![format!("operation {}: {why}", op.name)];
     let of_range = op.params.iter().find(|param| {
         matches!(param.gen, ParamGen::RangeKey { .. } | ParamGen::RangeFrom {} | ParamGen::RangeTo {})
     });
-    match (&op.range, op.kind == Extract) {
-        (None, false) => {
-            of_range.map(|p| say(format!("parameter {}: it has no range", p.name))).into_iter().collect()
+    match (&op.range, op.kind) {
+        (None, OpKind::Extract) if op.dump.is_none() => say("an extract asks for a range"),
+        (None, _) => {
+            of_range.map_or(Vec::new(), |param| say(&format!("parameter {}: it has no range", param.name)))
         }
-        (None, true) => vec![say("an extract asks for a range".into())],
-        (Some(_), false) => vec![say("only an extract has a range".into())],
-        (Some(range), true) => match plan.tables.get(range.table).map(|table| &table.source) {
-            None => vec![say(format!("range: table {} of {}", range.table, plan.tables.len()))],
-            Some(RowSource::Files { .. }) => {
-                vec![say("range: rows of files are not made again; ranges are of generated tables".into())]
+        (Some(range), OpKind::Extract | OpKind::Query) => {
+            match plan.tables.get(range.table).map(|table| &table.source) {
+                None => say(&format!("range: table {} of {}", range.table, plan.tables.len())),
+                Some(RowSource::Files { .. }) => {
+                    say("range: rows of files are not made again; ranges are of generated tables")
+                }
+                Some(RowSource::Generated { .. }) if of_range.is_none() => {
+                    say("range: no parameter asks for it")
+                }
+                Some(RowSource::Generated { .. }) => Vec::new(),
             }
-            Some(RowSource::Generated { .. }) => Vec::new(),
-        },
+        }
+        (Some(_), _) => say("only an extract and a query have a range"),
     }
 }
 

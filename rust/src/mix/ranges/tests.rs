@@ -117,3 +117,26 @@ fn what_cannot_be_drawn_is_refused_with_what_there_is() {
     bare.operations[0].range = None;
     assert_eq!(range_problems(&bare, &bare.operations[0]).len(), 1);
 }
+
+#[test]
+fn a_query_asks_for_as_much_of_a_range_as_it_likes() {
+    let whole = plan(2, 8, serde_json::json!({"kind": "rows", "rows": 2}), serde_json::Value::Null);
+    let mut part = whole.clone();
+    part.operations[0].kind = OpKind::Query;
+    part.operations[0].range.as_mut().expect("a range").columns.clear();
+    part.operations[0].params.remove(0);
+    let (of_extract, of_query) = (ranges(whole).expect("a range"), ranges(part.clone()).expect("a range"));
+    let mut values = vec![Value::Null; 2];
+    for ticket in 0..20 {
+        let interval = of_query.interval(7, ticket);
+        assert_eq!(interval, of_extract.interval(7, ticket));
+        of_query.fill(&interval, &mut values);
+        assert_eq!(values, [Value::TimeMs(interval.from), Value::TimeMs(interval.to)]);
+    }
+    assert_eq!(range_problems(&part, &part.operations[0]), Vec::<String>::new());
+    let mut unasked = part.clone();
+    unasked.operations[0].params.clear();
+    assert!(range_problems(&unasked, &unasked.operations[0])[0].contains("no parameter asks for it"));
+    part.operations[0].kind = OpKind::Insert;
+    assert!(range_problems(&part, &part.operations[0])[0].contains("only an extract and a query"));
+}
