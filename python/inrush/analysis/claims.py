@@ -30,7 +30,7 @@ from typing import Any
 from inrush.analysis.answer import groups
 from inrush.analysis.parts import best_part, tries
 from inrush.analysis.points import Analysis, lower_is_better, say
-from inrush.analysis.wording import interval_of, ordered, ratio_of, shown
+from inrush.analysis.wording import interval_of, ordered, ratio_of, say_bytes, shown
 from inrush.guards.verdicts import is_instrument
 from inrush.stats import stats
 from inrush.stats.quantity import digits
@@ -208,9 +208,8 @@ def missing_ends(analysis: Analysis, group: str, rule: Mapping[str, Any]) -> Fin
     first, last = ends_of(analysis, rule)
     if first is None or first == last:
         return Finding(None, f"{group}: {rule['along']} has one value here, so nothing can be compared")
-    return Finding(
-        None, f"{group}: {rule['along']} {first} and {last} were not both measured, twice at least"
-    )
+    each = " and ".join(say_bytes(str(rule["along"]), v) for v in (first, last))
+    return Finding(None, f"{group}: {rule['along']} {each} were not both measured, twice at least")
 
 
 def best(analysis: Analysis, rule: Mapping[str, Any], engine: str, value: float) -> list[Finding]:

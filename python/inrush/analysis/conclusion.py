@@ -26,12 +26,13 @@ from inrush.analysis.overview import (
 )
 from inrush.analysis.points import Analysis, Point, lower_is_better
 from inrush.analysis.ran import measured_roles
-from inrush.analysis.settled import Values, ranked, run_once, say_with, settled
+from inrush.analysis.settled import Values, best_of_each, ranked, run_once, say_with, settled
 from inrush.analysis.wording import listed, name, ordered, plain, ratio_of
 from inrush.engines import title
 from inrush.guards.verdicts import Outcome, counted, kind_and_quantile
 from inrush.stats.measures import writing_roles
 from inrush.stats.quantity import digits, known, scale_known, show, show_known
+from inrush.stats.stats import Interval
 
 EQUAL_DURABILITY = "equal durability"
 NOTHING = "No answer: no counted run measured it."
@@ -86,7 +87,11 @@ def stated(analysis: Analysis, found: Answer, seen: Overview, sound: Sequence[En
     said = SAID.get(found.kind, levels_said)(analysis, found, seen, sound)
     if found.kind == "sustained":  # which says the runs of each value
         return [said]
-    return [said, runs_said(sound) if found.kind in PACED else intervals_said(sound)]
+    return [
+        said,
+        alike_said(found, sound),
+        runs_said(sound) if found.kind in PACED else intervals_said(sound),
+    ]
 
 
 def no_decision(analysis: Analysis) -> list[str]:
@@ -107,13 +112,15 @@ def has_figure(row: EngineRow, found: Answer) -> bool:
 def left_out(seen: Overview, broken: Sequence[EngineRow], sound: Sequence[EngineRow]) -> list[str]:
     """Engines without a figure that stands, and why."""
     absent = [row for row in seen.rows if row not in broken and row not in sound]
+    unexplained = [row for row in absent if not row.absent]
     said = []
     if broken:
         guards = dict.fromkeys(guard for row in broken for guard in row.guards)
         named = listed([title(row.engine) for row in broken])
         said.append(f"INVALID: the figures of {named} ({', '.join(guards)})")
-    if absent:
-        said.append(f"No counted run of {listed([title(row.engine) for row in absent])} measured it")
+    said += [f"{title(row.engine)} has no run ({row.absent})" for row in absent if row.absent]
+    if unexplained:
+        said.append(f"No counted run of {listed([title(row.engine) for row in unexplained])} measured it")
     return said
 
 
@@ -192,6 +199,8 @@ def against(analysis: Analysis, found: Answer, row: EngineRow) -> str:
     of = {p: v for p, v in analysis.values(found.figure).items() if p in row.tried}
     if found.kind == "best":
         return runner_up(analysis, found, row, of)
+    if found.kind == "comparison" and found.along not in (None, "engine"):
+        return next_value(analysis, found, row, of)
     if found.kind in ("curve", "scaling"):
         return since_first(analysis, found, row)
     return ""
@@ -205,14 +214,7 @@ def runner_up(analysis: Analysis, found: Answer, row: EngineRow, of: Values) -> 
         return ""
 
     def said(point: Point) -> str:
-        held = dict(point)
-        rest = [
-            (k, v)
-            for k, v in point
-            if k in analysis.factors and k not in ("engine", along) and dict(best).get(k) != v
-        ]
-        own = plain(held[along]) if along == "batch_rows" else value_said(along, held[along])
-        return own + "".join(f" with {value_said(k, v)}" for k, v in rest)
+        return other_value(analysis, along, best, point)
 
     again = fresh(analysis, found, of)
     together = settled(of, again, found.figure).together
@@ -222,18 +224,70 @@ def runner_up(analysis: Analysis, found: Answer, row: EngineRow, of: Values) -> 
     if together:
         return f" (not distinguishable: {', '.join(said(p) for p in together)})"
     second = next(p for p, _ in ranked(of, found.figure) if p != best)
-    lower = lower_is_better(found.figure)
-    ratio = ratio_of(of[second], of[best]) if lower else ratio_of(of[best], of[second])
+    ratio = worse_by(found.figure, of[second], of[best])
     if ratio is None or ratio.holds(1.0):
         return ""
-    much = f"{known(ratio.value, ratio)} times" if ratio.value >= 1.1 else f"{100 * (ratio.value - 1):.2g} %"
-    comparison = f"{much} {'slower' if is_speed(found.figure) else 'worse'}"
+    comparison = worse_words(found.figure, ratio)
     # Of the point that was not chosen there are no fresh runs: the ratio is that of the blocks, and not of the figure.
     return (
         f" (in the blocks before, {said(second)} was {comparison})"
         if row.fresh
         else f" ({said(second)} is {comparison})"
     )
+
+
+def next_value(analysis: Analysis, found: Answer, row: EngineRow, of: Values) -> str:
+    """The same of a comparison, by the ratios that its detail states: ` (not distinguishable: row_order time)`."""
+    along, best = found.along or "engine", row.point
+    if best is None:
+        return ""
+    others = [p for v, p in best_of_each(of, along, found.figure).items() if v != dict(best).get(along)]
+    ratios = {p: worse_by(found.figure, of[p], of[best]) for p in others}
+    together = [p for p, ratio in ratios.items() if ratio is not None and ratio.holds(1.0)]
+    if together:
+        each = ", ".join(other_value(analysis, along, best, p) for p in together)
+        return f" (not distinguishable: {each})"
+    if others and run_once([best, *others], of):
+        each = ", ".join(other_value(analysis, along, best, p) for p in others)
+        return f" (one run of each: it is not known whether {each} differ{'s' * (len(others) == 1)})"
+    second = next(iter(ratios.items()), None)
+    if second is None or second[1] is None:
+        return ""
+    return f" ({other_value(analysis, along, best, second[0])} is {worse_words(found.figure, second[1])})"
+
+
+def other_value(analysis: Analysis, along: str, best: Point, point: Point) -> str:
+    """`2,000`, `row_order time with 4 writers`: a point by its value of `along`, and by what else differs from the best."""
+    rest = [
+        (k, v)
+        for k, v in point
+        if k in analysis.factors and k not in ("engine", along) and dict(best).get(k) != v
+    ]
+    value = dict(point)[along]
+    own = plain(value) if along == "batch_rows" else value_said(along, value)
+    return own + "".join(f" with {value_said(k, v)}" for k, v in rest)
+
+
+def worse_by(figure: str, other: Mapping[int, float], best: Mapping[int, float]) -> Interval | None:
+    """How many times worse the other is, paired by block; None where that is not known."""
+    return ratio_of(other, best) if lower_is_better(figure) else ratio_of(best, other)
+
+
+def worse_words(figure: str, ratio: Interval) -> str:
+    much = f"{known(ratio.value, ratio)} times" if ratio.value >= 1.1 else f"{100 * (ratio.value - 1):.2g} %"
+    return f"{much} {'slower' if is_speed(figure) else 'worse'}"
+
+
+def alike_said(found: Answer, rows: Sequence[EngineRow]) -> str:
+    """`Not distinguishable: DuckDB and SQLite`: engines of a comparison whose ratio to the best holds 1."""
+    if found.kind != "comparison" or found.along != "engine":
+        return ""
+    shown = {row.engine: row.point for row in rows}
+    for part in found.parts:
+        alike = [e for e in shown if e in part.best and shown[e] in part.points]
+        if len(alike) > 1:
+            return f"Not distinguishable: {listed([title(e) for e in alike])}"
+    return ""
 
 
 def is_speed(figure: str) -> bool:

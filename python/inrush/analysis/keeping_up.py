@@ -9,7 +9,7 @@ from typing import Any
 from inrush.analysis.answer import Answer
 from inrush.analysis.comparability import refused
 from inrush.analysis.overview import Cell, EngineRow, Overview, highest_held, reading_roles
-from inrush.analysis.parts import caught_up, is_late, late_words, role_of, tries
+from inrush.analysis.parts import KEEPS_UP, caught_up, is_late, late_words, role_of, tries
 from inrush.analysis.points import Analysis, Measured, Point
 from inrush.analysis.ran import Due, due, sessions
 from inrush.analysis.settled import say_with
@@ -149,18 +149,30 @@ def sustained_said(analysis: Analysis, found: Answer, seen: Overview, rows: Sequ
             )
             said.append(f"{title(row.engine)} {nothing}")
             continue
-        failed = any(s is Trial.FAILED for v, s in stood.items() if v > value)
+        higher = [v for v, s in sorted(stood.items()) if s is Trial.FAILED and v > value]
+        failed = bool(higher)
         undecided = [v for v, s in stood.items() if s is Trial.UNDECIDED and v > value]
         least = "" if failed else "at least "
         more = f", undecided at {', '.join(plain(v) for v in undecided)}" if undecided else ""
-        said.append(
-            f"{title(row.engine)} sustains {least}{load_value(along, value)} ({counted(len(found_runs[value]), 'run')}{more})"
-        )
+        does, over = "sustains", ""
+        if found.figure.endswith(KEEPS_UP):
+            does = "keeps up with"
+            over = over_said(analysis, found, row, along, higher[0]) if failed else ""
+        runs = counted(len(found_runs[value]), "run")
+        said.append(f"{title(row.engine)} {does} {least}{load_value(along, value)}{over} ({runs}{more})")
     return headed(seen.condition, "; ".join(said))
 
 
+def over_said(analysis: Analysis, found: Answer, row: EngineRow, along: str, value: Any) -> str:
+    """`, at 13,200 its queue grows`: what happened at the lowest rate that was not kept up with."""
+    at = [m for m in analysis.runs if m.counts and m.point in row.tried and dict(m.point).get(along) == value]
+    failing = any(m.figures.get(f"{role_of(found.figure)}.errors") for m in at)
+    return f", at {plain(value)} {'inserts fail' if failing else 'its queue grows'}"
+
+
 def load_value(along: str, value: Any) -> str:
-    return f"{plain(value)} rows/s" if along.endswith("rows_per_s") else say_with(along, value)
+    unit = next((unit for unit in ("rows", "events") if along.endswith(f"{unit}_per_s")), None)
+    return say_with(along, value) if unit is None else f"{plain(value)} {unit}/s"
 
 
 def headed(condition: Point, sentence: str) -> str:

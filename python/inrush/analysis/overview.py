@@ -70,6 +70,8 @@ class EngineRow:
     broken: tuple[str, ...] = ()
     #: Guards that say so.
     guards: tuple[str, ...] = ()
+    #: Of an engine that was left out: why it has no run.
+    absent: str = ""
     #: Whether a guard has a note on a run of the row, or on the study at its points.
     noted: bool = False
 
@@ -100,10 +102,18 @@ def overview(analysis: Analysis, found: Answer | None, condition: Point | None =
     rows = [
         engine_row(analysis, found, engine, *asked.points[engine], (stated, rate, write, read))
         if engine in asked.points
-        else EngineRow(engine)
+        else EngineRow(engine, absent=absent_words(analysis, engine))
         for engine in engines(analysis)
     ]
     return Overview(asked.condition, asked.others, stated, rate, write, read, rows)
+
+
+def absent_words(analysis: Analysis, engine: str) -> str:
+    """Why an engine has no run at any point, each reason once; empty where it has runs, or nothing is known."""
+    if any(m.run.engine == engine for m in analysis.runs):
+        return ""
+    reasons = [f"{a.why}: {a.reason}" for a in analysis.record.absent if a.point.get("engine") == engine]
+    return "; ".join(dict.fromkeys(reasons))
 
 
 def engines(analysis: Analysis) -> list[str]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from inrush.analysis.deciding import tried
 from inrush.analysis.points import Analysis, Measured, Point, lower_is_better, say, say_value
-from inrush.analysis.settled import Values, at_edge, beside, run_once, settled
+from inrush.analysis.settled import Values, at_edge, beside, best_of_each, run_once, settled
 from inrush.analysis.wording import (
     ends,
     head,
@@ -191,19 +191,14 @@ def work_grows(analysis: Analysis, figure: str, along: str, of: Values) -> bool:
 
 def comparison_part(analysis: Analysis, figure: str, along: str, group: Point, of: Values) -> Part:
     """Each value of `along` against the best, paired by block; what varies besides competes, and each has its best of it."""
-    sign = 1 if lower_is_better(figure) else -1
-    level = {p: sign * sum(v.values()) / len(v) for p, v in of.items()}
-    points: dict[Any, Point] = {}
-    for point in sorted(of, key=lambda p: level[p]):
-        points.setdefault(dict(point).get(along), point)
+    points = best_of_each(of, along, figure)
     by_value = {value: of[point] for value, point in points.items()}
-    means = {value: level[point] for value, point in points.items()}
-    best, *others = sorted(means, key=lambda k: means[k])
+    best, *others = points
 
     def named(value: Any) -> str:
         return plain(value) + beside(analysis, points[value], group, along)
 
-    sentence = f"{head(analysis, group)}{named(best)} has the {'lowest' if sign > 0 else 'highest'} {name(figure)}, {shown(by_value[best], figure)}"
+    sentence = f"{head(analysis, group)}{named(best)} has the {'lowest' if lower_is_better(figure) else 'highest'} {name(figure)}, {shown(by_value[best], figure)}"
     interval = interval_of(by_value[best])
     ratios = {k: r for k in others if (r := ratio_of(by_value[k], by_value[best])) is not None}
     together = [k for k, ratio in ratios.items() if ratio.holds(1.0)]
@@ -277,6 +272,10 @@ def role_of(figure: str) -> str:
     return figure.rsplit(".", 1)[0]
 
 
+#: Figure of roles with events: whether they keep up with what is due.
+KEEPS_UP = ".keeps_up"
+
+
 def sustained_part(analysis: Analysis, figure: str, along: str, group: Point, of: Values) -> Part:
     """The highest value that held in every counted run, what is undecided above it, and the lowest that did not hold."""
     runs = tries(analysis, figure, along, of)
@@ -294,12 +293,23 @@ def sustained_part(analysis: Analysis, figure: str, along: str, group: Point, of
         f"; {sentence(v)} is undecided: {next(r.because for r in runs[v] if r.because)}" for v in undecided
     )
     above += f"; {sentence(failed)} does not hold" if failed is not None else "; nothing higher was tried"
+    if figure.endswith(KEEPS_UP) and held is not None and failed is not None:
+        above += (
+            f"; the knee lies between {plain(held)} and {plain(failed)}, and a search that reports the step after the "
+            f"last that held would say {plain(min(v for v in candidates(analysis, along) if v > held))}"
+        )
     if held is None:
         nothing = "nothing that was tried holds"
         return Part(
             group, f"{head(analysis, group)}{nothing}{above if undecided or failed is not None else ''}", None
         )
     return Part(group, f"{head(analysis, group)}holds {sentence(held)}{above}", None, (held,))
+
+
+def candidates(analysis: Analysis, along: str) -> list[Any]:
+    """Values of a factor that the study names, whether they ran or not, ascending."""
+    named = {a.point[along] for a in analysis.record.absent if along in a.point}
+    return sorted(named | {dict(m.point)[along] for m in analysis.runs if along in dict(m.point)})
 
 
 def tries(analysis: Analysis, figure: str, along: str, of: Collection[Point]) -> dict[Any, list[Tried]]:

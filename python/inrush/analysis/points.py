@@ -291,7 +291,7 @@ def say_value(name: str, value: Any) -> str:
 def lower_is_better(figure: str) -> bool:
     if figure.endswith(".failed_share"):
         return True
-    return not figure.endswith(("_per_s", "_share", ".ok", ".rows", ".ops", ".bytes"))
+    return not figure.endswith(("_per_s", "_share", ".keeps_up", ".ok", ".rows", ".ops", ".bytes"))
 
 
 def headline(analysis: Analysis) -> str | None:

@@ -65,9 +65,17 @@ def ran_said(analysis: Analysis) -> str:
     if not runs:
         return ""
     roles = dict.fromkeys(whole(part["name"]) for m in runs for part in measured_roles(m.run))
-    each = [f"{role}: {', '.join(words)}" for role in roles if (words := role_words(runs, role))]
+    alike: dict[str, list[str]] = {}
+    for role in roles:
+        alike.setdefault(", ".join(role_words(runs, role)), []).append(role)
+    each = [f"{few(names)}: {words}{' each' * (len(names) > 1)}" for words, names in alike.items()]
     scale = analysis.study.get("scale")
     return (f"at scale {scale}: " if scale else "") + "; ".join([*each, runs_words(runs)])
+
+
+def few(names: Sequence[str]) -> str:
+    """`a, b, c`; of more than four the first two: `a, b and 9 others`"""
+    return ", ".join(names) if len(names) <= 4 else f"{', '.join(names[:2])} and {len(names) - 2} others"
 
 
 def role_words(runs: Sequence[Measured], role: str) -> list[str]:

@@ -60,6 +60,16 @@ def settled(of: Values, fresh: Values, figure: str) -> Settled:
     )
 
 
+def best_of_each(of: Values, along: str, figure: str) -> dict[Any, Point]:
+    """Value of `along` -> its best point by the mean of its runs, the best value first."""
+    sign = 1 if lower_is_better(figure) else -1
+    level = {p: sign * sum(v.values()) / len(v) for p, v in of.items()}
+    found: dict[Any, Point] = {}
+    for point in sorted(of, key=lambda p: level[p]):
+        found.setdefault(dict(point).get(along), point)
+    return found
+
+
 def run_once(points: Collection[Point], *values: Values) -> bool:
     """Whether all of these points have a single run: nothing shows then whether they differ."""
     return all(len(of.get(p, ())) <= 1 for p in points for of in values)

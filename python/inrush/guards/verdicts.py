@@ -132,6 +132,44 @@ def said_figures(names: Iterable[str]) -> str:
     )
 
 
+#: Quantiles as they ascend, the worst last.
+QUANTILES = ("p50", "p90", "p99", "p999", "worst")
+
+
+def grouped_figures(names: Iterable[str]) -> str:
+    """`latency p50 to worst, queue p99 of writers and its tables`: a long list in short, nothing in it that was not named.
+
+    A role that is split over tables is named once.
+    """
+    held: dict[str, dict[str, list[str]]] = {}
+    split = set()
+    for name in names:
+        part, metric = name.rsplit(".", 1)
+        role = whole(part)
+        if role != part:
+            split.add(role)
+        kind, quantile = kind_and_quantile(metric)
+        if kind.startswith("worst "):
+            kind, quantile = kind.removeprefix("worst "), "worst"
+        found = held.setdefault(role, {}).setdefault(kind, [])
+        if quantile and quantile not in found:
+            found.append(quantile)
+    return "; ".join(
+        ", ".join(f"{kind} {span_of(qs)}".strip() for kind, qs in kinds.items())
+        + f" of {role}{' and its tables' * (role in split)}"
+        for role, kinds in held.items()
+    )
+
+
+def span_of(quantiles: Sequence[str]) -> str:
+    """`p50 to worst` where none between is missing, else each."""
+    known = [q for q in QUANTILES if q in quantiles]
+    places = [QUANTILES.index(q) for q in known]
+    if len(known) > 2 and len(known) == len(quantiles) and places[-1] - places[0] == len(places) - 1:
+        return f"{known[0]} to {known[-1]}"
+    return ", ".join([*known, *(q for q in quantiles if q not in QUANTILES)])
+
+
 def kind_and_quantile(metric: str) -> tuple[str, str]:
     """`latency_p99_s` -> (latency, p99); `latency_s`, the largest of them, -> (worst latency, "")."""
     if metric in ("latency_s", "sample_s"):

@@ -139,7 +139,8 @@ def baselines(fitted: Pipeline, of: Curve, to: float) -> dict[str, float]:
 def means(runs: Sequence[Measured], parts: Sequence[Part]) -> list[Load]:
     """A load for each n: geometric mean of throughput, and of busy servers."""
     of = curve([r.n for r in runs], [r.per_s for r in runs])
-    sd = float(np.sqrt(of.squares / of.df)) if of.df else 0.0
+    # Two or three runs lie close together by luck: what they say of noise is drawn to what is usual.
+    sd = spread(of.squares, of.df).sd
     found = []
     for n in sorted({r.n for r in runs}):
         mine = [r for r in runs if r.n == n]

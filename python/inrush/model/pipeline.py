@@ -28,7 +28,8 @@ MOST_IN_FLIGHT = 2048
 #: Weight of "half and half" in theta. Below 0 it would promise more than the hard bound, which nothing exceeds.
 THETA_WEIGHT, THETA_RANGE = 1e-3, (0.0, 1.5)
 #: A serial stage is looked for where the largest small load stayed under way for this much longer than the model says,
-#: and that by more than noise: so many standard errors of its throughput.
+#: and that by more than noise: so many standard errors of its
+#: difference from the first load, whose throughput the model meets.
 SERIAL_FROM, SERIAL_ERRORS = 0.05, 3.0
 SERIAL = "serial stage"
 
@@ -230,7 +231,7 @@ def calibrated(p: Pipeline) -> Pipeline:
 def serial(p: Pipeline, loads: Sequence[Load]) -> Pipeline:
     """With the serial stage that explains what the loads lack; as it was where they lack nothing."""
     last = loads[-1]
-    if len(loads) < 2 or not lacking(blended(p, loads), last):
+    if len(loads) < 2 or not lacking(blended(p, loads), loads[0], last):
         return p
     top = max(load.per_s for load in loads)
     falls = top > last.per_s * (1 + SERIAL_FROM)
@@ -254,8 +255,10 @@ def serial(p: Pipeline, loads: Sequence[Load]) -> Pipeline:
     return with_stage(best)
 
 
-def lacking(p: Pipeline, load: Load) -> bool:
+def lacking(p: Pipeline, first: Load, load: Load) -> bool:
     """Whether a load gives less than the model by more than noise, and that for a reason.
+
+    The model meets the first load whatever its noise was, so both loads' errors are in the difference.
 
     Loads that pause hide a queue: what waits twice as long is hardly slower. So it is the time under way that counts,
     a cycle less the pause; where nothing pauses that is the throughput again.
@@ -263,7 +266,7 @@ def lacking(p: Pipeline, load: Load) -> bool:
     missing = float(np.log(p.at(load.n) / load.per_s))
     under_way_s = p.loads(load.n) * p.in_flight / load.per_s - p.think_s
     of_cycle = under_way_s / (under_way_s + p.think_s) if p.think_s > 0 and under_way_s > 0 else 1.0
-    return missing >= max(SERIAL_FROM * of_cycle, SERIAL_ERRORS * load.error)
+    return missing >= max(SERIAL_FROM * of_cycle, SERIAL_ERRORS * float(np.hypot(first.error, load.error)))
 
 
 def misfit(p: Pipeline, loads: Sequence[Load]) -> float:

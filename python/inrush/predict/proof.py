@@ -2,7 +2,8 @@
 
 confirmed       the observed mean lies in the interval
 rejected        it does not, nor does its own 95 % interval reach there
-inconclusive    the mean lies outside, its interval reaches inside: repeat; or the claim is so wide that it says nothing
+inconclusive    the mean lies outside, its interval reaches inside: repeat; or the claim is so wide that it says nothing,
+                or, of a load, holds both what the largest measured load gave and proportion
 invalid         the run has no valid figure, or was begun before the claim was frozen
 """
 
@@ -201,7 +202,23 @@ def says_nothing(claim: Mapping[str, Any]) -> str | None:
     wide = made["hi"] / made["lo"]
     if wide >= WIDEST:
         return f"the claimed interval spans a factor of {wide:.3g} and says too little to be confirmed"
-    return None
+    return leaves_open(claim)
+
+
+def leaves_open(claim: Mapping[str, Any]) -> str | None:
+    """Of a load: an interval from what the largest measured load gave to proportion does not say whether more load gives more."""
+    made, training = claim["forecast"], claim["training"]
+    in_proportion = made["baselines"].get("linear")
+    if claim["kind"] != "load" or in_proportion is None or not training:
+        return None
+    largest = max(float(p["x"]) for p in training)
+    level = float(np.exp(np.mean([np.log(p["value"]) for p in training if float(p["x"]) == largest])))
+    if not (made["lo"] <= level <= in_proportion <= made["hi"]):
+        return None
+    return (
+        f"the claimed interval holds both what {claim['along']} {largest:g} gave and proportion: it does not say whether more "
+        f"{claim['along']} give more"
+    )
 
 
 def keeping_up(claim: Mapping[str, Any], found: Observed) -> dict[str, bool]:

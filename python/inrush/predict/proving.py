@@ -30,6 +30,7 @@ def proving_call(claim: Mapping[str, Any], targets: Sequence[str] = ()) -> Study
     return replace(
         call,
         targets=mine[:1] or (engine,),
+        storages=call.storages_at(claim["group"]),
         start=tuple(
             s for s in call.start if s.split(",")[0] == engine and not any("://" in t for t in mine[:1])
         ),

@@ -84,7 +84,8 @@ def forecast_of(training: Training) -> ResourceForecast | None:
     small = [load for load in loads if load.n <= SMALL_REACH * loads[0].n]
     if not parts or len(small) < 2:
         return None
-    model = fit_pipeline(small, parts)
+    pause_s = min((r.pause_s for r in runs if r.n == loads[0].n), default=0.0)
+    model = fit_pipeline(small, parts, pause_s)
     full = model.saturations()
     last = loads[-1]
     found = [

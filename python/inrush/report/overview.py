@@ -100,6 +100,7 @@ def legend(analysis: Analysis, seen: Overview) -> list[str]:
         *([f"at {at}"] if at else []),
         *([f"at {'; '.join(each)}"] if each else []),
         *(f"{row.engine}: INVALID: {broken_words(row)}" for row in seen.rows if row.broken),
+        *(f"{row.engine}: no runs: {row.absent}" for row in seen.rows if row.absent),
     ]
 
 
@@ -156,7 +157,7 @@ def full_table(analysis: Analysis, seen: Overview) -> tuple[list[str], list[list
             headroom_words(row),
             row.survives or NONE,
             str(row.runs) if row.point else NONE,
-            f"INVALID: {broken_words(row)}" if row.broken else verdict_word(row),
+            long_verdict(row),
         ]
         for row, place in zip(seen.rows, places, strict=True)
     ]  # fmt: skip
@@ -221,6 +222,13 @@ def verdict_word(row: EngineRow) -> str:
     if row.point is None:
         return "no runs"
     return "INVALID" if row.broken else WITH_NOTES if row.noted else "valid"
+
+
+def long_verdict(row: EngineRow) -> str:
+    """With what is invalid, or why there is no run: words that a terminal's table has no room for."""
+    if row.absent:
+        return f"{verdict_word(row)}: {row.absent}"
+    return f"INVALID: {broken_words(row)}" if row.broken else verdict_word(row)
 
 
 def broken_words(row: EngineRow) -> str:

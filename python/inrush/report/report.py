@@ -17,7 +17,7 @@ from inrush.analysis.rejected import reject_lines
 from inrush.errors import UsageError
 from inrush.guards import lateness
 from inrush.guards.rows import MORE_THAN_LIMIT, REJECTED
-from inrush.guards.verdicts import Outcome, by_guard, conditions_last, said_figures
+from inrush.guards.verdicts import Outcome, by_guard, conditions_last, counted, grouped_figures
 from inrush.report.first_sentence import first_sentence
 from inrush.report.overview import text_table
 from inrush.stats.measures import study_record
@@ -25,6 +25,10 @@ from inrush.stats.record import StudyRecord
 
 if TYPE_CHECKING:
     from inrush.report.page import Live
+
+
+#: Points that the closing line names where figures beside the answer are invalid.
+POINTS_NAMED = 3
 
 
 def write_report(results: Any, path: Path, live: Live | None = None) -> Analysis:
@@ -103,11 +107,15 @@ def verdict_line(analysis: Analysis) -> str:
         if analysis.crossed
         else ""
     )
-    return f"valid: {runs} measured run{'s' * (runs != 1)}, no figure that the study uses is invalid{beside}{noted}{crossed}"
+    return f"valid: {runs} measured run{'s' * (runs != 1)}, no figure that the answer or a limit rests on is invalid{beside}{noted}{crossed}"
 
 
 def beside_the_result(analysis: Analysis) -> str:
-    """Figures that are invalid although nothing was asked of them, and where; a pilot enters none."""
+    """Figures that are invalid and decide nothing, and where; a pilot enters none.
+
+    An answer of kind `keeps_up` rests on `in_time_share` alone: how long its samples took is said beside it, and left out
+    where it is invalid.
+    """
     found = [
         (v, [m.point])
         for m in analysis.runs
@@ -122,7 +130,9 @@ def beside_the_result(analysis: Analysis) -> str:
         return ""
     figures = dict.fromkeys(name for v, _ in found for name in v.figures or ())
     points = dict.fromkeys(say(point) for _, of in found for point in of)
-    return f"; INVALID and not used by the study: {said_figures(figures)} (at {', '.join(list(points)[:3])}{', …' * (len(points) > 3)})"
+    named = list(points)[:POINTS_NAMED]
+    more = f"; {counted(len(points) - len(named), 'more point')}" if len(points) > len(named) else ""
+    return f"; INVALID, and part of neither: {grouped_figures(figures)} (at {'; '.join(named)}{more})"
 
 
 def next_command(analysis: Analysis, found: Answer | None) -> str:
