@@ -44,6 +44,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(read_table, m)?)?;
     m.add_function(wrap_pyfunction!(self_signed, m)?)?;
     m.add_function(wrap_pyfunction!(check_plan, m)?)?;
+    m.add_function(wrap_pyfunction!(check_table, m)?)?;
     m.add_function(wrap_pyfunction!(generators, m)?)?;
     m.add_function(wrap_pyfunction!(engines, m)?)?;
     m.add_function(wrap_pyfunction!(max_depth, m)?)?;
@@ -180,6 +181,11 @@ fn check_plan(plan_json: &str) -> Vec<String> {
         Ok(plan) => run::problems(&plan),
         Err(error) => vec![error.to_string()],
     }
+}
+
+#[pyfunction]
+fn check_table(table_json: &str, seed: u64, epoch_ns: i64) -> PyResult<Vec<(String, String)>> {
+    rows::check_table(table_json, seed, epoch_ns).map_err(failure)
 }
 
 #[pyfunction]

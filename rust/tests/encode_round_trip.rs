@@ -2,9 +2,7 @@
 //!
 //! The decoders are slow and plain on purpose, and share no code with the encoders.
 
-#[path = "encode_round_trip/batches.rs"]
 mod batches;
-#[path = "encode_round_trip/decoders.rs"]
 mod decoders;
 
 use inrush_core::encode::pgcopy::{Cells, RowHead};

@@ -341,6 +341,7 @@ fn op(kind: OpKind, text: String) -> OpPlan {
         method: String::new(),
         params: vec![],
         range: None,
+        dump: None,
         keys: Vec::new(),
         members: vec![],
         holds: vec![],

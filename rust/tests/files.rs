@@ -1,12 +1,8 @@
 //! Files as a source of rows: what was written is what is read, and what is no row is said to be none.
 
-#[path = "files/arrow.rs"]
 mod arrow;
-#[path = "files/feed.rs"]
 mod feed;
-#[path = "files/styles.rs"]
 mod styles;
-#[path = "files/tables.rs"]
 mod tables;
 
 use std::fs::File;

@@ -2,9 +2,6 @@
 //!
 //! `simulated` and SQLite here; PostgreSQL and MySQL where INRUSH_POSTGRESQL_URL, INRUSH_MYSQL_URL name servers.
 
-mod common;
-mod servers;
-
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
@@ -18,7 +15,8 @@ use inrush_core::record::{Kind, Recorded};
 use inrush_core::Error;
 use serde_json::{json, Value as Json};
 
-use common::Seen;
+use crate::common::Seen;
+use crate::servers;
 
 const MS: u64 = 1_000_000;
 const S: u64 = 1_000_000_000;

@@ -1,7 +1,6 @@
 //! The engines without a database, driven in real time.
 
-mod common;
-
+use crate::common;
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
@@ -13,7 +12,7 @@ use inrush_core::engine::{build, Context};
 use inrush_core::plan::{RunPlan, Segment};
 use inrush_core::record::{Hist, Kind, Recorded};
 
-use common::Seen;
+use crate::common::Seen;
 
 /// One role at `engine`; `role` completes the role's JSON.
 fn plan(engine: &str, options: &[(&str, u64)], role: &str) -> RunPlan {

@@ -1,18 +1,17 @@
 //! The wire half against real servers, named by INRUSH_MYSQL_URL or INRUSH_MARIADB_URL; pytest starts them and runs
-//! these once for each (`cargo test --test mysql -- --ignored`).
+//! these once for each (`cargo test --test all -- --ignored mysql::`).
 
-mod servers;
-
+use crate::servers;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
+use crate::servers::{insert, keys, numbers, pipeline_answer, query, run, same, NO_LIMIT};
 use inrush_core::engine::statement::perform;
 use inrush_core::engine::{build, Context, Outcome, Payload, Session, Submit, Work};
 use inrush_core::error::{Error, TargetFault};
 use inrush_core::plan::{LogicalType, Repeat, RunPlan, Statement};
 use inrush_core::rows::{Column, Columns, ListValues, TextValues, Value, Values};
 use serde_json::{json, Value as Json};
-use servers::{insert, keys, numbers, pipeline_answer, query, run, same, NO_LIMIT};
 
 /// Engine and URL of the server that is there, with a database of these tests' own.
 fn server() -> (&'static str, String) {

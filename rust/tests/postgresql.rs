@@ -1,16 +1,14 @@
 //! The wire half against a real server, named by INRUSH_POSTGRESQL_URL; pytest starts one and runs these
-//! (`cargo test --test postgresql -- --ignored`).
-
-mod servers;
+//! (`cargo test --test all -- --ignored postgresql::`).
 
 use std::time::{Duration, Instant};
 
+use crate::servers::{context, insert, keys, numbers, pipeline_answer, query, run, same, NO_LIMIT};
 use inrush_core::engine::{build, Outcome, Payload, Session, Submit, Work};
 use inrush_core::error::{Error, TargetFault};
 use inrush_core::plan::RunPlan;
 use inrush_core::rows::{Column, Columns, ListValues, TextValues, Value, Values};
 use serde_json::{json, Value as Json};
-use servers::{context, insert, keys, numbers, pipeline_answer, query, run, same, NO_LIMIT};
 
 fn url() -> String {
     std::env::var("INRUSH_POSTGRESQL_URL")

@@ -1,10 +1,8 @@
 //! Every figure that a proof compares has a change of the rows that it sees, and the read-back sees each of them.
 
-mod rows_common;
-
+use crate::rows_common::{every_kind, filled, EPOCH_NS};
 use inrush_core::plan::{ChecksumItem, ValueHash};
 use inrush_core::rows::{row_hashes, Checksums, Columns, Digest, RowGen, Values};
-use rows_common::{every_kind, filled, EPOCH_NS};
 
 fn rows() -> Columns {
     filled(&RowGen::new(&every_kind(11), 7, EPOCH_NS).unwrap(), 0, 1000)

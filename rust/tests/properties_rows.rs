@@ -1,9 +1,8 @@
 //! Laws of generated rows: each a function of (seed, stream, row), whatever the batch or the machine.
 
-mod rows_common;
-
 use std::collections::BTreeSet;
 
+use crate::rows_common::{column, every_kind, filled, integers, made, table, telemetry, EPOCH_NS};
 use inrush_core::plan::{ChecksumItem, TablePlan};
 use inrush_core::rows::asked::AskedRows;
 use inrush_core::rows::{
@@ -11,7 +10,6 @@ use inrush_core::rows::{
     SeriesIndex, Value, Values,
 };
 use proptest::prelude::*;
-use rows_common::{column, every_kind, filled, integers, made, table, telemetry, EPOCH_NS};
 use serde_json::json;
 
 fn values(columns: &Columns, row: usize) -> Vec<Value> {

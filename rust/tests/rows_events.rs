@@ -1,10 +1,8 @@
 //! Tables whose rows have an order or rates of their own: the same rows in every order, each found and made alone.
 
-mod rows_common;
-
+use crate::rows_common::{column, integers, made, table, EPOCH_NS};
 use inrush_core::plan::TablePlan;
 use inrush_core::rows::{digest, problems, RowGen, SeriesIndex, Value};
-use rows_common::{column, integers, made, table, EPOCH_NS};
 use serde_json::{json, Value as Json};
 
 const ROWS: u64 = 5_000;

@@ -1,14 +1,12 @@
 //! Same seed, same rows, on any machine: the telemetry tables, and one column of every kind, against
 //! committed text. A change here moves every number that was measured on these rows: say so in the
-//! changelog, then write the files anew with `INRUSH_WRITE_GOLDEN=1 cargo test --test rows_golden`.
-
-mod rows_common;
+//! changelog, then write the files anew with `INRUSH_WRITE_GOLDEN=1 cargo test --test all rows_golden::`.
 
 use std::fmt::Write;
 
+use crate::rows_common::{column, every_kind, filled, made, table, telemetry};
 use inrush_core::plan::TablePlan;
 use inrush_core::rows::{digest, Value};
-use rows_common::{column, every_kind, filled, made, table, telemetry};
 use serde_json::json;
 
 const SEED: u64 = 1;

@@ -1,12 +1,11 @@
 //! The laws that generated values follow: distributions, counters, times, keys. Seeds are fixed.
 
-mod rows_common;
-
+use crate::rows_common;
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::rows_common::{column, draws, filled, integers, made, table, telemetry};
 use inrush_core::rows::{Columns, Values};
 use proptest::prelude::*;
-use rows_common::{column, draws, filled, integers, made, table, telemetry};
 use serde_json::{json, Value as Json};
 
 const DRAWS: usize = 100_000;

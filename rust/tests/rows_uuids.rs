@@ -1,13 +1,11 @@
 //! Laws of UUIDs: unique, of their series, and each leads back to the rows that have it and to no other.
 
-mod rows_common;
-
 use std::collections::BTreeSet;
 
+use crate::rows_common::{column, draws, made, table, EPOCH_NS};
 use inrush_core::plan::TablePlan;
 use inrush_core::rows::asked::AskedRows;
 use inrush_core::rows::{Columns, RowGen, SeriesIndex, Value, Values};
-use rows_common::{column, draws, made, table, EPOCH_NS};
 use serde_json::json;
 
 #[test]

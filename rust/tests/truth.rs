@@ -5,7 +5,6 @@
 //! Erlang's C = B / (1 - r (1 - B)), B by the recursion B(0) = 1, B(k) = a B(k-1) / (k + a B(k-1));
 //! a wait is longer than t with probability C exp(-(c m - l) t), and C / (c m - l) in the mean.
 
-#[path = "truth/virtual_time.rs"]
 mod virtual_time;
 
 use inrush_core::engine::simulated::{Distribution, Options};

@@ -6,6 +6,7 @@
 
 mod address;
 mod connection;
+mod copied;
 mod decode;
 mod extract;
 mod failure;

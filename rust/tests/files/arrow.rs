@@ -15,7 +15,7 @@ use inrush_core::rows::files::FileRows;
 use inrush_core::rows::Value;
 use tempfile::TempDir;
 
-use crate::tables::{failure, read_all, table, values};
+use super::tables::{failure, read_all, table, values};
 
 #[test]
 fn arrow_streams_give_their_values_and_reject_nulls_where_none_may_be() {

@@ -8,7 +8,7 @@ use inrush_core::rows::files::{FileFeed, FileRows};
 use inrush_core::rows::Value;
 use tempfile::TempDir;
 
-use crate::tables::{csv_table, values, IDS};
+use super::tables::{csv_table, values, IDS};
 
 #[test]
 fn sessions_take_every_batch_once_whatever_their_number() {

@@ -7,7 +7,7 @@ use inrush_core::rows::Value;
 use proptest::prelude::*;
 use tempfile::TempDir;
 
-use crate::tables::table;
+use super::tables::table;
 
 pub fn all_types() -> &'static [(&'static str, LogicalType)] {
     &[
