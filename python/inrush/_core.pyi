@@ -13,6 +13,7 @@ __all__ = [
     "build_profile",
     "calibrate",
     "check_plan",
+    "check_table",
     "control",
     "engines",
     "file_digest",
@@ -97,6 +98,11 @@ def self_signed(hosts: list[str]) -> tuple[bytes, bytes]:
 
 def check_plan(plan_json: str) -> list[str]:
     """Everything the core would refuse, as messages; empty when it would run."""
+
+def check_table(table_json: str, seed: int, epoch_ns: int) -> list[tuple[str, str]]:
+    """All mistakes in the generators of a TablePlan, as (column, problem); the column is empty for one of the whole table.
+
+    Raises CoreFailure for a document that is no TablePlan."""
 
 def generators() -> str:
     """JSON: kind -> {"types": [logical types], "params": {name: {"type": …, "required": bool, "about": …}}}."""

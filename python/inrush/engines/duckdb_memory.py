@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from inrush.engines.in_memory import InMemory
+from inrush.engines.in_memory import CannotAnswer, InMemory
 
 
 class DuckDBInMemory(InMemory):
@@ -25,8 +25,13 @@ class DuckDBInMemory(InMemory):
         self.connection.unregister("inrush_rows")
 
     def ask(self, text: str, values: Sequence[Any], types: Sequence[str] = ()) -> list[Sequence[Any]]:
-        text = self._with_plain_times(text, values)
-        rows: list[Sequence[Any]] = self.connection.execute(text, list(values)).fetchall()
+        import duckdb
+
+        try:
+            text = self._with_plain_times(text, values)
+            rows: list[Sequence[Any]] = self.connection.execute(text, list(values)).fetchall()
+        except duckdb.Error as e:
+            raise CannotAnswer(str(e).partition("\n")[0]) from e
         return rows
 
     def _with_plain_times(self, text: str, values: Sequence[Any]) -> str:

@@ -8,6 +8,10 @@ from datetime import datetime, timezone
 from typing import Any
 
 
+class CannotAnswer(Exception):
+    """A query that it refuses, with the reason in its own words."""
+
+
 class InMemory(ABC):
     """An empty database in this process, off the clock."""
 
@@ -20,7 +24,10 @@ class InMemory(ABC):
 
     @abstractmethod
     def ask(self, text: str, values: Sequence[Any], types: Sequence[str] = ()) -> list[Sequence[Any]]:
-        """types: logical types of the values; without them integers are unsigned and times milliseconds."""
+        """types: logical types of the values; without them integers are unsigned and times milliseconds.
+
+        Raises CannotAnswer.
+        """
 
 
 def microseconds(at: datetime) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from inrush.engines.in_memory import InMemory, microseconds
+from inrush.engines.in_memory import CannotAnswer, InMemory, microseconds
 
 WHOLE = 2**64
 
@@ -29,7 +29,10 @@ class SqliteInMemory(InMemory):
     def ask(self, text: str, values: Sequence[Any], types: Sequence[str] = ()) -> list[Sequence[Any]]:
         types = types or ["time_ms" if isinstance(v, datetime) else "u64" for v in values]
         kept = [stored([v], of)[0] for v, of in zip(values, types, strict=True)]
-        return self.connection.execute(text, kept).fetchall()
+        try:
+            return self.connection.execute(text, kept).fetchall()
+        except sqlite3.Error as e:
+            raise CannotAnswer(str(e)) from e
 
 
 def stored_column(column: Any, logical: str) -> list[Any]:

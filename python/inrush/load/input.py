@@ -29,7 +29,7 @@ from inrush.study.chosen import (
 from inrush.study.files import arrow_stream
 from inrush.study.first_line import NOTHING_SAID, Said
 from inrush.study.found import SAMPLE_ROWS, Sniffed
-from inrush.study.sniff import sniff
+from inrush.study.sniff import not_a_file, sniff
 from inrush.workload import Column, Table
 
 STDIN = "-"
@@ -79,6 +79,8 @@ def no_file(word: str) -> str:
         return "'': names no file; give files or patterns, or - for standard input"
     if Path(word).is_dir():
         return f"{word}: is a folder; '{word.rstrip('/')}/*' means its files"
+    if problem := not_a_file(Path(word)):
+        return f"{problem}, or load it as standard input: -"
     return f"{word}: there is no such file"
 
 

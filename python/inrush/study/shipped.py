@@ -37,7 +37,7 @@ def find_study(named: str) -> StudyFile:
     Raises UsageError with the nearest name.
     """
     path = Path(named)
-    if path.suffix == ".toml" or path.is_file():
+    if is_path(named):
         if not path.is_file():
             raise UsageError(f"{named}: no such file; `inrush studies` lists the ones that come with inrush")
         known = {study.path.resolve(): study for study in shipped_studies()}
@@ -53,6 +53,15 @@ def find_study(named: str) -> StudyFile:
     raise UsageError(
         f"{named}: {unknown('study', wanted, names)} (a file is named by its path, ending in .toml)"
     )
+
+
+def is_path(named: str) -> bool:
+    return named.endswith(".toml") or Path(named).is_file()
+
+
+def from_anywhere(named: str) -> str:
+    """The same study, named so that a call from another folder finds it."""
+    return str(Path(named).absolute()) if is_path(named) else named
 
 
 def workload_path(named: str, study: Path) -> Path:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import re
+import stat
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -31,6 +32,8 @@ DELIMITERS = (",", "\t", ";", "|")
 
 def sniff(path: Path, sample_rows: int = SAMPLE_ROWS, said: Said = NOTHING_SAID) -> Sniffed:
     """sample_rows: that decide on types. Raises UsageError for files that cannot be read, are empty or have no columns."""
+    if problem := not_a_file(path):
+        raise UsageError(problem)
     try:
         with path.open("rb") as file:
             head = file.read(HEAD_BYTES)
@@ -52,6 +55,18 @@ def sniff(path: Path, sample_rows: int = SAMPLE_ROWS, said: Said = NOTHING_SAID)
         no_header=dialect.no_header,
         named=bool(said.columns),
     )
+
+
+def not_a_file(path: Path) -> str:
+    """What to say of a pipe, a socket or a device: it can be read once, or never ends. Empty for all else."""
+    try:
+        kind = path.stat().st_mode
+    except (OSError, ValueError):
+        return ""
+    if stat.S_ISREG(kind) or stat.S_ISDIR(kind):
+        return ""
+    said = "a pipe" if stat.S_ISFIFO(kind) else "a socket" if stat.S_ISSOCK(kind) else "a device"
+    return f"{path}: is {said}, and files are read more than once; write what it gives into a file"
 
 
 # --- text ------------------------------------------------------------------------------------------------

@@ -1,0 +1,209 @@
+"""What a load needs before its first row: tables and ledgers on every shard, and the plans of both ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from inrush.border import plan as border
+from inrush.errors import RowsMissing, UsageError, from_core
+from inrush.load import create, imports, proof, readback, reading
+from inrush.load.call import Call
+from inrush.load.input import (
+    Input,
+    columns_of,
+    file_document,
+    in_units_of,
+    limits_of,
+    table_of,
+    times_of,
+    type_lines,
+    with_required,
+    with_types,
+)
+from inrush.load.look import Begun
+from inrush.load.names import refuse_long_columns, refuse_long_table
+from inrush.load.remote import RemoteShards
+from inrush.load.shards import Shards
+from inrush.plan import ends
+from inrush.study.chosen import Asked, DatesUndecided
+from inrush.study.first_line import shown_line
+from inrush.workload import Table
+
+
+def prepare(
+    call: Call,
+    inputs: Sequence[Input],
+    shards: Shards | RemoteShards,
+    targets: Sequence[tuple[str, border.Target]],
+    folder: Path,
+    note: Callable[[str], None],
+) -> ends.Wanted:
+    """Tables and ledgers on every shard, and the plans of both ends."""
+    from inrush import _core
+
+    if call.replica and (len(targets) < 2 or not shards.loading.transactional):
+        raise UsageError(
+            "--replica: it takes two shards at least, of an engine that stores rows and ledger together"
+        )
+    refuse_long_table(shards.loading, call.table, call.replica)
+    refuse_long_columns(shards.loading, [c.name for c in inputs[0].sniffed.columns], inputs[0].shown)
+    physical = ends.target_table(call.table)
+    try:
+        described = describe(shards, targets[0][1], call.table)
+        asked = create.asked_of(call, shards.loading)
+        table = table_of(inputs, call.table.rpartition(".")[2], described, shards.loading.column_types, asked)
+        times, undecided = times_or_not(inputs, table, described, asked)
+        columns = columns_of(inputs, table.name, described, asked)
+        if shards.loading.null_is_a_type:
+            required = {name for name, _, nullable in described if not nullable}
+            if not described:
+                required = create.without_null(inputs, columns, call.key)
+            table = with_required(table, required | set(call.key if len(targets) > 1 else ()))
+        known = imports.has_ledgers(shards, targets, call.table)
+        for place in targets:  # before a table that holds no rows of its own passes for one that lost them
+            refuse_unfit(shards, place, call.table)
+        refuse_partial(shards, targets, call.table, bool(described), known)
+        absent = not described and not call.create
+        if absent and not known:
+            raise no_table(targets, call.table)
+        ledgers = imports.open_ledgers(shards, targets, call.table)
+        of = imports.settle(call, inputs, ledgers, physical if described else None, note)
+        if absent:
+            raise no_table(targets, call.table)
+        if call.verify:
+            imports.refuse_verify(ledgers, of, physical if described else None)
+        if not described:
+            unsure = create.null_line(inputs, call.key) if shards.loading.null_is_a_type else []
+            for line in [*type_lines(inputs, table.name, asked), *unsure]:
+                note(line)
+            create.make_table(call, shards, targets, table, physical, columns)
+            described = describe(shards, targets[0][1], call.table)
+            table = in_units_of(table, described, shards.loading.column_types)
+        table = create.with_declared(table, described)
+        as_begun = reading.begun_with(of.headers[0], of.stored)
+        times = reading.times_as_begun(times, undecided, asked, as_begun)
+        reading.refuse_other_columns([column.name for column in table.columns], as_begun)
+        table = with_types(table, as_begun.types)
+        for _, target in targets if call.replica else ():
+            shards.ask(target, shards.loading.copy_table(ends.replica_table(call.table), physical))
+        behind = shards.coordinator if isinstance(shards, RemoteShards) else call.into and call.shards
+        # A table that says how its rows are placed is there already.
+        if behind and call.create and call.rule is None:
+            create.coordinate(call, shards, described, note)
+    except _core.CoreFailure as failure:
+        raise from_core(*failure.args) from None
+    declared = {name: kind for name, kind, _ in described}
+    missing = [name for name in call.key if name not in declared]
+    if missing:
+        raise UsageError(f"--key {','.join(missing)}: table {call.table} has {', '.join(declared)}")
+    kinds = {column.name: declared[column.name] for column in table.columns}
+    weak = proof.weak_columns(kinds, shards.loading)
+    proven_by = readback.load_proof(shards.loading, table, physical, kinds, weak)
+    rule = call.rule or create.rule_of(shards.twin, [declared[name] for name in call.key], len(targets))
+    documents = [file_document(i, table, folder / "spool") for i in inputs]
+    files = reading.files_as_begun(documents, of.numbers, as_begun)
+    if inputs[0].sniffed.format != "parquet":
+        note(shown_line(files[0]["header"], inputs[0].sniffed.no_header or "the import was begun so"))
+    # On one server a key places nothing.
+    key = call.key if len(targets) > 1 else ()
+    read_so = reading.reading_of(files, of.numbers, times, key, rule)
+    reading.refuse_other_places(read_so, as_begun)
+    wanted = ends.Wanted(
+        table=table,
+        target_table=physical,
+        key={name: declared[name] for name in call.key},
+        rule=rule,
+        method=create.method_of(call, shards.twin, table),
+        import_id=of.load,
+        files=files,
+        chunk_rows=of.chunk_rows,
+        flush_rows=call.flush_rows,
+        connections=call.connections,
+        parallel=call.parallel,
+        reject_limit=call.reject_limit,
+        patience_s=call.patience_s,
+        required=tuple(
+            name
+            for name, _, nullable in described
+            if not nullable and name in {c.name for c in table.columns}
+        ),
+        limits=limits_of(described, table, shards.loading),
+        times=times,
+        bytes_per_s=call.bytes_per_s,
+        shard_rows_per_s=call.shard_rows_per_s,
+        replica_table=ends.replica_table(call.table) if call.replica else "",
+        numbers=of.numbers,
+        items=proven_by.items if of.sums else (),
+        ledger=of.ledger,
+    )
+    # Refuses what cannot be loaded in this way before the ledger says that it was begun.
+    ends.import_plan(wanted, shards.twin, targets)
+    try:
+        types = {c.name: c.type for c in table.columns}
+        of = imports.begin(ledgers, of, proven_by.items, types, read_so, physical)
+    except _core.CoreFailure as failure:
+        raise from_core(*failure.args) from None
+    begun = Begun(ledgers, of, proven_by, weak, call.verify, tuple(inputs))
+    return replace(wanted, begun=begun)
+
+
+def times_or_not(
+    inputs: Sequence[Input], table: Table, described: Sequence[tuple[str, str, bool]], asked: Asked
+) -> tuple[dict[str, str], DatesUndecided | None]:
+    """How times are written; or, of a table that is there, why that is not known: an import that goes on knows it.
+
+    Raises DatesUndecided where the table is still to be made.
+    """
+    try:
+        return times_of(inputs, table, described, asked), None
+    except DatesUndecided as undecided:
+        if not described:
+            raise
+        return {}, undecided
+
+
+def no_table(targets: Sequence[tuple[str, border.Target]], table: str) -> UsageError:
+    return UsageError(f"{targets[0][0]}: there is no table {table}; --create makes it from the files")
+
+
+def refuse_partial(
+    shards: Shards | RemoteShards,
+    targets: Sequence[tuple[str, border.Target]],
+    table: str,
+    on_first: bool,
+    known: bool,
+) -> None:
+    """Some shards have the table and some have not. Raises RowsMissing where imports were stored in it, else UsageError."""
+    others = targets[1:]
+    if not others:
+        return
+    there = imports.at_once(shards, len(others), lambda k: bool(describe(shards, others[k][1], table)))
+    has = [on_first, *there]
+    if all(has) or not any(has):
+        return
+    names = ", ".join(name for (name, _), found in zip(targets, has, strict=True) if not found)
+    if known:
+        raise RowsMissing(
+            f"{names}: there is no table {table}, and the other shards have one: its rows are lost; drop it on all of them "
+            "and give --create --again, which loads the files anew"
+        )
+    raise UsageError(
+        f"{names}: there is no table {table}, and the other shards have one; make it there as it is on them"
+    )
+
+
+def describe(shards: Shards | RemoteShards, target: border.Target, table: str) -> list[tuple[str, str, bool]]:
+    """(column, type, nullable) of a table; empty when there is none."""
+    schema, _, name = table.rpartition(".")
+    found = shards.ask(target, shards.loading.describe(schema, name))
+    return [(str(column), str(kind), not int(required)) for column, kind, required in found]
+
+
+def refuse_unfit(shards: Shards | RemoteShards, target: tuple[str, border.Target], table: str) -> None:
+    """Raises UsageError for a table that would not store each row once."""
+    schema, _, name = table.rpartition(".")
+    if question := shards.loading.ask_unfit(schema, name):
+        for (why,) in shards.ask(target[1], question):
+            raise UsageError(f"{target[0]}: table {table} cannot be loaded: {why}")
