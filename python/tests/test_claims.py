@@ -183,3 +183,20 @@ def test_a_factor_with_one_value_is_said_to_have_one() -> None:
     assert missing_ends(analysis, "duckdb", rule).because == (
         "duckdb: readers has one value here, so nothing can be compared"
     )
+
+
+def test_values_that_were_not_measured_are_said_as_people_read_them() -> None:
+    analysis = synthetic.trial({("duckdb", 200): 3.0}, blocks=3)
+    of_bytes = {
+        "kind": "speed_up",
+        "of": synthetic.MAKESPAN,
+        "along": "file_bytes",
+        "from": 100_000_000,
+        "to": 10**9,
+    }
+    assert (
+        "file_bytes 100 MB and 1 GB were not both measured"
+        in missing_ends(analysis, "duckdb", of_bytes).because
+    )
+    of_rows = {**of_bytes, "along": "batch_rows", "from": 200, "to": 20_000}
+    assert "batch_rows 200 and 20,000 were not both" in missing_ends(analysis, "duckdb", of_rows).because

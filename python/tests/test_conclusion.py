@@ -17,7 +17,7 @@ from inrush.analysis.points import Analysis, Measured
 from inrush.guards.verdicts import Verdict, invalid
 from inrush.stats.measures import figures_of_run
 from inrush.stats.quantity import known, show, show_known
-from inrush.stats.record import RunRecord, StudyRecord
+from inrush.stats.record import Absent, RunRecord, StudyRecord
 from inrush.stats.stats import Interval
 from tests import synthetic
 from tests.synthetic import SECOND
@@ -383,3 +383,55 @@ def test_the_conditions_that_the_sentence_leaves_out_are_counted_in_a_sentence()
     for n, said in {1: "1 other condition too; the table of every point shows it",
                     2: "2 other conditions too; the table of every point shows them"}.items():  # fmt: skip
         assert beside(analysis, replace(seen, others=n)) == [f"The study has {said}"]
+
+
+def compared(
+    of: Mapping[tuple[str, str], tuple[float, ...]], along: str, per: Sequence[str] = ("engine",)
+) -> Analysis:
+    """(engine, order) -> rows a second of each block."""
+    runs = [
+        synthetic.figured(engine, {"row_order": order}, block, 0, {"load.rows_per_s": rate})
+        for (engine, order), rates in of.items()
+        for block, rate in enumerate(rates, start=1)
+    ]
+    asked = {"kind": "comparison", "of": "load.rows_per_s", "along": along, "per": list(per)}
+    return analysis_of(
+        StudyRecord({**synthetic.STUDY, "accept": {}, "answer": asked}, [m.run for m in runs]), runs
+    )
+
+
+ALIKE, CLEAR = (1.0e6, 1.3e6, 0.9e6), (0.50e6, 0.51e6, 0.49e6)
+
+
+def test_a_comparison_says_of_the_best_value_what_cannot_be_distinguished_from_it() -> None:
+    """The detail said "is not distinguishable", and the first sentence named the order that happened to be first."""
+    analysis = compared(
+        {("duckdb", "key"): ALIKE, ("duckdb", "time"): ALIKE[::-1], ("sqlite", "key"): (1.0e6, 1.01e6, 0.99e6),
+         ("sqlite", "time"): CLEAR}, "row_order")  # fmt: skip
+    said = sentence(analysis)
+    detail = answer(analysis)
+    assert detail is not None and "time is not distinguishable" in detail.line
+    assert "with row_order key (not distinguishable: row_order time)" in said
+    assert "with row_order key (row_order time is 2.00 times slower)" in said
+
+
+def test_one_run_of_each_compared_value_is_no_order() -> None:
+    said = sentence(compared({("duckdb", "key"): (2.0e6,), ("duckdb", "time"): (1.0e6,)}, "row_order"))
+    assert "(one run of each: it is not known whether row_order time differs)" in said
+
+
+def test_engines_that_a_comparison_cannot_distinguish_are_named_in_the_first_sentence() -> None:
+    one = {("duckdb", "key"): ALIKE, ("sqlite", "key"): ALIKE[::-1]}
+    assert "Not distinguishable: DuckDB and SQLite." in sentence(compared(one, "engine", ()))
+    apart = {("duckdb", "key"): (1.0e6, 1.01e6, 0.99e6), ("sqlite", "key"): CLEAR}
+    assert "Not distinguishable" not in sentence(compared(apart, "engine", ()))
+
+
+def test_an_engine_that_was_left_out_is_named_with_the_reason() -> None:
+    analysis = fixed(TRUTH)
+    absent = [
+        Absent({"engine": "sqlite", "batch_rows": b}, "unsupported", "it has no NaN") for b in (200, 2_000)
+    ]
+    left = analysis_of(replace(analysis.record, absent=absent), analysis.runs)
+    said = sentence(left)
+    assert said.endswith("SQLite has no run (unsupported: it has no NaN).") and "No counted run" not in said

@@ -12,7 +12,7 @@ from inrush.analysis import claims
 from inrush.analysis.analyse import analyse, analysis_of
 from inrush.analysis.expected import Mark, expectation_marks
 from inrush.analysis.points import Analysis
-from inrush.analysis.ran import due, ran_said
+from inrush.analysis.ran import due, few, ran_said
 from inrush.errors import StudyInvalid
 from inrush.guards.verdicts import invalid
 from inrush.plan.plan import plan_study
@@ -343,6 +343,11 @@ def test_what_ran_is_read_from_the_runs_and_not_from_the_file() -> None:
     assert ran_said(analysis) == (
         "writers: 4 sessions, 20,000 rows/s due, 800,000 rows; readers: 0 to 4 sessions; 4 points, 3 runs each"
     )
+
+
+def test_many_roles_that_did_alike_are_counted() -> None:
+    assert few(["a", "b", "c", "d"]) == "a, b, c, d"
+    assert few(["a", "b", "c", "d", "e"]) == "a, b and 3 others"
 
 
 def test_a_paced_role_of_calls_says_their_rate_and_a_closed_one_has_none() -> None:

@@ -98,3 +98,11 @@ def test_a_resource_that_is_full_with_fewer_loads_is_in_front(first: str) -> Non
     found = forecast_of(trained({other: [0.01, 0.02, 0.04, 0.08], first: [0.1, 0.2, 0.4, 0.8]}))
     assert found is not None and [r.name for r in found.resources] == [first, other]
     assert found.resources[0].full_at == pytest.approx(20, rel=0.01)
+
+
+def test_the_sentence_knows_the_pauses_of_a_load_as_the_prediction_does() -> None:
+    """Without them a stage was found that no load is under way for so long to hold."""
+    known = trained({"cores": [0.1, 0.2, 0.4, 0.8]})
+    paused = replace(known, runs=tuple(replace(r, pause_s=0.004) for r in known.runs))
+    found = forecast_of(paused)
+    assert found is not None and found.model.pause_s == 0.004

@@ -487,7 +487,7 @@ def test_an_invalid_figure_of_the_study_that_nothing_asks_of_leaves_its_result_v
     assert near.outcome is Outcome.INVALID and analysis.valid
     from inrush.report.report import verdict_line
 
-    assert "INVALID and not used by the study: rows per s" in verdict_line(analysis)
+    assert "INVALID, and part of neither: rows per s" in verdict_line(analysis)
 
 
 def test_an_empty_answers_table_asks_nothing() -> None:

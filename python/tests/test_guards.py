@@ -64,6 +64,12 @@ PROVOKED: dict[str, tuple[Mapping[str, Any] | Callable[[], RunRecord], Outcome, 
                   "rate": lambda t_s: 1 + 0.2 * np.sin(2 * np.pi * t_s / 2)}, Outcome.NOTE, "every 2 s"),
     "release build": ({"env": {"core_build_profile": "debug"}}, Outcome.INVALID, "debug build"),
     "one server": ({"env": {"data_servers": [12, 34]}}, Outcome.INVALID, "2 servers"),
+    "on its storage": ({"doc": {"storage": {"name": "slow", "folder": "/slow", "device": "8:1", "files": "/slower/pg",
+                                            "files_device": "8:1", "said_by_server": True}}},
+                       Outcome.INVALID, "in /slower/pg, which is not in /slow of storage slow"),
+    "others of its kind": ({"doc": {"neighbours": [{"pid": 7, "folder": "/fast/pg", "cpu_s": 60.0}], "begun_unix_ns": 1,
+                                    "ended_unix_ns": 120 * SECOND}},
+                           Outcome.NOTE, "process 7 in /fast/pg) and used 0.5 cores"),
     "settings as asked": ({"doc": {"settings_asked": {"shared_buffers": "64MB", "fsync": "on"}},
                            "more": {"settings": [{"name": "shared_buffers", "value": "16384 8kB"}, {"name": "fsync", "value": "on"}]}},
                           Outcome.NOTE, "shared_buffers is 16384 8kB and not 64MB"),
@@ -574,3 +580,35 @@ def test_a_log_is_no_stored_data() -> None:
     of_table = {"segment": 4, "t_ns": SECOND, "name": 'table:"a"."pe"', "value": "5000000"}
     log = {**of_table, "name": "log:wal", "value": "536870912"}
     assert notes.stored_bytes(synthetic.run("postgresql", more={"sizes": [of_table, log]})) == 5_000_000
+
+
+@pytest.mark.parametrize(
+    ("changed", "outcome"),
+    [
+        ({}, Outcome.PASS),
+        ({"files": "/slow"}, Outcome.PASS),
+        ({"files_device": None}, Outcome.PASS),
+        ({"files": "/slow-2/pg"}, Outcome.INVALID),
+        ({"files_device": "8:2"}, Outcome.INVALID),
+    ],
+)
+def test_a_server_elsewhere_than_on_its_storage_is_told(changed: dict[str, Any], outcome: Outcome) -> None:
+    found = {
+        "name": "slow", "folder": "/slow", "device": "8:1", "files": "/slow/pg", "files_device": "8:1", "said_by_server": True,
+        **changed,
+    }  # fmt: skip
+    told = verdicts(synthetic.run("postgresql", doc={"storage": found}))["on its storage"]
+    assert told.outcome is outcome, told.sentence
+
+
+@pytest.mark.parametrize("cpu_s", [0.0, 1.0])
+def test_servers_that_wait_beside_ours_are_named_and_no_note(cpu_s: float) -> None:
+    doc = {
+        "neighbours": [{"pid": 7, "folder": None, "cpu_s": cpu_s}],
+        "begun_unix_ns": 1,
+        "ended_unix_ns": 120 * SECOND,
+    }
+    told = verdicts(synthetic.run("postgresql", doc=doc))["others of its kind"]
+    assert told.outcome is Outcome.PASS and "1 other server" in told.sentence and "not known" in told.sentence
+    alone = verdicts(synthetic.run("postgresql", doc={**doc, "neighbours": []}))["others of its kind"]
+    assert alone.outcome is Outcome.PASS and "No other" in alone.sentence

@@ -51,7 +51,9 @@ def test_where_every_doubling_still_gains_the_sentence_names_the_largest_and_wha
     assert (
         " from files of 4 MB, the largest; no size is shown from which doubling gains less than 5 %: " in said
     )
-    assert "from 2 MB to 4 MB it gained +100 % each; files of 1 MB are 4" in said and "at most" not in said
+    assert (
+        "from 2 MB to 4 MB it gained +100 % a doubling; files of 1 MB are 4" in said and "at most" not in said
+    )
 
 
 def test_a_small_gain_that_is_not_shown_to_be_small_says_its_limit() -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from inrush.errors import UsageError
 from inrush.load.input import expand
+from inrush.study.sniff import sniff
 
 
 @pytest.mark.parametrize(
@@ -22,6 +24,8 @@ from inrush.load.input import expand
         ("", r"'': names no file"),
         ("absent.csv", r"absent\.csv: there is no such file"),
         ("a**b", r"a\*\*b: (is no pattern|there is no such file)"),
+        ("pipe", r"pipe: is a pipe, .*, or load it as standard input: -"),
+        ("/dev/null", r"/dev/null: is a device, .*, or load it as standard input: -"),
         ("y" * 300, r"y{300}: cannot be read \(File name too long\)"),
     ],
 )
@@ -30,6 +34,13 @@ def test_a_word_that_names_no_file_is_one_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "d").mkdir()
+    os.mkfifo(tmp_path / "pipe")
     with pytest.raises(UsageError, match=f"^{said}"):
         expand([word])
     assert expand(["-"]) == ["-"]
+
+
+def test_a_new_study_of_a_pipe_waits_for_no_writer(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(UsageError, match="is a pipe, and files are read more than once; write what it gives"):
+        sniff(tmp_path / "pipe")

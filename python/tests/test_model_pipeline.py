@@ -218,3 +218,21 @@ def test_a_background_is_believed_as_far_as_its_own_doubt_lets_it_be() -> None:
     found = [background(x, 0.002 * x * np.exp(rng.normal(0, 0.03, 3)), np.ones(3))[0] for _ in range(200)]
     assert min(found) >= 0.0 and np.median(found) < 0.005
     assert background(x[:2], 0.1 + 0.002 * x[:2], np.ones(2)) == (0.0, pytest.approx(0.003))
+
+
+def test_a_curve_in_proportion_within_noise_has_no_serial_stage_though_its_few_runs_lie_close_together() -> (
+    None
+):
+    """Lines of 400 kB/s each, two runs of 1, 2 and 4: 4 lacked 4 %, and 8 were claimed at 1.54 MB/s and gave 3.06."""
+    seen = {1: (400_000.0, 400_400.0), 2: (800_000.0, 799_000.0), 4: (1_540_000.0, 1_538_000.0)}
+    runs = [Measured(n, x, {"cores": x * 1e-8}) for n, of in seen.items() for x in of]
+    found = forecast_load(runs, [Part("cores", 2.0)], 8)
+    assert not any("serial stage" in w for w in found.why)
+    assert found.lo <= 3_060_000 <= found.hi and found.median > 2_900_000
+
+
+def test_a_stage_that_lacks_more_than_the_usual_noise_is_found_from_the_same_few_runs() -> None:
+    x = {n: n / (0.1 + 0.9 * (1 + 0.06 * (n - 1))) for n in (1, 2, 4)}
+    runs = [Measured(n, v * s, {"cores": v * 0.01}) for n, v in x.items() for s in (0.999, 1.001)]
+    found = forecast_load(runs, [Part("cores", 64.0)], 16)
+    assert any("serial stage" in w for w in found.why)

@@ -15,7 +15,7 @@ from inrush.guards.verdicts import invalid, noted
 from inrush.report.overview import NOTED_WORDS, WIDEST, full_table, html_table, markdown, text_table
 from inrush.stats.headroom import client_share, idle_share
 from inrush.stats.measures import figures_of_run
-from inrush.stats.record import StudyRecord
+from inrush.stats.record import Absent, StudyRecord
 from tests import synthetic
 from tests.test_conclusion import ALL, LATE, SPREAD, fixed, kept
 
@@ -126,6 +126,16 @@ def test_an_engine_without_a_counted_run_has_a_row_that_says_so() -> None:
     )
     row = next(line for line in text_table(analysis, seen(analysis)) if line.startswith("sqlite"))
     assert row.split()[1:5] == ["–"] * 4 and row.endswith("no runs")
+
+
+def test_an_engine_that_was_left_out_says_why_below_the_table_and_in_its_row_of_the_page() -> None:
+    analysis = fixed({("duckdb", 200): 1.0})
+    absent = [Absent({"engine": "sqlite", "batch_rows": 200}, "unsupported", "it has no NaN")]
+    analysis = analysis_of(replace(analysis.record, absent=absent), analysis.runs)
+    lines = text_table(analysis, seen(analysis))
+    assert next(line for line in lines if line.startswith("sqlite  ")).endswith("no runs")
+    assert "sqlite: no runs: unsupported: it has no NaN" in lines
+    assert full_table(analysis, seen(analysis))[1][1][-1] == "no runs: unsupported: it has no NaN"
 
 
 def test_engines_that_keep_nothing_have_a_row_only_where_there_are_no_others() -> None:

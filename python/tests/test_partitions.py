@@ -11,9 +11,10 @@ from inrush.engines import server
 from inrush.errors import Problem, StudyInvalid
 from inrush.plan.plan import plan_study
 from inrush.study.study import parse_study
+from inrush.study.toml import read_toml
 from inrush.study.workload_file import parse_workload
 from inrush.workload import Table
-from tests.strategies import small_tree, workload_tree
+from tests.strategies import SHIPPED, small_tree, workload_tree
 
 MONTH_S = 2_635_200
 
@@ -150,3 +151,14 @@ def planned(engine: str, own: dict[str, Any], layout: str, identity: list[str] |
     tree = small_tree(engines=[engine], layout=layout, roles=roles, stop=[])
     study = parse_study(tree, workload, name="small", file="small.toml", workload_file="w.toml")
     plan_study(study, {engine: server(engine)})
+
+
+def test_a_pipeline_is_refused_for_the_same_reasons() -> None:
+    workload = copy.deepcopy(workload_tree("pipeline"))
+    tree = read_toml(SHIPPED / "pipeline" / "filesize.toml")
+    tree["engines"] = ["mysql"]
+    (name,) = {tree["pipeline"]["table"]}
+    workload["tables"][name]["partitions"] = {"mysql": {"every_s": 60}}
+    study = parse_study(tree, workload, name="p", file="p.toml", workload_file="w.toml")
+    with pytest.raises(StudyInvalid, match="makes every partition beforehand"):
+        plan_study(study, {"mysql": server("mysql")})

@@ -13,6 +13,7 @@ import pytest
 
 from inrush.analysis.analyse import analyse, analysis_of
 from inrush.analysis.points import Analysis
+from inrush.commands.prove import score_lines
 from inrush.errors import ResultUnreadable, UsageError
 from inrush.model.forecast import MODEL_VERSION, Refused
 from inrush.predict.board import board_document, board_lines
@@ -219,7 +220,11 @@ def test_the_hash_is_free_of_the_order_of_keys() -> None:
 
 
 def proven(tmp_path: Path, rate: float, begun_unix_ns: int = 2000, **how: Any) -> dict[str, Any]:
-    held = frozen(tmp_path, the_claim()).all()[0]
+    document = the_claim()
+    # Narrow enough to be confirmed: the small study's own interval goes from no gain to proportion.
+    median = document["forecast"]["median"]
+    document["forecast"] |= {"lo": median / 1.3, "hi": median * 1.3}
+    held = frozen(tmp_path, document).all()[0]
     analysis = load_study({8: rate}, begun_unix_ns=begun_unix_ns, **how)
     return score_document(held.doc, observed(analysis, held.doc), "proof", 3000)
 
@@ -244,6 +249,39 @@ def test_a_claim_that_spans_what_simple_claims_say_is_not_confirmed_by_holding(t
         assert ("a factor of 9" in "".join(found.get("why", ()))) == (verdict == "inconclusive")
     far = observed(load_study({8: 20_000}, begun_unix_ns=2000), held)
     assert score_document({**held, "sha256": ""}, far, "proof", 3000)["verdict"] == "rejected"
+
+
+def test_a_load_that_is_claimed_from_no_gain_to_proportion_is_not_confirmed_by_holding() -> None:
+    """A factor of 3.9 passed: it held the rate of 4 writers and twice that, and so whatever 8 could have given."""
+    held = the_claim()
+    level, linear = held["training"][-1]["value"], held["forecast"]["baselines"]["linear"]
+    seen = observed(load_study({8: 360_000}, begun_unix_ns=2000), held)
+    for lo, hi, verdict in (
+        (level * 0.99, linear * 1.01, "inconclusive"),
+        (level * 1.01, linear * 1.01, "confirmed"),
+        (level * 0.99, linear * 0.99, "confirmed"),
+    ):
+        held["forecast"] |= {"lo": lo, "hi": hi}
+        found = score_document({**held, "sha256": ""}, seen, "proof", 3000)
+        assert found["inside"] and found["verdict"] == verdict
+        assert ("holds both what writers 4 gave" in "".join(found.get("why", ()))) == (
+            verdict == "inconclusive"
+        )
+    assert (
+        score_document({**held, "sha256": "", "kind": "volume"}, seen, "proof", 3000)["verdict"]
+        == "confirmed"
+    )
+
+
+def test_the_line_of_a_proof_names_how_wide_the_claim_was(tmp_path: Path) -> None:
+    held = frozen(tmp_path, the_claim()).all()[0]
+    score = score_document(
+        held.doc, observed(load_study({8: 360_000}, begun_unix_ns=2000), held.doc), "proof", 3000
+    )
+    made = held.doc["forecast"]
+    assert (
+        f"claimed, a factor of {made['hi'] / made['lo']:.2g} wide: off by" in score_lines(held.doc, score)[0]
+    )
 
 
 def test_a_run_that_came_before_its_claim_is_refused(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from inrush.errors import UsageError
 from inrush.machine import host
 from inrush.run.prepare import Prepared, StudyCall, prepare
 from inrush.targets.deployment import Deployment
+from inrush.targets.deployments import deployment_at
 from inrush.targets.ready import refuse_unready
 from tests.terminal import Inrush
 
@@ -240,6 +241,32 @@ def test_a_database_file_that_cannot_be_made_is_one_line(inrush: Inrush, tmp_pat
         said = inrush("run", "quickstart", f"sqlite://{place}", "--scale", "xs")
         assert said.code == 2 and says in said.err and said.err.count("\n") == 1, said.err
     assert inrush.store.studies() == []
+
+
+@pytest.mark.parametrize(
+    ("engine", "says"), [("sqlite", "file is not a database"), ("duckdb", "not a valid DuckDB database file")]
+)
+def test_a_file_that_is_no_database_is_one_line_before_the_first_run(
+    inrush: Inrush, tmp_path: Path, engine: str, says: str
+) -> None:
+    file = tmp_path / "letter.db"
+    file.write_text("Dear reader, this is a letter, long enough to have a header. " * 20)
+    before = file.read_bytes()
+    said = inrush("run", "quickstart", f"{engine}://{file}", "--scale", "xs")
+    assert said.code == 2 and says in said.err and said.err.count("\n") == 1, said.err
+    assert said.err.rstrip().endswith("; name another file")
+    assert inrush.store.studies() == [] and file.read_bytes() == before
+
+
+@pytest.mark.parametrize("engine", ["sqlite", "duckdb"])
+def test_a_file_without_bytes_and_one_of_the_engine_are_ready(tmp_path: Path, engine: str) -> None:
+    (empty := tmp_path / "empty.db").touch()
+    begun = tmp_path / "begun.db"
+    deployment, _ = deployment_at(engine, f"{engine}://{begun}")
+    deployment.ask("CREATE TABLE t (i INTEGER)")
+    for file in (empty, begun):
+        found = prepare(StudyCall("quickstart", "xs", targets=(f"{engine}://{file}",)))
+        assert refuse_unready(found.plan, found.named_targets, tmp_path) == []
 
 
 # What servers are asked.

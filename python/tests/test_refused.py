@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from inrush.engines.instance import Target
 from inrush.errors import CoreError, TargetError, UsageError
 from inrush.run.run import Facts, no_space_explained
 from inrush.targets.deployment import Deployment
+from tests.fake_server import FakeServer
 from tests.terminal import Inrush
 from tests.test_run import begin
 
@@ -79,12 +81,12 @@ def test_a_full_disk_of_data_is_named_and_not_the_results_folder(tmp_path: Path)
         def data_place(self, own: Path) -> Path:
             return there
 
-    deployment = There.__new__(There)
+    deployment = There(FakeServer(), Target("fake", ""))
     with (
         pytest.raises(CoreError, match=rf"^{there}: No space left on device \([\d,]+ bytes of the [\d,]+ "),
         no_space_explained(folder),
     ):
-        Facts(folder.data_path, probe).of(deployment)
+        Facts(folder, probe).of(deployment)
 
 
 def test_a_study_without_figures_says_so(inrush: Inrush, tmp_path: Path) -> None:

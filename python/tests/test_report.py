@@ -21,6 +21,7 @@ from inrush.analysis.answer import answer
 from inrush.guards.verdicts import Outcome, by_guard
 from inrush.report.conditions import facts_by_engine
 from inrush.report.report import closing_lines, write_report
+from inrush.report.time_lines import columns
 from inrush.run.prepare import StudyCall
 from inrush.stats.record import Absent, StudyRecord
 from tests import synthetic
@@ -332,3 +333,9 @@ def test_the_table_of_points_fits_a_screen_and_a_phone(browser: Any, page: Path,
         assert (heads == "none") == (width < 600)
     finally:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_a_legend_of_many_names_is_broken_into_lines_that_fit_its_panel() -> None:
+    assert columns([]) == 1
+    assert columns([{"series": "a"}, {"series": "b"}, {"series": "a"}]) == 2
+    assert columns([{"series": f"a_step_of_{n:06}"} for n in range(17)]) == 4

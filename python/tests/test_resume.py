@@ -196,3 +196,19 @@ def test_the_report_names_every_disk_of_an_engine() -> None:
 
     detail = facts_by_engine(analyse(mixed({"env": {"data_filesystem": "tmpfs"}})))["data_filesystem"]
     assert "ext4" in detail and "tmpfs</code> (postgresql)" in detail
+
+
+def test_a_study_file_is_found_again_from_another_folder(
+    inrush: Inrush, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mine.csv").write_text("id,x\n1,2\n2,3\n")
+    (elsewhere := tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert inrush("new", "mine", "--from", "mine.csv").code == 0
+    begun = inrush("run", "mine.toml", "sqlite", "--scale", "xs", "-P", "repeats={count=1, confirm=0}")
+    (study,) = inrush.store.studies()
+    assert str(tmp_path / "mine.toml") in study.doc["command"], begun.err
+    study.write({"status": "interrupted"})
+    monkeypatch.chdir(elsewhere)
+    said = inrush("run", "--resume")
+    assert "no such file" not in said.err and said.code == begun.code, said.err

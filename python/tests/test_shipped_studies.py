@@ -16,8 +16,12 @@ PROOFS = ("rows proven", "answers right", "oracle agrees", "ended as planned", "
 ALL = '"port_data_counters", "port_errors", "mpi_process_info"'
 #: Study -> engines, and its smallest point.
 SMALLEST = {
+    "archive-dump": (["duckdb", "sqlite"], ["dump_by=time"]),
     "archive-extract": (["sqlite"], ["row_order=time"]),
     "archive-load": (["sqlite"], ["row_order=time", "layout=pk_two"]),
+    "archive-viewer": (["sqlite"], ["row_order=time"]),
+    "archive-rate": (["duckdb", "sqlite"], []),
+    "archive-subscriber": (["duckdb"], ["batch_rows=100"]),
     "pipeline-filesize": (["sqlite"], ["file_bytes=[20000, 100000]"]),
     "pipeline-parallel": (["duckdb", "sqlite"], ["pipelines=2", "pipeline.shards=2"]),
     "telemetry-batch": (["duckdb"], ["table=mpi_process_info", "batch_rows=1000", "readers=1", "method=multirow"]),
@@ -34,7 +38,7 @@ SMALLEST = {
 }  # fmt: skip
 #: Studies that write alone, or whose readers only look for what was written.
 WITHOUT_QUERIES = {
-    "archive-extract", "archive-load", "pipeline-filesize", "pipeline-parallel", "telemetry-indexes", "telemetry-sustained", "telemetry-production",
+    "archive-dump", "archive-extract", "archive-load", "archive-rate", "archive-subscriber", "pipeline-filesize", "pipeline-parallel", "telemetry-indexes", "telemetry-sustained", "telemetry-production",
     "telemetry-volume",
 }  # fmt: skip
 

@@ -26,8 +26,8 @@ LAYERS = (
     {"errors", "extras", "text", "workload", "known", "_core"},
     {"border"},
     {"study"},
-    {"engines"},
     {"machine"},
+    {"engines"},
     {"results"},
     {"stats"},
     {"model"},
@@ -73,8 +73,8 @@ NAMED = {
     "study/formats.py": {"mysql"},  # a format of files
     "study/new.py": {"duckdb", "sqlite"},  # engines of the study that it writes, which the user changes
 }
-#: The program that the parent starts says how it wants to be called.
-PRINTS = {"cli", "commands", "worker/worker.py"}
+#: Programs that a parent starts: one says how it wants to be called, one what it came to.
+PRINTS = {"cli", "commands", "engines/limit_probe.py", "worker/worker.py"}
 
 
 @cache

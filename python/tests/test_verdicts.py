@@ -17,7 +17,7 @@ from inrush.analysis.conclusion import conclusion
 from inrush.analysis.decisions import same_decision
 from inrush.analysis.points import Analysis
 from inrush.analysis.study_guards import STUDY_GUARDS, guard_study
-from inrush.guards.verdicts import Outcome, said_figures
+from inrush.guards.verdicts import Outcome, grouped_figures, said_figures
 from inrush.report.export import FAILED_NS, bmf, encode_v2, place_of, with_failed, with_failed_alone
 from inrush.report.figures import figures
 from inrush.report.page import banner, places
@@ -86,8 +86,8 @@ def test_an_invalid_figure_that_nothing_asks_of_leaves_the_result_valid_and_is_n
     analysis = analyse(record)
     assert analysis.valid and analysis.outcome is Outcome.NOTE
     line = verdict_line(analysis)
-    assert (
-        line.startswith("valid: 5 measured runs") and "INVALID and not used by the study: latency p50" in line
+    assert line.startswith(
+        "valid: 5 measured runs, no figure that the answer or a limit rests on is invalid; INVALID, and part of neither: latency p50"
     )
     detail = summary(analysis)
     assert detail["valid"] and detail["points"][0]["figures"][P99]["invalid"] == ["client on time"]
@@ -153,6 +153,23 @@ def test_a_rate_near_the_null_floor_is_invalid_at_its_point_alone() -> None:
 def test_figures_are_named_by_role_and_kind() -> None:
     names = ["w.latency_p50_s", "w.latency_p99_s", "w.rows_per_s", "w.latency_s", "r/a.in_time_share"]
     assert said_figures(names) == "latency p50, p99, rows per s, worst latency of w; in time share of r/a"
+
+
+def test_a_long_list_of_figures_is_grouped_by_role_and_names_no_quantile_that_is_not_in_it() -> None:
+    every = [
+        f"{role}.latency_{q}s" for role in ("w", "w/a", "w/b") for q in ("p50_", "p90_", "p99_", "p999_", "")
+    ]
+    assert grouped_figures(every) == "latency p50 to worst of w and its tables"
+    assert grouped_figures(every[:5]) == "latency p50 to worst of w"
+    some = [
+        "r.sample_p50_s",
+        "r.sample_p99_s",
+        "r.sample_s",
+        "r.in_time_share",
+        "f.latency_p50_s",
+        "f.latency_p90_s",
+    ]
+    assert grouped_figures(some) == "sample p50, p99, worst, in time share of r; latency p50, p90 of f"
 
 
 # --- failures

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[3]
 def test_a_wire_half_passes_its_own_tests_on_a_real_server(
     engine: str, tests: str, request: pytest.FixtureRequest
 ) -> None:
-    passes_its_own_tests(request.getfixturevalue(engine), tests)
+    passes_its_own_tests(request.getfixturevalue(engine), f"{tests}::")
 
 
 @pytest.mark.timeout(900)
@@ -28,26 +28,28 @@ def test_a_wire_half_passes_its_own_tests_on_a_real_server(
 def test_every_lie_about_a_call_has_its_word_at_every_depth(
     engine: str, request: pytest.FixtureRequest
 ) -> None:
-    passes_its_own_tests(request.getfixturevalue(engine), "lies", engine)
+    passes_its_own_tests(request.getfixturevalue(engine), f"lies::every_lie_has_its_word_on_{engine}_")
 
 
-def passes_its_own_tests(target: Target, tests: str, only: str = "", **environment: str) -> None:
+def passes_its_own_tests(target: Target, tests: str) -> None:
+    """Runs the ignored tests of `rust/tests/all.rs` whose names contain `tests`, compiled as `make test-rust` does."""
     others = {k: v for k, v in os.environ.items() if not (k.startswith("INRUSH_") and k.endswith("_URL"))}
     done = subprocess.run(
         [
-            "cargo",
-            "test",
-            "--quiet",
-            "--package",
-            "inrush-core",
-            "--test",
-            tests,
-            "--",
-            "--ignored",
-            *([only] if only else []),
+            *(
+                "cargo",
+                "test",
+                "--quiet",
+                "--release",
+                "--config",
+                "rust/tests.toml",
+                "--package",
+                "inrush-core",
+            ),
+            *("--test", "all", "--", "--ignored", tests),
         ],
         cwd=ROOT,
-        env={**others, **environment, f"INRUSH_{target.engine.upper()}_URL": target.url},
+        env={**others, f"INRUSH_{target.engine.upper()}_URL": target.url},
         capture_output=True,
         text=True,
         check=False,
