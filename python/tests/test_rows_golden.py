@@ -33,8 +33,7 @@ def _plan(name: str, table: dict[str, Any], sizes: dict[str, int]) -> dict[str, 
             "type": column["type"],
             "wire": "",
             "null_ppm": 0,
-            "gen": {"kind": column["gen"]}
-            | {key: value for key, value in column.items() if key not in ("name", "type", "gen")},
+            "gen": _generator({key: value for key, value in column.items() if key not in ("name", "type")}),
         }
         for column in table["columns"]
     ]
@@ -50,3 +49,14 @@ def _plan(name: str, table: dict[str, Any], sizes: dict[str, int]) -> dict[str, 
         "source": source,
         "identity": table["identity"],
     }
+
+
+def _generator(written: dict[str, Any]) -> dict[str, Any]:
+    """As the core reads it: `kind` for `gen`, also of generators inside."""
+    return {"kind" if key == "gen" else key: _inside(value) for key, value in written.items()}
+
+
+def _inside(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_inside(item) for item in value]
+    return _generator(value) if isinstance(value, dict) else value

@@ -2,8 +2,10 @@
 
 mod known;
 
+use std::panic::catch_unwind;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use inrush_core::drive::source::TableCount;
 use inrush_core::drive::{drive, DriveTarget, EndedBy};
@@ -302,6 +304,19 @@ fn endless_failure_ends_the_session_instead_of_spinning() {
     assert_eq!(driven.ended_by, EndedBy::Error);
     assert!(driven.fatal.unwrap().contains("told to fail"));
     assert_eq!(notes.totals("readers").errors, notes.totals("readers").ops);
+}
+
+#[test]
+fn a_session_that_panics_ends_the_run_of_all_others() {
+    let began = Instant::now();
+    let ended = catch_unwind(|| {
+        let writers = role("writers", "insert", 2, CLOSED, &rows(1_000, 1), r#"{"kind": "work"}"#);
+        let readers = role("readers", "ask", 2, CLOSED, ENDLESS, r#"{"kind": "role", "name": "writers"}"#);
+        let behaviour = Behaviour { panics_at: Some(10), service_ns: MS, ..Default::default() };
+        run(&format!("{writers}, {readers}"), 20 * S, behaviour, &mut Notes::default());
+    });
+    assert!(ended.is_err(), "a run that broke is none that ended");
+    assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
 }
 
 #[test]

@@ -415,23 +415,46 @@ fn a_thousand_hung_calls_end_within_a_second_of_their_deadline() {
     assert!(notes.longest_gap() < soon(), "progress stood still for {} ns", notes.longest_gap());
 }
 
+/// How late came, at the worst, what a thousand calls that hang must not delay. ns.
+#[derive(Debug)]
+struct Delays {
+    limit: u64,
+    intervals: u64,
+    progress: u64,
+}
+
+impl Delays {
+    fn with_a_thousand_hung_calls() -> Delays {
+        let server = Server::start(Silent::AtFirstStatement);
+        let limit = 4 * S;
+        let context = context(plan("postgresql", &server.url, &many_and_one(&calls(5000)), limit, "", 0));
+        let engine = build(&context).expect("an engine");
+        let began = Instant::now();
+        let (driven, notes) = run_on(&context, engine.as_ref());
+        let took = began.elapsed().as_nanos() as u64;
+        assert_eq!(driven.expect("driven").ended_by, EndedBy::Limit);
+        assert_eq!(notes.failures("many"), [("timeout", u64::from(MANY))], "each attempt is counted");
+        Delays {
+            limit: took.saturating_sub(limit),
+            intervals: notes.latest.values().copied().max().expect("intervals"),
+            progress: notes.longest_gap(),
+        }
+    }
+
+    fn are_short(&self) -> bool {
+        self.limit.max(self.intervals).max(self.progress) < soon()
+    }
+}
+
 #[test]
 fn a_thousand_hung_calls_delay_neither_a_limit_nor_the_tables() {
     let _alone = alone();
-    let server = Server::start(Silent::AtFirstStatement);
-    let limit = 4 * S;
-    let context = context(plan("postgresql", &server.url, &many_and_one(&calls(5000)), limit, "", 0));
-    let engine = build(&context).expect("an engine");
-    let began = Instant::now();
-    let (driven, notes) = run_on(&context, engine.as_ref());
-    let took = began.elapsed();
-    assert_eq!(driven.expect("driven").ended_by, EndedBy::Limit);
-    assert!(took < Duration::from_nanos(limit + soon()), "{took:?}");
-    assert_eq!(notes.failures("many"), [("timeout", u64::from(MANY))], "each attempt is counted");
-    for (role, late) in &notes.latest {
-        assert!(*late < soon(), "an interval of {role} came {late} ns after its end");
+    // A delay of ours is there each time; one of the machine's other users is not.
+    let first = Delays::with_a_thousand_hung_calls();
+    if !first.are_short() {
+        let second = Delays::with_a_thousand_hung_calls();
+        assert!(second.are_short(), "{first:?}, then {second:?}");
     }
-    assert!(notes.longest_gap() < soon(), "progress stood still for {} ns", notes.longest_gap());
 }
 
 /// Stops the run after so long.

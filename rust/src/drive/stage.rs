@@ -30,7 +30,11 @@ use crate::schedule;
 pub enum Report {
     Ready,
     Failed(Error),
-    RepetitionDone { role: usize, end_ns: Ns, fatal: Option<String> },
+    RepetitionDone {
+        role: usize,
+        end_ns: Ns,
+        fatal: Option<String>,
+    },
     /// A session broke an assumption of its own: the panic hook has said which.
     Panicked,
 }

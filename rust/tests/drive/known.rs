@@ -41,6 +41,8 @@ pub struct Behaviour {
     /// Never answers until cancelled.
     pub hangs: bool,
     pub fails: bool,
+    /// The client's own code breaks once so many rows are stored.
+    pub panics_at: Option<u64>,
     /// Rows the engine holds.
     pub stored: AtomicU64,
     pub cancelled: Arc<AtomicBool>,
@@ -151,6 +153,8 @@ impl Session for KnownSession {
         }
         let outcome = if self.behaviour.fails || self.behaviour.hangs { Outcome::Other } else { Outcome::Ok };
         let stored = self.behaviour.stored.fetch_add(rows, SeqCst) + rows;
+        let breaks = self.behaviour.panics_at.is_some_and(|at| rows > 0 && stored >= at);
+        assert!(!breaks, "as the test asked");
         match self.behaviour.visible_after_ns {
             Some(after) => self.show_series(&work, after),
             None => self.answer.rows[0][0] = Value::I64(stored as i64),
