@@ -62,7 +62,7 @@ def test_slow_shards(tmp_path: Path) -> None:
 def test_a_slow_load_server(tmp_path: Path) -> None:
     """What so many lines cost it is measured here first: it differs between machines, and is not in proportion to them."""
     try:
-        cpu_quota.made(cpu_quota.CGROUPS, 1.0).rmdir()
+        cpu_quota.made(cpu_quota.CGROUPS, 1.0).remove()
     except OSError as e:
         pytest.skip(f"part of a core takes a cgroup of ours, and there is none to be had here: {e}")
     (busy,) = [m.figures["load_server.busy_cores"] for m in analysed(tmp_path, [KNEE], ()).runs if m.counts]
