@@ -126,7 +126,7 @@ def test_a_statement_is_cancelled_through_tls(secured: Target, certificates: Pat
 
 @pytest.mark.timeout(900)  # it may have to be compiled
 def test_the_wire_of_postgresql_passes_its_own_tests_through_tls(secured: Target) -> None:
-    passes_its_own_tests(secured, "postgresql", PGSSLMODE="require")
+    passes_its_own_tests(secured, "postgresql::", PGSSLMODE="require")
 
 
 # MySQL and MariaDB: both make certificates of their own

@@ -31,7 +31,7 @@ def test_every_lie_about_a_call_has_its_word_at_every_depth(
     passes_its_own_tests(request.getfixturevalue(engine), f"lies::every_lie_has_its_word_on_{engine}_")
 
 
-def passes_its_own_tests(target: Target, tests: str) -> None:
+def passes_its_own_tests(target: Target, tests: str, **environment: str) -> None:
     """Runs the ignored tests of `rust/tests/all.rs` whose names contain `tests`, compiled as `make test-rust` does."""
     others = {k: v for k, v in os.environ.items() if not (k.startswith("INRUSH_") and k.endswith("_URL"))}
     done = subprocess.run(
@@ -49,7 +49,7 @@ def passes_its_own_tests(target: Target, tests: str) -> None:
             *("--test", "all", "--", "--ignored", tests),
         ],
         cwd=ROOT,
-        env={**others, f"INRUSH_{target.engine.upper()}_URL": target.url},
+        env={**others, **environment, f"INRUSH_{target.engine.upper()}_URL": target.url},
         capture_output=True,
         text=True,
         check=False,
