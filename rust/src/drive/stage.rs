@@ -39,10 +39,10 @@ pub enum Report {
     Panicked,
 }
 
-/// Tells of a panic of its thread, for which the others would wait without end.
-struct TellsPanic(Sender<Report>);
+/// Reports a panic of its thread, for which the others would wait without end.
+struct ReportsPanic(Sender<Report>);
 
-impl Drop for TellsPanic {
+impl Drop for ReportsPanic {
     fn drop(&mut self) {
         if std::thread::panicking() {
             let _ = self.0.send(Report::Panicked);
@@ -317,7 +317,7 @@ impl<'a> RoleStage<'a> {
                 let recorder = mine.pop().expect("a plain role has one spec");
                 let reports = reports.clone();
                 let work = move || {
-                    let tells = TellsPanic(reports);
+                    let tells = ReportsPanic(reports);
                     self.run_session(session, recorder, barrier, &tells.0);
                 };
                 start(scope, &format!("{}/{session}", self.plan.name), work)?;
@@ -329,7 +329,7 @@ impl<'a> RoleStage<'a> {
                 let reports = reports.clone();
                 let pages = if member == 0 { pages.take() } else { None };
                 let work = move || {
-                    let tells = TellsPanic(reports);
+                    let tells = ReportsPanic(reports);
                     self.run_member(session, member, recorder, pages, barrier, &tells.0);
                 };
                 start(scope, &format!("{}/{session}.{member}", self.plan.name), work)?;
