@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from inrush.engines import debian, life
+from inrush.engines.instance import Release
 from inrush.errors import TargetError
 
 LISTED = """Reading package lists...
@@ -75,13 +76,13 @@ def test_two_that_fetch_at_once_wait_for_each_other(tmp_path: Path, monkeypatch:
     fetches: list[str] = []
     arrived = threading.Barrier(4)
 
-    def fetched(wanted: debian.Packages) -> debian.Release:
+    def fetched(wanted: debian.Packages) -> Release:
         fetches.append(wanted.name)
         home = debian.root() / wanted.name
         home.mkdir(parents=True)
         doc = {"version": "1.2", "path": str(home), "source": "once"}
         life.write_whole(home / debian.RECORD, json.dumps(doc))
-        return debian.Release(wanted.engine, "1.2", home, "once")
+        return Release(wanted.engine, "1.2", home, "once")
 
     def fetch() -> None:
         arrived.wait()
