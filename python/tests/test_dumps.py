@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from inrush.engines import server
+from inrush.plan.cost import cost
 from inrush.plan.plan import plan_study
 from inrush.plan.planned import StudyPlan
 from inrush.study.files import at_dumps
@@ -77,6 +78,12 @@ def test_a_dump_by_time_has_a_file_for_each_partition(engine: str, inner: list[i
     study = parse_study(tree, workload, name="s", file="s.toml", workload_file="here.toml", known=known)
     bounds = dump_of(plan_study(study, {engine: server(engine)}))["dump"]["bounds"]
     assert bounds[1:-1] == inner
+
+
+def test_a_forecast_says_how_much_room_the_files_take() -> None:
+    assert cost(planned(LOAD, WARM)).dumped_bytes == 0
+    # 1,000 rows of an integer of 4 bytes, a time and an integer of 8: twice that as text.
+    assert cost(planned(LOAD, OUT)).dumped_bytes == 1_000 * (4 + 8 + 8) * 2
 
 
 def test_what_is_loaded_from_a_dump_is_emptied_before_and_has_as_many_rows() -> None:

@@ -22,7 +22,7 @@ from inrush.plan.documents import (
     row_bytes,
     table_document,
 )
-from inrush.plan.dumps import dump_document
+from inrush.plan.dumps import dump_document, dumped_bytes
 from inrush.plan.extracts import ends_as, range_document, way_out
 from inrush.plan.intervals import coarser
 from inrush.plan.kept import not_kept
@@ -370,6 +370,7 @@ class Draft:
                 for r in writers
                 if r.samples and r.table
             },
+            dumped_bytes=dumped_bytes(self.roles, self.study.workload, held),
         )
 
     def lasts(self) -> Lasts:

@@ -9,7 +9,7 @@ from inrush.border.plan import DumpPlan
 from inrush.engines.sql import quote
 from inrush.engines.twin import Twin
 from inrush.errors import Problem
-from inrush.plan.documents import epoch_ns, last_sweep_ns
+from inrush.plan.documents import epoch_ns, last_sweep_ns, row_bytes
 from inrush.plan.extracts import CURSOR, FETCH_ROWS
 from inrush.plan.roles import ActiveRole
 from inrush.plan.units import NS, ns
@@ -22,6 +22,8 @@ from inrush.workload import Column, DumpOf, Operation, Table, Workload
 #: Units of a column of times in a second.
 PER_S = {"time_ms": 1_000, "time_us": 1_000_000}
 DAY_S = 86_400
+#: Bytes of a CSV for each byte of its values: a time of 8 bytes takes 23.
+CSV_SHARE = 2
 
 
 @dataclass(frozen=True)
@@ -164,6 +166,13 @@ def by_key(table: Table, files: int) -> Pieces | None:
     first, last = int(gen["from"]), int(gen["to"])
     bounds = tuple(first + (last + 1 - first) * k // files for k in range(files + 1))
     return Pieces(column, bounds)
+
+
+def dumped_bytes(roles: Sequence[ActiveRole], workload: Workload, held: Mapping[str, int]) -> int:
+    """Approximate size of all files that these roles write. held: table -> its rows."""
+    operations = (workload.operations[name] for role in roles for name in role.operations)
+    tables = [o.table or "" for o in operations if o.dump is not None]
+    return sum(held.get(name, 0) * row_bytes(workload.tables[name]) * CSV_SHARE for name in tables)
 
 
 def dump_document(operation: Operation, method: str, index: Mapping[str, int]) -> DumpPlan:

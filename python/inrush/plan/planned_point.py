@@ -34,6 +34,8 @@ class PointPlan:
     notes: tuple[str, ...] = ()
     #: Table -> rows and bytes of values a second, of tables that samples fill.
     per_s: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    #: Approximate size of the files that its steps dump.
+    dumped_bytes: int = 0
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,11 @@ def plan_lines(plan: StudyPlan) -> list[str]:
         ),
         f"about {show_s(forecast.seconds)}, {forecast.rows:,} rows written, at most {show(forecast.peak_bytes, 'bytes')} in a database at once"
         + (
+            f", dumps of about {show(forecast.dumped_bytes, 'bytes')} in files"
+            if forecast.dumped_bytes
+            else ""
+        )
+        + (
             " (a forecast by usual rates; the pilot measures it)"
             if study.has_pilot
             else " (a forecast by usual rates)"
