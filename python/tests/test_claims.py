@@ -12,9 +12,11 @@ import pytest
 from inrush.analysis.analyse import analyse
 from inrush.analysis.claims import RULES, Judged, Status, effect, judged_claims, missing_ends
 from inrush.analysis.points import Analysis
+from inrush.analysis.wording import times
 from inrush.errors import StudyInvalid
 from inrush.report.export import write_claims
-from inrush.stats.stats import Interval
+from inrush.stats.quantity import show_interval
+from inrush.stats.stats import Interval, log_t
 from inrush.study import claims
 from inrush.study.shipped import shipped_studies
 from inrush.study.study import load_study
@@ -145,6 +147,18 @@ def test_a_limit_is_confirmed_by_a_point_that_stays_below_it() -> None:
     assert (
         judged({"duckdb": 9.0}, {"kind": "at_most", "where": {"batch_rows": 7}}).status is Status.NOT_TESTABLE
     )
+
+
+def test_a_limit_names_engine_and_group() -> None:
+    found = judged({"duckdb": 9.0}, {"kind": "at_most"})
+    assert found.because.startswith("duckdb, batch_rows=100: ")
+
+
+def test_two_runs_far_apart_have_no_interval() -> None:
+    near, far = log_t([3.0, 3.3]), log_t([0.3, 30.0])
+    assert show_interval(near, "writers.makespan_s").startswith("3.15 s [")
+    assert show_interval(far, "writers.makespan_s") == "3.00 s (2 runs: too few for an interval)"
+    assert times(far) == "3.00× (2 runs: too few for an interval)"
 
 
 def test_the_exported_table_has_a_line_for_every_claim(tmp_path: Path) -> None:

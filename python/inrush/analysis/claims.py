@@ -33,7 +33,7 @@ from inrush.analysis.points import Analysis, lower_is_better, say
 from inrush.analysis.wording import interval_of, ordered, ratio_of, say_bytes, shown
 from inrush.guards.verdicts import is_instrument
 from inrush.stats import stats
-from inrush.stats.quantity import digits
+from inrush.stats.quantity import digits, says_nothing, show_bounds
 from inrush.stats.trials import Trial, standing
 
 #: How far a speed-up, and a cost, may lie from the claim's and still be called the same.
@@ -166,7 +166,7 @@ def speed_up(analysis: Analysis, rule: Mapping[str, Any], engine: str, value: fl
             continue
         if lower_is_better(str(rule["of"])):
             ratio = replace(ratio, value=1 / ratio.value, low=1 / ratio.high, high=1 / ratio.low)
-        because = f"{group}: {digits(ratio.value)}× [{digits(ratio.low)}, {digits(ratio.high)}]"
+        because = f"{group}: {digits(ratio.value)}× {show_bounds(ratio)}"
         found.append(effect(ratio, least, most, because, "bound" in rule))
     return found
 
@@ -179,7 +179,8 @@ def cost(analysis: Analysis, rule: Mapping[str, Any], engine: str, value: float)
             found.append(missing_ends(analysis, group, rule))
             continue
         percent, low, high = (100 * (r - 1) for r in (ratio.value, ratio.low, ratio.high))
-        because = f"{group}: {percent:+.1f} % [{low:+.1f}, {high:+.1f}]"
+        bounds = show_bounds(ratio) if says_nothing(ratio) else f"[{low:+.1f}, {high:+.1f}]"
+        because = f"{group}: {percent:+.1f} % {bounds}"
         found.append(effect(ratio, 1 + least / 100, 1 + most / 100, because, "bound" in rule))
     return found
 
@@ -240,7 +241,7 @@ def at_most(analysis: Analysis, rule: Mapping[str, Any], engine: str, value: flo
         for values in of.values():
             interval = interval_of(values)
             middle, lowest = (interval.value, interval.low) if interval else 2 * (min(values.values()),)
-            because = f"{group or engine}: {shown(values, figure)}"
+            because = f"{of_engine(engine, group)}: {shown(values, figure)}"
             if any(not isfinite(v) for v in values.values()):
                 middle = lowest = inf
             if lowest <= value < middle:
@@ -258,7 +259,7 @@ def keeps_up(analysis: Analysis, rule: Mapping[str, Any], engine: str, value: fl
             found.append(
                 Finding(
                     held == len(values),
-                    f"{group or engine}: every sample in time in {held} of {len(values)} runs",
+                    f"{of_engine(engine, group)}: every sample in time in {held} of {len(values)} runs",
                 )
             )
     return found
@@ -283,6 +284,11 @@ def sustains(analysis: Analysis, rule: Mapping[str, Any], engine: str, value: fl
         else:
             found.append(Finding(False if failed is not None and failed <= value else None, because))
     return found
+
+
+def of_engine(engine: str, group: str) -> str:
+    """A group of points that differ in their engine alone, of this one."""
+    return f"{engine}, {group}" if group else engine
 
 
 RULES: Mapping[str, Callable[[Analysis, Mapping[str, Any], str, float], list[Finding]]] = {

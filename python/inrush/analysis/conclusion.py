@@ -31,7 +31,7 @@ from inrush.analysis.wording import listed, name, ordered, plain, ratio_of
 from inrush.engines import title
 from inrush.guards.verdicts import Outcome, counted, kind_and_quantile
 from inrush.stats.measures import writing_roles
-from inrush.stats.quantity import digits, known, scale_known, show, show_known
+from inrush.stats.quantity import digits, known, says_nothing, scale_known, show, show_known
 from inrush.stats.stats import Interval
 
 EQUAL_DURABILITY = "equal durability"
@@ -337,7 +337,7 @@ def bounds_said(cell: Cell, runs: int, fresh: bool = False) -> str:
     if is_percentile(cell.figure):
         low, high = (show(f(cell.values), cell.figure) for f in (min, max))
         return f"{low} to {high} ({n})" if len(cell.values) > 1 else f"none ({n})"
-    if i is None:
+    if i is None or says_nothing(i):
         return f"none ({n})"
     factor, unit = scale_known(cell.value, i, cell.figure)
     return f"{digits(i.low / factor)} to {digits(i.high / factor)} {unit} ({n})"

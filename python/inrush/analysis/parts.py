@@ -24,7 +24,7 @@ from inrush.analysis.wording import (
 )
 from inrush.stats import shape, stats
 from inrush.stats.levels import CONFIDENCE, LEAST_GAIN, levels_off
-from inrush.stats.quantity import show
+from inrush.stats.quantity import says_nothing, show
 from inrush.stats.trials import Trial, Tried, standing
 from inrush.text import percent, signed_percent
 
@@ -172,7 +172,8 @@ def scaling_part(analysis: Analysis, figure: str, along: str, group: Point, of: 
             if weak
             else f"speed-up {times(ratio)}"
         )
-        + f", efficiency {percent(kept.value)} [{percent(kept.low)}, {percent(kept.high)}]"
+        + f", efficiency {percent(kept.value)}"
+        + ("" if says_nothing(kept) else f" [{percent(kept.low)}, {percent(kept.high)}]")
     )
     return Part(group, sentence, ratio)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from inrush.analysis.points import Analysis, Point, say
 from inrush.stats import stats
-from inrush.stats.quantity import show, show_interval
+from inrush.stats.quantity import says_nothing, show, show_bounds, show_interval
 
 
 def say_bytes(along: str, value: Any) -> str:
@@ -61,7 +61,7 @@ def shown(of: Mapping[int, float], figure: str) -> str:
 
 def times(ratio: stats.Interval) -> str:
     value, low, high = (f"{v:.2f}" if v < 100 else f"{v:,.0f}" for v in (ratio.value, ratio.low, ratio.high))
-    return f"{value}× [{low}, {high}]"
+    return f"{value}× {show_bounds(ratio) if says_nothing(ratio) else f'[{low}, {high}]'}"
 
 
 def head(analysis: Analysis, group: Point) -> str:

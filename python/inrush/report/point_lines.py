@@ -15,7 +15,7 @@ from inrush.analysis.settled import settled
 from inrush.analysis.wording import plain
 from inrush.guards.verdicts import Outcome
 from inrush.report.overview import WIDEST
-from inrush.stats.quantity import digits, scale
+from inrush.stats.quantity import digits, scale, show_bounds
 from inrush.text import Best, columns
 
 NONE = "–"
@@ -89,7 +89,7 @@ def summed(s: PointSummary, factor: float) -> str:
     mark = " INVALID" if s.outcome is Outcome.INVALID else ""
     if s.interval is not None:
         i = s.interval
-        return f"{digits(i.value / factor)} [{digits(i.low / factor)}, {digits(i.high / factor)}]{mark}"
+        return f"{digits(i.value / factor)} {show_bounds(i.scaled(1 / factor))}{mark}"
     if s.failed:
         return f"failed in {s.failed} of {len(s.values)}{mark}"
     if len(s.values) == 1:

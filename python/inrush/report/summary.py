@@ -20,7 +20,7 @@ from inrush.report.first_sentence import first_sentence
 from inrush.report.overview import markdown, text_table
 from inrush.report.point_lines import point_lines
 from inrush.report.run_list import wanted_runs
-from inrush.stats.quantity import show, show_interval
+from inrush.stats.quantity import show, show_bounds, show_interval
 from inrush.stats.stats import Interval, welch_ratio
 from inrush.text import columns
 
@@ -220,7 +220,7 @@ def compared_row(
         word = f"INVALID: {word}, and with clients on time {other}"
     elif broken := [*a.broken(figure, point), *b.broken(figure, point)]:
         word = f"INVALID: {broken[0][1].guard}"
-    return [*row, f"{ratio.value:.3g} [{ratio.low:.3g}, {ratio.high:.3g}]", word]
+    return [*row, f"{ratio.value:.3g} {show_bounds(ratio)}", word]
 
 
 def comparison_word(ratio: Interval) -> str:

@@ -17,6 +17,8 @@ SCALES: dict[str, tuple[tuple[float, str], ...]] = {
     "bytes": ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")),
     "count": ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")),
 }
+#: Ends that are farther apart than so many times say nothing of the value: two runs may have such.
+WIDEST_SAID = 100.0
 #: From this share of a unit on, three digits show one of it: 999.6 ms are 1.00 s.
 ROUNDS_UP = 0.9995
 #: Rates of whole things, and what is counted.
@@ -34,8 +36,19 @@ def show(value: float, figure: str) -> str:
 def show_interval(interval: Interval, figure: str) -> str:
     """`12.3 ms [11.9, 12.8]`: the geometric mean and the bounds, in one unit."""
     factor, unit = scale(interval.value, figure)
-    bounds = f"[{digits(interval.low / factor)}, {digits(interval.high / factor)}]"
-    return f"{joined(digits(interval.value / factor), unit)} {bounds}"
+    return f"{joined(digits(interval.value / factor), unit)} {show_bounds(interval, interval.scaled(1 / factor))}"
+
+
+def says_nothing(interval: Interval) -> bool:
+    return interval.low <= 0 or interval.high / interval.low > WIDEST_SAID
+
+
+def show_bounds(interval: Interval, shown: Interval | None = None) -> str:
+    """`[11.9, 12.8]`; where these say nothing, of how many runs they are. shown: in another unit."""
+    if says_nothing(interval):
+        return f"({interval.n} runs: too few for an interval)"
+    shown = shown or interval
+    return f"[{digits(shown.low)}, {digits(shown.high)}]"
 
 
 def show_known(value: float, interval: Interval | None, figure: str) -> str:
