@@ -151,7 +151,7 @@ def test_a_limit_is_confirmed_by_a_point_that_stays_below_it() -> None:
 
 def test_a_limit_names_engine_and_group() -> None:
     found = judged({"duckdb": 9.0}, {"kind": "at_most"})
-    assert found.because.startswith("duckdb, batch_rows=100: ")
+    assert found.because.startswith("duckdb, batch_rows 100: ")
 
 
 def test_two_runs_far_apart_have_no_interval() -> None:
