@@ -15,7 +15,7 @@ from inrush.analysis.points import Analysis
 from inrush.analysis.wording import times
 from inrush.errors import StudyInvalid
 from inrush.report.export import write_claims
-from inrush.stats.quantity import show_interval
+from inrush.stats.quantity import says_nothing, show_interval
 from inrush.stats.stats import Interval, log_t
 from inrush.study import claims
 from inrush.study.shipped import shipped_studies
@@ -158,6 +158,8 @@ def test_two_runs_far_apart_have_no_interval() -> None:
     near, far = log_t([3.0, 3.3]), log_t([0.3, 30.0])
     assert show_interval(near, "writers.makespan_s").startswith("3.15 s [")
     assert show_interval(far, "writers.makespan_s") == "3.00 s (2 runs: too few for an interval)"
+    assert not says_nothing(Interval(1.0, 0.1, 9.9, 0.95, 2))
+    assert says_nothing(Interval(1.0, 0.1, 10.1, 0.95, 2))
     assert times(far) == "3.00× (2 runs: too few for an interval)"
 
 
