@@ -35,6 +35,7 @@ from inrush.guards.verdicts import is_instrument
 from inrush.stats import stats
 from inrush.stats.quantity import digits, says_nothing, show_bounds
 from inrush.stats.trials import Trial, standing
+from inrush.text import number
 
 #: How far a speed-up, and a cost, may lie from the claim's and still be called the same.
 SPEED_UP_WITHIN, COST_WITHIN = 1.25, 2.0
@@ -225,7 +226,7 @@ def best(analysis: Analysis, rule: Mapping[str, Any], engine: str, value: float)
         measured = {dict(p).get(along) for p in mine}
         shown_best = ", ".join(f"{b:,}" for b in sorted(part.best))
         if value not in measured:
-            found.append(Finding(None, f"{say(group)}: {along} {value:,g} was not measured"))
+            found.append(Finding(None, f"{say(group)}: {along} {number(value)} was not measured"))
         elif measured <= set(part.best):
             found.append(
                 Finding(None, f"{say(group)}: none of {shown_best} can be distinguished from another")
@@ -276,8 +277,8 @@ def sustains(analysis: Analysis, rule: Mapping[str, Any], engine: str, value: fl
         stood = {v: standing(runs) for v, runs in sorted(tries(analysis, figure, along, mine).items())}
         failed = next((v for v, trial in stood.items() if trial is Trial.FAILED), None)
         held = [v for v, trial in stood.items() if trial is Trial.HELD and (failed is None or v < failed)]
-        said = [f"holds {held[-1]:,g}"] if held else []
-        said += [f"{failed:,g} does not hold"] if failed is not None else ["nothing higher was tried"]
+        said = [f"holds {number(held[-1])}"] if held else []
+        said += [f"{number(failed)} does not hold"] if failed is not None else ["nothing higher was tried"]
         because = f"{say(group)}: {', '.join(said)}"
         if held and held[-1] >= value:
             found.append(Finding(True, because))
