@@ -75,6 +75,22 @@ def locked(path: Path) -> Iterator[None]:
         yield
 
 
+@contextlib.contextmanager
+def starting_in(data: Path) -> Iterator[None]:
+    """Of those that start a server in one folder the first goes on. Raises TargetError in the others."""
+    folder = os.open(data, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise TargetError(
+            f"{data}: another inrush is starting a server there; wait for it or choose another --data"
+        ) from None
+    else:
+        yield
+    finally:
+        os.close(folder)
+
+
 def write_whole(path: Path, text: str) -> None:
     """Readers see the old file or the new one, never a part."""
     part = path.with_name(path.name + ".part")

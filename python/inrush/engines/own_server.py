@@ -11,11 +11,11 @@ import shutil
 import signal
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
-from inrush.engines import life, page_cache, profiles, server_limits
+from inrush.engines import life, page_cache, ports, profiles, server_limits
 from inrush.engines.instance import Cold, Instance, NotCold, Release, Stop, Target
 from inrush.engines.lifecycle import Lifecycle
 from inrush.engines.offer import Offer
@@ -25,6 +25,8 @@ READY_S = 120.0
 #: Time to end: a clean stop writes back first.
 STOP_S = 120.0
 KILL_S = 20.0
+#: Ports that are tried: each was free when it was chosen.
+PORTS = 3
 #: Settings of inrush's own, beside those that the engine knows.
 PROFILE, VERSION = "profile", "version"
 #: Which release made the data, beside them.
@@ -130,24 +132,42 @@ class OwnServer(Lifecycle):
         chosen = self.chosen(release, settings)
         data = life.own_folder(data.absolute(), user)
         home = data / self.home
-        life.end_leftover(data, home, self.stop_signal, STOP_S)
-        place = Place(release, data, home, user, life.last_port(data), chosen)
-        self._make_once(place)
+        with life.starting_in(data):
+            life.end_leftover(data, home, self.stop_signal, STOP_S)
+            place = Place(release, data, home, user, life.last_port(data), chosen)
+            self._make_once(place)
+            for left in reversed(range(PORTS)):
+                log_bytes = place.log.stat().st_size if place.log.is_file() else 0
+                try:
+                    return self._launched(place, settings, limits)
+                except TargetError:
+                    if not left or not ports.was_taken(place.log, log_bytes):
+                        raise
+                    place = replace(place, port=life.free_port())
+        raise AssertionError("the last attempt returns or raises")
+
+    def _launched(self, place: Place, settings: Mapping[str, str], limits: Mapping[str, float]) -> Instance:
+        """Raises TargetError; what was started is not left behind."""
+        data, home = place.data, place.home
         self.before_launch(place)
         group, held = server_limits.made(data, limits) if limits else (None, {})
-        process = life.launch(user, self.command(place), home, place.log)
+        process = life.launch(place.user, self.command(place), home, place.log)
         life.write_record(data, process.pid, place.port)
         try:
             if group is not None:
                 group.join(process.pid)  # before it has started another
             life.wait_until_ready(
-                process, lambda: self.is_ready(place), place.log, f"{self.title} in {data}", READY_S
+                process,
+                lambda: self.is_ready(place) and ports.serves(place.port, home),
+                place.log,
+                f"{self.title} in {data}",
+                READY_S,
             )
             if group is not None and (free := life.working_in(home).keys() - group.members()):
                 raise TargetError(
                     f"{self.title} in {data}: process {min(free)} is outside of the limits of its server"
                 )
-        except BaseException:  # Ctrl-C too: what was started is not left behind
+        except BaseException:  # Ctrl-C too
             life.end(process.pid, signal.SIGKILL, home, KILL_S)
             life.remove_record(data)
             if group is not None:
@@ -155,7 +175,7 @@ class OwnServer(Lifecycle):
             raise
         url = self.url_in(data, place.port)
         return Instance(
-            self.name, data, url, place.port, process.pid, place.log, release, dict(settings), held
+            self.name, data, url, place.port, process.pid, place.log, place.release, dict(settings), held
         )
 
     def stop(self, instance: Instance, how: Stop) -> None:

@@ -113,6 +113,32 @@ def test_what_a_killed_inrush_left_is_ended_before_the_next_start(own: OwnServer
     own.stop(instance, Stop.CLEAN)
 
 
+def test_a_port_that_another_server_has_taken_is_left_to_it(
+    own: OwnServer, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other one is of the same kind: its answers are no sign that ours is ready."""
+    other = begun(own, folder / "other")
+    ports, free = [other.port], life.free_port
+    monkeypatch.setattr(life, "free_port", lambda: ports.pop() if ports else free())
+    instance = begun(own, folder)
+    assert not ports and instance.port != other.port
+    assert listens(instance) and listens(other)
+    own.stop(instance, Stop.CLEAN)
+    own.stop(other, Stop.CLEAN)
+
+
+def test_two_that_start_in_one_folder_are_one_that_starts(own: OwnServer, folder: Path) -> None:
+    data = folder / own.name
+    data.mkdir()
+    with (
+        life.starting_in(data),
+        pytest.raises(TargetError, match="another inrush is starting a server there"),
+    ):
+        begun(own, folder)
+    assert not life.working_in(folder)
+    own.stop(begun(own, folder), Stop.CLEAN)
+
+
 def test_data_of_another_version_are_left_alone(own: OwnServer, folder: Path) -> None:
     own.stop(begun(own, folder), Stop.CLEAN)
     if (record := folder / own.name / own.home / "PG_VERSION").is_file():
