@@ -95,7 +95,10 @@ class Clickhouse(Twin):
     def foreign_objects(self, namespaces: Sequence[str]) -> str:
         marked = f"SELECT database FROM system.tables WHERE name = {literal(MARK)}"
         names = ", ".join(map(literal, namespaces))
-        return f"SELECT name FROM system.databases WHERE name IN ({names}) AND name NOT IN ({marked}) ORDER BY name"
+        return (
+            f"SELECT DISTINCT database AS name FROM system.tables WHERE database IN ({names}) "
+            f"AND database NOT IN ({marked}) ORDER BY name"
+        )
 
     def deleting(self, plan: TablePlan) -> str:
         return _mutating(plan)
@@ -179,13 +182,13 @@ class Clickhouse(Twin):
 
 
 def _if_marked(namespace: str, statement: str) -> str:
-    """`statement` where the database bears inrush's mark or is not there; else the text fails before it."""
-    there = f"SELECT count() FROM system.databases WHERE name = {literal(namespace)}"
-    marked = (
-        f"SELECT count() FROM system.tables WHERE database = {literal(namespace)} AND name = {literal(MARK)}"
-    )
+    """`statement` where the database bears inrush's mark, holds no table or is not there; else the text fails before it.
+
+    An inrush that was killed while it made the database has left it without a table.
+    """
+    tables = f"SELECT count() FROM system.tables WHERE database = {literal(namespace)}"
     refusal = quote(f"database {namespace} does not bear the mark of inrush and is left alone")
-    return f"SELECT throwIf(({there}) > ({marked})) AS {refusal}; {statement}"
+    return f"SELECT throwIf(({tables}) > 0 AND ({tables} AND name = {literal(MARK)}) = 0) AS {refusal}; {statement}"
 
 
 def _with_decimals(planned: OpPlan, operation: Operation, tables: Mapping[str, TablePlan]) -> OpPlan:

@@ -129,8 +129,8 @@ class Mysql(Twin):
 
     def foreign_objects(self, namespaces: Sequence[str]) -> str:
         return (
-            f"SELECT s.schema_name FROM information_schema.schemata s WHERE s.schema_name IN ({_listed(namespaces)}) "
-            f"AND NOT EXISTS (SELECT 1 FROM information_schema.tables WHERE table_schema = s.schema_name AND {OWN}) "
+            f"SELECT DISTINCT t.table_schema FROM information_schema.tables t WHERE t.table_schema IN ({_listed(namespaces)}) "
+            f"AND NOT EXISTS (SELECT 1 FROM information_schema.tables WHERE table_schema = t.table_schema AND {OWN}) "
             "ORDER BY 1"
         )
 
@@ -266,14 +266,18 @@ def _tls(status: str) -> str:
 
 
 def _if_marked(namespace: str, statement: str) -> DetailedStatement:
-    """`statement` where the database bears inrush's mark, nothing where there is none, else a refusal."""
+    """`statement` where the database bears inrush's mark or holds no table, nothing where there is none, else a refusal.
+
+    An inrush that was killed while it made the database has left it without a table.
+    """
     refusal = f"database {namespace} does not bear the mark of inrush and is left alone"
     signal = f"SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = {literal(refusal)}"
-    own = f"table_schema = {literal(namespace)} AND {OWN}"
+    tables = f"EXISTS (SELECT 1 FROM information_schema.tables WHERE table_schema = {literal(namespace)}"
     return {
-        "text": f"SELECT CASE WHEN EXISTS (SELECT 1 FROM information_schema.tables WHERE {own}) THEN {literal(statement)} "
+        "text": f"SELECT CASE WHEN {tables} AND {OWN}) THEN {literal(statement)} "
+        f"WHEN {tables}) THEN {literal(signal)} "
         f"WHEN EXISTS (SELECT 1 FROM information_schema.schemata WHERE schema_name = {literal(namespace)}) "
-        f"THEN {literal(signal)} ELSE 'DO 0' END",
+        f"THEN {literal(statement)} ELSE 'DO 0' END",
         "repeat": "each_row",
     }
 

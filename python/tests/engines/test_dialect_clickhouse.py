@@ -179,6 +179,19 @@ def test_a_database_of_the_users_is_refused_and_kept(clickhouse: Target) -> None
     control(clickhouse, "DROP DATABASE mine")
 
 
+def test_what_a_killed_inrush_left_without_its_mark_is_in_nobodys_way(clickhouse: Target) -> None:
+    control(clickhouse, "CREATE DATABASE inrush_half")
+    assert control(clickhouse, CLICKHOUSE.foreign_objects(["inrush_half"])) == []
+    control(clickhouse, "CREATE TABLE inrush_half.ports (a Int8) ENGINE = TinyLog")
+    assert control(clickhouse, CLICKHOUSE.foreign_objects(["inrush_half"])) == [["inrush_half"]]
+    control(clickhouse, "DROP TABLE inrush_half.ports")
+    for statement in (*CLICKHOUSE.drop_namespace("inrush_half"), *CLICKHOUSE.open_namespace("inrush_half")):
+        control(clickhouse, statement)
+    assert control(clickhouse, CLICKHOUSE.foreign_objects(["inrush_half"])) == []
+    for statement in CLICKHOUSE.drop_namespace("inrush_half"):
+        control(clickhouse, statement)
+
+
 def test_what_is_not_there_is_dropped_without_complaint(clickhouse: Target) -> None:
     plan = CLICKHOUSE.plan_table(PORTS, "none", "inrush_never")
     for statement in (*plan.drop, *CLICKHOUSE.drop_namespace("inrush_never")):

@@ -196,6 +196,19 @@ def test_a_database_of_the_users_is_refused_and_kept(twin: Twin, target: Target)
 
 
 @both
+def test_what_a_killed_inrush_left_without_its_mark_is_in_nobodys_way(twin: Twin, target: Target) -> None:
+    foreign = twin.foreign_objects(["inrush_half"])
+    run(target, "CREATE DATABASE inrush_half")
+    assert control(target, foreign) == []
+    run(target, "CREATE TABLE inrush_half.ports (a INT)")
+    assert control(target, foreign) == [["inrush_half"]]
+    run(target, "DROP TABLE inrush_half.ports")
+    run(target, *twin.drop_namespace("inrush_half"), *twin.open_namespace("inrush_half"))
+    assert control(target, foreign) == []
+    run(target, *twin.drop_namespace("inrush_half"))
+
+
+@both
 def test_what_is_not_there_is_dropped_without_complaint(twin: Twin, target: Target) -> None:
     run(target, *twin.drop_namespace("inrush_never"))
 
