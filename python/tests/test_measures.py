@@ -8,6 +8,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from inrush.results.histogram import of_values
@@ -94,6 +95,18 @@ def test_cpu_per_role_is_that_of_the_measured_segments() -> None:
     assert found["client.busy_cores"] == pytest.approx(0.5)
     assert found["server.busy_cores"] == pytest.approx(0.8)
     assert found["server.cpu_us_per_row"] == pytest.approx(0.8 * 2 / 50_000 * 1e6)
+
+
+def test_a_thread_without_a_name_beside_its_process_changes_no_figure() -> None:
+    """Older results have such threads: some of their rows come before those of the process, some behind them."""
+    record = synthetic.run(makespan_s=4.0)
+    right = figures_of_run(record)
+    looks = record.tables["resources"]
+    of_client = [r for r in looks.to_pylist() if r["role"] == "client" and r["metric"] == "cpu_s"]
+    thread = pa.Table.from_pylist([{**r, "value": min(0.2, r["value"])} for r in of_client], looks.schema)
+    for both in ([thread, looks], [looks, thread]):
+        mixed = replace(record, tables={**record.tables, "resources": pa.concat_tables(both)}, _rows={})
+        assert figures_of_run(mixed) == right
 
 
 def test_unsent_calls_lower_the_achieved_share() -> None:

@@ -93,6 +93,32 @@ fn a_thread_s_cpu_stands_under_its_name_also_after_it_has_ended() {
     assert_near(last(&samples, "client", "cpu_s", "burner"), 0.4, 0.02);
 }
 
+/// As of a thread that ended between the looks at its CPU and at its name.
+#[test]
+fn a_thread_without_a_name_is_not_taken_for_its_process() {
+    let mut watch = watching(&[], "");
+    let (stay, told) = std::sync::mpsc::channel::<()>();
+    let worker = std::thread::spawn(move || {
+        unsafe { libc::prctl(libc::PR_SET_NAME, c"".as_ptr()) };
+        burn_thread(0.1);
+        told.recv().unwrap_err();
+    });
+    let mut samples = Vec::new();
+    wait_for("the thread's CPU in a sample", || {
+        watch.look_now();
+        watch.drain(&mut samples);
+        series(&samples, "client", "cpu_s", "unnamed").last().is_some_and(|s| s > 0.09)
+    });
+    drop(stay);
+    worker.join().unwrap();
+    samples.extend(finish(&mut watch));
+    let mut looks: Vec<u64> =
+        samples.iter().filter(|s| s.metric == "cpu_s" && s.device.is_empty()).map(|s| s.t_ns).collect();
+    let all = looks.len();
+    looks.dedup();
+    assert_eq!(looks.len(), all, "one row of the process a look");
+}
+
 #[test]
 fn the_client_s_cpu_agrees_with_the_kernel_s_own_accounts() {
     let before_s = process_cpu_ns() as f64 * 1e-9;

@@ -375,8 +375,11 @@ def cumulative(run: RunRecord, metric: str, device: str = "") -> dict[str, tuple
     series = {}
     for role in dict.fromkeys(roles.tolist()):
         mine = roles == role
-        order = np.argsort(t_ns[mine], kind="stable")
-        series[role] = (t_ns[mine][order], value[mine][order])
+        # Older results have a thread without a name beside its process: the process is the larger of the two.
+        order = np.lexsort((value[mine], t_ns[mine]))
+        times, values = t_ns[mine][order], value[mine][order]
+        last = np.append(times[1:] != times[:-1], True)
+        series[role] = (times[last], values[last])
     return series
 
 

@@ -7,6 +7,8 @@ use super::{Buffer, Name};
 
 /// A server with a thread per connection may name each: beyond this they are `others`.
 const MAX_NAMES: usize = 64;
+/// A thread that ended before its name was read, or that has none: without a name its rows would be those of its process.
+const UNNAMED: &str = "unnamed";
 /// A new thread bears its parent's name for a moment.
 const LOOKS_UNTIL_NAMED: u8 = 2;
 
@@ -94,7 +96,10 @@ impl Threads {
     fn name_of(&mut self, pid: i32, tid: i32) -> usize {
         let text = fs::read(format!("/proc/{pid}/task/{tid}/comm")).unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
-        let name = text.trim_end_matches('\n');
+        let name = match text.trim_end_matches('\n') {
+            "" => UNNAMED,
+            name => name,
+        };
         let find = |names: &[Named], name: &str| names.iter().position(|n| &*n.name == name);
         if let Some(at) = find(&self.names, name) {
             return at;
