@@ -84,7 +84,8 @@ def cost(plan: StudyPlan, pilot_s: Mapping[str, float] | None = None, done: int 
     left = plan.all_runs[done:]
     forecasts = {p.id: forecast(p.engine, plan.planned[p.id]) for p in plan.points if p.id in plan.planned}
     run_s = {point: pilot_s.get(point) or of.seconds for point, of in forecasts.items()}
-    shares = [(run, made_share(plan, run)) for run in left]
+    candidates = longest_sweep(plan)
+    shares = [(run, made_share(run, candidates)) for run in left]
     return Cost(
         runs=len(left),
         seconds=sum(share * run_s.get(run.point, CALIBRATION_S) for run, share in shares),
@@ -136,15 +137,21 @@ def repeated_s(once_s: float, point: PointPlan) -> float:
 # --- which runs
 
 
-def made_share(plan: StudyPlan, run: PlannedRun) -> float:
-    """How much of a planned run is expected to be made: a bisection tries log2(n + 1) of n values in the pilot and
-    repeats two in every block."""
+def longest_sweep(plan: StudyPlan) -> int | None:
+    """Values that a search chooses from; None of a study that makes every run."""
     search = plan.study.search
     if search is None:
-        return 1.0
+        return None
     planned = [point for point in plan.points if point.id in plan.planned]
-    n = max((len(sweep) for sweep in sweeps(planned, search.along)), default=1)
-    return min(1.0, (log2(n + 1) if run.block == 0 else 2.0) / n)
+    return max((len(sweep) for sweep in sweeps(planned, search.along)), default=1)
+
+
+def made_share(run: PlannedRun, candidates: int | None) -> float:
+    """How much of a planned run is expected to be made: a bisection tries log2(n + 1) of n values in the pilot and
+    repeats two in every block."""
+    if candidates is None:
+        return 1.0
+    return min(1.0, (log2(candidates + 1) if run.block == 0 else 2.0) / candidates)
 
 
 def fresh_s(plan: StudyPlan, run_s: Mapping[str, float]) -> tuple[float, float]:

@@ -94,26 +94,33 @@ def in_bisection_order(sweep: Sequence[T]) -> list[T]:
     return [sweep[place] for place in bisection_order(len(sweep))]
 
 
-def not_searched(plan: StudyPlan, run: PlannedRun, tried: Sequence[tuple[str, Tried]]) -> str | None:
-    """Why a search need not make this run; None if it must, or the study does not search.
+class Searching:
+    """A study's search over its planned runs: which of them need not be made."""
 
-    tried: (point, what it showed) of every run made so far.
-    """
-    search = plan.study.search
-    if search is None:
-        return None
-    planned = [point for point in plan.points if point.id in plan.planned]
-    sweep = next((s for s in sweeps(planned, search.along) if run.point in {p.id for p in s}), None)
-    if sweep is None:  # of no point: it prices the client's own work at points that were tried
-        priced = {point for point, by in plan.calibrated_by.items() if by == run.run_id}
-        return None if priced & {point for point, _ in tried} else f"{SEARCHED}its points were not tried"
-    values = {point.id: point.factors[search.along] for point in sweep}
-    candidates = list(values.values())
-    found = standings(candidates, [(values[point], of) for point, of in tried if point in values])
-    if is_wanted(candidates.index(values[run.point]), found, run.block == 0):
-        return None
-    now = bracket(found)
-    ended = [f"{candidates[now.holds]:,} held"] if now.holds >= 0 else []
-    ended += [f"{candidates[place]:,} is undecided" for place in now.undecided]
-    ended += [f"{candidates[now.fails]:,} did not hold"] if now.fails < len(candidates) else []
-    return f"{SEARCHED}{', '.join(ended) or 'another value is tried first'}"
+    def __init__(self, plan: StudyPlan) -> None:
+        search = plan.study.search
+        assert search is not None, "the caller looked"
+        self._along = search.along
+        of_points = sweeps([point for point in plan.points if point.id in plan.planned], search.along)
+        self._sweep_of = {point.id: sweep for sweep in of_points for point in sweep}
+        #: Run that prices the client's own work -> the points that it prices.
+        self._priced: dict[str, set[str]] = {}
+        for point, by in plan.calibrated_by.items():
+            self._priced.setdefault(by, set()).add(point)
+
+    def left_out(self, run: PlannedRun, tried: Sequence[tuple[str, Tried]]) -> str | None:
+        """Why this run need not be made; None if it must. tried: (point, what it showed) of every run made so far."""
+        sweep = self._sweep_of.get(run.point)
+        if sweep is None:  # of no point: it prices the client's own work at points that were tried
+            priced = self._priced.get(run.run_id, set())
+            return None if priced & {point for point, _ in tried} else f"{SEARCHED}its points were not tried"
+        values = {point.id: point.factors[self._along] for point in sweep}
+        candidates = list(values.values())
+        found = standings(candidates, [(values[point], of) for point, of in tried if point in values])
+        if is_wanted(candidates.index(values[run.point]), found, run.block == 0):
+            return None
+        now = bracket(found)
+        ended = [f"{candidates[now.holds]:,} held"] if now.holds >= 0 else []
+        ended += [f"{candidates[place]:,} is undecided" for place in now.undecided]
+        ended += [f"{candidates[now.fails]:,} did not hold"] if now.fails < len(candidates) else []
+        return f"{SEARCHED}{', '.join(ended) or 'another value is tried first'}"

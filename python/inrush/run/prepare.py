@@ -24,6 +24,8 @@ from inrush.targets.storages import over_storages, storage_problems
 if TYPE_CHECKING:
     from inrush.analysis.points import Measured
     from inrush.plan.planned import PlannedRun, StudyPlan
+    from inrush.plan.search import Searching
+    from inrush.stats.trials import Tried
     from inrush.study.study import Study
 
 
@@ -278,6 +280,10 @@ class StopRules:
         #: Run -> its figures and verdicts, as measured and with a client on time.
         self._read: dict[str, tuple[Measured, Measured]] = {}
         self._noted: set[str] = set()
+        #: Of a study that searches; thousands of planned runs ask, one after the other.
+        self._searching: Searching | None = None
+        #: Run -> its point, and what it showed.
+        self._tried: dict[str, tuple[str, Tried]] = {}
 
     def __call__(self, run: Any, sealed: Sequence[SealedRun]) -> str | None:
         done = [r for r in sealed if r.doc["status"] == "done"]
@@ -307,18 +313,19 @@ class StopRules:
 
     def _not_searched(self, run: Any, done: Sequence[SealedRun]) -> str | None:
         from inrush.analysis.deciding import tried
-        from inrush.plan.search import not_searched
+        from inrush.plan.search import Searching
 
         search = self._plan.study.search
         assert search is not None, "the caller looked"
-        found = []
+        self._searching = self._searching or Searching(self._plan)
         for r in done:
-            point = str(r.labels.get("point", ""))
-            shown = tried(*self._both_ends(r), search.of, search.at_least)
-            found.append((point, shown))
-            if shown.because and point in self._plan.planned:
-                self._say_once(f"{r.id}: {point} is undecided", shown.because)
-        return not_searched(self._plan, run, found)
+            if r.id not in self._tried:
+                point = str(r.labels.get("point", ""))
+                shown = tried(*self._both_ends(r), search.of, search.at_least)
+                self._tried[r.id] = (point, shown)
+                if shown.because and point in self._plan.planned:
+                    self._say_once(f"{r.id}: {point} is undecided", shown.because)
+        return self._searching.left_out(run, [self._tried[r.id] for r in done])
 
     def _both_ends(self, r: SealedRun) -> tuple[Measured, Measured]:
         from inrush.analysis.points import Measured
