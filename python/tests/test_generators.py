@@ -141,7 +141,14 @@ def test_every_type_of_a_parameter_of_the_core_is_one_that_is_checked() -> None:
             assert problems, f"{kind}.{name} takes {value!r} for {said['type']}"
 
 
-@pytest.mark.parametrize("study", [s.name for s in shipped_studies()])
+#: One of thousands of points, with the tables of archive-load.
+DEAR = "archive-rate"
+
+
+@pytest.mark.parametrize(
+    "study",
+    [pytest.param(s.name, marks=[pytest.mark.slow] if s.name == DEAR else []) for s in shipped_studies()],
+)
 def test_the_core_makes_every_row_of_every_shipped_study(study: str) -> None:
     assert prepare(StudyCall(study, "full")).plan.runs
 

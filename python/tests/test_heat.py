@@ -97,6 +97,7 @@ def test_two_calls_a_second_are_no_map() -> None:
     assert not any(f.name.startswith("heat-") for f in figures(analysis, answer(analysis)))
 
 
+@pytest.mark.slow
 def test_the_page_of_a_run_of_hours_stays_below_two_megabytes(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     hours = [rng.lognormal(14, 1.5, 30).astype(int).tolist() for _ in range(2 * 3600)]

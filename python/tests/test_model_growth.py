@@ -60,6 +60,7 @@ def test_loads_of_trees_are_recovered_at_sixteen_times_the_largest() -> None:
     assert recovered(outcomes())
 
 
+@pytest.mark.slow
 def test_calibrated_intervals_hold_as_often_as_they_say() -> None:
     archive = tuple(Scored(16.0, abs(e)) for _, e in outcomes(seeds=range(200, 260)))
     inside = [held for held, _ in outcomes(archive)]

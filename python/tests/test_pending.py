@@ -366,6 +366,7 @@ def test_what_events_cannot_mean_is_refused(tmp_path: Path, change: tuple[str, s
         planned(tmp_path, change)
 
 
+@pytest.mark.slow
 def test_the_knee_of_a_simulated_engine_is_found_and_a_full_queue_ends_its_run(
     inrush: Inrush, tmp_path: Path
 ) -> None:

@@ -205,7 +205,17 @@ def test_a_study_file_is_found_again_from_another_folder(
     (elsewhere := tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path)
     assert inrush("new", "mine", "--from", "mine.csv").code == 0
-    begun = inrush("run", "mine.toml", "sqlite", "--scale", "xs", "-P", "repeats={count=1, confirm=0}")
+    begun = inrush(
+        "run",
+        "mine.toml",
+        "sqlite",
+        "--scale",
+        "xs",
+        "-P",
+        "repeats={count=1, confirm=0}",
+        "-P",
+        "batch_rows=1000",
+    )
     (study,) = inrush.store.studies()
     assert str(tmp_path / "mine.toml") in study.doc["command"], begun.err
     study.write({"status": "interrupted"})

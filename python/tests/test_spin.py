@@ -103,6 +103,7 @@ def test_a_core_whose_session_spins_is_ended_after_a_stop_and_the_grace_time(tmp
     spun_and_is_gone(watched)
 
 
+@pytest.mark.slow
 def test_without_the_parents_patience_the_core_says_itself_that_it_cannot_end(tmp_path: Path) -> None:
     """What the grace times are longer than: the core's own end of a session that spins."""
     watched = Watched(stop=False)

@@ -284,6 +284,7 @@ def test_cold_and_restart_of_a_server_are_refused_when_planned(
     assert all(remedy in p.remedy for p in problems)
 
 
+@pytest.mark.slow
 def test_the_example_of_the_documentation_runs_at_xs(tmp_path: Path) -> None:
     page = (Path(__file__).parents[2] / "docs" / "steps.md").read_text()
     # The first two make a study; the others are parts of one.

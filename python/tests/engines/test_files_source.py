@@ -104,7 +104,7 @@ def flights_figures(flights: Path) -> dict[str, int]:
     return figures
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", ["sqlite", pytest.param("duckdb", marks=pytest.mark.slow)])
 def test_all_flights_are_stored_as_the_file_has_them(
     engine: str, deployment: Deployment, folder: Path, flights: Path, flights_figures: Mapping[str, int]
 ) -> None:
@@ -119,6 +119,7 @@ def test_all_flights_are_stored_as_the_file_has_them(
     assert loaded.found("sum_length(tailnum)") == flights_figures["length_tailnum"]
 
 
+@pytest.mark.slow
 def test_parquet_and_csv_of_the_same_rows_are_one_digest(
     folder: Path, flights: Path, flights_figures: Mapping[str, int]
 ) -> None:
