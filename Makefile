@@ -7,8 +7,9 @@ SHELL := /bin/bash
 PYTHON ?= python3
 # Of `make try-wheel`; none named: the oldest and the newest that PATH or pyenv has.
 PYTHONS ?=
-# Tests at once.
-JOBS ?= 2
+# Tests at once: some wait for a server, a limit or a clock, so one more than this machine has cores, and of Rust's two.
+JOBS ?= 3
+THREADS ?= 4
 # Tests on servers. Where servers must be there, all work on the same ones: these run after the others, one at a time.
 ON_SERVERS := python/tests/engines
 # Ten minutes each.
@@ -63,7 +64,7 @@ endif
 
 test-rust: ## tests of the Rust half
 	@tools/needs $(PYTHON) fetch
-	$(CARGO_TEST)
+	RUST_TEST_THREADS=$(THREADS) $(CARGO_TEST)
 
 fuzz: ## a million mutated answers to each decoder (or as many as INRUSH_MUTATIONS says)
 	INRUSH_MUTATIONS=$${INRUSH_MUTATIONS:-1000000} cargo test --release --lib fuzz:: -- --nocapture

@@ -163,6 +163,7 @@ def test_engines_whose_rows_survive_different_things_are_refused_before_the_run_
     assert inrush(*words).code == 0
 
 
+@pytest.mark.slow
 def test_engines_side_by_side_are_refused_too_where_the_answer_speaks_of_each_alone(
     inrush: Inrush, tmp_path: Path
 ) -> None:

@@ -80,6 +80,7 @@ def training(analysis: Analysis, figure: str) -> Training:
     return found
 
 
+@pytest.mark.slow
 def test_a_claim_about_bytes_is_frozen_proven_by_its_own_run_and_scored(
     inrush: Inrush, trained: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -198,6 +198,7 @@ def test_the_report_names_every_disk_of_an_engine() -> None:
     assert "ext4" in detail and "tmpfs</code> (postgresql)" in detail
 
 
+@pytest.mark.slow
 def test_a_study_file_is_found_again_from_another_folder(
     inrush: Inrush, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -104,7 +104,8 @@ def flights_figures(flights: Path) -> dict[str, int]:
     return figures
 
 
-@pytest.mark.parametrize("engine", ["sqlite", pytest.param("duckdb", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ENGINES)
 def test_all_flights_are_stored_as_the_file_has_them(
     engine: str, deployment: Deployment, folder: Path, flights: Path, flights_figures: Mapping[str, int]
 ) -> None:
