@@ -65,6 +65,8 @@ pub struct Worker<'a> {
     /// CPU time of making rows again that an extract's are compared with: it is no cost of reading them.
     checked_cpu_ns: u64,
     fatal: Option<String>,
+    /// One of its operations has rows that are looked at as they come.
+    extracts: bool,
 }
 
 #[derive(Default)]
@@ -87,6 +89,7 @@ impl<'a> Worker<'a> {
     ) -> Worker<'a> {
         Worker {
             reopen: ops.iter().map(|o| o.op).collect(),
+            extracts: ops.iter().any(|o| o.extract.is_some()),
             arrivals: role.queue.arrivals(),
             tickets: role.queue.tickets(),
             held: None,
@@ -276,15 +279,26 @@ impl<'a> Worker<'a> {
             if let Some(freshness) = &work.freshness {
                 freshness.fill(&mut work.values);
             }
-            let begun = work.extract.as_mut().map_or(Ok(()), |taken| taken.begin(ticket));
-            self.fatal = begun.err().map(|error| error.to_string());
-            return self.fatal.is_none();
+            return !self.extracts || self.begin_rows(ticket, at);
         };
         let made = self.make_rows(batch, ticket, at);
         made.unwrap_or_else(|error| {
             self.fatal = Some(error.to_string());
             false
         })
+    }
+
+    /// A place for the rows of an extract; false where there is none.
+    #[cold]
+    fn begin_rows(&mut self, ticket: Ticket, at: usize) -> bool {
+        let Some(taken) = &mut self.ops[at].extract else { return true };
+        match taken.begin(ticket) {
+            Ok(()) => true,
+            Err(error) => {
+                self.fatal = Some(error.to_string());
+                false
+            }
+        }
     }
 
     fn submit(&mut self, made: &Made) {

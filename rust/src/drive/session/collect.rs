@@ -36,8 +36,10 @@ impl Worker<'_> {
     }
 
     /// Takes the call that `done` ends out of flight, and judges it by its own answer.
-    fn end(&mut self, done: Done) {
-        let done = self.closed(done);
+    fn end(&mut self, mut done: Done) {
+        if self.extracts {
+            self.closed(&mut done);
+        }
         let oldest = self.flights.oldest().is_some_and(|f| f.ticket == done.ticket);
         match self.flights.end(done.ticket, done.done_ns) {
             Some((flight, place)) => self.finish(flight, place, done, oldest),
@@ -54,14 +56,14 @@ impl Worker<'_> {
     }
 
     /// The call as it ended with its rows written, where they are.
-    #[inline]
-    fn closed(&mut self, done: Done) -> Done {
+    #[cold]
+    fn closed(&mut self, done: &mut Done) {
         // A session that extracts has one call under way.
         let at = self.flights.oldest().map_or(0, |flight| flight.at);
-        let Some(taken) = &mut self.ops[at].extract else { return done };
-        let done = taken.closed(done);
-        self.fatal = taken.failure().or(self.fatal.take());
-        done
+        if let Some(taken) = &mut self.ops[at].extract {
+            *done = taken.closed(*done);
+            self.fatal = taken.failure().or(self.fatal.take());
+        }
     }
 
     fn finish(&mut self, flight: Flight, place: Place, done: Done, oldest: bool) {
