@@ -14,6 +14,7 @@ mod fuzz;
 mod insert;
 mod message;
 mod session;
+mod written;
 
 use std::io;
 use std::sync::Arc;

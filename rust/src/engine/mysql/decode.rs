@@ -115,9 +115,24 @@ pub fn push_row(packet: &[u8], columns: &[AnswerColumn], batch: &mut Columns) ->
     let Some(mut row) = Row::of(packet, columns.len()) else {
         return Err("a row could not be read".into());
     };
+    push_cells(columns, batch, |answer| row.next(answer))
+}
+
+/// The same of the text protocol.
+pub fn push_text_row(packet: &[u8], columns: &[AnswerColumn], batch: &mut Columns) -> Result<(), String> {
+    let mut bytes = Bytes(packet);
+    push_cells(columns, batch, |answer| text_cell(&mut bytes, answer))
+}
+
+#[inline(always)]
+fn push_cells<'a>(
+    columns: &[AnswerColumn],
+    batch: &mut Columns,
+    mut next: impl FnMut(&AnswerColumn) -> Option<Cell<'a>>,
+) -> Result<(), String> {
     for (column, answer) in batch.columns.iter_mut().zip(columns) {
         let cell =
-            row.next(answer).ok_or_else(|| format!("column {}: a value could not be read", column.name))?;
+            next(answer).ok_or_else(|| format!("column {}: a value could not be read", column.name))?;
         if cell == Cell::Null {
             column.push_null(batch.rows);
             continue;
@@ -131,6 +146,51 @@ pub fn push_row(packet: &[u8], columns: &[AnswerColumn], batch: &mut Columns) ->
     }
     batch.rows += 1;
     Ok(())
+}
+
+/// A value of the text protocol. None for a broken one, and of FLOAT, of which the server writes six digits.
+fn text_cell<'a>(bytes: &mut Bytes<'a>, column: &AnswerColumn) -> Option<Cell<'a>> {
+    if bytes.0.first() == Some(&0xfb) {
+        bytes.take(1)?;
+        return Some(Cell::Null);
+    }
+    let text = bytes.text()?;
+    let number = || std::str::from_utf8(text).ok();
+    Some(match column.ty {
+        TINY | SHORT | LONG | LONGLONG | INT24 | YEAR if column.unsigned => {
+            Cell::Unsigned(number()?.parse().ok()?)
+        }
+        TINY | SHORT | LONG | LONGLONG | INT24 | YEAR => Cell::Signed(number()?.parse().ok()?),
+        DOUBLE => Cell::F64(number()?.parse().ok()?),
+        DATE | DATETIME | TIMESTAMP => Cell::Time(written_us(text)?),
+        DECIMAL | NEWDECIMAL if column.scaled => Cell::Scaled(text),
+        DECIMAL | NEWDECIMAL => Cell::Decimal(text),
+        FLOAT | TIME => return None,
+        _ => Cell::Text(text),
+    })
+}
+
+/// `2026-01-01 00:00:00.000001`, with or without its fraction or its time. None for the zero date.
+fn written_us(text: &[u8]) -> Option<i64> {
+    let digits = |from: usize, to: usize| -> Option<i64> {
+        text.get(from..to)?
+            .iter()
+            .try_fold(0i64, |n, &byte| byte.is_ascii_digit().then(|| n * 10 + i64::from(byte - b'0')))
+    };
+    let (year, month, day) = (digits(0, 4)?, digits(5, 7)?, digits(8, 10)?);
+    if !(1..=12).contains(&month) || day < 1 || text[4] != b'-' || text[7] != b'-' {
+        return None;
+    }
+    let mut us = calendar::days_of(year, month, day) * 86_400_000_000;
+    if text.len() > 10 {
+        us += ((digits(11, 13)? * 60 + digits(14, 16)?) * 60 + digits(17, 19)?) * 1_000_000;
+    }
+    if text.len() > 19 {
+        let places = text.len() - 20;
+        let fraction = digits(20, text.len()).filter(|_| (1..=6).contains(&places) && text[19] == b'.')?;
+        us += fraction * 10i64.pow(6 - places as u32);
+    }
+    Some(us)
 }
 
 /// One value as the server sent it.
@@ -407,6 +467,54 @@ mod tests {
         assert_eq!(values, expected);
         assert_eq!(binary_row(b"\x00\x7c", &columns).unwrap(), [const { Value::Null }; 5]);
         assert_eq!(binary_row(&row[..row.len() - 1], &columns), None);
+    }
+
+    #[test]
+    fn a_text_row_of_every_kind_is_what_the_binary_one_is() {
+        let (columns, types): (Vec<_>, Vec<_>) = [
+            (of(LONGLONG, true), LogicalType::U64),
+            (of(TINY, false), LogicalType::I16),
+            (of(DOUBLE, false), LogicalType::F64),
+            (of(DATETIME, false), LogicalType::TimeMs),
+            (of(253, false), LogicalType::Text),
+            (of(253, false), LogicalType::Text),
+        ]
+        .into_iter()
+        .unzip();
+        let mut batch = Columns::new(0, types.iter().map(|ty| Column::new("c", *ty)).collect());
+        let row = b"\x1418446744073709551615\x02-1\x051e-07\x172026-01-01 00:00:00.007\x02hi\xfb";
+        push_text_row(row, &columns, &mut batch).expect("a row");
+        let found: Vec<Value> = batch.columns.iter().map(|c| c.value(0)).collect();
+        let expected = [
+            Value::U64(u64::MAX),
+            Value::I64(-1),
+            Value::F64(1e-7),
+            Value::TimeMs(1_767_225_600_007),
+            Value::Text("hi".into()),
+            Value::Null,
+        ];
+        assert_eq!(found, expected);
+        for cut in 1..row.len() {
+            let mut batch = Columns::new(0, types.iter().map(|ty| Column::new("c", *ty)).collect());
+            assert!(push_text_row(&row[..cut], &columns, &mut batch).is_err(), "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn written_times_are_microseconds() {
+        assert_eq!(written_us(b"1970-01-02"), Some(86_400_000_000));
+        assert_eq!(written_us(b"1970-01-01 00:00:01"), Some(1_000_000));
+        assert_eq!(written_us(b"1969-12-31 23:59:59.5"), Some(-500_000));
+        assert_eq!(written_us(b"1970-01-01 00:00:00.000001"), Some(1));
+        for wrong in [
+            "0000-00-00 00:00:00",
+            "1970-01-01 00:00",
+            "1970-01-01 00:00:00.",
+            "1970-01-01 00:00:00.1234567",
+            "x",
+        ] {
+            assert_eq!(written_us(wrong.as_bytes()), None, "{wrong}");
+        }
     }
 
     #[test]

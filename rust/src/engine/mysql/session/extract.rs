@@ -1,4 +1,4 @@
-//! A call of kind `extract`: rows of a prepared statement, read off the wire as the server sends them.
+//! A call of kind `extract`: rows of a statement, read off the wire as the server sends them.
 
 use std::io;
 
@@ -8,14 +8,21 @@ use crate::engine::extract::{Extraction, Sink};
 use crate::engine::messages::{self, Messages};
 use crate::engine::mysql::connection::garbled;
 use crate::engine::mysql::failure::Failure;
+use crate::engine::mysql::written::Written;
 use crate::engine::mysql::{decode, message};
 use crate::engine::{OpId, Outcome, Ticket};
 use crate::rows::{Columns, Value};
 
 pub(super) struct Extract {
-    pub(super) statement: Statement,
+    pub(super) way: Way,
     /// Rows on their way to the sink.
     pub(super) batch: Columns,
+}
+
+/// How rows come, which is how they are asked for.
+pub(super) enum Way {
+    Binary(Statement),
+    Text(Written),
 }
 
 /// What came of a call.
@@ -35,9 +42,14 @@ impl MySession {
         let Some(Prepared::Extract(mut extract)) = self.ops[op].take() else {
             unreachable!("the driver submits what it has opened")
         };
-        let Statement { id, types, .. } = &extract.statement;
         self.outbox.clear();
-        let came = match message::execute(&mut self.outbox, *id, types, params) {
+        let asked = match &extract.way {
+            Way::Binary(Statement { id, types, .. }) => {
+                message::execute(&mut self.outbox, *id, types, params)
+            }
+            Way::Text(written) => written.fill(params).map(|text| message::query(&mut self.outbox, &text)),
+        };
+        let came = match asked {
             Ok(()) => self.connection.send(&self.outbox).and_then(|()| self.read_all(&mut extract, sink)),
             Err(why) => Ok(Came { outcome: Outcome::Other, rows: 0, bytes: 0, why: Some(why) }),
         };
@@ -59,6 +71,10 @@ impl MySession {
 
     fn read_all(&mut self, extract: &mut Extract, sink: &mut dyn Sink) -> io::Result<Came> {
         let wanted = extract.batch.columns.len();
+        let push_row = match extract.way {
+            Way::Binary(_) => decode::push_row,
+            Way::Text(_) => decode::push_text_row,
+        };
         let mut extraction = Extraction::new(&mut extract.batch, sink);
         let (mut reading, mut bytes, mut wrong) = (Reading::Head, 0u64, None);
         self.columns.clear();
@@ -85,7 +101,7 @@ impl MySession {
                 Reading::Rows => {
                     bytes += packet.len() as u64;
                     if wrong.is_none() {
-                        wrong = decode::push_row(packet, &self.columns, extraction.batch).err();
+                        wrong = push_row(packet, &self.columns, extraction.batch).err();
                         extraction.added();
                     }
                 }

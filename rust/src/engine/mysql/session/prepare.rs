@@ -2,18 +2,22 @@
 
 use std::io;
 
-use super::extract::Extract;
+use super::extract::{Extract, Way};
 use super::{lost, statement_failed, MySession};
 use crate::engine::extract::{answer_columns, check_way};
 use crate::engine::messages::Messages;
 use crate::engine::mysql::connection::garbled;
 use crate::engine::mysql::failure::Failure;
 use crate::engine::mysql::insert::{Bulk, Load, MultiRow};
+use crate::engine::mysql::written::Written;
 use crate::engine::mysql::{decode, message};
 use crate::engine::shared::{batches, columns_of};
 use crate::engine::OpId;
 use crate::error::Error;
 use crate::plan::{LogicalType, OpKind, OpPlan};
+
+/// The way out by text rows; the other one is binary.
+const TEXT: &str = "text";
 
 pub(super) enum Prepared {
     Load(Box<Load>),
@@ -84,14 +88,24 @@ impl MySession {
 
     fn prepare_extract(&mut self, id: OpId, op: &OpPlan) -> Result<Prepared, Error> {
         let ctx = self.ctx.clone();
-        check_way(&ctx, id, &self.address.engine, &["binary"])?;
+        check_way(&ctx, id, &self.address.engine, &["binary", TEXT])?;
         let batch = answer_columns(&ctx, id)?;
-        let statement = Statement {
-            id: self.prepare_text(&op.text)?,
-            types: op.params.iter().map(|p| p.ty).collect(),
-            keep_answer: false,
+        let refuse = |why: String| Error::Plan(format!("operation {}: {why}", op.name));
+        // Prepared also where it is sent as text: what is wrong with it is said before the clock runs.
+        let prepared = self.prepare_text(&op.text)?;
+        let way = if op.method == TEXT {
+            if let Some(short) = batch.columns.iter().find(|c| c.ty == LogicalType::F32) {
+                return Err(refuse(format!(
+                    "MySQL writes {} (f32) as text with six digits; take the way out binary",
+                    short.name
+                )));
+            }
+            Way::Text(Written::new(&op.text, op.params.len()).map_err(refuse)?)
+        } else {
+            let types = op.params.iter().map(|p| p.ty).collect();
+            Way::Binary(Statement { id: prepared, types, keep_answer: false })
         };
-        Ok(Prepared::Extract(Box::new(Extract { statement, batch })))
+        Ok(Prepared::Extract(Box::new(Extract { way, batch })))
     }
 
     /// The id of a statement, prepared; off the clock.
