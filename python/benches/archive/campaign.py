@@ -1,0 +1,204 @@
+"""The archive on every server here, for docs/findings: `python -m benches.archive.campaign run`, then `tables RESULTS`.
+
+`run` makes one piece after the other, each in minutes: loads and ranges from a server that has a quarter of its table in
+memory at most, and the rate of events that one subscriber keeps up with, twice. `tables` prints what a board asks: what
+can be inserted at most, what a year weighs, what a million rows of one attribute take to read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from inrush.analysis.analyse import analyse
+from inrush.analysis.answer import answer
+from inrush.analysis.points import Analysis, Point
+from inrush.results.store import Results
+from inrush.stats.measures import study_record
+from inrush.stats.quantity import show, show_known
+from inrush.text import number
+
+SERVERS = ("postgresql", "timescaledb", "mysql", "mariadb", "clickhouse")
+ROW_STORES = ("postgresql", "timescaledb", "mysql", "mariadb")
+#: What of a server's own memory it starts with, so that a small limit holds it and pages of its files.
+SETTINGS = {"mysql": "performance_schema=OFF", "timescaledb": "timescaledb.max_background_workers=0"}
+#: Memory of each server with the page cache of its files, and rows that make its table four times as large.
+FENCES = {
+    "postgresql": ("200M", 10_000_000),
+    "timescaledb": ("250M", 12_000_000),
+    "mysql": ("384M", 25_000_000),
+    "mariadb": ("200M", 14_000_000),
+}
+#: Rows of a year of the published table: 4,082,099,171 of two years.
+ROWS_A_YEAR = 2_041_000_000
+ORDERS = ("key", "time")
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One study on one engine; `turn` counts its repetitions."""
+
+    study: str
+    engine: str
+    turn: int = 1
+
+    @property
+    def name(self) -> str:
+        return f"{self.study} {self.engine} {self.turn}"
+
+    def has(self, words: str) -> bool:
+        return set(words.split()) <= {self.study, self.engine, str(self.turn)}
+
+    def command(self, data: Path) -> list[str]:
+        setting = SETTINGS.get(self.engine)
+        started = f"{self.engine},{setting}" if setting else self.engine
+        call = [sys.executable, "-m", "inrush.cli", "run", f"archive-{self.study}"]
+        call += ["--scale", "s", "--start", started, "--data", str(data)]
+        if self.study == "rate":
+            return [*call, "--realtime"]
+        changes = ["repeats.count=2"]
+        if fence := FENCES.get(self.engine):
+            memory, rows = fence
+            call += ["--limit", f"{self.engine}.memory={memory}"]
+            # The same two years, whatever the rows.
+            changes += [f"steps.load.rows.total={rows}", f"sizes.period_s={25_228 * 10_000_000 // rows}"]
+        return [*call, *(part for change in changes for part in ("-P", change))]
+
+
+PIECES = [
+    *(Piece("extract", engine) for engine in SERVERS),
+    *(Piece("rate", engine, turn) for engine in ROW_STORES for turn in (1, 2)),
+]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("what", choices=("run", "tables"))
+    parser.add_argument("results", type=Path, nargs="?", default=Path("results"))
+    parser.add_argument("--only", action="append", default=[], help="words of pieces: 'mysql', 'rate mysql'")
+    parser.add_argument("--data", type=Path, default=Path("/var/tmp/inrush-archive"))
+    asked = parser.parse_args()
+    if asked.what == "run":
+        wanted = [p for p in PIECES if not asked.only or any(p.has(words) for words in asked.only)]
+        return max([run(piece, asked.results, asked.data) for piece in wanted], default=2)
+    print("\n".join(board(complete(asked.results))))
+    return 0
+
+
+def run(piece: Piece, results: Path, data: Path) -> int:
+    print(f"== {piece.name}", flush=True)
+    environment = {**os.environ, "INRUSH_RESULTS": str(results.absolute())}
+    return subprocess.run(piece.command(data), env=environment, check=False).returncode
+
+
+def complete(results: Path) -> dict[Piece, Analysis]:
+    """Every complete study of the family on one server; those of a rate are counted as they were made."""
+    pieces: dict[Piece, Analysis] = {}
+    for study in ("extract", "rate"):
+        for folder in sorted(results.glob(f"archive-{study}-2*")):
+            analysis = analyse(study_record(Results(folder)))
+            engines = [e for e in SERVERS if e in analysis.study["engines"]]
+            if not analysis.runs or len(engines) != 1 or analysis.study["status"] != "done":
+                continue
+            before = sum(p.study == study and p.engine == engines[0] for p in pieces)
+            # Of ranges the last one counts; of rates each one.
+            pieces[Piece(study, engines[0], before + 1 if study == "rate" else 1)] = analysis
+    return pieces
+
+
+def board(pieces: Mapping[Piece, Analysis]) -> Iterator[str]:
+    extracts = {p.engine: a for p, a in pieces.items() if p.study == "extract"}
+    yield from table(
+        ("engine", "rows", "memory", "table", "stored by key", "stored by time", "a year by key", "a year by time", "after clustering"),
+        (stored(engine, analysis) for engine, analysis in extracts.items()),
+    )  # fmt: skip
+    yield ""
+    yield from table(
+        ("engine", "order", "cold", "pages a row", "warm", "pages a row", "clustered, cold", "pages a row", "clustered, warm", "clustering"),
+        (read(engine, order, analysis) for engine, analysis in extracts.items() for order in ORDERS),
+    )  # fmt: skip
+    yield ""
+    rates = [(p, a) for p, a in pieces.items() if p.study == "rate"]
+    yield from table(("engine", "turn", "answer"), (knees(piece, analysis) for piece, analysis in rates))
+
+
+def table(header: Sequence[str], rows: Iterator[list[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(header)} |"
+    yield "|---" * len(header) + "|"
+    yield from (f"| {' | '.join(row)} |" for row in rows)
+
+
+def stored(engine: str, analysis: Analysis) -> list[str]:
+    rows = median(analysis, "load.rows", "key")
+    limits = next(iter(analysis.runs)).run.summary.get("limits") or {}
+    memory = show(limits["memory"]["held"], "x_bytes") if "memory" in limits else "all"
+    bytes_by = {order: median(analysis, "load.after_bytes", order) for order in ORDERS}
+    clustered = median(analysis, "cluster.after_bytes", "time")
+    return [
+        engine,
+        number(rows) if rows else "–",
+        memory,
+        shown(bytes_by["key"], "x_bytes"),
+        *(cell(analysis, "load.rows_per_s", order) for order in ORDERS),
+        *(shown(a_year(bytes_by[order], rows), "x_bytes") for order in ORDERS),
+        shown(a_year(clustered, rows), "x_bytes"),
+    ]
+
+
+def a_year(of_bytes: float | None, rows: float | None) -> float | None:
+    """In proportion to its rows: indexes and pages of one size a row."""
+    return of_bytes / rows * ROWS_A_YEAR if of_bytes and rows else None
+
+
+def read(engine: str, order: str, analysis: Analysis) -> list[str]:
+    cells = [engine, order]
+    for step in ("long_cold", "long_warm", "clustered_cold"):
+        cells += [cell(analysis, f"{step}.rows_per_s", order), cell(analysis, f"{step}.pages_per_row", order)]
+    return [
+        *cells,
+        cell(analysis, "clustered_warm.rows_per_s", order),
+        cell(analysis, "cluster.duration_s", order),
+    ]
+
+
+def knees(piece: Piece, analysis: Analysis) -> list[str]:
+    decided = answer(analysis)
+    sentences = [p.sentence for p in decided.parts] if decided else ["no answer"]
+    return [piece.engine, number(piece.turn), "<br>".join(sentences)]
+
+
+def at(order: str) -> Mapping[str, str]:
+    return {"row_order": order}
+
+
+def cell(analysis: Analysis, figure: str, order: str) -> str:
+    """With its interval; INVALID where a guard says so; a dash where no run has it."""
+    for summary in analysis.summaries(figure):
+        if holds(summary.point, at(order)):
+            text = show_known(summary.median, summary.interval, figure)
+            return f"INVALID {text}" if analysis.broken_points(figure, [summary.point]) else text
+    return "–"
+
+
+def median(analysis: Analysis, figure: str, order: str) -> float | None:
+    values = (s.median for s in analysis.summaries(figure) if holds(s.point, at(order)))
+    return next(values, None)
+
+
+def holds(point: Point, values: Mapping[str, str]) -> bool:
+    return all(dict(point).get(name) == value for name, value in values.items())
+
+
+def shown(value: float | None, figure: str) -> str:
+    return show(value, figure) if value is not None else "–"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
