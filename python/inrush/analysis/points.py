@@ -309,7 +309,7 @@ def headline(analysis: Analysis) -> str | None:
 
 def roles(analysis: Analysis) -> list[str]:
     """Roles with repetitions, those that put rows in first; wholes only, not the parts of a split role."""
-    found = dict.fromkeys(k.split(".")[0] for m in analysis.runs for k in m.figures if k.endswith(".ops"))
+    found = dict.fromkeys(k.rsplit(".", 1)[0] for m in analysis.runs for k in m.figures if k.endswith(".ops"))
     writers = {role for m in analysis.runs for role in writing_roles(m.run.plan)}
     return sorted((r for r in found if "/" not in r), key=lambda r: r not in writers)
 

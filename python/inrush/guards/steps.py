@@ -79,7 +79,8 @@ def shares_of(figures: Figures, step: str) -> dict[str, float]:
 
 
 def of_steps(figures: Figures, steps: Sequence[str]) -> list[str]:
-    return [name for name in figures if name.rsplit(".", 1)[0].split("/", 1)[0] in steps]
+    """Those of their roles too: `step.metric`, `step.role.metric`."""
+    return [name for name in figures if name.partition(".")[0].partition("/")[0] in steps]
 
 
 def cut_step(run: RunRecord, figures: Figures, guard: str) -> Verdict | None:

@@ -9,10 +9,22 @@ from inrush.engines.plans import TablePlan
 from inrush.engines.sql import bind
 from inrush.engines.twin import Twin
 from inrush.plan.documents import role_document
+from inrush.plan.roles import ActiveRole
 from inrush.plan.segments import Segments
 from inrush.plan.steps import texts
 from inrush.plan.units import ns
-from inrush.study.step_kinds import Cold, Dump, Load, Read, Restart, RoleStep, Settle, Statement, Step
+from inrush.study.step_kinds import (
+    Cold,
+    Dump,
+    Load,
+    Read,
+    Restart,
+    Roles,
+    RoleStep,
+    Settle,
+    Statement,
+    Step,
+)
 from inrush.workload import Operation
 
 #: Between two looks at the progress of a statement.
@@ -47,13 +59,17 @@ class StepSegments(Segments):
         probes = self.probe(step.name, ("sizes", "counters") if sizes else ("counters",))
         for probe in probes:
             probe["step"] = step.name
-        loaded = [r.table for r in self.draft.roles if r.name == step.name and r.table is not None]
-        seen = self.seen(loaded, self.limit_of(step)) if isinstance(step, Load) else []
+        loaded = [role.table for role in self.roles_of(step) if role.table is not None]
+        seen = self.seen(loaded, self.limit_of(step)) if loaded and isinstance(step, Load | Roles) else []
         proofs = self.dumped(step) if isinstance(step, Dump) else []
         return [self.work_of(step), *seen, *probes, *proofs]
 
+    def roles_of(self, step: Step) -> list[ActiveRole]:
+        """An insert into several tables is a role for each of them, `step.role/table`."""
+        return [role for role in self.draft.roles if role.name.partition("/")[0] in step.sessions]
+
     def tables_of(self, step: RoleStep) -> list[str]:
-        return [name for role in self.draft.roles if role.name == step.name for name in role.tables]
+        return [name for role in self.roles_of(step) for name in role.tables]
 
     def emptied(self, step: Load) -> list[border.ControlSegment]:
         """Of the rows that a load from a dump brings back."""
@@ -81,7 +97,7 @@ class StepSegments(Segments):
 
     def work_of(self, step: Step) -> border.Segment:
         match step:
-            case RoleStep():
+            case RoleStep() | Roles():
                 return self.sessions(step)
             case Statement():
                 return self.maintenance(step)
@@ -94,13 +110,12 @@ class StepSegments(Segments):
             case _:
                 raise AssertionError(f"the study's reader knows no step of kind {step.do}")
 
-    def sessions(self, step: RoleStep) -> border.DriveSegment:
-        seconds = step.seconds if isinstance(step, Read) else 0.0
-        mine = [role for role in self.draft.roles if role.name == step.name]
-        roles = [role_document(role, self.draft.index, seconds) for role in mine]
+    def sessions(self, step: RoleStep | Roles) -> border.DriveSegment:
+        seconds = step.seconds if isinstance(step, Read | Roles) else 0.0
+        roles = [role_document(role, self.draft.index, seconds) for role in self.roles_of(step)]
         drive = self.driven(step.name, "measure", roles)
         drive["step"], drive["limit_ns"] = step.name, self.limit_of(step)
-        if isinstance(step, Load | Dump) and (sample := self.sample(step.name)):
+        if isinstance(step, Load | Dump | Roles) and (sample := self.sample(step.name)):
             drive["sample"] = sample
         return drive
 

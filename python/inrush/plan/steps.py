@@ -10,7 +10,18 @@ from inrush.engines.twin import Twin
 from inrush.errors import Problem
 from inrush.plan.extracts import way_out
 from inrush.study.operations import tables_of
-from inrush.study.step_kinds import Cold, Dump, Load, Read, Restart, RoleStep, Settle, Statement, Step
+from inrush.study.roles import Role
+from inrush.study.step_kinds import (
+    Cold,
+    Dump,
+    Load,
+    Read,
+    Restart,
+    Roles,
+    Settle,
+    Statement,
+    Step,
+)
 from inrush.study.study import Study
 from inrush.workload import Operation
 
@@ -28,7 +39,7 @@ def steps_of(study: Study, server: Twin) -> tuple[Study, dict[str, str]]:
         elif reason := cannot(step, study, server):
             left_out[step.name] = reason
     kept = tuple(step for step in study.steps if step.name not in left_out)
-    roles = {step.name: step.role for step in kept if isinstance(step, RoleStep)}
+    roles = {name: role for step in kept for name, role in step.sessions.items()}
     return replace(study, steps=kept, roles=roles), left_out
 
 
@@ -49,10 +60,23 @@ def cannot(step: Step, study: Study, server: Twin) -> str:
         if extracts and not server.ways_out:
             found = way_out(extracts[0], server)
             return found.reason if isinstance(found, Unsupported) else ""
-        names = [q for name in step.role.operations for q in operations[name].members or (name,)]
-        reasons = [reason for name in names if (reason := no_query(operations[name], study, server))]
-        return reasons[0] if len(reasons) == len(names) else ""
+        return no_queries(step.role, study, server)
+    if isinstance(step, Roles):
+        kinds = {operations[name].kind for role in step.roles.values() for name in role.operations}
+        # What it writes later steps look at: an engine that cannot do a role of it has no such point.
+        reasons = (
+            [no_queries(role, study, server) for role in step.roles.values()] if "insert" not in kinds else []
+        )
+        return next((reason for reason in reasons if reason), "")
     return ""
+
+
+def no_queries(role: Role, study: Study, server: Twin) -> str:
+    """Why the engine answers none of a reader's queries; empty where it answers one."""
+    operations = study.workload.operations
+    names = [q for name in role.operations for q in operations[name].members or (name,)]
+    reasons = [reason for name in names if (reason := no_query(operations[name], study, server))]
+    return reasons[0] if len(reasons) == len(names) else ""
 
 
 def no_query(operation: Operation, study: Study, server: Twin) -> str:
@@ -82,7 +106,7 @@ def texts(operation: Operation, server: Twin) -> Sequence[tuple[str, str]]:
 
 def read_s(study: Study) -> float:
     """Seconds of the reads that are given by time."""
-    return sum(step.seconds for step in study.steps if isinstance(step, Read))
+    return sum(step.seconds for step in study.steps if isinstance(step, Read | Roles))
 
 
 def settle_s(study: Study) -> float:
@@ -90,4 +114,4 @@ def settle_s(study: Study) -> float:
 
 
 def longest_step_s(study: Study) -> float:
-    return max((s.seconds for s in study.steps if isinstance(s, Read | Settle)), default=0.0)
+    return max((s.seconds for s in study.steps if isinstance(s, Read | Roles | Settle)), default=0.0)

@@ -8,6 +8,7 @@ from statistics import median
 from inrush.analysis.points import Analysis, Point, say
 from inrush.report.html import number, table
 from inrush.stats import quantity
+from inrush.stats.measures import whole
 
 #: Metric of a step -> its column.
 COLUMNS = {
@@ -35,12 +36,17 @@ def steps_table(analysis: Analysis) -> str:
 
 
 def steps_at(analysis: Analysis, point: Point) -> dict[str, str]:
-    """Step -> its kind, of those that ran."""
+    """Step -> its kind, of those that ran; roles of a step with several stand behind it."""
     runs = [m.run for m in analysis.runs if m.counts and m.point == point]
     if not runs:
         return {}
     labels = runs[0].labels
-    return {s: do for s, do in labels.get("steps", {}).items() if s not in labels.get("steps_left_out", {})}
+    done = {s: do for s, do in labels.get("steps", {}).items() if s not in labels.get("steps_left_out", {})}
+    roles = dict.fromkeys(whole(role) for role in labels.get("sessions", {}))
+    found: dict[str, str] = {}
+    for step, do in done.items():
+        found |= {step: do, **{role: "role" for role in roles if role.startswith(f"{step}.")}}
+    return found
 
 
 def cell(analysis: Analysis, point: Point, figure: str) -> str:

@@ -26,7 +26,8 @@ of the role before the slash (`writers`): its figures are those of all its parts
     client_cpu_us_per_row      threads of the role in the client
     busy_cores, cpu_us_per_row      of a watched role (`client`, `server`, …): resources over the measured segments
 
-In a run with steps the role has the step's name, and so `<step>.<metric>` are figures of one step. What is watched is in
+In a run with steps the role has the step's name, and so `<step>.<metric>` are figures of one step. Of a step with several
+roles each is named `<step>.<role>`, and its figures are `<step>.<role>.<metric>`. What is watched is in
 them: `<step>.server_busy_cores`. And of every step:
     duration_s                      from the begin to the end of its work
     client_read_bytes, server_write_bytes, …        of its time; absent where the watch did not look at its begin and its end
@@ -125,7 +126,7 @@ def step_figure(step: str, name: str) -> str:
     `cold.server_busy_cores`. What a row costs is a figure of its sessions' threads and of the whole process."""
     role, metric = name.rsplit(".", 1)
     process = "process_" if metric == "cpu_us_per_row" else ""
-    return name if whole(role) == step else f"{step}.{role}_{process}{metric}"
+    return name if whole(role) == step or role.startswith(f"{step}.") else f"{step}.{role}_{process}{metric}"
 
 
 def figures_of_phase(run: RunRecord) -> dict[str, float]:

@@ -201,7 +201,12 @@ def check_measure(node: Node, name: str, roles: Named) -> None:
     role, dot, metric = name.rpartition(".")
     known = {**dict.fromkeys(WATCHED, METRICS), **roles}
     of = role.split("/", 1)[0]
-    if not dot:
+    if dot and of in known and metric not in known[of] and any(n.startswith(f"{of}.") for n in known):
+        roles_of = [n for n in known if n.startswith(f"{of}.")]
+        node.problem(
+            f"step {of} has several roles: name one of {', '.join(roles_of)}, or choose from {', '.join(known[of])}"
+        )
+    elif not dot:
         node.problem('name a figure as "role.metric", e.g. "writers.makespan_s"')
     elif of not in known:
         node.problem(unknown("role", role, known))

@@ -39,12 +39,21 @@ class Step:
     #: What may be asked of it by `answer`, `accept` and rules.
     figures: ClassVar[Sequence[str]] = OF_ALL
 
+    @property
+    def sessions(self) -> Mapping[str, Role]:
+        """Its roles by their names in the plan, which are those of its figures."""
+        return {}
+
 
 @dataclass(frozen=True, kw_only=True)
 class RoleStep(Step):
     """Sessions at work; their role has the step's name."""
 
     role: Role
+
+    @property
+    def sessions(self) -> Mapping[str, Role]:
+        return {self.name: self.role}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +110,23 @@ class Dump(RoleStep):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Roles(Step):
+    """Several roles at once, as a study without steps has them; each is named `step.role`."""
+
+    roles: Mapping[str, Role]
+    #: Of readers that have neither calls nor a role to end with.
+    seconds: float = 0.0
+    do = "roles"
+    keys = ("roles", "seconds")
+    required = ("roles",)
+    figures = (*OF_ALL, *OF_SIZES)
+
+    @property
+    def sessions(self) -> Mapping[str, Role]:
+        return self.roles
+
+
+@dataclass(frozen=True, kw_only=True)
 class Statement(Step):
     """What an engine does by itself, as statements of its dialect: an operation of kind `maintain`."""
 
@@ -137,5 +163,5 @@ class Settle(Step):
 
 
 STEPS: Mapping[str, type[Step]] = {
-    kind.do: kind for kind in (Load, Read, Extract, Dump, Statement, Cold, Restart, Settle)
+    kind.do: kind for kind in (Load, Read, Extract, Dump, Roles, Statement, Cold, Restart, Settle)
 }

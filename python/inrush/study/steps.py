@@ -14,10 +14,11 @@ from inrush.study.document import Node, unknown
 from inrush.study.dumps import parse_dump, read_source, with_dumps
 from inrush.study.forms import Factors, FromFactor
 from inrush.study.operations import tables_of
-from inrush.study.parts import WATCHED, Named, Schedule
-from inrush.study.roles import FACTOR_NAME, Role, label, parse_role
+from inrush.study.parts import METRICS, WATCHED, Named, Schedule
+from inrush.study.roles import FACTOR_NAME, Role, label, parse_role, parse_roles
 from inrush.study.step_kinds import (
     COMMON,
+    OF_WORK,
     STEPS,
     Cold,
     Dump,
@@ -25,6 +26,7 @@ from inrush.study.step_kinds import (
     Load,
     Read,
     Restart,
+    Roles,
     RoleStep,
     Settle,
     Statement,
@@ -87,7 +89,7 @@ def parse_step(
     limit_s = read_seconds(fields["limit_s"]) if "limit_s" in fields else None
     if limit_s is not None and kind in (Cold, Restart, Settle):
         fields["limit_s"].problem(
-            "only steps of kind load, read, extract, dump and statement have a limit; remove it"
+            "only steps of kind load, read, extract, dump, roles and statement have a limit; remove it"
         )
     common = {"name": name, "after": after, "limit_s": limit_s}
     if kind is None or any(key not in fields for key in kind.required):
@@ -98,6 +100,8 @@ def parse_step(
         return role_step(kind, node, fields, factors, workload, common)
     if kind is Dump:
         return parse_dump(node, fields, factors, workload, common)
+    if kind is Roles:
+        return several_roles(fields, factors, workload, common)
     if kind is Statement:
         operation = read_maintenance(fields["operation"], workload)
         return Statement(operation=operation, **common) if operation else None  # type: ignore[arg-type]
@@ -184,6 +188,30 @@ def role_step(
     return made(role=role, seconds=seconds, **common)  # type: ignore[arg-type]
 
 
+def several_roles(
+    fields: Mapping[str, Node], factors: Factors, workload: Workload, common: Mapping[str, object]
+) -> Roles:
+    """Roles as a study without steps has them, each named `step.role`."""
+    name = str(common["name"])
+    found = parse_roles(fields["roles"], factors, workload)
+    seconds = read_seconds(fields["seconds"]) if "seconds" in fields else 0.0
+    for own, role in found.items():
+        node, kinds = fields["roles"].at(own, ""), {o: workload.operations[o].kind for o in role.operations}
+        if other := next((o for o, kind in kinds.items() if kind == "maintain"), ""):
+            node.problem(f'{other} is maintenance; it is a step of its own, do = "statement"')
+        elif "insert" in kinds.values() or role.calls is not None or role.until:
+            continue
+        elif not seconds and role.operations:
+            node.problem("it has no end; write its calls, until = a role, or seconds of the step")
+    roles = {
+        f"{name}.{own}": replace(
+            role, name=f"{name}.{own}", until=f"{name}.{role.until}" if role.until else None
+        )
+        for own, role in found.items()
+    }
+    return Roles(roles=roles, seconds=seconds, **common)  # type: ignore[arg-type]
+
+
 def load_of_dump(
     node: Node,
     fields: Mapping[str, Node],
@@ -221,7 +249,7 @@ def with_load(workload: Workload) -> Workload:
 
 def check_order(node: Node, steps: Sequence[Step], factors: Factors, workload: Workload) -> None:
     """What is read was loaded before, and by one step: at each value of the factors that say which tables."""
-    forms = [step.role.table for step in steps if isinstance(step, RoleStep)]
+    forms = [role.table for step in steps for role in step.sessions.values()]
     named = list(dict.fromkeys(form.factor for form in forms if isinstance(form, FromFactor)))
     for values in itertools.product(*(factors[name] for name in named)):
         check_order_at(node, steps, dict(zip(named, values, strict=True)), workload)
@@ -239,11 +267,52 @@ def check_order_at(node: Node, steps: Sequence[Step], point: Mapping[str, Any], 
                     )
                 loaded.setdefault(name, step.name)
             continue
+        if isinstance(step, Roles):
+            check_roles_at(node.at(i, step.name), step, loaded, point, workload, where)
+            continue
         for table in tables_touched(step, point, workload):
             if table not in loaded:
                 node.at(i, step.name).problem(
                     f"it needs rows of {table}, which no step before it loads{where}; load them first"
                 )
+
+
+def check_roles_at(
+    node: Node, step: Roles, loaded: dict[str, str], point: Mapping[str, Any], workload: Workload, where: str
+) -> None:
+    """Its writers fill tables that nothing else fills; its readers look at those, or at what was loaded before."""
+    mine: dict[str, str] = {}
+    for name, role in step.roles.items():
+        inserts = [workload.operations[o] for o in role.operations if workload.operations[o].kind == "insert"]
+        own = [o.table for o in inserts if o.table]
+        for table in (tables_at(role, point) or own) if inserts else ():
+            if by := loaded.get(table) or mine.get(table):
+                node.at("roles", name).at(name.partition(".")[2], name).problem(
+                    f"{by} writes {table} already{where}; a table is written by one load or one role"
+                )
+            mine.setdefault(table, name)
+    for name, role in step.roles.items():
+        for table, operation in tables_read(role, point, workload).items():
+            of = workload.operations[operation]
+            if table not in loaded and table not in mine:
+                node.at("roles", name).at(name.partition(".")[2], name).problem(
+                    f"it needs rows of {table}, which no step before it loads{where}; load them first"
+                )
+            elif table in mine and (of.key_rows is not None or of.range is not None):
+                node.at("roles", name).at(name.partition(".")[2], name).problem(
+                    f"{operation} asks for rows of {table} by number, which {mine[table]} only writes{where}; "
+                    "read them in a later step"
+                )
+    loaded.update(mine)
+
+
+def tables_read(role: Role, point: Mapping[str, Any], workload: Workload) -> dict[str, str]:
+    """Table -> a query that looks at it; a page goes without its members that look at other tables than its role names."""
+    only = set(tables_at(role, point))
+    members = [m for name in role.operations for m in workload.operations[name].members or (name,)]
+    queries = [m for m in members if workload.operations[m].kind in ("query", "extract")]
+    looks = {m: tables_of(workload.operations[m], workload) for m in queries}
+    return {t: m for m, tables in looks.items() if not only or set(tables) <= only for t in tables}
 
 
 def tables_at(role: Role, point: Mapping[str, Any]) -> tuple[str, ...]:
@@ -284,7 +353,7 @@ def check_schedule(steps_node: Node, steps: Sequence[Step], schedule_node: Node,
     names = [item.get("name") for item in given if isinstance(item, dict)]
     for step in steps:
         limit_s = schedule.limit_s if step.limit_s is None else step.limit_s
-        if isinstance(step, Read) and step.seconds > limit_s:
+        if isinstance(step, Read | Roles) and step.seconds > limit_s:
             whose = "schedule.limit_s" if step.limit_s is None else "its limit_s"
             steps_node.at(names.index(step.name), step.name).at("seconds", step.seconds).problem(
                 f"it would be cut at {limit_s:g} s, {whose}; raise limit_s or read for less"
@@ -293,4 +362,5 @@ def check_schedule(steps_node: Node, steps: Sequence[Step], schedule_node: Node,
 
 def named_figures(steps: Sequence[Step]) -> Named:
     """Step -> the figures that can be asked of it."""
-    return {**dict.fromkeys(WATCHED, ()), **{step.name: step.figures for step in steps}}
+    roles = {name: (*METRICS, *OF_WORK) for s in steps if isinstance(s, Roles) for name in s.roles}
+    return {**dict.fromkeys(WATCHED, ()), **{step.name: step.figures for step in steps}, **roles}

@@ -43,7 +43,7 @@ from inrush.study.rule_values import check_rule_values
 from inrush.study.shipped import SHIPPED, find_study, workload_path
 from inrush.study.sizes import read_size
 from inrush.study.step_kinds import KIND as STEPS_KIND
-from inrush.study.step_kinds import RoleStep, Step
+from inrush.study.step_kinds import Step
 from inrush.study.steps import check_schedule, named_figures, parse_steps, with_own_operations
 from inrush.study.storage import parse_storage
 from inrush.study.toml import read_toml
@@ -91,7 +91,7 @@ class Study:
     record: Record
     #: What runs in place of roles, of kind `pipeline`.
     pipeline: Pipeline | None = None
-    #: What runs in place of roles, of kind `steps`; those with sessions are among `roles` too, by the step's name.
+    #: What runs in place of roles, of kind `steps`; their roles are among `roles` too.
     steps: tuple[Step, ...] = ()
     #: Of every table; a table without it keeps `none`. "@layout" where it is a factor.
     layout: str | FromFactor = "none"
@@ -281,7 +281,7 @@ def read_tree(
                 fields["steps"], stepped, fields.get("schedule") or root.at("schedule", None), schedule
             )
         workload = with_own_operations(workload, stepped)
-        roles = {s.name: s.role for s in stepped if isinstance(s, RoleStep)}
+        roles = {name: role for s in stepped for name, role in s.sessions.items()}
         if "load" in fields:
             fields["load"].problem('what is loaded is a step here, do = "load"; remove it')
     named: Named = dict.fromkeys((pipeline.ROLE,) if work == "pipeline" else roles, METRICS)

@@ -330,3 +330,42 @@ def whole(found: Analysis, step: str) -> None:
     assert found.runs[0].figures["load.rows"] == 20_000, step
     for guard in ("rows proven", "answers right", "ended as planned", "cold was cold"):
         assert verdict(found, guard).outcome is Outcome.PASS, (step, guard)
+
+
+#: Writers of a second table beside readers of the first, both on several connections.
+MIXED = """
+[[steps]]
+name = "mixed"
+do = "roles"
+[steps.roles.writers]
+operation = "insert"
+table = "log"
+sessions = 4
+rows = { total = 40_000 }
+batch_rows = 500
+[steps.roles.users]
+operation = "one"
+sessions = 2
+until = "writers"
+"""
+
+
+@pytest.mark.parametrize("own", ["postgresql"], indirect=True)
+def test_roles_of_a_step_work_at_the_same_time_on_a_server(own: Deployment, folder: Path) -> None:
+    path = study_on("postgresql", folder)
+    path.write_text(path.read_text() + MIXED)
+    work = folder / "work.toml"
+    table = WORKLOAD[WORKLOAD.index("[tables.events]") : WORKLOAD.index("[operations.one]")]
+    insert = '[operations.insert]\nkind = "insert"\n'
+    work.write_text(work.read_text() + table.replace("[tables.events]", "[tables.log]") + insert)
+    end, results = run(path, own)
+    assert not end.failed
+    (measured,) = analysed(results).runs
+    found = measured.figures
+    assert (found["mixed.writers.rows"], found["mixed.writers.sessions"]) == (40_000, 4)
+    assert found["mixed.users.ok"] > 0
+    assert found["mixed.users.sessions"] == 2
+    assert found["mixed.server_busy_cores"] > 0
+    assert {p["holds"] for p in measured.run.rows("proofs")} == {True}
+    sessions = [s for s in measured.run.rows("sessions") if s["role"].startswith("mixed.")]
+    assert {s["role"] for s in sessions} == {"mixed.writers", "mixed.users"}
