@@ -266,6 +266,32 @@ def test_the_measured_segment_lasts_from_go_to_the_last_row_stored() -> None:
     assert [(r["start_ns"], r["end_ns"]) for r in rows] == [(0, 10), (0, 10), (10, 50), (50, 90), (50, 90)]
 
 
+def files_at(*spans: tuple[int, int]) -> list[dict[str, int]]:
+    return [
+        {"due_ns": 100, "start_ns": start, "end_ns": end, "rows": 10, "bytes": 50} for start, end in spans
+    ]
+
+
+def test_intervals_lie_between_looks_and_add_up_to_the_load() -> None:
+    of = files_at((100, 200), (200, 310), (310, 400))
+    looks = [(90, 1, 1), (150, 4, 30), (160, 5, 40), (250, 15, 90), (390, 30, 150), (450, 30, 150)]
+    found = tables.intervals(looks, of, "load/events", 50)
+    assert [(i["t_ns"], i["dt_ns"], i["rows"], i["bytes"], i["ops"]) for i in found] == [
+        (100, 50, 4, 30, 0), (150, 100, 11, 60, 1), (250, 150, 15, 60, 2),
+    ]  # fmt: skip
+    assert [(i["in_flight"], i["backlog"], i["cum_rows"]) for i in found] == [
+        (1, 2, 4),
+        (1, 1, 15),
+        (0, 0, 30),
+    ]
+    assert {(i["role"], i["op"]) for i in found} == {("pipelines", "load/events")}
+
+
+def test_a_load_without_a_look_is_one_interval() -> None:
+    (only,) = tables.intervals([(999, 30, 150)], files_at((100, 200)), "load/events", 1000)
+    assert (only["t_ns"], only["dt_ns"], only["rows"], only["bytes"], only["ops"]) == (100, 100, 10, 50, 1)
+
+
 def test_received_bytes_are_those_of_the_load_however_late_they_are_told() -> None:
     assert tables.received([(5, 3), (30, 70), (99, 100)], 10, 50) == [(10, 0), (30, 70), (50, 100)]
     assert tables.received([(99, 100)], 10, 50) == [(10, 0), (50, 100)], "a load shorter than a second"

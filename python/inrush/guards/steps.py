@@ -74,7 +74,7 @@ def shares_of(figures: Figures, step: str) -> dict[str, float]:
         for part in ("instrument", "engine")
         for metric in ("busy_cores", "cpu_us_per_row")
     }
-    own[f"{step}.instrument_share"] = f"{step}.instrument_share"
+    own |= {n: n for n in figures if n.startswith(f"{step}.") and n.endswith(".instrument_share")}
     return {name: figures[at] for name, at in own.items() if at in figures}
 
 

@@ -57,6 +57,9 @@ class Drive:
         #: What every client has stored and every load server has received, by process.
         self.stored: dict[str, int] = {}
         self.received: dict[str, int] = {}
+        #: Bytes that every client has read, and (t_ns, rows stored, bytes read) of all of them, as they said it.
+        self.read: dict[str, int] = {}
+        self.looks: list[tuple[int, int, int]] = []
         self.written: dict[str, Doc] = {}
 
     def run(self) -> str:
@@ -123,7 +126,8 @@ class Drive:
             case "file", _:
                 self.files.append(event)
             case (("progress" | "finished"), "client"):
-                self.stored[said.key] = event["rows_stored"]
+                self.stored[said.key], self.read[said.key] = event["rows_stored"], event["bytes"]
+                self.looks.append((time.monotonic_ns(), sum(self.stored.values()), sum(self.read.values())))
             case (("progress" | "finished"), "load_server"):
                 self.received[said.key] = event["bytes"]
                 self.net.append((time.monotonic_ns(), sum(self.received.values())))
@@ -150,6 +154,12 @@ class Drive:
             self.parts,
             {
                 "segments": tables.segments(plan["segments"], start_ns, end_ns, time.monotonic_ns() - zero_ns),
+                "intervals": tables.intervals(
+                    [(t - zero_ns, stored, size) for t, stored, size in self.looks],
+                    rows,
+                    plan["operations"][0]["name"],
+                    plan["record"]["interval_ns"],
+                ),
                 "repetitions": [tables.totals(rows, plan["pipelines"]["count"], client_ns)],
                 "files": rows,
                 "resources": resources,

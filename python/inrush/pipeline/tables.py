@@ -45,6 +45,35 @@ def totals(of: Sequence[Mapping[str, Any]], pipelines: int, cpu_ns: int) -> Doc:
     }  # fmt: skip
 
 
+def intervals(
+    looks: Sequence[tuple[int, int, int]], of: Sequence[Mapping[str, Any]], op: str, interval_ns: int
+) -> list[Doc]:
+    """What was stored from one look at the clients to a later one, `interval_ns` or more behind it; a call is a file.
+
+    looks: (t_ns, rows stored, bytes read) of all clients together; of: the files, which say when the load begins and what
+    it comes to. So intervals add up to the whole.
+    """
+    whole = totals(of, 0, 0)
+    begin, end = whole["start_ns"], whole["end_ns"]
+    inner = [
+        (t, min(rows, whole["rows"]), min(size, whole["bytes"])) for t, rows, size in looks if begin < t < end
+    ]
+    found: list[Doc] = []
+    last = (begin, 0, 0)
+    for t, rows, size in [*inner, (end, whole["rows"], whole["bytes"])]:
+        if t < end and (t - last[0] < interval_ns or end - t < interval_ns):
+            continue
+        begun = sum(f["start_ns"] <= t for f in of)
+        done = sum(f["end_ns"] <= t for f in of)
+        found.append({
+            "segment": MEASURED, "repetition": 0, "role": ROLE, "op": op, "t_ns": last[0], "dt_ns": t - last[0],
+            "rows": rows - last[1], "bytes": size - last[2], "ops": done - sum(f["end_ns"] <= last[0] for f in of),
+            "errors": 0, "late": 0, "in_flight": begun - done, "backlog": len(of) - begun, "cum_rows": rows,
+        })  # fmt: skip
+        last = (t, rows, size)
+    return found
+
+
 def segments(plan: Sequence[Mapping[str, Any]], start_ns: int, end_ns: int, last_ns: int) -> list[Doc]:
     """The measured segment with its times; what came before and after has what is left."""
     rows = []
