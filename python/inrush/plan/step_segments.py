@@ -9,7 +9,7 @@ from inrush.engines.plans import TablePlan
 from inrush.engines.sql import bind
 from inrush.engines.twin import Twin
 from inrush.plan.documents import role_document
-from inrush.plan.segments import Segments
+from inrush.plan.segments import Segments, until_no_rows
 from inrush.plan.steps import texts
 from inrush.plan.units import ns
 from inrush.study.step_kinds import Cold, Dump, Load, Read, Restart, RoleStep, Settle, Statement, Step
@@ -50,7 +50,12 @@ class StepSegments(Segments):
         loaded = [r.table for r in self.draft.roles if r.name == step.name and r.table is not None]
         seen = self.seen(loaded, self.limit_of(step)) if isinstance(step, Load) else []
         proofs = self.dumped(step) if isinstance(step, Dump) else []
-        return [self.work_of(step), *seen, *probes, *proofs]
+        return [self.work_of(step), *seen, *self.counted(step), *probes, *proofs]
+
+    def counted(self, step: Step) -> list[border.ControlSegment]:
+        """Waits until the engine's counters have the pages that the step's sessions read."""
+        waited = until_no_rows([self.draft.server.uncounted()]) if isinstance(step, Read) else []
+        return [self.control("counted", waited)] if waited else []
 
     def tables_of(self, step: RoleStep) -> list[str]:
         return [name for role in self.draft.roles if role.name == step.name for name in role.tables]
