@@ -85,13 +85,13 @@ def store_of(runs: Sequence[Measured], along: str, load: str, unit: float, tree:
     """
     first = runs[0].run
     batch = float((first.labels.get("batch_rows") or {}).get(load) or 1)
-    free = min((v for m in runs for v in [free_memory(here(m.run))] if v), default=None)
+    free = min((v for m in runs for v in [free_memory(facts(m.run))] if v), default=None)
     row, pages = row_bytes(runs, along, load, unit), server(first.engine).pages
     if pages is None or not tree:
         return Store(batch, row_bytes=row, memory_bytes=free)
     settings = {str(r["name"]): str(r["value"]) for r in first.rows("settings")}
     page, cache = float(pages.page_of(settings)), float(pages.cache_of(settings))
-    times = [v for m in runs for v in [page_read_s(here(m.run), page)] if v]
+    times = [v for m in runs for v in [page_read_s(facts(m.run), page)] if v]
     read_s = max(times, default=None)
     if pages.goes_round_kernel(settings):
         return Store(batch, page, cache, row, cache, read_s=read_s, direct=True)
@@ -105,8 +105,24 @@ def spare_memory(runs: Sequence[Measured], free: float | None, cache: float) -> 
     """
     if free is None or is_embedded(runs[0].run):
         return 0.0
-    limits = [float(v) for m in runs for v in [here(m.run).get("cgroup_memory_bytes")] if v]
+    known = [facts(m.run) for m in runs]
+    limits = [float(of[k]) for of in known for k in ("cgroup_memory_bytes", "limit_memory") if of.get(k)]
     return min([cache, *(max(0.0, limit - free) for limit in limits)])
+
+
+def facts(run: RunRecord) -> Mapping[str, Any]:
+    """Those of the machine, and `limit_memory`, `limit_read_bytes_per_s`, …: what a server is held to on purpose.
+
+    A probe in the limits may have come to less than was asked for, or by chance to more: the least of both counts. Of
+    memory the kernel gives what was asked for.
+    """
+    limits: Mapping[str, Mapping[str, float | None]] = run.summary.get("limits") or {}
+    held = {
+        name: float(of["asked"] or 0) if name == "memory" else min(float(v) for v in of.values() if v)
+        for name, of in limits.items()
+        if of.get("asked")
+    }
+    return {**here(run), **{f"limit_{name}": value for name, value in held.items()}}
 
 
 def here(run: RunRecord) -> Mapping[str, Any]:
@@ -124,16 +140,27 @@ def row_bytes(runs: Sequence[Measured], along: str, load: str, unit: float) -> f
 
 
 def page_read_s(env: Mapping[str, Any], page: float) -> float | None:
-    """Of the smallest probed page that is not smaller; None where the probe could not go past the kernel's cache."""
+    """Of the smallest probed page that is not smaller, and no less than the limits of the server allow; None where the
+    probe could not go past the kernel's cache."""
     if not env.get("disk_direct"):
         return None
     size = min((size for size in PROBED if size >= page), default=max(PROBED))
-    return float(env[PROBED[size]]) if env.get(PROBED[size]) else None
+    if not env.get(PROBED[size]):
+        return None
+    reads, read_bytes = (env.get(f"limit_{name}") for name in ("reads_per_s", "read_bytes_per_s"))
+    return max(
+        float(env[PROBED[size]]), 1 / reads if reads else 0.0, page / read_bytes if read_bytes else 0.0
+    )
 
 
 def free_memory(env: Mapping[str, Any]) -> float | None:
-    """Of the machine that the run was made on, or of its cgroup where that is less."""
-    known = [float(env[k]) for k in ("mem_available_bytes", "cgroup_memory_bytes") if env.get(k)]
+    """Of the machine that the run was made on, or of its cgroup or the limit of its server where that is less.
+
+    The limit holds the server, its cache and the pages of its files in the kernel's.
+    """
+    known = [
+        float(env[k]) for k in ("mem_available_bytes", "cgroup_memory_bytes", "limit_memory") if env.get(k)
+    ]
     return min(known, default=None)
 
 
