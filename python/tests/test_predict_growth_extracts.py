@@ -112,6 +112,8 @@ def test_pages_are_those_of_the_cold_step_and_as_many_as_the_step_itself_has_row
     assert growth(runs, "warm.latency_p50_s").pages == tuple((n, 180.0) for n in LOADS)
     assert growth(runs, "warm.duration_s").pages == tuple((n, 1800.0) for n in LOADS)
     assert growth(runs, "warm.first_row_p50_s").pages == ()
+    none = [extracted(n, {**told, "cold.pages_read": 0.0 if n == LOADS[0] else 600.0}) for n in LOADS]
+    assert [n for n, _ in growth(none, "warm.latency_p50_s").pages] == list(LOADS[1:])
 
 
 def test_a_cold_extract_reads_every_page_from_the_device_whatever_the_memory() -> None:

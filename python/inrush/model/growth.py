@@ -10,9 +10,11 @@ The rule:
 4. A target beyond the memory of the machine adds the device's time for each page read, if every small load fits memory;
    refused without a probe of it, and if small loads lie on both sides. Of an engine that goes round the kernel's cache
    nothing is added: what a page costs beyond its cache is that of the device already.
-5. A read in memory follows its own small figures: a fixed cost and one for each row of the table; with the evidence of 2
+5. A read in memory follows its own small figures: a fixed cost and one for each row of the table, or where its answer has
+   as many rows in every table, and its time is explained so, the fixed cost alone; with the evidence of 2
    and a tree, one more for each row that the engine's cache does not hold. Beyond memory the
-   share of pages that are not there costs what a cold read of the same study costs; refused without one, and as loads in 4.
+   share of pages that are not there costs what a cold read of the same study costs, or without one the device's time for
+   each page that the engine counted; refused without either, and as loads in 4. A cold read goes to the device at any size.
 6. A law that misses the largest point by more than 15 %, or is asked for more than 32 times it, is refused.
 
 The interval holds every law, and every number of rows a leaf, that explains the small loads as well.
@@ -330,7 +332,9 @@ def forecast_read(
     refuse_far(to, float(warm.x[-1]))
     share = 1 - store.full_at / to if outgrows_memory(warm, to, store) else 0.0
     found = interval(warm, to, held, others, Device(), archive, level)
-    why: tuple[str, ...] = (f"{held.name}: of reads in memory",)
+    why: tuple[str, ...] = (
+        f"{held.name}: of reads {'that went to the device already' if store.direct else 'in memory'}",
+    )
     if store.memory_bytes is None:
         why = (*why, MEMORY_UNKNOWN)
     median, lo, hi, name = found.median, found.lo, found.hi, held.name

@@ -106,7 +106,8 @@ def pages_read(runs: Sequence[Measured], along: str, step: str, name: str) -> tu
     found = []
     for m in runs:
         rows = m.figures.get(f"{colder or step}.rows", 0.0)
-        if counted in m.figures and rows and m.figures.get(f"{step}.ok"):
+        # None at all: they were in memory, and say nothing of what a larger table takes.
+        if m.figures.get(counted) and rows and m.figures.get(f"{step}.ok"):
             # Sessions wait for the device side by side.
             calls = m.figures.get(f"{step}.sessions", 1.0) if name in TIMES else m.figures[f"{step}.ok"]
             # Pages follow rows: the colder step may have made fewer calls.
