@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -248,3 +249,45 @@ def test_a_factor_of_0_has_loaded_nothing_and_bends_no_law(figure: str) -> None:
     )
     # Rows where there should be none are not in proportion.
     assert growth_of([*runs, measured(0, "duckdb", figures={"load.rows": 5.0})], "rows", figure) is None
+
+
+# Limits of a server.
+
+
+def limited(rows: float, engine: str = "postgresql", **limits: float) -> Measured:
+    found = measured(rows, engine)
+    held = {name: {"asked": value, "held": 1.1 * value} for name, value in limits.items()}
+    return replace(found, run=replace(found.run, summary={**found.run.summary, "limits": held}))
+
+
+def test_a_server_has_the_memory_of_its_limit_and_not_that_of_the_machine() -> None:
+    found = store([limited(n, memory=5e8) for n in LOADS])
+    # The limit holds the server's cache as well: nothing may hold pages besides.
+    assert (found.memory_bytes, found.spare_bytes) == (5e8, 0)
+    roomy = store([limited(n, memory=8e9 + 1e6) for n in LOADS])
+    assert (roomy.memory_bytes, roomy.spare_bytes) == (8e9, 1e6)
+
+
+def test_a_table_beyond_the_limit_of_a_server_is_not_claimed_to_lie_in_memory() -> None:
+    points = [(n, 1e-5 * n) for n in LOADS]
+    small = {"shared_buffers": "100 kB"}
+    runs = [measured(n, settings=small) for n in LOADS]
+    open_end = forecast_of_growth(growth(runs), points, 320_000)
+    held = [
+        replace(m, run=replace(m.run, summary={**m.run.summary, "limits": {"memory": {"asked": 4e6}}}))
+        for m in runs
+    ]
+    fenced = forecast_of_growth(growth(held), points, 320_000)
+    assert fenced.median > 1.5 * open_end.median, fenced.why
+    assert any("beyond memory" in line for line in fenced.why)
+
+
+def test_a_page_takes_no_less_than_a_limit_of_reads_allows() -> None:
+    def read_s(**limits: float) -> float | None:
+        return store([limited(n, **limits) for n in LOADS]).read_s
+
+    assert read_s() == 1e-4
+    assert read_s(reads_per_s=200) == pytest.approx(1 / 200)
+    assert read_s(read_bytes_per_s=819_200) == pytest.approx(0.01)
+    # Slower than its device is made by neither.
+    assert read_s(reads_per_s=1e5, read_bytes_per_s=1e9) == 1e-4

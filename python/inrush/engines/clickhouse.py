@@ -19,6 +19,7 @@ from inrush.engines.clickhouse_load import ClickhouseLoading
 from inrush.engines.clickhouse_tables import LISTS, type_of
 from inrush.engines.greeting import Protocol
 from inrush.engines.instance import Target
+from inrush.engines.page_counters import PageCounters
 from inrush.engines.plans import OpPlan, Probes, Proof, TablePlan, Unsupported
 from inrush.engines.sql import literal, quote
 from inrush.engines.survives import Durability, Survives
@@ -68,6 +69,9 @@ class Clickhouse(Twin):
     ways_out = ("native",)
     ways: ClassVar[Mapping[str, str]] = {"bulk": "native", "multirow": "values"}
     protocol = Protocol.HTTP
+    # It has no memory of its own for pages: all that it asks for comes from the kernel, and the process says what of it
+    # the device gave.
+    page_counters = PageCounters(asked=("ReadBufferFromFileDescriptorReadBytes",), in_bytes=True)
     usual_port = 8123
     grant = "GRANT ALL ON *.* TO the user, or take a user whose profile is not readonly"
     free_bytes = "SELECT min(free_space) FROM system.disks"

@@ -101,6 +101,10 @@ class Dialect(ABC):
         `reads_late` in rust/src/engine/mod.rs."""
         return ""
 
+    def uncounted(self) -> str:
+        """A query with rows as long as its counters may lack what sessions did that have ended; empty: they never do."""
+        return ""
+
     # proofs and probes
 
     @abstractmethod

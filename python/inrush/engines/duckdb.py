@@ -15,6 +15,7 @@ from inrush.engines import sql
 from inrush.engines.duckdb_memory import DuckDBInMemory
 from inrush.engines.instance import Target
 from inrush.engines.loading import Loading
+from inrush.engines.page_counters import PageCounters
 from inrush.engines.plans import OpPlan, Probes, Proof, TablePlan, Unsupported
 from inrush.engines.sql import Item, file_of, literal, quote
 from inrush.engines.survives import Durability, Survives
@@ -102,6 +103,7 @@ class DuckDB(Twin):
     loading = DuckDBLoading()
     in_memory = DuckDBInMemory
     rate = (1e-3, 1e-6)
+    page_counters = PageCounters(page=("default_block_size", 262_144))
     survive_by: ClassVar[Mapping[Survives, str]] = {
         Survives.POWER_LOSS: "[options.duckdb] 'set.fsync_mode' = 'STANDARD'",
         Survives.PROCESS_CRASH: "[options.duckdb] 'set.fsync_mode' = 'NONE'",

@@ -19,6 +19,7 @@ from inrush.engines.mysql_checksum import figure
 from inrush.engines.mysql_life import MariadbLife, MysqlLife
 from inrush.engines.mysql_load import MariadbLoading, MysqlLoading
 from inrush.engines.mysql_tables import create_table, declared, literal
+from inrush.engines.page_counters import PageCounters
 from inrush.engines.pages import Pages
 from inrush.engines.plans import TLS, OpPlan, Probes, Proof, TablePlan, Unsupported
 from inrush.engines.sql import Insert, bits_of, quote
@@ -91,6 +92,10 @@ class Mysql(Twin):
     ways_out = ("binary", "text")
     ways: ClassVar[Mapping[str, str]] = {"bulk": "load"}
     rate: ClassVar[tuple[float, float]] = (2e-3, 4e-6)
+    # Those of read-ahead are in the first, and not in `Innodb_buffer_pool_reads`.
+    page_counters = PageCounters(
+        ("Innodb_pages_read",), ("Innodb_buffer_pool_read_requests",), page=("innodb_page_size", 16_384)
+    )
     pages = Pages(
         "innodb_page_size",
         16_384,

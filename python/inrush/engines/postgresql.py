@@ -12,6 +12,7 @@ from typing import ClassVar
 from inrush.engines import sql
 from inrush.engines.greeting import Protocol
 from inrush.engines.instance import TRANSPORTS
+from inrush.engines.page_counters import PageCounters
 from inrush.engines.pages import Pages
 from inrush.engines.plans import LOG, TLS, OpPlan, Probes, Proof, TablePlan, Unsupported
 from inrush.engines.postgresql_checksum import figure
@@ -107,6 +108,13 @@ class Postgresql(Twin):
     data_folder = "SHOW data_directory"
     grant = "GRANT CREATE ON DATABASE … TO the user"
     rate = (1e-3, 1.5e-6)
+    # It keeps them when it is stopped, and what a session read only counts when that has ended.
+    page_counters = PageCounters(
+        ("pg_stat_database.blks_read",),
+        ("pg_stat_database.blks_read", "pg_stat_database.blks_hit"),
+        begin_anew=False,
+        page=("block_size", 8192),
+    )
     pages: ClassVar[Pages | None] = Pages("block_size", 8192, "shared_buffers", 16_384 * 8192)
     password_variable = "PGPASSWORD"
     survive_by: ClassVar[Mapping[Survives, str]] = {
@@ -164,6 +172,14 @@ class Postgresql(Twin):
             if lists:
                 return Unsupported(f"column {lists[0]} is a list; unnest takes an array of arrays apart")
         return sql.operation(operation, method, self.name, tables, inserts, sql.dollar)
+
+    def uncounted(self) -> str:
+        """A session's pages are counted when it has ended, which it does after its client has gone; or when it has been
+        idle for 10 s, so that one which stays is not waited for. Source: pgstat.c, PGSTAT_IDLE_INTERVAL."""
+        return (
+            "SELECT pid FROM pg_stat_activity WHERE application_name = 'inrush' AND datname = current_database() "
+            "AND pid <> pg_backend_pid() AND clock_timestamp() < state_change + interval '15 s'"
+        )
 
     def proof(self, table: Table, plan: TablePlan) -> Proof:
         return sql.proof(table, plan, figure, unsigned_is_signed=True, hashing="postgresql")

@@ -17,6 +17,7 @@ from inrush.border.plan import Statement
 from inrush.engines import sql
 from inrush.engines.instance import Target
 from inrush.engines.loading import Loading
+from inrush.engines.page_counters import PageCounters
 from inrush.engines.pages import Pages
 from inrush.engines.plans import OpPlan, Probes, Proof, TablePlan, Unsupported
 from inrush.engines.sql import Item, file_of, literal, quote
@@ -136,6 +137,7 @@ class Sqlite(Twin):
         Survives.POWER_LOSS: "[options.sqlite] synchronous = 'FULL'",
         Survives.PROCESS_CRASH: "[options.sqlite] synchronous = 'NORMAL'",
     }
+    page_counters = PageCounters(page=("page_size", 4096))
     max_writers = 1
 
     def open_namespace(self, namespace: str) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from inrush.engines.in_memory import InMemory
 from inrush.engines.instance import Target
 from inrush.engines.lifecycle import Lifecycle
 from inrush.engines.loading import Loading
+from inrush.engines.page_counters import PageCounters
 from inrush.engines.pages import Pages
 from inrush.engines.survives import Survives
 from inrush.workload import NOT_FINITE
@@ -75,6 +76,8 @@ class Twin(Dialect):
     rate: ClassVar[tuple[float, float]] = (5e-3, 5e-6)
     #: Where its B-trees lie; None: it keeps no tables in them.
     pages: ClassVar[Pages | None] = None
+    #: How many of its pages were read is counted so; None: it does not count them.
+    page_counters: ClassVar[PageCounters | None] = None
 
     #: Of `workload.NOT_FINITE`, what its floats keep as it was written.
     keeps_not_finite: ClassVar[frozenset[str]] = frozenset(NOT_FINITE)

@@ -10,9 +10,11 @@ The rule:
 4. A target beyond the memory of the machine adds the device's time for each page read, if every small load fits memory;
    refused without a probe of it, and if small loads lie on both sides. Of an engine that goes round the kernel's cache
    nothing is added: what a page costs beyond its cache is that of the device already.
-5. A read in memory follows its own small figures: a fixed cost and one for each row of the table; with the evidence of 2
+5. A read in memory follows its own small figures: a fixed cost and one for each row of the table, or where its answer has
+   as many rows in every table, and its time is explained so, the fixed cost alone; with the evidence of 2
    and a tree, one more for each row that the engine's cache does not hold. Beyond memory the
-   share of pages that are not there costs what a cold read of the same study costs; refused without one, and as loads in 4.
+   share of pages that are not there costs what a cold read of the same study costs, or without one the device's time for
+   each page that the engine counted; refused without either, and as loads in 4. A cold read goes to the device at any size.
 6. A law that misses the largest point by more than 15 %, or is asked for more than 32 times it, is refused.
 
 The interval holds every law, and every number of rows a leaf, that explains the small loads as well.
@@ -64,6 +66,8 @@ class Store:
     direct: bool = False
     #: One page at random from the device, by the probe.
     read_s: float | None = None
+    #: One byte after the other from the device, by the probe.
+    scan_bytes_per_s: float | None = None
 
     @property
     def is_tree(self) -> bool:
@@ -247,8 +251,12 @@ class Device:
 
 def device_s(of: Curve, to: float, chosen: Fitted, store: Store) -> Device:
     """Nothing of what fits memory, is only appended, or has the device in its small loads already."""
-    if not store.is_tree or not outgrows_memory(of, to, store):
+    scans = not store.is_tree and store.scan_bytes_per_s and store.row_bytes
+    if not (store.is_tree or scans) or not outgrows_memory(of, to, store):
         return Device()
+    if store.scan_bytes_per_s and not store.is_tree:
+        s = to * (store.row_bytes or 0.0) / store.scan_bytes_per_s
+        return Device(s, s / DEVICE_FACTOR, s * DEVICE_FACTOR)
     if not store.read_s:
         raise Refused(
             f"{number(to)} rows outgrow the memory of the machine at {number(store.full_at, 3)}, and no probe says how long a page takes "
@@ -311,28 +319,27 @@ def inverted(made: Forecast, rows: float) -> Forecast:
 
 
 def forecast_read(
-    warm: Curve, cold: Curve | None, to: float, store: Store, archive: Sequence[Scored] = (), level: float = LEVEL
+    warm: Curve, cold: Curve | None, to: float, store: Store, archive: Sequence[Scored] = (), level: float = LEVEL,
+    steady: bool = False, pages: Curve | None = None,
 ) -> Forecast:  # fmt: skip
-    """Seconds of a read when the table has `to` rows. cold: the same read with nothing in memory, of the same runs."""
+    """Seconds of a read when the table has `to` rows. cold: the same read with nothing in memory, of the same runs.
+
+    steady: its answer has as many rows in every table. pages: those that it takes with nothing in memory.
+    """
     refuse_unknown_rows(store)
-    held, others = fitted_read(warm, to, store)
+    held, others = fitted_read(warm, to, store, steady)
     refuse_misfit(float(held.errors(warm)[-1]), held.name)
     refuse_far(to, float(warm.x[-1]))
     share = 1 - store.full_at / to if outgrows_memory(warm, to, store) else 0.0
     found = interval(warm, to, held, others, Device(), archive, level)
-    why: tuple[str, ...] = (f"{held.name}: of reads in memory",)
+    why: tuple[str, ...] = (
+        f"{held.name}: of reads {'that went to the device already' if store.direct else 'in memory'}",
+    )
     if store.memory_bytes is None:
         why = (*why, MEMORY_UNKNOWN)
     median, lo, hi, name = found.median, found.lo, found.hi, held.name
     if share > 0:
-        if cold is None:
-            raise Refused(
-                f"the table outgrows memory at {number(store.full_at, 3)} rows, and no cold read of the same operation says what its pages "
-                "cost; add steps `cold` and `read` to the study"
-            )
-        priced, rivals = fitted_read(cold, to, Store())
-        refuse_misfit(float(priced.errors(cold)[-1]), priced.name)
-        dear = interval(cold, to, priced, rivals, Device(), archive, level)
+        dear = beyond_memory(warm, cold, found, to, store, archive, level, steady, pages)
         median = median * (1 - share) + max(median, dear.median) * share
         # A scan that repeats in one order finds nothing of itself in memory; a look-up may find all but the leaf.
         lo, hi, name = min(lo, dear.lo), max(hi, dear.hi), "pages read"
@@ -347,9 +354,41 @@ def forecast_read(
     )  # fmt: skip
 
 
-def fitted_read(of: Curve, to: float, store: Store) -> tuple[Fitted, list[Fitted]]:
-    """The law of a read, and those that it was chosen from. Raises Refused where a knee may hide."""
+def beyond_memory(
+    warm: Curve, cold: Curve | None, inside: Interval, to: float, store: Store, archive: Sequence[Scored], level: float,
+    steady: bool, pages: Curve | None,
+) -> Interval:  # fmt: skip
+    """Of a read with nothing in memory: as such reads took, or in memory with the device's time for each page.
+
+    Raises Refused without either.
+    """
+    if cold is not None:
+        priced, rivals = fitted_read(cold, to, Store(), steady)
+        refuse_misfit(float(priced.errors(cold)[-1]), priced.name)
+        return interval(cold, to, priced, rivals, Device(), archive, level)
+    if pages is None or not store.read_s:
+        raise Refused(
+            f"the table outgrows memory at {number(store.full_at, 3)} rows, and no cold read of the same operation says what its pages "
+            "cost; add steps `cold` and `read` (or `extract`) to the study"
+        )
+    law = fitted_read(pages, to, Store(), steady)[0]
+    refuse_misfit(float(law.errors(pages)[-1]), law.name)
+    device = float(law.law(np.array([to]))[0]) * store.read_s
+    # A page that is looked at twice is read once, and pages that lie side by side come in one read.
+    return Interval(inside.median + device, inside.lo, inside.hi + device * DEVICE_FACTOR, False)
+
+
+def fitted_read(of: Curve, to: float, store: Store, steady: bool = False) -> tuple[Fitted, list[Fitted]]:
+    """The law of a read, and those that it was chosen from. Raises Refused where a knee may hide.
+
+    steady: of an answer with as many rows in every table the law is that it takes as long, unless the figures say otherwise.
+    """
     plain = fitted_proportion(of)
+    if steady:
+        same = fitted("answer", of, lambda n: np.ones((len(n), 1)), ("answer_s",), {})
+        if fall(of) is None and explains(of, same, point_spread(of, plain)):
+            refuse_hidden_knee(of, to, same, store, fitted_pages)
+            return same, [plain]
     if not (store.is_tree and len(of.x) > 2 and fall(of) is not None):
         refuse_hidden_knee(of, to, plain, store, fitted_pages)
         return plain, []

@@ -10,7 +10,7 @@ from inrush.engines.sql import bind
 from inrush.engines.twin import Twin
 from inrush.plan.documents import role_document
 from inrush.plan.roles import ActiveRole
-from inrush.plan.segments import Segments
+from inrush.plan.segments import Segments, until_no_rows
 from inrush.plan.steps import texts
 from inrush.plan.units import ns
 from inrush.study.step_kinds import (
@@ -62,7 +62,12 @@ class StepSegments(Segments):
         loaded = [role.table for role in self.roles_of(step) if role.table is not None]
         seen = self.seen(loaded, self.limit_of(step)) if loaded and isinstance(step, Load | Roles) else []
         proofs = self.dumped(step) if isinstance(step, Dump) else []
-        return [self.work_of(step), *seen, *probes, *proofs]
+        return [self.work_of(step), *seen, *self.counted(step), *probes, *proofs]
+
+    def counted(self, step: Step) -> list[border.ControlSegment]:
+        """Waits until the engine's counters have the pages that the step's sessions read."""
+        waited = until_no_rows([self.draft.server.uncounted()]) if isinstance(step, Read) else []
+        return [self.control("counted", waited)] if waited else []
 
     def roles_of(self, step: Step) -> list[ActiveRole]:
         """An insert into several tables is a role for each of them, `step.role/table`."""

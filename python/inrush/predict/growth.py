@@ -19,11 +19,16 @@ from inrush.model.work import fit_proportion
 from inrush.stats.record import RunRecord
 
 SAME = 0.01
+#: Ranges by rows have about as many, where times have jitter.
+ALIKE = 0.05
 #: Figures of a load that say how long it takes, and those that say it the other way round.
 TIMES, RATES = ("duration_s", "makespan_s"), ("rows_per_s",)
-#: Parts of the names of figures that are the time of one read.
-READS = ("latency_", "service_")
+#: Parts of the names of figures that are the time of one read, or of the first row of one.
+READS = ("latency_", "service_", "first_row_")
+#: Kinds of steps whose calls give answers.
+READING = ("read", "extract")
 #: Bytes of a page -> the key of its probe in the environment of a run.
+SCANNED = "disk_direct_read_bytes_per_s"
 PROBED = {16_384: "disk_read_16k_s", 8_192: "disk_read_8k_s"}
 
 
@@ -31,12 +36,17 @@ PROBED = {16_384: "disk_read_16k_s", 8_192: "disk_read_8k_s"}
 class Growth:
     """What a figure of a step is, and what its runs recorded of the table that grows."""
 
-    what: Literal["load", "rate", "read", "size"]
+    what: Literal["load", "rate", "read", "size", "work"]
     store: Store
     #: (value of the factor, seconds) of the same read in the step after a `cold`; empty without such a step.
     cold: tuple[tuple[float, float], ...] = ()
     #: Rows for each unit of the factor: laws are of rows.
     unit: float = 1.0
+    #: Every call answers with so many rows, whatever the table has: ranges by `rows`.
+    steady: bool = False
+    #: (value of the factor, pages) that what the figure times takes with nothing in memory; empty where nothing counted
+    #: them, and for a first row, which takes few of those of its answer.
+    pages: tuple[tuple[float, float], ...] = ()
 
 
 def growth_of(runs: Sequence[Measured], along: str, figure: str) -> Growth | None:
@@ -53,11 +63,57 @@ def growth_of(runs: Sequence[Measured], along: str, figure: str) -> Growth | Non
         scattered = out_of_order(runs[0].run.plan, runs[0].run.labels)
         store = store_of(runs, along, load, unit, scattered)
         return Growth("rate" if name in RATES else "load", store, unit=unit)
-    if kind == "read" and name.startswith(READS):
+    if kind in READING and (name.startswith(READS) or (kind == "extract" and name in TIMES)):
         # However its rows came: a read waits for every page that the cache does not hold.
         store = store_of(runs, along, load, unit, True)
-        return Growth("read", store, cold_reads(runs, along, step, name), unit)
+        if begins_cold(runs[0], step):
+            # Every page of it comes from the device, however much memory there is.
+            store = Store(
+                store.batch_rows, row_bytes=store.row_bytes, memory_bytes=store.memory_bytes, direct=True
+            )
+        return Growth(
+            "read", store, cold_reads(runs, along, step, name), unit, steady_answers(runs, step),
+            pages_read(runs, along, step, name),
+        )  # fmt: skip
+    if kind == "statement" and name == "duration_s":
+        scans = [v for m in runs for v in [scan_bytes_per_s(facts(m.run))] if v]
+        # It reads all of a table, one part after the other: rows are sorted, or moved.
+        store = replace(store_of(runs, along, load, unit, False), batch_rows=1.0)
+        return Growth("work", replace(store, scan_bytes_per_s=min(scans, default=None)), unit=unit)
     return None
+
+
+def steady_answers(runs: Sequence[Measured], step: str) -> bool:
+    """Whether each call of an extract has about as many rows at every value of the factor; the time of other reads may
+    depend on rows that they do not return."""
+    if steps_of(runs[0]).get(step) != "extract":
+        return False
+    rows = [
+        m.figures[f"{step}.rows"] / m.figures[f"{step}.ok"]
+        for m in runs
+        if m.figures.get(f"{step}.ok") and f"{step}.rows" in m.figures
+    ]
+    return bool(rows) and max(rows) - min(rows) <= ALIKE * max(rows)
+
+
+def pages_read(runs: Sequence[Measured], along: str, step: str, name: str) -> tuple[tuple[float, float], ...]:
+    """Pages of an extract by the counters of the engine: those that the same calls read right after a `cold`, else those
+    that it looked at itself, which are no less. Of one call, or of all where the figure times all."""
+    if steps_of(runs[0]).get(step) != "extract" or name.startswith("first_row_"):
+        return ()
+    colder = cold_step(runs, step)
+    counted = f"{colder}.pages_read" if colder else f"{step}.pages_asked"
+    found = []
+    for m in runs:
+        rows = m.figures.get(f"{colder or step}.rows", 0.0)
+        # None at all: they were in memory, and say nothing of what a larger table takes.
+        if m.figures.get(counted) and rows and m.figures.get(f"{step}.ok"):
+            # Sessions wait for the device side by side.
+            calls = m.figures.get(f"{step}.sessions", 1.0) if name in TIMES else m.figures[f"{step}.ok"]
+            # Pages follow rows: the colder step may have made fewer calls.
+            taken = m.figures[counted] / rows * m.figures.get(f"{step}.rows", 0.0) / calls
+            found.append((float(dict(m.point)[along]), taken))
+    return tuple(found)
 
 
 def steps_of(m: Measured) -> Mapping[str, str]:
@@ -85,13 +141,13 @@ def store_of(runs: Sequence[Measured], along: str, load: str, unit: float, tree:
     """
     first = runs[0].run
     batch = float((first.labels.get("batch_rows") or {}).get(load) or 1)
-    free = min((v for m in runs for v in [free_memory(here(m.run))] if v), default=None)
+    free = min((v for m in runs for v in [free_memory(facts(m.run))] if v), default=None)
     row, pages = row_bytes(runs, along, load, unit), server(first.engine).pages
     if pages is None or not tree:
         return Store(batch, row_bytes=row, memory_bytes=free)
     settings = {str(r["name"]): str(r["value"]) for r in first.rows("settings")}
     page, cache = float(pages.page_of(settings)), float(pages.cache_of(settings))
-    times = [v for m in runs for v in [page_read_s(here(m.run), page)] if v]
+    times = [v for m in runs for v in [page_read_s(facts(m.run), page)] if v]
     read_s = max(times, default=None)
     if pages.goes_round_kernel(settings):
         return Store(batch, page, cache, row, cache, read_s=read_s, direct=True)
@@ -105,8 +161,24 @@ def spare_memory(runs: Sequence[Measured], free: float | None, cache: float) -> 
     """
     if free is None or is_embedded(runs[0].run):
         return 0.0
-    limits = [float(v) for m in runs for v in [here(m.run).get("cgroup_memory_bytes")] if v]
+    known = [facts(m.run) for m in runs]
+    limits = [float(of[k]) for of in known for k in ("cgroup_memory_bytes", "limit_memory") if of.get(k)]
     return min([cache, *(max(0.0, limit - free) for limit in limits)])
+
+
+def facts(run: RunRecord) -> Mapping[str, Any]:
+    """Those of the machine, and `limit_memory`, `limit_read_bytes_per_s`, …: what a server is held to on purpose.
+
+    A probe in the limits may have come to less than was asked for, or by chance to more: the least of both counts. Of
+    memory the kernel gives what was asked for.
+    """
+    limits: Mapping[str, Mapping[str, float | None]] = run.summary.get("limits") or {}
+    held = {
+        name: float(of["asked"] or 0) if name == "memory" else min(float(v) for v in of.values() if v)
+        for name, of in limits.items()
+        if of.get("asked")
+    }
+    return {**here(run), **{f"limit_{name}": value for name, value in held.items()}}
 
 
 def here(run: RunRecord) -> Mapping[str, Any]:
@@ -124,16 +196,33 @@ def row_bytes(runs: Sequence[Measured], along: str, load: str, unit: float) -> f
 
 
 def page_read_s(env: Mapping[str, Any], page: float) -> float | None:
-    """Of the smallest probed page that is not smaller; None where the probe could not go past the kernel's cache."""
+    """Of the smallest probed page that is not smaller, and no less than the limits of the server allow; None where the
+    probe could not go past the kernel's cache."""
     if not env.get("disk_direct"):
         return None
     size = min((size for size in PROBED if size >= page), default=max(PROBED))
-    return float(env[PROBED[size]]) if env.get(PROBED[size]) else None
+    if not env.get(PROBED[size]):
+        return None
+    reads, read_bytes = (env.get(f"limit_{name}") for name in ("reads_per_s", "read_bytes_per_s"))
+    return max(
+        float(env[PROBED[size]]), 1 / reads if reads else 0.0, page / read_bytes if read_bytes else 0.0
+    )
+
+
+def scan_bytes_per_s(env: Mapping[str, Any]) -> float | None:
+    """One byte after the other from the device; None where the probe could not go past the kernel's cache."""
+    known = [float(env[k]) for k in (SCANNED, "limit_read_bytes_per_s") if env.get(k)]
+    return min(known) if env.get("disk_direct") and env.get(SCANNED) else None
 
 
 def free_memory(env: Mapping[str, Any]) -> float | None:
-    """Of the machine that the run was made on, or of its cgroup where that is less."""
-    known = [float(env[k]) for k in ("mem_available_bytes", "cgroup_memory_bytes") if env.get(k)]
+    """Of the machine that the run was made on, or of its cgroup or the limit of its server where that is less.
+
+    The limit holds the server, its cache and the pages of its files in the kernel's.
+    """
+    known = [
+        float(env[k]) for k in ("mem_available_bytes", "cgroup_memory_bytes", "limit_memory") if env.get(k)
+    ]
     return min(known, default=None)
 
 
@@ -174,22 +263,45 @@ def cycle_places(gen: Mapping[str, Any]) -> float:
 
 def cold_reads(runs: Sequence[Measured], along: str, step: str, name: str) -> tuple[tuple[float, float], ...]:
     """Of the step that makes the same calls right after a `cold`, of runs where that one is valid."""
-    steps = steps_of(runs[0])
-    order = list(steps)
-    calls = operations_of(runs[0].run.plan)
-    after = [
-        s
-        for s, before in zip(order[1:], order, strict=False)
-        if steps[before] == "cold" and calls.get(s) == calls.get(step)
-    ]
-    if not after or step in after:
+    colder = cold_step(runs, step)
+    # The time of a step is that of all its calls, and of the client between them.
+    if colder is None or (name in TIMES and calls_of(runs[0], colder) != calls_of(runs[0], step)):
         return ()
-    figure = f"{after[0]}.{name}"
+    figure = f"{colder}.{name}"
     return tuple(
         (float(dict(m.point)[along]), m.figures[figure])
         for m in runs
         if m.figures.get(figure, 0) > 0 and not m.broken(figure)
     )
+
+
+def calls_of(m: Measured, step: str) -> float:
+    return m.figures.get(f"{step}.ok", 0.0)
+
+
+def begins_cold(m: Measured, step: str) -> bool:
+    order = list(steps_of(m))
+    at = order.index(step)
+    return at > 0 and steps_of(m)[order[at - 1]] == "cold"
+
+
+def cold_step(runs: Sequence[Measured], step: str) -> str | None:
+    """The nearest that makes the same calls right after a `cold`, in a table that no step changes between the two; None
+    where that is the step itself, or there is none."""
+    steps, calls = steps_of(runs[0]), operations_of(runs[0].run.plan)
+    order = list(steps)
+    at = order.index(step)
+
+    def same_table(other: int) -> bool:
+        between = order[min(at, other) : max(at, other)]
+        return not any(steps[s] in ("load", "statement") for s in between)
+
+    found = [
+        i
+        for i, s in enumerate(order)
+        if begins_cold(runs[0], s) and calls.get(s) == calls.get(step) and same_table(i)
+    ]
+    return None if not found or at in found else order[min(found, key=lambda i: abs(i - at))]
 
 
 def operations_of(plan: Mapping[str, Any]) -> dict[str, list[str]]:
@@ -214,7 +326,9 @@ def forecast_of_growth(
     x, y = [n for n, _ in held], [v for _, v in held]
     if growth.what == "read":
         dear = curve(*zip(*cold, strict=True)) if len({n for n, _ in cold}) > 1 else None
-        made = forecast_read(curve(x, y), dear, to * unit, growth.store, archive, level)
+        pages = [(n * unit, v) for n, v in growth.pages if n > 0]
+        many = curve(*zip(*pages, strict=True)) if len({n for n, _ in pages}) > 1 else None
+        made = forecast_read(curve(x, y), dear, to * unit, growth.store, archive, level, growth.steady, many)
     else:
         of = curve(x, [n / v for n, v in held] if rate else y)
         made = forecast_growth(of, to * unit, growth.store, rate, archive, level)

@@ -19,7 +19,11 @@ COLUMNS = {
     "client_busy_cores": "client",
     "server_read_bytes": "server read",
     "server_write_bytes": "server wrote",
+    "pages_read": "pages read",
+    "pages_per_row": "pages/row",
+    "page_bytes": "a page",
     "grown_bytes": "size, change",
+    "bytes_per_row": "bytes/row",
 }
 
 

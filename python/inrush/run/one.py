@@ -85,7 +85,7 @@ def run_one(
     detail = settings_of(opened)
     survived = durability(deployment.durability(detail, own))
     durable = survived["survives"] == "POWER_LOSS"
-    place = deployment.data_place(own)
+    place, counters = deployment.data_place(own), deployment.server.page_counters
     again = disk_after(run.plan, opened.table("repetitions"), env, place) if durable and place else {}
     return opened.seal(
         {
@@ -102,6 +102,7 @@ def run_one(
             "actions": ended.actions,
             "durability": survived,
             **({"tls": tls} if (tls := deployment.server.tls(deployment.target, detail)) else {}),
+            **({"page_counters": counters.document(detail)} if counters else {}),
             **of_our_instance(deployment),
             **standing(deployment, own),
             **beside(beside_before, neighbours(deployment)),

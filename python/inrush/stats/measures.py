@@ -32,7 +32,9 @@ them: `<step>.server_busy_cores`. And of every step:
     duration_s                      from the begin to the end of its work
     client_read_bytes, server_write_bytes, …        of its time; absent where the watch did not look at its begin and its end
     before_bytes, after_bytes, grown_bytes          tables with their indexes, of steps that may change them
+    bytes_per_row                   what a load's rows added to them; of other steps, what all loaded rows take
     statements                      those that ended, of steps that are statements
+    pages_read, pages_asked, page_bytes, pages_per_row      of steps that read: `pages.py`
 """
 
 from __future__ import annotations
@@ -50,10 +52,11 @@ from inrush.border.tables import RepetitionRow
 from inrush.results.histogram import Histogram, merge, of_table, of_values
 from inrush.stats.failures import failed_calls, unsent_calls
 from inrush.stats.files import file_figures
+from inrush.stats.pages import page_figures
 from inrush.stats.pending import pending_figures
 from inrush.stats.record import Absent, FloatArray, RunRecord, StudyRecord
 from inrush.stats.samples import role_samples, sample_figures
-from inrush.stats.steps import held_bytes, of_step, segments_of_steps, step_windows
+from inrush.stats.steps import bytes_per_row, held_bytes, of_step, segments_of_steps, step_windows
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
 KINDS = ("latency", "service", "wait", "lag", "on_time", "freshness", "first_row")
@@ -113,9 +116,14 @@ def figures_of_step(run: RunRecord, step: str) -> dict[str, float]:
                 figures[f"{step}.{role}_{metric}"] = used
             elif span_s > 0:
                 figures[f"{step}.{role}_busy_cores"] = used / span_s
+    role = "server" if f"{step}.server_read_bytes" in figures else "client"
+    read_bytes, rows = figures.get(f"{step}.{role}_read_bytes"), figures.get(f"{step}.rows", 0.0)
+    figures |= {f"{step}.{k}": v for k, v in page_figures(run, step, rows, read_bytes).items()}
     if sizes := held_bytes(run, step):
         figures |= {f"{step}.{when}_bytes": size for when, size in sizes.items()}
         figures[f"{step}.grown_bytes"] = sizes["after"] - sizes["before"]
+        if (each := bytes_per_row(run, step, sizes)) is not None:
+            figures[f"{step}.bytes_per_row"] = each
     if done := [s for s in run.rows("steps") if s["step"] == step]:
         figures[f"{step}.statements"] = float(sum(s["ended_by"] == "work" for s in done))
     return figures

@@ -107,6 +107,9 @@ def scale(value: float, figure: str) -> tuple[float, str]:
     if metric.endswith("_us_per_row"):
         factor, unit = fitting(value, "us")
         return factor, f"{unit}/row"
+    if metric == "bytes_per_row":
+        factor, unit = fitting(value, "bytes")
+        return factor, f"{unit}/row"
     if metric.endswith("_s"):
         return fitting(value, "s")
     if metric == "bytes" or metric.endswith("_bytes"):

@@ -67,6 +67,41 @@ def held_bytes(run: RunRecord, step: str) -> dict[str, float]:
     return found if found["after"] else {}
 
 
+def bytes_per_row(run: RunRecord, step: str, sizes: Mapping[str, float]) -> float | None:
+    """Of a load what its rows added, of another step what all loaded rows take then, each with all tables and indexes.
+
+    sizes: `held_bytes`. None without rows, or where the table of a load has become smaller.
+    """
+    loads = loaded_rows(run)
+    if step in loads:
+        (rows,) = loads[step].values()
+        added = sizes["after"] - sizes["before"]
+        return added / rows if rows and added > 0 else None
+    windows = segments_of_steps(run)
+    # A load from a dump brings back the rows of an earlier one: the last of each table counts.
+    standing: dict[int, float] = {}
+    for load, of_tables in loads.items():
+        if windows[load]["segment"] < windows[step]["segment"]:
+            standing |= of_tables
+    rows = sum(standing.values())
+    return sizes["after"] / rows if rows else None
+
+
+def loaded_rows(run: RunRecord) -> dict[str, dict[int, float]]:
+    """Step that loads -> its table -> rows that were acknowledged, in the order in which they ran."""
+    done: dict[int, float] = {}
+    for r in run.rows("repetitions"):
+        done[r["segment"]] = done.get(r["segment"], 0.0) + r["rows"]
+    tables = {
+        str(segment["step"]): int(role["work"]["table"])
+        for segment in run.plan.get("segments", ())
+        for role in segment.get("roles", ())
+        if segment.get("step") and role["work"]["kind"] == "rows"
+    }
+    steps = segments_of_steps(run)
+    return {step: {tables[step]: done.get(s["segment"], 0.0)} for step, s in steps.items() if step in tables}
+
+
 def held(sizes: Mapping[str, float]) -> float:
     return (total(sizes, ROWS) or total(sizes, WHOLE)) + total(sizes, INDEXES)
 

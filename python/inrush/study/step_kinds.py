@@ -20,8 +20,10 @@ OF_ALL = (
 )  # fmt: skip
 #: Of steps with sessions: what is watched, by row.
 OF_WORK = ("client_cpu_us_per_row", "server_cpu_us_per_row")
+#: Of steps that read and change nothing: pages, by the engine's counters, and a page's size.
+OF_PAGES = ("pages_read", "pages_asked", "pages_per_row", "page_bytes")
 #: Of steps that may change what lies on the disk: of all tables with their indexes, by the engine's own figures.
-OF_SIZES = ("before_bytes", "after_bytes", "grown_bytes")
+OF_SIZES = ("before_bytes", "after_bytes", "grown_bytes", "bytes_per_row")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +80,7 @@ class Read(RoleStep):
     keys: ClassVar[Sequence[str]] = (
         "operation", "operations", "table", "sessions", "depth", "calls", "seconds", "keys", "keys_per_call", "schedule"
     )  # fmt: skip
-    figures = (*METRICS, *OF_WORK, *OF_ALL)
+    figures = (*METRICS, *OF_WORK, *OF_ALL, *OF_PAGES)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,7 +92,7 @@ class Extract(Read):
         "operation", "sessions", "calls", "seconds", "method", "fetch_rows", "schedule"
     )  # fmt: skip
     required = ("operation",)
-    figures = (*METRICS, *OF_WORK, *OF_ALL)
+    figures = (*METRICS, *OF_WORK, *OF_ALL, *OF_PAGES)
 
 
 @dataclass(frozen=True, kw_only=True)
