@@ -192,6 +192,19 @@ def test_a_rule_that_names_nothing_is_refused(tmp_path: Path) -> None:
         load_study(str(study))
 
 
+@pytest.mark.parametrize("beside", ["answers", "writers.speed", "cost of nothing", "writers.rows / rows"])
+def test_a_claim_that_stands_beside_no_figure_is_refused(beside: str, tmp_path: Path) -> None:
+    """A word that names nothing left the claim alone on the page, without a message."""
+    text = next(s.path for s in shipped_studies() if s.name == "telemetry-batch").read_text()
+    study = tmp_path / "s.toml"
+    assert 'beside = "answer"' in text
+    study.write_text(text.replace('beside = "answer"', f'beside = "{beside}"'))
+    with pytest.raises(StudyInvalid, match="beside"):
+        load_study(str(study))
+    study.write_text(text.replace('beside = "answer"', 'beside = "writers.makespan_s / writers.rows"'))
+    assert load_study(str(study)).published
+
+
 def test_a_factor_with_one_value_is_said_to_have_one() -> None:
     """`-P readers=4` leaves nothing to compare; the sentence named None twice."""
     analysis = synthetic.trial({("duckdb", 200): 3.0, ("sqlite", 200): 2.0}, blocks=3)
