@@ -39,8 +39,6 @@ def test_every_type_of_tango_has_a_table_of_each_access_or_is_named_as_absent(to
         assert {f"att_scalar_{name}_ro", f"att_scalar_{name}_rw"} <= held
     lists = {t.list for t in tool.TYPES.values() if t.list}
     assert lists <= set(LOGICAL_TYPES) and len([n for n in held if "_array_" in n]) == 2 * len(lists)
-        "a column of bytes can be one of DevEncoded"
-    )
 
 
 def test_each_table_is_loaded_compressed_and_read() -> None:
