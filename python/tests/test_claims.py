@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +23,7 @@ from inrush.study.shipped import shipped_studies
 from inrush.study.study import load_study
 from tests import synthetic
 
+ROOT = Path(__file__).parents[2]
 #: Name in the published table -> engine, value, study and a word of its claim there.
 INAM = {
     ("clickhouse", 9): ("telemetry-writers", "speed-up"),
@@ -180,6 +182,51 @@ def test_every_published_row_of_the_monitor_is_a_claim_with_a_rule() -> None:
         assert len(claims) == 1 and claims[0].rule, (engine, value)
 
 
+def test_every_published_extraction_of_the_archive_stands_beside_ours_with_its_hardware() -> None:
+    """Seconds and rows of the paper give the rows a second that the study has; those after clustering too."""
+    lines = (ROOT / "python/benches/published/extractions.csv").read_text().splitlines()
+    rows = list(csv.DictReader(line for line in lines if not line.startswith("#")))
+    published = load_study("archive-extract").published
+    for row in rows:
+        clustered = row["system"].endswith("_clustered")
+        engine, kind = (
+            row["system"].removesuffix("_clustered"),
+            "long" if row["rows"] == "10023508" else "short",
+        )
+        figure = f"{'clustered_' * clustered}{kind}_{row['cache']}.rows_per_s".replace(
+            "clustered_long", "clustered"
+        )
+        (claim,) = (
+            p for p in published
+            if p.beside == figure and p.where == {"row_order": row["load_order"]} and engine in p.values
+        )  # fmt: skip
+        assert claim.values[engine] == round(int(row["rows"]) / float(row["seconds"])), row
+        assert f"{float(row['seconds']):g} s" in claim.about or f" {float(row['seconds']):g}" in claim.about
+        assert "i7-5820" in claim.hardware and "24 GB" in claim.hardware and "5.7.18" in claim.source
+
+
+def test_every_published_size_and_load_of_the_archive_stands_beside_ours() -> None:
+    lines = (ROOT / "python/benches/published/archives.csv").read_text().splitlines()
+    rows = list(csv.DictReader(line for line in lines if not line.startswith("#")))
+    published = load_study("archive-load").published
+    total = 4_082_099_171
+    for row in rows:
+        engine = row["system"].split("_")[0]
+        layout = "pk_two" if "2_indexes" in row["system"] else "pk"
+        where = {"row_order": row["load_order"], "layout": layout}
+        step = "cluster" if row["cluster_hours"] else "load"
+        hours = float(row["cluster_hours"] or row["load_hours"])
+        mine = [p for p in published if p.where == where and engine in p.values]
+        sizes = [p.values[engine] for p in mine if p.beside == f"{step}.after_bytes / load.rows"]
+        speeds = [
+            p.values[engine]
+            for p in mine
+            if p.unit == "rows/s" and (step == "cluster") == ("cluster" in p.beside)
+        ]
+        assert sizes == [pytest.approx(float(row["total_gb"]) * 1e9 / total, abs=0.06)], row
+        assert speeds == [pytest.approx(total / hours / 3600, abs=1)], row
+
+
 def test_rules_of_files_and_rules_of_figures_are_the_same() -> None:
     assert set(claims.RULES) == set(RULES)
 
@@ -190,6 +237,19 @@ def test_a_rule_that_names_nothing_is_refused(tmp_path: Path) -> None:
     study.write_text(text.replace('along = "readers", from = 0', 'along = "nobody", from = 0'))
     with pytest.raises(StudyInvalid, match="nobody"):
         load_study(str(study))
+
+
+@pytest.mark.parametrize("beside", ["answers", "writers.speed", "cost of nothing", "writers.rows / rows"])
+def test_a_claim_that_stands_beside_no_figure_is_refused(beside: str, tmp_path: Path) -> None:
+    """A word that names nothing left the claim alone on the page, without a message."""
+    text = next(s.path for s in shipped_studies() if s.name == "telemetry-batch").read_text()
+    study = tmp_path / "s.toml"
+    assert 'beside = "answer"' in text
+    study.write_text(text.replace('beside = "answer"', f'beside = "{beside}"'))
+    with pytest.raises(StudyInvalid, match="beside"):
+        load_study(str(study))
+    study.write_text(text.replace('beside = "answer"', 'beside = "writers.makespan_s / writers.rows"'))
+    assert load_study(str(study)).published
 
 
 def test_a_factor_with_one_value_is_said_to_have_one() -> None:

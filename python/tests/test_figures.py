@@ -197,6 +197,20 @@ def test_ours_stands_beside_a_published_best_and_a_published_cost() -> None:
     assert cost["value"] == pytest.approx(50, abs=0.5) and "200 to 1,000" in cost["name"]
 
 
+def test_a_quotient_of_two_figures_stands_beside_a_published_one() -> None:
+    """The same rows in 1 s and in 4 s: of a table of other rows the price of one is what can be compared."""
+    claim = {"claim": "a row", "unit": "us", "values": {"mysql": 11}, "source": "S", "hardware": "H"}
+    claim |= {"beside": "writers.makespan_s / writers.rows", "where": {"batch_rows": 200}}
+    truth = {("duckdb", 200): 1.0, ("duckdb", 1000): 0.5, ("sqlite", 200): 4.0}
+    record = synthetic.study(
+        truth, doc={"published": [claim]}, spread=0.001, resources=False, rows=20_000, interval_s=10.0
+    )
+    ours = [r for r in published_rows(analyse(record), None) if r["origin"] == "ours"]
+    shown = {r["name"].split()[0]: r["value"] for r in ours}
+    assert shown == {"duckdb": pytest.approx(50, rel=0.01), "sqlite": pytest.approx(200, rel=0.01)}
+    assert all(" / " in r["about"] for r in ours)
+
+
 @given(st.floats(1e-6, 1e6), st.floats(1.01, 1e9))
 def test_ticks_of_a_log_axis_lie_inside_and_are_neither_few_nor_many(low: float, times: float) -> None:
     found = ticks([low, low * times], log=True).to_dict()

@@ -16,12 +16,18 @@ PROOFS = ("rows proven", "answers right", "oracle agrees", "ended as planned", "
 ALL = '"port_data_counters", "port_errors", "mpi_process_info"'
 #: Study -> engines, and its smallest point.
 SMALLEST = {
+    "archive-absolute": (["sqlite"], ["row_order=time"]),
+    "archive-arrays": (["duckdb", "sqlite"], ["row_order=time"]),
+    "archive-cluster": (["sqlite"], ["layout=pk_two"]),
+    "archive-compress": (["duckdb"], ["row_order=time"]),
     "archive-dump": (["duckdb", "sqlite"], ["dump_by=time"]),
     "archive-extract": (["sqlite"], ["row_order=time"]),
     "archive-load": (["sqlite"], ["row_order=time", "layout=pk_two"]),
+    "archive-volume": (["sqlite"], ["row_order=time"]),
     "archive-viewer": (["sqlite"], ["row_order=time"]),
     "archive-rate": (["duckdb", "sqlite"], []),
     "archive-subscriber": (["duckdb"], ["batch_rows=100"]),
+    "archive-types": (["duckdb", "sqlite"], []),
     "pipeline-filesize": (["sqlite"], ["file_bytes=[20000, 100000]"]),
     "pipeline-parallel": (["duckdb", "sqlite"], ["pipelines=2", "pipeline.shards=2"]),
     "telemetry-batch": (["duckdb"], ["table=mpi_process_info", "batch_rows=1000", "readers=1", "method=multirow"]),
@@ -38,6 +44,7 @@ SMALLEST = {
 }  # fmt: skip
 #: Studies that write alone, or whose readers only look for what was written.
 WITHOUT_QUERIES = {
+    "archive-absolute", "archive-volume", "archive-arrays", "archive-cluster", "archive-compress", "archive-types",
     "archive-dump", "archive-extract", "archive-load", "archive-rate", "archive-subscriber", "pipeline-filesize", "pipeline-parallel", "telemetry-indexes", "telemetry-sustained", "telemetry-production",
     "telemetry-volume",
 }  # fmt: skip

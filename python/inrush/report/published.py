@@ -14,9 +14,7 @@ from inrush.analysis.points import Analysis, Point, is_number, lower_is_better, 
 from inrush.analysis.wording import name, plain
 from inrush.report.charts import Figure, Row, finished, inline, scale_of
 from inrush.stats import quantity
-
-#: What a factor costs, as `beside` of a claim.
-COST_OF = "cost of "
+from inrush.study.claims import ANSWER, COST_OF, DIVIDED_BY
 
 
 def beside_published(analysis: Analysis, answer: Answer | None) -> list[Figure]:
@@ -63,10 +61,10 @@ def published_rows(analysis: Analysis, answer: Answer | None) -> list[Row]:
 
 
 def ours(analysis: Analysis, answer: Answer | None, claim: Mapping[str, Any]) -> list[tuple[str, Any, str]]:
-    """Name, value and what it is. `beside` names one of our figures, `answer` (the value that the study found best,
-    per group) or `cost of <factor>` (in % of the answer's figure)."""
+    """Name, value and what it is. `beside` names one of our figures, a quotient of two, `answer` (the value that the study
+    found best, per group) or `cost of <factor>` (in % of the answer's figure)."""
     beside, where = str(claim.get("beside") or ""), dict(claim.get("where") or {})
-    if beside == "answer":
+    if beside == ANSWER:
         return [
             (say(tuple((k, v) for k, v in part.group if k not in where)) or "best", part.best[0], f"best {answer.along}")
             for part in (answer.parts if answer else ())
@@ -87,14 +85,30 @@ def ours(analysis: Analysis, answer: Answer | None, claim: Mapping[str, Any]) ->
 def at_best_points(
     analysis: Analysis, figure: str, where: Mapping[str, Any], unit: str
 ) -> list[tuple[str, Any, str]]:
-    """The median at the best point that agrees with the claim's `where`, per engine."""
+    """The median at the best point that agrees with the claim's `where`, per engine. figure: or a quotient of two."""
+    over, _, under = figure.partition(DIVIDED_BY)
     best: dict[str, float] = {}
-    for point, of in analysis.values(figure).items():
-        if agrees(point, where):
+    for point, of in quotients(analysis, over, under).items():
+        if of and agrees(point, where):
             value, engine = float(np.median(list(of.values()))), str(dict(point)["engine"])
-            choose = min if lower_is_better(figure) else max
+            choose = min if lower_is_better(over) else max
             best[engine] = choose(best.get(engine, value), value)
-    return [(e, float(f"{in_unit(value, unit):.4g}"), name(figure)) for e, value in best.items()]
+    called = DIVIDED_BY.join(name(one) for one in (over, under) if one)
+    return [(e, float(f"{in_unit(value, unit):.4g}"), called) for e, value in best.items()]
+
+
+def quotients(analysis: Analysis, over: str, under: str) -> Mapping[Point, Mapping[int, float]]:
+    """Point -> block -> one figure by another of the same run; without `under` the one figure."""
+    found = analysis.values(over)
+    if not under:
+        return found
+    by = analysis.values(under)
+    return {
+        point: {
+            block: value / by[point][block] for block, value in of.items() if by.get(point, {}).get(block)
+        }
+        for point, of in found.items()
+    }
 
 
 def agrees(point: Point, where: Mapping[str, Any]) -> bool:

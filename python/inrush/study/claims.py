@@ -9,7 +9,7 @@ from typing import Any
 from inrush.known import ENGINES
 from inrush.study.document import Node, Reader, given, unknown, whole, word
 from inrush.study.forms import Factors
-from inrush.study.parts import Named, figure
+from inrush.study.parts import Named, check_measure, figure
 
 #: Rule -> what it needs to know beside the figure; twin of `RULES` in `analysis/claims.py`.
 RULES: Mapping[str, tuple[str, ...]] = {
@@ -24,6 +24,8 @@ RULES: Mapping[str, tuple[str, ...]] = {
 EFFECTS, OF_AN_EFFECT = ("speed_up", "cost"), ("from", "to", "bound")
 #: The side on which an effect is expected; without it, it is to be near the value.
 BOUNDS = ("at_least", "at_most")
+#: What `beside` says besides a figure: the value that the study found best, what a factor costs, one figure by another.
+ANSWER, COST_OF, DIVIDED_BY = "answer", "cost of ", " / "
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,8 @@ class Published:
     source: str
     hardware: str
     about: str = ""
-    #: What of ours it stands beside: `role.metric`, `answer` or `cost of <factor>`; empty: it is only shown.
+    #: What of ours it stands beside: `role.metric`, one divided by another, `answer` or `cost of <factor>`; empty: it is only
+    #: shown.
     beside: str = ""
     where: Mapping[str, Any] = field(default_factory=dict)
     #: How it is held against ours (`analysis/claims.py`); empty: it only stands beside.
@@ -63,7 +66,7 @@ def parse_published(node: Node | None, factors: Factors, roles: Named) -> tuple[
         "source": Node.text,
         "hardware": Node.text,
         "about": Node.text,
-        "beside": Node.text,
+        "beside": lambda beside: parse_beside(beside, factors, roles),
         "values": lambda values: {k: v.number(low=-1e18) for k, v in values.members().items()},
         "where": scalars,
         "expected": Node.flag,
@@ -77,6 +80,17 @@ def parse_published(node: Node | None, factors: Factors, roles: Named) -> tuple[
             fields["expected"].problem("give the claim a `rule`; without one nothing judges it")
         found.append(published)
     return tuple(found)
+
+
+def parse_beside(node: Node, factors: Factors, roles: Named) -> str:
+    """A figure of ours, or a quotient of two: a table of other rows is compared by what a row costs."""
+    said = node.text()
+    if said.startswith(COST_OF):
+        node.at("factor", said.removeprefix(COST_OF)).text([*factors, "engine"], "factor")
+    elif said and said != ANSWER:
+        for one in said.split(DIVIDED_BY, 1):
+            check_measure(node, one, roles)
+    return said
 
 
 def parse_expected(node: Node | None, factors: Factors, roles: Named) -> tuple[Expected, ...]:

@@ -20,12 +20,15 @@ class StudyFile:
 
 
 def shipped_studies() -> list[StudyFile]:
-    """All experiments of all families, by name: `telemetry-batch` lies in telemetry/batch.toml."""
+    """All experiments of all families, by name: `telemetry-batch` lies in telemetry/batch.toml.
+
+    A file `…workload.toml` beside them is a workload of one of them.
+    """
     return sorted(
         (
             StudyFile(f"{path.parent.name}-{path.stem}", path)
             for path in SHIPPED.glob("*/*.toml")
-            if path.stem != "workload"
+            if not path.stem.endswith("workload")
         ),
         key=lambda study: study.name,
     )
