@@ -55,7 +55,7 @@ REWRITE = {
 }  # fmt: skip
 ENGINES = tuple(REWRITE)
 SETTINGS: Mapping[str, Mapping[str, str]] = {
-    **dict.fromkeys(("postgresql", "timescaledb"), {"shared_buffers": "64MB"}),
+    **{engine: {"shared_buffers": "64MB"} for engine in ("postgresql", "timescaledb")},
     "mysql": {"innodb_buffer_pool_size": "128M", "innodb_redo_log_capacity": "32M"},
     "mariadb": {"innodb_buffer_pool_size": "128M", "innodb_log_file_size": "32M"},
     "clickhouse": {},
@@ -162,7 +162,9 @@ def main() -> int:
     )
     parser.add_argument("engines", nargs="*", default=list(ENGINES), choices=ENGINES)
     parser.add_argument("--times", type=int, default=20, help="kills of each victim in the load step")
-    parser.add_argument("--in-statement", type=int, default=2, help="kills of each victim in the statement step")
+    parser.add_argument(
+        "--in-statement", type=int, default=2, help="kills of each victim in the statement step"
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--data", type=Path, default=Path("/var/tmp"))
     asked = parser.parse_args()
@@ -349,7 +351,10 @@ def worker_of(parent: int) -> int:
     for line in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):
             words = line.read_bytes().split(b"\0")
-            if b"inrush.worker.worker" in words and f"PPid:\t{parent}\n" in (line.parent / "status").read_text():
+            if (
+                b"inrush.worker.worker" in words
+                and f"PPid:\t{parent}\n" in (line.parent / "status").read_text()
+            ):
                 return int(line.parent.name)
     raise RuntimeError("no worker is at work")
 
@@ -357,7 +362,7 @@ def worker_of(parent: int) -> int:
 def ended(place: Path) -> list[str]:
     """Workers end with their inrush, at once or when their call has ended."""
     until_s = time.monotonic() + 20
-    while working := [pid for pid in life.working_in(place)]:
+    while working := list(life.working_in(place)):
         if time.monotonic() > until_s:
             return [f"{len(working)} processes of the run go on"]
         time.sleep(0.05)
@@ -367,7 +372,9 @@ def ended(place: Path) -> list[str]:
 def sum_of_values(place: Path) -> int:
     """By the generator."""
     study = load_study(str(place / "kills.toml"))
-    (plan,) = (r.plan for r in plan_study(study, {e: server(e) for e in study.engines}).runs if r.labels["block"])
+    (plan,) = (
+        r.plan for r in plan_study(study, {e: server(e) for e in study.engines}).runs if r.labels["block"]
+    )
     stream = _core.generate(json.dumps(plan["tables"][0]), plan["seed"], plan["epoch_ns"], 0, ROWS)
     return int(pc.sum(pa.RecordBatchReader.from_stream(stream).read_all()["value"]).as_py())
 
@@ -408,7 +415,9 @@ def not_whole(place: Path) -> list[str]:
 def left(deployment: Deployment, data: Path) -> list[str]:
     """Namespaces of runs, and files of a statement that was not ended."""
     engine = deployment.server.name
-    names: list[Any] = [name for (name,) in deployment.ask(NAMESPACES[engine]) if str(name).startswith("inrush_")]
+    names: list[Any] = [
+        name for (name,) in deployment.ask(NAMESPACES[engine]) if str(name).startswith("inrush_")
+    ]
     wrong = [f"{len(names)} namespaces are left"] if names else []
     files = [path for path in data.glob(TEMPORARY[engine]) if path.is_file()]
     return wrong + ([f"{len(files)} temporary files are left"] if files else [])

@@ -260,8 +260,8 @@ fn diagnose(
         generator.fill(row, 1, &mut columns);
         format!("{lost} rows missing, first row {row}: {}", row_text(&columns, 0))
     });
-    let found = first_extra
-        .map_or(NONE_FOREIGN.to_owned(), |text| format!("{extra} foreign rows, first: {text}"));
+    let found =
+        first_extra.map_or(NONE_FOREIGN.to_owned(), |text| format!("{extra} foreign rows, first: {text}"));
     Ok(compared(&spec.name, "difference".into(), expected, found))
 }
 

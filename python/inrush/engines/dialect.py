@@ -112,7 +112,7 @@ class Dialect(ABC):
 
     def whole_number(self, value: int) -> str | None:
         """A whole number as a literal; None where proofs cannot ask by the number that a column holds."""
-        return None
+        return str(value)
 
     @abstractmethod
     def probes(self, tables: Sequence[TablePlan]) -> Probes: ...

@@ -67,7 +67,7 @@ epoch = "2026-01-01T00:00:00Z"
 [tables.values]
 series = 40
 period_s = 1
-rates = { sigma = 0.8, pinned = 3, share = 0.3 }
+rates = { sigma = 0.8, pinned = 3, share = 0.1 }
 identity = ["attribute", "at"]
 layouts = { pk = ["identity"] }
 columns = [
@@ -98,14 +98,14 @@ rows = {{ total = 6_000 }}
 """
 #: What happens to a stored table -> the statement, and what the proof of a range says is missing and foreign.
 DAMAGE = {
-    "lost": ("DELETE FROM {t} WHERE attribute = {a} AND at = {first}", "1 rows missing", "no row is foreign"),
+    "lost": ("DELETE FROM {t} WHERE attribute = {a} AND \"at\" = {first}", "1 rows missing", "no row is foreign"),
     "doubled": (
-        "INSERT INTO {t} SELECT * FROM {t} WHERE attribute = {a} AND at = {first}", "no row is missing", "1 foreign rows",
+        "INSERT INTO {t} SELECT * FROM {t} WHERE attribute = {a} AND \"at\" = {first}", "no row is missing", "1 foreign rows",
     ),
-    "changed": ("UPDATE {t} SET value = value + 1 WHERE attribute = {a} AND at = {first}", "1 rows", "1 foreign"),
+    "changed": ("UPDATE {t} SET value = value + 1 WHERE attribute = {a} AND \"at\" = {first}", "1 rows", "1 foreign"),
     "swapped": (
-        "UPDATE {t} SET value = (SELECT max(value) + min(value) FROM {t} WHERE attribute = {a} AND at IN ({first}, {second}))"
-        " - value WHERE attribute = {a} AND at IN ({first}, {second})", "2 rows missing", "2 foreign rows",
+        "UPDATE {t} SET value = (SELECT max(value) + min(value) FROM {t} WHERE attribute = {a} AND \"at\" IN ({first}, {second}))"
+        " - value WHERE attribute = {a} AND \"at\" IN ({first}, {second})", "2 rows missing", "2 foreign rows",
     ),
 }  # fmt: skip
 

@@ -42,7 +42,9 @@ pub(super) fn expected(
     part: SeriesPart,
 ) -> Result<Expected, Error> {
     if !proof.checksum_query.is_empty() || !proof.items.is_empty() {
-        return Err(Error::Plan("rows of some series are read back; the checksum query is of the whole".into()));
+        return Err(Error::Plan(
+            "rows of some series are read back; the checksum query is of the whole".into(),
+        ));
     }
     let mut expected = Expected::empty(&[], &Columns::of(&plan.tables[proof.table]))?;
     each_row(generator, proof, part, &mut |_, hash| expected.digest.add(&[hash]));
