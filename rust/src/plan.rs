@@ -25,7 +25,7 @@ pub use operation::{
 };
 pub use segment::{
     ChecksumItem, CollectPlan, DriveSegment, Phase, ProbePlan, ProofPlan, RepeatPlan, RolePlan, SamplePlan,
-    Schedule, Segment, StatementSegment, Until, ValueHash, Weighted, Work,
+    Schedule, Segment, SeriesPart, StatementSegment, Until, ValueHash, Weighted, Work,
 };
 pub use statement::{Repeat, Statement};
 pub use table::{

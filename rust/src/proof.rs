@@ -7,6 +7,7 @@
 
 mod collapse;
 mod dumped;
+mod of_series;
 mod unanswered;
 
 use std::collections::HashMap;
@@ -14,7 +15,7 @@ use std::ops::Range;
 
 use crate::engine::{Engine, OpId, Session};
 use crate::error::Error;
-use crate::plan::{ChecksumItem, ProofPlan, RunPlan, Statement};
+use crate::plan::{ChecksumItem, ProofPlan, RunPlan, SeriesPart, Statement};
 use crate::rows::{row_hashes, value_text, Checksums, Columns, Digest, RowGen, Value};
 use crate::tables::ProofRow;
 
@@ -37,6 +38,10 @@ pub fn limit_ns(rows: u64) -> u64 {
 pub fn read_back_limit_ns(rows: u64, statement_ns: u64) -> u64 {
     statement_ns.saturating_mul(2).saturating_add(rows.saturating_mul(ROW_NS))
 }
+
+/// What a difference that is none says.
+const NONE_MISSING: &str = "no row is missing";
+const NONE_FOREIGN: &str = "no row is foreign";
 
 const ROW_NS: u64 = 100_000;
 
@@ -65,8 +70,8 @@ impl Expected {
     }
 }
 
-/// (table, first row, rows, items): sums of other items are other figures, though the rows are the same.
-type OfRows = (usize, u64, u64, Vec<ChecksumItem>);
+/// (table, first row, rows, series, items): sums of other items are other figures, though the rows are the same.
+type OfRows = (usize, u64, u64, Option<SeriesPart>, Vec<ChecksumItem>);
 
 /// Expected figures, computed once per (table, range, items): repetitions of a volume share them.
 #[derive(Default)]
@@ -78,13 +83,19 @@ pub struct Expectations {
 impl Expectations {
     /// Of generated rows.
     fn generated(&mut self, plan: &RunPlan, proof: &ProofPlan, read_back: bool) -> Result<Expected, Error> {
-        let key = (proof.table, proof.first_row, proof.rows, proof.items.clone());
+        let key = (proof.table, proof.first_row, proof.rows, proof.series, proof.items.clone());
         if let Some(known) = self.known.get(&key) {
-            if !read_back || known.digest.rows == proof.rows {
+            // Rows of some series are always read back.
+            if !read_back || proof.series.is_some() || known.digest.rows == proof.rows {
                 return Ok(known.clone());
             }
         }
         let generator = RowGen::new(&plan.tables[proof.table], plan.seed, plan.epoch_ns)?;
+        if let Some(part) = proof.series {
+            let expected = of_series::expected(&generator, plan, proof, part)?;
+            self.known.insert(key, expected.clone());
+            return Ok(expected);
+        }
         let mut columns = generator.columns(BATCH_ROWS);
         let mut expected = Expected::empty(&proof.items, &columns)?;
         let mut row = proof.first_row;
@@ -124,6 +135,10 @@ pub fn prove(
         return Ok(vec![dumped::prove(&plan.tables[proof.table], name, dump, &expected)?]);
     }
     let unanswered = unanswered::of_proof(unanswered, proof, stored.is_some());
+    if proof.series.is_some() && !unanswered.is_empty() {
+        // Whether each of them is there whole or not at all is for the proof of the whole table.
+        return of_series::prove_beside(plan, engine, proof, &unanswered);
+    }
     if !unanswered.is_empty() {
         return unanswered::prove(plan, engine, proof, stored, &unanswered, limit_ns);
     }
@@ -142,7 +157,8 @@ pub fn prove(
         found.extend(read(plan, engine, proof, table, &expected, stored.is_none())?);
     }
     // Looked for only where something is wrong: equal identities are rare, and finding them costs memory.
-    if stored.is_none() && engine.caps().identity_collapses && found.iter().any(|row| !row.holds) {
+    let collapses = engine.caps().identity_collapses && proof.series.is_none();
+    if stored.is_none() && collapses && found.iter().any(|row| !row.holds) {
         let counted = found.iter().find(|row| row.item == item_name(&ChecksumItem::Rows {}));
         if let Some(collapsed) = collapse::prove(plan, engine, proof, counted)? {
             return Ok(collapsed);
@@ -186,7 +202,7 @@ fn read(
     let holds = digest == expected.digest;
     let mut rows =
         vec![compared(table, read_back_name(proof), digest_text(&expected.digest), digest_text(&digest))];
-    if !holds && regenerates && proof.rows <= DIAGNOSE_ROWS {
+    if !holds && regenerates && expected.digest.rows <= DIAGNOSE_ROWS {
         rows.push(diagnose(plan, proof, &proof.read_back, session.as_mut(), &[])?);
     }
     session.close()?;
@@ -220,19 +236,9 @@ fn diagnose(
 ) -> Result<ProofRow, Error> {
     let spec = &plan.tables[proof.table];
     let generator = RowGen::new(spec, plan.seed, plan.epoch_ns)?;
-    let mut columns = generator.columns(BATCH_ROWS);
     let mut hashes = Vec::new();
-    let mut missing: HashMap<u128, (u64, i64)> = HashMap::with_capacity(proof.rows as usize);
-    let mut row = proof.first_row;
-    while row < proof.first_row + proof.rows {
-        let rows = BATCH_ROWS.min((proof.first_row + proof.rows - row) as usize);
-        generator.fill(row, rows, &mut columns);
-        row_hashes(&columns, &mut hashes);
-        for (at, &hash) in hashes.iter().enumerate() {
-            missing.entry(hash).or_insert((row + at as u64, 0)).1 += 1;
-        }
-        row += rows as u64;
-    }
+    let mut missing: HashMap<u128, (u64, i64)> = HashMap::new();
+    each_row(&generator, proof, &mut |row, hash| missing.entry(hash).or_insert((row, 0)).1 += 1);
     let (mut extra, mut first_extra) = (0u64, None);
     session.scan(read_back, &Columns::of(spec), &mut |columns| {
         row_hashes(columns, &mut hashes);
@@ -249,13 +255,30 @@ fn diagnose(
     missing.retain(|_, &mut (row, left)| left > 0 && !open.iter().any(|range| range.contains(&row)));
     let lost: u64 = missing.values().map(|&(_, left)| left as u64).sum();
     let first_lost = missing.values().map(|&(row, _)| row).min();
-    let expected = first_lost.map_or("no row is missing".to_owned(), |row| {
+    let expected = first_lost.map_or(NONE_MISSING.to_owned(), |row| {
+        let mut columns = generator.columns(1);
         generator.fill(row, 1, &mut columns);
         format!("{lost} rows missing, first row {row}: {}", row_text(&columns, 0))
     });
-    let found = first_extra
-        .map_or("no row is foreign".to_owned(), |text| format!("{extra} foreign rows, first: {text}"));
+    let found =
+        first_extra.map_or(NONE_FOREIGN.to_owned(), |text| format!("{extra} foreign rows, first: {text}"));
     Ok(compared(&spec.name, "difference".into(), expected, found))
+}
+
+/// The rows that a proof looks at, each with its hash.
+fn each_row(generator: &RowGen, proof: &ProofPlan, each: &mut dyn FnMut(u64, u128)) {
+    if let Some(part) = proof.series {
+        return of_series::each_row(generator, proof, part, each);
+    }
+    let (mut columns, mut hashes) = (generator.columns(BATCH_ROWS), Vec::new());
+    let (mut row, end) = (proof.first_row, proof.first_row + proof.rows);
+    while row < end {
+        let rows = BATCH_ROWS.min((end - row) as usize);
+        generator.fill(row, rows, &mut columns);
+        row_hashes(&columns, &mut hashes);
+        hashes.iter().zip(row..).for_each(|(&hash, row)| each(row, hash));
+        row += rows as u64;
+    }
 }
 
 /// Segment and repetition are the caller's to fill in.
@@ -284,7 +307,9 @@ fn integer_text(value: &Value) -> String {
 }
 
 fn read_back_name(proof: &ProofPlan) -> String {
-    if proof.checksum_query.is_empty() {
+    if let Some(SeriesPart { first, count }) = proof.series {
+        format!("read_back(series {first}..{})", first + count)
+    } else if proof.checksum_query.is_empty() {
         format!("read_back({}..{})", proof.first_row, proof.first_row + proof.rows)
     } else {
         "read_back".into()

@@ -187,6 +187,13 @@ ChecksumItem: TypeAlias = (
 )
 
 
+class SeriesPart(TypedDict):
+    """Series `first … first + count - 1` of a table."""
+
+    first: int
+    count: int
+
+
 class ProofPlan(TypedDict):
     table: int
     first_row: int
@@ -200,6 +207,8 @@ class ProofPlan(TypedDict):
     unseen: NotRequired[str]
     #: The operation whose files are read back in place of the table.
     dump: NotRequired[str]
+    #: Of those rows only the ones of these series; without a checksum query. Absent: all of them.
+    series: NotRequired[SeriesPart]
 
 
 class ProbePlan(TypedDict):

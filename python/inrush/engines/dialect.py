@@ -114,6 +114,10 @@ class Dialect(ABC):
         """A time as this engine stores it in `column`, as a literal; None where proofs cannot ask by time."""
         return None
 
+    def whole_number(self, value: int) -> str | None:
+        """A whole number as a literal; None where proofs cannot ask by the number that a column holds."""
+        return str(value)
+
     @abstractmethod
     def probes(self, tables: Sequence[TablePlan]) -> Probes: ...
 

@@ -175,6 +175,10 @@ class Influxdb(Twin):
             read_back_directives={"columns": columns},
         )
 
+    def whole_number(self, value: int) -> str | None:
+        """Keys are tags, and tags are texts."""
+        return None
+
     def probes(self, tables: Sequence[TablePlan]) -> Probes:
         database = _database(tables[0]) if tables else ""
         sizes: list[Pick] = [{"name": name, "as": shown} for name, shown in SIZES]

@@ -146,6 +146,10 @@ class Valkey(Twin):
         rows = keys_of(f"{plan.name}/")
         return Proof(script(count, rows), ({"kind": "rows"},), f"KEYS {quote(rows)}")
 
+    def whole_number(self, value: int) -> str | None:
+        """Its values are looked up, not asked for."""
+        return None
+
     def probes(self, tables: Sequence[TablePlan]) -> Probes:
         sizes = (
             "local memory = redis.call('INFO', 'memory') local log = redis.call('INFO', 'persistence') "

@@ -29,7 +29,7 @@ from inrush.plan.kept import not_kept
 from inrush.plan.keys import coverage, sentence
 from inrush.plan.oracle import not_compared, oracle_plan
 from inrush.plan.planned_point import PointPlan
-from inrush.plan.ranges import read_back_ranges
+from inrush.plan.ranges import Range, ranges_by_key, read_back_ranges
 from inrush.plan.retention import Retained, in_pieces, retain_operation
 from inrush.plan.roles import ALL_ROWS, ActiveRole
 from inrush.plan.steps import longest_step_s, read_s, settle_s
@@ -269,12 +269,16 @@ class Draft:
         return [column for column in columns if column not in seen] if proof.checksum_query else []
 
     def ranges(self, name: str, read_back: str) -> list[ProofPlan]:
-        if has_events(self.tables[name], self.order):
-            return []
-        at = epoch_ns(self.study.workload.epoch)
-        found = read_back_ranges(self.server, self.tables[name], read_back, self.rows_of(name), self.seed, at)
-        return [
-            {
+        """By time where rows follow it, else by key."""
+        table, rows = self.tables[name], self.rows_of(name)
+        parts: list[Range] = []
+        if not has_events(table, self.order):
+            at = epoch_ns(self.study.workload.epoch)
+            parts = read_back_ranges(self.server, table, read_back, rows, self.seed, at)
+        parts = parts or ranges_by_key(self.server, table, read_back, rows, self.seed)
+        found: list[ProofPlan] = []
+        for part in parts:
+            document: ProofPlan = {
                 "table": self.index[name],
                 "screen": "",
                 "items": [],
@@ -282,8 +286,15 @@ class Draft:
                 "rows": part.rows,
                 "read_back": part.statement,
             }
-            for part in found
-        ]
+            if part.series is not None:
+                document["series"] = part.series
+            found.append(document)
+        return found
+
+    def read_back_of(self, name: str) -> str:
+        if self.ranges(name, ""):
+            return "only seeded ranges are read back"
+        return "nothing is read back: no time and no key says which rows are in a range"
 
     def summary(
         self, plan: Document, options: Mapping[str, str], keys_per_call: Mapping[str, int]
@@ -295,7 +306,7 @@ class Draft:
         notes = [note for role in self.roles for note in role.notes]
         notes += [f"{self.server.name}: {loss}" for t in self.plans.values() for loss in t.losses]
         notes += [
-            f"{name}: {rows:,} rows are proven by counts and sums; beyond {READ_BACK_ROWS:,} only seeded ranges are read back"
+            f"{name}: {rows:,} rows are proven by counts and sums; beyond {READ_BACK_ROWS:,} {self.read_back_of(name)}"
             for name, rows in held.items()
             if rows > READ_BACK_ROWS
         ]

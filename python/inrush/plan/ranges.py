@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from hashlib import sha256
 
+from inrush.border.plan import SeriesPart
 from inrush.engines.sql import quote
 from inrush.engines.twin import Twin
 from inrush.workload import Column, Table
@@ -12,6 +13,8 @@ from inrush.workload import Column, Table
 #: Ranges per table, and about how many rows in all.
 RANGES, RANGE_ROWS = 4, 1_000_000
 MS = 1_000_000
+#: Types of columns that hold a key as the number it is.
+WHOLE = ("u8", "i16", "u16", "i32", "u32", "i64")
 
 
 @dataclass(frozen=True)
@@ -21,6 +24,8 @@ class Range:
     first_row: int
     rows: int
     statement: str
+    #: Only rows of these series, wherever they stand among those rows; None: all of them.
+    series: SeriesPart | None = None
 
 
 def read_back_ranges(
@@ -37,11 +42,7 @@ def read_back_ranges(
     span = max(1, min(RANGE_ROWS // RANGES // table.series, sweeps // RANGES))
     period_ns = round(table.period_s * 1e9)
     found: list[Range] = []
-    # One range in every quarter, so that no two overlap.
-    quarter = sweeps // RANGES
-    for k in range(RANGES):
-        draw = int.from_bytes(sha256(f"{seed}/{table.name}/{k}".encode()).digest()[:8], "big")
-        first = k * quarter + draw % (quarter - span + 1)
+    for first in firsts(sweeps, span, seed, table):
         low, high = (server.instant(time, epoch_ns + s * period_ns) for s in (first, first + span))
         column = quote(time.name)
         found.append(
@@ -52,6 +53,58 @@ def read_back_ranges(
             )
         )
     return found
+
+
+def firsts(of: int, span: int, seed: int, table: Table) -> list[int]:
+    """Where ranges of `span` begin among `of`: one range in every quarter, so that no two overlap."""
+    quarter = of // RANGES
+    draws = [
+        int.from_bytes(sha256(f"{seed}/{table.name}/{k}".encode()).digest()[:8], "big") for k in range(RANGES)
+    ]
+    return [k * quarter + draw % (quarter - span + 1) for k, draw in enumerate(draws)]
+
+
+def ranges_by_key(server: Twin, table: Table, read_back: str, rows: int, seed: int) -> list[Range]:
+    """Some whole series each: for tables whose rows do not follow their times, in any order and at any rates.
+
+    No range where no column of the table says which series a row is of, or series are too few or too long.
+    """
+    key = series_column(table)
+    if key is None or server.whole_number(0) is None:
+        return []
+    per_series = max(1, rows // table.series)
+    if table.series < RANGES or per_series > RANGE_ROWS:
+        return []
+    span = max(1, min(RANGE_ROWS // RANGES // per_series, table.series // RANGES))
+    first_key = int((key.gen or {})["from"])
+    found: list[Range] = []
+    for first in firsts(table.series, span, seed, table):
+        if holds_too_many(first, span, table, rows):
+            continue
+        low, high = (server.whole_number(first_key + s) for s in (first, first + span))
+        column = quote(key.name)
+        where = f"{read_back} WHERE {column} >= {low} AND {column} < {high}"
+        found.append(Range(0, rows, where, {"first": first, "count": span}))
+    return found
+
+
+def holds_too_many(first: int, span: int, table: Table, rows: int) -> bool:
+    """Whether the pinned series is among them, and has more rows by itself than all ranges are to have."""
+    rates = table.rates
+    if rates is None or rates.pinned is None or rates.share * rows <= RANGE_ROWS:
+        return False
+    return first <= rates.pinned < first + span
+
+
+def series_column(table: Table) -> Column | None:
+    """The column that holds another whole number for each series, one after the other."""
+    for column in table.columns:
+        gen = column.gen or {}
+        if gen.get("kind") != "cycle" or column.null_share or int(gen.get("every", 1)) != 1:
+            continue
+        if column.type in WHOLE and int(gen["to"]) - int(gen["from"]) + 1 == table.series:
+            return column
+    return None
 
 
 def sweep_column(table: Table) -> Column | None:

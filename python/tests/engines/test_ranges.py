@@ -1,18 +1,25 @@
-"""A table too large to be read back whole is read back in seeded ranges, on every engine."""
+"""A table too large to be read back whole is read back in seeded ranges, on every engine: by time, or by key where rows
+have an order of their own."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import pytest
 
+from inrush import _core
 from inrush.engines import server
 from inrush.engines.instance import Target
 from inrush.plan import draft
 from inrush.plan.plan import plan_study
 from inrush.study.study import load_study
 from inrush.targets.deployment import Deployment
+from inrush.workload import Column
 
 from .border import Ran, run
 
@@ -46,3 +53,138 @@ def test_seeded_ranges_of_a_large_table_hold_and_a_swap_in_them_shows(
     assert all(p["found"].startswith("200 rows") for p in honest.tables["proofs"] if p["item"] in ranges)
     lying = ran(engine, deployment, folder, ["cut_ms", "swap:2"])
     assert any(p["item"].startswith("read_back(") for p in lying.broken())
+
+
+# --- by key: rows in an order, and at rates, of their own
+
+
+ORDERED = ("duckdb", "sqlite", "postgresql")
+ORDERS = ("time", "key", "random", "7 files")
+#: As an archive of a control system has them. Rates are unequal, times jitter.
+WORKLOAD = """
+schema = 1
+epoch = "2026-01-01T00:00:00Z"
+[tables.values]
+series = 40
+period_s = 1
+rates = { sigma = 0.8, pinned = 3, share = 0.1 }
+identity = ["attribute", "at"]
+layouts = { pk = ["identity"] }
+columns = [
+  { name = "attribute", type = "i32", gen = "cycle", from = 1, to = 40 },
+  { name = "at", type = "time_us", gen = "sweep_time", jitter_ms = 5 },
+  { name = "value", type = "f64", gen = "normal", mean = 20, sd = 3, bits = 20 },
+]
+[operations.insert]
+kind = "insert"
+"""
+STUDY = """
+schema = 1
+title = "Orders"
+question = "Is it there?"
+expect = "It is."
+workload = "w.toml"
+kind = "fixed_volume"
+engines = ["{engine}"]
+layout = "pk"
+row_order = "{order}"
+schedule = {{ mode = "closed", at_least_s = 0 }}
+repeats = {{ count = 1, order = "as_written", pilot = false }}
+[roles.writers]
+operation = "insert"
+table = "values"
+batch_rows = 300
+rows = {{ total = 6_000 }}
+"""
+#: What happens to a stored table -> the statement, and what the proof of a range says is missing and foreign.
+DAMAGE = {
+    "lost": ("DELETE FROM {t} WHERE attribute = {a} AND \"at\" = {first}", "1 rows missing", "no row is foreign"),
+    "doubled": (
+        "INSERT INTO {t} SELECT * FROM {t} WHERE attribute = {a} AND \"at\" = {first}", "no row is missing", "1 foreign rows",
+    ),
+    "changed": ("UPDATE {t} SET value = value + 1 WHERE attribute = {a} AND \"at\" = {first}", "1 rows", "1 foreign"),
+    "swapped": (
+        "UPDATE {t} SET value = (SELECT max(value) + min(value) FROM {t} WHERE attribute = {a} AND \"at\" IN ({first}, {second}))"
+        " - value WHERE attribute = {a} AND \"at\" IN ({first}, {second})", "2 rows missing", "2 foreign rows",
+    ),
+}  # fmt: skip
+
+
+def ordered_plan(engine: str, order: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    monkeypatch.setattr(draft, "READ_BACK_ROWS", 500)
+    monkeypatch.setattr("inrush.plan.ranges.RANGE_ROWS", 1_200)
+    (folder / "w.toml").write_text(WORKLOAD)
+    (folder / "s.toml").write_text(STUDY.format(engine=engine, order=order))
+    study = load_study(str(folder / "s.toml"))
+    runs = plan_study(study, {engine: server(engine) for engine in study.engines}).runs
+    run_of = next(r for r in runs if r.labels["engine"] == engine)
+    return json.loads(json.dumps(dict(run_of.plan)))
+
+
+def parts_of(plan: dict[str, Any]) -> list[dict[str, Any]]:
+    proofs = [p for s in plan["segments"] if s["kind"] == "proof" for p in s["proofs"]]
+    return [p for p in proofs if "series" in p]
+
+
+def damaged(plan: dict[str, Any], kind: str) -> tuple[str, str]:
+    """Adds a statement before the proof that damages a row of the second range; what must be said of it."""
+    statement, missing, foreign = DAMAGE[kind]
+    (table,) = plan["tables"]
+    key = parts_of(plan)[1]["series"]["first"] + 1
+    rows = table["source"]["events"]["rows"]
+    stream = _core.generate(json.dumps(table), plan["seed"], plan["epoch_ns"], 0, rows)
+    made = pa.RecordBatchReader.from_stream(stream).read_all().to_pylist()
+    times = sorted(row["at"] for row in made if row["attribute"] == key)
+    twin = server(plan["target"]["engine"])
+    column = Column("at", "time_us")
+    first, second = (twin.instant(column, of_us(t) * 1000) for t in times[:2])
+    proof = next(i for i, s in enumerate(plan["segments"]) if s["kind"] == "proof")
+    text = statement.format(t=table["name"], a=key, first=first, second=second)
+    control = {"kind": "control", "label": "damage", "statements": [text], "limit_ns": 10**10}
+    plan["segments"].insert(proof, control)
+    return missing, foreign
+
+
+def of_us(at: Any) -> int:
+    if isinstance(at, int):
+        return at
+    return round((at - datetime(1970, 1, 1, tzinfo=at.tzinfo)) / timedelta(microseconds=1))
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("engine", ORDERED)
+def test_series_of_a_large_table_in_an_order_of_its_own_are_read_back_by_key(
+    engine: str, order: str, deployment: Deployment, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = ordered_plan(engine, order, folder, monkeypatch)
+    parts = [p["series"] for p in parts_of(plan)]
+    assert len(parts) == 4 and all(p["first"] + p["count"] <= 40 for p in parts)
+    honest = run(deployment, plan, folder / "honest")
+    deployment.drop_leftover(plan)
+    found = {p["item"]: p["found"] for p in honest.tables["proofs"]}
+    names = {f"read_back(series {p['first']}..{p['first'] + p['count']})" for p in parts}
+    assert names <= set(found) and honest.broken() == [], honest.broken()
+    assert all(int(found[name].split()[0]) > 0 for name in names)
+
+
+@pytest.mark.parametrize("kind", DAMAGE)
+@pytest.mark.parametrize("engine", ORDERED)
+def test_damage_to_a_row_of_a_series_that_is_read_back_is_named(
+    engine: str, kind: str, deployment: Deployment, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tests.engines.test_ranges.STUDY", STUDY.replace('layout = "pk"', 'layout = "none"'))
+    monkeypatch.setattr(
+        "tests.engines.test_ranges.WORKLOAD", WORKLOAD.replace("layouts = { pk", "layouts = { none = [], pk")
+    )
+    plan = ordered_plan(engine, "time", folder, monkeypatch)
+    missing, foreign = damaged(plan, kind)
+    hurt = run(deployment, plan, folder / "hurt")
+    deployment.drop_leftover(plan)
+    assert hurt.last["event"] == "finished", hurt.last
+    said = [p for p in hurt.broken() if p["item"] == "difference"]
+    part = parts_of(plan)[1]["series"]
+    assert f"read_back(series {part['first']}..{part['first'] + part['count']})" in {
+        p["item"] for p in hurt.broken()
+    }
+    assert len(said) == 1 and missing in said[0]["expected"] and foreign in said[0]["found"], said
+    assert f"attribute={part['first'] + 1} " in said[0]["expected"] + said[0]["found"]

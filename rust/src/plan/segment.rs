@@ -269,6 +269,17 @@ pub struct ProofPlan {
     /// The operation whose files are read back in place of the table.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dump: Option<String>,
+    /// Of those rows only the ones of these series, wherever they stand; without a checksum query. Absent: all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub series: Option<SeriesPart>,
+}
+
+/// Series `first .. first + count` of a table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SeriesPart {
+    pub first: u64,
+    pub count: u64,
 }
 
 impl ProofPlan {

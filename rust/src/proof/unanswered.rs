@@ -42,7 +42,7 @@ pub struct Unanswered {
 }
 
 impl Unanswered {
-    fn range(&self) -> Range<u64> {
+    pub(super) fn range(&self) -> Range<u64> {
         self.first_row..self.first_row.saturating_add(self.rows)
     }
 }
@@ -266,6 +266,7 @@ mod tests {
             read_back: Statement::default(),
             unseen: String::new(),
             dump: None,
+            series: None,
         };
         let inserts = [insert(190, 50), insert(50, 50), insert(90, 20), insert(120, 10), insert(200, 10)];
         let found: Vec<_> = of_proof(&inserts, &proof, false).iter().map(Unanswered::range).collect();

@@ -47,5 +47,5 @@ pub use generate::RowGen;
 pub use generators::Generators;
 pub use index::SeriesIndex;
 pub use picked::Picked;
-pub use range::{Interval, Remade, SeriesRows};
+pub use range::{each_of_series, Interval, Remade, SeriesRows};
 pub use simd::Level;

@@ -1,5 +1,7 @@
 //! Rows of one series in an interval of time: which they are, and what they add up to, without looking at the others.
+//! And whole series, wherever their rows stand in the table.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::columns::{Columns, Values};
@@ -7,7 +9,7 @@ use super::compile::ColumnGenerator;
 use super::digest::{row_hashes, Digest};
 use super::generate::RowGen;
 use super::integers::{period_and_phase, IntGenerator, TimeBy};
-use super::order::Ordered;
+use super::order::{Event, Ordered};
 use super::table::Quantiles;
 use crate::plan::{LogicalType, TablePlan};
 
@@ -47,9 +49,9 @@ pub struct Interval {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Candidates {
     /// Only those near the ends are looked at one by one.
-    first: std::ops::Range<u64>,
-    sure: std::ops::Range<u64>,
-    last: std::ops::Range<u64>,
+    first: Range<u64>,
+    sure: Range<u64>,
+    last: Range<u64>,
 }
 
 /// Memory that rows are made again in.
@@ -219,6 +221,37 @@ impl SeriesRows {
     }
 }
 
+/// Makes the rows of `series` again, some at a time, each with its place in the table.
+///
+/// `first_rows`: only series of so many first rows are made whole, where no order or rates of the table's own say how
+/// many it has; there a row's place is its number. Memory does not grow with the rows.
+pub fn each_of_series(
+    generator: &RowGen,
+    first_rows: u64,
+    series: Range<u64>,
+    mut each: impl FnMut(&Columns, &[u64]),
+) {
+    let all = generator.series();
+    let mut made = generator.columns(BATCH_ROWS as usize);
+    let mut places = Vec::with_capacity(BATCH_ROWS as usize);
+    for of in series.start..series.end.min(all) {
+        let sweeps = match generator.ordered() {
+            Some(ordered) => ordered.events().count(of),
+            None => first_rows / all + u64::from(of < first_rows % all),
+        };
+        for first in (0..sweeps).step_by(BATCH_ROWS as usize) {
+            let some = first..sweeps.min(first + BATCH_ROWS);
+            places.clear();
+            places.extend(some.clone().map(|sweep| match generator.ordered() {
+                Some(ordered) => ordered.row(Event { series: of, sweep }).expect("an event of the table"),
+                None => sweep * all + of,
+            }));
+            generator.fill_series(of, first, places.len(), &mut made);
+            each(&made, &places);
+        }
+    }
+}
+
 impl Remade {
     /// Exchanges the columns of the answer with those that were made.
     fn show(&mut self, columns: &[usize]) {
@@ -300,6 +333,38 @@ mod tests {
                 prop_assert_eq!(found, by_looking(&generator, rows, &interval, &columns));
                 prop_assert_eq!(found, rows_of.add_up(&interval, &columns, &mut room), "once more");
             }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn rows_of_whole_series_are_those_of_the_table_with_their_places(
+            (series, rows, order) in (1u64..9, 1u64..300, 0usize..5),
+            (first, count) in (0u64..9, 0u64..9),
+        ) {
+            let orders = [serde_json::json!({"by": "key"}), serde_json::json!({"by": "time"}),
+                serde_json::json!({"by": "random"}), serde_json::json!({"by": "file", "files": 3})];
+            let events = orders.get(order).map(|by| serde_json::json!({"rows": rows, "order": by,
+                "rates": {"sigma": 1.0}}));
+            let table = table(serde_json::json!({"kind": "sweep_time"}), events, series);
+            let generator = RowGen::new(&table, 7, 0).expect("a table");
+            let mut all = generator.columns(rows as usize);
+            generator.fill(0, rows as usize, &mut all);
+            let text = |columns: &Columns, row: usize| -> Vec<String> {
+                columns.columns.iter().map(|c| value_text(&c.value(row))).collect()
+            };
+            let mut found = Vec::new();
+            each_of_series(&generator, rows, first..first + count, |columns, places| {
+                found.extend(places.iter().enumerate().map(|(at, &row)| (row, text(columns, at))));
+            });
+            found.sort();
+            let within = |row: &usize| {
+                let key: u64 = value_text(&all.columns[0].value(*row)).parse().expect("a key");
+                (first..first + count).contains(&(key - 1))
+            };
+            let wanted: Vec<_> =
+                (0..rows as usize).filter(within).map(|row| (row as u64, text(&all, row))).collect();
+            prop_assert_eq!(found, wanted);
         }
     }
 

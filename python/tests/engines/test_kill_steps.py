@@ -1,0 +1,79 @@
+"""Kill −9 of inrush, its worker and its server inside a load and inside a statement that writes the table anew."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from benches import kills
+
+from .servers import need
+
+
+def shown(found: list[kills.Kill]) -> None:
+    table = kills.table(found)
+    assert all(kill.inside for kill in found), table
+    assert not any(kill.wrong for kill in found), table
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(("victim", "step"), [("server", "load"), ("inrush", "rewrite"), ("worker", "load")])
+def test_a_kill_inside_a_step_leaves_nothing_and_costs_no_row(victim: str, step: str, folder: Path) -> None:
+    need("postgresql")
+    with kills.own("postgresql", folder / "postgresql") as data:
+        long = kills.rehearsed("postgresql", folder / "rehearsal", data)
+        found = kills.inside("postgresql", victim, step, 0.4, long, folder / "kill", data)
+    shown([found])
+    if victim == "inrush":
+        assert found.rows == kills.ROWS, "the table that was left was looked at"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+@pytest.mark.parametrize("engine", kills.ENGINES)
+def test_two_kills_of_each_in_each_step_on_every_server(engine: str, folder: Path) -> None:
+    need(engine)
+    found = list(kills.campaign(engine, 2, 2, 1, folder))
+    assert len(found) == 2 * len(kills.VICTIMS) * len(kills.STEPS)
+    shown(found)
+
+
+def kill(inside: bool, *wrong: str) -> kills.Kill:
+    return kills.Kill("postgresql", "worker", "load", 0.5, inside, None, wrong)
+
+
+def test_a_kill_that_missed_its_step_or_left_something_is_counted_apart() -> None:
+    line = kills.table([kill(True), kill(False), kill(True, "1 namespaces are left")]).splitlines()[1]
+    assert line.split()[:6] == ["postgresql", "worker", "load", "3", "2", "2"]
+    assert line.endswith("1 × 1 namespaces are left")
+
+
+class Answers:
+    """A server with one table of a run."""
+
+    class server:
+        name = "mysql"
+
+    def __init__(self, *figures: int) -> None:
+        self.figures = figures
+
+    def ask(self, statement: str) -> list[list[object]]:
+        return [["inrush_1", "events"]] if "information_schema" in statement else [list(self.figures)]
+
+
+@pytest.mark.parametrize(
+    ("figures", "step", "said"),
+    [
+        ((kills.ROWS, kills.ROWS, 7), "rewrite", ()),
+        ((kills.ROWS - 1, kills.ROWS - 1, 7), "rewrite", ("the table has 119999 rows with the sum 7",)),
+        ((kills.ROWS, kills.ROWS, 8), "rewrite", ("the table has 120000 rows with the sum 8",)),
+        ((500, 500, 3), "load", ()),
+        ((500, 499, 3), "load", ("1 rows are there twice",)),
+    ],
+)
+def test_what_a_killed_step_may_leave_of_its_table(
+    figures: tuple[int, ...], step: str, said: tuple[str, ...]
+) -> None:
+    found = kills.as_before_or_after(Answers(*figures), step, "server", 7)  # type: ignore[arg-type]
+    assert found == (figures[0], list(said))
