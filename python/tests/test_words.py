@@ -62,6 +62,8 @@ NAMES = {
     "screens": "checksum queries",
     "scatter": "route",
     "careful": "full parser",
+    # A name of types alone: what is made has a name.
+    "Made": "ready call, certificate: what it is",
 }
 #: Names in which such a word is another's: the plan's wire and studies (version 1), other fields, libraries.
 ALLOWED = {
@@ -114,7 +116,7 @@ def parts(name: str) -> list[str]:
 
 def old_parts(name: str) -> set[str]:
     words = parts(name)
-    return set(words) & NAMES.keys() if len(words) <= WORDS_MOST else set()
+    return ({*words, name} & NAMES.keys()) if len(words) <= WORDS_MOST else set()
 
 
 def python_names(text: str) -> Iterator[str]:
@@ -188,6 +190,22 @@ def rust_comments(text: str) -> Iterator[tuple[int, str]]:
             yield number, code[code.index("//") :]
 
 
+#: A comment, a byte or a character, a text as it is written, a text: from left to right none begins inside another.
+RUST_TOKEN = re.compile(
+    r"""//[^\n]*|/\*.*?\*/|b?'(?:\\.|[^'\\])'|b?r(?P<hashes>\#*)"(?P<raw>.*?)"(?P=hashes)|b?"(?P<text>(?:\\.|[^"\\])*)\"""",
+    re.DOTALL,
+)
+
+
+def rust_texts(text: str) -> Iterator[tuple[int, str]]:
+    """As `texts_of`: of the shipped code of a Rust file, whose tests stand at its end."""
+    code = re.split(r"^ *#\[cfg\(test\)\]\n *mod \w+ \{", text, maxsplit=1, flags=re.MULTILINE)[0]
+    for token in RUST_TOKEN.finditer(code):
+        message = token["text"] if token["raw"] is None else token["raw"]
+        if message and " " in message:
+            yield code.count("\n", 0, token.start()) + 1, message
+
+
 def help_of(command: Any, name: str = "inrush") -> Iterator[tuple[str, str]]:
     yield name, command.help or ""
     for option in command.params:
@@ -241,6 +259,17 @@ def test_messages_use_the_fields_terms() -> None:
     ] == []
 
 
+def test_messages_of_the_half_on_the_clock_use_the_fields_terms() -> None:
+    texts = [
+        (f"{in_root(path)}:{number}", text)
+        for path in sorted(CORE.rglob("*.rs"))
+        if path.name not in ("tests.rs", "fuzz.rs") and "fuzz" not in path.parts
+        for number, text in rust_texts(path.read_text(encoding="utf-8"))
+    ]
+    assert len(texts) > 800
+    assert [line for where, text in texts for line in old_words(where, text)] == []
+
+
 def test_comments_of_both_halves_name_what_does_something() -> None:
     texts = [
         (f"{in_root(path)}:{number}", text)
@@ -290,6 +319,7 @@ def test_an_old_name_in_python_is_seen(text: str, name: str) -> None:
         ("    site: Site,", "site"),
         ("pub trait Told: Send {}", "Told"),
         ("for lane in lanes {", "lane"),
+        ("pub struct Made {", "Made"),
         ("#[test]\nfn a_shot_is_a_sentence() { let shot = 1; }", "shot"),
     ],
 )
@@ -301,6 +331,17 @@ def test_an_old_word_in_a_message_is_seen_and_one_in_a_docstring_is_none() -> No
     module = '"""Of a shot."""\ndef f():\n    """A stranger."""\n    return f"{1} is told apart", "shot"\n'
     ((number, text),) = texts_of(module)
     assert number == 4 and old_words("here", text) == [f"here: 'told': {TEXTS[TELL]}"]
+
+
+def test_an_old_word_in_a_rust_message_is_seen_and_one_elsewhere_is_none() -> None:
+    code = """let quote = '"'; // "nobody, who"
+fail("use a user who may"); fail(b'"', r#"it "told" us"#);
+let name = "who"; /// "Who asks?"
+#[cfg(test)]
+mod tests { fail("nobody is told"); }
+"""
+    assert list(rust_texts(code)) == [(2, "use a user who may"), (2, 'it "told" us')]
+    assert len([line for _, text in rust_texts(code) for line in old_words("here", text)]) == 2
 
 
 def test_an_old_word_in_a_comment_is_seen_and_one_in_code_or_a_text_is_none() -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from inrush.border.pipeline import PipelinePlan
 from inrush.errors import CoreError, InrushError, TargetError
 from inrush.pipeline import inputs, proofs, tables
 from inrush.pipeline.ends import Ends, Said
@@ -24,7 +25,7 @@ TICK_S, PROGRESS_EVERY_S = 0.05, 0.5
 LABELS = ("create", "before", "measure", "proof", "drop")
 
 
-def work(plan: Mapping[str, Any], parts: Path, words: Words, on_event: OnEvent) -> int:
+def work(plan: PipelinePlan, parts: Path, words: Words, on_event: OnEvent) -> int:
     """0: done, and the tables are in `parts`; 1: failed, and an event says how."""
     from inrush import _core
 
@@ -48,10 +49,10 @@ def work(plan: Mapping[str, Any], parts: Path, words: Words, on_event: OnEvent) 
 
 class Drive:
     def __init__(
-        self, plan: Mapping[str, Any], parts: Path, folder: Path, words: Words, on_event: OnEvent
+        self, plan: PipelinePlan, parts: Path, folder: Path, words: Words, on_event: OnEvent
     ) -> None:
         self.plan, self.parts, self.folder, self.words, self.on_event = plan, parts, folder, words, on_event
-        self.shards: list[Doc] = plan["shards"]
+        self.shards = plan["shards"]
         self.files: list[Doc] = []
         self.net: list[tuple[int, int]] = []
         #: What every client has stored and every load server has received, by process.
@@ -102,7 +103,9 @@ class Drive:
 
     def follow(self, ends: Ends, go_ns: int) -> str | None:
         """Until all clients have finished; why it was cut before, else None."""
-        limit_ns, progress_s = self.plan["segments"][tables.MEASURED]["limit_ns"], 0.0
+        segment, progress_s = self.plan["segments"][tables.MEASURED], 0.0
+        assert segment["kind"] == "load", "a pipeline plan is measured in this segment"
+        limit_ns = segment["limit_ns"]
         while ends.working():
             self.listen(ends, TICK_S)
             if "stop" in self.words():

@@ -17,10 +17,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from inrush.border.load import ClientPlan, ServerPlan
+from inrush.border.pipeline import PipelinePlan
+from inrush.border.plan import ColumnPlan, TablePlan
 from inrush.errors import CoreError, InrushError, from_core
 from inrush.load.process import END
 from inrush.pipeline.cpu_quota import limited
-from inrush.pipeline.inputs import FORMAT
+from inrush.pipeline.inputs import source_of
 from inrush.plan.ends import link_plan
 from inrush.worker.process import Process, death_message
 
@@ -43,7 +46,7 @@ class Said:
 class Ends:
     """Started before the clock; `go` begins the load, `said` gives its events until every client has finished."""
 
-    def __init__(self, plan: Mapping[str, Any], paths: Sequence[Path], folder: Path) -> None:
+    def __init__(self, plan: PipelinePlan, paths: Sequence[Path], folder: Path) -> None:
         self._plan, self._paths, self._folder = plan, [str(p) for p in paths], folder
         self._token = secrets.token_hex(16)
         self._reported: queue.SimpleQueue[Said | InrushError] = queue.SimpleQueue()
@@ -171,34 +174,34 @@ class Ends:
 
     # --- documents and processes
 
-    def _server_plan(self) -> Doc:
+    def _server_plan(self) -> ServerPlan:
         return {**self._plan["load_server"], "token": self._token}
 
-    def _client_plan(self, address: str, files: Sequence[int]) -> Doc:
+    def _client_plan(self, address: str, files: Sequence[int]) -> ClientPlan:
         return {
             **self._plan["client"],
             "link": link_plan(address, self._token),
             "files": [{"number": n, "table": self._table(n)} for n in files],
         }
 
-    def _table(self, n: int) -> Doc:
+    def _table(self, n: int) -> TablePlan:
         rejects = str(self._folder / "rejects" / f"{n:06}.csv")
-        source = {
-            "kind": "files",
-            "paths": [self._paths[n]],
-            **FORMAT,
-            "reject_path": rejects,
-            "reject_limit": 0,
-        }
+        source = source_of(self._paths[n], rejects)
         table = self._plan["inputs"]["table"]
-        columns = [{k: v for k, v in c.items() if k != "gen"} for c in table["columns"]]
-        return {**table, "columns": columns, "source": source}
+        return {**table, "columns": [without_generator(c) for c in table["columns"]], "source": source}
 
     def _process(self, command: Sequence[str], name: str) -> Process[Doc]:
         return Process(command, self._folder / f"{name}.log")
 
     def _all(self) -> list[Process[Doc]]:
         return [*self.clients, *self.servers]
+
+
+def without_generator(column: ColumnPlan) -> ColumnPlan:
+    """As of a table with rows that come from files."""
+    found: ColumnPlan = {**column}
+    found.pop("gen", None)
+    return found
 
 
 def files_of(k: int, clients: int, files: int) -> range:

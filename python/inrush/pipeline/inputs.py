@@ -5,17 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from inrush.border.pipeline import InputFiles
+from inrush.border.plan import FileRows, TablePlan
 from inrush.engines import page_cache
-
-Doc = dict[str, Any]
-
-#: How the files say what they hold: no header, nothing quoted, no NULL (the generator makes none of these).
-FORMAT: Mapping[str, Any] = {"format": "csv", "delimiter": ",", "header": False, "null": None}
 
 
 @dataclass(frozen=True)
@@ -26,7 +22,7 @@ class Inputs:
     cached_bytes: int
 
 
-def made(inputs: Mapping[str, Any], seed: int, epoch_ns: int, note: Callable[[int, int], None]) -> list[Path]:
+def made(inputs: InputFiles, seed: int, epoch_ns: int, note: Callable[[int, int], None]) -> list[Path]:
     """File n holds rows n·rows to (n+1)·rows of the table. note: how many of how many are there."""
     folder = Path(inputs["folder"]) / key_of(inputs, seed, epoch_ns)
     folder.mkdir(parents=True, exist_ok=True)
@@ -40,7 +36,21 @@ def made(inputs: Mapping[str, Any], seed: int, epoch_ns: int, note: Callable[[in
     return found
 
 
-def key_of(inputs: Mapping[str, Any], seed: int, epoch_ns: int) -> str:
+def source_of(path: str, reject_path: str) -> FileRows:
+    """How the files say what they hold: no header, nothing quoted, no NULL (the generator makes none of these)."""
+    return {
+        "kind": "files",
+        "paths": [path],
+        "format": "csv",
+        "delimiter": ",",
+        "header": False,
+        "null": None,
+        "reject_path": reject_path,
+        "reject_limit": 0,
+    }
+
+
+def key_of(inputs: InputFiles, seed: int, epoch_ns: int) -> str:
     """Equal for runs with the same rows in their files: neither the engine nor the number of files is in it."""
     table = inputs["table"]
     columns = [{k: v for k, v in c.items() if k != "wire"} for c in table["columns"]]
@@ -48,16 +58,14 @@ def key_of(inputs: Mapping[str, Any], seed: int, epoch_ns: int) -> str:
     return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def write(path: Path, table: Mapping[str, Any], seed: int, epoch_ns: int, first: int, rows: int) -> None:
+def write(path: Path, table: TablePlan, seed: int, epoch_ns: int, first: int, rows: int) -> None:
     """On the disk when it returns, so that dropping it from memory is possible."""
     import pyarrow as pa
     import pyarrow.csv as csv
 
     from inrush import _core
 
-    stream = pa.RecordBatchReader.from_stream(
-        _core.generate(json.dumps(dict(table)), seed, epoch_ns, first, rows)
-    )
+    stream = pa.RecordBatchReader.from_stream(_core.generate(json.dumps(table), seed, epoch_ns, first, rows))
     options = csv.WriteOptions(include_header=False, quoting_style="none")
     unfinished = path.with_suffix(".part")
     with unfinished.open("wb") as out:

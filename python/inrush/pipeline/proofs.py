@@ -9,7 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from inrush.border.plan import Statement
+from inrush.border.pipeline import PipelinePlan, PipelineShard
+from inrush.border.plan import ProbePlan, ProbeSegment, RunPlan, Statement
 from inrush.errors import CoreError
 from inrush.results.schema import conform, empty
 from inrush.results.store import whole_batches
@@ -22,17 +23,17 @@ LIMIT_S = 600.0
 WRAPPED = "sum_wrapped("
 
 
-def control(shard: Mapping[str, Any], statement: Statement) -> list[list[Any]]:
+def control(shard: PipelineShard, statement: Statement) -> list[list[Any]]:
     """Rows of one statement on a shard. Raises CoreFailure."""
     return ask(shard["target"], statement, LIMIT_S)
 
 
-def core_run(plan: Mapping[str, Any], folder: Path) -> dict[str, pa.Table]:
+def core_run(plan: RunPlan, folder: Path) -> dict[str, pa.Table]:
     """A plan of the core to its end, in this process; its tables. Raises CoreError with what it failed with."""
     from inrush import _core
 
     folder.mkdir(parents=True)
-    run = _core.start(json.dumps(dict(plan)), str(folder))
+    run = _core.start(json.dumps(plan), str(folder))
     while True:
         done = run.done()
         for text in run.poll(0.0 if done else 0.1):
@@ -50,12 +51,12 @@ def tables_in(folder: Path) -> dict[str, pa.Table]:
     return found
 
 
-def proving_plan(plan: Mapping[str, Any], k: int) -> Doc:
+def proving_plan(plan: PipelinePlan, k: int) -> RunPlan:
     """A RunPlan that looks at shard k: settings of the first one, sizes, and the proof."""
     shard = plan["shards"][k]
-    probes = [{"into": "settings", "statement": s} for s in shard["settings"] if k == 0]
+    probes: list[ProbePlan] = [{"into": "settings", "statement": s} for s in shard["settings"] if k == 0]
     probes += [{"into": "sizes", "statement": s} for s in shard["sizes"]]
-    look = [{"kind": "probe", "label": "after", "probes": probes}] if probes else []
+    look: list[ProbeSegment] = [{"kind": "probe", "label": "after", "probes": probes}] if probes else []
     return {
         "version": plan["version"],
         "run_id": plan["run_id"],

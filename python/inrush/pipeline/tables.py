@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from inrush.border.pipeline import PipelineSegment
 from inrush.results.schema import SCHEMAS
 from inrush.study.pipeline import ROLE
 
@@ -74,7 +75,7 @@ def intervals(
     return found
 
 
-def segments(plan: Sequence[Mapping[str, Any]], start_ns: int, end_ns: int, last_ns: int) -> list[Doc]:
+def segments(plan: Sequence[PipelineSegment], start_ns: int, end_ns: int, last_ns: int) -> list[Doc]:
     """The measured segment with its times; what came before and after has what is left."""
     rows = []
     for n, segment in enumerate(plan):

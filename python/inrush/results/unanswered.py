@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+
+from inrush.border.tables import ProofRow
 
 ITEM = re.compile(r"unanswered\((\d+)\.\.(\d+)\)")
 #: How items of a dump begin, which are of its files and not of the table.
 OF_FILES = "dump/"
 WHOLE, NONE, PART = "whole", "none", "in part"
-
-Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -55,7 +54,7 @@ class Unanswered:
         return sum(insert.is_part for insert in self.inserts)
 
 
-def unanswered(proofs: Iterable[Row]) -> Unanswered | None:
+def unanswered(proofs: Iterable[ProofRow]) -> Unanswered | None:
     """Of rows of the table `proofs`; None where every insert got an answer.
 
     What is proven after every repetition is proven once more at the end: that is not counted again.
@@ -72,18 +71,18 @@ def unanswered(proofs: Iterable[Row]) -> Unanswered | None:
     return Unanswered(inserts, sum(acknowledged.values()))
 
 
-def at_the_end(proofs: Iterable[Row]) -> list[Insert]:
+def at_the_end(proofs: Iterable[ProofRow]) -> list[Insert]:
     """The inserts without an answer into the tables as they were when all work was done."""
     return list(inserts_of(of_segment(proofs, max)))
 
 
-def inserts_of(proofs: Iterable[Row]) -> Iterable[Insert]:
+def inserts_of(proofs: Iterable[ProofRow]) -> Iterable[Insert]:
     for row in proofs:
         if match := ITEM.fullmatch(row["item"]):
             yield Insert(str(row["table"]), int(match[1]), int(match[2]), str(row["found"]))
 
 
-def of_segment(proofs: Iterable[Row], which: Any) -> list[Row]:
+def of_segment(proofs: Iterable[ProofRow], which: Callable[[list[int]], int]) -> list[ProofRow]:
     """Of each table the proofs of one segment: `min` the first that proved it, `max` the last. Those of files prove none."""
     rows = [row for row in proofs if not str(row["item"]).startswith(OF_FILES)]
     segments: dict[str, list[int]] = {}

@@ -8,10 +8,12 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 
+from inrush.border.pipeline import PipelinePlan
+from inrush.border.plan import RunPlan
 from inrush.engines import server_limits
 from inrush.engines.instance import Instance
 from inrush.engines.survives import Durability
@@ -160,7 +162,9 @@ def limits_held(instance: Instance) -> Doc:
     return {name: {"asked": value, "held": instance.held.get(name)} for name, value in asked.items()}
 
 
-def disk_after(plan: Mapping[str, Any], repetitions: pa.Table, env: Mapping[str, Any], data: Path) -> Doc:
+def disk_after(
+    plan: RunPlan | PipelinePlan, repetitions: pa.Table, env: Mapping[str, Any], data: Path
+) -> Doc:
     """The disk's ceilings once more, where the run went beyond what was probed before: which of them was wrong?"""
     if "disk_fsync_per_s" not in env:
         return {}
@@ -180,7 +184,7 @@ def oracle_verdicts(opened: OpenRun, ended: Ended) -> list[Doc]:
         return []
     from inrush import _core
 
-    plan = read_json(opened.plan_path)
+    plan = cast("RunPlan", read_json(opened.plan_path))
     answers, proofs = (opened.table(name).to_pylist() for name in ("answers", "proofs"))
     return [asdict(verdict) for verdict in oracle.verdicts(plan, answers, _core.generate, proofs)]
 

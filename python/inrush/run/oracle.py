@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from decimal import Decimal
-from typing import Any, Protocol
+from typing import Protocol
 
+from inrush.border.labels import OraclePlan, OracleTable
+from inrush.border.plan import OpPlan, RunPlan, TablePlan
+from inrush.border.tables import AnswerRow, ProofRow
 from inrush.engines import server
 from inrush.engines.in_memory import CannotAnswer, microseconds
 from inrush.results.unanswered import NONE, Insert, at_the_end
@@ -41,21 +44,21 @@ class OracleVerdict:
 class Generate(Protocol):
     """`_core.generate`: rows of a TablePlan as an Arrow stream."""
 
-    def __call__(self, table_json: str, seed: int, epoch_ns: int, first_row: int, rows: int) -> Any: ...
+    def __call__(self, table_json: str, seed: int, epoch_ns: int, first_row: int, rows: int) -> object: ...
 
 
 def verdicts(
-    plan: Mapping[str, Any],
-    answers: Iterable[Mapping[str, Any]],
+    plan: RunPlan,
+    answers: Iterable[AnswerRow],
     generate: Generate,
-    proofs: Iterable[Mapping[str, Any]] = (),
+    proofs: Iterable[ProofRow] = (),
 ) -> list[OracleVerdict]:
     """One verdict per query that was asked. answers, proofs: rows of the tables of these names.
 
     Tables fed from files have no generator: their queries are left out. An insert without an answer counts as the proof
     found it; where one is there in part no answer can be foretold, and there is no verdict.
     """
-    expected = plan["labels"].get("oracle")
+    expected: OraclePlan | None = plan["labels"].get("oracle")
     given = by_operation(answers)
     open_inserts = at_the_end(proofs)
     if not expected or not given or any(insert.is_part for insert in open_inserts):
@@ -88,7 +91,7 @@ def verdicts(
     return found
 
 
-def there(table: Mapping[str, Any], name: str, open_inserts: Iterable[Insert]) -> Iterator[tuple[int, int]]:
+def there(table: OracleTable, name: str, open_inserts: Iterable[Insert]) -> Iterator[tuple[int, int]]:
     """Ranges of rows, ends not included, that are in the table: all but those of inserts that were not stored."""
     row, end = table["first_row"], table["first_row"] + table["rows"]
     absent = sorted((i.first_row, i.end_row) for i in open_inserts if i.table == name and i.found == NONE)
@@ -99,7 +102,7 @@ def there(table: Mapping[str, Any], name: str, open_inserts: Iterable[Insert]) -
 
 
 def by_operation(
-    answers: Iterable[Mapping[str, Any]],
+    answers: Iterable[AnswerRow],
 ) -> dict[str, tuple[dict[str, str], list[list[str | None]]]]:
     """Operation -> its parameters, and its rows as texts in the order they came."""
     params: dict[str, dict[str, str]] = {}
@@ -112,9 +115,8 @@ def by_operation(
     return {op: (params[op], [rows[n] for n in sorted(rows)]) for op, rows in cells.items()}
 
 
-def operation_of(plan: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = next(o for o in plan["operations"] if o["name"] == name)
-    return found
+def operation_of(plan: RunPlan, name: str) -> OpPlan:
+    return next(o for o in plan["operations"] if o["name"] == name)
 
 
 class Oracle:
@@ -125,22 +127,22 @@ class Oracle:
         assert in_memory is not None, "a plan names an engine that answers in memory"
         self.database = in_memory()
 
-    def create(self, table: Mapping[str, Any]) -> None:
+    def create(self, table: OracleTable) -> None:
         for statement in table["create"]:
             self.database.execute(statement)
 
-    def load(self, table: Mapping[str, Any], document: Mapping[str, Any], stream: Any) -> None:
+    def load(self, table: OracleTable, document: TablePlan, stream: object) -> None:
         import pyarrow as pa
 
         types = [column["type"] for column in document["columns"]]
         self.database.insert(table["name"], types, pa.RecordBatchReader.from_stream(stream))
 
-    def ask(self, text: str, values: Sequence[Any], types: Sequence[str] = ()) -> list[Row]:
+    def ask(self, text: str, values: Sequence[object], types: Sequence[str] = ()) -> list[Row]:
         """types: as of `InMemory.ask`."""
         return [tuple(plain(cell) for cell in row) for row in self.database.ask(text, values, types)]
 
 
-def value_of(text: str, logical: str) -> Any:
+def value_of(text: str, logical: str) -> object:
     """A parameter from its text in the table `answers`."""
     if logical in ("text", "uuid", "decimal"):
         return text
@@ -156,7 +158,7 @@ def value_of(text: str, logical: str) -> Any:
     return number
 
 
-def plain(cell: Any) -> Cell:
+def plain(cell: object) -> Cell:
     """A cell of the oracle: numbers as numbers, instants as microseconds since 1970 UTC."""
     if isinstance(cell, bool):
         return int(cell)

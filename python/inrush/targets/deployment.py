@@ -13,7 +13,8 @@ from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
 from inrush.border.labels import storage_of
-from inrush.border.plan import Statement
+from inrush.border.pipeline import PipelinePlan
+from inrush.border.plan import RunPlan, Statement
 from inrush.engines import engine_of_url, life, page_cache, server
 from inrush.engines.instance import TRANSPORT, UNIX, Cold, Stop, Target
 from inrush.engines.lifecycle import Lifecycle
@@ -55,12 +56,17 @@ class Deployment:
         with environment(self.environment):
             return ask(address, statement, ASK_S)
 
-    def drop_leftover(self, plan: Mapping[str, Any]) -> None:
+    def drop_leftover(self, plan: RunPlan | PipelinePlan) -> None:
         """Removes what a run that did not end left in a server: the statements of its last segment.
 
         A statement that fails leaves a marked leftover and no more: the next run of the point drops it first.
         """
-        statements = [s for segment in plan.get("segments", ())[-1:] for s in segment.get("statements", ())]
+        statements = [
+            s
+            for segment in plan["segments"][-1:]
+            if segment["kind"] == "control"
+            for s in segment["statements"]
+        ]
         if self.server.embedded or not statements:
             return
         from inrush import _core

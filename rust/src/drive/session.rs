@@ -46,7 +46,7 @@ pub struct Worker<'a> {
     /// A ticket that is not yet due, while others are in flight.
     held: Option<Ticket>,
     /// What is due first, made before the clock of a paced role starts; without rows that was the end.
-    first: Option<Result<Made, Next>>,
+    first: Option<Result<ReadyCall, Next>>,
     t0: Ns,
     failures_in_a_row: u32,
     /// Why the first call of the session failed.
@@ -184,14 +184,14 @@ impl<'a> Worker<'a> {
     }
 
     fn send_next(&mut self) -> Next {
-        let made = match self.first.take().unwrap_or_else(|| self.make_next()) {
-            Ok(made) => made,
+        let call = match self.first.take().unwrap_or_else(|| self.make_next()) {
+            Ok(call) => call,
             Err(next) => return next,
         };
-        if made.earliest > 0 && !self.wait(made.earliest) {
+        if call.earliest > 0 && !self.wait(call.earliest) {
             return Next::End;
         }
-        self.submit(&made);
+        self.submit(&call);
         match self.fatal {
             None => Next::Sent,
             Some(_) => Next::End,
@@ -199,7 +199,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Takes the next ticket and makes what it sends.
-    fn make_next(&mut self) -> Result<Made, Next> {
+    fn make_next(&mut self) -> Result<ReadyCall, Next> {
         if self.is_over() {
             return Err(Next::End);
         }
@@ -218,7 +218,7 @@ impl<'a> Worker<'a> {
         // A closed call is due when it is sent; its data time is when its slot was free.
         let data_ns = if due > 0 { due } else { self.flights.ready() } - self.t0;
         if self.make(ticket, at, data_ns) {
-            Ok(Made { ticket, at, due, earliest, data_ns })
+            Ok(ReadyCall { ticket, at, due, earliest, data_ns })
         } else {
             Err(Next::End)
         }
@@ -301,23 +301,23 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn submit(&mut self, made: &Made) {
-        let Made { ticket, at, data_ns, .. } = *made;
+    fn submit(&mut self, call: &ReadyCall) {
+        let ReadyCall { ticket, at, data_ns, .. } = *call;
         let work = &self.ops[at];
         let rows = if work.is_insert { self.rows.count } else { 0 };
         if let (Some(batch), true) = (&self.role.batch, work.is_insert) {
             self.role.counts[batch.table].issue(rows);
         }
         let floors = work.is_judged.then(|| work.floors(self.role.counts));
-        let ready_on_time = if made.due > 0 { self.flights.ready_on_time(made.due) } else { 0 };
+        let ready_on_time = if call.due > 0 { self.flights.ready_on_time(call.due) } else { 0 };
         let sent = self.role.clock.now();
         self.recorder.sent(work.slot, sent);
         if self.flights.is_empty() {
             self.live.busy_since.store(sent, Relaxed);
         }
-        let due = if made.due > 0 { made.due } else { sent };
+        let due = if call.due > 0 { call.due } else { sent };
         // Until its rows were collected, no session could be ready for it.
-        let collected = if made.due > 0 { made.earliest } else { 0 };
+        let collected = if call.due > 0 { call.earliest } else { 0 };
         if let (Some(sample_log), true) = (self.role.queue.kept(), work.is_insert) {
             sample_log.sent(ticket, due, sample_log.collected(ticket, due), sent);
         }
@@ -330,7 +330,7 @@ impl<'a> Worker<'a> {
         if let Some(floors) = floors {
             kept.floors = floors;
         }
-        if rows > 0 && !self.rows.are_made() && !self.send_rest(made) {
+        if rows > 0 && !self.rows.are_made() && !self.send_rest(call) {
             return;
         }
         let work = &mut self.ops[at];
@@ -368,7 +368,7 @@ fn looks(ops: &[OpWork]) -> bool {
 }
 
 /// Ready to be sent: an operation by its place among the session's, due at `due` in a paced role (else 0).
-struct Made {
+struct ReadyCall {
     ticket: Ticket,
     at: usize,
     due: Ns,

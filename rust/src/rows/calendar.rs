@@ -31,6 +31,16 @@ pub fn days_of(year: i64, month: i64, day: i64) -> i64 {
     era * ERA_DAYS + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year + MARCH_0
 }
 
+/// Days of a month of 1 to 12.
+pub fn days_in(year: i64, month: i64) -> i64 {
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    match month {
+        2 => 28 + i64::from(leap),
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -47,5 +57,18 @@ mod tests {
         assert_eq!(civil(DAYS.start), (0, 1, 1));
         assert_eq!(before, (9999, 12, 31));
         assert_eq!(civil(0), (1970, 1, 1));
+    }
+    #[test]
+    fn a_month_ends_where_the_next_one_begins() {
+        for year in 0..9999 {
+            for month in 1..=12 {
+                let (next_year, next) = if month == 12 { (year + 1, 1) } else { (year, month + 1) };
+                assert_eq!(
+                    days_of(year, month, 1) + days_in(year, month),
+                    days_of(next_year, next, 1),
+                    "{year}-{month}"
+                );
+            }
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::columns::{Column, Columns, Values};
 use super::generate::RowGen;
-use super::hash::mix;
+use super::hash::{mix, STEP};
 use super::row_sum::{add_hashed, Part, RowSum};
 use super::simd::{vectorised, Level};
 use crate::error::Error;
@@ -24,7 +24,7 @@ impl Digest {
 
     /// One number of words in their order.
     pub fn of_words(words: &[u64]) -> u128 {
-        words.iter().fold(0x9e37_79b9_7f4a_7c15, |state, &word| step(state, word))
+        words.iter().fold(u128::from(STEP), |state, &word| step(state, word))
     }
 
     pub fn merge(&mut self, other: &Digest) {
@@ -59,7 +59,7 @@ pub fn row_hashes(columns: &Columns, out: &mut Vec<u128>) {
     let level = Level::best();
     let n = columns.rows;
     out.clear();
-    out.resize(n, 0x9e37_79b9_7f4a_7c15);
+    out.resize(n, u128::from(STEP));
     for column in &columns.columns {
         let state = &mut out[..];
         match &column.values {

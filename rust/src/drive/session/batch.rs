@@ -1,6 +1,6 @@
 //! Batches: made before they are sent, or the rest of a large one while its beginning is on its way.
 
-use super::{Made, Worker};
+use super::{ReadyCall, Worker};
 use crate::drive::source::{Filled, Source};
 use crate::drive::work::Batch;
 use crate::encode::parts;
@@ -55,24 +55,24 @@ impl Worker<'_> {
     /// Makes what is left of a batch while the rows before are on their way. False where the call ends without
     /// `submit`: it failed meanwhile, or the run did.
     #[cold]
-    pub(super) fn send_rest(&mut self, made: &Made) -> bool {
-        self.send_parts(made).unwrap_or_else(|error| {
+    pub(super) fn send_rest(&mut self, call: &ReadyCall) -> bool {
+        self.send_parts(call).unwrap_or_else(|error| {
             self.fatal = Some(error.to_string());
             false
         })
     }
 
-    fn send_parts(&mut self, made: &Made) -> Result<bool, Error> {
-        let (op, role) = (self.ops[made.at].op, self.role);
+    fn send_parts(&mut self, call: &ReadyCall) -> Result<bool, Error> {
+        let (op, role) = (self.ops[call.at].op, self.role);
         let Some(batch) = &role.batch else { return Ok(true) };
         let (Source::Generated(generator), Some(part_rows)) = (&batch.source, self.session.part_rows(op))
         else {
             unreachable!("only generated rows are sent while they are made");
         };
-        let (first, rows) = batch.range(made.ticket);
+        let (first, rows) = batch.range(call.ticket);
         let made_rows = self.rows.made;
         for (at, count, part) in parts(rows, part_rows).skip_while(|(at, ..)| *at < made_rows) {
-            if !self.session.send_part(made.ticket, op, &mut self.payload) {
+            if !self.session.send_part(call.ticket, op, &mut self.payload) {
                 return Ok(false);
             }
             generator.fill(first + at as u64, count, &mut self.columns);

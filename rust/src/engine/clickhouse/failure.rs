@@ -83,7 +83,9 @@ impl Failure {
                 (TargetFault::MissingDatabase, "create it, or name another one in the URL")
             }
             _ if self.code == 115 => (TargetFault::Other, "check the target's options set.<name>"),
-            _ if self.code == 164 => (TargetFault::Other, "use a user who may write and change settings"),
+            _ if self.code == 164 => {
+                (TargetFault::Other, "use a user with the rights to write and to change settings")
+            }
             _ => (
                 TargetFault::Other,
                 "check that the port is ClickHouse's HTTP port, and see the server's log",

@@ -201,7 +201,7 @@ fn tls_options(
     };
     if roots == Some(Roots::System) && check != Check::ChainAndName {
         return Err(Error::Plan(format!(
-            "target.url: with sslrootcert=system anybody's certificate would do for sslmode={mode}; use verify-full"
+            "target.url: with sslrootcert=system any host's certificate would do for sslmode={mode}; use verify-full"
         )));
     }
     // As libpq: if roots are at hand the chain is checked, whatever the mode.

@@ -3,7 +3,7 @@
 use super::numbers::integer_within;
 use super::Reason;
 use crate::plan::LogicalType;
-use crate::rows::calendar::days_of;
+use crate::rows::calendar::{days_in, days_of};
 
 /// A time in units of `per_second`, since 1970 UTC.
 ///
@@ -121,15 +121,6 @@ fn in_units(fraction: &[u8], per_second: i64) -> Result<i64, Reason> {
         sum += digit * unit;
     }
     Ok(sum)
-}
-
-fn days_in(year: i64, month: i64) -> i64 {
-    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    match month {
-        2 => 28 + i64::from(leap),
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    }
 }
 
 #[cfg(test)]
