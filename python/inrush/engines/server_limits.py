@@ -75,7 +75,9 @@ def problem_of(name: str, word: str) -> str | None:
         return "write a number, with k, M, G, Ki, Mi or Gi behind it where it is one of bytes"
     most = most_of(name)
     if not LEAST[name] <= value <= most:
-        return f"from {number(LEAST[name])} to {number(most)}, by what this machine has and what can be checked"
+        return (
+            f"from {number(LEAST[name])} to {number(most)}, by what this machine has and what can be checked"
+        )
     return None
 
 
