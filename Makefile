@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .PHONY: help core build docs run test test-all test-rust test-python fuzz check bench servers chdb clean wheel try-wheel release
 
 PYTHON ?= python3
-# Of `make try-wheel`; none named: the oldest and the newest that PATH or pyenv has.
+# Of `make try-wheel`; none named: the oldest and the newest that are here (.ci/pythons).
 PYTHONS ?=
 # Tests at once: some wait for a server, a limit or a clock, so one more than this machine has cores, and of Rust's two.
 JOBS ?= 3

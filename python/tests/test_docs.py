@@ -138,7 +138,9 @@ def test_no_line_of_text_is_too_long(path: str) -> None:
 def test_readme_begins_with_the_two_commands_that_ci_runs() -> None:
     named = [word for _, word in PAGES["README.md"].named("make")]
     first = next(line for line in PAGES["README.md"].lines() if line.code)
-    run_by_ci = re.findall(r"^ *make ([a-z-]+)", (ROOT / ".ci" / "run").read_text(), re.MULTILINE)
+    run_by_ci = re.findall(
+        r"^ *(?:\.ci/bare )?make ([a-z-]+)", (ROOT / ".ci" / "run").read_text(), re.MULTILINE
+    )
     assert set(named) == {"run", "test"} and first.text.startswith("make run ")
     assert run_by_ci.index("run") < run_by_ci.index("test")
     assert run_by_ci[0] == "run", "nothing is built before it"
@@ -150,6 +152,59 @@ def test_readme_asks_for_the_versions_that_the_builds_ask_for() -> None:
     assert python is not None and rust is not None
     text = PAGES["README.md"].text
     assert f"Python {python[1]} or newer" in text and f"Rust {rust[1]} or newer" in text
+
+
+def without_tests(path: str) -> int:
+    """Lines of a source file, without Rust's test modules (those in the file stand at its end)."""
+    text = (ROOT / path).read_text()
+    if path.endswith(".rs"):
+        text = re.sub(r"#\[cfg\(test\)\]\nmod \w+;\n", "", text)
+        text = text.split("#[cfg(test)]\nmod tests {", 1)[0].rstrip() + "\n"
+    return len(text.splitlines())
+
+
+def code_of(place: str, name: str) -> int:
+    """Lines of a place that the page on adding an engine counts: a file, a folder, or what names the engine in a file."""
+    path = place.replace("<name>", name)
+    if path.endswith("mod.rs"):
+        text = (ROOT / path).read_text()
+        known = re.search(rf'^    Known \{{\s*name: "{name}".*?^    \}},\n', text, re.M | re.S)
+        assert known is not None
+        return len(known[0].splitlines()) + len(re.findall(rf"^mod {name};$", text, re.M))
+    if path.endswith("known.py"):
+        return (ROOT / path).read_text().count(f'    "{name}":')
+    if path.endswith("profiles.toml"):
+        sections = re.findall(rf"^\[{name}\.\w+\]\n(?:[^\[\n].*\n)*", (ROOT / path).read_text(), re.M)
+        return sum(len(section.splitlines()) for section in sections)
+    if path.endswith("greeting.py"):  # what names the protocol
+        return len(re.findall(r"^.*RESP.*$", (ROOT / path).read_text(), re.M))
+    if path.endswith("/"):
+        files = [f for f in (ROOT / path).rglob("*.rs") if f.stem not in ("fuzz", "tests")]
+        return sum(without_tests(str(f.relative_to(ROOT))) for f in files)
+    return without_tests(path)
+
+
+def test_the_page_on_adding_an_engine_counts_its_lines() -> None:
+    """Each row of its three tables, an engine a column; what the places of a row have together."""
+    page = PAGES["docs/adding-an-engine.md"].text
+    wrong, rows = [], 0
+    engines: list[str] = []
+    for line in page.splitlines():
+        cells = [cell.strip() for cell in line.strip("| ").split("|")]
+        if cells[0] == "file":
+            engines = [cell.lower() for cell in cells[2:]]
+        elif line.startswith("| `") and cells[-1].isdigit():
+            rows += 1
+            places = re.findall(r"`([^`]+)`", cells[0])
+            # A folder is named beside its file.
+            places = [p if "/" in p.rstrip("/") else places[0].rsplit("/", 1)[0] + "/" + p for p in places]
+            for engine, cell in zip(engines, cells[2:], strict=True):
+                is_ = sum(code_of(p, engine) for p in places)
+                wrong += [f"{cells[0]}, {engine}: {cell} should be {is_}"] if int(cell) != is_ else []
+    twin = re.search(r"a twin of (\d+)\s+lines", page)
+    assert twin is not None and int(twin[1]) == without_tests("python/inrush/engines/timescaledb.py")
+    assert not wrong, "\n".join(wrong)
+    assert rows >= 10
 
 
 def test_the_pages_have_commands_and_links_at_all() -> None:

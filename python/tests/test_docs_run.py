@@ -25,10 +25,14 @@ LOAD_SERVER = "python/tests/engines/test_load_server.py"
 PREDICT = "python/tests/test_predict.py"
 #: How a command begins -> why it is run neither here nor with one server, which file runs what it does, and by what there.
 ELSEWHERE: Mapping[str, tuple[str, str, str]] = {
-    "make run": ("builds inrush from nothing", ".ci/run", "\nmake run\n"),
+    "make run": ("builds inrush from nothing", ".ci/run", "\n.ci/bare make run\n"),
     "make test": ("runs these tests", ".ci/run", "\nmake test "),
     "make wheel": ("builds for a release", ".ci/run", "\nmake wheel\n"),
-    "make try-wheel": ("takes the wheel of `make wheel`", ".ci/run", "\nmake try-wheel\n"),
+    "make try-wheel": (
+        "takes the wheel of `make wheel`",
+        ".ci/run",
+        "INRUSH_REQUIRE_PYTHONS=1 make try-wheel\n",
+    ),
     "make release": ("builds twice, for two processors; a release runs it", "Makefile", "\nrelease: "),
     "pip install '.[all]'": ("`make run` installs the checkout with all extras", "Makefile", "--extras all"),
     "pip install 'inrush-": ("takes the wheel of `make wheel`", ".ci/try-wheel", 'install "$wheel[all]"'),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from inrush.run.doctor import Figure, examine, findings
+from inrush.run.doctor import DoctorFigure, examine, findings
 
 CALIBRATED = {
     "clock": {"clock_ns": 11.0},
@@ -35,14 +35,14 @@ def test_every_measurement_lands_under_its_name(tmp_path: Path) -> None:
     assert found["build_profile"] == "release" and float(found["disk_fsync_per_s"]) > 0
 
 
-def figures(**changed: float | str) -> list[Figure]:
+def figures(**changed: float | str) -> list[DoctorFigure]:
     values = {
         "build_profile": "release",
         "null_ops_per_client_cpu_s": 1.5e7,
         "pacer_lag_us_p99": 40.0,
         "steal_share": 0.0,
     }
-    return [Figure(k, v, "", "") for k, v in {**values, "psi_cpu_some_share": 0.0, **changed}.items()]
+    return [DoctorFigure(k, v, "", "") for k, v in {**values, "psi_cpu_some_share": 0.0, **changed}.items()]
 
 
 def test_a_quiet_machine_has_no_findings() -> None:

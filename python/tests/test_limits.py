@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -41,8 +42,18 @@ def test_every_limit_that_is_wrong_is_said_at_once() -> None:
     assert (
         "write a number" in lines[0]
         and "write_bytes_per_s" in lines[2]
-        and "from 100000 to 1e+09" in lines[3]
+        and "from 100,000 to 1,000,000,000" in lines[3]
     )
+
+
+@pytest.mark.parametrize("name", server_limits.LEAST)
+def test_the_bounds_of_a_limit_have_no_exponent(name: str) -> None:
+    with pytest.raises(UsageError) as refused:
+        server_limits.limits_of({name: "0.001"})
+    bounds = re.search(r"from ([\d.,]+) to ([\d.,]+), by", str(refused.value))
+    assert bounds is not None, refused.value
+    least, most = (float(bound.replace(",", "")) for bound in bounds.groups())
+    assert least == server_limits.LEAST[name] and most == pytest.approx(server_limits.most_of(name), rel=1e-5)
 
 
 def test_a_servers_own_settings_are_without_its_limits() -> None:
@@ -158,7 +169,7 @@ def test_every_wrong_limit_of_a_call_is_one_planning_error(tmp_path: Path) -> No
         prepare(call)
     said = str(refused.value)
     for part in (
-        "--limit: slow.write_bytes_per_s is 1; from 100000",
+        "--limit: slow.write_bytes_per_s is 1; from 100,000",
         "--limit: slow; write NAME.LIMIT=VALUE",
         unknown("storage or started engine", "slwo", ("fast", "slow", "postgresql")),
         "slow.memory is 2GB; is given twice",

@@ -18,7 +18,7 @@ from inrush.load.check import Loaded, changed
 from inrush.load.identity import Content
 from inrush.load.input import open_inputs
 from inrush.load.ledger import Header
-from inrush.load.proof import Evidence, judge
+from inrush.load.proof import LoadEvidence, judge
 from inrush.load.shards import loading_of
 
 ITEMS = (
@@ -29,7 +29,7 @@ ITEMS = (
     {"kind": "sum_high", "column": "at", "signed": True},
 )
 SUMS = [100, 90, 2**63, 5_000, 7]
-GOOD = Evidence(
+GOOD = LoadEvidence(
     rows_read=100, rows_in_ledger=100, rows_on_replicas=None, transactional=True, shards=[("here", 100, 100)], unknown=0,
     items=ITEMS, of_client=SUMS, of_ledger=SUMS, expected=SUMS, found=[("the table", SUMS)],
 )  # fmt: skip

@@ -25,7 +25,7 @@ def analyse(record: StudyRecord) -> Analysis:
 
 
 def overhead(run: RunRecord, calibration: RunRecord) -> dict[str, float]:
-    """The client's own share, of a run or of each of its steps."""
+    """The client overhead, of a run or of each of its steps."""
     steps = segments_of_steps(run)
     if not steps:
         return client_overhead(run, calibration)

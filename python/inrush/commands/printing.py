@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def say(message: str) -> None:
-    """Talk, on stderr."""
+    """A message, on stderr."""
     print(message, file=sys.stderr)
 
 

@@ -195,36 +195,49 @@ def clean_environment() -> Mapping[str, str]:
 
 
 def wait_until_ready(
-    process: subprocess.Popen[bytes], ready: Callable[[], bool], log: Path, what: str, limit_s: float
+    process: subprocess.Popen[bytes],
+    ready: Callable[[], bool],
+    log: Path,
+    what: str,
+    limit_s: float,
+    log_bytes: int = 0,
 ) -> None:
-    """Returns when `ready` says so. Raises TargetError when the server ends first or takes too long."""
+    """Returns when `ready` says so. Raises TargetError when the server ends first or takes too long.
+
+    log_bytes: where its lines begin in the log; those before are of servers that ran here earlier.
+    """
     until = time.monotonic() + limit_s
     while not ready():
         if process.poll() is not None:
             raise TargetError(
-                f"{what} ended while starting, code {process.returncode}; {log} ends with\n{log_tail(log)}"
+                f"{what} ended while starting, code {process.returncode}; {log} ends with\n{log_tail(log, log_bytes)}"
             )
         if time.monotonic() > until:
             process.kill()
             process.wait()
             raise TargetError(
-                f"{what} was not ready after {limit_s:.0f} s and was stopped; {log} ends with\n{log_tail(log)}"
+                f"{what} was not ready after {limit_s:.0f} s and was stopped; {log} ends with\n{log_tail(log, log_bytes)}"
             )
         time.sleep(POLL_S)
 
 
-def log_lines(log: Path, lines: int = LOG_LINES) -> list[str]:
-    """The last lines of a log; none of one that is not there."""
+def size_of(log: Path) -> int:
+    """In bytes; 0 of one that is not there."""
+    return log.stat().st_size if log.is_file() else 0
+
+
+def log_lines(log: Path, lines: int = LOG_LINES, begin: int = 0) -> list[str]:
+    """The last lines of a log behind its first `begin` bytes; none of one that is not there."""
     if not log.is_file():
         return []
     with log.open("rb") as f:
-        f.seek(max(0, log.stat().st_size - LOG_BYTES))
+        f.seek(max(begin, log.stat().st_size - LOG_BYTES))
         return f.read().decode(errors="replace").strip().splitlines()[-lines:]
 
 
-def log_tail(log: Path) -> str:
-    """The last lines of a log, indented."""
-    return "\n".join(f"  {line.strip()}" for line in log_lines(log)) or "  (nothing)"
+def log_tail(log: Path, begin: int = 0) -> str:
+    """The last lines of a log behind its first `begin` bytes, indented."""
+    return "\n".join(f"  {line.strip()}" for line in log_lines(log, begin=begin)) or "  (nothing)"
 
 
 def asked(port: int, path: str) -> tuple[int, bytes]:

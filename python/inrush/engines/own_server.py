@@ -137,7 +137,7 @@ class OwnServer(Lifecycle):
             place = Place(release, data, home, user, life.last_port(data), chosen)
             self._make_once(place)
             for left in reversed(range(PORTS)):
-                log_bytes = place.log.stat().st_size if place.log.is_file() else 0
+                log_bytes = life.size_of(place.log)
                 try:
                     return self._launched(place, settings, limits)
                 except TargetError:
@@ -151,6 +151,7 @@ class OwnServer(Lifecycle):
         data, home = place.data, place.home
         self.before_launch(place)
         group, held = server_limits.made(data, limits) if limits else (None, {})
+        log_bytes = life.size_of(place.log)
         process = life.launch(place.user, self.command(place), home, place.log)
         life.write_record(data, process.pid, place.port)
         try:
@@ -162,6 +163,7 @@ class OwnServer(Lifecycle):
                 place.log,
                 f"{self.title} in {data}",
                 READY_S,
+                log_bytes,
             )
             if group is not None and (free := life.working_in(home).keys() - group.members()):
                 raise TargetError(

@@ -220,9 +220,9 @@ def worker_urls(scheme: str, rows: Iterable[Sequence[str | None]]) -> tuple[str,
 
 def url_of(scheme: str, server: Mapping[str, str], user: Mapping[str, str]) -> str:
     """A worker's URL as we reach it; a password is in it where the coordinator has one."""
-    who = encoded(user.get("user", "postgres"), safe="")
+    login = encoded(user.get("user", "postgres"), safe="")
     if "password" in user:
-        who += f":{encoded(user['password'], safe='')}"
+        login += f":{encoded(user['password'], safe='')}"
     host = server.get("host", "127.0.0.1")
     queried = {name: server[name] for name in TLS if name in server}
     if host.startswith("/"):
@@ -230,5 +230,5 @@ def url_of(scheme: str, server: Mapping[str, str], user: Mapping[str, str]) -> s
     elif ":" in host:
         host = f"[{host}]"
     query = "&".join(f"{name}={encoded(value, safe='/')}" for name, value in queried.items())
-    address = f"{scheme}://{who}@{host}:{server.get('port', '5432')}/{encoded(server.get('dbname', 'postgres'), safe='')}"
+    address = f"{scheme}://{login}@{host}:{server.get('port', '5432')}/{encoded(server.get('dbname', 'postgres'), safe='')}"
     return address + (f"?{query}" if query else "")

@@ -18,6 +18,7 @@ from pathlib import Path
 from inrush.errors import TargetError, UsageError
 from inrush.machine import cgroup, host
 from inrush.machine.cgroup import CONTROLLERS, DEVICE_FILES, Group
+from inrush.text import number
 
 #: Settings of a server that are limits: `limit.memory=512MB`.
 PREFIX = "limit."
@@ -74,7 +75,9 @@ def problem_of(name: str, word: str) -> str | None:
         return "write a number, with k, M, G, Ki, Mi or Gi behind it where it is one of bytes"
     most = most_of(name)
     if not LEAST[name] <= value <= most:
-        return f"from {LEAST[name]:g} to {most:g}, by what this machine has and what can be checked"
+        return (
+            f"from {number(LEAST[name])} to {number(most)}, by what this machine has and what can be checked"
+        )
     return None
 
 
@@ -148,7 +151,7 @@ def held(made: Group, data: Path, name: str, limit: float) -> float:
         code, _ = probe(made, name, int(limit) + ABOVE_BYTES, data)
         if code != -signal.SIGKILL:
             raise TargetError(
-                f"{PREFIX}memory={limit:.0f}: a process of the group took {limit + ABOVE_BYTES:.0f} bytes and was not ended; the "
+                f"{PREFIX}memory={number(limit)}: a process of the group took {number(limit + ABOVE_BYTES)} bytes and was not ended; the "
                 "kernel does not hold this limit"
             )
         return limit
@@ -158,7 +161,7 @@ def held(made: Group, data: Path, name: str, limit: float) -> float:
     within = float(probe(made, name, n, data)[1])
     if within > limit * TOLERANCE:
         raise TargetError(
-            f"{PREFIX}{name}={limit:g}: a probe in {data} came to {within:.3g}; the kernel does not hold this limit"
+            f"{PREFIX}{name}={number(limit)}: a probe in {data} came to {number(within, 3)}; the kernel does not hold this limit"
         )
     return within
 
@@ -171,7 +174,7 @@ def refuse_slower(data: Path, name: str, n: int, limit: float) -> None:
         if best > limit * TOLERANCE:
             return
     raise TargetError(
-        f"{PREFIX}{name}={limit:g}: the disk of {data} comes to {best:.3g} without a limit, so this one has nothing to hold; "
+        f"{PREFIX}{name}={number(limit)}: the disk of {data} comes to {number(best, 3)} without a limit, so this one has nothing to hold; "
         "take less, or leave it out"
     )
 

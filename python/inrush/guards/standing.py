@@ -15,11 +15,11 @@ def on_its_storage(run: RunRecord, _: Figures) -> Verdict | None:
     if not found:
         return None
     name, files, folder = "on its storage", str(found["files"]), str(found["folder"])
-    who = "The server says" if found["said_by_server"] else "inrush put"
+    subject = "The server says" if found["said_by_server"] else "inrush put"
     if files != folder and not files.startswith(folder.rstrip("/") + "/"):
         return invalid(
             name,
-            f"{who} its files in {files}, which is not in {folder} of storage {found['name']}: these figures are of another "
+            f"{subject} its files in {files}, which is not in {folder} of storage {found['name']}: these figures are of another "
             "storage. Look for a link in that folder, then run the study anew",
         )
     device, below = found["device"], found["files_device"]
@@ -30,7 +30,7 @@ def on_its_storage(run: RunRecord, _: Figures) -> Verdict | None:
             f"{folder}. Name the folder that is meant, then run the study anew",
         )
     on = f" on device {below}" if below else ""
-    return passed(name, f"{who} its files in {files}{on}, storage {found['name']}")
+    return passed(name, f"{subject} its files in {files}{on}, storage {found['name']}")
 
 
 def others_of_its_kind(run: RunRecord, _: Figures) -> Verdict | None:

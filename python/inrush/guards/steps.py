@@ -68,7 +68,7 @@ def in_step(run: RunRecord, figures: Figures, step: str, check: Check) -> Verdic
 
 
 def shares_of(figures: Figures, step: str) -> dict[str, float]:
-    """The client's own share in a step, by the names that it has in a run without steps."""
+    """The client overhead in a step, by the names that it has in a run without steps."""
     own = {
         f"{part}.{metric}": f"{step}.{part}_{metric}"
         for part in ("instrument", "engine")

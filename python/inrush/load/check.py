@@ -104,7 +104,7 @@ def checked(
         else None,
     )
     found = proof.judge(
-        proof.Evidence(
+        proof.LoadEvidence(
             rows_read=counts["rows_stored"] + counts["rows_before"],
             rows_in_ledger=in_ledger,
             rows_on_replicas=on_replicas,

@@ -25,7 +25,7 @@ NOT_COMPARED = "not compared"
 
 
 @dataclass(frozen=True)
-class Evidence:
+class LoadEvidence:
     """What was found at the end of a load."""
 
     #: Good rows by the client, this import's rows by its ledger, and by the ledger of the copies.
@@ -64,11 +64,11 @@ class LoadVerdict:
     why: str
     #: Column -> how it was compared, and whether it was different.
     columns: Mapping[str, str] = field(default_factory=dict)
-    #: Of which tables every column has its sum and the rows have not: values changed places. As of `Evidence.found`.
+    #: Of which tables every column has its sum and the rows have not: values changed places. As of `LoadEvidence.found`.
     moved: tuple[str, ...] = ()
 
 
-def judge(of: Evidence) -> LoadVerdict:
+def judge(of: LoadEvidence) -> LoadVerdict:
     """What may be said of the table."""
     if of.changed:
         return LoadVerdict(
@@ -98,7 +98,7 @@ def judge(of: Evidence) -> LoadVerdict:
     return compared(of, of.expected)
 
 
-def foreign_rows(of: Evidence) -> str:
+def foreign_rows(of: LoadEvidence) -> str:
     """Rows that no line of a ledger accounts for, and what to do. The same at every repetition."""
     if of.transactional:
         return (
@@ -111,7 +111,7 @@ def foreign_rows(of: Evidence) -> str:
     )
 
 
-def compared(of: Evidence, expected: Figures) -> LoadVerdict:
+def compared(of: LoadEvidence, expected: Figures) -> LoadVerdict:
     """By column: equal, different, or rounded by its type; then by whole rows."""
     columns: dict[str, str] = {}
     for name, found in of.found:

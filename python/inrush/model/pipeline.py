@@ -125,7 +125,7 @@ class Pipeline:
         return between(self.queueing(n), self.bound(n), self.theta)
 
     def saturations(self, most: float = 1e6) -> dict[str, float]:
-        """Resource -> loads at which it is full, first come first; what is never full up to `most` is left out."""
+        """Resource -> loads at which it is full, in ascending order of the first; what is never full up to `most` is left out."""
         drifts = {p.name: drift for p, drift in zip(self.parts, self.drifts, strict=True)}
         drifts[SERIAL] = self.serial_drift
         found = {}

@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Bracket:
+class RateBracket:
     """Places in the ascending candidates: -1 and their number stand for "below all" and "above all"."""
 
     holds: int
@@ -48,12 +48,12 @@ class Bracket:
         return {self.holds, self.fails, *self.undecided[:1], *self.undecided[-1:]}
 
 
-def bracket(trials: Sequence[Trial | None]) -> Bracket:
+def bracket(trials: Sequence[Trial | None]) -> RateBracket:
     """trials: by candidate, ascending; None where it did not run. What holds above one that fails is not believed."""
     fails = next((i for i, trial in enumerate(trials) if trial is Trial.FAILED), len(trials))
     holds = max((i for i, trial in enumerate(trials[:fails]) if trial is Trial.HELD), default=-1)
     between = (i for i in range(holds + 1, fails) if trials[i] is Trial.UNDECIDED)
-    return Bracket(holds, fails, tuple(between))
+    return RateBracket(holds, fails, tuple(between))
 
 
 def is_wanted(place: int, trials: Sequence[Trial | None], pilot: bool) -> bool:

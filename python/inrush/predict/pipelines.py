@@ -1,4 +1,4 @@
-"""Resources of a pipeline beyond the machine's: what its study throttles or fences has a capacity that is known. Pure."""
+"""Resources of a pipeline beyond the machine's: what its study throttles, or limits by a CPU quota, has a capacity that is known. Pure."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ MOST_TIMES = 8
 DAY_S = 86_400
 #: Model of a rate that was measured.
 MEASURED = "measured"
-Verdict = Literal["yes", "no", "not shown"]
+SizingVerdict = Literal["yes", "no", "not shown"]
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Sizing:
 
     engine: str
     group: dict[str, Any]
-    verdict: Verdict
+    verdict: SizingVerdict
     batch_rows: float | None = None
     writers: int | None = None
     rows_per_s: float | None = None
@@ -197,7 +197,7 @@ def sizing(
     unshown = not_shown(most, shown_at(measured, need.rows_per_s), need.rows_per_s, need.seconds)
     # What so many rows take on disk is known only as far as so many were stored.
     against = too_slow(p99_s, need) + exceeded(most, cores, write, None if unshown else disk)
-    verdict: Verdict = "no" if against else "not shown" if unshown else "yes"
+    verdict: SizingVerdict = "no" if against else "not shown" if unshown else "yes"
     record = record_of(claimed, records)
     sure = sureness(made, need.rows_per_s, record) if verdict == "yes" else None
     command = showing_command(sources, rows, writers, need) if verdict == "not shown" else None

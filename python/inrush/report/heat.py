@@ -29,7 +29,7 @@ LONG_STEPS, LEAST_STEPS = 30, 6
 
 
 @dataclass(frozen=True)
-class Step:
+class ColourStep:
     """One column: the calls that were recorded in it."""
 
     from_s: float
@@ -56,12 +56,12 @@ def heat_maps(analysis: Analysis, answer: Answer, points: Sequence[Point]) -> li
     return found[:MOST_MAPS]
 
 
-def is_sparse(steps: Sequence[Step]) -> bool:
+def is_sparse(steps: Sequence[ColourStep]) -> bool:
     """Two calls a second and fewer are dots on an empty page."""
     return sum(s.latency.calls for s in steps) <= FEW_PER_S * sum(s.to_s - s.from_s for s in steps)
 
 
-def steps_of(run: RunRecord, role: str) -> list[Step]:
+def steps_of(run: RunRecord, role: str) -> list[ColourStep]:
     """The measured intervals of a role in time order, neighbours merged until at most MOST_STEPS are left."""
     table = run.tables.get("hist")
     windows = measured_windows(run)
@@ -99,7 +99,7 @@ def steps_of(run: RunRecord, role: str) -> list[Step]:
             k = max(0, int(np.searchsorted(times, row["t_ns"], side="right")) - 1) // width
             failed[k] = failed.get(k, 0) + row["errors"]
     return [
-        Step(
+        ColourStep(
             float(t_ns[step == k].min() - start_ns) / 1e9,
             float(end_ns[step == k].max() - start_ns) / 1e9,
             merge(parts).with_failed(failed.get(k, 0)),
@@ -116,7 +116,7 @@ def histogram_of(table: pa.Table, row: int) -> Histogram:
     return Histogram(of("grouping_power"), bucket, count, of("min_ns"), of("max_ns"), of("sum_ns"))
 
 
-def cells(steps: Sequence[Step]) -> list[Row]:
+def cells(steps: Sequence[ColourStep]) -> list[Row]:
     """A row for every cell with calls; latency from `low` to `high` ms on a log axis."""
     rows: list[Row] = []
     for s in steps:
@@ -135,7 +135,7 @@ def levels_of(h: Histogram) -> NDArray[np.int64]:
     return levels
 
 
-def chart(steps: Sequence[Step]) -> Chart:
+def chart(steps: Sequence[ColourStep]) -> Chart:
     rows = cells(steps)
     tops = [
         {"t": round(t, 3), "p99": ns / 1e6 if isfinite(ns) else None}

@@ -20,6 +20,7 @@ from inrush.analysis.points import Analysis, say
 from inrush.analysis.ran import ran_said
 from inrush.analysis.rejected import by_table, reject_lines
 from inrush.analysis.stored import header, stored_points, stored_rows
+from inrush.analysis.title import title_of
 from inrush.analysis.wording import name, plain, times
 from inrush.guards.verdicts import Outcome, Verdict, by_guard
 from inrush.report.charts import Figure
@@ -64,7 +65,7 @@ def page(
 ) -> str:
     """The whole page. script: the bundle that sets `vegaEmbed`; without figures it is left out."""
     study = analysis.study
-    title = str(study.get("title") or study.get("study") or "inrush")
+    title = title_of(study)
     specs = chart_specs(figures)
     body = "\n".join(section for section in (
         top(analysis), f"<h1>{escape(title)}</h1>", asked(analysis), live_banner(analysis, live), banner(analysis),

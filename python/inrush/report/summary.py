@@ -13,6 +13,7 @@ from inrush.analysis.points import Analysis, Point, PointSummary, headline, say
 from inrush.analysis.ran import ran_said
 from inrush.analysis.rejected import by_table, reject_lines
 from inrush.analysis.same_work import Work, by_rate, other_work, work
+from inrush.analysis.title import title_of
 from inrush.analysis.wording import shown
 from inrush.errors import UsageError
 from inrush.guards.verdicts import WITH_NOTES, Outcome, Verdict, by_guard, conditions_last, counted, survives
@@ -39,7 +40,7 @@ def summary_lines(results: Results, analysis: Analysis) -> list[str]:
     table = text_table(analysis, seen)
     figure = seen.stated if seen else headline(analysis)
     lines = [
-        str(study.get("title", study["id"])),
+        title_of(study),
         f"{study['id']} · {study.get('status', '')} · {len(results.runs)} of {wanted_runs(study)} runs sealed"
         f" · {standing(analysis)}",
         *([f"ran {ran}"] if (ran := ran_said(analysis)) else []),

@@ -23,7 +23,7 @@ LAG_LIMIT_US = 1000.0
 
 
 @dataclass(frozen=True)
-class Figure:
+class DoctorFigure:
     """One line of the doctor: key, value, unit, what it means."""
 
     key: str
@@ -32,7 +32,7 @@ class Figure:
     about: str
 
 
-def examine(calibrate: Calibrate, build_profile: str, data: Path, seconds: float = 1.0) -> list[Figure]:
+def examine(calibrate: Calibrate, build_profile: str, data: Path, seconds: float = 1.0) -> list[DoctorFigure]:
     """All figures, in the order people read them. seconds: for each of the measurements.
 
     Noise is observed while nothing of ours runs, then the instrument is measured.
@@ -45,20 +45,20 @@ def examine(calibrate: Calibrate, build_profile: str, data: Path, seconds: float
         for what in ("clock", "pacer", "null", "rows", "encode_text", "encode_binary")
     }
     return [
-        Figure("null_ops_per_client_cpu_s", pick(found["null"], "ops_per_cpu_s"), "1/s",
+        DoctorFigure("null_ops_per_client_cpu_s", pick(found["null"], "ops_per_cpu_s"), "1/s",
                "operations that the client can issue and record, per second of its CPU"),
-        Figure("rows_per_cpu_s", pick(found["rows"], "rows_per_cpu_s"), "1/s", "rows of ten columns generated"),
-        Figure("encode_text_rows_per_cpu_s", pick(found["encode_text"], "rows_per_cpu_s"), "1/s",
+        DoctorFigure("rows_per_cpu_s", pick(found["rows"], "rows_per_cpu_s"), "1/s", "rows of ten columns generated"),
+        DoctorFigure("encode_text_rows_per_cpu_s", pick(found["encode_text"], "rows_per_cpu_s"), "1/s",
                "rows generated and written as text"),
-        Figure("encode_binary_rows_per_cpu_s", pick(found["encode_binary"], "rows_per_cpu_s"), "1/s",
+        DoctorFigure("encode_binary_rows_per_cpu_s", pick(found["encode_binary"], "rows_per_cpu_s"), "1/s",
                "rows generated and written as PostgreSQL binary COPY"),
-        Figure("clock_ns", pick(found["clock"], "clock_ns"), "ns", "one reading of the clock"),
-        Figure("pacer_lag_us_p50", pick(found["pacer"], "lag_us_p50"), "µs", "lateness of a paced operation, median"),
-        Figure("pacer_lag_us_p99", pick(found["pacer"], "lag_us_p99"), "µs", "the same, 99th percentile"),
-        *[Figure(key, value, units(key), about(key)) for key, value in {**disk, **noise}.items() if isinstance(value, float) and key != "disk_probe_s"],
-        Figure("disk_direct", "yes" if disk.get("disk_direct") else "no", "", "whether reads and writes of the probe went past the kernel's cache"),
-        Figure("data_filesystem", filesystem(data), "", "of the data folder"),
-        Figure("build_profile", build_profile, "", "figures of a debug core are invalid"),
+        DoctorFigure("clock_ns", pick(found["clock"], "clock_ns"), "ns", "one reading of the clock"),
+        DoctorFigure("pacer_lag_us_p50", pick(found["pacer"], "lag_us_p50"), "µs", "lateness of a paced operation, median"),
+        DoctorFigure("pacer_lag_us_p99", pick(found["pacer"], "lag_us_p99"), "µs", "the same, 99th percentile"),
+        *[DoctorFigure(key, value, units(key), about(key)) for key, value in {**disk, **noise}.items() if isinstance(value, float) and key != "disk_probe_s"],
+        DoctorFigure("disk_direct", "yes" if disk.get("disk_direct") else "no", "", "whether reads and writes of the probe went past the kernel's cache"),
+        DoctorFigure("data_filesystem", filesystem(data), "", "of the data folder"),
+        DoctorFigure("build_profile", build_profile, "", "figures of a debug core are invalid"),
     ]  # fmt: skip
 
 
@@ -96,7 +96,7 @@ def about(key: str) -> str:
     }.get(key, "time that processes waited for it (PSI)")
 
 
-def findings(figures: list[Figure]) -> list[str]:
+def findings(figures: list[DoctorFigure]) -> list[str]:
     """What to do about it, as sentences; empty when the machine can be measured on."""
     value = {f.key: f.value for f in figures}
     said = []

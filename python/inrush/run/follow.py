@@ -19,7 +19,7 @@ TICK_S = 0.1
 
 
 @dataclass
-class Ended:
+class RunEnded:
     """What the events of a run said."""
 
     by: str | None = None
@@ -30,12 +30,12 @@ class Ended:
 
 def follow(
     worker: Worker, deployment: Deployment, listener: full_disk.Hears, stopping: Stopping, patience: Patience
-) -> Ended:
+) -> RunEnded:
     """Events to the listener, pauses to the deployment, Ctrl-C to the worker, until it has ended.
 
     A worker that goes on after its time is killed, with everything it started.
     """
-    ended = Ended()
+    ended = RunEnded()
     detail = False
     overdue: str | None = None
     while True:

@@ -23,7 +23,7 @@ Doc = dict[str, Any]
 class Kind:
     #: The program of a run's process; its plan and the folder of its tables follow.
     command: tuple[str, ...]
-    #: (plan, site, the run's own folder, files that all runs of the study share) -> the plan with its addresses.
+    #: (plan, deployment, the run's own folder, files that all runs of the study share) -> the plan with its addresses.
     placed: Callable[[Mapping[str, Any], Deployment, Path, Path], Doc]
 
 

@@ -23,7 +23,7 @@ from inrush.machine import host
 from inrush.plan.planned import PlannedRun
 from inrush.results.store import Doc, OpenRun, StudyFolder, read_json
 from inrush.run import full_disk, oracle
-from inrush.run.follow import Ended, follow
+from inrush.run.follow import RunEnded, follow
 from inrush.run.kinds import kind_of
 from inrush.run.listener import Listener
 from inrush.stats.measures import writing_roles
@@ -178,7 +178,7 @@ def disk_after(
     return {}
 
 
-def oracle_verdicts(opened: OpenRun, ended: Ended) -> list[Doc]:
+def oracle_verdicts(opened: OpenRun, ended: RunEnded) -> list[Doc]:
     """Whether each quiet answer is that of an engine which was not measured."""
     if ended.failure is not None:
         return []

@@ -81,7 +81,9 @@ def run_study(
                 folder.write({"confirming": [r.run_id for r in ahead]})
                 of += len(ahead)
                 if ahead:
-                    listener.note(f"{len(ahead)} fresh repeats follow, of the points found best or nearly so")
+                    listener.note(
+                        f"{len(ahead)} fresh repeats follow, of the best points and those close to them"
+                    )
                 continue
             run, n = ahead.popleft(), n + 1
             engine = key_of(run)

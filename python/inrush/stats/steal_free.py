@@ -1,4 +1,4 @@
-"""The part of a run in which its host left it alone: figures without what the host took, beside those with it. Pure.
+"""Steal-free windows of a run: figures without the time in which the host took processors, beside those with it. Pure.
 
 A host of virtual machines takes processors away (steal); what falls due meanwhile is late by no fault of the engine or
 of the client. Nothing is deleted for that: figures and verdicts are of the whole run. The steal-free part shows whether the

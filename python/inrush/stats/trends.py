@@ -55,10 +55,10 @@ def strongest(trends: Sequence[Trend]) -> Trend:
     return min(of_all, key=lambda t: (not t.found, t.p))
 
 
-Levels = tuple[FloatArray, FloatArray, FloatArray]
+TrendLevels = tuple[FloatArray, FloatArray, FloatArray]
 
 
-def levels(run: RunRecord) -> dict[tuple[str, int, int], Levels]:
+def levels(run: RunRecord) -> dict[tuple[str, int, int], TrendLevels]:
     """(role, segment, repetition) -> middles of its intervals, s; mean log of service times, ns; calls. In time order.
 
     An interval that the end cut to less than half is left out: it is of a few calls.

@@ -293,7 +293,7 @@ def records_of(path: Path, dialect: Dialect) -> Iterator[tuple[int, list[str]]]:
 
 
 def joined(lines: Iterator[str]) -> Iterator[str]:
-    """Lines of MySQL's text, each up to a line end that nothing escapes."""
+    """SampleLines of MySQL's text, each up to a line end that nothing escapes."""
     held = ""
     for line in lines:
         held += line
@@ -314,7 +314,7 @@ def whole_records(lines: Iterator[str], dialect: Dialect) -> Iterator[tuple[int,
     quotes = dialect.format == "csv"
     quoting = csv.QUOTE_MINIMAL if quotes else csv.QUOTE_NONE
     most, line = len(dialect.names), 1
-    given = Lines(lines)
+    given = SampleLines(lines)
     # The record before was broken: lines with a quote inside a field may be the rest of it.
     given_up = False
     while True:
@@ -344,8 +344,8 @@ def whole_records(lines: Iterator[str], dialect: Dialect) -> Iterator[tuple[int,
             line += 1
 
 
-class Lines:
-    """Lines of a text, of which those behind the first one of a record can be read again."""
+class SampleLines:
+    """SampleLines of a text, of which those behind the first one of a record can be read again."""
 
     def __init__(self, lines: Iterator[str]) -> None:
         self.lines = lines
@@ -353,7 +353,7 @@ class Lines:
         self.held: list[str] = []
         self.again: deque[str] = deque()
 
-    def __iter__(self) -> Lines:
+    def __iter__(self) -> SampleLines:
         return self
 
     def __next__(self) -> str:

@@ -150,9 +150,9 @@ def status(names: Sequence[str], data: Path, note: Note) -> Listing:
         entries = [row(twin, i, True, role_of(twin, data, i)) for i in instances]
         # Of several that stand as one, a part that is missing is listed too, with the reason.
         for part in parts(twin, data):
-            if entries and (who := role_of(twin, data, part)) and not alive(part):
-                note(shards.ended(part, who))
-                entries.append(row(twin, part, False, who))
+            if entries and (part_role := role_of(twin, data, part)) and not alive(part):
+                note(shards.ended(part, part_role))
+                entries.append(row(twin, part, False, part_role))
         rows += entries or [row(twin, None, False)]
     return Listing(rows)
 

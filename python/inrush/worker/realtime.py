@@ -27,7 +27,7 @@ def come_first() -> None:
 
 
 def refuse_unable(engines: Iterable[str], kind: str) -> None:
-    """Raises UsageError where what is measured would come first too, or where the kernel does not let us.
+    """Raises UsageError where what is measured would have that priority too, or where the kernel does not let us.
 
     engines: their names; kind: of the study.
     """
