@@ -14,7 +14,10 @@ LOGICAL_TYPES = (
 )  # fmt: skip
 
 #: Types that generators make alone: no table fed from files has them.
-DRAWN_TYPES = ("decimal",)
+DRAWN_LISTS = (
+    "list_bool", "list_i16", "list_i32", "list_u8", "list_u16", "list_u32", "list_u64", "list_f32", "list_text",
+)  # fmt: skip
+DRAWN_TYPES = ("decimal", *DRAWN_LISTS)
 #: Types that only files bring, into tables that are there: what no generator makes and no proof regenerates.
 FILE_TYPES = ("date",)
 #: Types of tables that `inrush load` fills, which the core knows as texts: of bytes, their hexadecimal digits.
@@ -49,6 +52,11 @@ VALUE_BYTES = {
     "decimal": 8,
     "list_f64": 80,
     "list_i64": 80,
+    **dict.fromkeys(("list_bool", "list_u8"), 10),
+    **dict.fromkeys(("list_i16", "list_u16"), 20),
+    **dict.fromkeys(("list_i32", "list_u32", "list_f32"), 40),
+    "list_u64": 80,
+    "list_text": 120,
     "uuid": 16,
 }
 #: Stored bytes by bytes of values, indexes and logs included, where nothing was measured yet.
@@ -80,6 +88,12 @@ class Column:
     @property
     def nullable(self) -> bool:
         return not self.required and (self.null_share > 0 or self.gen is None)
+
+
+    @property
+    def has_null_items(self) -> bool:
+        """Of a list: whether its generator makes NULL in it."""
+        return self.type.startswith("list") and int((self.gen or {}).get("null_ppm", 0)) > 0
 
 
 @dataclass(frozen=True)

@@ -278,7 +278,7 @@ fn constant(ty: LogicalType, value: &serde_json::Value) -> Option<Value> {
             let bytes = uuid_bytes(value.as_str()?.as_bytes())?;
             Value::Text(uuid_text(bytes).into_iter().map(char::from).collect())
         }
-        LogicalType::ListF64 | LogicalType::ListI64 => return None,
+        _ => return None,
     })
 }
 

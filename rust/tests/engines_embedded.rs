@@ -13,11 +13,11 @@ use inrush_core::plan::{
     Assertion, ColumnPlan, LogicalType, OpKind, OpPlan, RecordPlan, Repeat, RowSource, RunPlan, Statement,
     TablePlan, Target, WatchPlan, PLAN_VERSION,
 };
-use inrush_core::rows::{Column, Columns, ListValues, TextValues, Value, Values};
+use inrush_core::rows::{Column, Columns, TextValues, Value, Values};
 use inrush_core::Error;
 use proptest::prelude::*;
 
-const TYPES: [(LogicalType, &str); 12] = [
+const TYPES: [(LogicalType, &str); 21] = [
     (LogicalType::Bool, "BOOLEAN INTEGER"),
     (LogicalType::I16, "SMALLINT"),
     (LogicalType::I32, "INTEGER"),
@@ -30,6 +30,15 @@ const TYPES: [(LogicalType, &str); 12] = [
     (LogicalType::Text, "TEXT"),
     (LogicalType::ListF64, "BLOB F64"),
     (LogicalType::ListI64, "BLOB I64"),
+    (LogicalType::ListBool, "BLOB BOOL"),
+    (LogicalType::ListI16, "BLOB I16"),
+    (LogicalType::ListI32, "BLOB I32"),
+    (LogicalType::ListU8, "BLOB U8"),
+    (LogicalType::ListU16, "BLOB U16"),
+    (LogicalType::ListU32, "BLOB U32"),
+    (LogicalType::ListU64, "BLOB U64"),
+    (LogicalType::ListF32, "BLOB F32"),
+    (LogicalType::ListText, "TEXT LIST"),
 ];
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -413,19 +422,35 @@ fn push(values: &mut Values, value: &Value) {
         (Values::F64(v), Value::Null) => v.push(0.0),
         (Values::Text(v), Value::Text(x)) => v.push(x.as_bytes()),
         (Values::Text(TextValues { ends, bytes }), Value::Null) => ends.push(bytes.len() as u32),
-        (Values::List(ListValues { ends, items }), list) => {
-            let more = match (&mut **items, list) {
-                (Values::F64(v), Value::ListF64(x)) => {
-                    v.extend(x);
-                    x.len()
+        (Values::List(list), Value::Null) => list.end(),
+        (Values::List(list), Value::List(items)) => {
+            for item in items {
+                if *item == Value::Null {
+                    list.push_null_item();
+                    continue;
                 }
-                (Values::I64(v), Value::ListI64(x)) => {
-                    v.extend(x);
-                    x.len()
+                if !list.present.is_empty() {
+                    list.present.push(1);
                 }
-                _ => 0,
+                match (&mut *list.items, item) {
+                    (Values::I32(v), Value::Bool(x)) => v.push(i32::from(*x)),
+                    (Values::I32(v), Value::I64(x)) => v.push(*x as i32),
+                    (Values::I64(v), Value::I64(x)) => v.push(*x),
+                    (Values::I64(v), Value::U64(x)) => v.push(*x as i64),
+                    (Values::F32(v), Value::F64(x)) => v.push(*x as f32),
+                    (Values::Text(v), Value::Text(x)) => v.push(x.as_bytes()),
+                    (values, value) => panic!("{value:?} does not go into {values:?}"),
+                }
+            }
+            list.end();
+        }
+        (Values::List(list), value) => {
+            match (&mut *list.items, value) {
+                (Values::F64(v), Value::ListF64(x)) => v.extend(x),
+                (Values::I64(v), Value::ListI64(x)) => v.extend(x),
+                other => panic!("{other:?}"),
             };
-            ends.push(ends.last().copied().unwrap_or(0) + more as u32);
+            list.end();
         }
         (values, value) => panic!("{value:?} does not go into {values:?}"),
     }
@@ -445,6 +470,15 @@ fn extreme_row() -> Vec<Value> {
         Value::Text("\0'\n\u{10ffff}".into()),
         Value::ListF64(vec![]),
         Value::ListI64(vec![i64::MIN, i64::MAX]),
+        Value::List(vec![Value::Bool(true), Value::Bool(false)]),
+        Value::List([i16::MIN, i16::MAX, -1].map(|x| Value::I64(x.into())).to_vec()),
+        Value::List([i32::MIN, i32::MAX, -1].map(|x| Value::I64(x.into())).to_vec()),
+        Value::List([0, u8::MAX].map(|x| Value::I64(x.into())).to_vec()),
+        Value::List([0, u16::MAX].map(|x| Value::I64(x.into())).to_vec()),
+        Value::List([0, u32::MAX].map(|x| Value::I64(x.into())).to_vec()),
+        Value::List(vec![Value::U64(u64::MAX)]),
+        Value::List([f32::MIN_POSITIVE, f32::INFINITY].map(|x| Value::F64(x.into())).to_vec()),
+        Value::List(vec![Value::Text("\u{1}\"\\,[\u{10ffff}".into()), Value::Null, Value::Text("".into())]),
     ]
 }
 
@@ -462,9 +496,22 @@ fn row() -> impl Strategy<Value = Vec<Value>> {
         any::<String>().prop_map(Value::Text).boxed(),
         prop::collection::vec(finite(), 0..4).prop_map(Value::ListF64).boxed(),
         prop::collection::vec(any::<i64>(), 0..4).prop_map(Value::ListI64).boxed(),
+        list(any::<bool>().prop_map(Value::Bool)),
+        list(any::<i16>().prop_map(|x| Value::I64(x.into()))),
+        list(any::<i32>().prop_map(|x| Value::I64(x.into()))),
+        list(any::<u8>().prop_map(|x| Value::I64(x.into()))),
+        list(any::<u16>().prop_map(|x| Value::I64(x.into()))),
+        list(any::<u32>().prop_map(|x| Value::I64(x.into()))),
+        list(any::<u64>().prop_map(Value::U64)),
+        list(finite32().prop_map(|x| Value::F64(x.into()))),
+        list(prop_oneof![any::<String>().prop_map(Value::Text), Just(Value::Null)]),
     ];
     let cells: Vec<_> = some.into_iter().map(|cell| prop_oneof![4 => cell, 1 => Just(Value::Null)]).collect();
     prop_oneof![9 => cells, 1 => Just(extreme_row())]
+}
+
+fn list(item: impl Strategy<Value = Value> + 'static) -> BoxedStrategy<Value> {
+    prop::collection::vec(item, 0..4).prop_map(Value::List).boxed()
 }
 
 /// SQLite stores NaN as NULL, which docs/engines.md says.

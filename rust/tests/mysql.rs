@@ -128,7 +128,7 @@ fn batch(plan: &RunPlan, first: usize, rows: usize) -> Columns {
                 let place = |r: usize| if r.is_multiple_of(500) { 5 } else { [0, 1, 2, 3, 4, 6][pick(r, 6)] };
                 all.for_each(|r| v.push(if is(r) { pool[place(r)].as_bytes() } else { b"" }));
             }
-            Values::List(ListValues { ends, items }) => {
+            Values::List(ListValues { ends, items, .. }) => {
                 for r in all {
                     let n = if is(r) { pick(r, 3) } else { 0 };
                     match &mut **items {

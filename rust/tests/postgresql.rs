@@ -99,7 +99,7 @@ fn batch(plan: &RunPlan, first: usize, rows: usize) -> Columns {
                 *v = TextValues::default();
                 rows.for_each(|r| v.push(if at(r) { pool[pick(r, 5)].as_bytes() } else { b"" }));
             }
-            Values::List(ListValues { ends, items }) => {
+            Values::List(ListValues { ends, items, .. }) => {
                 for r in rows {
                     let n = if at(r) { pick(r, 3) } else { 0 };
                     match &mut **items {

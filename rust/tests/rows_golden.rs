@@ -99,6 +99,7 @@ fn shown(value: &Value) -> String {
         Value::Text(v) => format!("{v:?}"),
         Value::ListF64(v) => format!("{v:?}"),
         Value::ListI64(v) => format!("{v:?}"),
+        Value::List(v) => format!("[{}]", v.iter().map(shown).collect::<Vec<_>>().join(", ")),
     }
 }
 

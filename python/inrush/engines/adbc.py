@@ -35,6 +35,11 @@ TYPES: Mapping[str, str] = {
     "text": "VARCHAR",
     "list_f64": "DOUBLE PRECISION ARRAY",
     "list_i64": "BIGINT ARRAY",
+    "list_bool": "BOOLEAN ARRAY",
+    "list_i16": "SMALLINT ARRAY",
+    "list_i32": "INTEGER ARRAY",
+    "list_f32": "REAL ARRAY",
+    "list_text": "VARCHAR ARRAY",
     "uuid": "VARCHAR",
     "decimal": "VARCHAR",
 }

@@ -26,10 +26,18 @@ TYPES: Mapping[str, str] = {
     "bytes": "String",
     "list_f64": "Array(Float64)",
     "list_i64": "Array(Int64)",
+    "list_bool": "Array(UInt8)",
+    "list_i16": "Array(Int16)",
+    "list_i32": "Array(Int32)",
+    "list_u8": "Array(UInt8)",
+    "list_u16": "Array(UInt16)",
+    "list_u32": "Array(UInt32)",
+    "list_u64": "Array(UInt64)",
+    "list_f32": "Array(Float32)",
+    "list_text": "Array(String)",
     "uuid": "String",
     "decimal": "Decimal({p}, {s})",
 }
-LISTS = ("list_f64", "list_i64")
 #: Digits of a second -> function that gives such a time as the whole number that is stored.
 NUMBERS = {"3": "toUnixTimestamp64Milli", "6": "toUnixTimestamp64Micro"}
 _DIGITS = re.compile(r"DateTime64\((\d)")
@@ -37,9 +45,11 @@ _DIGITS = re.compile(r"DateTime64\((\d)")
 
 def type_of(column: Column) -> str:
     kind = sql.type_of(column, TYPES)
+    if column.has_null_items:
+        kind = f"Array(Nullable({kind.removeprefix('Array(')})"
     if not column.nullable:
         return kind
-    return f"Array({kind})" if column.type in LISTS else f"Nullable({kind})"
+    return f"Array({kind})" if column.type.startswith("list") else f"Nullable({kind})"
 
 
 def number_of(column: Column) -> str | None:

@@ -23,7 +23,7 @@ from inrush.engines.plans import Ask, OpPlan, Probes, Proof, TablePlan, Unsuppor
 from inrush.engines.sql import Item
 from inrush.engines.survives import Durability, Survives
 from inrush.engines.twin import Twin
-from inrush.workload import Column, Operation, Table
+from inrush.workload import DRAWN_LISTS, Column, Operation, Table
 
 #: Twin of MARK in influxdb.rs.
 MARK = "made_by_inrush"
@@ -43,7 +43,7 @@ LOSSES: Mapping[str, str] = {
     "uuid": "a UUID is its text of 36 characters",
     "decimal": "decimals are texts: exact, not summed",
     "list_f64": "lists are text: stored and read back, not searched",
-    "list_i64": "lists are text: stored and read back, not searched",
+    **dict.fromkeys(("list_i64", *DRAWN_LISTS), "lists are text: stored and read back, not searched"),
 }
 COLLAPSE = "rows of equal identity are one point, the last one written: {identity} must be unique, and proofs count points"
 CHECKSUM_QUERY = "proofs by counts and wrapping sums of whole fields; floats, texts and tags are proven by reading them back"
@@ -69,6 +69,7 @@ class Influxdb(Twin):
     name = "influxdb"
     title = "InfluxDB"
     keeps_not_finite: ClassVar[frozenset[str]] = frozenset()
+    keeps_not_finite_items: ClassVar[frozenset[str]] = frozenset()
     schemes = ("influxdb",)
     lifecycle = InfluxdbLife()
     methods = ("bulk",)

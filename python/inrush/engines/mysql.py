@@ -25,7 +25,7 @@ from inrush.engines.plans import TLS, OpPlan, Probes, Proof, TablePlan, Unsuppor
 from inrush.engines.sql import Insert, bits_of, quote
 from inrush.engines.survives import Durability, Survives
 from inrush.engines.twin import Twin
-from inrush.workload import Column, Operation, Table
+from inrush.workload import DRAWN_LISTS, Column, Operation, Table
 
 LOSSES: Mapping[str, str] = {
     "f32": "NaN and infinities are refused",
@@ -34,7 +34,8 @@ LOSSES: Mapping[str, str] = {
     "time_us": "times are DATETIME in UTC, years 0 to 9999",
     "list_f64": "lists are JSON: stored and read back, not searched; NaN and infinities are refused",
     "uuid": "a UUID is its text of 36 characters",
-    "list_i64": "lists are JSON: stored and read back, not searched",
+    **dict.fromkeys(("list_i64", *DRAWN_LISTS), "lists are JSON: stored and read back, not searched"),
+    "list_f32": "lists are JSON: stored and read back, not searched; NaN and infinities are refused",
 }
 #: Types of columns of bytes and bits.
 BINARY = re.compile(r"(?:tiny|medium|long)?blob|(?:var)?binary|bit\b", re.IGNORECASE)
@@ -80,6 +81,7 @@ class Mysql(Twin):
     name: ClassVar[str] = "mysql"
     title = "MySQL"
     keeps_not_finite: ClassVar[frozenset[str]] = frozenset()
+    keeps_not_finite_items: ClassVar[frozenset[str]] = frozenset()
     schemes: ClassVar[tuple[str, ...]] = ("mysql",)
     most_scale: ClassVar[int] = 30
     #: Texts are compared byte by byte, blanks at their end included.

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from inrush.engines import sql
 from inrush.engines.sql import quote
-from inrush.workload import Column, Partitions, Table
+from inrush.workload import DRAWN_LISTS, Column, Partitions, Table
 
 #: Logical type -> type in the table and on the wire; texts see `text_type`.
 DECLARED: Mapping[str, str] = {
@@ -26,6 +26,7 @@ DECLARED: Mapping[str, str] = {
     "text": "LONGTEXT",
     "list_f64": "JSON",
     "list_i64": "JSON",
+    **dict.fromkeys(DRAWN_LISTS, "JSON"),
     "date": "DATE",
     "uuid": "CHAR(36)",
     "decimal": "DECIMAL({p}, {s})",

@@ -41,6 +41,10 @@ TYPES: Mapping[str, tuple[str, str]] = {
     "text": ("varchar", "text"),
     "list_f64": ("double[]", "float8[]"),
     "list_i64": ("double[]", "float8[]"),
+    **dict.fromkeys(
+        ("list_i16", "list_i32", "list_u8", "list_u16", "list_u32", "list_u64", "list_f32"),
+        ("double[]", "float8[]"),
+    ),
     "uuid": ("uuid", "uuid"),
     "decimal": ("varchar", "text"),
 }
@@ -59,6 +63,7 @@ LOSSES: Mapping[str, str] = {
     "signed; 2^63 is NULL, and a proof finds it missing",
     "decimal": "decimals are texts: exact, compared as texts",
     "list_i64": "lists of whole numbers are lists of doubles: exact within 2^53, others are refused",
+    "list_u64": "lists of whole numbers are lists of doubles: exact within 2^53, others are refused",
 }
 MARK = "made_by_inrush"
 #: A query for statements: each drops a table.
@@ -78,6 +83,9 @@ class Questdb(Twin):
     name = "questdb"
     title = "QuestDB"
     keeps_not_finite: ClassVar[frozenset[str]] = frozenset()
+    keeps_not_finite_items: ClassVar[frozenset[str]] = frozenset()
+    keeps_null_items: ClassVar[frozenset[str] | None] = frozenset()
+    lacks: ClassVar[frozenset[str]] = frozenset({"list_bool", "list_text"})
     schemes = ("questdb",)
     lifecycle = QuestdbLife()
     methods = ("multirow", "ilp")

@@ -24,7 +24,7 @@ from inrush.engines.sql import Item, file_of, literal, quote
 from inrush.engines.sqlite_memory import SqliteInMemory
 from inrush.engines.survives import Durability, Survives
 from inrush.engines.twin import NoDatabase, Twin
-from inrush.workload import Column, Operation, Table
+from inrush.workload import DRAWN_LISTS, Column, Operation, Table
 
 #: Declared type of every logical type. SQLite stores by affinity; by the name the wire half knows what a value means.
 DECLARED: Mapping[str, str] = {
@@ -43,6 +43,15 @@ DECLARED: Mapping[str, str] = {
     "text": "TEXT",
     "list_f64": "BLOB F64",
     "list_i64": "BLOB I64",
+    "list_bool": "BLOB BOOL",
+    "list_i16": "BLOB I16",
+    "list_i32": "BLOB I32",
+    "list_u8": "BLOB U8",
+    "list_u16": "BLOB U16",
+    "list_u32": "BLOB U32",
+    "list_u64": "BLOB U64",
+    "list_f32": "BLOB F32",
+    "list_text": "TEXT LIST",
     "date": "TEXT",
     "uuid": "TEXT",
     "decimal": "TEXT",
@@ -84,6 +93,8 @@ LOSSES: Mapping[str, str] = {
     "uuid": "a UUID is its text of 36 characters",
     "decimal": "decimals are texts: exact, compared and ordered as texts",
     "list_i64": "lists are blobs of 8-byte items: stored and read back, not searched",
+    **dict.fromkeys(DRAWN_LISTS, "lists are blobs of little-endian items: stored and read back, not searched"),
+    "list_text": "lists of texts are JSON: stored and read back, not searched",
 }
 #: Values of PRAGMA synchronous.
 SYNCHRONOUS = {"0": "OFF", "1": "NORMAL", "2": "FULL", "3": "EXTRA"}
@@ -124,6 +135,8 @@ class Sqlite(Twin):
     name = "sqlite"
     title = "SQLite"
     keeps_not_finite: ClassVar[frozenset[str]] = frozenset({"inf", "minus_inf"})
+    #: Of numbers, a list is a blob.
+    keeps_null_items: ClassVar[frozenset[str] | None] = frozenset({"list_text"})
     schemes = ("sqlite",)
     methods = ("bulk", "multirow")
     ways_out = ("rows",)

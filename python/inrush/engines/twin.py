@@ -82,6 +82,13 @@ class Twin(Dialect):
     #: Of `workload.NOT_FINITE`, what its floats keep as it was written.
     keeps_not_finite: ClassVar[frozenset[str]] = frozenset(NOT_FINITE)
 
+    #: Of the same, what the items of its lists keep.
+    keeps_not_finite_items: ClassVar[frozenset[str]] = frozenset(NOT_FINITE)
+    #: Types of lists that may have a NULL in them; None: all.
+    keeps_null_items: ClassVar[frozenset[str] | None] = None
+    #: Logical types that it cannot store at all.
+    lacks: ClassVar[frozenset[str]] = frozenset()
+
     #: Digits that its decimals have behind the point at most.
     most_scale: ClassVar[int] = 38
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from inrush.engines.twin import Twin
-from inrush.workload import NOT_FINITE, Table
+from inrush.workload import NOT_FINITE, Column, Table
 
 NAMES = {"nan": "NaN", "inf": "infinity", "minus_inf": "negative infinity"}
 
@@ -11,6 +11,8 @@ NAMES = {"nan": "NaN", "inf": "infinity", "minus_inf": "negative infinity"}
 def not_kept(server: Twin, table: Table) -> str:
     """The first column with values that the engine has no form for, and what to do; empty: it keeps all."""
     for column in table.columns:
+        if problem := list_not_kept(server, table, column):
+            return problem
         if column.scale > server.most_scale:
             return (
                 f"{server.title} has decimals of at most {server.most_scale} digits behind the point, and column {column.name} of "
@@ -22,4 +24,24 @@ def not_kept(server: Twin, table: Table) -> str:
                     f"{server.title} keeps no {NAMES[value]}, and column {column.name} ({column.type}) of {table.name} has it; "
                     f"leave out its {value}_share, or leave out {server.name}"
                 )
+    return ""
+
+
+def list_not_kept(server: Twin, table: Table, column: Column) -> str:
+    """A type that the engine has not, and what it does not keep in lists."""
+    where = f"column {column.name} ({column.type}) of {table.name}"
+    if column.type in server.lacks:
+        return f"{server.title} has no {column.type}, and {where} is one; choose another type, or leave out {server.name}"
+    keeps_null = server.keeps_null_items is None or column.type in server.keeps_null_items
+    if column.has_null_items and not keeps_null:
+        return (
+            f"{server.title} keeps no NULL in such a list, and {where} has it; leave out its null_ppm, or leave out "
+            f"{server.name}"
+        )
+    for value in NOT_FINITE if column.type.startswith("list") else ():
+        if (column.gen or {}).get(f"{value}_ppm") and value not in server.keeps_not_finite_items:
+            return (
+                f"{server.title} keeps no {NAMES[value]} in a list, and {where} has it; leave out its {value}_ppm, or leave "
+                f"out {server.name}"
+            )
     return ""

@@ -14,7 +14,7 @@ from inrush.study.formats import FORMATS
 from inrush.study.generators import Catalogue, parse_generator
 from inrush.study.partitions import parse_partitions
 from inrush.study.sizes import parse_seconds, parse_size
-from inrush.workload import FLOAT_TYPES, LOGICAL_TYPES, NOT_FINITE, Column, FileSource, Table
+from inrush.workload import DRAWN_LISTS, FLOAT_TYPES, LOGICAL_TYPES, NOT_FINITE, Column, FileSource, Table
 
 #: Types with texts of a given form.
 TIMES = ("time_ms", "time_us", "date")
@@ -88,9 +88,9 @@ def parse_column(
     elif digits:
         logical = "decimal"
     elif "type" in members:
-        logical = members["type"].text(LOGICAL_TYPES, "type") or "i64"
+        logical = members["type"].text((*LOGICAL_TYPES, *DRAWN_LISTS), "type") or "i64"
     else:
-        node.problem(f"column `{name}` needs a type: {', '.join(LOGICAL_TYPES)}, char(n), decimal(p, s)")
+        node.problem(f"column `{name}` needs a type: {', '.join((*LOGICAL_TYPES, *DRAWN_LISTS))}, char(n), decimal(p, s)")
         logical = "i64"
     share = parse_share(members.get("null_share"))
     not_finite = parse_not_finite(members, logical)
@@ -101,6 +101,8 @@ def parse_column(
             child.problem(f"`{key}` generates values; this table is fed from files")
         if digits:
             members["type"].problem("no file is read as decimals; write f64, or text for every digit")
+        if logical in DRAWN_LISTS:
+            members["type"].problem("no file is read as such lists; write list_f64 or list_i64")
         if not_finite:
             node.problem(
                 f"`{share_name(next(iter(not_finite)))}` generates values; this table is fed from files"

@@ -26,7 +26,50 @@ pub enum Plain {
     },
     ListF64,
     ListI64,
+    /// A list of other items, or with NULL in it.
+    List {
+        item: Item,
+        nullable: bool,
+    },
 }
+
+/// What lists hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Item {
+    UInt8,
+    Int16,
+    Int32,
+    Int64,
+    UInt16,
+    UInt32,
+    UInt64,
+    Float32,
+    Float64,
+    String,
+}
+
+impl Item {
+    fn plain(self) -> Plain {
+        ITEMS.iter().find(|(item, _)| *item == self).map(|(_, plain)| *plain).expect("every item has a type")
+    }
+
+    fn of(plain: Plain) -> Option<Item> {
+        ITEMS.iter().find(|(_, of)| *of == plain).map(|(item, _)| *item)
+    }
+}
+
+const ITEMS: [(Item, Plain); 10] = [
+    (Item::UInt8, Plain::UInt8),
+    (Item::Int16, Plain::Int16),
+    (Item::Int32, Plain::Int32),
+    (Item::Int64, Plain::Int64),
+    (Item::UInt16, Plain::UInt16),
+    (Item::UInt32, Plain::UInt32),
+    (Item::UInt64, Plain::UInt64),
+    (Item::Float32, Plain::Float32),
+    (Item::Float64, Plain::Float64),
+    (Item::String, Plain::String),
+];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ChType {
@@ -69,7 +112,7 @@ impl ChType {
     pub fn parse(text: &str) -> Option<ChType> {
         let plain = |text: &str| {
             let named = NAMES.iter().find(|(_, name)| *name == text).map(|(plain, _)| *plain);
-            named.or_else(|| decimal(text))
+            named.or_else(|| decimal(text)).or_else(|| list(text))
         };
         if let Some(plain) = plain(text) {
             return Some(ChType { plain, nullable: false });
@@ -111,18 +154,37 @@ impl Plain {
                 }
                 _ => Plain::String,
             },
-            LogicalType::ListF64 => Plain::ListF64,
-            LogicalType::ListI64 => Plain::ListI64,
+            LogicalType::ListF64 if !has_null_items(column) => Plain::ListF64,
+            LogicalType::ListI64 if !has_null_items(column) => Plain::ListI64,
+            list => {
+                let item = match list.item().expect("every other type is of lists") {
+                    LogicalType::Bool | LogicalType::U8 => Item::UInt8,
+                    LogicalType::I16 => Item::Int16,
+                    LogicalType::I32 => Item::Int32,
+                    LogicalType::U16 => Item::UInt16,
+                    LogicalType::U32 => Item::UInt32,
+                    LogicalType::U64 => Item::UInt64,
+                    LogicalType::F32 => Item::Float32,
+                    LogicalType::F64 => Item::Float64,
+                    LogicalType::Text => Item::String,
+                    _ => Item::Int64,
+                };
+                Plain::List { item, nullable: has_null_items(column) }
+            }
         }
     }
 
     pub fn is_list(self) -> bool {
-        matches!(self, Plain::ListF64 | Plain::ListI64)
+        matches!(self, Plain::ListF64 | Plain::ListI64 | Plain::List { .. })
     }
 
     fn name(self) -> String {
         if let Plain::Decimal { precision, scale } = self {
             return format!("Decimal({precision}, {scale})");
+        }
+        if let Plain::List { item, nullable } = self {
+            let item = item.plain().name();
+            return if nullable { format!("Array(Nullable({item}))") } else { format!("Array({item})") };
         }
         let named = NAMES.iter().find(|(plain, _)| *plain == self);
         named.map(|(_, name)| (*name).to_owned()).expect("every other type has a name")
@@ -148,6 +210,21 @@ fn decimal(text: &str) -> Option<Plain> {
     (scale <= precision).then_some(Plain::Decimal { precision, scale })
 }
 
+/// `Array(Nullable(Int16))`.
+fn list(text: &str) -> Option<Plain> {
+    let inside = text.strip_prefix("Array(")?.strip_suffix(')')?;
+    let (inside, nullable) = match inside.strip_prefix("Nullable(").and_then(|item| item.strip_suffix(')')) {
+        Some(item) => (item, true),
+        None => (inside, false),
+    };
+    let item = NAMES.iter().find(|(_, name)| *name == inside).and_then(|(plain, _)| Item::of(*plain))?;
+    Some(Plain::List { item, nullable })
+}
+
+fn has_null_items(column: &ColumnPlan) -> bool {
+    matches!(column.gen, Some(GenPlan::Array { null_ppm: 1.., .. }))
+}
+
 /// Types of a table's columns.
 pub fn types(table: &TablePlan) -> Result<Vec<ChType>, Error> {
     table.columns.iter().map(ChType::of).collect()
@@ -167,6 +244,8 @@ pub(super) enum Cells<'a> {
     /// Texts of decimals, and the bytes of each as a number.
     Decimal(&'a TextValues, usize),
     List(&'a ListValues),
+    /// Lists of other items, or with NULL in them, and their items.
+    Lists(&'a ListValues, Box<Cells<'a>>, bool),
 }
 
 /// All columns of a batch; an error where it is not the table that the types are of.
@@ -186,12 +265,24 @@ fn cells_of<'a>(column: &'a Column, ty: ChType, wire: &'static str) -> Result<Ce
         let what = format!("column {}: it has a NULL, and {} takes none", column.name, ty.name());
         return Err(Error::Plan(format!("{what}; give it a null_share, so that its type is made for NULL")));
     }
+    values_of(&column.values, &column.name, column, ty.plain, wire)
+}
+
+/// column: where the values stand, or the lists whose items they are.
+fn values_of<'a>(
+    values: &'a Values,
+    name: &str,
+    column: &'a Column,
+    plain: Plain,
+    wire: &'static str,
+) -> Result<Cells<'a>, Error> {
+    let ty = ChType { plain, nullable: false };
     let narrow =
         |values: &[i32], least: i32, most: i32| match values.iter().find(|v| !(least..=most).contains(v)) {
             Some(value) => Err(super::does_not_fit(&column.name, value, &ty.name())),
             None => Ok(()),
         };
-    Ok(match (&column.values, ty.plain) {
+    Ok(match (values, plain) {
         (Values::I32(v), Plain::UInt8) => {
             narrow(v, 0, u8::MAX.into())?;
             Cells::U8(v)
@@ -228,7 +319,13 @@ fn cells_of<'a>(column: &'a Column, ty: ChType, wire: &'static str) -> Result<Ce
         }
         (Values::List(v), Plain::ListF64) if matches!(*v.items, Values::F64(_)) => Cells::List(v),
         (Values::List(v), Plain::ListI64) if matches!(*v.items, Values::I64(_)) => Cells::List(v),
-        _ => return Err(mismatch(&column.name, wire)),
+        (Values::List(v), Plain::List { item, nullable }) => {
+            if !nullable && v.present.contains(&0) {
+                return Err(mismatch(&column.name, "a list without NULL in it"));
+            }
+            Cells::Lists(v, Box::new(values_of(&v.items, &column.name, column, item.plain(), wire)?), nullable)
+        }
+        _ => return Err(mismatch(name, wire)),
     })
 }
 

@@ -1,11 +1,12 @@
 //! Rows of text with a separator: what `text` and `csv` share.
 
 use super::decimal::{float32, float64, signed, unsigned, Times, FLOAT_BYTES, INTEGER_BYTES, TIME_BYTES};
+use super::lists::{is_plain, list_texts, ListStyle};
 use super::tail::Tail;
 use super::{does_not_fit, mismatch, Encoder};
 use crate::error::Error;
 use crate::plan::{LogicalType, TablePlan};
-use crate::rows::{Column, Columns, ListValues, Values};
+use crate::rows::{Column, Columns, ListValues, TextValues, Values};
 
 /// What distinguishes the delimited formats.
 pub(super) trait Style: Send {
@@ -31,6 +32,8 @@ pub(super) struct Delimited<S> {
 }
 
 struct Shape {
+    /// Arrays of ClickHouse have quotes and escapes of their own.
+    is_clickhouse: bool,
     /// Unsigned 64-bit on an engine that has signed ones only: the bits are reinterpreted.
     stored_signed: bool,
     /// Brackets of a list: `{}` for PostgreSQL's arrays, `[]` elsewhere.
@@ -54,6 +57,10 @@ enum Field<'a> {
     /// Digits, which need neither quotes nor escapes.
     Decimal(&'a [u8], &'a [u32]),
     List(&'a ListValues),
+    /// Lists that were written beforehand: those of other items, or with NULL in them.
+    Made(TextValues),
+    /// The same, with escapes that are theirs.
+    Verbatim(TextValues),
 }
 
 /// Rows between two reservations of room: their text stays in the L2 cache.
@@ -62,6 +69,7 @@ const BLOCK_ROWS: usize = 1024;
 impl<S: Style> Delimited<S> {
     pub(super) fn new(table: &TablePlan) -> Delimited<S> {
         let shape = |wire: &str| Shape {
+            is_clickhouse: wire.starts_with("Array("),
             stored_signed: matches!(wire, "int8" | "bigint" | "BIGINT"),
             brackets: if wire.ends_with("[]") { *b"{}" } else { *b"[]" },
             times_as_numbers: S::TIMES_AS_NUMBERS || wire.contains("Int64"),
@@ -124,11 +132,24 @@ fn field<'a>(column: &'a Column, shape: &Shape) -> Result<Field<'a>, Error> {
         (Values::F64(v), _) => Field::F64(v),
         (Values::Text(v), LogicalType::Decimal) => Field::Decimal(&v.bytes, &v.ends),
         (Values::Text(v), _) => Field::Text(&v.bytes, &v.ends),
-        (Values::List(v), _) => match &*v.items {
-            Values::I64(_) | Values::F64(_) => Field::List(v),
-            _ => return Err(mismatch(&column.name, "a list")),
+        (Values::List(v), ty) => match ty.item() {
+            Some(item) if is_plain(v, item) => Field::List(v),
+            Some(item) => made(column, v, item, shape)?,
+            None => return Err(mismatch(&column.name, "a list")),
         },
     })
+}
+
+fn made<'a>(column: &Column, list: &ListValues, item: LogicalType, shape: &Shape) -> Result<Field<'a>, Error> {
+    let style = match (shape.is_clickhouse, shape.brackets[0]) {
+        (true, _) => ListStyle::Clickhouse,
+        (false, b'{') => ListStyle::Postgresql,
+        _ => ListStyle::Json,
+    };
+    let texts = list_texts(list, item, style);
+    let texts =
+        texts.map_err(|row| does_not_fit(&column.name, format!("{:?}", column.value(row)), "a list of JSON"))?;
+    Ok(if shape.is_clickhouse { Field::Verbatim(texts) } else { Field::Made(texts) })
 }
 
 /// Room that rows `first..last` take at most.
@@ -141,6 +162,8 @@ fn block_bytes<S: Style>(fields: &[Field], first: usize, last: usize) -> usize {
         Field::Time(..) => rows * TIME_BYTES,
         Field::Decimal(_, ends) => span(ends),
         Field::Text(_, ends) => S::TEXT_GROWTH * span(ends) + rows * S::TEXT_AROUND,
+        Field::Made(v) => S::TEXT_GROWTH * span(&v.ends) + rows * S::TEXT_AROUND,
+        Field::Verbatim(v) => span(&v.ends) + rows * 2 * S::AROUND_LIST.len(),
         Field::List(v) => span(&v.ends) * (FLOAT_BYTES + 1) + rows * (2 + 2 * S::AROUND_LIST.len()),
     };
     // Two more brackets for a list in a list.
@@ -188,6 +211,18 @@ unsafe fn put_row<S: Style>(
             Field::Text(bytes, ends) => {
                 let start = if row == 0 { 0 } else { ends[row - 1] as usize };
                 S::text(tail, &bytes[start..ends[row] as usize]);
+            }
+            Field::Made(texts) => S::text(tail, texts.get(row)),
+            Field::Verbatim(texts) => {
+                tail.bytes(S::AROUND_LIST);
+                if outer {
+                    tail.byte(b'[');
+                }
+                tail.bytes(texts.get(row));
+                if outer {
+                    tail.byte(b']');
+                }
+                tail.bytes(S::AROUND_LIST);
             }
             Field::List(list) if outer => {
                 tail.byte(b'[');

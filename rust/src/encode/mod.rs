@@ -8,6 +8,7 @@ mod csv;
 mod decimal;
 mod delimited;
 pub mod line;
+pub mod lists;
 pub mod mysql;
 pub mod native;
 pub mod pgcopy;

@@ -1,12 +1,13 @@
 //! Values in MySQL's binary protocol: parameters of prepared statements, rows of MariaDB's bulk execute.
 
 use super::decimal::{float64, signed, FLOAT_BYTES};
+use super::lists::{is_plain, list_texts, ListStyle};
 use super::tail::Tail;
 use super::{does_not_fit, mismatch, Encoder};
 use crate::error::Error;
 use crate::plan::{LogicalType, TablePlan};
 use crate::rows::calendar;
-use crate::rows::{Column, Columns, ListValues, Value, Values};
+use crate::rows::{Column, Columns, ListValues, TextValues, Value, Values};
 
 /// Types of values on the wire (`enum_field_types`, with the flag for unsigned).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +44,7 @@ impl MyType {
             LogicalType::Text | LogicalType::Date | LogicalType::Uuid | LogicalType::Decimal => {
                 MyType::String
             }
-            LogicalType::ListF64 | LogicalType::ListI64 => MyType::String,
+            _ => MyType::String,
         }
     }
 
@@ -104,6 +105,8 @@ enum Field<'a> {
     Time(&'a [i64], i64),
     Text(&'a [u8], &'a [u32]),
     List(&'a ListValues),
+    /// Lists that were written beforehand: those of other items, or with NULL in them.
+    Made(TextValues),
 }
 
 impl Encoder for Cells {
@@ -189,6 +192,7 @@ impl Cells {
                     let start = if row == 0 { 0 } else { ends[row - 1] as usize };
                     put_text(tail, &bytes[start..ends[row] as usize]);
                 }
+                Field::Made(texts) => put_text(tail, texts.get(row)),
                 Field::List(list) => {
                     self.list.clear();
                     list_text(list, row, &mut self.list);
@@ -215,9 +219,12 @@ fn field(column: &Column, ty: LogicalType) -> Result<Field<'_>, Error> {
         (Values::F32(v), _) => Field::F32(v),
         (Values::F64(v), _) => Field::F64(v),
         (Values::Text(v), _) => Field::Text(&v.bytes, &v.ends),
-        (Values::List(v), _) => match &*v.items {
-            Values::I64(_) | Values::F64(_) => Field::List(v),
-            _ => return Err(mismatch(&column.name, "a list")),
+        (Values::List(v), ty) => match ty.item() {
+            Some(item) if is_plain(v, item) => Field::List(v),
+            Some(item) => Field::Made(list_texts(v, item, ListStyle::Json).map_err(|row| {
+                does_not_fit(&column.name, format!("{:?}", column.value(row)), "a list of JSON")
+            })?),
+            None => return Err(mismatch(&column.name, "a list")),
         },
     })
 }
@@ -229,6 +236,7 @@ fn block_bytes(fields: &[Field], first: usize, last: usize) -> usize {
     let widest = |field: &Field| match field {
         Field::Time(..) => rows * TIME_BYTES,
         Field::Text(_, ends) => span(ends) + rows * LENGTH_BYTES,
+        Field::Made(v) => span(&v.ends) + rows * LENGTH_BYTES,
         Field::List(v) => span(&v.ends) * (FLOAT_BYTES + 1) + rows * (2 + LENGTH_BYTES),
         _ => rows * 8,
     };
@@ -367,7 +375,7 @@ pub fn param(out: &mut Vec<u8>, value: &Value, ty: LogicalType) -> Result<(), St
             }
             out.extend_from_slice(v.as_bytes());
         }
-        (LogicalType::ListF64 | LogicalType::ListI64, _) => {
+        (list, _) if list.is_list() => {
             return Err(format!("parameter {value:?}: lists are not bound as parameters"))
         }
         _ => return Err(unfit()),

@@ -4,7 +4,7 @@ use super::clickhouse::{cells, decimal_number, put_length, put_text, start, type
 use super::{Encoder, PART_ROWS};
 use crate::error::Error;
 use crate::plan::TablePlan;
-use crate::rows::{Column, Columns, Values};
+use crate::rows::{Column, Columns, ListValues, Values};
 
 /// Rows of a block at most: those that are generated and encoded together. The server joins blocks before it writes
 /// them, so that blocks of 2,048 to 65,536 rows cost it the same CPU (18.16, 100,000 rows an INSERT).
@@ -58,6 +58,11 @@ fn put_column(column: &Column, cells: &Cells, ty: ChType, first: usize, last: us
             false => out.extend(column.present[first..last].iter().map(|present| 1 - present)),
         }
     }
+    put_values(column, cells, ty, first, last, out);
+}
+
+/// column: of which the cells are, or the lists whose items they are.
+fn put_values(column: &Column, cells: &Cells, ty: ChType, first: usize, last: usize, out: &mut Vec<u8>) {
     match cells {
         Cells::U8(v) => out.extend(v[first..last].iter().map(|&v| v as u8)),
         Cells::Two(v) => out.extend(v[first..last].iter().flat_map(|&v| (v as u16).to_le_bytes())),
@@ -77,20 +82,20 @@ fn put_column(column: &Column, cells: &Cells, ty: ChType, first: usize, last: us
         Cells::Decimal(texts, bytes) => {
             (first..last).for_each(|row| out.extend_from_slice(&decimal_number(texts, row)[..*bytes]));
         }
+        Cells::Lists(list, cells, nullable) => {
+            let items = put_ends(column, list, ty, first, last, out);
+            if items.is_empty() {
+                return;
+            }
+            match (*nullable, list.present.is_empty()) {
+                (true, true) => out.resize(out.len() + items.len(), 0),
+                (true, false) => out.extend(list.present[items.clone()].iter().map(|present| 1 - present)),
+                (false, _) => {}
+            }
+            put_values(column, cells, ty, items.start, items.end, out);
+        }
         Cells::List(list) => {
-            if ty.nullable {
-                let mut present = 0u64;
-                for row in first..last {
-                    present += u64::from(column.is_present(row));
-                    out.extend_from_slice(&present.to_le_bytes());
-                }
-            }
-            let begin = start(&list.ends, first);
-            for row in (first..last).filter(|&row| !ty.nullable || column.is_present(row)) {
-                out.extend_from_slice(&(list.ends[row] as u64 - begin as u64).to_le_bytes());
-            }
-            // A NULL has no items, so that those of the others lie side by side.
-            let items = begin..list.ends[last - 1] as usize;
+            let items = put_ends(column, list, ty, first, last, out);
             match &*list.items {
                 Values::I64(v) => put_all(&v[items], out),
                 Values::F64(v) => put_all(&v[items], out),
@@ -98,6 +103,29 @@ fn put_column(column: &Column, cells: &Cells, ty: ChType, first: usize, last: us
             }
         }
     }
+}
+
+/// Where lists end; gives the places of their items. A NULL has none, so that those of the others lie side by side.
+fn put_ends(
+    column: &Column,
+    list: &ListValues,
+    ty: ChType,
+    first: usize,
+    last: usize,
+    out: &mut Vec<u8>,
+) -> std::ops::Range<usize> {
+    if ty.nullable {
+        let mut present = 0u64;
+        for row in first..last {
+            present += u64::from(column.is_present(row));
+            out.extend_from_slice(&present.to_le_bytes());
+        }
+    }
+    let begin = start(&list.ends, first);
+    for row in (first..last).filter(|&row| !ty.nullable || column.is_present(row)) {
+        out.extend_from_slice(&(list.ends[row] as u64 - begin as u64).to_le_bytes());
+    }
+    begin..list.ends[last - 1] as usize
 }
 
 /// Numbers as they lie in memory, which is how they are sent.

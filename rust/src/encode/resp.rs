@@ -31,7 +31,7 @@ impl Resp {
             let at = table.columns.iter().position(|column| &column.name == name);
             let fits = |ty: LogicalType| {
                 use LogicalType::*;
-                !matches!(ty, F32 | F64 | ListF64 | ListI64)
+                !matches!(ty, F32 | F64) && !ty.is_list()
             };
             at.filter(|&at| fits(table.columns[at].ty)).ok_or_else(|| {
                 Error::Plan(format!("table {}: {name} is no column that a key can be made of", table.name))
@@ -60,6 +60,9 @@ impl Encoder for Resp {
             let name = rows.columns.first().map_or("", |column| column.name.as_str());
             return Err(mismatch(name, "resp"));
         }
+        if let Some(column) = rows.columns.iter().find(|column| has_null_items(column)) {
+            return Err(mismatch(&column.name, "a packed list, which has no NULL in it,"));
+        }
         for row in 0..rows.rows {
             out.extend_from_slice(HEAD);
             self.part.clear();
@@ -80,6 +83,10 @@ impl Encoder for Resp {
         }
         Ok(())
     }
+}
+
+fn has_null_items(column: &Column) -> bool {
+    matches!(&column.values, Values::List(list) if !list.present.is_empty())
 }
 
 /// An argument of a command: `$<bytes>`, and the bytes.
@@ -163,9 +170,15 @@ fn pack(rows: &Columns, row: usize, out: &mut Vec<u8>) {
                 let items = v.range(row);
                 out.extend_from_slice(&(items.len() as u32).to_le_bytes());
                 match &*v.items {
+                    Values::I32(v) => v[items].iter().for_each(|v| out.extend_from_slice(&v.to_le_bytes())),
                     Values::I64(v) => v[items].iter().for_each(|v| out.extend_from_slice(&v.to_le_bytes())),
+                    Values::F32(v) => v[items].iter().for_each(|v| out.extend_from_slice(&v.to_le_bytes())),
                     Values::F64(v) => v[items].iter().for_each(|v| out.extend_from_slice(&v.to_le_bytes())),
-                    _ => unreachable!("lists hold I64 or F64"),
+                    Values::Text(v) => items.for_each(|at| {
+                        out.extend_from_slice(&(v.get(at).len() as u32).to_le_bytes());
+                        out.extend_from_slice(v.get(at));
+                    }),
+                    Values::List(_) => unreachable!("no list holds lists"),
                 }
             }
         }
@@ -190,30 +203,34 @@ pub fn unpack(packed: &[u8], batch: &mut Columns) -> Option<()> {
             Values::I64(v) => v.push(i64::from_le_bytes(taken(&mut rest)?)),
             Values::F32(v) => v.push(f32::from_le_bytes(taken(&mut rest)?)),
             Values::F64(v) => v.push(f64::from_le_bytes(taken(&mut rest)?)),
-            Values::Text(v) => {
-                let bytes = u32::from_le_bytes(taken(&mut rest)?) as usize;
-                let text = rest.get(..bytes)?;
-                std::str::from_utf8(text).ok()?;
-                v.push(text);
-                rest = &rest[bytes..];
-            }
+            Values::Text(v) => v.push(taken_text(&mut rest)?),
             Values::List(v) => {
                 let items = u32::from_le_bytes(taken(&mut rest)?);
+                v.ends.last().copied().unwrap_or(0).checked_add(items)?;
                 for _ in 0..items {
-                    let item: [u8; 8] = taken(&mut rest)?;
                     match &mut *v.items {
-                        Values::I64(v) => v.push(i64::from_le_bytes(item)),
-                        Values::F64(v) => v.push(f64::from_le_bytes(item)),
-                        _ => unreachable!("lists hold I64 or F64"),
+                        Values::I32(v) => v.push(i32::from_le_bytes(taken(&mut rest)?)),
+                        Values::I64(v) => v.push(i64::from_le_bytes(taken(&mut rest)?)),
+                        Values::F32(v) => v.push(f32::from_le_bytes(taken(&mut rest)?)),
+                        Values::F64(v) => v.push(f64::from_le_bytes(taken(&mut rest)?)),
+                        Values::Text(v) => v.push(taken_text(&mut rest)?),
+                        Values::List(_) => return None,
                     }
                 }
-                let end = v.ends.last().copied().unwrap_or(0).checked_add(items)?;
-                v.ends.push(end);
+                v.end();
             }
         }
     }
     batch.rows += 1;
     rest.is_empty().then_some(())
+}
+
+/// A text with its length in front.
+fn taken_text<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let bytes = u32::from_le_bytes(taken(rest)?) as usize;
+    let (text, after) = rest.split_at_checked(bytes)?;
+    *rest = after;
+    std::str::from_utf8(text).ok().map(str::as_bytes)
 }
 
 /// The first bytes of `rest`, which they leave.
@@ -254,7 +271,11 @@ mod tests {
             Values::I64(vec![1_767_225_600_000, -5]),
             texts(&["é,\r\n", ""]),
             Values::F32(vec![0.5, 0.0]),
-            Values::List(ListValues { ends: vec![2, 2], items: Box::new(Values::F64(vec![1.0, f64::NAN])) }),
+            Values::List(ListValues {
+                ends: vec![2, 2],
+                items: Box::new(Values::F64(vec![1.0, f64::NAN])),
+                present: vec![],
+            }),
         ];
         for (column, values) in columns.columns.iter_mut().zip(values) {
             column.values = values;

@@ -5,7 +5,7 @@ use super::tail::Tail;
 use super::Encoder;
 use crate::error::Error;
 use crate::plan::TablePlan;
-use crate::rows::{Columns, Values};
+use crate::rows::{Columns, ListValues, Values};
 
 /// Rows between two reservations of room.
 const BLOCK_ROWS: usize = 1024;
@@ -50,6 +50,14 @@ fn most_bytes(cells: &Cells, first: usize, last: usize) -> usize {
         Cells::Text(_, ends) => span(ends),
         Cells::Decimal(_, bytes) => bytes * (last - first),
         Cells::List(list) => 8 * span(&list.ends),
+        Cells::Lists(list, cells, _) => {
+            let (begin, end) = (start(&list.ends, first), list.ends[last - 1] as usize);
+            if begin == end {
+                0
+            } else {
+                most_bytes(cells, begin, end)
+            }
+        }
         _ => 8 * (last - first),
     };
     values + HEAD_BYTES * (last - first)
@@ -66,6 +74,13 @@ unsafe fn put_cell(tail: &mut Tail, cells: &Cells, ty: ChType, present: bool, ro
             return;
         }
     }
+    put_value(tail, cells, row);
+}
+
+/// # Safety
+/// As of `put_cell`.
+#[inline(always)]
+unsafe fn put_value(tail: &mut Tail, cells: &Cells, row: usize) {
     match cells {
         Cells::U8(v) => tail.byte(v[row] as u8),
         Cells::Two(v) => tail.word(v[row] as u16 as u64, 2),
@@ -80,6 +95,7 @@ unsafe fn put_cell(tail: &mut Tail, cells: &Cells, ty: ChType, present: bool, ro
             tail.bytes(text);
         }
         Cells::Decimal(texts, bytes) => tail.bytes(&decimal_number(texts, row)[..*bytes]),
+        Cells::Lists(list, cells, nullable) => put_items(tail, list, cells, *nullable, row),
         Cells::List(list) => {
             let items = list.range(row);
             length(tail, items.len());
@@ -89,6 +105,22 @@ unsafe fn put_cell(tail: &mut Tail, cells: &Cells, ty: ChType, present: bool, ro
                 _ => unreachable!("`cells` let lists of I64 and F64 through"),
             }
         }
+    }
+}
+
+/// # Safety
+/// As of `put_cell`.
+unsafe fn put_items(tail: &mut Tail, list: &ListValues, cells: &Cells, nullable: bool, row: usize) {
+    let items = list.range(row);
+    length(tail, items.len());
+    for item in items {
+        if nullable {
+            tail.byte(u8::from(!list.is_present(item)));
+            if !list.is_present(item) {
+                continue;
+            }
+        }
+        put_value(tail, cells, item);
     }
 }
 

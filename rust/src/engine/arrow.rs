@@ -56,8 +56,7 @@ pub fn data_type(ty: LogicalType) -> DataType {
         LogicalType::TimeMs => DataType::Timestamp(TimeUnit::Millisecond, Some(UTC.into())),
         LogicalType::TimeUs => DataType::Timestamp(TimeUnit::Microsecond, Some(UTC.into())),
         LogicalType::Text | LogicalType::Date | LogicalType::Uuid | LogicalType::Decimal => DataType::Utf8,
-        LogicalType::ListF64 => list(DataType::Float64),
-        LogicalType::ListI64 => list(DataType::Int64),
+        ty => list(data_type(ty.item().expect("every other type is of lists"))),
     }
 }
 
@@ -82,8 +81,11 @@ pub fn one_row(batch: &RecordBatch, first: usize, wide: &SchemaRef) -> RecordBat
 }
 
 fn array(column: &Column, ty: &DataType) -> ArrayRef {
-    let nulls = nulls(column);
-    match (&column.values, ty) {
+    array_of(&column.values, ty, nulls(&column.present))
+}
+
+fn array_of(values: &Values, ty: &DataType, nulls: Option<NullBuffer>) -> ArrayRef {
+    match (values, ty) {
         (Values::I32(v), DataType::Boolean) => {
             Arc::new(BooleanArray::new(BooleanBuffer::collect_bool(v.len(), |k| v[k] != 0), nulls))
         }
@@ -123,15 +125,11 @@ fn array(column: &Column, ty: &DataType) -> ArrayRef {
                 StringArray::new_unchecked(offsets(&v.ends), Buffer::from_slice_ref(&v.bytes), nulls)
             })
         }
-        (Values::List(v), _) => {
-            let items: ArrayRef = match &*v.items {
-                Values::F64(items) => primitive::<Float64Type, _>(items, None),
-                Values::I64(items) => primitive::<Int64Type, _>(items, None),
-                _ => unreachable!("lists hold I64 or F64"),
-            };
-            let field = Arc::new(Field::new_list_field(items.data_type().clone(), true));
-            Arc::new(ListArray::new(field, offsets(&v.ends), items, nulls))
+        (Values::List(v), DataType::List(field)) => {
+            let items = array_of(&v.items, field.data_type(), self::nulls(&v.present));
+            Arc::new(ListArray::new(field.clone(), offsets(&v.ends), items, nulls))
         }
+        (Values::List(_), other) => unreachable!("a list is no {other}"),
     }
 }
 
@@ -150,8 +148,7 @@ fn offsets(ends: &[u32]) -> OffsetBuffer<i32> {
     OffsetBuffer::new(ScalarBuffer::from_iter(starts))
 }
 
-fn nulls(column: &Column) -> Option<NullBuffer> {
-    let present = &column.present;
+fn nulls(present: &[u8]) -> Option<NullBuffer> {
     (!present.is_empty())
         .then(|| NullBuffer::new(BooleanBuffer::collect_bool(present.len(), |k| present[k] != 0)))
 }
@@ -180,6 +177,8 @@ fn parameter(value: &Value) -> ArrayRef {
             list.append_value(v.iter().map(|&x| Some(x)));
             Arc::new(list.finish())
         }
+        // Keys are no lists.
+        Value::List(v) => Arc::new(StringArray::from(vec![crate::rows::value_text(&Value::List(v.clone()))])),
         Value::ListI64(v) => {
             let mut list = ListBuilder::new(Int64Builder::new());
             list.append_value(v.iter().map(|&x| Some(x)));
@@ -236,9 +235,11 @@ pub fn value(array: &dyn Array, row: usize) -> Result<Value, String> {
         DataType::List(item) => {
             let items = array.as_list::<i32>().value(row);
             match item.data_type() {
-                DataType::Float64 => Value::ListF64(items.as_primitive::<Float64Type>().values().to_vec()),
-                DataType::Int64 => Value::ListI64(items.as_primitive::<Int64Type>().values().to_vec()),
-                other => return Err(format!("an answer holds lists of {other}; cast it in the query")),
+                DataType::Float64 if items.null_count() == 0 => Value::ListF64(items.as_primitive::<Float64Type>().values().to_vec()),
+                DataType::Int64 if items.null_count() == 0 => {
+                    Value::ListI64(items.as_primitive::<Int64Type>().values().to_vec())
+                }
+                _ => Value::List((0..items.len()).map(|at| value(&items, at)).collect::<Result<_, _>>()?),
             }
         }
         other => return Err(format!("an answer holds {other}; cast it in the query")),
@@ -257,7 +258,7 @@ pub fn append(batch: &RecordBatch, out: &mut Columns) -> Result<(), String> {
     for (array, column) in batch.columns().iter().zip(&mut out.columns) {
         append_present(array, column, out.rows);
         let name = column.name.clone();
-        append_values(array, column).map_err(|what| format!("column {name} holds {what}"))?;
+        append_values(array, &mut column.values, column.ty).map_err(|what| format!("column {name} holds {what}"))?;
     }
     out.rows += batch.num_rows();
     Ok(())
@@ -271,10 +272,9 @@ fn append_present(array: &ArrayRef, column: &mut Column, rows_before: usize) {
     column.present.extend((0..array.len()).map(|row| array.is_valid(row) as u8));
 }
 
-fn append_values(array: &ArrayRef, column: &mut Column) -> Result<(), String> {
-    let ty = column.ty;
+fn append_values(array: &ArrayRef, values: &mut Values, ty: LogicalType) -> Result<(), String> {
     let other = || Err(format!("{}, not {ty:?}", array.data_type()));
-    match (&mut column.values, array.data_type()) {
+    match (values, array.data_type()) {
         (Values::I32(v), DataType::Boolean) if ty == LogicalType::Bool => {
             v.extend(array.as_boolean().iter().map(|x| x.unwrap_or(false) as i32));
         }
@@ -326,7 +326,7 @@ fn append_values(array: &ArrayRef, column: &mut Column) -> Result<(), String> {
             let scale = usize::try_from(*scale).map_err(|_| format!("decimals of scale {scale}"))?;
             or_zero::<Decimal128Type>(array).for_each(|x| v.push(decimal_text(x, scale).as_bytes()));
         }
-        (Values::List(v), DataType::List(_)) => return append_lists(v, array.as_list::<i32>()),
+        (Values::List(v), DataType::List(_)) => return append_lists(v, ty, array.as_list::<i32>()),
         _ => return other(),
     }
     Ok(())
@@ -399,23 +399,26 @@ fn append_texts<'a>(out: &mut TextValues, texts: impl Iterator<Item = Option<&'a
     texts.for_each(|text| out.push(text.unwrap_or("").as_bytes()));
 }
 
-fn append_lists(out: &mut ListValues, lists: &ListArray) -> Result<(), String> {
+fn append_lists(out: &mut ListValues, ty: LogicalType, lists: &ListArray) -> Result<(), String> {
+    let item = ty.item().ok_or_else(|| format!("lists, not {ty:?}"))?;
     for row in 0..lists.len() {
         let items = lists.value(row);
-        if items.null_count() > 0 {
-            return Err("a list with a NULL in it".into());
-        }
         let len = if lists.is_null(row) { 0 } else { items.len() };
+        if len > 0 && (items.null_count() > 0 || !out.present.is_empty()) {
+            out.present.resize(out.items.count(), 1);
+            out.present.extend((0..len).map(|at| u8::from(items.is_valid(at))));
+        }
         match (&mut *out.items, items.data_type()) {
-            (Values::F64(v), DataType::Float64) => {
+            _ if len == 0 => {}
+            (Values::F64(v), DataType::Float64) if items.null_count() == 0 => {
                 v.extend_from_slice(&items.as_primitive::<Float64Type>().values()[..len]);
             }
-            (Values::I64(v), DataType::Int64) => {
+            (Values::I64(v), DataType::Int64) if item == LogicalType::I64 && items.null_count() == 0 => {
                 v.extend_from_slice(&items.as_primitive::<Int64Type>().values()[..len]);
             }
-            (_, other) => return Err(format!("lists of {other}")),
+            (values, _) => append_values(&items, values, item).map_err(|what| format!("lists of {what}"))?,
         }
-        out.ends.push(out.ends.last().copied().unwrap_or(0) + len as u32);
+        out.end();
     }
     Ok(())
 }

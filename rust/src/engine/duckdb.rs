@@ -45,6 +45,15 @@ fn uncast(ty: LogicalType) -> &'static str {
         LogicalType::Text | LogicalType::Date | LogicalType::Uuid | LogicalType::Decimal => "VARCHAR",
         LogicalType::ListF64 => "DOUBLE[]",
         LogicalType::ListI64 => "BIGINT[]",
+        LogicalType::ListBool => "BOOLEAN[]",
+        LogicalType::ListI16 => "SMALLINT[]",
+        LogicalType::ListI32 => "INTEGER[]",
+        LogicalType::ListU8 => "UTINYINT[]",
+        LogicalType::ListU16 => "USMALLINT[]",
+        LogicalType::ListU32 => "UINTEGER[]",
+        LogicalType::ListU64 => "UBIGINT[]",
+        LogicalType::ListF32 => "FLOAT[]",
+        LogicalType::ListText => "VARCHAR[]",
     }
 }
 

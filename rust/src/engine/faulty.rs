@@ -362,7 +362,7 @@ mod tests {
             ends.push(lists.len() as u32);
         }
         host.values = Values::Text(texts);
-        past.values = Values::List(ListValues { ends, items: Box::new(Values::F64(lists)) });
+        past.values = Values::List(ListValues { ends, items: Box::new(Values::F64(lists)), present: vec![] });
         Columns::new(n, vec![id, at, load, host, past])
     }
 

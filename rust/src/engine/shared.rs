@@ -178,14 +178,16 @@ pub fn statement_sizes(most: usize, batch: Option<usize>) -> Vec<usize> {
 
 /// What the values of `columns` take as numbers and texts: the unit of bytes where a wire does not report.
 pub fn value_bytes(columns: &Columns) -> u64 {
-    let of = |values: &Values| match values {
-        Values::I32(v) => v.len() * 4,
-        Values::F32(v) => v.len() * 4,
-        Values::I64(v) => v.len() * 8,
-        Values::F64(v) => v.len() * 8,
-        Values::Text(v) => v.bytes.len(),
-        Values::List(v) => v.ends.last().copied().unwrap_or(0) as usize * 8,
-    };
+    fn of(values: &Values) -> usize {
+        match values {
+            Values::I32(v) => v.len() * 4,
+            Values::F32(v) => v.len() * 4,
+            Values::I64(v) => v.len() * 8,
+            Values::F64(v) => v.len() * 8,
+            Values::Text(v) => v.bytes.len(),
+            Values::List(v) => of(&v.items),
+        }
+    }
     columns.columns.iter().map(|c| of(&c.values) as u64).sum()
 }
 
@@ -255,6 +257,7 @@ fn clear_values(values: &mut Values) {
         }
         Values::List(v) => {
             v.ends.clear();
+            v.present.clear();
             clear_values(&mut v.items);
         }
     }

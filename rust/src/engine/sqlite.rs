@@ -3,6 +3,7 @@
 //! Options of the target: `journal` (WAL), `synchronous` (FULL), `busy_timeout_ms` (60000), and any
 //! `pragma.<name>`. Unsigned 64-bit values are stored with their bits reinterpreted, times as integers.
 
+mod lists;
 mod statement;
 
 use std::collections::HashMap;

@@ -60,16 +60,7 @@ pub fn append(out: &mut Columns, rows: &Columns) {
 }
 
 fn push_list(from: &ListValues, row: usize, to: &mut ListValues) {
-    match (&*from.items, &mut *to.items) {
-        (Values::I64(from_items), Values::I64(items)) => {
-            items.extend_from_slice(&from_items[from.range(row)])
-        }
-        (Values::F64(from_items), Values::F64(items)) => {
-            items.extend_from_slice(&from_items[from.range(row)])
-        }
-        _ => unreachable!("lists hold I64 or F64"),
-    }
-    to.ends.push(to.ends.last().copied().unwrap_or(0) + from.range(row).len() as u32);
+    to.append(from, row);
 }
 
 #[cfg(test)]

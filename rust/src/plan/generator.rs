@@ -191,6 +191,15 @@ pub enum GenPlan {
         of: Box<GenPlan>,
         min_items: u32,
         max_items: u32,
+        /// Share of the items that are NULL, and of floats that are no finite numbers.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        null_ppm: u32,
+        #[serde(default, skip_serializing_if = "is_zero")]
+        nan_ppm: u32,
+        #[serde(default, skip_serializing_if = "is_zero")]
+        inf_ppm: u32,
+        #[serde(default, skip_serializing_if = "is_zero")]
+        minus_inf_ppm: u32,
     },
     /// The value of `column` for a random series of the table with stream `stream`.
     Foreign {
@@ -288,6 +297,10 @@ pub enum Per {
 
 /// Fractional bits of f32 and f64 where a generator does not say.
 pub const DEFAULT_BITS: u32 = 8;
+
+fn is_zero(ppm: &u32) -> bool {
+    *ppm == 0
+}
 
 fn one() -> u64 {
     1

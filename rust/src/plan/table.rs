@@ -71,12 +71,59 @@ pub enum LogicalType {
     Text,
     ListF64,
     ListI64,
+    ListBool,
+    ListI16,
+    ListI32,
+    ListU8,
+    ListU16,
+    ListU32,
+    ListU64,
+    ListF32,
+    ListText,
     /// A day as `2026-01-31`. It comes from files alone: no generator makes it.
     Date,
     /// `00112233-4455-6677-8899-aabbccddeeff`.
     Uuid,
     /// A number of so many digits behind the point as its type has: `-12.30`. Its generator knows how many.
     Decimal,
+}
+
+impl LogicalType {
+    pub const LISTS: [LogicalType; 11] = [
+        LogicalType::ListF64,
+        LogicalType::ListI64,
+        LogicalType::ListBool,
+        LogicalType::ListI16,
+        LogicalType::ListI32,
+        LogicalType::ListU8,
+        LogicalType::ListU16,
+        LogicalType::ListU32,
+        LogicalType::ListU64,
+        LogicalType::ListF32,
+        LogicalType::ListText,
+    ];
+
+    /// Of a list, the type of its items.
+    pub fn item(self) -> Option<LogicalType> {
+        Some(match self {
+            LogicalType::ListF64 => LogicalType::F64,
+            LogicalType::ListI64 => LogicalType::I64,
+            LogicalType::ListBool => LogicalType::Bool,
+            LogicalType::ListI16 => LogicalType::I16,
+            LogicalType::ListI32 => LogicalType::I32,
+            LogicalType::ListU8 => LogicalType::U8,
+            LogicalType::ListU16 => LogicalType::U16,
+            LogicalType::ListU32 => LogicalType::U32,
+            LogicalType::ListU64 => LogicalType::U64,
+            LogicalType::ListF32 => LogicalType::F32,
+            LogicalType::ListText => LogicalType::Text,
+            _ => return None,
+        })
+    }
+
+    pub fn is_list(self) -> bool {
+        self.item().is_some()
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

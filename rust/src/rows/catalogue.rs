@@ -250,11 +250,15 @@ pub const KINDS: &[Kind] = &[
     Kind {
         name: "array",
         about: "a list of values of another generator",
-        types: &[ListF64, ListI64],
+        types: &LogicalType::LISTS,
         params: &[
-            need("of", "generator", "sequence, constant, uniform, normal, lognormal, poisson, beta, zipf, categorical or flag, by row"),
+            need("of", "generator", "sequence, constant, uniform, normal, lognormal, poisson, beta, zipf, categorical or flag, by row; of texts constant, categorical, format or text"),
             need("min_items", "integer", "shortest"),
             need("max_items", "integer", "longest"),
+            or("null_ppm", "integer", "0", "share of the items that are NULL, parts per million"),
+            or("nan_ppm", "integer", "0", "share of NaN in items that are floats, parts per million"),
+            or("inf_ppm", "integer", "0", "share of infinity in items that are floats"),
+            or("minus_inf_ppm", "integer", "0", "share of negative infinity in items that are floats"),
         ],
     },
     Kind {

@@ -42,11 +42,13 @@ pub struct TextValues {
     pub bytes: Vec<u8>,
 }
 
-/// List `i` is `items[ends[i-1] .. ends[i]]`; items are `I64` or `F64`.
+/// List `i` is `items[ends[i-1] .. ends[i]]`; items are values of the list's item type.
 #[derive(Debug, Clone)]
 pub struct ListValues {
     pub ends: Vec<u32>,
     pub items: Box<Values>,
+    /// One byte per item, 1 = present; empty when no item is null.
+    pub present: Vec<u8>,
 }
 
 /// One value on its own: parameters, answers, proofs. Never on a hot path.
@@ -62,8 +64,11 @@ pub enum Value {
     /// Microseconds since 1970 UTC.
     TimeUs(i64),
     Text(String),
+    /// Of `list_f64` and `list_i64` without NULL in them.
     ListF64(Vec<f64>),
     ListI64(Vec<i64>),
+    /// Of any other list.
+    List(Vec<Value>),
 }
 
 /// A value as people and the oracle compare it: shortest exact text, times in their unit.
@@ -77,6 +82,7 @@ pub fn value_text(value: &Value) -> String {
         Value::Text(v) => v.clone(),
         Value::ListF64(v) => format!("{v:?}"),
         Value::ListI64(v) => format!("{v:?}"),
+        Value::List(v) => format!("[{}]", v.iter().map(value_text).collect::<Vec<_>>().join(", ")),
     }
 }
 
@@ -104,6 +110,59 @@ impl TextValues {
 }
 
 impl ListValues {
+    /// Without a list yet.
+    pub fn of(item: LogicalType) -> ListValues {
+        ListValues { ends: Vec::new(), items: Box::new(Values::for_type(item)), present: Vec::new() }
+    }
+
+    pub fn is_present(&self, item: usize) -> bool {
+        self.present.is_empty() || self.present[item] == 1
+    }
+
+    /// Appends a NULL to the list that is being written.
+    pub fn push_null_item(&mut self) {
+        self.present.resize(self.items.count(), 1);
+        self.present.push(0);
+        self.items.push_zero();
+    }
+
+    /// The list ends with the last item that was written.
+    pub fn end(&mut self) {
+        if !self.present.is_empty() {
+            self.present.resize(self.items.count(), 1);
+        }
+        self.ends.push(self.items.count() as u32);
+    }
+
+    /// Appends list `row` of `from`, which has items of the same type.
+    pub fn append(&mut self, from: &ListValues, row: usize) {
+        let range = from.range(row);
+        if !from.present.is_empty() {
+            self.present.resize(self.items.count(), 1);
+            self.present.extend_from_slice(&from.present[range.clone()]);
+        }
+        self.items.append(&from.items, range);
+        self.end();
+    }
+
+    fn value(&self, row: usize, item: LogicalType) -> Value {
+        let range = self.range(row);
+        match &*self.items {
+            Values::F64(items) if self.all_present(&range) => Value::ListF64(items[range].to_vec()),
+            Values::I64(items) if item == LogicalType::I64 && self.all_present(&range) => {
+                Value::ListI64(items[range].to_vec())
+            }
+            items => {
+                let of = |at| if self.is_present(at) { items.value(at, item) } else { Value::Null };
+                Value::List(range.map(of).collect())
+            }
+        }
+    }
+
+    fn all_present(&self, range: &std::ops::Range<usize>) -> bool {
+        self.present.is_empty() || self.present[range.clone()].iter().all(|&present| present == 1)
+    }
+
     pub fn range(&self, row: usize) -> std::ops::Range<usize> {
         let start = if row == 0 { 0 } else { self.ends[row - 1] as usize };
         start..self.ends[row] as usize
@@ -126,12 +185,80 @@ impl Values {
             LogicalType::Text | LogicalType::Date | LogicalType::Uuid | LogicalType::Decimal => {
                 Values::Text(TextValues::default())
             }
-            LogicalType::ListF64 => {
-                Values::List(ListValues { ends: Vec::new(), items: Box::new(Values::F64(Vec::new())) })
+            list => Values::List(ListValues::of(list.item().expect("every other type is of lists"))),
+        }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        match self {
+            Values::I32(v) => v.len(),
+            Values::I64(v) => v.len(),
+            Values::F32(v) => v.len(),
+            Values::F64(v) => v.len(),
+            Values::Text(v) => v.ends.len(),
+            Values::List(v) => v.ends.len(),
+        }
+    }
+
+    /// Back to the first `rows`.
+    pub fn truncate(&mut self, rows: usize) {
+        match self {
+            Values::I32(v) => v.truncate(rows),
+            Values::I64(v) => v.truncate(rows),
+            Values::F32(v) => v.truncate(rows),
+            Values::F64(v) => v.truncate(rows),
+            Values::Text(v) => {
+                v.ends.truncate(rows);
+                v.bytes.truncate(v.ends.last().map_or(0, |end| *end as usize));
             }
-            LogicalType::ListI64 => {
-                Values::List(ListValues { ends: Vec::new(), items: Box::new(Values::I64(Vec::new())) })
+            Values::List(v) => {
+                v.ends.truncate(rows);
+                let items = v.ends.last().map_or(0, |end| *end as usize);
+                v.items.truncate(items);
+                v.present.truncate(items);
             }
+        }
+    }
+
+    /// Appends values `rows` of `from`, which are of the same kind.
+    pub fn append(&mut self, from: &Values, rows: std::ops::Range<usize>) {
+        match (from, self) {
+            (Values::I32(from), Values::I32(to)) => to.extend_from_slice(&from[rows]),
+            (Values::I64(from), Values::I64(to)) => to.extend_from_slice(&from[rows]),
+            (Values::F32(from), Values::F32(to)) => to.extend_from_slice(&from[rows]),
+            (Values::F64(from), Values::F64(to)) => to.extend_from_slice(&from[rows]),
+            (Values::Text(from), Values::Text(to)) => rows.for_each(|row| to.push(from.get(row))),
+            (Values::List(from), Values::List(to)) => rows.for_each(|row| to.append(from, row)),
+            _ => unreachable!("both are values of one type"),
+        }
+    }
+
+    /// Appends what stands in the place of a NULL.
+    pub fn push_zero(&mut self) {
+        match self {
+            Values::I32(v) => v.push(0),
+            Values::I64(v) => v.push(0),
+            Values::F32(v) => v.push(0.0),
+            Values::F64(v) => v.push(0.0),
+            Values::Text(v) => v.push(b""),
+            Values::List(v) => v.end(),
+        }
+    }
+
+    /// Value `row`, which is there, as a value of type `ty`.
+    pub fn value(&self, row: usize, ty: LogicalType) -> Value {
+        match (self, ty) {
+            (Values::I32(v), LogicalType::Bool) => Value::Bool(v[row] != 0),
+            (Values::I32(v), _) => Value::I64(v[row] as i64),
+            (Values::I64(v), LogicalType::U64) => Value::U64(v[row] as u64),
+            (Values::I64(v), LogicalType::TimeMs) => Value::TimeMs(v[row]),
+            (Values::I64(v), LogicalType::TimeUs) => Value::TimeUs(v[row]),
+            (Values::I64(v), _) => Value::I64(v[row]),
+            (Values::F32(v), _) => Value::F64(v[row] as f64),
+            (Values::F64(v), _) => Value::F64(v[row]),
+            (Values::Text(v), _) => Value::Text(String::from_utf8_lossy(v.get(row)).into_owned()),
+            (Values::List(v), _) => v.value(row, ty.item().unwrap_or(ty)),
         }
     }
 }
@@ -147,14 +274,7 @@ impl Column {
             self.present.resize(rows_before, 1);
         }
         self.present.push(0);
-        match &mut self.values {
-            Values::I32(v) => v.push(0),
-            Values::I64(v) => v.push(0),
-            Values::F32(v) => v.push(0.0),
-            Values::F64(v) => v.push(0.0),
-            Values::Text(v) => v.push(b""),
-            Values::List(v) => v.ends.push(v.ends.last().copied().unwrap_or(0)),
-        }
+        self.values.push_zero();
     }
 
     pub fn is_present(&self, row: usize) -> bool {
@@ -177,21 +297,6 @@ impl Column {
         if !self.is_present(row) {
             return Value::Null;
         }
-        match (&self.values, self.ty) {
-            (Values::I32(v), LogicalType::Bool) => Value::Bool(v[row] != 0),
-            (Values::I32(v), _) => Value::I64(v[row] as i64),
-            (Values::I64(v), LogicalType::U64) => Value::U64(v[row] as u64),
-            (Values::I64(v), LogicalType::TimeMs) => Value::TimeMs(v[row]),
-            (Values::I64(v), LogicalType::TimeUs) => Value::TimeUs(v[row]),
-            (Values::I64(v), _) => Value::I64(v[row]),
-            (Values::F32(v), _) => Value::F64(v[row] as f64),
-            (Values::F64(v), _) => Value::F64(v[row]),
-            (Values::Text(v), _) => Value::Text(String::from_utf8_lossy(v.get(row)).into_owned()),
-            (Values::List(v), _) => match &*v.items {
-                Values::F64(items) => Value::ListF64(items[v.range(row)].to_vec()),
-                Values::I64(items) => Value::ListI64(items[v.range(row)].to_vec()),
-                _ => unreachable!("lists hold I64 or F64"),
-            },
-        }
+        self.values.value(row, self.ty)
     }
 }

@@ -1,6 +1,6 @@
 //! Digests of rows in any order, and the sums that an engine computes too.
 
-use super::columns::{Column, Columns, Values};
+use super::columns::{Column, Columns, ListValues, Values};
 use super::generate::RowGen;
 use super::hash::{mix, STEP};
 use super::row_sum::{add_hashed, Part, RowSum};
@@ -68,7 +68,7 @@ pub fn row_hashes(columns: &Columns, out: &mut Vec<u128>) {
             Values::F32(v) => fold(column, v[..n].iter().map(|v| v.to_bits() as u64), state),
             Values::F64(v) => fold(column, v[..n].iter().map(|v| v.to_bits()), state),
             Values::Text(v) => fold(column, (0..n).map(|i| hash_bytes(v.get(i))), state),
-            Values::List(v) => fold(column, (0..n).map(|i| hash_items(&v.items, v.range(i))), state),
+            Values::List(v) => fold(column, (0..n).map(|i| hash_items(v, i)), state),
         }
     }
 }
@@ -118,13 +118,33 @@ pub(super) fn hash_bytes(bytes: &[u8]) -> u64 {
     words.fold(mix(bytes.len() as u64 ^ 0x7465_7874), |h, word| mix(h ^ word).wrapping_add(h.rotate_left(29)))
 }
 
-pub(super) fn hash_items(items: &Values, range: std::ops::Range<usize>) -> u64 {
+pub(super) fn hash_items(list: &ListValues, row: usize) -> u64 {
+    let range = list.range(row);
     let start = mix(range.len() as u64 ^ 0x6c69_7374);
     let fold = |h: u64, v: u64| mix(h ^ mix(v)).wrapping_add(h.rotate_left(29));
-    match items {
+    if !list.present.is_empty() {
+        // The extra step keeps NULL apart from every value.
+        let item = |h, at| match list.is_present(at) {
+            true => fold(h, item_bits(&list.items, at)),
+            false => fold(fold(h, NULL), NULL),
+        };
+        return range.fold(start, item);
+    }
+    match &*list.items {
         Values::I64(items) => items[range].iter().fold(start, |h, &v| fold(h, v as u64)),
         Values::F64(items) => items[range].iter().fold(start, |h, v| fold(h, v.to_bits())),
-        _ => unreachable!("lists hold I64 or F64"),
+        items => range.fold(start, |h, at| fold(h, item_bits(items, at))),
+    }
+}
+
+fn item_bits(items: &Values, at: usize) -> u64 {
+    match items {
+        Values::I32(v) => v[at] as i64 as u64,
+        Values::I64(v) => v[at] as u64,
+        Values::F32(v) => v[at].to_bits() as u64,
+        Values::F64(v) => v[at].to_bits(),
+        Values::Text(v) => hash_bytes(v.get(at)),
+        Values::List(_) => unreachable!("no list holds lists"),
     }
 }
 

@@ -383,13 +383,7 @@ fn reserve(values: &mut Values, column_generator: &ColumnGenerator, capacity: us
             v.bytes.reserve(capacity * column_generator.max_bytes());
         }
         (Values::List(v), ColumnGenerator::List(column_generator)) => {
-            v.ends.reserve(capacity);
-            let items = capacity * column_generator.most() as usize;
-            match &mut *v.items {
-                Values::I64(v) => v.reserve(items),
-                Values::F64(v) => v.reserve(items),
-                _ => unreachable!("lists hold I64 or F64"),
-            }
+            column_generator.reserve(capacity, v)
         }
         (Values::Text(_) | Values::List(_), _) => unreachable!("compile makes texts and lists by type"),
     }
@@ -402,18 +396,7 @@ fn prepare(rows: usize, values: &mut Values) {
         Values::I64(v) => v.resize(rows, 0),
         Values::F32(v) => v.resize(rows, 0.0),
         Values::F64(v) => v.resize(rows, 0.0),
-        Values::Text(v) => {
-            v.ends.clear();
-            v.bytes.clear();
-        }
-        Values::List(v) => {
-            v.ends.clear();
-            match &mut *v.items {
-                Values::I64(items) => items.clear(),
-                Values::F64(items) => items.clear(),
-                _ => unreachable!("lists hold I64 or F64"),
-            }
-        }
+        Values::Text(_) | Values::List(_) => values.truncate(0),
     }
 }
 

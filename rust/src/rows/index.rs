@@ -303,7 +303,7 @@ fn bits_of(ty: LogicalType, value: &Value) -> Option<u64> {
         (Value::Text(text), LogicalType::Uuid) => hash_bytes(&uuid_bytes(text.as_bytes())?),
         (Value::Text(text), _) => hash_bytes(text.as_bytes()),
         (Value::F64(v), _) => v.to_bits(),
-        (Value::Null | Value::ListF64(_) | Value::ListI64(_), _) => return None,
+        (Value::Null | Value::ListF64(_) | Value::ListI64(_) | Value::List(_), _) => return None,
     })
 }
 

@@ -22,6 +22,7 @@ mod generators;
 pub(crate) mod hash;
 mod index;
 mod integers;
+mod lists;
 pub(crate) mod lookup3;
 mod not_finite;
 pub mod order;

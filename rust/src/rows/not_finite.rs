@@ -4,6 +4,7 @@ use super::columns::Values;
 use super::hash::{hash, key};
 use crate::plan::{ColumnPlan, LogicalType, NotFinite, TablePlan};
 
+#[derive(Clone)]
 pub struct NotFiniteShares {
     key: u64,
     /// Draws below the first are NaN, below the second infinite, below the third negative infinite. In 2^-32.
@@ -15,11 +16,14 @@ impl NotFiniteShares {
     pub fn of(table: &TablePlan, column: &ColumnPlan, seed: u64) -> Result<Option<NotFiniteShares>, String> {
         let Some(shares) = column.not_finite else { return Ok(None) };
         problem(column).map_or(Ok(()), Err)?;
+        Ok(Some(NotFiniteShares::new(shares, key(seed, &[&table.stream, &column.name, "not finite"]))))
+    }
+
+    /// The shares are 1 together at most.
+    pub fn new(shares: NotFinite, key: u64) -> NotFiniteShares {
         let NotFinite { nan_ppm, inf_ppm, minus_inf_ppm } = shares;
         let below = [nan_ppm, nan_ppm + inf_ppm, nan_ppm + inf_ppm + minus_inf_ppm];
-        let below = below.map(|ppm| (u64::from(ppm) << 32) / 1_000_000);
-        let key = key(seed, &[&table.stream, &column.name, "not finite"]);
-        Ok(Some(NotFiniteShares { key, below }))
+        NotFiniteShares { key, below: below.map(|ppm| (u64::from(ppm) << 32) / 1_000_000) }
     }
 
     /// Into `values[at ..]`, which are of these rows.

@@ -1,11 +1,11 @@
-//! Texts and lists: made row by row from integers.
+//! Texts: made row by row from integers.
 
 use std::sync::Arc;
 
-use super::columns::{ListValues, TextValues, Values};
+use super::columns::TextValues;
 use super::decimals::{put_decimal, Decimals, DECIMAL_BYTES};
 use super::hash::{hash, scale};
-use super::integers::{foreign_places, with_foreign_chunk, Chunk, Draw, IntGenerator, Sources, CHUNK};
+use super::integers::{foreign_places, with_foreign_chunk, Chunk, Draw, IntGenerator, Sources};
 use super::simd::Level;
 use super::spelled::uuid_text;
 use super::uuids::Uuids;
@@ -245,61 +245,6 @@ pub fn parse_format(pattern: &str) -> Result<Vec<Part>, String> {
         parts.push(Part::Literal(literal));
     }
     Ok(parts)
-}
-
-/// Lists of `min … min + range - 1` items; item `j` of a row is draw `row * most + j`.
-#[derive(Clone)]
-pub struct ListGenerator {
-    pub key: u64,
-    pub min: u64,
-    pub range: u64,
-    pub of: IntGenerator,
-    /// 2^-bits of f64 items.
-    pub unit: f64,
-}
-
-impl ListGenerator {
-    pub fn most(&self) -> u64 {
-        self.min + self.range - 1
-    }
-
-    pub fn append(&self, level: Level, chunk: &Chunk, present: Option<&[u8]>, out: &mut ListValues) {
-        for (i, &row) in chunk.rows.iter().enumerate() {
-            if present.is_none_or(|p| p[i] == 1) {
-                let items = self.min + scale(hash(self.key, row), self.range);
-                self.append_items(level, row * self.most(), items as usize, &mut out.items);
-            }
-            let end = match &*out.items {
-                Values::I64(items) => items.len(),
-                Values::F64(items) => items.len(),
-                _ => unreachable!("lists hold I64 or F64"),
-            };
-            out.ends.push(end as u32);
-        }
-    }
-
-    fn append_items(&self, level: Level, first: u64, items: usize, out: &mut Values) {
-        let zeros = [0u64; CHUNK];
-        let mut rows = [0u64; CHUNK];
-        let mut integers = [0i64; CHUNK];
-        for start in (0..items).step_by(CHUNK) {
-            let n = (items - start).min(CHUNK);
-            rows[..n].iter_mut().enumerate().for_each(|(j, row)| *row = first + (start + j) as u64);
-            let chunk = Chunk {
-                rows: &rows[..n],
-                series: &zeros[..n],
-                sweep: &rows[..n],
-                one_series: true,
-                in_order: false,
-            };
-            self.of.fill(level, &chunk, &Sources::<CHUNK>::NONE, &mut integers[..n]);
-            match out {
-                Values::I64(out) => out.extend_from_slice(&integers[..n]),
-                Values::F64(out) => out.extend(integers[..n].iter().map(|&k| k as f64 * self.unit)),
-                _ => unreachable!("lists hold I64 or F64"),
-            }
-        }
-    }
 }
 
 #[cfg(test)]

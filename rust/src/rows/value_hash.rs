@@ -25,7 +25,7 @@ impl ValueHash {
             Values::F64(v) => there.map(|row| self.of_float(v[row])).sum(),
             Values::Text(v) if trimmed => there.map(|row| self.of_text(trim(v.get(row)))).sum(),
             Values::Text(v) => there.map(|row| self.of_text(v.get(row))).sum(),
-            Values::List(v) => there.map(|row| i128::from(hash_items(&v.items, v.range(row)))).sum(),
+            Values::List(v) => there.map(|row| i128::from(hash_items(v, row))).sum(),
             Values::I32(v) => there.map(|row| i128::from(mix(v[row] as i64 as u64))).sum(),
             Values::I64(v) => there.map(|row| i128::from(mix(v[row] as u64))).sum(),
         }
@@ -40,7 +40,7 @@ impl ValueHash {
             Values::F32(v) => self.of_float(f64::from(v[row])),
             Values::F64(v) => self.of_float(v[row]),
             Values::Text(v) => self.of_text(if trimmed { trim(v.get(row)) } else { v.get(row) }),
-            Values::List(v) => i128::from(hash_items(&v.items, v.range(row))),
+            Values::List(v) => i128::from(hash_items(v, row)),
             Values::I32(v) => i128::from(mix(v[row] as i64 as u64)),
             Values::I64(v) => i128::from(mix(v[row] as u64)),
         }

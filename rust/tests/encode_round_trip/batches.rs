@@ -1,12 +1,12 @@
 //! Random batches of every type, and whether what came back is the same.
 
-use inrush_core::plan::{ColumnPlan, LogicalType, RowSource, TablePlan};
+use inrush_core::plan::{ColumnPlan, GenPlan, LogicalType, RowSource, TablePlan};
 use inrush_core::rows::decimals::decimal_text;
 use inrush_core::rows::spelled;
 use inrush_core::rows::{Column, Columns, Value, Values};
 use proptest::prelude::*;
 
-pub const TYPES: [LogicalType; 18] = [
+pub const TYPES: [LogicalType; 27] = [
     LogicalType::Decimal,
     LogicalType::U8,
     LogicalType::U16,
@@ -23,6 +23,15 @@ pub const TYPES: [LogicalType; 18] = [
     LogicalType::Text,
     LogicalType::ListF64,
     LogicalType::ListI64,
+    LogicalType::ListBool,
+    LogicalType::ListI16,
+    LogicalType::ListI32,
+    LogicalType::ListU8,
+    LogicalType::ListU16,
+    LogicalType::ListU32,
+    LogicalType::ListU64,
+    LogicalType::ListF32,
+    LogicalType::ListText,
     LogicalType::Date,
     LogicalType::Uuid,
 ];
@@ -75,6 +84,12 @@ pub fn value_of(ty: LogicalType) -> BoxedStrategy<Value> {
             .prop_map(|(units, scale, shorter)| Value::Text(decimal_text(units / 10i128.pow(shorter), scale)))
             .boxed(),
         LogicalType::Uuid => any::<[u8; 16]>().prop_map(|bytes| Value::Text(uuid_text(bytes))).boxed(),
+        list => {
+            let item = value_of(list.item().expect("every other type is of lists"));
+            prop::collection::vec(prop_oneof![5 => item, 1 => Just(Value::Null)], 0..6)
+                .prop_map(Value::List)
+                .boxed()
+        }
     }
 }
 
@@ -169,7 +184,7 @@ pub fn batch() -> impl Strategy<Value = (TablePlan, Columns)> {
                 wire: wire.into(),
                 null_ppm,
                 not_finite: None,
-                gen: None,
+                gen: with_null_items(ty),
             });
             let mut column = Column::new(name, ty);
             for row in 0..rows as u64 {
@@ -183,6 +198,20 @@ pub fn batch() -> impl Strategy<Value = (TablePlan, Columns)> {
             batch.columns.push(column);
         }
         (plan, batch)
+    })
+}
+
+/// ClickHouse's types say whether there is a NULL in a list, and the generator says so.
+fn with_null_items(ty: LogicalType) -> Option<GenPlan> {
+    let plain = matches!(ty, LogicalType::ListF64 | LogicalType::ListI64);
+    (ty.is_list() && !plain).then(|| GenPlan::Array {
+        of: Box::new(GenPlan::Uuid {}),
+        min_items: 0,
+        max_items: 5,
+        null_ppm: 1,
+        nan_ppm: 0,
+        inf_ppm: 0,
+        minus_inf_ppm: 0,
     })
 }
 
@@ -202,18 +231,17 @@ pub fn push(values: &mut Values, value: Option<&Value>) {
         (Values::F64(v), Some(Value::F64(x))) => v.push(*x),
         (Values::Text(v), Some(Value::Text(x))) => v.push(x.as_bytes()),
         (Values::List(v), Some(list)) => {
-            let added = match (&mut *v.items, list) {
-                (Values::F64(items), Value::ListF64(x)) => {
-                    items.extend(x);
-                    x.len()
+            for item in items_of(list).expect("a list") {
+                if item == Value::Null {
+                    v.push_null_item();
+                    continue;
                 }
-                (Values::I64(items), Value::ListI64(x)) => {
-                    items.extend(x);
-                    x.len()
+                if !v.present.is_empty() {
+                    v.present.push(1);
                 }
-                other => panic!("{other:?}"),
-            };
-            v.ends.push(v.ends.last().copied().unwrap_or(0) + added as u32);
+                push(&mut v.items, Some(&item));
+            }
+            v.end();
         }
         other => panic!("{other:?}"),
     }
@@ -223,12 +251,19 @@ pub fn same_float(a: f64, b: f64) -> bool {
     a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan()
 }
 
+pub fn items_of(value: &Value) -> Option<Vec<Value>> {
+    match value {
+        Value::ListF64(v) => Some(v.iter().map(|v| Value::F64(*v)).collect()),
+        Value::ListI64(v) => Some(v.iter().map(|v| Value::I64(*v)).collect()),
+        Value::List(v) => Some(v.clone()),
+        _ => None,
+    }
+}
+
 pub fn same(a: &Value, b: &Value) -> bool {
-    match (a, b) {
-        (Value::F64(a), Value::F64(b)) => same_float(*a, *b),
-        (Value::ListF64(a), Value::ListF64(b)) => {
-            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_float(*a, *b))
-        }
+    match (a, b, items_of(a), items_of(b)) {
+        (Value::F64(a), Value::F64(b), ..) => same_float(*a, *b),
+        (_, _, Some(a), Some(b)) => a.len() == b.len() && a.iter().zip(&b).all(|(a, b)| same(a, b)),
         _ => a == b,
     }
 }

@@ -44,7 +44,22 @@ pub fn parse(cell: Option<&str>, ty: LogicalType, wire: &str) -> Value {
         LogicalType::ListI64 => {
             Value::ListI64(items().iter().map(|t| t.parse().expect("an integer")).collect())
         }
+        list => json_list(text, list.item().expect("every other type is of lists")),
     }
+}
+
+/// By a reader of JSON that knows nothing of lists.
+fn json_list(text: &str, item: LogicalType) -> Value {
+    let found: Vec<serde_json::Value> = serde_json::from_str(text).expect("a list of JSON");
+    let value = |found: &serde_json::Value| match (found, item) {
+        (serde_json::Value::Null, _) => Value::Null,
+        (serde_json::Value::Bool(v), _) => Value::Bool(*v),
+        (serde_json::Value::String(v), _) => Value::Text(v.clone()),
+        (number, LogicalType::F32) => Value::F64(number.to_string().parse::<f32>().expect("a float").into()),
+        (number, LogicalType::U64) => Value::U64(number.as_u64().expect("unsigned")),
+        (number, _) => Value::I64(number.as_i64().expect("an integer")),
+    };
+    Value::List(found.iter().map(value).collect())
 }
 
 /// By counting years and months one by one.
@@ -205,6 +220,18 @@ pub fn decode_binary(mut b: Bytes, c: &ColumnPlan) -> Value {
         }
         PgType::Decimal => Value::Text(numeric_text(b.take(b.0.len())).expect("a decimal")),
         PgType::Uuid => Value::Text(uuid_text(b.take(16).try_into().expect("16 bytes"))),
+        list if !matches!(list, PgType::Float8List | PgType::Int8List) || with_nulls(c) => {
+            let (dimensions, _, oid, length, bound) = (b.i32(), b.i32(), b.i32(), b.i32(), b.i32());
+            assert_eq!((dimensions, bound), (1, 1));
+            let item = c.ty.item().expect("a list");
+            let element = ColumnPlan { ty: item, wire: String::new(), gen: None, ..c.clone() };
+            assert_eq!(oid as u32, PgType::of(&element).expect("an element").oid());
+            let cell = |_| match b.i32() {
+                -1 => Value::Null,
+                bytes => decode_binary(Bytes(b.take(bytes as usize)), &element),
+            };
+            Value::List((0..length).map(cell).collect())
+        }
         list => {
             let (dimensions, flags, element) = (b.i32(), b.i32(), b.i32());
             assert_eq!((flags, element), (0, if list == PgType::Float8List { 701 } else { 20 }));
@@ -226,6 +253,11 @@ pub fn decode_binary(mut b: Bytes, c: &ColumnPlan) -> Value {
     };
     assert!(b.0.is_empty(), "a cell is read to its end");
     value
+}
+
+/// A list whose type says that there may be a NULL in it.
+fn with_nulls(c: &ColumnPlan) -> bool {
+    c.ty.is_list() && c.gen.is_some()
 }
 
 /// The same table without types of PostgreSQL's.
@@ -261,7 +293,7 @@ pub fn rowbinary_cell(bytes: &[u8], at: &mut usize, column: &ColumnPlan) -> Valu
             }
         }
     };
-    let is_list = matches!(column.ty, LogicalType::ListF64 | LogicalType::ListI64);
+    let is_list = column.ty.is_list();
     if column.null_ppm > 0 {
         let [mark] = take(bytes, at);
         assert!(mark < 2);
@@ -292,6 +324,15 @@ pub fn rowbinary_cell(bytes: &[u8], at: &mut usize, column: &ColumnPlan) -> Valu
         }
         LogicalType::ListI64 => {
             Value::ListI64((0..length(at)).map(|_| i64::from_le_bytes(take(bytes, at))).collect())
+        }
+        list => {
+            let item = ColumnPlan {
+                ty: list.item().expect("every other type is of lists"),
+                null_ppm: 1,
+                gen: None,
+                ..column.clone()
+            };
+            Value::List((0..length(at)).map(|_| rowbinary_cell(bytes, at, &item)).collect())
         }
     }
 }

@@ -176,6 +176,7 @@ pub fn plain(value: &Value, iso_times: bool) -> String {
         Value::TimeMs(t) | Value::TimeUs(t) => t.to_string(),
         Value::ListF64(items) => list(items.iter().map(f64::to_string).collect()),
         Value::ListI64(items) => list(items.iter().map(i64::to_string).collect()),
+        Value::List(_) => unreachable!("no file is read as such a list"),
         Value::Null | Value::Text(_) => unreachable!("written by the format"),
     }
 }

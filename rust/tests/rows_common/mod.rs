@@ -136,6 +136,28 @@ pub fn every_kind(series: u64) -> TablePlan {
             "list_i64",
             json!({"kind": "array", "of": {"kind": "sequence", "start": 0, "step": 1}, "min_items": 3, "max_items": 3}),
         ),
+        column("flags", "list_bool", json!({"kind": "array", "of": {"kind": "flag", "true_ppm": 500_000}, "min_items": 0, "max_items": 9})),
+        column(
+            "shorts",
+            "list_i16",
+            json!({"kind": "array", "of": {"kind": "uniform", "from": -32_768, "to": 32_767}, "min_items": 0, "max_items": 5, "null_ppm": 200_000}),
+        ),
+        column(
+            "numbers",
+            "list_u32",
+            json!({"kind": "array", "of": {"kind": "uniform", "from": 0, "to": 4_294_967_295u32}, "min_items": 0, "max_items": 5}),
+        ),
+        column(
+            "singles",
+            "list_f32",
+            json!({"kind": "array", "of": {"kind": "uniform", "from": -10, "to": 10}, "min_items": 0, "max_items": 9,
+                   "null_ppm": 100_000, "nan_ppm": 100_000, "inf_ppm": 100_000, "minus_inf_ppm": 100_000}),
+        ),
+        column(
+            "words",
+            "list_text",
+            json!({"kind": "array", "of": {"kind": "text", "min_bytes": 0, "max_bytes": 9}, "min_items": 0, "max_items": 5, "null_ppm": 100_000}),
+        ),
         column(
             "foreign",
             "u64",

@@ -1,11 +1,12 @@
 //! One value as a field or as a tag.
 
 use super::super::decimal::{float64, signed, unsigned, FLOAT_BYTES, INTEGER_BYTES};
-use super::super::mismatch;
+use super::super::lists::{is_plain, list_texts, ListStyle};
+use super::super::{does_not_fit, mismatch};
 use super::super::tail::Tail;
 use crate::error::Error;
 use crate::plan::LogicalType;
-use crate::rows::{Column, ListValues, Values};
+use crate::rows::{Column, ListValues, TextValues, Values};
 
 /// Values of one column as the row loop sees them.
 pub enum Cells<'a> {
@@ -19,6 +20,8 @@ pub enum Cells<'a> {
     F64(&'a [f64]),
     Text(&'a [u8], &'a [u32]),
     List(&'a ListValues),
+    /// Lists that were written beforehand: those of other items, or with NULL in them.
+    Made(TextValues),
 }
 
 pub fn cells(column: &Column) -> Result<Cells<'_>, Error> {
@@ -30,9 +33,12 @@ pub fn cells(column: &Column) -> Result<Cells<'_>, Error> {
         (Values::F32(v), _) => Cells::F32(v),
         (Values::F64(v), _) => Cells::F64(v),
         (Values::Text(v), _) => Cells::Text(&v.bytes, &v.ends),
-        (Values::List(v), _) => match &*v.items {
-            Values::I64(_) | Values::F64(_) => Cells::List(v),
-            _ => return Err(mismatch(&column.name, "a list")),
+        (Values::List(v), ty) => match ty.item() {
+            Some(item) if is_plain(v, item) => Cells::List(v),
+            Some(item) => Cells::Made(list_texts(v, item, ListStyle::Json).map_err(|row| {
+                does_not_fit(&column.name, format!("{:?}", column.value(row)), "a list of JSON")
+            })?),
+            None => return Err(mismatch(&column.name, "a list")),
         },
     })
 }
@@ -48,6 +54,7 @@ impl Cells<'_> {
             Cells::Small(_) | Cells::Whole(_) | Cells::Unsigned(_) => rows * (INTEGER_BYTES + 1),
             Cells::F32(_) | Cells::F64(_) => rows * FLOAT_BYTES,
             Cells::Text(_, ends) => 2 * span(ends) + 2 * rows,
+            Cells::Made(texts) => 2 * span(&texts.ends) + 2 * rows,
             Cells::List(list) => span(&list.ends) * (FLOAT_BYTES + 1) + 4 * rows,
         }
     }
@@ -72,6 +79,7 @@ impl Cells<'_> {
             Cells::F32(v) => return put_float(tail, v[row] as f64),
             Cells::F64(v) => return put_float(tail, v[row]),
             Cells::Text(bytes, ends) => put_string(tail, text_at(bytes, ends, row)),
+            Cells::Made(texts) => put_string(tail, texts.get(row)),
             Cells::List(list) => return put_list(tail, list, row),
         }
         true
@@ -91,7 +99,7 @@ impl Cells<'_> {
             Cells::F32(v) => return put_float(tail, v[row] as f64),
             Cells::F64(v) => return put_float(tail, v[row]),
             Cells::Text(bytes, ends) => return put_tag_text(tail, text_at(bytes, ends, row)),
-            Cells::List(_) => return false,
+            Cells::List(_) | Cells::Made(_) => return false,
         }
         true
     }

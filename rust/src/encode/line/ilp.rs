@@ -124,7 +124,9 @@ impl<'a> Cells<'a> {
             (Values::F64(v), _) => Cells::F64(v),
             (Values::Text(v), _) => Cells::Text(&v.bytes, &v.ends),
             (Values::List(v), _) => match &*v.items {
-                Values::I64(_) | Values::F64(_) => Cells::List(v),
+                Values::I32(_) | Values::I64(_) | Values::F32(_) | Values::F64(_) if v.present.is_empty() => {
+                    Cells::List(v)
+                }
                 _ => return Err(mismatch(&column.name, "a list of doubles")),
             },
         })
@@ -201,6 +203,8 @@ unsafe fn put_list(tail: &mut Tail, list: &ListValues, row: usize) -> bool {
         let value = match &*list.items {
             Values::I64(items) if items[item].unsigned_abs() <= EXACT_WHOLE => items[item] as f64,
             Values::F64(items) => items[item],
+            Values::I32(items) => items[item].into(),
+            Values::F32(items) => items[item].into(),
             _ => return false,
         };
         tail.word(value.to_bits(), 8);
@@ -248,7 +252,7 @@ mod tests {
     }
 
     fn list(items: Values, count: u32) -> Option<Values> {
-        Some(Values::List(ListValues { ends: vec![count], items: Box::new(items) }))
+        Some(Values::List(ListValues { ends: vec![count], items: Box::new(items), present: vec![] }))
     }
 
     #[test]

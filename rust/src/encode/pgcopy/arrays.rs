@@ -17,7 +17,7 @@ impl Arrays {
     /// Fails for a column of lists: PostgreSQL unnests an array of arrays to its last item.
     pub fn new(table: &TablePlan) -> Result<Arrays, Error> {
         let item = |column: &ColumnPlan| match PgType::of(column)? {
-            PgType::Float8List | PgType::Int8List => {
+            list if list.element().is_some() => {
                 Err(mismatch(&column.name, "an array of lists, which cannot be unnested,"))
             }
             ty => Ok(Cells::of(vec![ty], RowHead::Nothing)),

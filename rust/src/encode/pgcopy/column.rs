@@ -1,21 +1,16 @@
 //! The cells of one column: their sizes, and their bytes by pair of values and wire type.
 
+use super::lists::{list_bytes, put_list};
 use super::numeric::{numeric_bytes, put_numeric};
 use super::place::{put, put_null, Place};
 use super::types::{PgType, NUMERIC_BYTES};
 use super::{POSTGRES_EPOCH_DAYS, POSTGRES_EPOCH_US};
 use crate::plan::LogicalType;
 use crate::rows::spelled::{date_days, uuid_bytes};
-use crate::rows::{Column, ListValues, Values};
+use crate::rows::{Column, Values};
 
 /// Times that `timestamptz` holds, in µs since 2000: 4714-11-24 BC to 294277 AD.
 const TIME_US: std::ops::Range<i64> = -211_813_488_000_000_000..9_223_371_331_200_000_000;
-/// Dimensions, flags, element type, length, lower bound. An empty list has a dimension too: not every server that speaks
-/// the protocol takes one without.
-const LIST_HEAD_BYTES: usize = 20;
-const LIST_ITEM_BYTES: usize = 12;
-/// A double holds every whole number up to here.
-const EXACT_WHOLE: u64 = 1 << 53;
 
 /// Adds the bytes of each cell, length word included, to its row.
 pub fn add_sizes(sizes: &mut [usize], column: &Column, ty: PgType, first: usize) {
@@ -27,15 +22,11 @@ pub fn add_sizes(sizes: &mut [usize], column: &Column, ty: PgType, first: usize)
                 (_, Some(width)) => width,
                 (Values::Text(text), None) if ty == PgType::Decimal => numeric_bytes(text.get(row)),
                 (Values::Text(text), None) => text.get(row).len(),
-                (Values::List(list), None) => list_bytes(list.range(row).len()),
+                (Values::List(list), None) => list_bytes(list, row, ty),
                 _ => unreachable!("`check` let texts and lists through"),
             };
         }
     }
-}
-
-fn list_bytes(items: usize) -> usize {
-    LIST_HEAD_BYTES + items * LIST_ITEM_BYTES
 }
 
 /// Writes the cells of rows `first..last`; the first row with a value that does not fit, if there is one.
@@ -230,46 +221,4 @@ unsafe fn put_text(place: &mut impl Place, row: usize, text: &[u8]) {
     let at = place.take(row, 4 + text.len());
     put(at, (text.len() as u32).to_be_bytes());
     std::ptr::copy_nonoverlapping(text.as_ptr(), at.add(4), text.len());
-}
-
-/// False where an item has no value of the list's type.
-unsafe fn put_list(
-    place: &mut impl Place,
-    block_row: usize,
-    list: &ListValues,
-    row: usize,
-    ty: PgType,
-) -> bool {
-    let range = list.range(row);
-    let bytes = list_bytes(range.len());
-    let element = match ty {
-        PgType::Float8List => PgType::Float8,
-        _ => PgType::Int8,
-    };
-    let mut fits = true;
-    let mut at = place.take(block_row, 4 + bytes);
-    let mut word = |word: u32| {
-        put(at, word.to_be_bytes());
-        at = at.add(4);
-    };
-    // Behind the length: one dimension, no flags; at the end the lower bound.
-    for head in [bytes as u32, 1, 0, element.oid(), range.len() as u32, 1] {
-        word(head);
-    }
-    for item in range {
-        let bits = match &*list.items {
-            Values::F64(items) => items[item].to_bits(),
-            Values::I64(items) if element == PgType::Float8 => {
-                let float = items[item] as f64;
-                fits &= items[item].unsigned_abs() <= EXACT_WHOLE;
-                float.to_bits()
-            }
-            Values::I64(items) => items[item] as u64,
-            _ => unreachable!("`check` let lists of I64 and F64 through"),
-        };
-        word(8);
-        word((bits >> 32) as u32);
-        word(bits as u32);
-    }
-    fits
 }

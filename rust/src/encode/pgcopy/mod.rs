@@ -9,6 +9,7 @@
 mod arrays;
 mod cells;
 mod column;
+mod lists;
 mod numeric;
 mod place;
 mod types;

@@ -23,6 +23,11 @@ pub enum PgType {
     Uuid,
     Float8List,
     Int8List,
+    BoolList,
+    Int2List,
+    Int4List,
+    Float4List,
+    TextList,
 }
 
 impl PgType {
@@ -44,6 +49,11 @@ impl PgType {
             "uuid" => PgType::Uuid,
             "float8[]" => PgType::Float8List,
             "int8[]" => PgType::Int8List,
+            "bool[]" => PgType::BoolList,
+            "int2[]" => PgType::Int2List,
+            "int4[]" => PgType::Int4List,
+            "float4[]" => PgType::Float4List,
+            "text[]" => PgType::TextList,
             other => {
                 return Err(Error::Plan(format!(
                     "column {}: wire type {other:?} is not one of PostgreSQL's (leave it empty for {:?})",
@@ -69,8 +79,27 @@ impl PgType {
             LogicalType::Uuid => PgType::Uuid,
             LogicalType::Decimal => PgType::Decimal,
             LogicalType::ListF64 => PgType::Float8List,
-            LogicalType::ListI64 => PgType::Int8List,
+            LogicalType::ListI64 | LogicalType::ListU32 | LogicalType::ListU64 => PgType::Int8List,
+            LogicalType::ListBool => PgType::BoolList,
+            LogicalType::ListI16 | LogicalType::ListU8 => PgType::Int2List,
+            LogicalType::ListI32 | LogicalType::ListU16 => PgType::Int4List,
+            LogicalType::ListF32 => PgType::Float4List,
+            LogicalType::ListText => PgType::TextList,
         }
+    }
+
+    /// Of a list, the type of its items.
+    pub fn element(self) -> Option<PgType> {
+        Some(match self {
+            PgType::Float8List => PgType::Float8,
+            PgType::Int8List => PgType::Int8,
+            PgType::BoolList => PgType::Bool,
+            PgType::Int2List => PgType::Int2,
+            PgType::Int4List => PgType::Int4,
+            PgType::Float4List => PgType::Float4,
+            PgType::TextList => PgType::Text,
+            _ => return None,
+        })
     }
 
     /// Object id in every PostgreSQL's catalogue (`pg_type.dat`).
@@ -83,7 +112,12 @@ impl PgType {
             PgType::Text => 25,
             PgType::Float4 => 700,
             PgType::Float8 => 701,
+            PgType::BoolList => 1000,
+            PgType::Int2List => 1005,
+            PgType::Int4List => 1007,
+            PgType::TextList => 1009,
             PgType::Int8List => 1016,
+            PgType::Float4List => 1021,
             PgType::Float8List => 1022,
             PgType::Date => 1082,
             PgType::Timestamptz => 1184,
@@ -102,7 +136,9 @@ impl PgType {
             PgType::Int8 | PgType::Float8 | PgType::Timestamptz => Some(8),
             PgType::Uuid => Some(16),
             PgType::Numeric => Some(NUMERIC_BYTES),
-            PgType::Text | PgType::Decimal | PgType::Float8List | PgType::Int8List => None,
+            PgType::Text | PgType::Decimal => None,
+            PgType::Float8List | PgType::Int8List | PgType::BoolList | PgType::Int2List => None,
+            PgType::Int4List | PgType::Float4List | PgType::TextList => None,
         }
     }
 }
@@ -131,8 +167,8 @@ pub(super) fn check(column: &Column, ty: PgType, rows: usize) -> Result<(), Erro
         PgType::Date => column.ty == L::Date,
         PgType::Uuid => column.ty == L::Uuid,
         // Whole numbers too, for servers that have lists of floats alone.
-        PgType::Float8List => matches!(column.ty, L::ListF64 | L::ListI64),
-        PgType::Int8List => column.ty == L::ListI64,
+        PgType::Float8List => column.ty.is_list() && !matches!(column.ty, L::ListBool | L::ListText),
+        list => list == PgType::usual(column.ty),
     };
     let length = match (&column.values, &Values::for_type(column.ty)) {
         (Values::I32(v), Values::I32(_)) => Some(v.len()),

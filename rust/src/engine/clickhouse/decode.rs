@@ -218,7 +218,8 @@ fn append(column: &mut Column, ty: &Type, rows: usize, cursor: &mut Cursor<'_>) 
         Type::Array(inner) if matches!(**inner, Type::Array(_)) => {
             let Values::List(list) = &mut column.values else { return None };
             let outer = ends(rows, cursor)?;
-            let mut inner_list = ListValues { ends: Vec::new(), items: empty_items(&list.items) };
+            let item = column.ty.item()?;
+            let mut inner_list = ListValues::of(item);
             append_list(&mut inner_list, inner, *outer.last().unwrap_or(&0) as usize, cursor)?;
             let mut before = 0;
             for end in outer {
@@ -228,7 +229,7 @@ fn append(column: &mut Column, ty: &Type, rows: usize, cursor: &mut Cursor<'_>) 
                 list.ends.push(last);
                 before = end;
             }
-            list.items = inner_list.items;
+            (list.items, list.present) = (inner_list.items, inner_list.present);
             Some(())
         }
         ty => append_plain(&mut column.values, ty, rows, cursor),
@@ -273,7 +274,14 @@ fn append_plain(values: &mut Values, ty: &Type, rows: usize, cursor: &mut Cursor
 fn append_list(list: &mut ListValues, ty: &Type, rows: usize, cursor: &mut Cursor<'_>) -> Option<()> {
     let Type::Array(item) = ty else { return None };
     let ends = ends(rows, cursor)?;
-    append_plain(&mut list.items, item, *ends.last().unwrap_or(&0) as usize, cursor)?;
+    let items = *ends.last().unwrap_or(&0) as usize;
+    match &**item {
+        Type::Nullable(inner) => {
+            list.present.extend(cursor.take(items)?.iter().map(|null| 1 - null.min(&1)));
+            append_plain(&mut list.items, inner, items, cursor)?;
+        }
+        item => append_plain(&mut list.items, item, items, cursor)?,
+    }
     list.ends.extend(ends.iter().map(|&end| end as u32));
     Some(())
 }
@@ -283,13 +291,6 @@ fn ends(rows: usize, cursor: &mut Cursor<'_>) -> Option<Vec<u64>> {
     let ends: Vec<u64> = cursor.words(rows)?.collect();
     let fits = ends.last().is_none_or(|&last| last <= u64::from(u32::MAX));
     (fits && ends.is_sorted()).then_some(ends)
-}
-
-fn empty_items(like: &Values) -> Box<Values> {
-    Box::new(match like {
-        Values::F64(_) => Values::F64(Vec::new()),
-        _ => Values::I64(Vec::new()),
-    })
 }
 
 /// Reads from the front; every read is `None` where not so much is there.

@@ -110,6 +110,7 @@ fn put_literal(value: &Value, out: &mut Vec<u8>) {
             out.push(b'\'');
         }
         Value::ListI64(v) => put_list(v, out, |v, out| put(write!(out, "{v}"))),
+        Value::List(v) => put_list(v, out, put_literal),
         Value::ListF64(v) => put_list(v, out, |v, out| put_float(*v, out)),
     }
 }

@@ -145,5 +145,6 @@ pub fn falsify(answer: &mut Answer) {
         Value::Text(v) => Value::Text(format!("{v}?")),
         Value::ListF64(v) => Value::ListF64(v.iter().map(|x| x + 1.0).chain([0.0]).collect()),
         Value::ListI64(v) => Value::ListI64(v.iter().copied().chain([0]).collect()),
+        Value::List(v) => Value::List(v.iter().cloned().chain([Value::Null]).collect()),
     };
 }

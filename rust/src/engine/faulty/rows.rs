@@ -6,7 +6,7 @@ use super::{Fault, Lie};
 use crate::plan::LogicalType;
 use crate::rows::decimals::{decimal_text, decimal_units};
 use crate::rows::spelled::uuid_text;
-use crate::rows::{Column, Columns, ListValues, TextValues, Values};
+use crate::rows::{Column, Columns, TextValues, Values};
 
 /// The rows as the faults would have them; `rows_before` rows have gone before these.
 pub fn change(columns: &Columns, faults: &[Fault], rows_before: u64) -> Columns {
@@ -61,6 +61,10 @@ pub fn null_to_zero(column: &mut Column, rows: usize) {
         column.values = Values::Text(filled);
     }
     column.present.clear();
+    if let Values::List(list) = &mut column.values {
+        // Zeros stand there already.
+        list.present.clear();
+    }
 }
 
 /// (column, row) -> the row whose value stands there: for each struck row one column that it exchanges with a neighbour.
@@ -80,34 +84,9 @@ fn swaps(columns: &Columns, struck: &[usize]) -> HashMap<(usize, usize), usize> 
 
 pub fn gather(column: &Column, rows: &[usize]) -> Column {
     let present = if column.present.is_empty() { Vec::new() } else { pick(&column.present, rows) };
-    let values = match &column.values {
-        Values::I32(v) => Values::I32(pick(v, rows)),
-        Values::I64(v) => Values::I64(pick(v, rows)),
-        Values::F32(v) => Values::F32(pick(v, rows)),
-        Values::F64(v) => Values::F64(pick(v, rows)),
-        Values::Text(v) => {
-            let mut texts = TextValues::default();
-            rows.iter().for_each(|&row| texts.push(v.get(row)));
-            Values::Text(texts)
-        }
-        Values::List(v) => Values::List(gather_lists(v, rows)),
-    };
+    let mut values = Values::for_type(column.ty);
+    rows.iter().for_each(|&row| values.append(&column.values, row..row + 1));
     Column { name: column.name.clone(), ty: column.ty, values, present }
-}
-
-fn gather_lists(lists: &ListValues, rows: &[usize]) -> ListValues {
-    let places: Vec<usize> = rows.iter().flat_map(|&row| lists.range(row)).collect();
-    let items = match &*lists.items {
-        Values::F64(v) => Values::F64(pick(v, &places)),
-        Values::I64(v) => Values::I64(pick(v, &places)),
-        _ => unreachable!("lists hold I64 or F64"),
-    };
-    let mut end = 0;
-    let ends = rows.iter().map(|&row| {
-        end += lists.range(row).len() as u32;
-        end
-    });
-    ListValues { ends: ends.collect(), items: Box::new(items) }
 }
 
 fn pick<T: Copy>(values: &[T], rows: &[usize]) -> Vec<T> {

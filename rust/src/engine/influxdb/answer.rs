@@ -6,7 +6,8 @@ use serde::Deserialize;
 
 use super::failure::Failure;
 use crate::plan::LogicalType;
-use crate::rows::{Column, Columns, Value, Values};
+use crate::encode::lists::push_json;
+use crate::rows::{Column, Columns, ListValues, Value, Values};
 
 /// Rows with equal tags. A long series comes in several parts.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -222,6 +223,12 @@ pub fn text_value(text: &str, ty: LogicalType) -> Option<Value> {
         LogicalType::TimeUs => Value::TimeUs(text.parse().ok()?),
         LogicalType::ListF64 => Value::ListF64(items(text)?),
         LogicalType::ListI64 => Value::ListI64(items(text)?),
+        list => {
+            let mut one = Column::new("", list);
+            let Values::List(found) = &mut one.values else { return None };
+            push_json(found, list.item()?, text)?;
+            one.value(0)
+        }
     })
 }
 
@@ -281,6 +288,7 @@ fn push(column: &mut Column, value: &Value) -> Option<()> {
             match (&mut *list.items, value) {
                 (Values::F64(items), Value::ListF64(x)) => items.extend(x),
                 (Values::I64(items), Value::ListI64(x)) => items.extend(x),
+                (_, Value::List(x)) => return push_items(list, column.ty.item()?, x),
                 (_, Value::Null) => {}
                 _ => return None,
             }
@@ -288,6 +296,24 @@ fn push(column: &mut Column, value: &Value) -> Option<()> {
         }
         _ => return None,
     }
+    Some(())
+}
+
+/// A list of items that are no floats or whole numbers of 64 bits, or with NULL in it.
+fn push_items(list: &mut ListValues, item: LogicalType, items: &[Value]) -> Option<()> {
+    for value in items {
+        if *value == Value::Null {
+            list.push_null_item();
+            continue;
+        }
+        if !list.present.is_empty() {
+            list.present.push(1);
+        }
+        let mut one = Column::new("", item);
+        push(&mut one, value)?;
+        list.items.append(&one.values, 0..1);
+    }
+    list.end();
     Some(())
 }
 

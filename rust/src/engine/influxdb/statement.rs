@@ -144,6 +144,7 @@ fn put(value: &Value, quoted: bool, out: &mut String) {
         Value::Text(v) => v.replace('\\', "\\\\").replace('\'', "\\'"),
         Value::ListF64(v) => format!("{v:?}"),
         Value::ListI64(v) => format!("{v:?}"),
+        list @ Value::List(_) => crate::rows::value_text(list),
     };
     let quotes = if !quoted && matches!(value, Value::Text(_)) { "'" } else { "" };
     out.push_str(quotes);

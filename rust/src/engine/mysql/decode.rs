@@ -1,5 +1,6 @@
 //! What the server sends back: answers as values, rows as columns. Pure.
 
+use crate::encode::lists::push_json;
 use crate::plan::LogicalType;
 use crate::rows::calendar;
 use crate::rows::{Column, Columns, ListValues, Value, Values};
@@ -319,26 +320,28 @@ fn push_cell(column: &mut Column, cell: &Cell) -> Option<()> {
             v.push(std::str::from_utf8(text).ok()?.as_bytes())
         }
         (Values::Text(v), _, Cell::Text(text)) => v.push(std::str::from_utf8(text).ok()?.as_bytes()),
-        (Values::List(list), _, Cell::Text(text)) => push_list(list, text)?,
+        (Values::List(list), ty, Cell::Text(text)) => push_list(list, ty.item()?, text)?,
         _ => return None,
     }
     Some(())
 }
 
 /// `[0.5, -1]`, as JSON writes it.
-fn push_list(list: &mut ListValues, text: &[u8]) -> Option<()> {
+fn push_list(list: &mut ListValues, item: LogicalType, text: &[u8]) -> Option<()> {
     let text = std::str::from_utf8(text).ok()?.trim();
+    let has_null = || text.contains('n') && text.contains("null");
+    if !matches!(item, LogicalType::I64 | LogicalType::F64) || has_null() || !list.present.is_empty() {
+        return push_json(list, item, text);
+    }
     let inner = text.strip_prefix('[')?.strip_suffix(']')?.trim();
-    let mut items = 0;
     for item in inner.split(',').map(str::trim).filter(|_| !inner.is_empty()) {
         match &mut *list.items {
             Values::F64(v) => v.push(item.parse().ok()?),
             Values::I64(v) => v.push(item.parse().ok()?),
             _ => return None,
         }
-        items += 1;
     }
-    list.ends.push(list.ends.last().copied().unwrap_or(0) + items);
+    list.end();
     Some(())
 }
 

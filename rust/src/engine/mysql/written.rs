@@ -71,7 +71,7 @@ fn literal(value: &Value, out: &mut String) -> Option<()> {
             }
             out.push('\'');
         }
-        Value::F64(_) | Value::ListF64(_) | Value::ListI64(_) => return None,
+        Value::F64(_) | Value::ListF64(_) | Value::ListI64(_) | Value::List(_) => return None,
     }
     Some(())
 }

@@ -1,6 +1,7 @@
 //! Rows of the server as columns: its COPY streams, and its DataRows, which have the same form. Pure.
 
-use super::decode::{list_bits, Bytes, FLOAT8};
+use super::decode::{list_bits, list_cells, Bytes, FLOAT8};
+use crate::encode::lists::within;
 use crate::encode::pgcopy::{numeric_text, HEADER, POSTGRES_EPOCH_DAYS, POSTGRES_EPOCH_US};
 use crate::plan::LogicalType;
 use crate::rows::decimals::decimal_units;
@@ -144,7 +145,7 @@ fn push_cell(column: &mut Column, cell: &[u8]) -> Option<()> {
         (Values::Text(v), LogicalType::Decimal) => v.push(numeric_text(cell)?.as_bytes()),
         (Values::Text(v), LogicalType::Uuid) => v.push(&uuid_text(cell.try_into().ok()?)),
         (Values::Text(v), _) => v.push(std::str::from_utf8(cell).ok()?.as_bytes()),
-        (Values::List(list), _) => push_list(list, cell)?,
+        (Values::List(list), ty) => push_list(list, ty.item()?, cell)?,
     }
     Some(())
 }
@@ -194,9 +195,11 @@ fn numeric_bits(cell: &[u8], unsigned: bool) -> Option<i64> {
     }
 }
 
-fn push_list(list: &mut ListValues, cell: &[u8]) -> Option<()> {
-    let (element, bits) = list_bits(Bytes(cell))?;
-    let end = list.ends.last().copied().unwrap_or(0) + bits.len() as u32;
+fn push_list(list: &mut ListValues, item: LogicalType, cell: &[u8]) -> Option<()> {
+    let wide = matches!(item, LogicalType::F64 | LogicalType::I64) && list.present.is_empty();
+    let Some((element, bits)) = list_bits(Bytes(cell)).filter(|_| wide) else {
+        return push_any_list(list, item, cell);
+    };
     match &mut *list.items {
         Values::F64(items) => items.extend(bits.into_iter().map(f64::from_bits)),
         Values::I64(items) if element == FLOAT8 => {
@@ -209,8 +212,43 @@ fn push_list(list: &mut ListValues, cell: &[u8]) -> Option<()> {
         Values::I64(items) => items.extend(bits.into_iter().map(|bits| bits as i64)),
         _ => return None,
     }
-    list.ends.push(end);
+    list.end();
     Some(())
+}
+
+/// A list of other items, or with NULL in it.
+fn push_any_list(list: &mut ListValues, item: LogicalType, cell: &[u8]) -> Option<()> {
+    let (element, cells) = list_cells(Bytes(cell))?;
+    for cell in cells {
+        let Some(cell) = cell else {
+            list.push_null_item();
+            continue;
+        };
+        if !list.present.is_empty() {
+            list.present.push(1);
+        }
+        let float = || (element == FLOAT8).then(|| Some(f64::from_be_bytes(cell.try_into().ok()?)));
+        match (&mut *list.items, float()) {
+            (Values::I32(v), None) => v.push(i32::try_from(within(item, small_integer(cell)?)?).ok()?),
+            (Values::I64(v), None) => v.push(within(item, small_integer(cell)?)?),
+            (Values::I32(v), Some(float)) => {
+                v.push(i32::try_from(within(item, whole_float(float?)?)?).ok()?);
+            }
+            (Values::I64(v), Some(float)) => v.push(within(item, whole_float(float?)?)?),
+            (Values::F32(v), None) => v.push(f32::from_be_bytes(cell.try_into().ok()?)),
+            (Values::F32(v), Some(float)) => v.push(exact_f32(float?)?),
+            (Values::F64(v), Some(float)) => v.push(float?),
+            (Values::Text(v), None) => v.push(std::str::from_utf8(cell).ok()?.as_bytes()),
+            _ => return None,
+        }
+    }
+    list.end();
+    Some(())
+}
+
+/// What is not whole was not stored so.
+fn whole_float(float: f64) -> Option<i64> {
+    (float as i64 as f64 == float).then_some(float as i64)
 }
 
 #[cfg(test)]
@@ -253,7 +291,7 @@ mod tests {
         rows.columns[1].present = vec![0, 1, 1];
         rows.columns[2].values = Values::I64(vec![-1, 0, 1_767_225_600_123]);
         let items = Box::new(Values::F64(vec![0.5, -1.5]));
-        rows.columns[3].values = Values::List(ListValues { ends: vec![0, 2, 2], items });
+        rows.columns[3].values = Values::List(ListValues { ends: vec![0, 2, 2], items, present: vec![] });
         (plan, rows)
     }
 

@@ -22,6 +22,11 @@ const FLOAT4: u32 = 700;
 pub(super) const FLOAT8: u32 = 701;
 const INT8_LIST: u32 = 1016;
 const FLOAT8_LIST: u32 = 1022;
+const BOOL_LIST: u32 = 1000;
+const INT2_LIST: u32 = 1005;
+const INT4_LIST: u32 = 1007;
+const TEXT_LIST: u32 = 1009;
+const FLOAT4_LIST: u32 = 1021;
 const VARCHAR: u32 = 1043;
 const TIMESTAMP: u32 = 1114;
 const TIMESTAMPTZ: u32 = 1184;
@@ -31,7 +36,7 @@ const NUMERIC: u32 = 1700;
 pub fn format_of(oid: u32) -> Format {
     match oid {
         BOOL | INT2 | INT4 | INT8 | FLOAT4 | FLOAT8 | TEXT | VARCHAR | TIMESTAMP | TIMESTAMPTZ
-        | INT8_LIST | FLOAT8_LIST => Format::Binary,
+        | INT8_LIST | FLOAT8_LIST | BOOL_LIST | INT2_LIST | INT4_LIST | FLOAT4_LIST | TEXT_LIST => Format::Binary,
         _ => Format::Text,
     }
 }
@@ -97,10 +102,40 @@ fn binary_value(cell: &[u8], oid: u32) -> Option<Value> {
         FLOAT8 => Value::F64(f64::from_bits(bytes.i64()? as u64)),
         TIMESTAMP | TIMESTAMPTZ => Value::TimeUs(bytes.i64()?.checked_add(POSTGRES_EPOCH_US)?),
         TEXT | VARCHAR => Value::Text(String::from_utf8(cell.to_vec()).ok()?),
-        FLOAT8_LIST => Value::ListF64(list_bits(bytes)?.1.into_iter().map(f64::from_bits).collect()),
-        INT8_LIST => Value::ListI64(list_bits(bytes)?.1.into_iter().map(|bits| bits as i64).collect()),
+        BOOL_LIST | INT2_LIST | INT4_LIST | FLOAT4_LIST | TEXT_LIST => list_value(bytes)?,
+        FLOAT8_LIST | INT8_LIST => match list_bits(Bytes(cell)) {
+            Some((_, bits)) if oid == FLOAT8_LIST => {
+                Value::ListF64(bits.into_iter().map(f64::from_bits).collect())
+            }
+            Some((_, bits)) => Value::ListI64(bits.into_iter().map(|bits| bits as i64).collect()),
+            None => list_value(bytes)?,
+        },
         _ => return None,
     })
+}
+
+fn list_value(bytes: Bytes) -> Option<Value> {
+    let (element, cells) = list_cells(bytes)?;
+    let item = |cell: Option<&[u8]>| cell.map_or(Some(Value::Null), |cell| binary_value(cell, element));
+    Some(Value::List(cells.into_iter().map(item).collect::<Option<_>>()?))
+}
+
+/// Type and elements of a one-dimensional array; an element that is NULL is none.
+pub(super) fn list_cells(mut bytes: Bytes<'_>) -> Option<(u32, Vec<Option<&[u8]>>)> {
+    let dimensions = bytes.u32()?;
+    bytes.take(4)?; // flags
+    let element = bytes.u32()?;
+    if dimensions == 0 {
+        return Some((element, Vec::new()));
+    }
+    let length = bytes.u32()?;
+    bytes.take(4)?; // lower bound
+    let mut item = || match bytes.i32()? {
+        -1 => Some(None),
+        length => bytes.take(usize::try_from(length).ok()?).map(Some),
+    };
+    let items = (dimensions == 1).then(|| (0..length).map(|_| item()).collect::<Option<_>>())??;
+    Some((element, items))
 }
 
 /// Type and elements of a one-dimensional array of 8-byte values.

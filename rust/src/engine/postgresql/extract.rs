@@ -79,7 +79,7 @@ fn literal(value: &Value, ty: LogicalType, out: &mut String) -> Result<(), Strin
             let cast = if ty == LogicalType::Uuid { "::uuid" } else { "" };
             write!(out, "'{}'{cast}", text.replace('\0', "").replace('\'', "''"))
         }
-        Value::F64(_) | Value::ListF64(_) | Value::ListI64(_) => return Err(unfit()),
+        Value::F64(_) | Value::ListF64(_) | Value::ListI64(_) | Value::List(_) => return Err(unfit()),
     };
     written.map_err(|_| unfit())
 }

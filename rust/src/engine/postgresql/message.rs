@@ -215,7 +215,7 @@ pub fn param(out: &mut Vec<u8>, value: &Value, ty: LogicalType) -> Result<(), St
             _ => return Err(unfit()),
         },
         LogicalType::Date => return Err(format!("parameter {value:?}: dates are not bound as parameters")),
-        LogicalType::ListF64 | LogicalType::ListI64 => {
+        _ => {
             return Err(format!("parameter {value:?}: lists are not bound as parameters"))
         }
     }

@@ -7,6 +7,7 @@ use std::ptr::null_mut;
 
 use rusqlite::{ffi, Connection};
 
+use super::lists;
 use crate::engine::Outcome;
 use crate::plan::LogicalType;
 use crate::rows::{Column, Columns, Value, Values};
@@ -138,13 +139,17 @@ impl Statement {
                 Values::F64(v) => unsafe { ffi::sqlite3_bind_double(self.raw, param, v[row]) },
                 Values::Text(v) => self.bind_text(param, v.get(row)),
                 Values::List(v) => match &*v.items {
-                    Values::I64(items) => {
+                    Values::I64(items) if lists::width(column.ty) == Some(8) => {
                         self.bind_blob(param, items[v.range(row)].as_ptr(), v.range(row).len())
                     }
                     Values::F64(items) => {
                         self.bind_blob(param, items[v.range(row)].as_ptr(), v.range(row).len())
                     }
-                    _ => unreachable!("lists hold I64 or F64"),
+                    _ => {
+                        let bytes = lists::stored(v, column.ty, row);
+                        let bytes = bytes.ok_or_else(|| lists::has_null(&column.name))?;
+                        self.bind_copied(param, &bytes, lists::width(column.ty).is_none())
+                    }
                 },
             }
         };
@@ -160,6 +165,20 @@ impl Statement {
         let bytes = (len * size_of::<T>()) as c_int;
         // SAFETY: as in `bind_text`; an empty slice's pointer is not null, so that it stays an empty list.
         unsafe { ffi::sqlite3_bind_blob(self.raw, param, items.cast(), bytes, None) }
+    }
+
+    /// Bytes that need not live on: as text, or as a blob.
+    fn bind_copied(&mut self, param: c_int, bytes: &[u8], as_text: bool) -> c_int {
+        let (start, len) = (bytes.as_ptr(), bytes.len() as c_int);
+        // SAFETY: SQLITE_TRANSIENT: SQLite copies the bytes at once.
+        unsafe {
+            match as_text {
+                true => {
+                    ffi::sqlite3_bind_text(self.raw, param, start.cast(), len, ffi::SQLITE_TRANSIENT())
+                }
+                false => ffi::sqlite3_bind_blob(self.raw, param, start.cast(), len, ffi::SQLITE_TRANSIENT()),
+            }
+        }
     }
 
     /// Binds parameters of a query; `values` must live until the last step.
@@ -178,6 +197,9 @@ impl Statement {
                 Value::Text(v) => self.bind_text(param, v.as_bytes()),
                 Value::ListF64(v) => self.bind_blob(param, v.as_ptr(), v.len()),
                 Value::ListI64(v) => self.bind_blob(param, v.as_ptr(), v.len()),
+                list @ Value::List(_) => {
+                    self.bind_copied(param, crate::rows::value_text(list).as_bytes(), true)
+                }
             };
             self.check(code)?;
         }
@@ -246,6 +268,7 @@ impl Statement {
                 (bytes, Some(LogicalType::ListI64)) => {
                     Value::ListI64(words(bytes).map(i64::from_le_bytes).collect())
                 }
+                (bytes, Some(list)) if list.is_list() => lists::value(bytes, list),
                 (bytes, _) => Value::Text(String::from_utf8_lossy(bytes).into_owned()),
             },
         }
@@ -287,17 +310,29 @@ impl Statement {
             }
             Values::List(v) => {
                 let bytes = if present { self.bytes(col) } else { &[] };
+                if !present || lists::width(column.ty) != Some(8) {
+                    if !present {
+                        v.end();
+                    } else if lists::push(v, column.ty, bytes).is_none() {
+                        return Err(format!("column {} holds bytes that are no {:?}", column.name, column.ty));
+                    }
+                    let wanted = lists::stored_as(column.ty);
+                    return match !present || kind == wanted {
+                        true => Ok(()),
+                        false => Err(another_type(column)),
+                    };
+                }
                 match &mut *v.items {
                     Values::F64(items) => items.extend(words(bytes).map(f64::from_le_bytes)),
                     Values::I64(items) => items.extend(words(bytes).map(i64::from_le_bytes)),
                     _ => unreachable!("lists hold I64 or F64"),
                 }
-                v.ends.push(v.ends.last().copied().unwrap_or(0) + bytes.len() as u32 / 8);
+                v.end();
                 ffi::SQLITE_BLOB
             }
         };
         if present && kind != wanted {
-            return Err(format!("column {} holds a value of another type than {:?}", column.name, column.ty));
+            return Err(another_type(column));
         }
         Ok(())
     }
@@ -320,6 +355,10 @@ impl Drop for Statement {
         // SAFETY: `raw` is live and has no other owner.
         unsafe { ffi::sqlite3_finalize(self.raw) };
     }
+}
+
+fn another_type(column: &Column) -> String {
+    format!("column {} holds a value of another type than {:?}", column.name, column.ty)
 }
 
 /// Keeps `present` empty until the first null, then one byte a row.
@@ -346,7 +385,7 @@ fn logical(declared: &str) -> Option<LogicalType> {
         "INTEGER MICROSECONDS" => LogicalType::TimeUs,
         "BLOB F64" => LogicalType::ListF64,
         "BLOB I64" => LogicalType::ListI64,
-        _ => return None,
+        other => return lists::logical(other),
     })
 }
 

@@ -15,7 +15,8 @@ use super::integers::{Draw, IntGenerator, TimeBy};
 use super::not_finite;
 use super::order::Ordered;
 use super::table::{Alias, Quantiles};
-use super::text::{ListGenerator, TextGenerator};
+use super::lists::ListGenerator;
+use super::text::TextGenerator;
 use crate::plan::{ColumnPlan, LogicalType, RowSource, TablePlan};
 use crate::plan::{GenPlan, Per};
 use events::{needs_equal_rates, ordered};
@@ -113,7 +114,7 @@ impl<'a> Setting<'a> {
             LogicalType::Text | LogicalType::Uuid | LogicalType::Decimal => {
                 Ok(ColumnGenerator::Text(self.text(plan, path)?))
             }
-            LogicalType::ListF64 | LogicalType::ListI64 => {
+            list if list.is_list() => {
                 Ok(ColumnGenerator::List(self.list(ty, plan, path)?))
             }
             _ => {
@@ -399,10 +400,9 @@ impl<'a> Setting<'a> {
             LogicalType::Text,
             LogicalType::Uuid,
             LogicalType::Decimal,
-            LogicalType::ListF64,
-            LogicalType::ListI64,
         ];
-        if of == at || column.gen.is_none() || floats.contains(&column.ty) {
+        let numbers = !floats.contains(&column.ty) && !column.ty.is_list();
+        if of == at || column.gen.is_none() || !numbers {
             return Err(format!(
                 "of names `{name}`; it must be another, generated column of integers or times"
             ));

@@ -6,11 +6,13 @@ use serde_json::Value as Json;
 
 use super::params::{alias_of, bits_of, check_bounds, kind_name, per_of, positive, Result};
 use super::Setting;
-use crate::plan::{GenPlan, Per};
+use crate::plan::{GenPlan, NotFinite, Per};
 use crate::plan::{LogicalType, RowSource, TablePlan};
 use crate::rows::decimals::{Decimals, Digits, PRECISION_MOST};
 use crate::rows::integers::{Draw, IntGenerator};
-use crate::rows::text::{parse_format, ListGenerator, Part, TextGenerator, MAX_FIELDS};
+use crate::rows::lists::{Items, ListGenerator};
+use crate::rows::not_finite::NotFiniteShares;
+use crate::rows::text::{parse_format, Part, TextGenerator, MAX_FIELDS};
 use crate::rows::uuids::Uuids;
 
 impl Setting<'_> {
@@ -110,13 +112,42 @@ impl Setting<'_> {
     }
 
     pub(super) fn list(&self, ty: LogicalType, plan: &GenPlan, path: &[&str]) -> Result<ListGenerator> {
-        let GenPlan::Array { of, min_items, max_items } = plan else {
+        let &GenPlan::Array { ref of, min_items, max_items, null_ppm, nan_ppm, inf_ppm, minus_inf_ppm } = plan
+        else {
             return Err(format!("`{}` makes no list", kind_name(plan)));
         };
-        if min_items > max_items || *max_items > 1 << 20 {
+        if min_items > max_items || max_items > 1 << 20 {
             return Err(format!("min_items is {min_items} and max_items {max_items}; in order, up to 2^20"));
         }
-        let item_type = if ty == LogicalType::ListF64 { LogicalType::F64 } else { LogicalType::I64 };
+        let item_type = ty.item().expect("this is a type of lists");
+        let float = matches!(item_type, LogicalType::F32 | LogicalType::F64);
+        let not_finite = NotFinite { nan_ppm, inf_ppm, minus_inf_ppm };
+        let ppm = [null_ppm, nan_ppm, inf_ppm, minus_inf_ppm].iter().map(|&ppm| u64::from(ppm)).sum::<u64>();
+        if ppm > 1_000_000 {
+            return Err(format!("its shares are {ppm} in all; parts per million end at 1,000,000"));
+        }
+        if !float && not_finite != NotFinite::default() {
+            return Err("NaN and infinities are of lists of floats".into());
+        }
+        let path: Vec<&str> = path.iter().copied().chain(["items"]).collect();
+        let path = path.as_slice();
+        let list = |of| ListGenerator {
+            key: self.key(path, "length"),
+            min: min_items as u64,
+            range: (max_items - min_items) as u64 + 1,
+            of,
+            null: (null_ppm > 0).then(|| (self.key(path, "null"), (u64::from(null_ppm) << 32) / 1_000_000)),
+            not_finite: (not_finite != NotFinite::default())
+                .then(|| NotFiniteShares::new(not_finite, self.key(path, "not finite"))),
+        };
+        if item_type == LogicalType::Text {
+            let texts = ["constant", "categorical", "format", "text"];
+            if !texts.contains(&kind_name(of).as_str()) || per_of(of) == Some(Per::Series) {
+                return Err(format!("of is `{}`; texts are one of {}, by row", kind_name(of), texts.join(", ")));
+            }
+            let text = self.text(of, path).map_err(|e| format!("of: {e}"))?;
+            return Ok(list(Items::Texts(text)));
+        }
         let items = [
             "sequence",
             "constant",
@@ -133,18 +164,9 @@ impl Setting<'_> {
             return Err(format!("of is `{}`; items are one of {}, by row", kind_name(of), items.join(", ")));
         }
         let bits = bits_of(item_type, of).map_err(|e| format!("of: {e}"))?;
-        let path: Vec<&str> = path.iter().copied().chain(["items"]).collect();
-        let int_generator = self.nested(item_type, of, &path, bits).map_err(|e| format!("of: {e}"))?;
-        if item_type == LogicalType::F64 {
-            check_bounds(item_type, &int_generator, bits).map_err(|e| format!("of: {e}"))?;
-        }
-        Ok(ListGenerator {
-            key: self.key(&path, "length"),
-            min: *min_items as u64,
-            range: (max_items - min_items) as u64 + 1,
-            of: int_generator,
-            unit: 1.0 / (1u64 << bits) as f64,
-        })
+        let int_generator = self.nested(item_type, of, path, bits).map_err(|e| format!("of: {e}"))?;
+        check_bounds(item_type, &int_generator, bits).map_err(|e| format!("of: {e}"))?;
+        Ok(list(Items::Integers { of: int_generator, unit: 1.0 / (1u64 << bits) as f64 }))
     }
 
     /// An integer generator within another: no derived columns, no times.

@@ -74,7 +74,7 @@ impl FastPath {
             }
         };
         let cells: Vec<Cell> = order.iter().map(cell).collect();
-        let lists = cells.iter().any(|c| matches!(c.ty, LogicalType::ListF64 | LogicalType::ListI64));
+        let lists = cells.iter().any(|c| c.ty.is_list());
         // A null that could be a number or holds what ends a field is found by the full parser alone.
         let odd_null = dialect.null.first().is_some_and(|b| !b.is_ascii_alphabetic() && *b != b'\\')
             || dialect.null.iter().any(|b| [dialect.delimiter, b'"', b'\r', b'\n', 0].contains(b));

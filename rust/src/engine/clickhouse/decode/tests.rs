@@ -7,7 +7,7 @@ use crate::encode::encoder;
 use crate::plan::{LogicalType, RowSource, TablePlan};
 use crate::rows::Value;
 
-const TYPES: [LogicalType; 19] = [
+const TYPES: [LogicalType; 24] = [
     LogicalType::Bool,
     LogicalType::I16,
     LogicalType::I32,
@@ -20,6 +20,11 @@ const TYPES: [LogicalType; 19] = [
     LogicalType::Text,
     LogicalType::ListF64,
     LogicalType::ListI64,
+    LogicalType::ListText,
+    LogicalType::ListU64,
+    LogicalType::ListF32,
+    LogicalType::ListI16,
+    LogicalType::ListBool,
     LogicalType::U8,
     LogicalType::U16,
     LogicalType::U32,
@@ -35,10 +40,12 @@ fn table() -> TablePlan {
     let columns = TYPES.iter().enumerate().map(|(k, ty)| {
         serde_json::from_value(serde_json::json!({
             "name": format!("c{k}"), "type": ty, "wire": "", "null_ppm": if k % 2 == 0 { 1000 } else { 0 },
-            "gen": (*ty == LogicalType::Decimal).then(|| {
+            "gen": if ty.is_list() && k >= 12 {
+                Some(serde_json::json!({"kind": "array", "of": {"kind": "uuid"}, "min_items": 0, "max_items": 3, "null_ppm": 1}))
+            } else { (*ty == LogicalType::Decimal).then(|| {
                 let (precision, scale) = DIGITS[k - (TYPES.len() - DIGITS.len())];
                 serde_json::json!({"kind": "decimal", "precision": precision, "scale": scale})
-            })
+            }) }
         }))
         .unwrap()
     });
@@ -84,13 +91,25 @@ fn rows_of(table: &TablePlan, seeds: &[u64]) -> Columns {
                 }
                 (Values::Text(v), _) => v.push("ü\0x".repeat((seed % 100) as usize).as_bytes()),
                 (Values::List(v), _) => {
-                    match &mut *v.items {
-                        Values::F64(list) => list.extend(items.map(|item| item as f64)),
-                        Values::I64(list) => list.extend(items.map(|item| item as i64)),
-                        _ => unreachable!(),
+                    let nulls = plan.gen.is_some();
+                    for item in items {
+                        if nulls && item % 5 == 0 {
+                            v.push_null_item();
+                            continue;
+                        }
+                        if !v.present.is_empty() {
+                            v.present.push(1);
+                        }
+                        match &mut *v.items {
+                            Values::F64(list) => list.push(item as f64),
+                            Values::I64(list) => list.push(item as i64),
+                            Values::F32(list) => list.push(item as f32),
+                            Values::I32(list) => list.push((item % 2) as i32),
+                            Values::Text(list) => list.push("é\t".repeat((item % 3) as usize).as_bytes()),
+                            Values::List(_) => unreachable!("no list holds lists"),
+                        }
                     }
-                    let end = v.ends.last().copied().unwrap_or(0) + (seed % 4) as u32;
-                    v.ends.push(end);
+                    v.end();
                 }
             }
         }

@@ -192,6 +192,7 @@ impl Type {
                 };
                 items.iter().map(whole).collect::<Option<_>>().map(Value::ListI64)
             }
+            Type::Text | Type::Bool | Type::Nullable(_) => Some(Value::List(items.to_vec())),
             // A list that may be NULL.
             Type::Array(_) if items.len() <= 1 => Some(items.first().cloned().unwrap_or(Value::Null)),
             _ => {
