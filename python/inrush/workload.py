@@ -17,7 +17,7 @@ LOGICAL_TYPES = (
 DRAWN_LISTS = (
     "list_bool", "list_i16", "list_i32", "list_u8", "list_u16", "list_u32", "list_u64", "list_f32", "list_text",
 )  # fmt: skip
-DRAWN_TYPES = ("decimal", *DRAWN_LISTS)
+DRAWN_TYPES = ("decimal", "blob", "enum", *DRAWN_LISTS)
 #: Types that only files bring, into tables that are there: what no generator makes and no proof regenerates.
 FILE_TYPES = ("date",)
 #: Types of tables that `inrush load` fills, which the core knows as texts: of bytes, their hexadecimal digits.
@@ -58,6 +58,8 @@ VALUE_BYTES = {
     "list_u64": 80,
     "list_text": 120,
     "uuid": 16,
+    "blob": 32,
+    "enum": 2,
 }
 #: Stored bytes by bytes of values, indexes and logs included, where nothing was measured yet.
 STORED_SHARE = 2.0
@@ -89,6 +91,12 @@ class Column:
     def nullable(self) -> bool:
         return not self.required and (self.null_share > 0 or self.gen is None)
 
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Of an enum, what its values may be, in their order. Twin of `GenPlan::labels`."""
+        gen = self.gen or {}
+        given = gen.get("values", ()) if gen.get("kind") == "categorical" else (gen.get("value"),)
+        return tuple(label for label in given if isinstance(label, str)) if self.type == "enum" else ()
 
     @property
     def has_null_items(self) -> bool:

@@ -271,7 +271,7 @@ fn constant(ty: LogicalType, value: &serde_json::Value) -> Option<Value> {
         LogicalType::F32 | LogicalType::F64 => Value::F64(value.as_f64()?),
         LogicalType::TimeMs => Value::TimeMs(value.as_i64()?),
         LogicalType::TimeUs => Value::TimeUs(value.as_i64()?),
-        LogicalType::Text | LogicalType::Date => Value::Text(value.as_str()?.to_owned()),
+        LogicalType::Text | LogicalType::Date | LogicalType::Enum => Value::Text(value.as_str()?.to_owned()),
         LogicalType::Decimal => Value::Text(value.as_str()?.to_owned()),
         // In the one spelling that engines without a type of their own find.
         LogicalType::Uuid => {

@@ -30,6 +30,18 @@ fn finite(mut batch: Columns) -> Columns {
     batch
 }
 
+/// JSON has none of them either.
+fn finite_lists(mut batch: Columns) -> Columns {
+    for column in &mut batch.columns {
+        if let Values::List(list) = &mut column.values {
+            if let Values::F32(v) = &mut *list.items {
+                v.iter_mut().filter(|x| !x.is_finite()).for_each(|x| *x = 1.5);
+            }
+        }
+    }
+    batch
+}
+
 // ---- laws ----
 
 fn encoded(wire: &str, plan: &TablePlan, batch: &Columns) -> Vec<u8> {
@@ -41,11 +53,13 @@ fn encoded(wire: &str, plan: &TablePlan, batch: &Columns) -> Vec<u8> {
 proptest! {
     #[test]
     fn text_reads_back_exactly((plan, batch) in batch()) {
+        let batch = finite_lists(batch);
         expect_same(&batch, decode_text(&encoded("text", &plan, &batch), &plan))?;
     }
 
     #[test]
     fn csv_reads_back_exactly((plan, batch) in batch()) {
+        let batch = finite_lists(batch);
         expect_same(&batch, decode_csv(&encoded("csv", &plan, &batch), &plan))?;
     }
 
@@ -191,6 +205,7 @@ fn a_list_of_whole_numbers_is_a_list_of_floats_as_far_as_they_are_exact() {
 #[test]
 fn mysql_has_no_nan_and_no_year_10000() {
     for (ty, value) in [
+        (LogicalType::ListF32, Value::List(vec![Value::F64(f64::NAN)])),
         (LogicalType::F64, Value::F64(f64::NAN)),
         (LogicalType::F32, Value::F64(f64::INFINITY)),
         (LogicalType::TimeMs, Value::TimeMs(253_402_300_800_000)),

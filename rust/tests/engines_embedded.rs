@@ -136,7 +136,7 @@ fn a_query_counts_its_rows_and_keeps_them_only_when_asked() {
     let place = tempfile::tempdir().unwrap();
     let engine = engine(place.path(), &TYPES, "bulk", &[]).unwrap();
     let mut session = engine.open(&[0, 1]).unwrap();
-    insert(&mut *session, &columns(&TYPES, &[extreme_row(), vec![Value::Null; 12]]));
+    insert(&mut *session, &columns(&TYPES, &[extreme_row(), vec![Value::Null; TYPES.len()]]));
     let params = [Value::U64(u64::MAX)];
     let done = call(&mut *session, 1, Work::Params(&params));
     assert_eq!((done.outcome, done.rows, done.bytes), (Outcome::Ok, 1, 16));

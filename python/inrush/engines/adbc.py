@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import ClassVar
 
 from inrush.border.plan import ChecksumItem, NotNull
 from inrush.engines import sql
@@ -41,6 +42,7 @@ TYPES: Mapping[str, str] = {
     "list_f32": "REAL ARRAY",
     "list_text": "VARCHAR ARRAY",
     "uuid": "VARCHAR",
+    "enum": "VARCHAR",
     "decimal": "VARCHAR",
 }
 LOSSES: Mapping[str, str] = {
@@ -58,6 +60,7 @@ class Adbc(Twin):
     ways_out = ("arrow",)
     namespace_holds_tables = False
     works_in_client = True
+    lacks: ClassVar[frozenset[str]] = frozenset({"list_u8", "list_u16", "list_u32", "list_u64", "blob"})
 
     def open_namespace(self, namespace: str) -> tuple[str, ...]:
         mark = _mark(namespace)

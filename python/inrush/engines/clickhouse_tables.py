@@ -36,6 +36,8 @@ TYPES: Mapping[str, str] = {
     "list_f32": "Array(Float32)",
     "list_text": "Array(String)",
     "uuid": "String",
+    "blob": "String",
+    "enum": "Enum16({numbers})",
     "decimal": "Decimal({p}, {s})",
 }
 #: Digits of a second -> function that gives such a time as the whole number that is stored.

@@ -51,6 +51,8 @@ TYPES: Mapping[str, str] = {
     "list_text": "VARCHAR[]",
     "date": "DATE",
     "uuid": "UUID",
+    "blob": "BLOB",
+    "enum": "ENUM({labels})",
     "decimal": "DECIMAL({p}, {s})",
     "bytes": "BLOB",
 }

@@ -166,7 +166,7 @@ class Mysql(Twin):
         inserts = {name: INSERTS[name] for name in self.methods}
         plan = tables.get(operation.table or "")
         if plan and (made := {c: kind for c, kind in plan.wire.items() if BINARY.match(kind)}):
-            inserts = {"load": partial(load_with_bytes, made=made)}
+            inserts = {**inserts, "load": partial(load_with_bytes, made=made)}
         return sql.operation(operation, method, self.dialect(operation), tables, inserts)
 
     def dialect(self, operation: Operation) -> str:

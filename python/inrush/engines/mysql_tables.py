@@ -29,6 +29,8 @@ DECLARED: Mapping[str, str] = {
     **dict.fromkeys(DRAWN_LISTS, "JSON"),
     "date": "DATE",
     "uuid": "CHAR(36)",
+    "blob": "LONGBLOB",
+    "enum": "ENUM({labels})",
     "decimal": "DECIMAL({p}, {s})",
     "bytes": "LONGBLOB",
 }

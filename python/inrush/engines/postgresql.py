@@ -52,6 +52,8 @@ DECLARED: Mapping[str, str] = {
     "list_text": "text[]",
     "date": "date",
     "uuid": "uuid",
+    "blob": "bytea",
+    "enum": "text",
     "decimal": "numeric({p}, {s})",
     "bytes": "bytea",
 }
@@ -83,12 +85,15 @@ WIRE: Mapping[str, str] = {
     "list_text": "text[]",
     "date": "date",
     "uuid": "uuid",
+    "blob": "bytea",
+    "enum": "text",
     "decimal": "numeric",
     "bytes": "text",
 }
 LOSSES: Mapping[str, str] = {
     "u64": "unsigned 64-bit values are stored with their bits reinterpreted: read back exactly, ordered and aggregated as signed",
     "text": "a text with a NUL character is refused",
+    "enum": "enums are texts: no other text is refused",
     "list_u64": "unsigned 64-bit items are stored with their bits reinterpreted: read back exactly, ordered and aggregated as signed",
 }
 MARK = "made by inrush"

@@ -46,6 +46,7 @@ TYPES: Mapping[str, tuple[str, str]] = {
         ("double[]", "float8[]"),
     ),
     "uuid": ("uuid", "uuid"),
+    "enum": ("varchar", "text"),
     "decimal": ("varchar", "text"),
 }
 #: Where a value may be NULL: types without one of their own are stored wider.
@@ -85,7 +86,7 @@ class Questdb(Twin):
     keeps_not_finite: ClassVar[frozenset[str]] = frozenset()
     keeps_not_finite_items: ClassVar[frozenset[str]] = frozenset()
     keeps_null_items: ClassVar[frozenset[str] | None] = frozenset()
-    lacks: ClassVar[frozenset[str]] = frozenset({"list_bool", "list_text"})
+    lacks: ClassVar[frozenset[str]] = frozenset({"list_bool", "list_text", "blob"})
     schemes = ("questdb",)
     lifecycle = QuestdbLife()
     methods = ("multirow", "ilp")

@@ -151,8 +151,12 @@ def operation(
 
 
 def type_of(column: Column, types: Mapping[str, str]) -> str:
-    """The type of a column; of a decimal with its digits."""
-    return types[column.type].format(p=column.precision, s=column.scale)
+    """The type of a column; of a decimal with its digits, of an enum with its labels."""
+    labels, numbers = "", ""
+    if column.labels:
+        labels = ", ".join(map(literal, column.labels))
+        numbers = ", ".join(f"{literal(label)} = {k}" for k, label in enumerate(column.labels, start=1))
+    return types[column.type].format(p=column.precision, s=column.scale, labels=labels, numbers=numbers)
 
 
 def bits_of(declared: str) -> int:

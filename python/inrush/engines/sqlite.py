@@ -54,6 +54,8 @@ DECLARED: Mapping[str, str] = {
     "list_text": "TEXT LIST",
     "date": "TEXT",
     "uuid": "TEXT",
+    "blob": "BLOB",
+    "enum": "TEXT",
     "decimal": "TEXT",
     "bytes": "BLOB",
 }
@@ -91,9 +93,12 @@ LOSSES: Mapping[str, str] = {
     "f64": "NaN becomes NULL",
     "list_f64": "lists are blobs of 8-byte items: stored and read back, not searched",
     "uuid": "a UUID is its text of 36 characters",
+    "enum": "enums are texts: no other text is refused",
     "decimal": "decimals are texts: exact, compared and ordered as texts",
     "list_i64": "lists are blobs of 8-byte items: stored and read back, not searched",
-    **dict.fromkeys(DRAWN_LISTS, "lists are blobs of little-endian items: stored and read back, not searched"),
+    **dict.fromkeys(
+        DRAWN_LISTS, "lists are blobs of little-endian items: stored and read back, not searched"
+    ),
     "list_text": "lists of texts are JSON: stored and read back, not searched",
 }
 #: Values of PRAGMA synchronous.

@@ -51,6 +51,7 @@ class Valkey(Twin):
     schemes = ("valkey", "redis")
     lifecycle = ValkeyLife()
     methods = ("bulk",)
+    keeps_null_items: ClassVar[frozenset[str] | None] = frozenset()
     max_depth = 1024
     indexes = False
     rate = (1e-4, 1.5e-6)

@@ -18,6 +18,8 @@ from inrush.workload import DRAWN_LISTS, FLOAT_TYPES, LOGICAL_TYPES, NOT_FINITE,
 
 #: Types with texts of a given form.
 TIMES = ("time_ms", "time_us", "date")
+#: Types that are written as one word.
+KINDS = (*LOGICAL_TYPES, *DRAWN_LISTS, "blob", "enum")
 TIME_FORMS = ("iso", "dmy", "mdy")
 NAME = re.compile(r"[a-z][a-z0-9_]{0,47}\Z")
 
@@ -88,9 +90,9 @@ def parse_column(
     elif digits:
         logical = "decimal"
     elif "type" in members:
-        logical = members["type"].text((*LOGICAL_TYPES, *DRAWN_LISTS), "type") or "i64"
+        logical = members["type"].text(KINDS, "type") or "i64"
     else:
-        node.problem(f"column `{name}` needs a type: {', '.join((*LOGICAL_TYPES, *DRAWN_LISTS))}, char(n), decimal(p, s)")
+        node.problem(f"column `{name}` needs a type: {', '.join(KINDS)}, char(n), decimal(p, s)")
         logical = "i64"
     share = parse_share(members.get("null_share"))
     not_finite = parse_not_finite(members, logical)
@@ -103,6 +105,8 @@ def parse_column(
             members["type"].problem("no file is read as decimals; write f64, or text for every digit")
         if logical in DRAWN_LISTS:
             members["type"].problem("no file is read as such lists; write list_f64 or list_i64")
+        if logical in ("blob", "enum"):
+            members["type"].problem(f"no file is read as {logical}; write text")
         if not_finite:
             node.problem(
                 f"`{share_name(next(iter(not_finite)))}` generates values; this table is fed from files"

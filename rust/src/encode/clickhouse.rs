@@ -1,5 +1,7 @@
 //! Types of ClickHouse that rows are stored as: what `native` and `rowbinary` share.
 
+use std::collections::HashMap;
+
 use super::mismatch;
 use crate::error::Error;
 use crate::plan::{ColumnPlan, GenPlan, LogicalType, TablePlan};
@@ -24,6 +26,8 @@ pub enum Plain {
         precision: u8,
         scale: u8,
     },
+    /// Numbers of two bytes, each of which stands for a text.
+    Enum,
     ListF64,
     ListI64,
     /// A list of other items, or with NULL in it.
@@ -78,7 +82,7 @@ pub struct ChType {
     pub nullable: bool,
 }
 
-const NAMES: [(Plain, &str); 12] = [
+const NAMES: [(Plain, &str); 13] = [
     (Plain::UInt8, "UInt8"),
     (Plain::Int16, "Int16"),
     (Plain::Int32, "Int32"),
@@ -89,6 +93,8 @@ const NAMES: [(Plain, &str); 12] = [
     (Plain::Float32, "Float32"),
     (Plain::Float64, "Float64"),
     (Plain::String, "String"),
+    // Its labels stand in the type of the column.
+    (Plain::Enum, "Enum16"),
     (Plain::ListF64, "Array(Float64)"),
     (Plain::ListI64, "Array(Int64)"),
 ];
@@ -112,6 +118,7 @@ impl ChType {
     pub fn parse(text: &str) -> Option<ChType> {
         let plain = |text: &str| {
             let named = NAMES.iter().find(|(_, name)| *name == text).map(|(plain, _)| *plain);
+            let named = named.or_else(|| text.starts_with("Enum16(").then_some(Plain::Enum));
             named.or_else(|| decimal(text)).or_else(|| list(text))
         };
         if let Some(plain) = plain(text) {
@@ -147,7 +154,8 @@ impl Plain {
             LogicalType::U64 => Plain::UInt64,
             LogicalType::F32 => Plain::Float32,
             LogicalType::F64 => Plain::Float64,
-            LogicalType::Text | LogicalType::Date | LogicalType::Uuid => Plain::String,
+            LogicalType::Text | LogicalType::Date | LogicalType::Uuid | LogicalType::Blob => Plain::String,
+            LogicalType::Enum => Plain::Enum,
             LogicalType::Decimal => match column.gen {
                 Some(GenPlan::Decimal { precision, scale, .. }) => {
                     Plain::Decimal { precision: precision as u8, scale: scale as u8 }
@@ -241,6 +249,8 @@ pub(super) enum Cells<'a> {
     F32(&'a [f32]),
     F64(&'a [f64]),
     Text(&'a [u8], &'a [u32]),
+    /// Places of labels among those of the type, from 1 on; 0 where NULL is.
+    Enum(Vec<i16>),
     /// Texts of decimals, and the bytes of each as a number.
     Decimal(&'a TextValues, usize),
     List(&'a ListValues),
@@ -252,12 +262,62 @@ pub(super) enum Cells<'a> {
 pub(super) fn cells<'a>(
     rows: &'a Columns,
     types: &[ChType],
+    labels: &[Labels],
     wire: &'static str,
 ) -> Result<Vec<Cells<'a>>, Error> {
     if rows.columns.len() != types.len() {
         return Err(mismatch("(all)", wire));
     }
-    rows.columns.iter().zip(types).map(|(column, ty)| cells_of(column, *ty, wire)).collect()
+    let each = rows.columns.iter().zip(types).zip(labels);
+    each.map(|((column, ty), labels)| match ty.plain {
+        Plain::Enum => labelled(column, labels, *ty, wire),
+        _ => cells_of(column, *ty, wire),
+    })
+    .collect()
+}
+
+/// Of a column of labels, the place of each; empty of any other.
+pub(super) type Labels = HashMap<Vec<u8>, i16>;
+
+pub(super) fn labels(table: &TablePlan) -> Vec<Labels> {
+    let of = |column: &ColumnPlan| {
+        let labels = match (&column.gen, column.ty) {
+            (Some(gen), LogicalType::Enum) => gen.labels(),
+            _ => Vec::new(),
+        };
+        labels.into_iter().zip(1..).map(|(label, place)| (label.as_bytes().to_vec(), place)).collect()
+    };
+    table.columns.iter().map(of).collect()
+}
+
+/// `Enum16('a' = 1)`, from the plan.
+pub(super) fn enum_name(column: &ColumnPlan, ty: ChType) -> String {
+    if !column.wire.is_empty() {
+        return column.wire.clone();
+    }
+    let labels = column.gen.as_ref().map(|gen| gen.labels()).unwrap_or_default();
+    let each: Vec<String> = labels.iter().zip(1..).map(|(label, at)| format!("'{label}' = {at}")).collect();
+    let name = format!("Enum16({})", each.join(", "));
+    if ty.nullable {
+        format!("Nullable({name})")
+    } else {
+        name
+    }
+}
+
+fn labelled<'a>(
+    column: &Column,
+    labels: &Labels,
+    ty: ChType,
+    wire: &'static str,
+) -> Result<Cells<'a>, Error> {
+    let Values::Text(v) = &column.values else { return Err(mismatch(&column.name, wire)) };
+    let place = |row: usize| match (column.is_present(row), labels.get(v.get(row))) {
+        (false, _) if ty.nullable => Ok(0),
+        (true, Some(place)) => Ok(*place),
+        _ => Err(super::does_not_fit(&column.name, String::from_utf8_lossy(v.get(row)), "its enum")),
+    };
+    Ok(Cells::Enum((0..v.ends.len()).map(place).collect::<Result<_, _>>()?))
 }
 
 fn cells_of<'a>(column: &'a Column, ty: ChType, wire: &'static str) -> Result<Cells<'a>, Error> {
@@ -323,7 +383,11 @@ fn values_of<'a>(
             if !nullable && v.present.contains(&0) {
                 return Err(mismatch(&column.name, "a list without NULL in it"));
             }
-            Cells::Lists(v, Box::new(values_of(&v.items, &column.name, column, item.plain(), wire)?), nullable)
+            Cells::Lists(
+                v,
+                Box::new(values_of(&v.items, &column.name, column, item.plain(), wire)?),
+                nullable,
+            )
         }
         _ => return Err(mismatch(name, wire)),
     })

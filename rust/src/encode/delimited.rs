@@ -6,6 +6,7 @@ use super::tail::Tail;
 use super::{does_not_fit, mismatch, Encoder};
 use crate::error::Error;
 use crate::plan::{LogicalType, TablePlan};
+use crate::rows::spelled::hex_text;
 use crate::rows::{Column, Columns, ListValues, TextValues, Values};
 
 /// What distinguishes the delimited formats.
@@ -130,6 +131,12 @@ fn field<'a>(column: &'a Column, shape: &Shape) -> Result<Field<'a>, Error> {
         (Values::I64(v), _) => Field::Signed(v),
         (Values::F32(v), _) => Field::F32(v),
         (Values::F64(v), _) => Field::F64(v),
+        (Values::Text(v), LogicalType::Blob) => {
+            // Wires of text have no bytes: their hexadecimal digits, of which the statement makes bytes.
+            let mut texts = TextValues::default();
+            (0..v.ends.len()).for_each(|row| texts.push(&hex_text(v.get(row))));
+            Field::Made(texts)
+        }
         (Values::Text(v), LogicalType::Decimal) => Field::Decimal(&v.bytes, &v.ends),
         (Values::Text(v), _) => Field::Text(&v.bytes, &v.ends),
         (Values::List(v), ty) => match ty.item() {
@@ -140,15 +147,20 @@ fn field<'a>(column: &'a Column, shape: &Shape) -> Result<Field<'a>, Error> {
     })
 }
 
-fn made<'a>(column: &Column, list: &ListValues, item: LogicalType, shape: &Shape) -> Result<Field<'a>, Error> {
+fn made<'a>(
+    column: &Column,
+    list: &ListValues,
+    item: LogicalType,
+    shape: &Shape,
+) -> Result<Field<'a>, Error> {
     let style = match (shape.is_clickhouse, shape.brackets[0]) {
         (true, _) => ListStyle::Clickhouse,
         (false, b'{') => ListStyle::Postgresql,
         _ => ListStyle::Json,
     };
     let texts = list_texts(list, item, style);
-    let texts =
-        texts.map_err(|row| does_not_fit(&column.name, format!("{:?}", column.value(row)), "a list of JSON"))?;
+    let texts = texts
+        .map_err(|row| does_not_fit(&column.name, format!("{:?}", column.value(row)), "a list of JSON"))?;
     Ok(if shape.is_clickhouse { Field::Verbatim(texts) } else { Field::Made(texts) })
 }
 

@@ -28,13 +28,7 @@ pub fn list_texts(list: &ListValues, item: LogicalType, style: ListStyle) -> Res
 }
 
 /// False, with a part of it written, where the style has no form for an item.
-fn put_list(
-    list: &ListValues,
-    item: LogicalType,
-    row: usize,
-    style: ListStyle,
-    out: &mut Vec<u8>,
-) -> bool {
+fn put_list(list: &ListValues, item: LogicalType, row: usize, style: ListStyle, out: &mut Vec<u8>) -> bool {
     let (open, close) = if style == ListStyle::Postgresql { (b'{', b'}') } else { (b'[', b']') };
     out.push(open);
     for (k, at) in list.range(row).enumerate() {

@@ -23,6 +23,7 @@ pub enum MyType {
     Float,
     Double,
     Datetime,
+    Blob,
     /// Texts, dates, UUIDs and decimals as text, and lists as JSON.
     String,
 }
@@ -44,6 +45,7 @@ impl MyType {
             LogicalType::Text | LogicalType::Date | LogicalType::Uuid | LogicalType::Decimal => {
                 MyType::String
             }
+            LogicalType::Blob => MyType::Blob,
             _ => MyType::String,
         }
     }
@@ -62,6 +64,7 @@ impl MyType {
             MyType::LongLong => [8, 0],
             MyType::UnsignedLongLong => [8, 0x80],
             MyType::Datetime => [12, 0],
+            MyType::Blob => [252, 0],
             MyType::String => [253, 0],
         }
     }
@@ -367,7 +370,10 @@ pub fn param(out: &mut Vec<u8>, value: &Value, ty: LogicalType) -> Result<(), St
             let time = Day::default().time(time, per_s).ok_or_else(unfit)?;
             out.extend_from_slice(&time.to_le_bytes()[..TIME_BYTES]);
         }
-        (LogicalType::Text | LogicalType::Uuid | LogicalType::Decimal, Value::Text(v)) => {
+        (
+            LogicalType::Text | LogicalType::Uuid | LogicalType::Decimal | LogicalType::Enum,
+            Value::Text(v),
+        ) => {
             let (head, bytes) = length(v.len() as u64);
             out.extend_from_slice(&head.to_le_bytes()[..bytes.min(8)]);
             if bytes == LENGTH_BYTES {

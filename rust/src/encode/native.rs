@@ -1,9 +1,12 @@
 //! ClickHouse Native: blocks of columns, each with its name and type. Whole columns are copied, values not looked at.
 
-use super::clickhouse::{cells, decimal_number, put_length, put_text, start, types, Cells, ChType};
+use super::clickhouse::{
+    cells, decimal_number, enum_name, labels, put_length, put_text, start, types, Cells, ChType, Labels,
+    Plain,
+};
 use super::{Encoder, PART_ROWS};
 use crate::error::Error;
-use crate::plan::TablePlan;
+use crate::plan::{ColumnPlan, TablePlan};
 use crate::rows::{Column, Columns, ListValues, Values};
 
 /// Rows of a block at most: those that are generated and encoded together. The server joins blocks before it writes
@@ -12,6 +15,7 @@ const BLOCK_ROWS: usize = PART_ROWS;
 
 pub struct Native {
     types: Vec<ChType>,
+    labels: Vec<Labels>,
     /// Name and type of each column, as every block repeats them.
     heads: Vec<Vec<u8>>,
 }
@@ -19,21 +23,22 @@ pub struct Native {
 impl Native {
     pub fn new(table: &TablePlan) -> Result<Native, Error> {
         let types = types(table)?;
-        let head = |(name, ty): (&str, &ChType)| {
+        let head = |(column, ty): (&ColumnPlan, &ChType)| {
             let mut head = Vec::new();
+            put_text(column.name.as_bytes(), &mut head);
+            // The labels of an enum stand in the plan alone.
+            let name = if ty.plain == Plain::Enum { enum_name(column, *ty) } else { ty.name() };
             put_text(name.as_bytes(), &mut head);
-            put_text(ty.name().as_bytes(), &mut head);
             head
         };
-        let names = table.columns.iter().map(|c| c.name.as_str());
-        let heads = names.zip(&types).map(head).collect();
-        Ok(Native { types, heads })
+        let heads = table.columns.iter().zip(&types).map(head).collect();
+        Ok(Native { types, labels: labels(table), heads })
     }
 }
 
 impl Encoder for Native {
     fn encode(&mut self, rows: &Columns, out: &mut Vec<u8>) -> Result<(), Error> {
-        let cells = cells(rows, &self.types, "native")?;
+        let cells = cells(rows, &self.types, &self.labels, "native")?;
         let mut first = 0;
         while first < rows.rows {
             let last = (first + BLOCK_ROWS).min(rows.rows);
@@ -79,6 +84,7 @@ fn put_values(column: &Column, cells: &Cells, ty: ChType, first: usize, last: us
                 from = end as usize;
             }
         }
+        Cells::Enum(v) => out.extend(v[first..last].iter().flat_map(|v| v.to_le_bytes())),
         Cells::Decimal(texts, bytes) => {
             (first..last).for_each(|row| out.extend_from_slice(&decimal_number(texts, row)[..*bytes]));
         }

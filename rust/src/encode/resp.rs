@@ -203,6 +203,7 @@ pub fn unpack(packed: &[u8], batch: &mut Columns) -> Option<()> {
             Values::I64(v) => v.push(i64::from_le_bytes(taken(&mut rest)?)),
             Values::F32(v) => v.push(f32::from_le_bytes(taken(&mut rest)?)),
             Values::F64(v) => v.push(f64::from_le_bytes(taken(&mut rest)?)),
+            Values::Text(v) if column.ty == LogicalType::Blob => v.push(taken_bytes(&mut rest)?),
             Values::Text(v) => v.push(taken_text(&mut rest)?),
             Values::List(v) => {
                 let items = u32::from_le_bytes(taken(&mut rest)?);
@@ -227,10 +228,14 @@ pub fn unpack(packed: &[u8], batch: &mut Columns) -> Option<()> {
 
 /// A text with its length in front.
 fn taken_text<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
+    std::str::from_utf8(taken_bytes(rest)?).ok().map(str::as_bytes)
+}
+
+fn taken_bytes<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     let bytes = u32::from_le_bytes(taken(rest)?) as usize;
-    let (text, after) = rest.split_at_checked(bytes)?;
+    let (bytes, after) = rest.split_at_checked(bytes)?;
     *rest = after;
-    std::str::from_utf8(text).ok().map(str::as_bytes)
+    Some(bytes)
 }
 
 /// The first bytes of `rest`, which they leave.

@@ -1,6 +1,6 @@
 //! ClickHouse RowBinary: values row by row, without names or types.
 
-use super::clickhouse::{cells, decimal_number, start, types, Cells, ChType};
+use super::clickhouse::{cells, decimal_number, labels, start, types, Cells, ChType, Labels};
 use super::tail::Tail;
 use super::Encoder;
 use crate::error::Error;
@@ -14,17 +14,18 @@ const HEAD_BYTES: usize = 12;
 
 pub struct RowBinary {
     types: Vec<ChType>,
+    labels: Vec<Labels>,
 }
 
 impl RowBinary {
     pub fn new(table: &TablePlan) -> Result<RowBinary, Error> {
-        Ok(RowBinary { types: types(table)? })
+        Ok(RowBinary { types: types(table)?, labels: labels(table) })
     }
 }
 
 impl Encoder for RowBinary {
     fn encode(&mut self, rows: &Columns, out: &mut Vec<u8>) -> Result<(), Error> {
-        let cells = cells(rows, &self.types, "rowbinary")?;
+        let cells = cells(rows, &self.types, &self.labels, "rowbinary")?;
         let mut tail = Tail::new(out);
         let mut first = 0;
         while first < rows.rows {
@@ -94,6 +95,7 @@ unsafe fn put_value(tail: &mut Tail, cells: &Cells, row: usize) {
             length(tail, text.len());
             tail.bytes(text);
         }
+        Cells::Enum(v) => tail.word(v[row] as u16 as u64, 2),
         Cells::Decimal(texts, bytes) => tail.bytes(&decimal_number(texts, row)[..*bytes]),
         Cells::Lists(list, cells, nullable) => put_items(tail, list, cells, *nullable, row),
         Cells::List(list) => {

@@ -18,6 +18,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 
 use crate::plan::{ColumnPlan, LogicalType};
 use crate::rows::decimals::decimal_text;
+use crate::rows::spelled::digits;
 use crate::rows::{Column, Columns, ListValues, TextValues, Value, Values};
 
 const UTC: &str = "UTC";
@@ -55,7 +56,12 @@ pub fn data_type(ty: LogicalType) -> DataType {
         LogicalType::F64 => DataType::Float64,
         LogicalType::TimeMs => DataType::Timestamp(TimeUnit::Millisecond, Some(UTC.into())),
         LogicalType::TimeUs => DataType::Timestamp(TimeUnit::Microsecond, Some(UTC.into())),
-        LogicalType::Text | LogicalType::Date | LogicalType::Uuid | LogicalType::Decimal => DataType::Utf8,
+        LogicalType::Text
+        | LogicalType::Date
+        | LogicalType::Uuid
+        | LogicalType::Decimal
+        | LogicalType::Enum => DataType::Utf8,
+        LogicalType::Blob => DataType::Binary,
         ty => list(data_type(ty.item().expect("every other type is of lists"))),
     }
 }
@@ -229,13 +235,20 @@ pub fn value(array: &dyn Array, row: usize) -> Result<Value, String> {
         DataType::Timestamp(TimeUnit::Microsecond, _) => {
             Value::TimeUs(at::<TimestampMicrosecondType>(array, row))
         }
+        DataType::Binary => Value::Text(digits(array.as_binary::<i32>().value(row))),
+        DataType::Dictionary(_, _) => {
+            let labels = array.as_any_dictionary();
+            return value(labels.values(), labels.normalized_keys()[row]);
+        }
         DataType::Utf8 => Value::Text(array.as_string::<i32>().value(row).into()),
         DataType::LargeUtf8 => Value::Text(array.as_string::<i64>().value(row).into()),
         DataType::Utf8View => Value::Text(array.as_string_view().value(row).into()),
         DataType::List(item) => {
             let items = array.as_list::<i32>().value(row);
             match item.data_type() {
-                DataType::Float64 if items.null_count() == 0 => Value::ListF64(items.as_primitive::<Float64Type>().values().to_vec()),
+                DataType::Float64 if items.null_count() == 0 => {
+                    Value::ListF64(items.as_primitive::<Float64Type>().values().to_vec())
+                }
                 DataType::Int64 if items.null_count() == 0 => {
                     Value::ListI64(items.as_primitive::<Int64Type>().values().to_vec())
                 }
@@ -258,7 +271,8 @@ pub fn append(batch: &RecordBatch, out: &mut Columns) -> Result<(), String> {
     for (array, column) in batch.columns().iter().zip(&mut out.columns) {
         append_present(array, column, out.rows);
         let name = column.name.clone();
-        append_values(array, &mut column.values, column.ty).map_err(|what| format!("column {name} holds {what}"))?;
+        append_values(array, &mut column.values, column.ty)
+            .map_err(|what| format!("column {name} holds {what}"))?;
     }
     out.rows += batch.num_rows();
     Ok(())
@@ -319,6 +333,19 @@ fn append_values(array: &ArrayRef, values: &mut Values, ty: LogicalType) -> Resu
         }
         (Values::F32(v), DataType::Float32) => extend::<Float32Type>(v, array),
         (Values::F64(v), DataType::Float64) => extend::<Float64Type>(v, array),
+        (Values::Text(v), DataType::Binary) if ty == LogicalType::Blob => {
+            array.as_binary::<i32>().iter().for_each(|bytes| v.push(bytes.unwrap_or(b"")));
+        }
+        (Values::Text(v), DataType::Dictionary(_, _)) => {
+            let labels = array.as_any_dictionary();
+            let (Some(texts), keys) = (labels.values().as_string_opt::<i32>(), labels.normalized_keys())
+            else {
+                return other();
+            };
+            for row in 0..array.len() {
+                v.push(if array.is_valid(row) { texts.value(keys[row]).as_bytes() } else { b"" });
+            }
+        }
         (Values::Text(v), DataType::Utf8) => append_texts(v, array.as_string::<i32>().iter()),
         (Values::Text(v), DataType::LargeUtf8) => append_texts(v, array.as_string::<i64>().iter()),
         (Values::Text(v), DataType::Utf8View) => append_texts(v, array.as_string_view().iter()),

@@ -42,7 +42,12 @@ fn uncast(ty: LogicalType) -> &'static str {
         LogicalType::F32 => "FLOAT",
         LogicalType::F64 => "DOUBLE",
         LogicalType::TimeMs | LogicalType::TimeUs => "TIMESTAMPTZ",
-        LogicalType::Text | LogicalType::Date | LogicalType::Uuid | LogicalType::Decimal => "VARCHAR",
+        LogicalType::Text
+        | LogicalType::Date
+        | LogicalType::Uuid
+        | LogicalType::Decimal
+        | LogicalType::Enum => "VARCHAR",
+        LogicalType::Blob => "BLOB",
         LogicalType::ListF64 => "DOUBLE[]",
         LogicalType::ListI64 => "BIGINT[]",
         LogicalType::ListBool => "BOOLEAN[]",

@@ -187,6 +187,12 @@ pub enum GenPlan {
         #[serde(default)]
         per: Per,
     },
+    Bytes {
+        min_bytes: u32,
+        max_bytes: u32,
+        #[serde(default)]
+        per: Per,
+    },
     Array {
         of: Box<GenPlan>,
         min_items: u32,
@@ -297,6 +303,17 @@ pub enum Per {
 
 /// Fractional bits of f32 and f64 where a generator does not say.
 pub const DEFAULT_BITS: u32 = 8;
+
+impl GenPlan {
+    /// Of a column of type enum: the texts that it may hold, in their order.
+    pub fn labels(&self) -> Vec<&str> {
+        match self {
+            GenPlan::Categorical { values, .. } => values.iter().filter_map(Json::as_str).collect(),
+            GenPlan::Constant { value, .. } => value.as_str().into_iter().collect(),
+            _ => Vec::new(),
+        }
+    }
+}
 
 fn is_zero(ppm: &u32) -> bool {
     *ppm == 0

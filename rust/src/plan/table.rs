@@ -86,6 +86,10 @@ pub enum LogicalType {
     Uuid,
     /// A number of so many digits behind the point as its type has: `-12.30`. Its generator knows how many.
     Decimal,
+    /// Bytes of any value.
+    Blob,
+    /// A text of a closed set, which its generator names.
+    Enum,
 }
 
 impl LogicalType {

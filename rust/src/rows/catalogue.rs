@@ -28,8 +28,9 @@ const NUMBERS: &[LogicalType] = &[I16, I32, I64, U8, U16, U32, U64, F32, F64];
 const DERIVED: &[LogicalType] = &[I16, I32, I64, U8, U16, U32, U64, TimeMs, TimeUs];
 const TIMES: &[LogicalType] = &[TimeMs, TimeUs];
 const TEXTS: &[LogicalType] = &[Text];
+const BLOBS: &[LogicalType] = &[Blob];
 const UUIDS: &[LogicalType] = &[Uuid, Text];
-const ANY: &[LogicalType] = &[Bool, I16, I32, I64, U8, U16, U32, U64, F32, F64, TimeMs, TimeUs, Text];
+const ANY: &[LogicalType] = &[Bool, I16, I32, I64, U8, U16, U32, U64, F32, F64, TimeMs, TimeUs, Text, Enum];
 
 const fn need(name: &'static str, ty: &'static str, about: &'static str) -> Param {
     Param { name, ty, required: true, default: None, about }
@@ -114,7 +115,7 @@ pub const KINDS: &[Kind] = &[
     Kind {
         name: "categorical",
         about: "one of a list of values",
-        types: &[I16, I32, I64, U8, U16, U32, U64, Text],
+        types: &[I16, I32, I64, U8, U16, U32, U64, Text, Enum],
         params: &[
             need("values", "list", "integers or texts, as the column"),
             or("weights", "list of numbers", "[]", "one per value; equal if absent"),
@@ -246,6 +247,12 @@ pub const KINDS: &[Kind] = &[
             or("alphabet", "text", "\"abcdefghijklmnopqrstuvwxyz0123456789\"", "ASCII letters to choose from"),
             PER,
         ],
+    },
+    Kind {
+        name: "bytes",
+        about: "random bytes of every value",
+        types: BLOBS,
+        params: &[need("min_bytes", "integer", "shortest"), need("max_bytes", "integer", "longest"), PER],
     },
     Kind {
         name: "array",

@@ -1,6 +1,7 @@
 //! A batch of rows by column: what generators fill, encoders read and scans return.
 
 use super::order::Cursor;
+use super::spelled::digits;
 use crate::plan::{LogicalType, TablePlan};
 
 /// Rows `first_row .. first_row + rows` of one table. Buffers are reused between batches.
@@ -35,7 +36,7 @@ pub enum Values {
     List(ListValues),
 }
 
-/// Value `i` is `bytes[ends[i-1] .. ends[i]]` (UTF-8).
+/// Value `i` is `bytes[ends[i-1] .. ends[i]]` (UTF-8, but of type blob).
 #[derive(Debug, Clone, Default)]
 pub struct TextValues {
     pub ends: Vec<u32>,
@@ -182,9 +183,12 @@ impl Values {
             | LogicalType::TimeUs => Values::I64(Vec::new()),
             LogicalType::F32 => Values::F32(Vec::new()),
             LogicalType::F64 => Values::F64(Vec::new()),
-            LogicalType::Text | LogicalType::Date | LogicalType::Uuid | LogicalType::Decimal => {
-                Values::Text(TextValues::default())
-            }
+            LogicalType::Text
+            | LogicalType::Date
+            | LogicalType::Uuid
+            | LogicalType::Decimal
+            | LogicalType::Blob
+            | LogicalType::Enum => Values::Text(TextValues::default()),
             list => Values::List(ListValues::of(list.item().expect("every other type is of lists"))),
         }
     }
@@ -257,6 +261,7 @@ impl Values {
             (Values::I64(v), _) => Value::I64(v[row]),
             (Values::F32(v), _) => Value::F64(v[row] as f64),
             (Values::F64(v), _) => Value::F64(v[row]),
+            (Values::Text(v), LogicalType::Blob) => Value::Text(digits(v.get(row))),
             (Values::Text(v), _) => Value::Text(String::from_utf8_lossy(v.get(row)).into_owned()),
             (Values::List(v), _) => v.value(row, ty.item().unwrap_or(ty)),
         }
@@ -284,7 +289,7 @@ impl Column {
     /// Row `row` on its own, in the buffer of a text that `out` holds: allocates nothing once that is long enough.
     pub fn write_value(&self, row: usize, out: &mut Value) {
         match (&self.values, &mut *out) {
-            (Values::Text(v), Value::Text(text)) if self.is_present(row) => {
+            (Values::Text(v), Value::Text(text)) if self.is_present(row) && self.ty != LogicalType::Blob => {
                 text.clear();
                 text.push_str(&String::from_utf8_lossy(v.get(row)));
             }

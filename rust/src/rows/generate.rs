@@ -382,9 +382,7 @@ fn reserve(values: &mut Values, column_generator: &ColumnGenerator, capacity: us
             v.ends.reserve(capacity);
             v.bytes.reserve(capacity * column_generator.max_bytes());
         }
-        (Values::List(v), ColumnGenerator::List(column_generator)) => {
-            column_generator.reserve(capacity, v)
-        }
+        (Values::List(v), ColumnGenerator::List(column_generator)) => column_generator.reserve(capacity, v),
         (Values::Text(_) | Values::List(_), _) => unreachable!("compile makes texts and lists by type"),
     }
 }

@@ -11,7 +11,7 @@ use super::generate::RowGen;
 use super::hash::mix;
 use super::integers::{period_and_phase, IntGenerator, TimeBy};
 use super::order::Ordered;
-use super::spelled::uuid_bytes;
+use super::spelled::{hex_bytes, uuid_bytes};
 use super::text::TextGenerator;
 use super::uuids::Uuids;
 use crate::error::Error;
@@ -301,6 +301,7 @@ fn bits_of(ty: LogicalType, value: &Value) -> Option<u64> {
         (Value::I64(v) | Value::TimeMs(v) | Value::TimeUs(v), _) => *v as u64,
         (Value::U64(v), _) => *v,
         (Value::Text(text), LogicalType::Uuid) => hash_bytes(&uuid_bytes(text.as_bytes())?),
+        (Value::Text(text), LogicalType::Blob) => hash_bytes(&hex_bytes(text.as_bytes())?),
         (Value::Text(text), _) => hash_bytes(text.as_bytes()),
         (Value::F64(v), _) => v.to_bits(),
         (Value::Null | Value::ListF64(_) | Value::ListI64(_) | Value::List(_), _) => return None,
@@ -341,7 +342,7 @@ fn text_stays(text: &TextGenerator) -> bool {
         TextGenerator::Constant(_) | TextGenerator::Uuid(_) => true,
         TextGenerator::Choice { int_generator, .. } => int_generator.is_by_place(),
         TextGenerator::Format { fields, .. } => fields.iter().all(IntGenerator::is_by_place),
-        TextGenerator::Random { draw, .. } => draw.is_by_place(),
+        TextGenerator::Random { draw, .. } | TextGenerator::Bytes { draw, .. } => draw.is_by_place(),
         TextGenerator::Decimal(decimals) => decimals.is_by_place(),
         TextGenerator::Foreign { .. } => false,
     }

@@ -70,6 +70,16 @@ pub fn hex_text(bytes: &[u8]) -> Vec<u8> {
     bytes.iter().flat_map(|b| [DIGITS[usize::from(b >> 4)], DIGITS[usize::from(b & 15)]]).collect()
 }
 
+/// The same as a text of its own.
+pub fn digits(bytes: &[u8]) -> String {
+    String::from_utf8(hex_text(bytes)).expect("digits are ASCII")
+}
+
+/// What bytes are as text, or their hexadecimal digits where they are none.
+pub fn text_or_digits(bytes: &[u8]) -> String {
+    std::str::from_utf8(bytes).map_or_else(|_| digits(bytes), str::to_owned)
+}
+
 /// The bytes of pairs of hexadecimal digits; `None` for any other text.
 pub fn hex_bytes(text: &[u8]) -> Option<Vec<u8>> {
     let digit = |byte: u8| (byte as char).to_digit(16).map(|d| d as u8);

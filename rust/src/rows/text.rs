@@ -35,6 +35,11 @@ pub enum TextGenerator {
         range: u64,
         alphabet: Vec<u8>,
     },
+    Bytes {
+        draw: Draw,
+        min: u64,
+        range: u64,
+    },
     Uuid(Uuids),
     Decimal(Decimals),
     Foreign {
@@ -102,6 +107,12 @@ impl TextGenerator {
                     push(i, &mut |bytes| random_text(hash(draw.key, index), *min, *range, alphabet, bytes));
                 }
             }
+            TextGenerator::Bytes { draw, min, range } => {
+                let index = if draw.per == Per::Row { chunk.rows } else { chunk.place() };
+                for (i, &index) in index.iter().enumerate() {
+                    push(i, &mut |bytes| random_bytes(hash(draw.key, index), *min, *range, bytes));
+                }
+            }
             TextGenerator::Uuid(uuids) => {
                 for (i, &place) in chunk.place().iter().enumerate() {
                     push(i, &mut |bytes| bytes.extend_from_slice(&uuid_text(uuids.at(place))));
@@ -132,7 +143,9 @@ impl TextGenerator {
             TextGenerator::Format { parts, pad_to, .. } => {
                 parts.iter().map(Part::max_bytes).sum::<usize>().max(*pad_to)
             }
-            TextGenerator::Random { min, range, .. } => (min + range - 1) as usize,
+            TextGenerator::Random { min, range, .. } | TextGenerator::Bytes { min, range, .. } => {
+                (min + range - 1) as usize
+            }
             TextGenerator::Uuid(_) => UUID_BYTES,
             TextGenerator::Decimal(_) => DECIMAL_BYTES,
             TextGenerator::Foreign { of, .. } => of.max_bytes(),
@@ -149,6 +162,16 @@ fn random_text(h: u64, min: u64, range: u64, alphabet: &[u8], bytes: &mut Vec<u8
             let bits = (letters >> (16 * letter)) & 0xffff;
             bytes.push(alphabet[(bits as usize * alphabet.len()) >> 16]);
         }
+    }
+}
+
+fn random_bytes(h: u64, min: u64, range: u64, bytes: &mut Vec<u8>) {
+    let end = bytes.len() + (min + scale(h, range)) as usize;
+    let mut word = 0;
+    while bytes.len() < end {
+        word += 1;
+        let few = (end - bytes.len()).min(8);
+        bytes.extend_from_slice(&hash(h, word).to_le_bytes()[..few]);
     }
 }
 

@@ -1,12 +1,14 @@
 //! Random batches of every type, and whether what came back is the same.
 
-use inrush_core::plan::{ColumnPlan, GenPlan, LogicalType, RowSource, TablePlan};
+use inrush_core::plan::{ColumnPlan, GenPlan, LogicalType, Per, RowSource, TablePlan};
 use inrush_core::rows::decimals::decimal_text;
 use inrush_core::rows::spelled;
 use inrush_core::rows::{Column, Columns, Value, Values};
 use proptest::prelude::*;
 
-pub const TYPES: [LogicalType; 27] = [
+pub const TYPES: [LogicalType; 29] = [
+    LogicalType::Blob,
+    LogicalType::Enum,
     LogicalType::Decimal,
     LogicalType::U8,
     LogicalType::U16,
@@ -35,6 +37,8 @@ pub const TYPES: [LogicalType; 27] = [
     LogicalType::Date,
     LogicalType::Uuid,
 ];
+
+pub const LABELS: [&str; 3] = ["ON", "OFF", "é ✓"];
 
 /// Years 0001 to 9999, which all wires hold.
 pub const TIME_S: std::ops::Range<i64> = -62_135_596_800..253_402_300_800;
@@ -83,6 +87,11 @@ pub fn value_of(ty: LogicalType) -> BoxedStrategy<Value> {
         LogicalType::Decimal => (-(10i128.pow(38) - 1)..10i128.pow(38), 0usize..=38, 0u32..38)
             .prop_map(|(units, scale, shorter)| Value::Text(decimal_text(units / 10i128.pow(shorter), scale)))
             .boxed(),
+        // As their digits, which is how a value shows them.
+        LogicalType::Blob => prop::collection::vec(any::<u8>(), 0..300)
+            .prop_map(|bytes| Value::Text(spelled::digits(&bytes)))
+            .boxed(),
+        LogicalType::Enum => prop::sample::select(&LABELS[..]).prop_map(|v| Value::Text(v.into())).boxed(),
         LogicalType::Uuid => any::<[u8; 16]>().prop_map(|bytes| Value::Text(uuid_text(bytes))).boxed(),
         list => {
             let item = value_of(list.item().expect("every other type is of lists"));
@@ -184,7 +193,7 @@ pub fn batch() -> impl Strategy<Value = (TablePlan, Columns)> {
                 wire: wire.into(),
                 null_ppm,
                 not_finite: None,
-                gen: with_null_items(ty),
+                gen: generator(ty),
             });
             let mut column = Column::new(name, ty);
             for row in 0..rows as u64 {
@@ -193,7 +202,7 @@ pub fn batch() -> impl Strategy<Value = (TablePlan, Columns)> {
                 if nullable {
                     column.present.push(u8::from(here));
                 }
-                push(&mut column.values, here.then(|| &pool[mix as usize % pool.len()]));
+                push_typed(&mut column, here.then(|| &pool[mix as usize % pool.len()]));
             }
             batch.columns.push(column);
         }
@@ -201,8 +210,12 @@ pub fn batch() -> impl Strategy<Value = (TablePlan, Columns)> {
     })
 }
 
-/// ClickHouse's types say whether there is a NULL in a list, and the generator says so.
-fn with_null_items(ty: LogicalType) -> Option<GenPlan> {
+/// ClickHouse's types say whether there is a NULL in a list, and which texts an enum has; the generator says so.
+fn generator(ty: LogicalType) -> Option<GenPlan> {
+    if ty == LogicalType::Enum {
+        let values = LABELS.map(serde_json::Value::from).to_vec();
+        return Some(GenPlan::Categorical { values, weights: vec![], per: Per::Row });
+    }
     let plain = matches!(ty, LogicalType::ListF64 | LogicalType::ListI64);
     (ty.is_list() && !plain).then(|| GenPlan::Array {
         of: Box::new(GenPlan::Uuid {}),
@@ -213,6 +226,16 @@ fn with_null_items(ty: LogicalType) -> Option<GenPlan> {
         inf_ppm: 0,
         minus_inf_ppm: 0,
     })
+}
+
+/// As `push`; a blob of its digits.
+pub fn push_typed(column: &mut Column, value: Option<&Value>) {
+    match (column.ty, &mut column.values, value) {
+        (LogicalType::Blob, Values::Text(v), Some(Value::Text(digits))) => {
+            v.push(&spelled::hex_bytes(digits.as_bytes()).expect("digits"));
+        }
+        (_, values, value) => push(values, value),
+    }
 }
 
 pub fn push(values: &mut Values, value: Option<&Value>) {

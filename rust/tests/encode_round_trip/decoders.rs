@@ -4,7 +4,7 @@ use inrush_core::encode::pgcopy::{numeric_text, PgType};
 use inrush_core::plan::{ColumnPlan, LogicalType, TablePlan};
 use inrush_core::rows::{spelled, Value};
 
-use super::batches::uuid_text;
+use super::batches::{uuid_text, LABELS};
 
 /// A cell of a text format: `None` is NULL.
 pub fn parse(cell: Option<&str>, ty: LogicalType, wire: &str) -> Value {
@@ -37,9 +37,12 @@ pub fn parse(cell: Option<&str>, ty: LogicalType, wire: &str) -> Value {
         LogicalType::F64 => Value::F64(float(text)),
         LogicalType::TimeMs => Value::TimeMs(parse_time(text, 3)),
         LogicalType::TimeUs => Value::TimeUs(parse_time(text, 6)),
-        LogicalType::Text | LogicalType::Date | LogicalType::Uuid | LogicalType::Decimal => {
-            Value::Text(text.to_owned())
-        }
+        LogicalType::Text
+        | LogicalType::Date
+        | LogicalType::Uuid
+        | LogicalType::Decimal
+        | LogicalType::Blob
+        | LogicalType::Enum => Value::Text(text.to_owned()),
         LogicalType::ListF64 => Value::ListF64(items().iter().map(|t| float(t)).collect()),
         LogicalType::ListI64 => {
             Value::ListI64(items().iter().map(|t| t.parse().expect("an integer")).collect())
@@ -218,6 +221,7 @@ pub fn decode_binary(mut b: Bytes, c: &ColumnPlan) -> Value {
             let days = b.i32() + 10_957;
             Value::Text(spelled::date_text(days).expect("years 1 to 9999"))
         }
+        PgType::Bytea => Value::Text(spelled::digits(b.take(b.0.len()))),
         PgType::Decimal => Value::Text(numeric_text(b.take(b.0.len())).expect("a decimal")),
         PgType::Uuid => Value::Text(uuid_text(b.take(16).try_into().expect("16 bytes"))),
         list if !matches!(list, PgType::Float8List | PgType::Int8List) || with_nulls(c) => {
@@ -314,6 +318,15 @@ pub fn rowbinary_cell(bytes: &[u8], at: &mut usize, column: &ColumnPlan) -> Valu
         LogicalType::F64 => Value::F64(f64::from_le_bytes(take(bytes, at))),
         LogicalType::TimeMs => Value::TimeMs(i64::from_le_bytes(take(bytes, at))),
         LogicalType::TimeUs => Value::TimeUs(i64::from_le_bytes(take(bytes, at))),
+        LogicalType::Enum => {
+            let place = i16::from_le_bytes(take(bytes, at));
+            Value::Text(LABELS[place as usize - 1].into())
+        }
+        LogicalType::Blob => {
+            let end = length(at);
+            *at += end;
+            Value::Text(spelled::digits(&bytes[*at - end..*at]))
+        }
         LogicalType::Text | LogicalType::Date | LogicalType::Uuid | LogicalType::Decimal => {
             let end = length(at);
             *at += end;
@@ -380,7 +393,11 @@ pub fn mysql_cell(b: &mut Bytes, ty: LogicalType) -> Value {
                 0xfd => low(3),
                 short => short,
             };
-            let text = String::from_utf8(b.take(length as usize).to_vec()).expect("UTF-8");
+            let bytes = b.take(length as usize);
+            if ty == LogicalType::Blob {
+                return Value::Text(spelled::digits(bytes));
+            }
+            let text = String::from_utf8(bytes.to_vec()).expect("UTF-8");
             parse(Some(&text), ty, "")
         }
     }

@@ -136,7 +136,11 @@ pub fn every_kind(series: u64) -> TablePlan {
             "list_i64",
             json!({"kind": "array", "of": {"kind": "sequence", "start": 0, "step": 1}, "min_items": 3, "max_items": 3}),
         ),
-        column("flags", "list_bool", json!({"kind": "array", "of": {"kind": "flag", "true_ppm": 500_000}, "min_items": 0, "max_items": 9})),
+        column(
+            "flags",
+            "list_bool",
+            json!({"kind": "array", "of": {"kind": "flag", "true_ppm": 500_000}, "min_items": 0, "max_items": 9}),
+        ),
         column(
             "shorts",
             "list_i16",
@@ -151,7 +155,7 @@ pub fn every_kind(series: u64) -> TablePlan {
             "singles",
             "list_f32",
             json!({"kind": "array", "of": {"kind": "uniform", "from": -10, "to": 10}, "min_items": 0, "max_items": 9,
-                   "null_ppm": 100_000, "nan_ppm": 100_000, "inf_ppm": 100_000, "minus_inf_ppm": 100_000}),
+                   "null_ppm": 100_000, "inf_ppm": 100_000, "minus_inf_ppm": 100_000}),
         ),
         column(
             "words",

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::drive::source::TableCount;
 use crate::plan::LogicalType;
+use crate::rows::spelled::digits;
 use crate::rows::value_text;
 use crate::rows::{Columns, Generators, RowGen, SeriesIndex, Value};
 
@@ -96,6 +97,8 @@ impl Rows {
 fn same_of(ty: LogicalType, expected: &Value, found: &Value) -> bool {
     match (ty, expected, found) {
         (LogicalType::Decimal, Value::Text(a), Value::I64(b)) => *a == b.to_string(),
+        // Answers of engines without a type of its own have the bytes where they are a text, else their digits.
+        (LogicalType::Blob, Value::Text(a), Value::Text(b)) => a == b || *a == digits(b.as_bytes()),
         _ => same(expected, found),
     }
 }

@@ -2,8 +2,8 @@
 
 use super::super::decimal::{float64, signed, unsigned, FLOAT_BYTES, INTEGER_BYTES};
 use super::super::lists::{is_plain, list_texts, ListStyle};
-use super::super::{does_not_fit, mismatch};
 use super::super::tail::Tail;
+use super::super::{does_not_fit, mismatch};
 use crate::error::Error;
 use crate::plan::LogicalType;
 use crate::rows::{Column, ListValues, TextValues, Values};

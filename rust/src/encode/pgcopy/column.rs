@@ -83,7 +83,7 @@ pub unsafe fn put_column(
             }
             bad
         }
-        (Values::Text(v), PgType::Text) => {
+        (Values::Text(v), PgType::Text | PgType::Bytea) => {
             for row in first..last {
                 match column.is_present(row) {
                     true => put_text(place, row - first, v.get(row)),

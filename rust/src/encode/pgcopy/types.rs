@@ -21,6 +21,7 @@ pub enum PgType {
     Text,
     Date,
     Uuid,
+    Bytea,
     Float8List,
     Int8List,
     BoolList,
@@ -47,6 +48,7 @@ impl PgType {
             "text" => PgType::Text,
             "date" => PgType::Date,
             "uuid" => PgType::Uuid,
+            "bytea" => PgType::Bytea,
             "float8[]" => PgType::Float8List,
             "int8[]" => PgType::Int8List,
             "bool[]" => PgType::BoolList,
@@ -74,7 +76,8 @@ impl PgType {
             LogicalType::F32 => PgType::Float4,
             LogicalType::F64 => PgType::Float8,
             LogicalType::TimeMs | LogicalType::TimeUs => PgType::Timestamptz,
-            LogicalType::Text => PgType::Text,
+            LogicalType::Text | LogicalType::Enum => PgType::Text,
+            LogicalType::Blob => PgType::Bytea,
             LogicalType::Date => PgType::Date,
             LogicalType::Uuid => PgType::Uuid,
             LogicalType::Decimal => PgType::Decimal,
@@ -106,6 +109,7 @@ impl PgType {
     pub fn oid(self) -> u32 {
         match self {
             PgType::Bool => 16,
+            PgType::Bytea => 17,
             PgType::Int8 => 20,
             PgType::Int2 => 21,
             PgType::Int4 => 23,
@@ -136,7 +140,7 @@ impl PgType {
             PgType::Int8 | PgType::Float8 | PgType::Timestamptz => Some(8),
             PgType::Uuid => Some(16),
             PgType::Numeric => Some(NUMERIC_BYTES),
-            PgType::Text | PgType::Decimal => None,
+            PgType::Text | PgType::Decimal | PgType::Bytea => None,
             PgType::Float8List | PgType::Int8List | PgType::BoolList | PgType::Int2List => None,
             PgType::Int4List | PgType::Float4List | PgType::TextList => None,
         }
@@ -162,7 +166,8 @@ pub(super) fn check(column: &Column, ty: PgType, rows: usize) -> Result<(), Erro
         PgType::Float8 => matches!(column.ty, L::F32 | L::F64),
         PgType::Timestamptz => matches!(column.ty, L::TimeMs | L::TimeUs),
         // A decimal as text, for servers without that type.
-        PgType::Text => matches!(column.ty, L::Text | L::Decimal),
+        PgType::Text => matches!(column.ty, L::Text | L::Decimal | L::Enum),
+        PgType::Bytea => column.ty == L::Blob,
         PgType::Decimal => column.ty == L::Decimal,
         PgType::Date => column.ty == L::Date,
         PgType::Uuid => column.ty == L::Uuid,

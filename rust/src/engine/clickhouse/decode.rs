@@ -7,6 +7,7 @@ mod types;
 
 use super::failure::Failure;
 use crate::engine::Answer;
+use crate::plan::LogicalType;
 use crate::rows::decimals::decimal_text;
 use crate::rows::{Column, Columns, ListValues, Values};
 
@@ -212,7 +213,7 @@ fn append(column: &mut Column, ty: &Type, rows: usize, cursor: &mut Cursor<'_>) 
     match ty {
         Type::Nullable(inner) => {
             column.present.extend(cursor.take(rows)?.iter().map(|null| 1 - null.min(&1)));
-            append_plain(&mut column.values, inner, rows, cursor)
+            append_plain(&mut column.values, column.ty, inner, rows, cursor)
         }
         // Lists that may be NULL: lists of one list or of none.
         Type::Array(inner) if matches!(**inner, Type::Array(_)) => {
@@ -232,11 +233,18 @@ fn append(column: &mut Column, ty: &Type, rows: usize, cursor: &mut Cursor<'_>) 
             (list.items, list.present) = (inner_list.items, inner_list.present);
             Some(())
         }
-        ty => append_plain(&mut column.values, ty, rows, cursor),
+        ty => append_plain(&mut column.values, column.ty, ty, rows, cursor),
     }
 }
 
-fn append_plain(values: &mut Values, ty: &Type, rows: usize, cursor: &mut Cursor<'_>) -> Option<()> {
+/// ty_of: the type that the values have in the plan.
+fn append_plain(
+    values: &mut Values,
+    ty_of: LogicalType,
+    ty: &Type,
+    rows: usize,
+    cursor: &mut Cursor<'_>,
+) -> Option<()> {
     match (values, ty) {
         (Values::I32(v), Type::Int { bytes: 1, signed: false } | Type::Bool) => {
             v.extend(cursor.take(rows)?.iter().map(|&b| i32::from(b)));
@@ -256,6 +264,19 @@ fn append_plain(values: &mut Values, ty: &Type, rows: usize, cursor: &mut Cursor
         (Values::I64(v), Type::Int { bytes: 8, .. }) => v.extend(cursor.numbers(rows, i64::from_le_bytes)?),
         (Values::F32(v), Type::Float32) => v.extend(cursor.numbers(rows, f32::from_le_bytes)?),
         (Values::F64(v), Type::Float64) => v.extend(cursor.numbers(rows, f64::from_le_bytes)?),
+        (Values::Text(v), Type::Enum { bytes, names }) => {
+            for cell in cursor.take(rows.checked_mul(*bytes)?)?.chunks_exact(*bytes) {
+                let number = signed(cell);
+                // Where NULL is there is 0, which may be no label.
+                let found = names.binary_search_by_key(&number, |(number, _)| i128::from(*number));
+                v.push(found.map_or(&b""[..], |at| names[at].1.as_bytes()));
+            }
+        }
+        (Values::Text(v), Type::Text) if ty_of == LogicalType::Blob => {
+            for _ in 0..rows {
+                v.push(cursor.text()?);
+            }
+        }
         (Values::Text(v), Type::Text) => {
             for _ in 0..rows {
                 v.push(std::str::from_utf8(cursor.text()?).ok()?.as_bytes());
@@ -278,9 +299,9 @@ fn append_list(list: &mut ListValues, ty: &Type, rows: usize, cursor: &mut Curso
     match &**item {
         Type::Nullable(inner) => {
             list.present.extend(cursor.take(items)?.iter().map(|null| 1 - null.min(&1)));
-            append_plain(&mut list.items, inner, items, cursor)?;
+            append_plain(&mut list.items, LogicalType::Text, inner, items, cursor)?;
         }
-        item => append_plain(&mut list.items, item, items, cursor)?,
+        item => append_plain(&mut list.items, LogicalType::Text, item, items, cursor)?,
     }
     list.ends.extend(ends.iter().map(|&end| end as u32));
     Some(())

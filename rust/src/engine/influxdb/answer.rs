@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 
 use super::failure::Failure;
-use crate::plan::LogicalType;
 use crate::encode::lists::push_json;
+use crate::plan::LogicalType;
 use crate::rows::{Column, Columns, ListValues, Value, Values};
 
 /// Rows with equal tags. A long series comes in several parts.
@@ -207,9 +207,12 @@ fn in_unit(time: i64, unit: i64) -> Option<i64> {
 /// A tag, or a field that is a text.
 pub fn text_value(text: &str, ty: LogicalType) -> Option<Value> {
     Some(match ty {
-        LogicalType::Text | LogicalType::Date | LogicalType::Uuid | LogicalType::Decimal => {
-            Value::Text(text.to_owned())
-        }
+        LogicalType::Text
+        | LogicalType::Date
+        | LogicalType::Uuid
+        | LogicalType::Decimal
+        | LogicalType::Blob
+        | LogicalType::Enum => Value::Text(text.to_owned()),
         LogicalType::Bool => Value::Bool(text == "t"),
         LogicalType::I16
         | LogicalType::I32

@@ -3,6 +3,7 @@
 use crate::encode::lists::push_json;
 use crate::plan::LogicalType;
 use crate::rows::calendar;
+use crate::rows::spelled::text_or_digits;
 use crate::rows::{Column, Columns, ListValues, Value, Values};
 
 /// A column of an answer, from its definition.
@@ -105,8 +106,8 @@ pub fn text_row(packet: &[u8], columns: &[AnswerColumn]) -> Option<Vec<Value>> {
             bytes.take(1)?;
             return Some(Value::Null);
         }
-        let text = String::from_utf8_lossy(bytes.text()?);
-        Some(if column.scaled { Value::Text(text.into_owned()) } else { text_value(&text, column.ty) })
+        let text = text_or_digits(bytes.text()?);
+        Some(if column.scaled { Value::Text(text) } else { text_value(&text, column.ty) })
     };
     columns.iter().map(&mut cell).collect()
 }
@@ -281,7 +282,7 @@ impl Cell<'_> {
             Cell::Time(v) => Value::TimeUs(v),
             Cell::Span(v) => Value::I64(v),
             Cell::Decimal(v) => text_value(std::str::from_utf8(v).ok()?, NEWDECIMAL),
-            Cell::Text(v) | Cell::Scaled(v) => Value::Text(String::from_utf8_lossy(v).into_owned()),
+            Cell::Text(v) | Cell::Scaled(v) => Value::Text(text_or_digits(v)),
         })
     }
 }
@@ -319,6 +320,7 @@ fn push_cell(column: &mut Column, cell: &Cell) -> Option<()> {
         (Values::Text(v), LogicalType::Decimal, Cell::Scaled(text)) => {
             v.push(std::str::from_utf8(text).ok()?.as_bytes())
         }
+        (Values::Text(v), LogicalType::Blob, Cell::Text(bytes)) => v.push(bytes),
         (Values::Text(v), _, Cell::Text(text)) => v.push(std::str::from_utf8(text).ok()?.as_bytes()),
         (Values::List(list), ty, Cell::Text(text)) => push_list(list, ty.item()?, text)?,
         _ => return None,

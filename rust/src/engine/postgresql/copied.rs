@@ -144,6 +144,7 @@ fn push_cell(column: &mut Column, cell: &[u8]) -> Option<()> {
         (Values::Text(v), LogicalType::Decimal) if decimal_units(cell).is_some() => v.push(cell),
         (Values::Text(v), LogicalType::Decimal) => v.push(numeric_text(cell)?.as_bytes()),
         (Values::Text(v), LogicalType::Uuid) => v.push(&uuid_text(cell.try_into().ok()?)),
+        (Values::Text(v), LogicalType::Blob) => v.push(cell),
         (Values::Text(v), _) => v.push(std::str::from_utf8(cell).ok()?.as_bytes()),
         (Values::List(list), ty) => push_list(list, ty.item()?, cell)?,
     }

@@ -2,6 +2,7 @@
 
 use super::message::Format;
 use crate::encode::pgcopy::POSTGRES_EPOCH_US;
+use crate::rows::spelled::digits;
 use crate::rows::Value;
 
 /// A column of an answer, from its RowDescription.
@@ -14,6 +15,7 @@ pub struct AnswerColumn {
 }
 
 const BOOL: u32 = 16;
+const BYTEA: u32 = 17;
 const INT8: u32 = 20;
 const INT2: u32 = 21;
 const INT4: u32 = 23;
@@ -35,8 +37,10 @@ const NUMERIC: u32 = 1700;
 /// How a type is asked for: binary where we read it, else as text.
 pub fn format_of(oid: u32) -> Format {
     match oid {
-        BOOL | INT2 | INT4 | INT8 | FLOAT4 | FLOAT8 | TEXT | VARCHAR | TIMESTAMP | TIMESTAMPTZ
-        | INT8_LIST | FLOAT8_LIST | BOOL_LIST | INT2_LIST | INT4_LIST | FLOAT4_LIST | TEXT_LIST => Format::Binary,
+        BOOL | BYTEA | INT2 | INT4 | INT8 | FLOAT4 | FLOAT8 | TEXT | VARCHAR | TIMESTAMP | TIMESTAMPTZ
+        | INT8_LIST | FLOAT8_LIST | BOOL_LIST | INT2_LIST | INT4_LIST | FLOAT4_LIST | TEXT_LIST => {
+            Format::Binary
+        }
         _ => Format::Text,
     }
 }
@@ -101,6 +105,7 @@ fn binary_value(cell: &[u8], oid: u32) -> Option<Value> {
         FLOAT4 => Value::F64(f32::from_bits(bytes.u32()?) as f64),
         FLOAT8 => Value::F64(f64::from_bits(bytes.i64()? as u64)),
         TIMESTAMP | TIMESTAMPTZ => Value::TimeUs(bytes.i64()?.checked_add(POSTGRES_EPOCH_US)?),
+        BYTEA => Value::Text(digits(cell)),
         TEXT | VARCHAR => Value::Text(String::from_utf8(cell.to_vec()).ok()?),
         BOOL_LIST | INT2_LIST | INT4_LIST | FLOAT4_LIST | TEXT_LIST => list_value(bytes)?,
         FLOAT8_LIST | INT8_LIST => match list_bits(Bytes(cell)) {

@@ -2,7 +2,7 @@
 
 use crate::encode::pgcopy::{numeric, PgType, POSTGRES_EPOCH_US};
 use crate::plan::LogicalType;
-use crate::rows::spelled::uuid_bytes;
+use crate::rows::spelled::{hex_bytes, uuid_bytes};
 use crate::rows::Value;
 
 /// One message: tag, length (its own four bytes included), body.
@@ -202,7 +202,11 @@ pub fn param(out: &mut Vec<u8>, value: &Value, ty: LogicalType) -> Result<(), St
             let us = time_us(value, ty).and_then(|us| us.checked_sub(POSTGRES_EPOCH_US)).ok_or_else(unfit)?;
             cell(out, &us.to_be_bytes());
         }
-        LogicalType::Text => match value {
+        LogicalType::Blob => match value {
+            Value::Text(v) => cell(out, &hex_bytes(v.as_bytes()).ok_or_else(unfit)?),
+            _ => return Err(unfit()),
+        },
+        LogicalType::Text | LogicalType::Enum => match value {
             Value::Text(v) => cell(out, v.as_bytes()),
             _ => return Err(unfit()),
         },
@@ -215,9 +219,7 @@ pub fn param(out: &mut Vec<u8>, value: &Value, ty: LogicalType) -> Result<(), St
             _ => return Err(unfit()),
         },
         LogicalType::Date => return Err(format!("parameter {value:?}: dates are not bound as parameters")),
-        _ => {
-            return Err(format!("parameter {value:?}: lists are not bound as parameters"))
-        }
+        _ => return Err(format!("parameter {value:?}: lists are not bound as parameters")),
     }
     Ok(())
 }

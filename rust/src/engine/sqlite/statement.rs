@@ -10,6 +10,7 @@ use rusqlite::{ffi, Connection};
 use super::lists;
 use crate::engine::Outcome;
 use crate::plan::LogicalType;
+use crate::rows::spelled::text_or_digits;
 use crate::rows::{Column, Columns, Value, Values};
 
 // Lists are stored as their items' bytes, and those are read back on any machine.
@@ -137,6 +138,9 @@ impl Statement {
                 Values::I64(v) => unsafe { ffi::sqlite3_bind_int64(self.raw, param, v[row]) },
                 Values::F32(v) => unsafe { ffi::sqlite3_bind_double(self.raw, param, v[row] as f64) },
                 Values::F64(v) => unsafe { ffi::sqlite3_bind_double(self.raw, param, v[row]) },
+                Values::Text(v) if column.ty == LogicalType::Blob => {
+                    self.bind_blob(param, v.get(row).as_ptr(), v.get(row).len())
+                }
                 Values::Text(v) => self.bind_text(param, v.get(row)),
                 Values::List(v) => match &*v.items {
                     Values::I64(items) if lists::width(column.ty) == Some(8) => {
@@ -173,9 +177,7 @@ impl Statement {
         // SAFETY: SQLITE_TRANSIENT: SQLite copies the bytes at once.
         unsafe {
             match as_text {
-                true => {
-                    ffi::sqlite3_bind_text(self.raw, param, start.cast(), len, ffi::SQLITE_TRANSIENT())
-                }
+                true => ffi::sqlite3_bind_text(self.raw, param, start.cast(), len, ffi::SQLITE_TRANSIENT()),
                 false => ffi::sqlite3_bind_blob(self.raw, param, start.cast(), len, ffi::SQLITE_TRANSIENT()),
             }
         }
@@ -269,7 +271,7 @@ impl Statement {
                     Value::ListI64(words(bytes).map(i64::from_le_bytes).collect())
                 }
                 (bytes, Some(list)) if list.is_list() => lists::value(bytes, list),
-                (bytes, _) => Value::Text(String::from_utf8_lossy(bytes).into_owned()),
+                (bytes, _) => Value::Text(text_or_digits(bytes)),
             },
         }
     }
@@ -306,7 +308,11 @@ impl Statement {
             }
             Values::Text(v) => {
                 v.push(if present { self.bytes(col) } else { &[] });
-                ffi::SQLITE_TEXT
+                if column.ty == LogicalType::Blob {
+                    ffi::SQLITE_BLOB
+                } else {
+                    ffi::SQLITE_TEXT
+                }
             }
             Values::List(v) => {
                 let bytes = if present { self.bytes(col) } else { &[] };
@@ -314,7 +320,10 @@ impl Statement {
                     if !present {
                         v.end();
                     } else if lists::push(v, column.ty, bytes).is_none() {
-                        return Err(format!("column {} holds bytes that are no {:?}", column.name, column.ty));
+                        return Err(format!(
+                            "column {} holds bytes that are no {:?}",
+                            column.name, column.ty
+                        ));
                     }
                     let wanted = lists::stored_as(column.ty);
                     return match !present || kind == wanted {

@@ -12,10 +12,10 @@ use super::catalogue;
 use super::counter::Excess;
 use super::hash::{key, Permutation};
 use super::integers::{Draw, IntGenerator, TimeBy};
+use super::lists::ListGenerator;
 use super::not_finite;
 use super::order::Ordered;
 use super::table::{Alias, Quantiles};
-use super::lists::ListGenerator;
 use super::text::TextGenerator;
 use crate::plan::{ColumnPlan, LogicalType, RowSource, TablePlan};
 use crate::plan::{GenPlan, Per};
@@ -111,12 +111,15 @@ impl<'a> Setting<'a> {
             LogicalType::Uuid if matches!(plan, GenPlan::Foreign { of, .. } if **of != GenPlan::Uuid {}) => {
                 Err("of is no `uuid`: a column of UUIDs refers to one of UUIDs".into())
             }
-            LogicalType::Text | LogicalType::Uuid | LogicalType::Decimal => {
-                Ok(ColumnGenerator::Text(self.text(plan, path)?))
+            LogicalType::Enum if labels_problem(plan).is_some() => {
+                Err(labels_problem(plan).unwrap_or_default())
             }
-            list if list.is_list() => {
-                Ok(ColumnGenerator::List(self.list(ty, plan, path)?))
-            }
+            LogicalType::Text
+            | LogicalType::Uuid
+            | LogicalType::Decimal
+            | LogicalType::Blob
+            | LogicalType::Enum => Ok(ColumnGenerator::Text(self.text(plan, path)?)),
+            list if list.is_list() => Ok(ColumnGenerator::List(self.list(ty, plan, path)?)),
             _ => {
                 let bits = bits_of(ty, plan)?;
                 let int_generator = self.int_generator(ty, plan, path, bits, Some(at))?;
@@ -313,6 +316,7 @@ impl<'a> Setting<'a> {
                 IntGenerator::Rank(self.job(job, &[&self.table.stream, &self.table.columns[of].name])?)
             }
             GenPlan::Uuid {}
+            | GenPlan::Bytes { .. }
             | GenPlan::Decimal { .. }
             | GenPlan::Format { .. }
             | GenPlan::Text { .. }
@@ -400,6 +404,8 @@ impl<'a> Setting<'a> {
             LogicalType::Text,
             LogicalType::Uuid,
             LogicalType::Decimal,
+            LogicalType::Blob,
+            LogicalType::Enum,
         ];
         let numbers = !floats.contains(&column.ty) && !column.ty.is_list();
         if of == at || column.gen.is_none() || !numbers {
@@ -434,6 +440,26 @@ impl<'a> Setting<'a> {
             return Err(format!("derives from {narrow} columns of i32 or narrower, at most {MAX_NARROW_SOURCES}; make some i64"));
         }
         Ok(direct)
+    }
+}
+
+/// Why a generator does not name the labels of an enum.
+fn labels_problem(plan: &GenPlan) -> Option<String> {
+    let labels = plan.labels();
+    let empty = labels.iter().find(|label| label.is_empty());
+    let twice = labels.iter().enumerate().find(|(at, label)| labels[..*at].contains(label));
+    let odd = |label: &&&str| label.chars().any(|c| matches!(c, '\'' | '\\') || c.is_control());
+    if let Some(label) = labels.iter().find(odd) {
+        return Some(format!(
+            "label {label:?} has a quote, a backslash or a control character; leave it out"
+        ));
+    }
+    match (empty, twice) {
+        (Some(_), _) => {
+            Some("one of its labels is empty; a label of an enum has a character at least".into())
+        }
+        (None, Some((_, label))) => Some(format!("label {label:?} stands twice; leave one out")),
+        (None, None) => None,
     }
 }
 

@@ -36,6 +36,7 @@ pub fn per_of(plan: &GenPlan) -> Option<Per> {
         | GenPlan::Zipf { per, .. }
         | GenPlan::Categorical { per, .. }
         | GenPlan::Flag { per, .. }
+        | GenPlan::Bytes { per, .. }
         | GenPlan::Text { per, .. } => Some(*per),
         _ => None,
     }

@@ -66,6 +66,15 @@ impl Setting<'_> {
                 let draw = Draw { key: self.key(path, "draw"), per: *per };
                 Ok(TextGenerator::Random { draw, min, range, alphabet: alphabet.clone().into_bytes() })
             }
+            GenPlan::Bytes { min_bytes, max_bytes, per } => {
+                if min_bytes > max_bytes || *max_bytes > 1 << 24 {
+                    return Err(format!(
+                        "min_bytes is {min_bytes} and max_bytes {max_bytes}; in order, up to 16 MiB"
+                    ));
+                }
+                let (min, range) = (*min_bytes as u64, (max_bytes - min_bytes) as u64 + 1);
+                Ok(TextGenerator::Bytes { draw: Draw { key: self.key(path, "draw"), per: *per }, min, range })
+            }
             GenPlan::Uuid {} => Ok(TextGenerator::Uuid(Uuids::new(self.key(path, "uuid")))),
             GenPlan::Decimal { precision, scale, of } => {
                 self.decimals(*precision, *scale, of.as_deref(), path)
@@ -112,7 +121,8 @@ impl Setting<'_> {
     }
 
     pub(super) fn list(&self, ty: LogicalType, plan: &GenPlan, path: &[&str]) -> Result<ListGenerator> {
-        let &GenPlan::Array { ref of, min_items, max_items, null_ppm, nan_ppm, inf_ppm, minus_inf_ppm } = plan
+        let &GenPlan::Array { ref of, min_items, max_items, null_ppm, nan_ppm, inf_ppm, minus_inf_ppm } =
+            plan
         else {
             return Err(format!("`{}` makes no list", kind_name(plan)));
         };
@@ -143,7 +153,11 @@ impl Setting<'_> {
         if item_type == LogicalType::Text {
             let texts = ["constant", "categorical", "format", "text"];
             if !texts.contains(&kind_name(of).as_str()) || per_of(of) == Some(Per::Series) {
-                return Err(format!("of is `{}`; texts are one of {}, by row", kind_name(of), texts.join(", ")));
+                return Err(format!(
+                    "of is `{}`; texts are one of {}, by row",
+                    kind_name(of),
+                    texts.join(", ")
+                ));
             }
             let text = self.text(of, path).map_err(|e| format!("of: {e}"))?;
             return Ok(list(Items::Texts(text)));

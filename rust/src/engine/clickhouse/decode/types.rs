@@ -3,6 +3,7 @@
 use super::Cursor;
 use crate::encode::clickhouse::decimal_bytes;
 use crate::rows::decimals::decimal_text;
+use crate::rows::spelled::text_or_digits;
 use crate::rows::Value;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -134,9 +135,7 @@ impl Type {
                 let starts = std::iter::once(0).chain(ends.iter().copied());
                 starts.zip(&ends).map(|(start, &end)| inner.list(items.get(start..end)?)).collect()
             }
-            Type::Text => (0..rows)
-                .map(|_| Some(Value::Text(String::from_utf8_lossy(cursor.text()?).into_owned())))
-                .collect(),
+            Type::Text => (0..rows).map(|_| Some(Value::Text(text_or_digits(cursor.text()?)))).collect(),
             fixed => {
                 let width = fixed.width();
                 let bytes = cursor.take(rows.checked_mul(width)?)?;

@@ -92,5 +92,7 @@ pub fn type_name(ty: LogicalType) -> &'static str {
         LogicalType::Date => "date",
         LogicalType::Uuid => "uuid",
         LogicalType::Decimal => "decimal",
+        LogicalType::Blob => "blob",
+        LogicalType::Enum => "enum",
     }
 }
