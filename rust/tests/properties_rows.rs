@@ -233,14 +233,20 @@ fn the_catalogue_names_the_parameters_that_are_read() {
         let written: BTreeSet<&str> =
             plan.as_object().unwrap().keys().map(String::as_str).filter(|k| *k != "kind").collect();
         let named: BTreeSet<&str> = params.keys().map(String::as_str).collect();
-        assert_eq!(written, named, "{kind}");
+        // Left out of a plan where they are 0: plans from before they came stay byte for byte as they were.
+        const LEFT_OUT: [&str; 4] = ["null_ppm", "nan_ppm", "inf_ppm", "minus_inf_ppm"];
+        let left_out = named.difference(&written).all(|name| kind == "array" && LEFT_OUT.contains(name));
+        assert!(left_out && written.is_subset(&named), "{kind}: {written:?}, named {named:?}");
         for (name, param) in params {
             let mut without = plan.clone();
             without.as_object_mut().unwrap().remove(name);
             let read = serde_json::from_value::<inrush_core::plan::GenPlan>(without);
             assert_eq!(read.is_err(), param["required"].as_bool().unwrap(), "{kind}.{name}");
             if let (Some(default), Ok(read)) = (param.get("default"), read) {
-                assert_eq!(&serde_json::to_value(read).unwrap()[name], default, "{kind}.{name}");
+                let again = serde_json::to_value(read).unwrap();
+                let zero = json!(0);
+                let found = again.get(name).unwrap_or(&zero);
+                assert_eq!(found, default, "{kind}.{name}");
             }
         }
         let types = catalogue[kind]["types"].as_array().unwrap();

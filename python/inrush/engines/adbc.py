@@ -43,6 +43,8 @@ TYPES: Mapping[str, str] = {
     "list_text": "VARCHAR ARRAY",
     "uuid": "VARCHAR",
     "enum": "VARCHAR",
+    # Named so that a plan with them can say that it lacks them.
+    **dict.fromkeys(("list_u8", "list_u16", "list_u32", "list_u64", "blob"), "VARCHAR"),
     "decimal": "VARCHAR",
 }
 LOSSES: Mapping[str, str] = {

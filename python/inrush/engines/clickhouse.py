@@ -16,7 +16,7 @@ from inrush.engines.clickhouse_checksum import figure
 from inrush.engines.clickhouse_cluster import ClickhouseCluster
 from inrush.engines.clickhouse_life import OF_TABLES, ClickhouseLife
 from inrush.engines.clickhouse_load import ClickhouseLoading
-from inrush.engines.clickhouse_tables import LISTS, type_of
+from inrush.engines.clickhouse_tables import type_of
 from inrush.engines.greeting import Protocol
 from inrush.engines.instance import Target
 from inrush.engines.page_counters import PageCounters
@@ -240,7 +240,7 @@ def _hour_of(column: str, hour: int) -> str:
 
 def _losses(table: Table, indexes: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
     found = list(sql.losses(table, LOSSES))
-    if any(c.type in LISTS and c.nullable for c in table.columns):
+    if any(c.type.startswith("list") and c.nullable for c in table.columns):
         found.append(LIST_LOSS)
     if indexes:
         found.append(KEY_LOSS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from inrush.engines import sql
-from inrush.engines.clickhouse_tables import LISTS, number_of
+from inrush.engines.clickhouse_tables import number_of
 from inrush.engines.sql import Item, quote
 from inrush.workload import Column
 
@@ -22,7 +22,7 @@ def figure(item: Item, column: Callable[[str], Column]) -> str:
         return f"sum(intHash64({sql.row_number(item, column, _remainder)}))"
     name = quote(item["column"])
     if kind == "not_null":
-        return f"countIf(notEmpty({name}))" if column(item["column"]).type in LISTS else f"count({name})"
+        return f"countIf(notEmpty({name}))" if column(item["column"]).type.startswith("list") else f"count({name})"
     if kind == "count_true":
         return f"countIf({name} != 0)"
     if kind == "sum_hash":

@@ -47,6 +47,8 @@ TYPES: Mapping[str, tuple[str, str]] = {
     ),
     "uuid": ("uuid", "uuid"),
     "enum": ("varchar", "text"),
+    # Named so that a plan with them can say that it lacks them.
+    **dict.fromkeys(("list_bool", "list_text", "blob"), ("varchar", "text")),
     "decimal": ("varchar", "text"),
 }
 #: Where a value may be NULL: types without one of their own are stored wider.

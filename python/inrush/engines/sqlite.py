@@ -54,7 +54,7 @@ DECLARED: Mapping[str, str] = {
     "list_text": "TEXT LIST",
     "date": "TEXT",
     "uuid": "TEXT",
-    "blob": "BLOB",
+    "blob": "BLOB BYTES",
     "enum": "TEXT",
     "decimal": "TEXT",
     "bytes": "BLOB",

@@ -73,7 +73,7 @@ WORDS = """
 """
 BLOBS = """
   { name = "encoded", type = "blob", gen = "bytes", min_bytes = 0, max_bytes = 60 },
-  { name = "image", type = "blob", gen = "bytes", min_bytes = 300, max_bytes = 70_000, null_share = 0.1 },
+  { name = "image", type = "blob", gen = "bytes", min_bytes = 300, max_bytes = 2_000, null_share = 0.1 },
 """
 ENUMS = """
   { name = "state", type = "enum", gen = "categorical", values = ["ON", "OFF", "CLOSE", "STANDBY", "Zürich"] },
