@@ -22,7 +22,11 @@ def figure(item: Item, column: Callable[[str], Column]) -> str:
         return f"sum(intHash64({sql.row_number(item, column, _remainder)}))"
     name = quote(item["column"])
     if kind == "not_null":
-        return f"countIf(notEmpty({name}))" if column(item["column"]).type.startswith("list") else f"count({name})"
+        return (
+            f"countIf(notEmpty({name}))"
+            if column(item["column"]).type.startswith("list")
+            else f"count({name})"
+        )
     if kind == "count_true":
         return f"countIf({name} != 0)"
     if kind == "sum_hash":

@@ -400,6 +400,8 @@ def changed(
 
 
 def change(engine: str, table: str, columns: list[str], column: str, value: str, n: int) -> list[str]:
+    if engine == "sqlite" and column == "encoded":
+        value = "x'616263'"  # a text there is of another type, which the read-back refuses
     if engine != "clickhouse":
         return [f"UPDATE {table} SET {column} = {value} WHERE n = {n}"]
     # An update is asynchronous there: the table is copied.
