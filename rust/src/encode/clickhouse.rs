@@ -429,7 +429,9 @@ mod tests {
     fn a_type_is_read_from_its_own_name() {
         let decimals =
             [(9, 0), (18, 18), (38, 5)].map(|(precision, scale)| Plain::Decimal { precision, scale });
-        for plain in NAMES.map(|(plain, _)| plain).into_iter().chain(decimals) {
+        let lists = [(Item::Int16, false), (Item::String, true), (Item::Int64, true)]
+            .map(|(item, nullable)| Plain::List { item, nullable });
+        for plain in NAMES.map(|(plain, _)| plain).into_iter().chain(decimals).chain(lists) {
             for nullable in [false, true] {
                 let ty = ChType { plain, nullable };
                 assert_eq!(ChType::parse(&ty.name()), Some(ty));
@@ -437,7 +439,8 @@ mod tests {
         }
         for other in [
             "Nullable(Array(Int64))",
-            "Array(String)",
+            "Array(DateTime)",
+            "Array(Nullable(Array(Int16)))",
             "Nullable(Nullable(Int16))",
             "DateTime",
             "Decimal(39, 0)",

@@ -342,8 +342,8 @@ fn append_values(array: &ArrayRef, values: &mut Values, ty: LogicalType) -> Resu
             else {
                 return other();
             };
-            for row in 0..array.len() {
-                v.push(if array.is_valid(row) { texts.value(keys[row]).as_bytes() } else { b"" });
+            for (row, key) in keys.into_iter().enumerate() {
+                v.push(if array.is_valid(row) { texts.value(key).as_bytes() } else { b"" });
             }
         }
         (Values::Text(v), DataType::Utf8) => append_texts(v, array.as_string::<i32>().iter()),

@@ -77,7 +77,7 @@ pub fn push(list: &mut ListValues, ty: LogicalType, bytes: &[u8]) -> Option<()> 
     let Some(width) = width(ty) else {
         return push_json(list, LogicalType::Text, std::str::from_utf8(bytes).ok()?);
     };
-    if bytes.len() % width != 0 {
+    if !bytes.len().is_multiple_of(width) {
         return None;
     }
     let signed = matches!(ty, LogicalType::ListI16 | LogicalType::ListI32);
