@@ -88,7 +88,7 @@ class Mysql(Twin):
     max_depth = 1024
     partitions = "counted"
     methods: ClassVar[tuple[str, ...]] = ("load", "multirow")
-    ways_out = ("binary", "text")
+    ways_out = ("binary", "text", "cursor")
     ways: ClassVar[Mapping[str, str]] = {"bulk": "load"}
     rate: ClassVar[tuple[float, float]] = (2e-3, 4e-6)
     pages = Pages(
