@@ -20,6 +20,7 @@ SMALLEST = {
     "archive-extract": (["sqlite"], ["row_order=time"]),
     "archive-load": (["sqlite"], ["row_order=time", "layout=pk_two"]),
     "archive-viewer": (["sqlite"], ["row_order=time"]),
+    "archive-ways": (["duckdb", "sqlite"], []),
     "archive-rate": (["duckdb", "sqlite"], []),
     "archive-subscriber": (["duckdb"], ["batch_rows=100"]),
     "pipeline-filesize": (["sqlite"], ["file_bytes=[20000, 100000]"]),
@@ -38,7 +39,7 @@ SMALLEST = {
 }  # fmt: skip
 #: Studies that write alone, or whose readers only look for what was written.
 WITHOUT_QUERIES = {
-    "archive-dump", "archive-extract", "archive-load", "archive-rate", "archive-subscriber", "pipeline-filesize", "pipeline-parallel", "telemetry-indexes", "telemetry-sustained", "telemetry-production",
+    "archive-dump", "archive-extract", "archive-load", "archive-rate", "archive-subscriber", "archive-ways", "pipeline-filesize", "pipeline-parallel", "telemetry-indexes", "telemetry-sustained", "telemetry-production",
     "telemetry-volume",
 }  # fmt: skip
 

@@ -65,7 +65,7 @@ class Clickhouse(Twin):
     loading = ClickhouseLoading()
     schemes = ("clickhouse",)
     methods = ("native", "rowbinary", "tsv", "values")
-    ways_out = ("native",)
+    ways_out = ("native", "rowbinary")
     ways: ClassVar[Mapping[str, str]] = {"bulk": "native", "multirow": "values"}
     protocol = Protocol.HTTP
     usual_port = 8123
