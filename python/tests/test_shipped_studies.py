@@ -25,6 +25,7 @@ SMALLEST = {
     "archive-load": (["sqlite"], ["row_order=time", "layout=pk_two"]),
     "archive-volume": (["sqlite"], ["row_order=time"]),
     "archive-viewer": (["sqlite"], ["row_order=time"]),
+    "archive-ways": (["duckdb", "sqlite"], []),
     "archive-rate": (["duckdb", "sqlite"], []),
     "archive-subscriber": (["duckdb"], ["batch_rows=100"]),
     "archive-types": (["duckdb", "sqlite"], []),
@@ -44,7 +45,7 @@ SMALLEST = {
 }  # fmt: skip
 #: Studies that write alone, or whose readers only look for what was written.
 WITHOUT_QUERIES = {
-    "archive-absolute", "archive-volume", "archive-arrays", "archive-cluster", "archive-compress", "archive-types",
+    "archive-absolute", "archive-volume", "archive-arrays", "archive-cluster", "archive-compress", "archive-types", "archive-ways",
     "archive-dump", "archive-extract", "archive-load", "archive-rate", "archive-subscriber", "pipeline-filesize", "pipeline-parallel", "telemetry-indexes", "telemetry-sustained", "telemetry-production",
     "telemetry-volume",
 }  # fmt: skip

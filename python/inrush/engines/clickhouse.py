@@ -66,7 +66,7 @@ class Clickhouse(Twin):
     loading = ClickhouseLoading()
     schemes = ("clickhouse",)
     methods = ("native", "rowbinary", "tsv", "values")
-    ways_out = ("native",)
+    ways_out = ("native", "rowbinary")
     ways: ClassVar[Mapping[str, str]] = {"bulk": "native", "multirow": "values"}
     protocol = Protocol.HTTP
     # It has no memory of its own for pages: all that it asks for comes from the kernel, and the process says what of it

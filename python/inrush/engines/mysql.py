@@ -91,7 +91,7 @@ class Mysql(Twin):
     max_depth = 1024
     partitions = "counted"
     methods: ClassVar[tuple[str, ...]] = ("load", "multirow")
-    ways_out = ("binary", "text")
+    ways_out = ("binary", "text", "cursor")
     ways: ClassVar[Mapping[str, str]] = {"bulk": "load"}
     rate: ClassVar[tuple[float, float]] = (2e-3, 4e-6)
     # Those of read-ahead are in the first, and not in `Innodb_buffer_pool_reads`.

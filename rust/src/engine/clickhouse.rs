@@ -11,6 +11,7 @@ mod failure;
 #[cfg(test)]
 mod fuzz;
 mod request;
+mod rowbinary;
 mod session;
 mod statement;
 
@@ -18,7 +19,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use address::Address;
-use decode::{AnswerReader, Reader, Stream};
+use decode::{AnswerReader, Blocks, Reader, Stream};
 use failure::Failure;
 use request::Requests;
 
@@ -152,6 +153,18 @@ fn exchange(
     Ok(read.map(|_| reader.answer))
 }
 
+/// What the pieces of an answer become, in any format.
+trait Pieces {
+    /// Ready for another answer.
+    fn clear(&mut self);
+    /// Where pieces of the answer are appended.
+    fn buffer(&mut self) -> &mut Vec<u8>;
+    /// Hands on what is there as a whole.
+    fn read(&mut self) -> Result<(), Failure>;
+    /// After the last piece: nothing is left, or it is an exception, or the answer was cut off.
+    fn end(&mut self) -> Result<(), Failure>;
+}
+
 /// Hands the blocks of an answer to `reader`, once its head has come. Gives its bytes, or what the server says instead.
 fn read_blocks(
     client: &mut Client,
@@ -159,27 +172,34 @@ fn read_blocks(
     until: Option<Instant>,
     reader: &mut dyn Reader,
 ) -> Result<Result<u64, Failure>, HttpError> {
-    stream.clear();
+    read_pieces(client, until, &mut Blocks { stream, reader })
+}
+
+/// The same of an answer in any format.
+fn read_pieces(
+    client: &mut Client,
+    until: Option<Instant>,
+    pieces: &mut dyn Pieces,
+) -> Result<Result<u64, Failure>, HttpError> {
+    pieces.clear();
     if client.status() != 200 {
         let code = client.header("X-ClickHouse-Exception-Code").and_then(|code| code.parse().ok());
-        client.read_all(stream.buffer(), until)?;
-        return Ok(Err(Failure::read(client.status(), code, stream.buffer())));
+        client.read_all(pieces.buffer(), until)?;
+        return Ok(Err(Failure::read(client.status(), code, pieces.buffer())));
     }
     let mut bytes = 0;
     loop {
         match client.piece(until) {
             Ok(Some(piece)) => {
                 bytes += piece.len() as u64;
-                stream.buffer().extend_from_slice(piece);
+                pieces.buffer().extend_from_slice(piece);
             }
-            Ok(None) => return Ok(stream.end(reader).map(|()| bytes)),
+            Ok(None) => return Ok(pieces.end().map(|()| bytes)),
             Err(HttpError::Late) => return Err(HttpError::Late),
             // Servers of today break the answer off behind an exception: the exception says more than the broken end.
-            Err(http_error) => {
-                return stream.end(reader).err().filter(|f| f.code > 0).map(Err).ok_or(http_error)
-            }
+            Err(http_error) => return pieces.end().err().filter(|f| f.code > 0).map(Err).ok_or(http_error),
         }
-        if let Err(failure) = stream.read(reader) {
+        if let Err(failure) = pieces.read() {
             // The rest of an answer that cannot be read is of no use.
             client.forget();
             return Ok(Err(failure));

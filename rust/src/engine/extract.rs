@@ -3,6 +3,7 @@
 use super::shared::clear;
 use super::{Context, OpId};
 use crate::error::Error;
+use crate::plan::OpPlan;
 use crate::rows::{Column, Columns};
 
 /// Rows are handed over so many at a time, where the wire does not say: they stay in a near cache.
@@ -82,6 +83,16 @@ pub fn answer_columns(ctx: &Context, op: OpId) -> Result<Columns, Error> {
             .ok_or_else(|| refuse(&format!("{} has no column {name}", table.name)))
     };
     Ok(Columns::new(0, range.columns.iter().map(column).collect::<Result<_, _>>()?))
+}
+
+/// Rows that a cursor fetches at a time.
+pub fn fetch_rows(op: &OpPlan) -> u32 {
+    const FETCH_ROWS: u32 = 10_000;
+    let said = match (&op.range, &op.dump) {
+        (Some(range), _) => range.fetch_rows,
+        (None, dump) => dump.as_ref().and_then(|dump| dump.fetch_rows),
+    };
+    said.unwrap_or(FETCH_ROWS)
 }
 
 /// Errors: this way out is none of the engine's.

@@ -6,17 +6,41 @@
 mod types;
 
 use super::failure::Failure;
+use super::Pieces;
 use crate::engine::Answer;
 use crate::plan::LogicalType;
 use crate::rows::decimals::decimal_text;
 use crate::rows::{Column, Columns, ListValues, Values};
 
-use types::signed;
-pub use types::Type;
+pub use types::{signed, Type};
 
 /// What is done with the blocks of an answer.
 pub trait Reader {
     fn block(&mut self, block: &Block<'_>) -> Result<(), String>;
+}
+
+/// A stream, and what is done with its blocks.
+pub struct Blocks<'a> {
+    pub stream: &'a mut Stream,
+    pub reader: &'a mut dyn Reader,
+}
+
+impl Pieces for Blocks<'_> {
+    fn clear(&mut self) {
+        self.stream.clear();
+    }
+
+    fn buffer(&mut self) -> &mut Vec<u8> {
+        self.stream.buffer()
+    }
+
+    fn read(&mut self) -> Result<(), Failure> {
+        self.stream.read(self.reader)
+    }
+
+    fn end(&mut self) -> Result<(), Failure> {
+        self.stream.end(self.reader)
+    }
 }
 
 pub struct Block<'a> {
@@ -42,7 +66,7 @@ pub struct Stream {
 const COLUMNS_MOST: u64 = 100_000;
 const ROWS_MOST: u64 = 1 << 32;
 /// How an exception begins: in servers up to 25, and in those that mark it.
-const EXCEPTIONS: [&[u8]; 2] = [b"Code: ", b"\r\n__exception__"];
+pub const EXCEPTIONS: [&[u8]; 2] = [b"Code: ", b"\r\n__exception__"];
 
 impl Stream {
     /// Ready for another answer.
@@ -238,7 +262,7 @@ fn append(column: &mut Column, ty: &Type, rows: usize, cursor: &mut Cursor<'_>) 
 }
 
 /// ty_of: the type that the values have in the plan.
-fn append_plain(
+pub fn append_plain(
     values: &mut Values,
     ty_of: LogicalType,
     ty: &Type,
@@ -321,6 +345,15 @@ pub struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
+    pub fn new(bytes: &'a [u8]) -> Cursor<'a> {
+        Cursor { bytes, at: 0 }
+    }
+
+    /// Bytes that were read.
+    pub fn at(&self) -> usize {
+        self.at
+    }
+
     pub fn take(&mut self, bytes: usize) -> Option<&'a [u8]> {
         let end = self.at.checked_add(bytes)?;
         let taken = self.bytes.get(self.at..end)?;

@@ -264,3 +264,79 @@ fn shortened(answer: &[u8]) -> Vec<u8> {
     }
     out
 }
+
+/// RowBinary of the rows 0..20, as `types` are written: u64, text, list, and a number that is NULL in every third.
+fn row_binary() -> Vec<u8> {
+    let mut out = Vec::new();
+    for k in 0..20u64 {
+        out.extend_from_slice(&k.to_le_bytes());
+        out.extend_from_slice(&[2, b'a', b'b', 1]);
+        out.extend_from_slice(&(k as f64).to_le_bytes());
+        out.push(u8::from(k % 3 == 0));
+        if k % 3 != 0 {
+            out.extend_from_slice(&7i64.to_le_bytes());
+        }
+    }
+    out
+}
+
+#[derive(Default)]
+struct Seen(Vec<Vec<crate::rows::Value>>);
+
+impl crate::engine::extract::Sink for Seen {
+    fn first(&mut self) {}
+
+    fn rows(&mut self, batch: &Columns) {
+        let row = |row| batch.columns.iter().map(|c| c.value(row)).collect();
+        self.0.extend((0..batch.rows).map(row));
+    }
+}
+
+/// What is read of an answer in RowBinary, without HTTP around it.
+fn rows_of(mut replay: Replay) -> (Result<(), Failure>, Seen) {
+    use LogicalType::*;
+    let types = ["UInt64", "String", "Array(Float64)", "Nullable(Int64)"];
+    let types: Vec<_> = types.iter().map(|ty| decode::Type::parse(ty).unwrap()).collect();
+    let columns = [("k", U64), ("t", Text), ("l", ListF64), ("n", I64)];
+    let columns = columns.iter().map(|(name, ty)| Column::new(*name, *ty)).collect();
+    let (mut batch, mut seen, mut buffer) = (Columns::new(0, columns), Seen::default(), Vec::new());
+    let extraction = crate::engine::extract::Extraction::new(&mut batch, &mut seen);
+    let mut reader = rowbinary::RowReader::new(extraction, &types, &mut buffer);
+    let mut room = vec![0; 4096];
+    let mut read = Ok(());
+    while let (true, Ok(bytes @ 1..)) = (read.is_ok(), replay.read(&mut room)) {
+        reader.buffer().extend_from_slice(&room[..bytes]);
+        read = reader.read();
+    }
+    let read = read.and_then(|()| reader.end());
+    reader.rows();
+    (read, seen)
+}
+
+#[test]
+fn rows_without_blocks_survive_mutations() {
+    fuzz::survives("clickhouse rows", &[&row_binary()], MEMORY, |replay| {
+        let (read, seen) = rows_of(replay);
+        read.is_ok() && seen.0.len() == 20
+    });
+}
+
+#[test]
+fn rows_without_blocks_come_typed_and_cut_ones_are_no_answer() {
+    use crate::rows::Value;
+    let whole = row_binary();
+    let (read, seen) = rows_of(Replay::whole(whole.clone()));
+    assert!(read.is_ok());
+    let first = [Value::U64(1), Value::Text("ab".into()), Value::ListF64(vec![1.0]), Value::I64(7)];
+    assert_eq!((seen.0[1].as_slice(), &seen.0[0][3]), (first.as_slice(), &Value::Null));
+    for cut in [1, 9, whole.len() - 1] {
+        assert!(rows_of(Replay::whole(whole[..cut].to_vec())).0.is_err(), "{cut}");
+    }
+    for text in [
+        "Code: 241. DB::Exception: Memory limit exceeded (version 25.8)\n",
+        "\r\n__exception__\r\nabcd\r\nCode: 241. DB::Exception: Memory limit exceeded (version 26.1)\r\n",
+    ] {
+        let (read, seen) = rows_of(Replay::whole([&whole, text.as_bytes()].concat()));
+        assert_eq!((read.unwrap_err().code, seen.0.len()), (241, 20), "{text}");
+    }
+}

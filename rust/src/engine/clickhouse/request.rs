@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::address::Address;
 use crate::engine::url::escape;
 
-/// Answers come as Native blocks of a size that a buffer holds, without dictionaries.
-const ANSWERS: &str = "default_format=Native&max_block_size=8192&low_cardinality_allow_in_native_format=0&";
+/// Answers come in blocks of a size that a buffer holds, without dictionaries.
+const ANSWERS: &str = "&max_block_size=8192&low_cardinality_allow_in_native_format=0&";
 
 /// Ids of this process: sessions differ by the second number, their queries by the third.
 static SESSIONS: AtomicU64 = AtomicU64::new(0);
@@ -42,7 +42,14 @@ impl Requests {
 
     /// A query or statement, with its text as the body.
     pub fn next_query(&mut self) {
+        self.next_answer("Native");
+    }
+
+    /// The same with an answer in this format.
+    pub fn next_answer(&mut self, format: &str) {
         self.begin();
+        self.path.push_str("default_format=");
+        self.path.push_str(format);
         self.path.push_str(ANSWERS);
         self.put_id();
     }

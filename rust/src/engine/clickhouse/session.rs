@@ -4,12 +4,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::address::Address;
-use super::decode::{AnswerReader, CountReader, ScanReader, Stream};
-use super::extract::ExtractReader;
+use super::decode::{AnswerReader, CountReader, ScanReader, Stream, Type};
+use super::extract::{types_of, ExtractReader, ROW_BINARY, WAYS};
 use super::failure::Failure;
 use super::request::{insert, Requests};
+use super::rowbinary::RowReader;
 use super::statement::Template;
-use super::{read_blocks, statement_failed};
+use super::{read_blocks, read_pieces, statement_failed};
 use crate::encode::{encoder, Encoder, Part, PART_ROWS};
 use crate::engine::extract::{answer_columns, check_way, Extraction, Sink};
 use crate::engine::http::{Client, HttpError};
@@ -45,9 +46,20 @@ pub struct ChSession {
 }
 
 enum Prepared {
-    Insert { encoder: Box<dyn Encoder>, query: String },
-    Statement { template: Template, kind: Kind },
-    Extract { template: Template, batch: Columns },
+    Insert {
+        encoder: Box<dyn Encoder>,
+        query: String,
+    },
+    Statement {
+        template: Template,
+        kind: Kind,
+    },
+    /// types: of the columns, where rows come as RowBinary.
+    Extract {
+        template: Template,
+        batch: Columns,
+        types: Option<Vec<Type>>,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,7 +116,24 @@ impl ChSession {
         }
         session.client.limit_sends(send_limit(ctx, ops));
         session.client.connect()?;
+        session.describe()?;
         Ok(session)
+    }
+
+    /// What answers without types are made of, where extracts go that way out.
+    fn describe(&mut self) -> Result<(), Error> {
+        for (op, prepared) in self.ops.iter_mut().enumerate() {
+            let Some(Prepared::Extract { batch, types: types @ Some(_), .. }) = prepared else { continue };
+            let plan = self.ctx.op(op);
+            let found = types_of(&mut self.client, &mut self.requests, &self.address, plan)?;
+            if found.len() != batch.columns.len() {
+                let (given, wanted) = (found.len(), batch.columns.len());
+                let message = format!("gives {given} columns of {wanted}");
+                return Err(statement_failed(&self.address, &plan.text, &message));
+            }
+            *types = Some(found);
+        }
+        Ok(())
     }
 
     fn send(&mut self, op: OpId, work: &Work<'_>) -> Result<(), (Outcome, String)> {
@@ -190,20 +219,30 @@ impl ChSession {
 
     /// Runs the call to its end, and reports how it ended.
     fn extract(&mut self, ticket: Ticket, op: OpId, params: &[Value], sink: &mut dyn Sink) {
-        let Some(Prepared::Extract { template, batch }) = &mut self.ops[op] else {
+        let Some(Prepared::Extract { template, batch, types }) = &mut self.ops[op] else {
             unreachable!("the driver submits what it has opened")
         };
         if let Err(message) = template.fill(params, &mut self.text) {
             return self.fail_in(op, ticket, Outcome::Other, &message);
         }
-        self.requests.next_query();
-        let mut reader = ExtractReader::new(Extraction::new(batch, sink));
+        self.requests.next_answer(if types.is_some() { "RowBinary" } else { "Native" });
         let client = &mut self.client;
-        let read = client
+        let asked = client
             .send("POST", self.requests.path(), &[&self.text], None)
-            .and_then(|()| client.receive(None))
-            .and_then(|_| read_blocks(client, &mut self.stream, None, &mut reader));
-        let (rows, unread) = (reader.end(), reader.unread);
+            .and_then(|()| client.receive(None).map(drop));
+        let extraction = Extraction::new(batch, sink);
+        let (read, rows, unread) = match types {
+            Some(types) => {
+                let mut reader = RowReader::new(extraction, types, self.stream.buffer());
+                let read = asked.and_then(|()| read_pieces(client, None, &mut reader));
+                (read, reader.rows(), reader.unread)
+            }
+            None => {
+                let mut reader = ExtractReader::new(extraction);
+                let read = asked.and_then(|()| read_blocks(client, &mut self.stream, None, &mut reader));
+                (read, reader.end(), reader.unread)
+            }
+        };
         match read {
             Ok(Ok(bytes)) => self.finish(ticket, Outcome::Ok, rows, bytes),
             Ok(Err(failure)) => {
@@ -392,8 +431,14 @@ fn prepare(ctx: &Context, id: OpId) -> Result<Prepared, Error> {
         OpKind::Execute if op.method == EACH => statement(Kind::Each),
         OpKind::Execute => statement(Kind::Counted),
         OpKind::Extract => {
-            check_way(ctx, id, "clickhouse", &["native"])?;
-            Ok(Prepared::Extract { template: Template::new(&op.text), batch: answer_columns(ctx, id)? })
+            check_way(ctx, id, "clickhouse", &WAYS)?;
+            // The types are asked for once the session is connected.
+            let types = (op.method == ROW_BINARY).then(Vec::new);
+            Ok(Prepared::Extract {
+                template: Template::new(&op.text),
+                batch: answer_columns(ctx, id)?,
+                types,
+            })
         }
         OpKind::Together => Err(Error::Plan(format!(
             "operation {} is made of others; a session is opened for its members",

@@ -41,11 +41,17 @@ pub struct Okay {
     pub warnings: u16,
     /// Another answer follows to the same statement.
     pub more: bool,
+    /// A cursor is open, whose rows are fetched.
+    pub cursor: bool,
+    /// They have all been fetched.
+    pub last_fetched: bool,
 }
 
 /// An OK packet, or the one that ends the rows of an answer.
 pub fn okay(packet: &[u8]) -> Option<Okay> {
     const MORE_RESULTS: u16 = 8;
+    const CURSOR_EXISTS: u16 = 64;
+    const LAST_ROW_SENT: u16 = 128;
     let mut bytes = Bytes(packet);
     if !matches!(bytes.u8()?, 0x00 | 0xfe) {
         return None;
@@ -53,7 +59,13 @@ pub fn okay(packet: &[u8]) -> Option<Okay> {
     let affected = bytes.length()?;
     bytes.length()?; // last number of an AUTO_INCREMENT
     let status = bytes.u16()?;
-    Some(Okay { affected, warnings: bytes.u16()?, more: status & MORE_RESULTS != 0 })
+    Some(Okay {
+        affected,
+        warnings: bytes.u16()?,
+        more: status & MORE_RESULTS != 0,
+        cursor: status & CURSOR_EXISTS != 0,
+        last_fetched: status & LAST_ROW_SENT != 0,
+    })
 }
 
 /// Whether a packet in the place of a row ends the rows.
@@ -442,7 +454,10 @@ mod tests {
     #[test]
     fn an_ok_packet_is_read() {
         let found = okay(b"\x00\xfc\x10\x27\x00\x0a\x00\x02\x00").unwrap();
-        assert_eq!(found, Okay { affected: 10_000, warnings: 2, more: true });
+        assert_eq!(
+            found,
+            Okay { affected: 10_000, warnings: 2, more: true, cursor: false, last_fetched: false }
+        );
         assert_eq!(okay(b"\xff"), None);
         assert_eq!(okay(b"\x00\x01"), None);
     }

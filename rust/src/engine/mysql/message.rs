@@ -159,11 +159,18 @@ fn command(out: &mut Vec<u8>, command: u8, rest: &[u8]) {
     });
 }
 
-/// Head of an execution: everything before the bitmap of NULLs.
+/// Head of an execution without a cursor: everything before the bitmap of NULLs.
 pub fn execute_head(out: &mut Vec<u8>, statement: u32) {
+    head_of_execution(out, statement, NO_CURSOR);
+}
+
+const NO_CURSOR: u8 = 0;
+const CURSOR_READ_ONLY: u8 = 1;
+
+fn head_of_execution(out: &mut Vec<u8>, statement: u32, cursor: u8) {
     out.push(0x17);
     out.extend_from_slice(&statement.to_le_bytes());
-    out.push(0); // no cursor
+    out.push(cursor);
     out.extend_from_slice(&1u32.to_le_bytes()); // iterations
 }
 
@@ -174,9 +181,34 @@ pub fn execute(
     types: &[LogicalType],
     values: &[Value],
 ) -> Result<(), String> {
+    executed(out, statement, NO_CURSOR, types, values)
+}
+
+/// The same with a cursor: its rows are asked for by `fetch`.
+pub fn execute_cursor(
+    out: &mut Vec<u8>,
+    statement: u32,
+    types: &[LogicalType],
+    values: &[Value],
+) -> Result<(), String> {
+    executed(out, statement, CURSOR_READ_ONLY, types, values)
+}
+
+/// The next rows of a statement's cursor.
+pub fn fetch(out: &mut Vec<u8>, statement: u32, rows: u32) {
+    command(out, 0x1c, &[statement.to_le_bytes(), rows.to_le_bytes()].concat());
+}
+
+fn executed(
+    out: &mut Vec<u8>,
+    statement: u32,
+    cursor: u8,
+    types: &[LogicalType],
+    values: &[Value],
+) -> Result<(), String> {
     let before = out.len();
     let done = packet(out, 0, |out| {
-        execute_head(out, statement);
+        head_of_execution(out, statement, cursor);
         if types.is_empty() {
             return Ok(());
         }
@@ -255,5 +287,13 @@ mod tests {
         out.clear();
         assert!(execute(&mut out, 5, &types, &[Value::Null, Value::I64(1 << 40)]).is_err());
         assert!(out.is_empty(), "nothing of a refused call is sent");
+    }
+
+    #[test]
+    fn a_cursor_is_asked_for_and_fetched_from() {
+        let mut out = Vec::new();
+        execute_cursor(&mut out, 5, &[], &[]).unwrap();
+        fetch(&mut out, 5, 10_000);
+        assert_eq!(out, b"\x0a\0\0\0\x17\x05\0\0\0\x01\x01\0\0\0\x09\0\0\0\x1c\x05\0\0\0\x10\x27\0\0");
     }
 }

@@ -11,22 +11,20 @@ pub struct Written {
 }
 
 impl Written {
-    /// text: with a `?` for each of so many parameters. Errors: there are more or fewer.
+    /// text: with a `?` for each of so many parameters. Errors: there are more or fewer, or it cannot be said which
+    /// of them the server would see.
     pub fn new(text: &str, params: usize) -> Result<Written, String> {
-        let mut between = vec![String::new()];
-        let mut quote = None;
-        for sign in text.trim_end().trim_end_matches(';').chars() {
-            match (quote, sign) {
-                (None, '?') => {
-                    between.push(String::new());
-                    continue;
-                }
-                (None, '\'' | '"' | '`') => quote = Some(sign),
-                (Some(open), _) if sign == open => quote = None,
-                _ => {}
+        let text = text.trim_end().trim_end_matches(';');
+        let bytes = text.as_bytes();
+        let (mut between, mut from, mut at) = (Vec::new(), 0, 0);
+        while at < bytes.len() {
+            if bytes[at] == b'?' {
+                between.push(text[from..at].to_owned());
+                from = at + 1;
             }
-            between.last_mut().expect("one at least").push(sign);
+            at += token_bytes(&bytes[at..])?;
         }
+        between.push(text[from..].to_owned());
         match between.len() - 1 {
             places if places == params => Ok(Written { between }),
             places => Err(format!("{params} parameters for {places} places")),
@@ -48,6 +46,41 @@ impl Written {
         out.push_str(last);
         Ok(out)
     }
+}
+
+/// How many bytes the token in front has in which no `?` stands for a parameter: text in quotes, a comment, or one sign.
+/// As the session's `sql_mode` has it: a backslash escapes in texts, and `"` quotes names.
+fn token_bytes(bytes: &[u8]) -> Result<usize, String> {
+    let until = |end: &[u8], from: usize| {
+        let found = bytes[from..].windows(end.len()).position(|found| found == end);
+        found.map_or(bytes.len(), |at| from + at + end.len())
+    };
+    Ok(match bytes {
+        [b'\'', ..] => {
+            let mut at = 1;
+            while at < bytes.len() && bytes[at] != b'\'' {
+                at += if bytes[at] == b'\\' { 2 } else { 1 };
+            }
+            bytes.len().min(at + 1)
+        }
+        [quote @ (b'"' | b'`'), ..] => until(&[*quote], 1),
+        [b'#', ..] => until(b"\n", 1),
+        // Two signs of minus without a blank behind them are just that.
+        [b'-', b'-'] => 2,
+        [b'-', b'-', blank, ..] if blank.is_ascii_whitespace() || blank.is_ascii_control() => until(b"\n", 2),
+        [b'/', b'*', rest @ ..] => {
+            let length = until(b"*/", 2);
+            // Some servers run what stands in it, by their version; where it ends is then another question too.
+            let is_run = rest.starts_with(b"!") || rest.starts_with(b"M!");
+            if is_run && bytes[..length].iter().any(|sign| b"?'\"`".contains(sign)) {
+                return Err("a parameter or a quote stands in a comment that some servers run (/*! */); \
+                            take the way out binary"
+                    .into());
+            }
+            length
+        }
+        _ => 1,
+    })
 }
 
 fn literal(value: &Value, out: &mut String) -> Option<()> {
@@ -97,6 +130,39 @@ mod tests {
         let time = "'2026-01-01 00:00:00.007000'";
         let expected = format!("SELECT `a?`, '?''?' FROM t WHERE a=(-7) AND b>{time} AND c='it''s \\\\ ?'");
         assert_eq!(written.fill(&params), Ok(expected));
+    }
+
+    #[test]
+    fn a_question_mark_in_a_text_a_name_or_a_comment_is_no_parameter() {
+        for text in [
+            r"SELECT '\'?', ? AS a",
+            r"SELECT '\\', ?",
+            r#"SELECT "\", ? AS "b?""#,
+            r"SELECT `\`, ?, '?''?'",
+            "SELECT ? -- and ?\n AS a",
+            "SELECT ? --\t?",
+            "SELECT ? --",
+            "SELECT 1 # it's ?\n, ?",
+            "SELECT /* ? it's */ ? /* ?",
+            "SELECT /*!40001 SQL_NO_CACHE */ ?",
+            "SELECT /*/ ? */ ?",
+            "SELECT 7--?",
+            "SELECT 7 - ? / 2 * 3",
+            "SELECT 'é?', ?",
+        ] {
+            let written = Written::new(text, 1).unwrap_or_else(|why| panic!("{text}: {why}"));
+            assert_eq!(written.between.join("?"), text, "nothing else is changed");
+            assert!(Written::new(text, 2).is_err(), "{text}");
+        }
+        assert_eq!(Written::new(r"SELECT '\'?', ? AS a", 1).expect("a text").between[0], r"SELECT '\'?', ");
+        assert_eq!(Written::new("SELECT ? -- and ?", 1).expect("a text").between[1], " -- and ?");
+    }
+
+    #[test]
+    fn a_comment_that_some_servers_run_holds_no_parameter() {
+        for text in ["SELECT /*!80000 ? */ 1", "SELECT /*M! '*/' */ 1", "SELECT /*! `a` */ 1"] {
+            assert!(Written::new(text, 0).err().is_some_and(|why| why.contains("take the way out binary")));
+        }
     }
 
     #[test]

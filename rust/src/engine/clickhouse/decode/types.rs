@@ -203,7 +203,7 @@ impl Type {
 }
 
 /// Little-endian, of up to 16 bytes, its sign kept.
-pub(super) fn signed(bytes: &[u8]) -> i128 {
+pub fn signed(bytes: &[u8]) -> i128 {
     let negative = bytes.last().is_some_and(|byte| byte & 0x80 != 0);
     let mut wide = [if negative { 0xff } else { 0 }; 16];
     let taken = bytes.len().min(16);

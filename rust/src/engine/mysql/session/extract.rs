@@ -22,6 +22,11 @@ pub(super) struct Extract {
 /// How rows come, which is how they are asked for.
 pub(super) enum Way {
     Binary(Statement),
+    /// The same rows, so many a fetch, out of a cursor of the server.
+    Cursor {
+        statement: Statement,
+        fetch_rows: u32,
+    },
     Text(Written),
 }
 
@@ -46,6 +51,9 @@ impl MySession {
         let asked = match &extract.way {
             Way::Binary(Statement { id, types, .. }) => {
                 message::execute(&mut self.outbox, *id, types, params)
+            }
+            Way::Cursor { statement: Statement { id, types, .. }, .. } => {
+                message::execute_cursor(&mut self.outbox, *id, types, params)
             }
             Way::Text(written) => written.fill(params).map(|text| message::query(&mut self.outbox, &text)),
         };
@@ -72,7 +80,7 @@ impl MySession {
     fn read_all(&mut self, extract: &mut Extract, sink: &mut dyn Sink) -> io::Result<Came> {
         let wanted = extract.batch.columns.len();
         let push_row = match extract.way {
-            Way::Binary(_) => decode::push_row,
+            Way::Binary(_) | Way::Cursor { .. } => decode::push_row,
             Way::Text(_) => decode::push_text_row,
         };
         let mut extraction = Extraction::new(&mut extract.batch, sink);
@@ -97,7 +105,18 @@ impl MySession {
                         wrong = Some(format!("gives {} columns of {wanted}", self.columns.len()));
                     }
                 }
-                Reading::Rows if decode::ends_rows(packet) => break,
+                Reading::Rows if decode::ends_rows(packet) => {
+                    let okay = decode::okay(packet).ok_or_else(garbled)?;
+                    match &extract.way {
+                        // Also before the first fetch. A server without a cursor for it has sent all rows.
+                        Way::Cursor { statement, fetch_rows } if okay.cursor && !okay.last_fetched => {
+                            self.outbox.clear();
+                            message::fetch(&mut self.outbox, statement.id, *fetch_rows);
+                            self.connection.send(&self.outbox)?;
+                        }
+                        _ => break,
+                    }
+                }
                 Reading::Rows => {
                     bytes += packet.len() as u64;
                     if wrong.is_none() {

@@ -4,7 +4,7 @@ use std::io;
 
 use super::extract::{Extract, Way};
 use super::{lost, statement_failed, MySession};
-use crate::engine::extract::{answer_columns, check_way};
+use crate::engine::extract::{answer_columns, check_way, fetch_rows};
 use crate::engine::messages::Messages;
 use crate::engine::mysql::connection::garbled;
 use crate::engine::mysql::failure::Failure;
@@ -16,8 +16,10 @@ use crate::engine::OpId;
 use crate::error::Error;
 use crate::plan::{LogicalType, OpKind, OpPlan};
 
-/// The way out by text rows; the other one is binary.
+/// Ways out; the first is the usual one.
+const WAYS: [&str; 3] = ["binary", TEXT, CURSOR];
 const TEXT: &str = "text";
+const CURSOR: &str = "cursor";
 
 pub(super) enum Prepared {
     Load(Box<Load>),
@@ -88,7 +90,7 @@ impl MySession {
 
     fn prepare_extract(&mut self, id: OpId, op: &OpPlan) -> Result<Prepared, Error> {
         let ctx = self.ctx.clone();
-        check_way(&ctx, id, &self.address.engine, &["binary", TEXT])?;
+        check_way(&ctx, id, &self.address.engine, &WAYS)?;
         let batch = answer_columns(&ctx, id)?;
         let refuse = |why: String| Error::Plan(format!("operation {}: {why}", op.name));
         // Prepared also where it is sent as text: what is wrong with it is said before the clock runs.
@@ -103,7 +105,11 @@ impl MySession {
             Way::Text(Written::new(&op.text, op.params.len()).map_err(refuse)?)
         } else {
             let types = op.params.iter().map(|p| p.ty).collect();
-            Way::Binary(Statement { id: prepared, types, keep_answer: false })
+            let statement = Statement { id: prepared, types, keep_answer: false };
+            match op.method.as_str() {
+                CURSOR => Way::Cursor { statement, fetch_rows: fetch_rows(op) },
+                _ => Way::Binary(statement),
+            }
         };
         Ok(Prepared::Extract(Box::new(Extract { way, batch })))
     }

@@ -5,7 +5,7 @@ use std::io;
 use super::extract::{Extract, Way};
 use super::{statement_failed, PgSession};
 use crate::encode::pgcopy::PgType;
-use crate::engine::extract::{answer_columns, check_way};
+use crate::engine::extract::{answer_columns, check_way, fetch_rows};
 use crate::engine::messages::Messages;
 use crate::engine::postgresql::decode::{self, AnswerColumn};
 use crate::engine::postgresql::extract::{Written, WAYS};
@@ -17,9 +17,6 @@ use crate::engine::shared::{batches, columns_of, largest_batch};
 use crate::engine::OpId;
 use crate::error::Error;
 use crate::plan::{LogicalType, OpKind, OpPlan};
-
-/// Rows that a cursor fetches at a time, where the plan does not say.
-const FETCH_ROWS: u32 = 10_000;
 
 pub(super) enum Prepared {
     Copy(Box<Copy>),
@@ -113,17 +110,13 @@ impl PgSession {
             return Err(statement_failed(&self.address, &op.text, &message));
         }
         statement.formats = vec![Format::Binary];
-        let fetched = match (&op.range, &op.dump) {
-            (Some(range), _) => range.fetch_rows,
-            (None, dump) => dump.as_ref().and_then(|dump| dump.fetch_rows),
-        };
         let way = match op.method.as_str() {
             "copy" => {
                 let text = Written::new(&op.text, op.params.len());
                 let text = text.map_err(|e| Error::Plan(format!("operation {}: {e}", op.name)))?;
                 Way::Copy { text, types: statement.types }
             }
-            "cursor" => Way::Rows { statement, fetch_rows: fetched.unwrap_or(FETCH_ROWS) },
+            "cursor" => Way::Rows { statement, fetch_rows: fetch_rows(op) },
             _ => Way::Rows { statement, fetch_rows: 0 },
         };
         Ok(Extract { way, batch })

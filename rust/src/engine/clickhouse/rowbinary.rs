@@ -1,0 +1,190 @@
+//! RowBinary into columns, row by row: an answer that is not sent in blocks. Pure.
+//!
+//! It has neither names nor types: they are asked for when the session is opened. Behind a row there is no mark. An
+//! exception that the server writes there is told from rows by how it begins, and by that nothing follows it.
+
+use super::decode::{append_plain, signed, Cursor, Type, EXCEPTIONS};
+use super::failure::Failure;
+use super::Pieces;
+use crate::engine::extract::Extraction;
+use crate::plan::LogicalType;
+use crate::rows::decimals::decimal_text;
+use crate::rows::{Column, Columns, ListValues, Values};
+
+/// Reads an answer, and hands its rows on.
+pub struct RowReader<'a> {
+    extraction: Extraction<'a>,
+    types: &'a [Type],
+    /// What has come and was not read yet.
+    buffer: &'a mut Vec<u8>,
+    /// The row in front was not whole when there were fewer bytes.
+    retry_bytes: usize,
+    /// Rows came that cannot be read as what was stored.
+    pub unread: bool,
+}
+
+/// What begins as an exception does and is longer is a row.
+const EXCEPTION_MOST: usize = 64 << 10;
+
+impl<'a> RowReader<'a> {
+    pub fn new(extraction: Extraction<'a>, types: &'a [Type], buffer: &'a mut Vec<u8>) -> RowReader<'a> {
+        RowReader { extraction, types, buffer, retry_bytes: 0, unread: false }
+    }
+
+    pub fn rows(&mut self) -> u64 {
+        self.extraction.end()
+    }
+
+    /// Hands on rows that are there as a whole. `ended`: nothing follows.
+    fn read_now(&mut self, ended: bool) -> Result<(), Failure> {
+        let mut at = 0;
+        while at < self.buffer.len() {
+            let rest = &self.buffer[at..];
+            // What may be an exception waits until it is known to be one.
+            if EXCEPTIONS.iter().any(|begin| rest.starts_with(begin)) && rest.len() <= EXCEPTION_MOST {
+                if let (true, Some(failure)) = (ended, exception(rest)) {
+                    return Err(failure);
+                }
+                if !ended {
+                    break;
+                }
+            }
+            let mut cursor = Cursor::new(rest);
+            // A row is appended once all of it has come.
+            if self.types.iter().try_for_each(|ty| skip(ty, &mut cursor)).is_none() {
+                break;
+            }
+            let bytes = cursor.at();
+            if let Err(message) = push_row(&rest[..bytes], self.types, self.extraction.batch) {
+                self.unread = true;
+                return Err(Failure::new(message));
+            }
+            self.extraction.added();
+            at += bytes;
+        }
+        self.buffer.drain(..at);
+        self.retry_bytes = self.buffer.len() + self.buffer.len() / 8;
+        Ok(())
+    }
+}
+
+impl Pieces for RowReader<'_> {
+    fn clear(&mut self) {
+        self.buffer.clear();
+        self.retry_bytes = 0;
+    }
+
+    fn buffer(&mut self) -> &mut Vec<u8> {
+        self.buffer
+    }
+
+    /// A row that is not whole is looked at again when it is an eighth longer.
+    fn read(&mut self) -> Result<(), Failure> {
+        match self.buffer.len() < self.retry_bytes {
+            true => Ok(()),
+            false => self.read_now(false),
+        }
+    }
+
+    fn end(&mut self) -> Result<(), Failure> {
+        self.read_now(true)?;
+        if self.buffer.is_empty() {
+            return Ok(());
+        }
+        let cut_off = || Failure::new("the answer ended in the middle of a row");
+        let failure = exception(self.buffer).unwrap_or_else(cut_off);
+        self.clear();
+        Err(failure)
+    }
+}
+
+fn exception(bytes: &[u8]) -> Option<Failure> {
+    Failure::in_text(&String::from_utf8_lossy(bytes))
+}
+
+/// Moves past one value; `None` where not all of it is there.
+fn skip(ty: &Type, cursor: &mut Cursor<'_>) -> Option<()> {
+    match ty {
+        Type::Nullable(inner) => match cursor.take(1)?[0] {
+            0 => skip(inner, cursor),
+            _ => Some(()),
+        },
+        Type::Array(inner) => {
+            // Each item takes a byte at least: a length beyond what has come ends the loop soon.
+            (0..cursor.length()?).try_for_each(|_| skip(inner, cursor))
+        }
+        plain => plain.skip(1, cursor),
+    }
+}
+
+fn push_row(bytes: &[u8], types: &[Type], batch: &mut Columns) -> Result<(), String> {
+    let mut cursor = Cursor::new(bytes);
+    for (column, ty) in batch.columns.iter_mut().zip(types) {
+        push_cell(column, ty, batch.rows, &mut cursor).ok_or_else(|| {
+            format!("column {} came as {ty:?}, which is not how it was stored", column.name)
+        })?;
+    }
+    batch.rows += 1;
+    Ok(())
+}
+
+fn push_cell(column: &mut Column, ty: &Type, row: usize, cursor: &mut Cursor<'_>) -> Option<()> {
+    let plain = match ty {
+        Type::Nullable(inner) => match cursor.take(1)?[0] {
+            0 => inner,
+            _ => {
+                column.push_null(row);
+                return Some(());
+            }
+        },
+        // A list that may be NULL is a list of one list or of none.
+        Type::Array(inner) if matches!(**inner, Type::Array(_)) => match cursor.length()? {
+            0 => {
+                column.push_null(row);
+                return Some(());
+            }
+            1 => inner,
+            _ => return None,
+        },
+        plain => plain,
+    };
+    if !column.present.is_empty() {
+        column.present.push(1);
+    }
+    push_plain(&mut column.values, column.ty, plain, cursor)
+}
+
+/// ty_of: the type that the value has in the plan.
+fn push_plain(values: &mut Values, ty_of: LogicalType, ty: &Type, cursor: &mut Cursor<'_>) -> Option<()> {
+    match (values, ty) {
+        (Values::Text(v), Type::Text) if ty_of == LogicalType::Blob => v.push(cursor.text()?),
+        (Values::Text(v), Type::Text) => v.push(std::str::from_utf8(cursor.text()?).ok()?.as_bytes()),
+        (Values::Text(v), Type::Decimal { bytes, scale }) => {
+            v.push(decimal_text(signed(cursor.take(*bytes)?), *scale).as_bytes());
+        }
+        (Values::List(list), Type::Array(item)) => {
+            for _ in 0..cursor.length()? {
+                push_item(list, ty_of.item()?, item, cursor)?;
+            }
+            list.end();
+        }
+        (values, ty) => append_plain(values, ty_of, ty, 1, cursor)?,
+    }
+    Some(())
+}
+
+fn push_item(list: &mut ListValues, ty_of: LogicalType, ty: &Type, cursor: &mut Cursor<'_>) -> Option<()> {
+    let plain = match ty {
+        Type::Nullable(_) if cursor.take(1)?[0] != 0 => {
+            list.push_null_item();
+            return Some(());
+        }
+        Type::Nullable(inner) => inner,
+        plain => plain,
+    };
+    push_plain(&mut list.items, ty_of, plain, cursor)?;
+    if !list.present.is_empty() {
+        list.present.push(1);
+    }
+    Some(())
+}
