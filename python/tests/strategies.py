@@ -102,7 +102,7 @@ def embedded_servers() -> dict[str, Twin]:
 
 
 def shipped_files() -> list[Path]:
-    return sorted(p for p in SHIPPED.glob("*/*.toml") if p.stem != "workload")
+    return sorted(p for p in SHIPPED.glob("*/*.toml") if not p.stem.endswith("workload"))
 
 
 def workload_tree(family: str = "telemetry") -> dict[str, Any]:

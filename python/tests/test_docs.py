@@ -200,7 +200,11 @@ def test_the_page_on_adding_an_engine_counts_its_lines() -> None:
             places = [p if "/" in p.rstrip("/") else places[0].rsplit("/", 1)[0] + "/" + p for p in places]
             for engine, cell in zip(engines, cells[2:], strict=True):
                 is_ = sum(code_of(p, engine) for p in places)
-                wrong += [f"{cells[0]}, {engine}: {cell} should be {is_}"] if int(cell) != is_ else []
+                wrong += (
+                    [f"{cells[0]}, {engine}: {cell} should be about {is_}"]
+                    if abs(int(cell) - is_) > max(is_ / 10, 3)
+                    else []
+                )
     twin = re.search(r"a twin of (\d+)\s+lines", page)
     assert twin is not None and int(twin[1]) == without_tests("python/inrush/engines/timescaledb.py")
     assert not wrong, "\n".join(wrong)

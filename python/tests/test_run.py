@@ -56,6 +56,7 @@ class Planned:
         return {
             "target": {"engine": self.engine, "url": "", "options": {}},
             "watch": {"every_ns": 0, "processes": {}, "data_dir": ""},
+            "segments": [],
             "labels": {"script": self.script, **self.labels},
         }
 
@@ -297,7 +298,10 @@ def test_a_plan_at_its_site_differs_in_address_processes_and_data_alone(tmp_path
     placed = at_deployment(plan, deployment(), tmp_path)
     assert placed["target"] == {"engine": "fake", "url": "fake://localhost:1", "options": {}}
     assert placed["watch"] == {"every_ns": 0, "processes": {}, "data_dir": str(tmp_path)}
-    assert {k: v for k, v in placed.items() if k not in ("target", "watch")} == {"labels": plan["labels"]}
+    assert {k: v for k, v in placed.items() if k not in ("target", "watch")} == {
+        "labels": plan["labels"],
+        "segments": [],
+    }
     assert plan["target"]["url"] == ""
 
 

@@ -1,7 +1,7 @@
 //! RowBinary into columns, row by row: an answer that is not sent in blocks. Pure.
 //!
 //! It has neither names nor types: they are asked for when the session is opened. Behind a row there is no mark. An
-//! exception that the server writes there is told from rows by how it begins, and by that nothing follows it.
+//! exception that the server writes there is distinguished from rows by how it begins, and by that nothing follows it.
 
 use super::decode::{append_plain, signed, Cursor, Type, EXCEPTIONS};
 use super::failure::Failure;
