@@ -9,6 +9,7 @@ the statement or after it. The study is resumed: each row once, by inrush's own 
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import random
@@ -200,12 +201,12 @@ def campaign(engine: str, times: int, in_statement: int, seed: int, folder: Path
     draw = random.Random(f"{seed}/{engine}")
     with own(engine, folder / engine) as data:
         long = rehearsed(engine, folder / "rehearsal", data)
-        for step, count in (("load", times), ("rewrite", in_statement)):
-            for victim in VICTIMS:
-                for n in range(count):
-                    # A step ends a little earlier or later than it did: its first and last twentieth are left out.
-                    fraction = 0.05 + 0.75 * (n + draw.random()) / count
-                    yield inside(engine, victim, step, fraction, long, folder / f"{victim}-{step}-{n}", data)
+        # Victims take turns, so that a campaign that was ended early has killed each of them.
+        for step, count in (("rewrite", in_statement), ("load", times)):
+            for n, victim in itertools.product(range(count), VICTIMS):
+                # A step ends a little earlier or later than it did: its first and last twentieth are left out.
+                fraction = 0.05 + 0.75 * (n + draw.random()) / count
+                yield inside(engine, victim, step, fraction, long, folder / f"{victim}-{step}-{n}", data)
 
 
 def inside(

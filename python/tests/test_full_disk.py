@@ -66,7 +66,9 @@ def test_what_is_no_full_disk_stays_as_it_was(watched: Any) -> None:
     assert full_disk.explained(None, watched(room), CUT, []) is None, "something else held it up"
     assert full_disk.explained(dict(LOST), watched(room), CUT, []) == LOST, "something else ended it"
     said = {"kind": "statement", "message": "could not extend file: No space left on device"}
-    assert full_disk.explained(dict(said), watched(0), CUT, []) == said, "it says so itself"
+    for disk in (watched(0), watched(0, place=None)):  # it says so itself, and not what to do
+        found = full_disk.explained(dict(said), disk, CUT, [])
+        assert found == {**said, "message": f"{said['message']}; {full_disk.REMEDY}"}
 
 
 def test_a_folder_that_is_gone_is_not_called_full(tmp_path: Path) -> None:

@@ -52,6 +52,16 @@ def is_cut(m: Measured, verdict: Verdict) -> bool:
     return verdict.guard == ENDED and not verdict.hides and "limit" in ends and not ends & {"stop", "error"}
 
 
+def cut_steps(analysis: Analysis) -> list[tuple[str, str]]:
+    """Run and sentence of every run that went on although a step of it was cut: its answer may rest on other steps."""
+    return [
+        (m.run.run_id, v.sentence)
+        for m in analysis.runs
+        for v in m.verdicts
+        if is_cut(m, v) and any(s.get("step") and s["ended_by"] == "limit" for s in m.run.rows("segments"))
+    ]
+
+
 def tried(m: Measured, on_time: Measured, figure: str, at_least: float) -> Tried:
     """Whether the run reached so much of a figure; without the figure it did not, nothing of it was stored."""
 

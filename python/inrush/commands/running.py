@@ -137,6 +137,7 @@ def live_page(folder: StudyFolder, planned: int, listener: Listener, live: bool)
 
 def finish(store: Store, outcome: StudyEnd, as_json: bool, in_browser: bool = False) -> None:
     """Report, the last lines or JSON, and the exit code of what was found."""
+    from inrush.analysis.deciding import cut_steps
     from inrush.report.report import closing_lines, write_report
     from inrush.report.run_list import keep_verdict
     from inrush.report.summary import verdict_document
@@ -146,6 +147,8 @@ def finish(store: Store, outcome: StudyEnd, as_json: bool, in_browser: bool = Fa
     for run, message in outcome.failed.items():
         say(f"{run}: {message}")
     analysis = write_report(results, results.report_path)
+    for run, sentence in cut_steps(analysis):
+        say(f"{run}: {sentence}")
     keep_verdict(StudyFolder(outcome.path), analysis)
     say(f"report: {results.report_path}")
     if in_browser:

@@ -36,6 +36,8 @@ class Instance:
     settings: Mapping[str, str] = field(default_factory=dict)
     #: Limit of its processes -> what a probe was held to, in the limit's unit.
     held: Mapping[str, float] = field(default_factory=dict)
+    #: Processes that its limit of memory had ended before it was launched: the probe of that limit.
+    kills_before: int = 0
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,8 @@ class Lifecycle(ABC):
     #: The engine's, as its twin has it; `title` for sentences.
     name: ClassVar[str]
     title: ClassVar[str]
+    #: Settings with which it needs less memory; empty where there is none to name.
+    with_less_memory: ClassVar[str] = ""
 
     @abstractmethod
     def fetch(self, version: str | None = None) -> Release:

@@ -151,6 +151,7 @@ class OwnServer(Lifecycle):
         data, home = place.data, place.home
         self.before_launch(place)
         group, held = server_limits.made(data, limits) if limits else (None, {})
+        kills_before = group.memory_kills() if group is not None else 0
         log_bytes = life.size_of(place.log)
         process = life.launch(place.user, self.command(place), home, place.log)
         life.write_record(data, process.pid, place.port)
@@ -169,15 +170,21 @@ class OwnServer(Lifecycle):
                 raise TargetError(
                     f"{self.title} in {data}: process {min(free)} is outside of the limits of its server"
                 )
-        except BaseException:  # Ctrl-C too
+        except BaseException as ended:  # Ctrl-C too
             life.end(process.pid, signal.SIGKILL, home, KILL_S)
             life.remove_record(data)
             if group is not None:
+                kills = group.memory_kills() - kills_before
                 group.remove()
+                if kills > 0 and isinstance(ended, TargetError):
+                    what = f"{self.title} in {data}, while it started,"
+                    raise TargetError(
+                        server_limits.memory_clause(what, limits["memory"], self.with_less_memory)
+                    ) from None
             raise
         url = self.url_in(data, place.port)
         return Instance(
-            self.name, data, url, place.port, process.pid, place.log, place.release, dict(settings), held
+            self.name, data, url, place.port, process.pid, place.log, place.release, dict(settings), held, kills_before
         )
 
     def stop(self, instance: Instance, how: Stop) -> None:
@@ -203,6 +210,7 @@ class OwnServer(Lifecycle):
         after = page_cache.of(instance.data)
         started = self.start(instance.data, instance.settings)
         instance.pid, instance.port, instance.url = started.pid, started.port, started.url
+        instance.kills_before = started.kills_before
         if not page_cache.is_cold(after):
             return NotCold(
                 f"{after.cached_bytes:,} of the {after.size_bytes:,} bytes in {instance.data} were still in memory after "

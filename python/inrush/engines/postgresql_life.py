@@ -24,6 +24,7 @@ class PostgresqlLife(OwnServer):
     home = "cluster"
     #: A fast shutdown: sessions end, a checkpoint is written.
     stop_signal = signal.SIGINT
+    with_less_memory = "shared_buffers, maintenance_work_mem"
     reserved = frozenset({"listen_addresses", "port", "unix_socket_directories", "data_directory"})
 
     def fetch(self, version: str | None = None) -> Release:

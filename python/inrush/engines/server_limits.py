@@ -15,6 +15,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from inrush.engines.instance import Instance
 from inrush.errors import TargetError, UsageError
 from inrush.machine import cgroup, host
 from inrush.machine.cgroup import CONTROLLERS, DEVICE_FILES, Group
@@ -140,9 +141,30 @@ def made(data: Path, limits: Mapping[str, float]) -> tuple[Group, dict[str, floa
 
 def remove(data: Path) -> None:
     """When the server has ended; of one without limits there is nothing."""
-    name = name_of(data)
+    existing(data).remove()
+
+
+def existing(data: Path) -> Group:
+    """The group of the server in `data`, as one with every limit."""
     version = cgroup.version_of(cgroup.CGROUPS)
-    Group(version, cgroup.folders_of(name, dict.fromkeys(CONTROLLERS, 0.0), version, cgroup.CGROUPS)).remove()
+    folders = cgroup.folders_of(name_of(data), dict.fromkeys(CONTROLLERS, 0.0), version, cgroup.CGROUPS)
+    return Group(version, folders)
+
+
+def memory_kills(instance: Instance) -> int:
+    """Processes of a server that its limit of memory has ended since it was launched."""
+    if "memory" not in instance.held:
+        return 0
+    return max(0, existing(instance.data).memory_kills() - instance.kills_before)
+
+
+def memory_clause(what: str, limit: float, remedy: str) -> str:
+    """What became of a server that its own limit of memory ended, and what to do. limit: bytes. Pure."""
+    less = f", or take a setting that needs less ({remedy})" if remedy else ""
+    return (
+        f"{what} was ended by its limit of memory, {limit / 1e6:,.0f} MB; give it more "
+        f"({PREFIX}memory){less}"
+    )
 
 
 def held(made: Group, data: Path, name: str, limit: float) -> float:

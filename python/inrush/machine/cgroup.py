@@ -30,6 +30,8 @@ DEVICE_FILES = {
     "reads_per_s": ("blkio.throttle.read_iops_device", "riops"),
     "writes_per_s": ("blkio.throttle.write_iops_device", "wiops"),
 }
+#: Version -> the file of the memory controller that counts processes which it ended.
+MEMORY_EVENTS = {1: "memory.oom_control", 2: "memory.events"}
 
 
 def version_of(root: Path = CGROUPS) -> int:
@@ -55,6 +57,16 @@ class Group:
         """Processes that every one of its folders holds."""
         held = [{int(pid) for pid in procs.read_text().split()} for procs in self.procs]
         return set.intersection(*held) if held else set()
+
+    def memory_kills(self) -> int:
+        """Processes that the kernel ended because the group had no memory left, since it was made; 0 without that limit."""
+        folder = self.folders.get("memory")
+        if folder is None:
+            return 0
+        with contextlib.suppress(OSError):  # it has been removed
+            lines = (folder / MEMORY_EVENTS[self.version]).read_text().splitlines()
+            return sum(int(line.split()[1]) for line in lines if line.startswith("oom_kill "))
+        return 0
 
     def remove(self) -> None:
         """Busy as long as one of its processes lives; then the next of its name removes it."""

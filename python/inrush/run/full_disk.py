@@ -96,7 +96,9 @@ def explained(
         if not cut or why is None:
             return None
         return {"kind": "target", "message": f"{cut[0]} was cut by its limit: {why}; {REMEDY}"}
-    if says_full(failure["message"]) or disk.full is None:
+    if says_full(failure["message"]):
+        return {**failure, "message": f"{failure['message']}; {REMEDY}"}
+    if disk.full is None:
         return failure
     return {**failure, "message": f"{failure['message']}; {disk.full}; {REMEDY}"}
 

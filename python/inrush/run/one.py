@@ -62,7 +62,7 @@ def run_one(
     opened = folder.open_run(run.run_id, placed, env)
     begun = {"begun_unix_ns": time.time_ns()}
     before, beside_before = host.noise_counters(), neighbours(deployment)
-    disk = full_disk.DiskWatch(deployment.data_place(own), listener)
+    disk, memory = full_disk.DiskWatch(deployment.data_place(own), listener), MemoryKills(deployment)
     worker = Worker(
         opened.plan_path, opened.parts, opened.log, deployment.environment, command or kind.command
     )
@@ -81,6 +81,7 @@ def run_one(
         ended.failure = {"kind": "crash", "message": death_message(code, opened.log)}
     segments, failures = (opened.table(name).to_pylist() for name in ("segments", "failures"))
     ended.failure = too_many_rejected(full_disk.explained(ended.failure, disk, segments, failures))
+    ended.failure = memory.explained(ended.failure)
     if ended.failure is not None:
         deployment.drop_leftover(run.plan)
     ended_unix_ns, noise = time.time_ns(), host.noise(before, host.noise_counters())
@@ -114,6 +115,31 @@ def run_one(
             **({"disk_after": again} if again else {}),
         }
     )
+
+
+class MemoryKills:
+    """Processes of our server that its own limit of memory ends, from now on."""
+
+    def __init__(self, deployment: Deployment) -> None:
+        self.deployment = deployment
+        self.pid, self.before = self.now()
+
+    def now(self) -> tuple[int, int]:
+        """Which server, and how many of its processes were ended since it was launched."""
+        instance = self.deployment.target.instance
+        return (instance.pid, server_limits.memory_kills(instance)) if instance is not None else (0, 0)
+
+    def explained(self, failure: Doc | None) -> Doc | None:
+        """The failure with that as its reason, where it was so; behind it, what the client saw."""
+        pid, kills = self.now()
+        instance = self.deployment.target.instance
+        if failure is None or instance is None or kills <= (self.before if pid == self.pid else 0):
+            return failure
+        lifecycle = lifecycle_of(self.deployment.server)
+        said = server_limits.memory_clause(
+            f"{lifecycle.title} in {instance.data}", instance.held["memory"], lifecycle.with_less_memory
+        )
+        return {**failure, "kind": "target", "message": f"{said}: {failure['message']}"}
 
 
 #: What the core says of a run that more rows are rejected of than its workload takes; target and files may have any name.
