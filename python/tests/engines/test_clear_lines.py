@@ -170,8 +170,10 @@ def test_a_range_longer_than_any_series_is_one_line_with_the_longest(engine: str
     more = '[[steps]]\nname = "long"\ndo = "extract"\noperation = "long"\ncalls = 3\n'
     found = said(folder, engine, *words, more=more)
     assert found.code == 1, found
-    (line,) = found.lines
-    assert "operation long: range: no series has 500 rows, the longest has 200; ask for fewer" in line
+    # Of an engine in the client's process a second run prices the client's own work.
+    assert len(found.lines) == (2 if engine in EMBEDDED else 1)
+    for line in found.lines:
+        assert line.endswith("operation long: range: no series has 500 rows, the longest has 200; ask for fewer")
     assert left_by(engine, data, folder) == []
 
 

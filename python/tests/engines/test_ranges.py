@@ -17,9 +17,10 @@ from inrush.engines import server
 from inrush.engines.instance import Target
 from inrush.plan import draft
 from inrush.plan.plan import plan_study
+from inrush.plan.ranges import holds_too_many, ranges_by_key
 from inrush.study.study import load_study
 from inrush.targets.deployment import Deployment
-from inrush.workload import Column
+from inrush.workload import Column, Rates, Table
 
 from .border import Ran, run
 
@@ -188,3 +189,84 @@ def test_damage_to_a_row_of_a_series_that_is_read_back_is_named(
     }
     assert len(said) == 1 and missing in said[0]["expected"] and foreign in said[0]["found"], said
     assert f"attribute={part['first'] + 1} " in said[0]["expected"] + said[0]["found"]
+
+
+# --- what the planner leaves out
+
+
+def keyed(rows: int, pinned: int | None, share: float, series: int = 40) -> list[tuple[int, int]]:
+    """First series and how many of each range by key, of a table of so many rows."""
+    columns = [
+        Column("attribute", "i32", gen={"kind": "cycle", "from": 1, "to": series}),
+        Column("at", "time_us", gen={"kind": "sweep_time"}),
+    ]
+    rates = Rates(0.8, pinned, share)
+    table = Table("values", tuple(columns), series=series, period_s=1.0, identity=("attribute", "at"), rates=rates)
+    found = ranges_by_key(server("sqlite"), table, "SELECT * FROM t", rows, 1)
+    assert all(r.first_row == 0 and r.rows == rows for r in found)
+    parts = [r.series for r in found if r.series is not None]
+    assert len(parts) == len(found)
+    for part, r in zip(parts, found, strict=True):
+        low, high = part["first"] + 1, part["first"] + part["count"] + 1
+        assert r.statement == f'SELECT * FROM t WHERE "attribute" >= {low} AND "attribute" < {high}'
+    return [(part["first"], part["count"]) for part in parts]
+
+
+def test_a_range_with_a_pinned_series_longer_than_all_ranges_is_left_out() -> None:
+    every = keyed(20_000_000, None, 0.0)
+    assert len(every) == 4
+    first, count = every[1]
+    for inside in {first, first + count - 1}:
+        # 0.06 of 20 million rows: 1.2 million in one series, more than all ranges are to have.
+        assert keyed(20_000_000, inside, 0.06) == [part for part in every if part != every[1]]
+        assert keyed(20_000_000, inside, 0.05) == every, "a million is what they may have"
+    for outside in {first - 1, first + count}:
+        assert keyed(20_000_000, outside, 0.06) == every, "it is in no range"
+
+
+@pytest.mark.parametrize(("share", "left_out"), [(0.0499, False), (0.05, False), (0.0501, True), (1.0, True)])
+def test_a_pinned_series_is_too_long_where_its_share_is_more_than_all_ranges(share: float, left_out: bool) -> None:
+    table = Table("values", (), series=40, rates=Rates(0.0, 3, share))
+    assert holds_too_many(3, 1, table, 20_000_000) is left_out
+    assert holds_too_many(0, 4, table, 20_000_000) is left_out
+    assert not holds_too_many(4, 1, table, 20_000_000) and not holds_too_many(0, 3, table, 20_000_000)
+    assert not holds_too_many(3, 1, Table("values", (), series=40), 20_000_000)
+
+
+# --- beside inserts of which no answer came
+
+
+@pytest.mark.parametrize("fault", ["cut:10", "cut_before:10"])
+@pytest.mark.parametrize("order", ["time", "random"])
+def test_rows_of_unanswered_inserts_may_be_in_a_range_by_key_or_not(
+    order: str, fault: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = ordered_plan("sqlite", order, folder, monkeypatch)
+    done = run(Deployment(server("sqlite"), Target("sqlite", "")), plan, folder / "run", [fault])
+    assert done.last["event"] == "finished", done.last
+    beside = of_series(done)
+    assert len(beside) == 4 and all(p["holds"] for p in beside), beside
+
+
+@pytest.mark.parametrize("fault", ["cut:10", "cut_before:10"])
+@pytest.mark.parametrize("kind", ["lost", "doubled", "changed"])
+def test_a_row_that_was_acknowledged_is_missed_in_a_range_by_key_beside_unanswered_inserts(
+    kind: str, fault: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tests.engines.test_ranges.STUDY", STUDY.replace('layout = "pk"', 'layout = "none"'))
+    monkeypatch.setattr(
+        "tests.engines.test_ranges.WORKLOAD", WORKLOAD.replace("layouts = { pk", "layouts = { none = [], pk")
+    )
+    plan = ordered_plan("sqlite", "time", folder, monkeypatch)
+    missing, foreign = damaged(plan, kind)
+    done = run(Deployment(server("sqlite"), Target("sqlite", "")), plan, folder / "run", [fault])
+    assert done.last["event"] == "finished", done.last
+    first, second, third, fourth = of_series(done)
+    assert first["holds"] and third["holds"] and fourth["holds"]
+    assert not second["holds"] and missing in second["expected"] and foreign in second["found"], second
+
+
+def of_series(done: Ran) -> list[dict[str, Any]]:
+    """What was said of each range by key, in their order; beside inserts without an answer they alone are compared by row."""
+    assert any(p["item"] == "unanswered" for p in done.tables["proofs"])
+    return [p for p in done.tables["proofs"] if p["item"] == "difference"]
