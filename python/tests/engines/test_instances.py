@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,60 @@ def test_what_a_killed_run_left_is_said_and_can_be_stopped(folder: Path) -> None
     instances.stop([], folder, silent)
     assert not life.working_in(folder)
     assert not instances.status(["postgresql"], folder, notes.append).rows[0]["running"] and len(notes) == 1
+
+
+SETTLING = """
+schema = 1
+title = "Killed"
+question = "What is left?"
+expect = "A server that is named."
+workload = "telemetry"
+kind = "steps"
+engines = ["postgresql"]
+sizes = { ports = 100 }
+repeats = { count = 1, pilot = false }
+[[steps]]
+name = "load"
+do = "load"
+table = "port_errors"
+rows = { total = 1_000 }
+[[steps]]
+name = "rest"
+do = "settle"
+seconds = 100
+"""
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("named", [True, False], ids=["in its folder", "wherever it is"])
+def test_the_server_of_a_run_that_was_killed_is_named_by_status_and_ended_by_stop(
+    named: bool, folder: Path
+) -> None:
+    need("postgresql")
+    (folder / "killed.toml").write_text(SETTLING)
+    data = folder / "data"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "INRUSH_RESULTS": str(folder / "results")}
+    words = ["run", str(folder / "killed.toml"), "--start", SMALL, "--data", str(data)]
+    with subprocess.Popen(
+        [sys.executable, "-m", "inrush.cli", *words],
+        env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        until_s = time.monotonic() + 120
+        while process.poll() is None and not list(folder.glob("results/*/*/plan.json")):
+            assert time.monotonic() < until_s
+            time.sleep(0.1)
+        assert process.poll() is None, process.stderr and process.stderr.read()
+        process.kill()
+    at = ["--data", str(data)] if named else []
+    (row,) = [r for r in by_command("status", "postgresql", *at) if r["data"] == str(data / "postgresql")]
+    assert row["running"] and life.started_at(row["pid"]) is not None
+    if named:
+        (ended,) = by_command("stop", "postgresql", *at)
+        assert (ended["running"], ended["data"]) == (False, str(data / "postgresql"))
+        assert by_command("status", "postgresql", *at)[0]["running"] is False
+    else:  # other servers of this machine are not ours to end
+        instances.stop(["postgresql"], data, silent)
+    assert life.working_in(data) == {} and life.started_at(row["pid"]) is None
 
 
 def test_status_lists_every_server_that_inrush_can_start(tmp_path: Path) -> None:
