@@ -14,6 +14,8 @@ THREADS ?= 4
 ON_SERVERS := python/tests/engines
 # Ten minutes each.
 STRESSED ?= postgresql clickhouse
+# Killed in a load and in a statement: 66 kills each, of 10 to 25 seconds.
+KILLED ?= postgresql mysql
 VENV := .venv
 BIN := $(VENV)/bin
 UV := $(shell command -v uv 2>/dev/null)
@@ -81,6 +83,7 @@ bench: core ## what inrush costs and how it compares; writes results/bench.json
 	cargo bench --workspace
 	cd python && ../$(BIN)/python -m benches.bench --out ../results/bench.json
 	cd python && for engine in $(STRESSED); do ../$(BIN)/python -m benches.stress $$engine; done
+	cd python && ../$(BIN)/python -m benches.kills $(KILLED)
 
 docs: core ## a site of README and docs/ in site/, which a browser opens from the folder
 	$(BIN)/python tools/site.py site

@@ -184,7 +184,16 @@ class OwnServer(Lifecycle):
             raise
         url = self.url_in(data, place.port)
         return Instance(
-            self.name, data, url, place.port, process.pid, place.log, place.release, dict(settings), held, kills_before
+            self.name,
+            data,
+            url,
+            place.port,
+            process.pid,
+            place.log,
+            place.release,
+            dict(settings),
+            held,
+            kills_before,
         )
 
     def stop(self, instance: Instance, how: Stop) -> None:

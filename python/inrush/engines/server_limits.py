@@ -162,8 +162,7 @@ def memory_clause(what: str, limit: float, remedy: str) -> str:
     """What became of a server that its own limit of memory ended, and what to do. limit: bytes. Pure."""
     less = f", or take a setting that needs less ({remedy})" if remedy else ""
     return (
-        f"{what} was ended by its limit of memory, {limit / 1e6:,.0f} MB; give it more "
-        f"({PREFIX}memory){less}"
+        f"{what} was ended by its limit of memory, {limit / 1e6:,.0f} MB; give it more ({PREFIX}memory){less}"
     )
 
 

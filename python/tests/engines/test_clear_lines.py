@@ -173,7 +173,9 @@ def test_a_range_longer_than_any_series_is_one_line_with_the_longest(engine: str
     # Of an engine in the client's process a second run prices the client's own work.
     assert len(found.lines) == (2 if engine in EMBEDDED else 1)
     for line in found.lines:
-        assert line.endswith("operation long: range: no series has 500 rows, the longest has 200; ask for fewer")
+        assert line.endswith(
+            "operation long: range: no series has 500 rows, the longest has 200; ask for fewer"
+        )
     assert left_by(engine, data, folder) == []
 
 
@@ -236,7 +238,10 @@ def test_a_server_that_its_limit_of_memory_ended_while_it_started_says_so(folder
     found = said(folder, "mysql", *started("mysql", folder / "data"), "--limit", "mysql.memory=300M")
     assert found.code == 1, found
     (line,) = found.lines
-    assert f"MySQL in {folder / 'data/mysql'}, while it started, was ended by its limit of memory, 300 MB" in line
+    assert (
+        f"MySQL in {folder / 'data/mysql'}, while it started, was ended by its limit of memory, 300 MB"
+        in line
+    )
     assert "give it more (limit.memory)" in line and "performance_schema=OFF" in line
     assert life.working_in(folder) == {} and group_of(folder / "data/mysql") == []
     assert not list(folder.glob("results/*"))
@@ -255,7 +260,9 @@ def test_a_server_that_its_limit_of_memory_ended_in_a_run_says_so(folder: Path) 
     assert f"PostgreSQL in {data} was ended by its limit of memory, 300 MB; give it more" in line
     assert "the connection was lost" in line, "what the client saw stays"
     # Its server was not there to drop the run's schema: that is marked, and the next run drops it first.
-    assert group_of(data) == [] and life.working_in(folder) == {} and not list(folder.glob("results/*/data/*"))
+    assert (
+        group_of(data) == [] and life.working_in(folder) == {} and not list(folder.glob("results/*/data/*"))
+    )
 
 
 def test_a_probe_that_the_limit_ended_before_the_server_is_not_the_server(

@@ -98,7 +98,11 @@ def test_the_server_of_a_run_that_was_killed_is_named_by_status_and_ended_by_sto
     need("postgresql")
     (folder / "killed.toml").write_text(SETTLING)
     data = folder / "data"
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "INRUSH_RESULTS": str(folder / "results")}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(sys.path),
+        "INRUSH_RESULTS": str(folder / "results"),
+    }
     words = ["run", str(folder / "killed.toml"), "--start", SMALL, "--data", str(data)]
     with subprocess.Popen(
         [sys.executable, "-m", "inrush.cli", *words],

@@ -201,7 +201,9 @@ def keyed(rows: int, pinned: int | None, share: float, series: int = 40) -> list
         Column("at", "time_us", gen={"kind": "sweep_time"}),
     ]
     rates = Rates(0.8, pinned, share)
-    table = Table("values", tuple(columns), series=series, period_s=1.0, identity=("attribute", "at"), rates=rates)
+    table = Table(
+        "values", tuple(columns), series=series, period_s=1.0, identity=("attribute", "at"), rates=rates
+    )
     found = ranges_by_key(server("sqlite"), table, "SELECT * FROM t", rows, 1)
     assert all(r.first_row == 0 and r.rows == rows for r in found)
     parts = [r.series for r in found if r.series is not None]
@@ -225,7 +227,9 @@ def test_a_range_with_a_pinned_series_longer_than_all_ranges_is_left_out() -> No
 
 
 @pytest.mark.parametrize(("share", "left_out"), [(0.0499, False), (0.05, False), (0.0501, True), (1.0, True)])
-def test_a_pinned_series_is_too_long_where_its_share_is_more_than_all_ranges(share: float, left_out: bool) -> None:
+def test_a_pinned_series_is_too_long_where_its_share_is_more_than_all_ranges(
+    share: float, left_out: bool
+) -> None:
     table = Table("values", (), series=40, rates=Rates(0.0, 3, share))
     assert holds_too_many(3, 1, table, 20_000_000) is left_out
     assert holds_too_many(0, 4, table, 20_000_000) is left_out
