@@ -21,7 +21,7 @@ from .servers import REQUIRE, SETTINGS, need, own_server
 
 EMBEDDED = ("sqlite", "duckdb")
 #: Bytes of a tmpfs that a server of the engine starts on, and that the load does not fit on.
-ROOM = {"postgresql": "200m", "mysql": "320m", "clickhouse": "100m", "sqlite": "30m", "duckdb": "30m"}
+ROOM = {"postgresql": "200m", "mysql": "200m", "clickhouse": "100m", "sqlite": "30m", "duckdb": "30m"}
 WORKLOAD = """
 schema = 1
 epoch = "2026-01-01T00:00:00Z"
@@ -62,7 +62,7 @@ workload = "work.toml"
 kind = "steps"
 engines = ["ENGINE"]
 repeats = { count = 1, pilot = false }
-schedule = { mode = "closed", limit_s = 15 }
+schedule = { mode = "closed", limit_s = 40 }
 [[steps]]
 name = "load"
 do = "load"
