@@ -215,6 +215,41 @@ def test_a_statement_that_an_engine_has_not_is_left_out_with_what_follows_it() -
     assert any("step cluster is left out" in note for p in plan.planned.values() for note in p.notes)
 
 
+def with_blobs(*tables: str) -> dict[str, Any]:
+    """The workload with a column of a type that QuestDB lacks in these tables."""
+    workload = copy.deepcopy(WORKLOAD)
+    for name in tables:
+        workload["tables"][name]["columns"].append(
+            {"name": "raw", "type": "blob", "gen": "bytes", "min_bytes": 0, "max_bytes": 8}
+        )
+    return workload
+
+
+def test_a_table_that_an_engine_cannot_hold_is_left_out_with_all_that_needs_its_rows() -> None:
+    others = {"name": "load_others", "do": "load", "table": "others", "rows": {"total": 1000}}
+    count = {"name": "count", "do": "read", "operation": "of_others", "calls": 1}
+    then = {**WARM, "name": "then", "after": "count"}
+    study = study_of(
+        LOAD, others, WARM, count, then, workload=with_blobs("others"), engines=["questdb", "sqlite"]
+    )
+    plan = plan_study(study, {name: server(name) for name in study.engines})
+    assert plan.unsupported == ()
+    by_engine = {r.labels["engine"]: r for r in plan.runs}
+    left = by_engine["questdb"].labels["steps_left_out"]
+    assert list(left) == ["load_others", "count", "then"]
+    assert left["load_others"].startswith("QuestDB has no blob, and column raw (blob) of others is one")
+    assert left["count"] == left["load_others"] and left["then"] == "it follows count, which is left out"
+    assert len(by_engine["questdb"].plan["tables"]) == 1
+    assert "steps_left_out" not in by_engine["sqlite"].labels
+    assert any("step load_others is left out" in n for p in plan.planned.values() for n in p.notes)
+
+
+def test_an_engine_that_can_hold_no_table_of_a_study_has_no_point() -> None:
+    study = study_of(LOAD, WARM, workload=with_blobs("events"), engines=["questdb"])
+    plan = plan_study(study, {name: server(name) for name in study.engines})
+    assert plan.runs == () and "QuestDB has no blob" in plan.unsupported[0].reason
+
+
 def test_a_read_that_an_engine_cannot_answer_is_left_out_too() -> None:
     plan = planned(LOAD, WARM, {"name": "odd", "do": "read", "operation": "no_sqlite", "calls": 1})
     assert plan.runs[0].labels["steps_left_out"] == {"odd": "it has no such thing"}
