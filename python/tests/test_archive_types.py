@@ -34,7 +34,10 @@ def test_every_type_of_tango_has_a_table_of_each_format_and_access(tool: ModuleT
     assert len(tool.TYPES) == 14 and tool.NO_ARRAYS == ("devencoded",)
     formats = {name: ("scalar",) if name in tool.NO_ARRAYS else ("scalar", "array") for name in tool.TYPES}
     wanted = {
-        f"att_{of}_{name}_{access}" for name, of_it in formats.items() for of in of_it for access in ("ro", "rw")
+        f"att_{of}_{name}_{access}"
+        for name, of_it in formats.items()
+        for of in of_it
+        for access in ("ro", "rw")
     }
     tables = load_study("archive-types", scale="xs").workload.tables
     assert set(tables) == wanted and len(wanted) == 54
@@ -48,7 +51,9 @@ def test_every_type_of_tango_has_a_table_of_each_format_and_access(tool: ModuleT
 def test_arrays_are_empty_long_and_null_and_unsigned_ones_pass_every_signed_number() -> None:
     tables = load_study("archive-types", scale="xs").workload.tables
     arrays = [t.column("value_r") for name, t in tables.items() if "_array_" in name]
-    assert {(c.gen["min_items"], c.gen["max_items"], c.null_share) for c in arrays if c.gen} == {(0, 1_000, 0.05)}
+    assert {(c.gen["min_items"], c.gen["max_items"], c.null_share) for c in arrays if c.gen} == {
+        (0, 1_000, 0.05)
+    }
     largest = tables["att_array_devulong64_ro"].column("value_r").gen
     assert largest is not None and {0, 2**63 - 1, 2**63, 2**64 - 1} == set(largest["of"]["values"])
     assert tables["att_scalar_devenum_ro"].column("value_r").labels == ("OFF", "ON", "MOVING", "FAULT")

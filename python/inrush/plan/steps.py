@@ -39,9 +39,7 @@ def steps_of(study: Study, server: Twin, point: Mapping[str, object]) -> tuple[S
             left_out[step.name] = f"it follows {step.after}, which is left out"
         elif isinstance(step, Load) and step.source in left_out:
             left_out[step.name] = f"it reads the files of {step.source}, which is left out"
-        elif reason := needs_rows(step, study, point, absent):
-            left_out[step.name] = reason
-        elif reason := cannot(step, study, server):
+        elif (reason := needs_rows(step, study, point, absent)) or (reason := cannot(step, study, server)):
             left_out[step.name] = reason
     kept = tuple(step for step in study.steps if step.name not in left_out)
     roles = {name: role for step in kept for name, role in step.sessions.items()}
