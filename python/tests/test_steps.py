@@ -253,7 +253,11 @@ def test_an_engine_that_can_hold_no_table_of_a_study_has_no_point() -> None:
     assert plan.runs == () and "QuestDB has no blob" in plan.unsupported[0].reason
 
 
-ASKED = {"sql": "SHOW edition", "equals": "whole", "reason": "the small edition has no CLUSTER; the whole one has"}
+ASKED = {
+    "sql": "SHOW edition",
+    "equals": "whole",
+    "reason": "the small edition has no CLUSTER; the whole one has",
+}
 
 
 def with_needs(engine: str) -> dict[str, Any]:
@@ -269,7 +273,10 @@ def with_needs(engine: str) -> dict[str, Any]:
 def test_a_statement_that_a_server_lacks_by_its_edition_is_left_out_before_the_first_run(
     answer: list[list[str]], left: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    steps = ({"name": "cluster", "do": "statement", "operation": "cluster"}, {**WARM, "name": "then", "after": "cluster"})
+    steps = (
+        {"name": "cluster", "do": "statement", "operation": "cluster"},
+        {**WARM, "name": "then", "after": "cluster"},
+    )
     study = study_of(LOAD, WARM, *steps, workload=with_needs("postgresql"), engines=["postgresql"])
     place = Deployment(server("postgresql"), Target("postgresql", "postgresql://here/db"))
     asked: list[Any] = []
@@ -281,7 +288,9 @@ def test_a_statement_that_a_server_lacks_by_its_edition_is_left_out_before_the_f
     assert ("then" in labels.get("steps_left_out", {})) == bool(left)
 
 
-def test_a_server_that_refuses_the_question_says_in_the_run_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_refuses_the_question_says_in_the_run_what_it_lacks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     from inrush import _core
 
     def refuse(self: Deployment, statement: Any) -> Any:
@@ -290,7 +299,9 @@ def test_a_server_that_refuses_the_question_says_in_the_run_what_it_lacks(monkey
     cluster = {"name": "cluster", "do": "statement", "operation": "cluster"}
     study = study_of(LOAD, WARM, cluster, workload=with_needs("postgresql"), engines=["postgresql"])
     monkeypatch.setattr(Deployment, "ask", refuse)
-    assert lacking(study, [Deployment(server("postgresql"), Target("postgresql", "postgresql://here/db"))]) == {}
+    assert (
+        lacking(study, [Deployment(server("postgresql"), Target("postgresql", "postgresql://here/db"))]) == {}
+    )
 
 
 def test_needs_stand_beside_statements_alone() -> None:
