@@ -223,6 +223,18 @@ class AnswerForm:
 
 
 @dataclass(frozen=True)
+class Need:
+    """What an engine's statements need of the server: of its edition, its version, its settings."""
+
+    #: A query for one value.
+    sql: str
+    #: That value, as text, of a server that has what is needed.
+    equals: str
+    #: Said of one that has not.
+    reason: str
+
+
+@dataclass(frozen=True)
 class Operation:
     """One timed call."""
 
@@ -263,6 +275,8 @@ class Operation:
     unsupported: Mapping[str, str] = field(default_factory=dict)
     #: Of kind `maintain`: dialect -> its statements in order, each with its `repeat`.
     statements: Mapping[str, tuple[tuple[str, Repeated], ...]] = field(default_factory=dict)
+    #: The same: engine -> what its server is asked before the first run.
+    needs: Mapping[str, Need] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ import pytest
 
 from inrush.study.shipped import shipped_studies
 from inrush.study.study import load_study
-from inrush.workload import LOGICAL_TYPES
 
 ROOT = Path(__file__).parents[2]
 
@@ -31,14 +30,36 @@ def test_the_committed_files_are_those_of_the_tool(tool: ModuleType) -> None:
         assert path.read_text() == text, f"{path.name}: run tools/archive_types.py"
 
 
-def test_every_type_of_tango_has_a_table_of_each_access_or_is_named_as_absent(tool: ModuleType) -> None:
-    assert len(tool.TYPES) + len(tool.ABSENT_SCALARS) == 14
-    study = load_study("archive-types", scale="xs")
-    held = set(study.workload.tables)
-    for name in tool.TYPES:
-        assert {f"att_scalar_{name}_ro", f"att_scalar_{name}_rw"} <= held
-    lists = {t.list for t in tool.TYPES.values() if t.list}
-    assert lists <= set(LOGICAL_TYPES) and len([n for n in held if "_array_" in n]) == 2 * len(lists)
+def test_every_type_of_tango_has_a_table_of_each_format_and_access(tool: ModuleType) -> None:
+    assert len(tool.TYPES) == 14 and tool.NO_ARRAYS == ("devencoded",)
+    formats = {name: ("scalar",) if name in tool.NO_ARRAYS else ("scalar", "array") for name in tool.TYPES}
+    wanted = {
+        f"att_{of}_{name}_{access}"
+        for name, of_it in formats.items()
+        for of in of_it
+        for access in ("ro", "rw")
+    }
+    tables = load_study("archive-types", scale="xs").workload.tables
+    assert set(tables) == wanted and len(wanted) == 54
+    for name, table in tables.items():
+        tango = tool.TYPES[name.split("_")[2]]
+        values = [c for c in table.columns if c.name in ("value_r", "value_w")]
+        assert len(values) == (2 if name.endswith("_rw") else 1)
+        assert {c.type for c in values} == {tango.list if "_array_" in name else tango.type}
+
+
+def test_arrays_are_empty_long_and_null_and_unsigned_ones_pass_every_signed_number() -> None:
+    tables = load_study("archive-types", scale="xs").workload.tables
+    arrays = [t.column("value_r") for name, t in tables.items() if "_array_" in name]
+    assert {(c.gen["min_items"], c.gen["max_items"], c.null_share) for c in arrays if c.gen} == {
+        (0, 1_000, 0.05)
+    }
+    largest = tables["att_array_devulong64_ro"].column("value_r").gen
+    assert largest is not None and {0, 2**63 - 1, 2**63, 2**64 - 1} == set(largest["of"]["values"])
+    assert tables["att_scalar_devenum_ro"].column("value_r").labels == ("OFF", "ON", "MOVING", "FAULT")
+    assert tables["att_scalar_devencoded_ro"].column("value_r").gen == {
+        "kind": "bytes", "min_bytes": 0, "max_bytes": 256
+    }  # fmt: skip
 
 
 def test_each_table_is_loaded_compressed_and_read() -> None:

@@ -8,10 +8,13 @@ from typing import Any
 import pytest
 
 from inrush.engines import server
+from inrush.engines.instance import Target
 from inrush.errors import StudyInvalid
 from inrush.plan.plan import plan_study
 from inrush.plan.planned import StudyPlan
 from inrush.study.study import Known, Study, parse_study
+from inrush.targets.deployment import Deployment
+from inrush.targets.needs import lacking, without
 from inrush.worker.patience import Graces, Patience
 from tests.strategies import METHODS
 
@@ -213,6 +216,102 @@ def test_a_statement_that_an_engine_has_not_is_left_out_with_what_follows_it() -
         s["statements"][1] for s in by_engine["postgresql"].plan["segments"] if s["kind"] == "statement"
     ] == [{"text": "SELECT 1", "repeat": "each_row"}]
     assert any("step cluster is left out" in note for p in plan.planned.values() for note in p.notes)
+
+
+def with_blobs(*tables: str) -> dict[str, Any]:
+    """The workload with a column of a type that QuestDB lacks in these tables."""
+    workload = copy.deepcopy(WORKLOAD)
+    for name in tables:
+        workload["tables"][name]["columns"].append(
+            {"name": "raw", "type": "blob", "gen": "bytes", "min_bytes": 0, "max_bytes": 8}
+        )
+    return workload
+
+
+def test_a_table_that_an_engine_cannot_hold_is_left_out_with_all_that_needs_its_rows() -> None:
+    others = {"name": "load_others", "do": "load", "table": "others", "rows": {"total": 1000}}
+    count = {"name": "count", "do": "read", "operation": "of_others", "calls": 1}
+    then = {**WARM, "name": "then", "after": "count"}
+    study = study_of(
+        LOAD, others, WARM, count, then, workload=with_blobs("others"), engines=["questdb", "sqlite"]
+    )
+    plan = plan_study(study, {name: server(name) for name in study.engines})
+    assert plan.unsupported == ()
+    by_engine = {r.labels["engine"]: r for r in plan.runs}
+    left = by_engine["questdb"].labels["steps_left_out"]
+    assert list(left) == ["load_others", "count", "then"]
+    assert left["load_others"].startswith("QuestDB has no blob, and column raw (blob) of others is one")
+    assert left["count"] == left["load_others"] and left["then"] == "it follows count, which is left out"
+    assert len(by_engine["questdb"].plan["tables"]) == 1
+    assert "steps_left_out" not in by_engine["sqlite"].labels
+    assert any("step load_others is left out" in n for p in plan.planned.values() for n in p.notes)
+
+
+def test_an_engine_that_can_hold_no_table_of_a_study_has_no_point() -> None:
+    study = study_of(LOAD, WARM, workload=with_blobs("events"), engines=["questdb"])
+    plan = plan_study(study, {name: server(name) for name in study.engines})
+    assert plan.runs == () and "QuestDB has no blob" in plan.unsupported[0].reason
+
+
+ASKED = {
+    "sql": "SHOW edition",
+    "equals": "whole",
+    "reason": "the small edition has no CLUSTER; the whole one has",
+}
+
+
+def with_needs(engine: str) -> dict[str, Any]:
+    workload = copy.deepcopy(WORKLOAD)
+    workload["operations"]["cluster"]["needs"] = {engine: ASKED}
+    return workload
+
+
+@pytest.mark.parametrize(
+    ("answer", "left"),
+    [([["whole"]], {}), ([["small"]], {"postgresql": {"cluster": ASKED["reason"]}}), ([], {"postgresql": {"cluster": ASKED["reason"]}})],
+)  # fmt: skip
+def test_a_statement_that_a_server_lacks_by_its_edition_is_left_out_before_the_first_run(
+    answer: list[list[str]], left: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = (
+        {"name": "cluster", "do": "statement", "operation": "cluster"},
+        {**WARM, "name": "then", "after": "cluster"},
+    )
+    study = study_of(LOAD, WARM, *steps, workload=with_needs("postgresql"), engines=["postgresql"])
+    place = Deployment(server("postgresql"), Target("postgresql", "postgresql://here/db"))
+    asked: list[Any] = []
+    monkeypatch.setattr(Deployment, "ask", lambda self, statement: asked.append(statement) or answer)
+    assert (lacking(study, [place]), asked) == (left, ["SHOW edition"])
+    plan = plan_study(without(study, left), {"postgresql": server("postgresql")})
+    labels = plan.runs[0].labels
+    assert labels.get("steps_left_out", {}).get("cluster", "") == (ASKED["reason"] if left else "")
+    assert ("then" in labels.get("steps_left_out", {})) == bool(left)
+
+
+def test_a_server_that_refuses_the_question_says_in_the_run_what_it_lacks(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from inrush import _core
+
+    def refuse(self: Deployment, statement: Any) -> Any:
+        raise _core.CoreFailure("statement", "no such parameter")
+
+    cluster = {"name": "cluster", "do": "statement", "operation": "cluster"}
+    study = study_of(LOAD, WARM, cluster, workload=with_needs("postgresql"), engines=["postgresql"])
+    monkeypatch.setattr(Deployment, "ask", refuse)
+    assert (
+        lacking(study, [Deployment(server("postgresql"), Target("postgresql", "postgresql://here/db"))]) == {}
+    )
+
+
+def test_needs_stand_beside_statements_alone() -> None:
+    cluster = {"name": "cluster", "do": "statement", "operation": "cluster"}
+    with pytest.raises(StudyInvalid, match="no statement for mysql that could need it"):
+        study_of(LOAD, cluster, workload=with_needs("mysql"))
+    workload = copy.deepcopy(WORKLOAD)
+    workload["operations"]["one"]["needs"] = {"postgresql": ASKED}
+    with pytest.raises(StudyInvalid, match='only statements of kind = "maintain"'):
+        study_of(LOAD, WARM, workload=workload)
 
 
 def test_a_read_that_an_engine_cannot_answer_is_left_out_too() -> None:

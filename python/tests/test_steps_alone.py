@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from inrush.border.tables import ROWS
-from inrush.guards.steps import cut_step, in_step, shares_of
+from inrush.guards.steps import cut_step, in_step, shares_of, views_of
 from inrush.guards.verdicts import Outcome, Verdict
 from inrush.plan.draft import READ_BACK_ROWS
 from inrush.results.schema import SCHEMAS
@@ -100,7 +100,7 @@ def test_the_clients_own_share_of_a_step_has_the_names_of_a_run_without_steps() 
         seen.append(dict(of))
         return Verdict("any", Outcome.PASS, "It holds")
 
-    in_step(run_of(), figures, "load", check)
+    in_step(*views_of(run_of(), figures)["load"], figures, "load", check)
     assert seen[0]["instrument.busy_cores"] == 1.0, "a guard asks for them as ever"
 
 

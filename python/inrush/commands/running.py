@@ -70,7 +70,7 @@ def execute(
     quiet: no progress and no notes.
     Raises UsageError for a comparison or a target that is refused.
     """
-    from inrush.run.prepare import StopRules, confirmations
+    from inrush.run.prepare import StopRules, as_servers_can, confirmations
     from inrush.run.run import run_study
     from inrush.targets.deployments import opened
     from inrush.targets.durability import refuse_unequal
@@ -94,6 +94,12 @@ def execute(
             listener = held.enter_context(listening(folder, quiet))
             deployments = held.enter_context(opened(prepared.named_targets, data, listener.note, keep=stays))
             held.callback(folder.leave_data, storages.values())
+            if not begun and (able := as_servers_can(prepared, deployments.values())) is not prepared:
+                prepared = able
+                folder.write(prepared.document())
+            for engine, reasons in () if quiet else prepared.call.lacks.items():
+                for operation, reason in reasons.items():
+                    listener.note(f"left out: {engine}: {operation}: {reason}")
             refuse_unmarked(prepared.plan, deployments, force, listener.note)
             held.enter_context(locked(prepared.plan, deployments, folder.path, force, listener.note))
             refuse_unequal(prepared.plan, deployments, folder.data_path, begun, listener.note)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from inrush.guards import disk, lateness, laws, notes, saturation, settings, standing, trends
 from inrush.guards.rows import WRONG, rows_proven, rows_rejected
-from inrush.guards.steps import cold_steps, cut_step, guard_steps
+from inrush.guards.steps import Views, cold_steps, cut_step, guard_steps, views_of
 from inrush.guards.verdicts import (
     Figures,
     Verdict,
@@ -50,14 +50,15 @@ def guard_run(run: RunRecord, figures: Figures) -> list[Verdict]:
         return [ended]
     if not segments_of_steps(run):
         return [guard(run, figures) for guard in RUN_GUARDS]
-    return [ended, *(of_steps_or_run(guard, run, figures) for guard in RUN_GUARDS[1:])]
+    views = views_of(run, figures)
+    return [ended, *(of_steps_or_run(guard, run, figures, views) for guard in RUN_GUARDS[1:])]
 
 
-def of_steps_or_run(guard: Guard, run: RunRecord, figures: Figures) -> Verdict:
+def of_steps_or_run(guard: Guard, run: RunRecord, figures: Figures, views: Views) -> Verdict:
     """What is true of a run is asked of it once; what is about the work, of every step that works."""
     if guard.name in OF_RUNS:
         return guard(run, figures)
-    return guard_steps(run, figures, guard.name, guard)
+    return guard_steps(views, figures, guard.name, guard)
 
 
 def ended_as_planned(run: RunRecord, figures: Figures) -> Verdict:

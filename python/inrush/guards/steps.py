@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from inrush.guards.verdicts import Figures, Outcome, Verdict, counted, invalid, passed, worst
@@ -19,9 +19,21 @@ MOST_TEXT = 60
 Check = Callable[[RunRecord, Figures], Verdict]
 
 
-def guard_steps(run: RunRecord, figures: Figures, guard: str, check: Check) -> Verdict:
+#: Step -> a run that is this step alone, and its figures.
+Views = Mapping[str, tuple[RunRecord, Figures]]
+
+
+def views_of(run: RunRecord, figures: Figures) -> Views:
+    """Of all steps in which sessions worked. Every guard looks at each, so they are made once a run."""
+    views = {step: of_step(run, step) for step in working_steps(run)}
+    return {
+        step: (view, {**figures_of_phase(view), **shares_of(figures, step)}) for step, view in views.items()
+    }
+
+
+def guard_steps(views: Views, figures: Figures, guard: str, check: Check) -> Verdict:
     """One verdict of all steps in which sessions worked: the worst, with the figures of every step that it is about."""
-    found = [(step, in_step(run, figures, step, check)) for step in working_steps(run)]
+    found = [(step, in_step(*views[step], figures, step, check)) for step in views]
     outcome = worst(v for _, v in found)
     said = [(step, v) for step, v in found if v.outcome is outcome]
     if not said:
@@ -56,10 +68,9 @@ def working_steps(run: RunRecord) -> list[str]:
     return [step for step, s in segments_of_steps(run).items() if s["kind"] == "drive"]
 
 
-def in_step(run: RunRecord, figures: Figures, step: str, check: Check) -> Verdict:
-    """The guard on a run that is this step alone; an invalid verdict is about figures of the step."""
-    view = of_step(run, step)
-    verdict = check(view, {**figures_of_phase(view), **shares_of(figures, step)})
+def in_step(view: RunRecord, own: Figures, figures: Figures, step: str, check: Check) -> Verdict:
+    """The guard on a run that is this step alone, with its own figures; an invalid verdict is about figures of the step."""
+    verdict = check(view, own)
     if verdict.outcome is not Outcome.INVALID:
         return verdict
     if verdict.figures is None:

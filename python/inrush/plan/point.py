@@ -66,7 +66,7 @@ def plan_point(
     if impossible:
         return Impossible(tuple(impossible))
     said = {step.name: step.do for step in study.steps}
-    study, without = steps_of(study, server)
+    study, without = steps_of(study, server, point)
     roles = active_roles(study, server, {**point, "engine": engine}, best)
     if isinstance(roles, Broken):
         return Impossible(roles.problems)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from inrush.engines.plans import Unsupported
 from inrush.engines.twin import Twin
 from inrush.errors import Problem
 from inrush.plan.extracts import way_out
+from inrush.plan.kept import not_kept
 from inrush.study.operations import tables_of
 from inrush.study.roles import Role
 from inrush.study.step_kinds import (
@@ -22,25 +23,47 @@ from inrush.study.step_kinds import (
     Statement,
     Step,
 )
+from inrush.study.steps import tables_at, tables_touched
 from inrush.study.study import Study
 from inrush.workload import Operation
 
 
-def steps_of(study: Study, server: Twin) -> tuple[Study, dict[str, str]]:
+def steps_of(study: Study, server: Twin, point: Mapping[str, object]) -> tuple[Study, dict[str, str]]:
     """The study without the steps that this engine cannot do, and why each is left out; so are those that follow one."""
     left_out: dict[str, str] = {}
     if not study.steps:
         return study, left_out
+    absent = tables_without_rows(study, server, point)
     for step in study.steps:
         if step.after in left_out:
             left_out[step.name] = f"it follows {step.after}, which is left out"
         elif isinstance(step, Load) and step.source in left_out:
             left_out[step.name] = f"it reads the files of {step.source}, which is left out"
-        elif reason := cannot(step, study, server):
+        elif (reason := needs_rows(step, study, point, absent)) or (reason := cannot(step, study, server)):
             left_out[step.name] = reason
     kept = tuple(step for step in study.steps if step.name not in left_out)
     roles = {name: role for step in kept for name, role in step.sessions.items()}
     return replace(study, steps=kept, roles=roles), left_out
+
+
+def tables_without_rows(study: Study, server: Twin, point: Mapping[str, object]) -> dict[str, str]:
+    """Table -> why the engine cannot keep its rows, of those that loads fill; none where it can keep those of no load, which
+    makes the whole point unsupported."""
+    names = {name for step in study.steps if isinstance(step, Load) for name in tables_at(step.role, point)}
+    reasons = {name: not_kept(server, study.workload.tables[name]) for name in sorted(names)}
+    return {name: reason for name, reason in reasons.items() if reason} if not all(reasons.values()) else {}
+
+
+def needs_rows(step: Step, study: Study, point: Mapping[str, object], absent: Mapping[str, str]) -> str:
+    """Why a step loads or needs rows that are not there; empty where it does not."""
+    if isinstance(step, Load):
+        touched: Sequence[str] = tables_at(step.role, point)
+    elif isinstance(step, Roles):
+        reads = [Read(name=name, role=role) for name, role in step.roles.items()]
+        touched = [table for read in reads for table in tables_touched(read, point, study.workload)]
+    else:
+        touched = tables_touched(step, point, study.workload)
+    return next((absent[table] for table in touched if table in absent), "")
 
 
 def cannot(step: Step, study: Study, server: Twin) -> str:

@@ -62,12 +62,25 @@ def summary_lines(results: Results, analysis: Analysis) -> list[str]:
 
 
 def absent_lines(analysis: Analysis) -> list[str]:
-    """Points without a run, and why; how many a search passed over."""
+    """Points without a run, steps that runs went without, and why; how many points a search passed over."""
     passed = sum(a.searched for a in analysis.record.absent)
     lines = [f"{a.why}: {say(a.point)}: {a.reason}" for a in analysis.record.absent if not a.searched]
+    lines += step_lines(analysis)
     return lines + (
         [f"not tried: {counted(passed, 'point')}, which the search did not need"] if passed else []
     )
+
+
+def step_lines(analysis: Analysis) -> list[str]:
+    """Steps that an engine's runs went without: those with one reason in one line, whatever their point."""
+    steps: dict[tuple[str, str], dict[str, None]] = {}
+    for m in analysis.runs:
+        for step, reason in m.run.labels.get("steps_left_out", {}).items():
+            steps.setdefault((m.run.engine, reason), {})[step] = None
+    return [
+        f"left out: {engine}: step{'s' * (len(names) > 1)} {', '.join(names)}: {reason}"
+        for (engine, reason), names in sorted(steps.items())
+    ]
 
 
 def markdown_lines(analysis: Analysis) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from inrush.study.step_kinds import Cold, Restart
 from inrush.targets import shards
 from inrush.targets.deployments import NamedTargets, known_engines, named_targets
 from inrush.targets.limits import limit_problems, read_limits
+from inrush.targets.needs import lacking, without
 from inrush.targets.storages import over_storages, storage_problems
 
 if TYPE_CHECKING:
@@ -27,10 +28,11 @@ if TYPE_CHECKING:
     from inrush.plan.search import Searching
     from inrush.stats.trials import Tried
     from inrush.study.study import Study
+    from inrush.targets.deployment import Deployment
 
 
 #: Keys of a call that are left out where they are empty.
-NEWER = ("storages", "limits")
+NEWER = ("storages", "limits", "lacks")
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,8 @@ class StudyCall:
     storages: Mapping[str, str] = field(default_factory=dict)
     #: What servers are held to: `slow.write_bytes_per_s=20M`.
     limits: tuple[str, ...] = ()
+    #: Engine -> operation -> why its server, asked when the study began, cannot do it.
+    lacks: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def command(self) -> str:
         """The line that makes this study again, as a shell takes it."""
@@ -114,7 +118,7 @@ def prepare(call: StudyCall, secret_targets: Sequence[str] | None = None) -> Pre
     problems += limit_problems(found, Path(call.data) if call.data else Path.cwd())
     if problems:
         raise StudyInvalid(problems)
-    study = over_shards(study, found)
+    study = without(over_shards(study, found), call.lacks)
     best = {name: [Best(b["where"], b["value"]) for b in values] for name, values in call.best.items()}
     plan = plan_study(study, found.servers(), call.seed, best)
     check_generators(plan)
@@ -124,6 +128,15 @@ def prepare(call: StudyCall, secret_targets: Sequence[str] | None = None) -> Pre
     check_transports(plan, found)
     check_steps(plan, found)
     return Prepared(call, plan, found)
+
+
+def as_servers_can(prepared: Prepared, deployments: Iterable[Deployment]) -> Prepared:
+    """The plan without the steps whose statements a server lacks; the same where it lacks none."""
+    lacks = lacking(prepared.plan.study, deployments)
+    if not lacks:
+        return prepared
+    again = prepare(replace(prepared.call, lacks=lacks))
+    return replace(again, named_targets=prepared.named_targets)
 
 
 def check_transports(plan: StudyPlan, found: NamedTargets) -> None:

@@ -12,7 +12,17 @@ from inrush.study.document import I64, Node, plain, unknown
 from inrush.study.keys import keys_table, parse_keys
 from inrush.study.ranges import parse_range, range_of_query, range_param
 from inrush.study.sizes import parse_seconds, parse_size, read_place
-from inrush.workload import LOGICAL_TYPES, AnswerForm, Maintain, Operation, OpKind, Repeated, Table, Workload
+from inrush.workload import (
+    LOGICAL_TYPES,
+    AnswerForm,
+    Maintain,
+    Need,
+    Operation,
+    OpKind,
+    Repeated,
+    Table,
+    Workload,
+)
 
 KINDS: tuple[OpKind | Maintain, ...] = ("insert", "query", "together", "execute", "extract", "maintain")
 #: What may be done with the rows of a statement of maintenance; twin of `Repeat` in plan/statement.rs.
@@ -43,12 +53,16 @@ def parse_operation(
 ) -> Operation:
     allowed = (
         "kind", "table", "params", "keys", "range", "members", "holds", "returns", "may_be_empty", "deletes_before",
-        "deadline_s", "sql", "unsupported", "about",
+        "deadline_s", "sql", "unsupported", "needs", "about",
     )  # fmt: skip
     fields = node.fields(allowed, required=("kind",))
     named = fields["kind"].text(KINDS, "kind") if "kind" in fields else ""
     kind: OpKind | Maintain = next((kind for kind in KINDS if kind == named), "query")
     table = (fields["table"].text(tables, "table") or None) if "table" in fields else None
+    if kind != "maintain" and "needs" in fields:
+        fields["needs"].problem(
+            'only statements of kind = "maintain" are left out by what a server has; remove it'
+        )
     if kind == "maintain":
         return parse_maintenance(node, name, fields, table, tables)
     texts, answers = statements(fields.get("sql"))
@@ -142,7 +156,7 @@ def parse_maintenance(
 ) -> Operation:
     """What an engine does to its tables by itself: an index is built, a table is clustered. Each dialect has a text, or a
     list of texts and of { text = "…", repeat = "each_row" }; an engine without any does not have it."""
-    for key in fields.keys() - {"kind", "table", "sql", "unsupported", "about"}:
+    for key in fields.keys() - {"kind", "table", "sql", "unsupported", "needs", "about"}:
         fields[key].problem('kind = "maintain" has statements alone; remove it')
     if "sql" not in fields or not fields["sql"].members():
         node.problem("write sql, the statement of each engine that can do it, or sql.default for all")
@@ -161,7 +175,23 @@ def parse_maintenance(
         sql={dialect: ";\n".join(text for text, _ in each) for dialect, each in statements.items()},
         unsupported=by_dialect(fields.get("unsupported"), DIALECTS),
         statements=statements,
+        needs=parse_needs(fields.get("needs"), statements),
     )
+
+
+def parse_needs(node: Node | None, statements: Mapping[str, object]) -> dict[str, Need]:
+    """Engine -> the question to its server; of engines with a statement alone."""
+    found = {}
+    for dialect, child in node.fields(DIALECTS).items() if node else ():
+        if dialect not in statements and "default" not in statements:
+            child.problem(
+                f"there is no statement for {dialect} that could need it; write sql.{dialect}, or remove it"
+            )
+        keys = ("sql", "equals", "reason")
+        fields = child.fields(keys, required=keys)
+        if len(fields) == len(keys):
+            found[dialect] = Need(*(fields[key].text() for key in keys))
+    return found
 
 
 def parse_statements(node: Node) -> tuple[tuple[str, Repeated], ...]:
