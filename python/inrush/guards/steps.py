@@ -53,7 +53,7 @@ def sentences(said: Sequence[tuple[str, Verdict]]) -> list[str]:
 
 
 def working_steps(run: RunRecord) -> list[str]:
-    return [step for step, s in segments_of_steps(run).items() if s["kind"] == "drive"]
+    return [step for step, s in segments_of_steps(run).items() if s["kind"] in ("drive", "load")]
 
 
 def in_step(run: RunRecord, figures: Figures, step: str, check: Check) -> Verdict:

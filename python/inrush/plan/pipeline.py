@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from inrush.border import plan as border
 from inrush.border.labels import PointLabels
 from inrush.border.load import ClientPlan, ServerPlan
-from inrush.border.pipeline import PipelinePointPlan, PipelineSegment, PipelineShard
+from inrush.border.pipeline import LoadPlace, PipelinePointPlan, Pipelines, PipelineSegment, PipelineShard
 from inrush.border.statement import statement
 from inrush.engines import ENGINES, known_twin
 from inrush.engines.loading import Loading
@@ -26,7 +26,7 @@ from inrush.plan.segments import version_of
 from inrush.plan.units import ns
 from inrush.plan.work import Lasts, Work
 from inrush.study.forms import Form, resolve, rows_of
-from inrush.study.pipeline import KIND, ROLE, Pipeline
+from inrush.study.pipeline import KIND, ROLE, Ends, Pipeline
 from inrush.study.study import Study
 from inrush.workload import Column, Operation, Table
 
@@ -70,17 +70,30 @@ class PipelineNumbers:
 
 
 def wanted_at(of: Pipeline, point: Mapping[str, object]) -> PipelineNumbers:
-    def number(form: Form) -> int:
-        return int(resolve(form, point))
-
-    pipelines, file_bytes = number(of.pipelines), number(of.file_bytes)
-    return PipelineNumbers(
-        pipelines=pipelines,
-        process_per_file=bool(resolve(of.process_per_file, point)),
-        shards=number(of.shards),
+    pipelines, file_bytes = int(resolve(of.pipelines, point)), int(resolve(of.file_bytes, point))
+    return numbers_at(
+        of,
+        point,
         files=rows_of(of.files, pipelines, point),
         file_bytes=file_bytes,
         rows_per_file=max(1, round(file_bytes / of.row_bytes)),
+        shards=int(resolve(of.shards, point)),
+    )
+
+
+def numbers_at(
+    of: Ends, point: Mapping[str, object], files: int, file_bytes: int, rows_per_file: int, shards: int = 1
+) -> PipelineNumbers:
+    def number(form: Form) -> int:
+        return int(resolve(form, point))
+
+    return PipelineNumbers(
+        pipelines=number(of.pipelines),
+        process_per_file=bool(resolve(of.process_per_file, point)),
+        shards=shards,
+        files=files,
+        file_bytes=file_bytes,
+        rows_per_file=rows_per_file,
         connections=number(of.connections),
         chunk_rows=number(of.chunk_rows),
         flush_rows=number(of.flush_rows),
@@ -151,16 +164,7 @@ def plan_pipeline(
             "cold": of.cold_inputs,
             "folder": "",
         },
-        "pipelines": {
-            "count": at.pipelines,
-            "client": of.client,
-            "process_per_file": at.process_per_file,
-            "load_server_cores": at.load_server_cores,
-            # What limits the load on purpose: capacities that a prediction gets.
-            "device_bytes_per_s": at.device_bytes_per_s,
-            "pipeline_bytes_per_s": at.pipeline_bytes_per_s,
-            "shard_rows_per_s": at.shard_rows_per_s * at.connections,
-        },
+        "pipelines": pipelines_document(of, at),
         "client": client_document(of, at),
         "load_server": load_server,
         "shards": shards,
@@ -225,7 +229,8 @@ def server_document(
     at: PipelineNumbers,
     target: border.Target,
     method: str,
-    shards: Sequence[PipelineShard],
+    shards: Sequence[LoadPlace],
+    import_id: str = IMPORT,
 ) -> ServerPlan | Unsupported:
     """Without token and addresses."""
     found = []
@@ -237,7 +242,7 @@ def server_document(
         if isinstance(insert, Unsupported):
             return insert
         wanted = ends.Wanted(
-            table=table, target_table=planned.name, key={}, method=method, import_id=IMPORT, files=(),
+            table=table, target_table=planned.name, key={}, method=method, import_id=import_id, files=(),
             chunk_rows=at.chunk_rows, flush_rows=at.flush_rows, connections=at.connections, parallel=at.pipelines,
             reject_limit=0, patience_s=study.schedule.limit_s, shard_rows_per_s=at.shard_rows_per_s or None,
         )  # fmt: skip
@@ -249,20 +254,33 @@ def server_document(
         "listen": "127.0.0.1:0",
         "token": "",
         "load": {
-            "import": IMPORT,
+            "import": import_id,
             "key": [[name, kinds[name]] for name in table.identity],
             "shards": found,
         },
     }
 
 
-def client_document(of: Pipeline, at: PipelineNumbers) -> ClientPlan:
+def pipelines_document(of: Ends, at: PipelineNumbers) -> Pipelines:
+    return {
+        "count": at.pipelines,
+        "client": of.client,
+        "process_per_file": at.process_per_file,
+        "load_server_cores": at.load_server_cores,
+        # What limits the load on purpose: capacities that a prediction gets.
+        "device_bytes_per_s": at.device_bytes_per_s,
+        "pipeline_bytes_per_s": at.pipeline_bytes_per_s,
+        "shard_rows_per_s": at.shard_rows_per_s * at.connections,
+    }
+
+
+def client_document(of: Ends, at: PipelineNumbers, import_id: str = IMPORT) -> ClientPlan:
     """Without token, address and files. A client of its own reads for one pipeline."""
     alone = at.process_per_file or of.client == "own"
     return {
         "role": "client",
         "link": ends.link_plan("", ""),
-        "import": IMPORT,
+        "import": import_id,
         "files": [],
         "parallel": 1 if alone else at.pipelines,
         "chunk_rows": at.chunk_rows,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -76,7 +76,12 @@ def file_figures(run: RunRecord) -> dict[str, float]:
 
 def cached_share(run: RunRecord) -> float | None:
     """Of the input, what the kernel held in memory when the clock started; None where it was not looked at."""
-    held = {r["name"]: float(r["value"]) for r in run.rows("counters") if r["name"].startswith("inputs_")}
+    mine = {s["segment"] for s in run.rows("segments") if s["phase"] == "measure"}
+    held = {
+        r["name"]: float(r["value"])
+        for r in run.rows("counters")
+        if r["name"].startswith("inputs_") and r["segment"] in mine
+    }
     whole = held.get("inputs_bytes", 0.0)
     return held["inputs_cached_bytes"] / whole if whole else None
 
@@ -101,10 +106,18 @@ def rejected_rows(run: RunRecord) -> dict[str, tuple[int, int]]:
     for (table, _), of in counts.items():
         new = of.get(REJECTED, 0), of.get(REJECTED, 0) + of.get(READ, 0)
         found[table] = max(found.get(table, new), new)
-    if files := run.rows("files"):
-        rejected = sum(f["rejected"] or 0 for f in files)
-        found[str(files[0]["role"])] = rejected, rejected + sum(f["rows"] for f in files)
+    for f in run.rows("files"):
+        rejected, of_all = found.get(f["role"], (0, 0))
+        new_rejected = f["rejected"] or 0
+        found[f["role"]] = rejected + new_rejected, of_all + new_rejected + f["rows"]
     return found
+
+
+def loaded_by_ends(run: RunRecord) -> Collection[str]:
+    """Roles whose calls are files that client and load server load: no call of theirs is timed as those of sessions are."""
+    if is_pipeline(run):
+        return {role["name"] for s in run.plan["segments"] for role in s.get("roles", ())}
+    return set(run.plan.get("loads", {}))
 
 
 def gain_per_doubling(ratio: float, small: float, large: float) -> float:
