@@ -22,6 +22,8 @@ Check = Callable[[RunRecord, Figures], Verdict]
 def guard_steps(run: RunRecord, figures: Figures, guard: str, check: Check) -> Verdict:
     """One verdict of all steps in which sessions worked: the worst, with the figures of every step that it is about."""
     found = [(step, in_step(run, figures, step, check)) for step in working_steps(run)]
+    # A step that a guard has nothing to say of leaves the others their verdict, which names them.
+    found = [(step, v) for step, v in found if v.outcome is not Outcome.NOT_CHECKED] or found
     outcome = worst(v for _, v in found)
     said = [(step, v) for step, v in found if v.outcome is outcome]
     if not said:

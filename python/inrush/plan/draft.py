@@ -28,7 +28,7 @@ from inrush.plan.intervals import coarser
 from inrush.plan.kept import not_kept
 from inrush.plan.keys import coverage, sentence
 from inrush.plan.oracle import not_compared, oracle_plan
-from inrush.plan.pipeline import PipelineNumbers
+from inrush.plan.pipeline_numbers import PipelineNumbers
 from inrush.plan.planned_point import PointPlan
 from inrush.plan.ranges import Range, ranges_by_key, read_back_ranges
 from inrush.plan.retention import Retained, in_pieces, retain_operation

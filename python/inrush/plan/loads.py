@@ -20,15 +20,8 @@ from inrush.errors import Problem
 from inrush.plan import ends
 from inrush.plan.documents import role_document, row_bytes
 from inrush.plan.dumps import CSV_SHARE, files_of
-from inrush.plan.pipeline import (
-    PipelineNumbers,
-    client_document,
-    contradiction,
-    loadable,
-    numbers_at,
-    pipelines_document,
-    server_document,
-)
+from inrush.plan.pipeline import client_document, loadable, pipelines_document, server_document
+from inrush.plan.pipeline_numbers import PipelineNumbers, contradiction, numbers_at
 from inrush.plan.roles import ActiveRole
 from inrush.plan.units import ns
 from inrush.study.dumps import dump_operation

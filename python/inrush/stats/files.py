@@ -76,12 +76,7 @@ def file_figures(run: RunRecord) -> dict[str, float]:
 
 def cached_share(run: RunRecord) -> float | None:
     """Of the input, what the kernel held in memory when the clock started; None where it was not looked at."""
-    mine = {s["segment"] for s in run.rows("segments") if s["phase"] == "measure"}
-    held = {
-        r["name"]: float(r["value"])
-        for r in run.rows("counters")
-        if r["name"].startswith("inputs_") and r["segment"] in mine
-    }
+    held = {r["name"]: float(r["value"]) for r in run.rows("counters") if r["name"].startswith("inputs_")}
     whole = held.get("inputs_bytes", 0.0)
     return held["inputs_cached_bytes"] / whole if whole else None
 

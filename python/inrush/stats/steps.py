@@ -50,6 +50,10 @@ def of_step(run: RunRecord, step: str) -> RunRecord:
     if ends is not None:
         plan |= {**ends, "kind": PIPELINE}
         tables["resources"] = renamed(tables["resources"])
+        # Those of its files; another load of the run has its own.
+        tables["counters"] = tables["counters"].filter(
+            pc.is_in(tables["counters"]["segment"], value_set=wanted)
+        )
     return replace(run, plan=plan, tables=tables, _rows={})
 
 

@@ -31,7 +31,10 @@ def refuse_unable(engines: Iterable[str], kind: str) -> None:
 
     engines: their names; kind: of a plan, empty where sessions of the core do all of it.
     """
-    if kind:
+    from inrush.study.pipeline import KIND as PIPELINE
+    from inrush.study.step_kinds import KIND as STEPS
+
+    if kind in (PIPELINE, STEPS):
         raise UsageError(f"{OPTION}: the processes of a pipeline are what is measured; run it without")
     if inside := [engine for engine in engines if server(engine).embedded]:
         raise UsageError(
