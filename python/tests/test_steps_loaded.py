@@ -221,6 +221,9 @@ calls = 5
         held = run.rows("counters")
         inputs = {c["segment"]: int(c["value"]) for c in held if c["name"] == "inputs_bytes"}
         assert len(inputs) == 2, "each load has its files"
+        for step in ("load", "back"):
+            mine = [c for c in of_step(run, step).rows("counters") if c["name"] == "inputs_bytes"]
+            assert [float(c["value"]) for c in mine] == [figures[f"{step}.bytes"]]
 
 
 # --- limits and deaths
