@@ -1,8 +1,9 @@
-"""The plan of a pipeline run: a document of its own kind, which `inrush.pipeline` executes with parts that the core reads."""
+"""The plans that `inrush.pipeline` executes with parts that the core reads: of a pipeline run, and of a run with a step that
+client and load server do."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict, final
 
 from inrush.border.load import ClientPlan, LedgerPlan, ServerPlan
@@ -11,7 +12,9 @@ from inrush.border.plan import (
     OpPlan,
     ProbeSegment,
     ProofPlan,
+    RecordPlan,
     RolePlan,
+    Segment,
     Statement,
     StoredTable,
     TablePlan,
@@ -23,6 +26,13 @@ if TYPE_CHECKING:
     from typing_extensions import NotRequired
 
     from inrush.border.labels import RunLabels
+
+
+class LoadPlace(TypedDict):
+    """Where the load server writes."""
+
+    namespace: str
+    ledger: LedgerPlan
 
 
 class PipelineShard(TypedDict):
@@ -70,6 +80,10 @@ class InputFiles(TypedDict):
     #: The kernel forgets them before the clock.
     cold: bool
     folder: str
+    #: Of all files where the last one has fewer; absent: each has `rows_per_file`.
+    rows: NotRequired[int]
+    #: The operation that dumped them; absent: they are made.
+    dump: NotRequired[str]
 
 
 class Pipelines(TypedDict):
@@ -82,6 +96,62 @@ class Pipelines(TypedDict):
     device_bytes_per_s: int
     pipeline_bytes_per_s: int
     shard_rows_per_s: int
+
+
+class LoadEnds(TypedDict):
+    """What client and load server are started with."""
+
+    inputs: InputFiles
+    pipelines: Pipelines
+    client: ClientPlan
+    load_server: ServerPlan
+
+
+class StepEnds(LoadEnds):
+    """Of one step."""
+
+    #: A query for one number.
+    rows_in_ledger: str
+
+
+class StepLoad(TypedDict):
+    """A step that client and load server do: a pause to the core."""
+
+    kind: Literal["load"]
+    label: str
+    step: str
+    phase: Literal["measure"]
+    roles: Sequence[RolePlan]
+    limit_ns: int
+
+
+class LoadingOfPoint(TypedDict):
+    """Sessions as ever, with such steps among them."""
+
+    version: int
+    kind: Literal["steps"]
+    study: str
+    seed: int
+    epoch_ns: int
+    target: Target
+    tables: Sequence[TablePlan]
+    operations: Sequence[OpPlan]
+    segments: Sequence[Segment | StepLoad]
+    record: RecordPlan
+    watch: WatchPlan
+    #: By step.
+    loads: Mapping[str, StepEnds]
+
+
+@final
+class LoadingPointPlan(LoadingOfPoint):
+    """A `LoadingPlan` before it is known which run it is of."""
+
+
+@final
+class LoadingPlan(LoadingOfPoint):
+    run_id: str
+    labels: NotRequired[RunLabels]
 
 
 class PipelineOfPoint(TypedDict):

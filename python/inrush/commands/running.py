@@ -90,7 +90,8 @@ def execute(
         held.enter_context(folder.locked())
         try:
             if realtime:
-                refuse_unable(prepared.named_targets.engines, prepared.plan.study.kind)
+                for kind in {str(run.plan.get("kind", "")) for run in prepared.plan.runs} or {""}:
+                    refuse_unable(prepared.named_targets.engines, kind)
             listener = held.enter_context(listening(folder, quiet))
             deployments = held.enter_context(opened(prepared.named_targets, data, listener.note, keep=stays))
             held.callback(folder.leave_data, storages.values())

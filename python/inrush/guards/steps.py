@@ -34,6 +34,8 @@ def views_of(run: RunRecord, figures: Figures) -> Views:
 def guard_steps(views: Views, figures: Figures, guard: str, check: Check) -> Verdict:
     """One verdict of all steps in which sessions worked: the worst, with the figures of every step that it is about."""
     found = [(step, in_step(*views[step], figures, step, check)) for step in views]
+    # A step that a guard has nothing to say of leaves the others their verdict, which names them.
+    found = [(step, v) for step, v in found if v.outcome is not Outcome.NOT_CHECKED] or found
     outcome = worst(v for _, v in found)
     said = [(step, v) for step, v in found if v.outcome is outcome]
     if not said:
@@ -65,7 +67,7 @@ def sentences(said: Sequence[tuple[str, Verdict]]) -> list[str]:
 
 
 def working_steps(run: RunRecord) -> list[str]:
-    return [step for step, s in segments_of_steps(run).items() if s["kind"] == "drive"]
+    return [step for step, s in segments_of_steps(run).items() if s["kind"] in ("drive", "load")]
 
 
 def in_step(view: RunRecord, own: Figures, figures: Figures, step: str, check: Check) -> Verdict:

@@ -48,6 +48,21 @@ def at_pipeline(plan: Mapping[str, Any], deployment: Deployment, data: Path, inp
     }
 
 
+def at_steps(plan: Mapping[str, Any], deployment: Deployment, data: Path, inputs: Path) -> Doc:
+    """The plan of a run with steps that client and load server do: they write to where its sessions read."""
+
+    def placed(of: Mapping[str, Any]) -> Doc:
+        load = of["load_server"]["load"]
+        shards = [{**end, "plan": {**end["plan"], "target": plan["target"]}} for end in load["shards"]]
+        return {
+            **of,
+            "load_server": {**of["load_server"], "load": {**load, "shards": shards}},
+            "inputs": {**of["inputs"], "folder": str(inputs.resolve())},
+        }
+
+    return {**plan, "loads": {step: placed(of) for step, of in plan["loads"].items()}}
+
+
 def shard_targets(plan: Mapping[str, Any], deployment: Deployment, data: Path) -> list[Target]:
     """Of an embedded engine a file for each shard; of servers those that are named, those behind a coordinator, or one for all."""
     count = len(plan["shards"])

@@ -13,7 +13,8 @@ from typing import Any
 from inrush.border.pipeline import PipelinePlan
 from inrush.errors import CoreError, InrushError, TargetError
 from inrush.pipeline import inputs, proofs, tables
-from inrush.pipeline.ends import Ends, Said
+from inrush.pipeline.ends import Ends
+from inrush.pipeline.heard import Heard
 
 Doc = dict[str, Any]
 OnEvent = Callable[[Mapping[str, Any]], None]
@@ -47,21 +48,13 @@ def work(plan: PipelinePlan, parts: Path, words: Words, on_event: OnEvent) -> in
     return 0
 
 
-class Drive:
+class Drive(Heard):
     def __init__(
         self, plan: PipelinePlan, parts: Path, folder: Path, words: Words, on_event: OnEvent
     ) -> None:
-        self.plan, self.parts, self.folder, self.words, self.on_event = plan, parts, folder, words, on_event
+        super().__init__(on_event)
+        self.plan, self.parts, self.folder, self.words = plan, parts, folder, words
         self.shards = plan["shards"]
-        self.files: list[Doc] = []
-        self.net: list[tuple[int, int]] = []
-        #: What every client has stored and every load server has received, by process.
-        self.stored: dict[str, int] = {}
-        self.received: dict[str, int] = {}
-        #: Bytes that every client has read, and (t_ns, rows stored, bytes read) of all of them, as they said it.
-        self.read: dict[str, int] = {}
-        self.looks: list[tuple[int, int, int]] = []
-        self.written: dict[str, Doc] = {}
 
     def run(self) -> str:
         plan = self.plan
@@ -119,26 +112,6 @@ class Drive:
                 self.progress("measure", self.share(), (time.monotonic_ns() - go_ns) / 1e9)
         return None
 
-    def listen(self, ends: Ends, timeout_s: float) -> None:
-        for said in ends.said(timeout_s):
-            self.take(said)
-
-    def take(self, said: Said) -> None:
-        event = said.event
-        match event["event"], said.role:
-            case "file", _:
-                self.files.append(event)
-            case (("progress" | "finished"), "client"):
-                self.stored[said.key], self.read[said.key] = event["rows_stored"], event["bytes"]
-                self.looks.append((time.monotonic_ns(), sum(self.stored.values()), sum(self.read.values())))
-            case (("progress" | "finished"), "load_server"):
-                self.received[said.key] = event["bytes"]
-                self.net.append((time.monotonic_ns(), sum(self.received.values())))
-                if event["event"] == "finished":
-                    self.written[said.key] = event
-            case "note", _:
-                self.on_event({"event": "note", "text": event["text"]})
-
     def share(self) -> float:
         share: float = sum(self.stored.values()) / self.shards[0]["proof"]["rows"]
         return share
@@ -186,19 +159,7 @@ class Drive:
         return [{**row, "segment": tables.MEASURED + 1, "repetition": 0} for row in found]
 
     def counters(self, read: inputs.Inputs, t_ns: int, held_by: str) -> list[Doc]:
-        held: dict[str, int | str] = {"inputs_bytes": read.bytes, "inputs_cached_bytes": read.cached_bytes}
-        if held_by:
-            held["load server held by"] = held_by
-        stored: dict[str, int] = {}
-        for event in self.written.values():
-            for shard in event["shards"]:
-                for what in ("rows", "commits"):
-                    name = f"{shard['name']} {what}"
-                    stored[name] = stored.get(name, 0) + shard[what]
-        return [
-            {"segment": tables.MEASURED, "t_ns": t_ns, "name": name, "value": str(value)}
-            for name, value in {**held, **stored}.items()
-        ]
+        return self.counted(tables.MEASURED, read, t_ns, held_by)
 
     def drop(self) -> None:
         """What a shard that is gone keeps, the next run of the point drops first."""
@@ -220,19 +181,6 @@ class Drive:
                 "t_ns": 0,
             }
         )
-
-    def progress(self, label: str, share: float, seconds: float = 0.0) -> None:
-        rows = sum(self.stored.values())
-        per_s, files_per_s = (x / seconds if seconds else 0.0 for x in (rows, len(self.files)))
-        role = {
-            "rows": rows, "ops": len(self.files), "rows_per_s": per_s, "ops_per_s": files_per_s, "p99_ms": None, "errors": 0,
-            "backlog": 0,
-        }  # fmt: skip
-        left_s = seconds * (1 - share) / share if seconds and share else None
-        self.on_event({
-            "event": "progress", "t_ns": 0, "segment": tables.MEASURED, "label": label, "phase": label, "repetition": 0,
-            "share": share, "left_s": left_s, "roles": {"pipelines": role}, "client_cpu": None,
-        })  # fmt: skip
 
 
 class Watching:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from inrush.border.load import ClientPlan, ServerPlan
-from inrush.border.pipeline import PipelinePlan
+from inrush.border.pipeline import LoadEnds
 from inrush.border.plan import ColumnPlan, TablePlan
 from inrush.errors import CoreError, InrushError, from_core
 from inrush.load.process import END
@@ -46,7 +46,7 @@ class Said:
 class Ends:
     """Started before the clock; `go` begins the load, `said` gives its events until every client has finished."""
 
-    def __init__(self, plan: PipelinePlan, paths: Sequence[Path], folder: Path) -> None:
+    def __init__(self, plan: LoadEnds, paths: Sequence[Path], folder: Path) -> None:
         self._plan, self._paths, self._folder = plan, [str(p) for p in paths], folder
         self._token = secrets.token_hex(16)
         self._reported: queue.SimpleQueue[Said | InrushError] = queue.SimpleQueue()

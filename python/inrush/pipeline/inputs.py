@@ -28,9 +28,11 @@ def made(inputs: InputFiles, seed: int, epoch_ns: int, note: Callable[[int, int]
     folder.mkdir(parents=True, exist_ok=True)
     found, rows = [], int(inputs["rows_per_file"])
     for n in range(inputs["files"]):
-        path = folder / f"{n:06}.csv"
+        held = min(rows, inputs.get("rows", rows * (n + 1)) - n * rows)
+        # A last file with fewer rows is no file of a run in which others follow it.
+        path = folder / (f"{n:06}.csv" if held == rows else f"{n:06}-{held}.csv")
         if not path.is_file():
-            write(path, inputs["table"], seed, epoch_ns, n * rows, rows)
+            write(path, inputs["table"], seed, epoch_ns, n * rows, held)
         found.append(path)
         note(n + 1, inputs["files"])
     return found

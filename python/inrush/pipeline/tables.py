@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from inrush.border.pipeline import PipelineSegment
-from inrush.results.schema import SCHEMAS
+from inrush.results.schema import SCHEMAS, conform
+from inrush.results.store import whole_batches
 from inrush.study.pipeline import ROLE
 
 Doc = dict[str, Any]
@@ -23,11 +25,13 @@ MEASURED = 2
 FROM_CLIENTS = "clients"
 
 
-def files(reports: Sequence[Mapping[str, Any]], go_ns: int, zero_ns: int) -> list[Doc]:
+def files(
+    reports: Sequence[Mapping[str, Any]], go_ns: int, zero_ns: int, segment: int = MEASURED, role: str = ROLE
+) -> list[Doc]:
     """A row for each file in the order in which they began; all were due when the load began."""
     rows = [
         {
-            "segment": MEASURED, "repetition": 0, "role": ROLE, "file": of["number"], "pipeline": of["reader"],
+            "segment": segment, "repetition": 0, "role": role, "file": of["number"], "pipeline": of["reader"],
             "due_ns": go_ns - zero_ns, "start_ns": of["start_ns"] - zero_ns, "sent_ns": of["sent_ns"] - zero_ns,
             "end_ns": of["end_ns"] - zero_ns, "bytes": of["bytes"], "rows": of["rows"], "rejected": of["rejected"],
         }
@@ -36,10 +40,12 @@ def files(reports: Sequence[Mapping[str, Any]], go_ns: int, zero_ns: int) -> lis
     return sorted(rows, key=lambda row: (row["start_ns"], row["file"]))
 
 
-def totals(of: Sequence[Mapping[str, Any]], pipelines: int, cpu_ns: int) -> Doc:
+def totals(
+    of: Sequence[Mapping[str, Any]], pipelines: int, cpu_ns: int, segment: int = MEASURED, role: str = ROLE
+) -> Doc:
     """The load as a whole: first due to last stored; a call is a file."""
     return {
-        "segment": MEASURED, "repetition": 0, "role": ROLE, "start_ns": min(f["due_ns"] for f in of),
+        "segment": segment, "repetition": 0, "role": role, "start_ns": min(f["due_ns"] for f in of),
         "end_ns": max(f["end_ns"] for f in of), "rows": sum(f["rows"] for f in of), "bytes": sum(f["bytes"] for f in of),
         "ops": len(of), "ok": len(of), "errors": 0, "wrong": 0, "late": 0, "unsent": 0, "sessions": pipelines,
         "cpu_ns": cpu_ns,
@@ -47,14 +53,18 @@ def totals(of: Sequence[Mapping[str, Any]], pipelines: int, cpu_ns: int) -> Doc:
 
 
 def intervals(
-    looks: Sequence[tuple[int, int, int]], of: Sequence[Mapping[str, Any]], op: str, interval_ns: int
+    looks: Sequence[tuple[int, int, int]],
+    of: Sequence[Mapping[str, Any]],
+    op: str,
+    interval_ns: int,
+    whole: Mapping[str, Any] | None = None,
 ) -> list[Doc]:
     """What was stored from one look at the clients to a later one, `interval_ns` or more behind it; a call is a file.
 
     looks: (t_ns, rows stored, bytes read) of all clients together; of: the files, which say when the load begins and what
-    it comes to. So intervals add up to the whole.
+    it comes to. So intervals add up to the whole. whole: of a load that its limit cut, or that is a step.
     """
-    whole = totals(of, 0, 0)
+    whole = whole or totals(of, 0, 0)
     begin, end = whole["start_ns"], whole["end_ns"]
     inner = [
         (t, min(rows, whole["rows"]), min(size, whole["bytes"])) for t, rows, size in looks if begin < t < end
@@ -67,7 +77,7 @@ def intervals(
         begun = sum(f["start_ns"] <= t for f in of)
         done = sum(f["end_ns"] <= t for f in of)
         found.append({
-            "segment": MEASURED, "repetition": 0, "role": ROLE, "op": op, "t_ns": last[0], "dt_ns": t - last[0],
+            "segment": whole["segment"], "repetition": 0, "role": whole["role"], "op": op, "t_ns": last[0], "dt_ns": t - last[0],
             "rows": rows - last[1], "bytes": size - last[2], "ops": done - sum(f["end_ns"] <= last[0] for f in of),
             "errors": 0, "late": 0, "in_flight": begun - done, "backlog": len(of) - begun, "cum_rows": rows,
         })  # fmt: skip
@@ -122,6 +132,34 @@ def cpu_ns(table: pa.Table, role: str, start_ns: int, end_ns: int) -> int:
         return 0
     t_ns, value = (np.array(x, np.float64) for x in zip(*sorted(wanted), strict=True))
     return round(float(np.interp(end_ns, t_ns, value) - np.interp(start_ns, t_ns, value)) * 1e9)
+
+
+def cpu_of(parts: Path, role: str, start_ns: int, end_ns: int) -> int:
+    """`cpu_ns` out of the stream of samples, of which only those of the role become Python values."""
+    mine = pc.field("role") == role
+    found = [
+        pa.Table.from_batches([batch]).filter(mine) for batch in whole_batches(parts / "resources.arrows")
+    ]
+    return cpu_ns(pa.concat_tables(found), role, start_ns, end_ns) if found else 0
+
+
+def append(parts: Path, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Rows behind those that the core has left, batch after batch: the table may be larger than memory."""
+    path, schema = parts / f"{name}.arrows", SCHEMAS[name]
+    unfinished = path.with_suffix(".part")
+    with pa.ipc.new_stream(unfinished, schema) as out:
+        for batch in whole_batches(path) if path.is_file() else ():
+            out.write_table(conform(name, pa.Table.from_batches([batch])))
+        if rows:
+            out.write_table(pa.Table.from_pylist(list(rows), schema))
+    unfinished.rename(path)
+
+
+def loaded_segments(parts: Path, loads: Mapping[int, Mapping[str, Any]]) -> None:
+    """Makes loads of pauses: when the first file was due and the last row stored, and what ended it. By segment."""
+    table = pa.Table.from_batches(list(whole_batches(parts / "segments.arrows")))
+    rows = [{**row, **loads.get(row["segment"], {})} for row in conform("segments", table).to_pylist()]
+    write(parts, {"segments": rows})
 
 
 def write(parts: Path, tables: Mapping[str, pa.Table | Sequence[Mapping[str, Any]]]) -> None:

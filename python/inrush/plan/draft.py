@@ -28,6 +28,7 @@ from inrush.plan.intervals import coarser
 from inrush.plan.kept import not_kept
 from inrush.plan.keys import coverage, sentence
 from inrush.plan.oracle import not_compared, oracle_plan
+from inrush.plan.pipeline_numbers import PipelineNumbers
 from inrush.plan.planned_point import PointPlan
 from inrush.plan.ranges import Range, ranges_by_key, read_back_ranges
 from inrush.plan.retention import Retained, in_pieces, retain_operation
@@ -89,6 +90,8 @@ class Draft:
         #: Step -> its kind, those that are left out included; step -> why it is.
         self.steps: dict[str, str] = {}
         self.steps_left_out: dict[str, str] = {}
+        #: Step that client and load server do -> its numbers.
+        self.loads: dict[str, PipelineNumbers] = {}
         self.roles = tuple(self.what_it_can(role) for role in roles)
         #: Table -> rows that roles write in one repetition.
         self.written = {role.table: role.rows for role in roles if role.table is not None and not role.source}

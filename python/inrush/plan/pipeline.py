@@ -7,13 +7,12 @@ The plan is one of its own kind: `inrush.pipeline` executes it, with the ends as
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from inrush.border import plan as border
 from inrush.border.labels import PointLabels
 from inrush.border.load import ClientPlan, ServerPlan
-from inrush.border.pipeline import PipelinePointPlan, PipelineSegment, PipelineShard
+from inrush.border.pipeline import LoadPlace, PipelinePointPlan, Pipelines, PipelineSegment, PipelineShard
 from inrush.border.statement import statement
 from inrush.engines import ENGINES, known_twin
 from inrush.engines.loading import Loading
@@ -22,11 +21,12 @@ from inrush.engines.twin import Twin
 from inrush.plan import ends
 from inrush.plan.documents import epoch_ns, single_role, source_document, stored_table
 from inrush.plan.intervals import interval_s, watch_s
+from inrush.plan.pipeline_numbers import PipelineNumbers, contradiction, numbers_at
 from inrush.plan.segments import version_of
 from inrush.plan.units import ns
 from inrush.plan.work import Lasts, Work
-from inrush.study.forms import Form, resolve, rows_of
-from inrush.study.pipeline import KIND, ROLE, Pipeline
+from inrush.study.forms import resolve, rows_of
+from inrush.study.pipeline import KIND, ROLE, Ends, Pipeline
 from inrush.study.study import Study
 from inrush.workload import Column, Operation, Table
 
@@ -46,48 +46,15 @@ def loadable() -> list[str]:
     return [name for name in ENGINES if (twin := known_twin(name)) and twin.loading is not None]
 
 
-@dataclass(frozen=True)
-class PipelineNumbers:
-    """The numbers of one point."""
-
-    pipelines: int
-    process_per_file: bool
-    shards: int
-    files: int
-    file_bytes: int
-    rows_per_file: int
-    connections: int
-    chunk_rows: int
-    flush_rows: int
-    device_bytes_per_s: int
-    pipeline_bytes_per_s: int
-    shard_rows_per_s: int
-    load_server_cores: float
-
-    @property
-    def rows(self) -> int:
-        return self.files * self.rows_per_file
-
-
 def wanted_at(of: Pipeline, point: Mapping[str, object]) -> PipelineNumbers:
-    def number(form: Form) -> int:
-        return int(resolve(form, point))
-
-    pipelines, file_bytes = number(of.pipelines), number(of.file_bytes)
-    return PipelineNumbers(
-        pipelines=pipelines,
-        process_per_file=bool(resolve(of.process_per_file, point)),
-        shards=number(of.shards),
+    pipelines, file_bytes = int(resolve(of.pipelines, point)), int(resolve(of.file_bytes, point))
+    return numbers_at(
+        of,
+        point,
         files=rows_of(of.files, pipelines, point),
         file_bytes=file_bytes,
         rows_per_file=max(1, round(file_bytes / of.row_bytes)),
-        connections=number(of.connections),
-        chunk_rows=number(of.chunk_rows),
-        flush_rows=number(of.flush_rows),
-        device_bytes_per_s=number(of.device_bytes_per_s),
-        pipeline_bytes_per_s=number(of.pipeline_bytes_per_s),
-        shard_rows_per_s=number(of.shard_rows_per_s),
-        load_server_cores=float(resolve(of.load_server_cores, point)),
+        shards=int(resolve(of.shards, point)),
     )
 
 
@@ -151,34 +118,12 @@ def plan_pipeline(
             "cold": of.cold_inputs,
             "folder": "",
         },
-        "pipelines": {
-            "count": at.pipelines,
-            "client": of.client,
-            "process_per_file": at.process_per_file,
-            "load_server_cores": at.load_server_cores,
-            # What limits the load on purpose: capacities that a prediction gets.
-            "device_bytes_per_s": at.device_bytes_per_s,
-            "pipeline_bytes_per_s": at.pipeline_bytes_per_s,
-            "shard_rows_per_s": at.shard_rows_per_s * at.connections,
-        },
+        "pipelines": pipelines_document(of, at),
         "client": client_document(of, at),
         "load_server": load_server,
         "shards": shards,
     }
     return summary(plan, at, of, namespace, method, layout, study.schedule.limit_s)
-
-
-def contradiction(at: PipelineNumbers, server: Twin) -> str:
-    """Why this engine cannot run the point; empty when it can."""
-    if at.process_per_file and at.pipelines > 1 and server.embedded:
-        return f"{server.name}: one process at a time opens its file, so that several load servers cannot share it"
-    if at.process_per_file and at.device_bytes_per_s and at.pipelines > 1:
-        return "clients of their own do not share a bucket: device_bytes_per_s needs process_per_file = false"
-    if at.connections > 1 and server.max_writers is not None:
-        return f"{server.name} lets {server.max_writers} session write at a time: connections = 1"
-    if at.files < at.pipelines:
-        return f"{at.files} files do not keep {at.pipelines} pipelines at work"
-    return ""
 
 
 def shard(
@@ -225,7 +170,8 @@ def server_document(
     at: PipelineNumbers,
     target: border.Target,
     method: str,
-    shards: Sequence[PipelineShard],
+    shards: Sequence[LoadPlace],
+    import_id: str = IMPORT,
 ) -> ServerPlan | Unsupported:
     """Without token and addresses."""
     found = []
@@ -237,7 +183,7 @@ def server_document(
         if isinstance(insert, Unsupported):
             return insert
         wanted = ends.Wanted(
-            table=table, target_table=planned.name, key={}, method=method, import_id=IMPORT, files=(),
+            table=table, target_table=planned.name, key={}, method=method, import_id=import_id, files=(),
             chunk_rows=at.chunk_rows, flush_rows=at.flush_rows, connections=at.connections, parallel=at.pipelines,
             reject_limit=0, patience_s=study.schedule.limit_s, shard_rows_per_s=at.shard_rows_per_s or None,
         )  # fmt: skip
@@ -249,20 +195,33 @@ def server_document(
         "listen": "127.0.0.1:0",
         "token": "",
         "load": {
-            "import": IMPORT,
+            "import": import_id,
             "key": [[name, kinds[name]] for name in table.identity],
             "shards": found,
         },
     }
 
 
-def client_document(of: Pipeline, at: PipelineNumbers) -> ClientPlan:
+def pipelines_document(of: Ends, at: PipelineNumbers) -> Pipelines:
+    return {
+        "count": at.pipelines,
+        "client": of.client,
+        "process_per_file": at.process_per_file,
+        "load_server_cores": at.load_server_cores,
+        # What limits the load on purpose: capacities that a prediction gets.
+        "device_bytes_per_s": at.device_bytes_per_s,
+        "pipeline_bytes_per_s": at.pipeline_bytes_per_s,
+        "shard_rows_per_s": at.shard_rows_per_s * at.connections,
+    }
+
+
+def client_document(of: Ends, at: PipelineNumbers, import_id: str = IMPORT) -> ClientPlan:
     """Without token, address and files. A client of its own reads for one pipeline."""
     alone = at.process_per_file or of.client == "own"
     return {
         "role": "client",
         "link": ends.link_plan("", ""),
-        "import": IMPORT,
+        "import": import_id,
         "files": [],
         "parallel": 1 if alone else at.pipelines,
         "chunk_rows": at.chunk_rows,

@@ -13,12 +13,13 @@ import json
 from collections.abc import Mapping, Sequence
 
 from inrush.border.labels import STORAGE, RunLabels
-from inrush.border.pipeline import PipelinePlan, PipelinePointPlan
+from inrush.border.pipeline import LoadingPlan, LoadingPointPlan, PipelinePlan, PipelinePointPlan
 from inrush.border.plan import PointPlan as SessionsPointPlan
 from inrush.border.plan import RunPlan
 from inrush.engines.twin import Twin
 from inrush.errors import Problem, StudyInvalid
 from inrush.plan.calibration import FLOOR, OWN_SHARE, calibration_plan
+from inrush.plan.loads import sessions_of
 from inrush.plan.planned import Missing, PlannedRun, Point, StudyPlan
 from inrush.plan.planned_point import Impossible, PointPlan
 from inrush.plan.point import plan_point
@@ -158,10 +159,12 @@ def planned_run(
 
 
 def of_run(
-    plan: SessionsPointPlan | PipelinePointPlan, run_id: str, labels: RunLabels
-) -> RunPlan | PipelinePlan:
+    plan: SessionsPointPlan | PipelinePointPlan | LoadingPointPlan, run_id: str, labels: RunLabels
+) -> RunPlan | PipelinePlan | LoadingPlan:
     """The plan of a point as that of one of its runs."""
     if "inputs" in plan:
+        return {**plan, "run_id": run_id, "labels": labels}
+    if "loads" in plan:
         return {**plan, "run_id": run_id, "labels": labels}
     return {**plan, "run_id": run_id, "labels": labels}
 
@@ -184,7 +187,9 @@ def planned_calibrations(
             continue
         measured = planned[point.id].plan
         assert "inputs" not in measured, "pipelines have returned"
-        made = calibration_plan(measured)
+        made = calibration_plan(sessions_of(measured) if "loads" in measured else measured)
+        if not made["segments"]:  # client and load server alone do what is timed
+            continue
         key = digest(made)
         if key not in runs:
             name = f"{OWN_SHARE}{point_id(FLOOR, point.factors)}"
@@ -228,7 +233,7 @@ def planned_confirmations(
 # --- hashes ----------------------------------------------------------------------------------------------
 
 
-def plan_hash(plan: RunPlan | PipelinePlan) -> str:
+def plan_hash(plan: RunPlan | PipelinePlan | LoadingPlan) -> str:
     """Hash of what a run does: not of its own name, where its target is or which processes are watched."""
     kept: dict[str, object] = {key: value for key, value in plan.items() if key != "run_id"}
     kept["target"] = plan["target"]["engine"]

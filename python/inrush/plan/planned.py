@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
 from inrush.border.labels import RunLabels
-from inrush.border.pipeline import PipelinePlan
+from inrush.border.pipeline import LoadingPlan, PipelinePlan
 from inrush.border.plan import RunPlan
 from inrush.plan.planned_point import PointPlan
 from inrush.study.roles import label
@@ -40,7 +40,7 @@ class PlannedRun:
 
     run_id: str
     point: str
-    plan: RunPlan | PipelinePlan
+    plan: RunPlan | PipelinePlan | LoadingPlan
     labels: RunLabels
     block: int
     order: int

@@ -18,6 +18,7 @@ from inrush.plan.extracts import as_roles_extract
 from inrush.plan.intervals import interval_s, watch_s
 from inrush.plan.keys import as_roles_draw, planned_keys
 from inrush.plan.lists import lengths, with_lists
+from inrush.plan.loads import as_steps_load, input_bytes, with_loads
 from inrush.plan.partitions import partition_problems
 from inrush.plan.pipeline import plan_pipeline
 from inrush.plan.planned_point import Impossible, PointPlan, short_hash
@@ -78,6 +79,12 @@ def plan_point(
     study, roles, problems = as_steps_dump(study, server, roles, point)
     if problems:
         return Impossible(tuple(problems))
+    by_loader = as_steps_load(study, server, roles, point)
+    if isinstance(by_loader, Unsupported):
+        return by_loader
+    loads, roles, problems = by_loader
+    if problems:
+        return Impossible(tuple(problems))
     workload, roles = as_roles_draw(study.workload, roles)
     workload, roles = as_roles_extract(workload, roles)
     keys, problems = lengths(workload, roles)
@@ -95,7 +102,7 @@ def plan_point(
         seed,
         kept,
     )
-    draft.steps, draft.steps_left_out = said, without
+    draft.steps, draft.steps_left_out, draft.loads = said, without, loads
     draft.keys, problems = planned_keys(
         study.workload, draft.roles, draft.index, draft.rows_before, draft.rows_of
     )
@@ -125,4 +132,10 @@ def plan_point(
         "watch": {"every_ns": ns(watch_s(study.record.watch_s, longest_s)), "processes": {}, "data_dir": ""},
     }
     asked_keys = {r.name: r.keys_per_call for r in roles if keys.keys() & set(r.operations)}
-    return draft.summary(plan, options, asked_keys)
+    found = draft.summary(plan, options, asked_keys)
+    if not loads:
+        return found
+    driven = with_loads(plan, draft)
+    if isinstance(driven, Unsupported):
+        return driven
+    return replace(found, plan=driven, dumped_bytes=found.dumped_bytes + input_bytes(draft))

@@ -41,6 +41,7 @@ class Segments:
                 *self.leftovers(),
                 *draft.server.open_namespace(draft.namespace),
                 *(s for t in draft.plans.values() for s in t.create),
+                *self.created_too(),
             ]),
             *self.probe("before", self.asked_before),
             *self.body(),
@@ -67,6 +68,10 @@ class Segments:
             *(self.seen(list(draft.written)) if timed and self.schedule.cool_s else []),
             *([self.drive("cool", self.schedule.cool_s)] if timed and self.schedule.cool_s else []),
         ]
+
+    def created_too(self) -> list[Statement]:
+        """Tables beside those of the rows."""
+        return []
 
     def leftovers(self) -> tuple[Statement, ...]:
         """A server may hold what a killed run of this point left; an embedded engine begins with a fresh file."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from inrush.border import plan as border
+from inrush.border.plan import Statement as StatementDocument
 from inrush.engines.plans import TablePlan
 from inrush.engines.sql import bind
 from inrush.engines.twin import Twin
+from inrush.plan import loads
 from inrush.plan.documents import role_document
 from inrush.plan.roles import ActiveRole
 from inrush.plan.segments import Segments, until_no_rows
@@ -37,6 +39,12 @@ class StepSegments(Segments):
     #: What the first step changes is the difference to these.
     asked_before = ("settings", "counters", "sizes")
 
+    def created_too(self) -> list[StatementDocument]:
+        return loads.create_ledger(self.draft)
+
+    def drop(self) -> list[StatementDocument]:
+        return [*loads.drop_ledger(self.draft), *super().drop()]
+
     def body(self) -> list[border.Segment]:
         found: list[border.Segment] = []
         cold, looked = False, True
@@ -62,7 +70,7 @@ class StepSegments(Segments):
         loaded = [role.table for role in self.roles_of(step) if role.table is not None]
         seen = self.seen(loaded, self.limit_of(step)) if loaded and isinstance(step, Load | Roles) else []
         proofs = self.dumped(step) if isinstance(step, Dump) else []
-        return [self.work_of(step), *seen, *self.counted(step), *probes, *proofs]
+        return [*self.work_of(step), *seen, *self.counted(step), *probes, *proofs]
 
     def counted(self, step: Step) -> list[border.ControlSegment]:
         """Waits until the engine's counters have the pages that the step's sessions read."""
@@ -100,18 +108,20 @@ class StepSegments(Segments):
         ]
         return [{"kind": "proof", "label": step.name, "proofs": found}] if found else []
 
-    def work_of(self, step: Step) -> border.Segment:
+    def work_of(self, step: Step) -> list[border.Segment]:
         match step:
+            case Load(pipeline=of) if of is not None:
+                return list(loads.pauses(step))
             case RoleStep() | Roles():
-                return self.sessions(step)
+                return [self.sessions(step)]
             case Statement():
-                return self.maintenance(step)
+                return [self.maintenance(step)]
             case Settle():
-                return {"kind": "settle", "label": step.name, "step": step.name, "ns": ns(step.seconds)}
+                return [{"kind": "settle", "label": step.name, "step": step.name, "ns": ns(step.seconds)}]
             case Cold():
-                return {"kind": "pause", "label": step.name, "step": step.name, "action": "make_cold"}
+                return [{"kind": "pause", "label": step.name, "step": step.name, "action": "make_cold"}]
             case Restart():
-                return {"kind": "pause", "label": step.name, "step": step.name, "action": "restart"}
+                return [{"kind": "pause", "label": step.name, "step": step.name, "action": "restart"}]
             case _:
                 raise AssertionError(f"the study's reader knows no step of kind {step.do}")
 

@@ -10,7 +10,7 @@ from inrush import _core
 from inrush.errors import Problem, StudyInvalid
 
 if TYPE_CHECKING:
-    from inrush.border.pipeline import PipelinePointPlan
+    from inrush.border.pipeline import LoadingPointPlan, PipelinePointPlan
     from inrush.border.plan import PointPlan as SessionsPointPlan
     from inrush.border.table import TablePlan
     from inrush.plan.planned import StudyPlan
@@ -35,7 +35,7 @@ def check_generators(plan: StudyPlan) -> None:
         raise StudyInvalid(list(dict.fromkeys(problems)))
 
 
-def made(plan: SessionsPointPlan | PipelinePointPlan) -> Iterable[TablePlan]:
+def made(plan: SessionsPointPlan | PipelinePointPlan | LoadingPointPlan) -> Iterable[TablePlan]:
     """Tables whose rows a run makes: of a pipeline, those of the files that it loads."""
     return [plan["inputs"]["table"]] if "inputs" in plan else plan["tables"]
 

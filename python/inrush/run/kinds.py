@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from inrush.pipeline.addresses import at_pipeline
+from inrush.pipeline.addresses import at_pipeline, at_steps
 from inrush.study.pipeline import KIND as PIPELINE
+from inrush.study.step_kinds import KIND as STEPS
 from inrush.targets.deployment import Deployment
 from inrush.worker.process import WORKER
 
@@ -32,10 +33,13 @@ def as_it_is(plan: Mapping[str, Any], deployment: Deployment, data: Path, files:
     return dict(plan)
 
 
-#: A plan without a kind is of sessions.
+#: Starts client and load server.
+LOADING = (sys.executable, "-m", "inrush.pipeline.worker")
+#: A plan without a kind is of sessions alone; one of steps has a kind if client and load server do one of them.
 KINDS: Mapping[str | None, Kind] = {
     None: Kind(WORKER, as_it_is),
-    PIPELINE: Kind((sys.executable, "-m", "inrush.pipeline.worker"), at_pipeline),
+    PIPELINE: Kind(LOADING, at_pipeline),
+    STEPS: Kind(LOADING, at_steps),
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -101,10 +101,18 @@ def rejected_rows(run: RunRecord) -> dict[str, tuple[int, int]]:
     for (table, _), of in counts.items():
         new = of.get(REJECTED, 0), of.get(REJECTED, 0) + of.get(READ, 0)
         found[table] = max(found.get(table, new), new)
-    if files := run.rows("files"):
-        rejected = sum(f["rejected"] or 0 for f in files)
-        found[str(files[0]["role"])] = rejected, rejected + sum(f["rows"] for f in files)
+    for f in run.rows("files"):
+        rejected, of_all = found.get(f["role"], (0, 0))
+        new_rejected = f["rejected"] or 0
+        found[f["role"]] = rejected + new_rejected, of_all + new_rejected + f["rows"]
     return found
+
+
+def loaded_by_ends(run: RunRecord) -> Collection[str]:
+    """Roles whose calls are files that client and load server load: no call of theirs is timed as those of sessions are."""
+    if is_pipeline(run):
+        return {role["name"] for s in run.plan["segments"] for role in s.get("roles", ())}
+    return set(run.plan.get("loads", {}))
 
 
 def gain_per_doubling(ratio: float, small: float, large: float) -> float:

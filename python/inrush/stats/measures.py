@@ -105,10 +105,11 @@ def figures_of_run(run: RunRecord) -> dict[str, float]:
 def figures_of_step(run: RunRecord, step: str) -> dict[str, float]:
     """`<step>.<metric>`: of its sessions, and of what everyone did between its begin and its end."""
     start_ns, end_ns = step_windows(run)[step]
-    figures = {step_figure(step, name): value for name, value in figures_of_phase(of_step(run, step)).items()}
+    view = of_step(run, step)
+    figures = {step_figure(step, name): value for name, value in figures_of_phase(view).items()}
     figures[f"{step}.duration_s"] = span_s = (end_ns - start_ns) / 1e9
     for metric in ("cpu_s", "read_bytes", "write_bytes"):
-        for role, series in cumulative(run, metric).items():
+        for role, series in cumulative(view, metric).items():
             used = spent(series, [(start_ns, end_ns)])
             if used is None:
                 continue

@@ -10,9 +10,12 @@ import pyarrow.compute as pc
 
 from inrush.border.tables import SegmentRow
 from inrush.stats.record import RunRecord
+from inrush.study.pipeline import KIND as PIPELINE
 
 #: Tables whose rows belong to a segment and to the work in it.
-OF_SEGMENTS = ("segments", "repetitions", "samples", "intervals", "hist", "failures", "sessions")
+OF_SEGMENTS = ("segments", "repetitions", "samples", "files", "intervals", "hist", "failures", "sessions")
+#: Roles of the watch in a step that client and load server do, as a pipeline's run has them: inrush itself only waits.
+RENAMED = {"client": "inrush", "load_client": "client"}
 #: What engines name their sizes: `table:NAME` and `indexes:NAME` (SQLite: one `index:NAME` each).
 ROWS, INDEXES = ("table",), ("indexes", "index")
 #: Engines that have one figure for a whole database: InfluxDB's shards with their logs.
@@ -42,7 +45,21 @@ def of_step(run: RunRecord, step: str) -> RunRecord:
         for name, table in run.tables.items()
     }
     segments = [s for s in run.plan.get("segments", ()) if s.get("step") == step]
-    return replace(run, plan={**run.plan, "segments": segments}, tables=tables, _rows={})
+    plan = {**run.plan, "segments": segments}
+    ends = run.plan.get("loads", {}).get(step)
+    if ends is not None:
+        plan |= {**ends, "kind": PIPELINE}
+        tables["resources"] = renamed(tables["resources"])
+        # Those of its files; another load of the run has its own.
+        tables["counters"] = tables["counters"].filter(
+            pc.is_in(tables["counters"]["segment"], value_set=wanted)
+        )
+    return replace(run, plan=plan, tables=tables, _rows={})
+
+
+def renamed(resources: pa.Table) -> pa.Table:
+    roles = pa.array([RENAMED.get(r, r) for r in resources["role"].to_pylist()], pa.string())
+    return resources.set_column(resources.schema.get_field_index("role"), "role", roles)
 
 
 def held_bytes(run: RunRecord, step: str) -> dict[str, float]:

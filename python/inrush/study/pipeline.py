@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,22 +22,15 @@ MOST_PIPELINES, MOST_SHARDS, MOST_FILES = 256, 256, 100_000
 MOST_FILE_BYTES = 10**12
 
 
-@dataclass(frozen=True)
-class Pipeline:
-    """Every number may be a factor. A rate of 0 is no limit."""
+@dataclass(frozen=True, kw_only=True)
+class Ends:
+    """How files go through the loader. Every number may be a factor. A rate of 0 is no limit."""
 
-    table: str
-    #: Of a row as text, about: rows of a file are its bytes over this.
-    row_bytes: int
-    file_bytes: int | FromFactor
-    #: Of all pipelines together, or of each.
-    files: Total | PerSession
     pipelines: int | FromFactor = 1
     #: `shared`: one process reads for all pipelines; `own`: each has its own.
     client: str = "shared"
     #: A load server and a client of its own for each file, one file after the other.
     process_per_file: bool | FromFactor = False
-    shards: int | FromFactor = 1
     connections: int | FromFactor = 1
     chunk_rows: int | FromFactor = 20_000
     flush_rows: int | FromFactor = 100_000
@@ -51,18 +45,32 @@ class Pipeline:
     cold_inputs: bool = True
 
 
-def parse_pipeline(node: Node | None, factors: Factors, workload: Workload) -> Pipeline | None:
-    if node is None:
-        return None
-    readers: dict[str, Reader] = {
-        "table": lambda table: parse_table(table, workload),
+@dataclass(frozen=True, kw_only=True)
+class Pipeline(Ends):
+    """Of a study of its own kind: its files are made of a size."""
+
+    table: str
+    #: Of a row as text, about: rows of a file are its bytes over this.
+    row_bytes: int
+    file_bytes: int | FromFactor
+    #: Of all pipelines together, or of each.
+    files: Total | PerSession
+    shards: int | FromFactor = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepPipeline(Ends):
+    """Of a load step: the rows of the step are made into so many files, or are those of a dump."""
+
+    files: int | FromFactor = 1
+
+
+def readers_of_ends(factors: Factors) -> dict[str, Reader]:
+    """Key -> what reads it, of keys that every pipeline has."""
+    return {
         "client": word(CLIENTS, "client"),
-        "row_bytes": whole(1, 10**6),
-        "file_bytes": count(factors, 1, MOST_FILE_BYTES),
-        "files": lambda files: read_rows(files, factors),
         "pipelines": count(factors, 1, MOST_PIPELINES),
         "process_per_file": lambda flag: read_form(flag, factors, Node.flag, False),
-        "shards": count(factors, 1, MOST_SHARDS),
         "connections": count(factors, 1, 64),
         "chunk_rows": count(factors, 1, 1_000_000),
         "flush_rows": count(factors, 1, 10_000_000),
@@ -72,15 +80,45 @@ def parse_pipeline(node: Node | None, factors: Factors, workload: Workload) -> P
         "load_server_cores": lambda cores: read_form(cores, factors, read_cores, 0.0),
         "cold_inputs": Node.flag,
     }
+
+
+def parse_pipeline(node: Node | None, factors: Factors, workload: Workload) -> Pipeline | None:
+    if node is None:
+        return None
+    readers: dict[str, Reader] = {
+        "table": lambda table: parse_table(table, workload),
+        "row_bytes": whole(1, 10**6),
+        "file_bytes": count(factors, 1, MOST_FILE_BYTES),
+        "files": lambda files: read_rows(files, factors),
+        "shards": count(factors, 1, MOST_SHARDS),
+        **readers_of_ends(factors),
+    }
     fields = node.fields(readers, REQUIRED)
     if any(key not in fields for key in REQUIRED):
         return None
     found = Pipeline(**given(fields, readers))
+    check_bucket(found, fields)
+    return found
+
+
+def parse_step_pipeline(node: Node, factors: Factors, from_dump: bool) -> StepPipeline:
+    """`[steps.pipeline]` of a load step."""
+    readers = {**readers_of_ends(factors), "files": count(factors, 1, MOST_FILES)}
+    fields = node.fields((*readers, "shards"))
+    if "shards" in fields:
+        fields["shards"].problem('later steps look at one server; several shards are kind = "pipeline"')
+    if from_dump and "files" in fields:
+        fields["files"].problem("its files are those of the dump; remove it")
+    found = StepPipeline(**given({k: v for k, v in fields.items() if k in readers}, readers))
+    check_bucket(found, fields)
+    return found
+
+
+def check_bucket(found: Ends, fields: Mapping[str, Node]) -> None:
     if found.client == "own" and found.device_bytes_per_s != 0:
         fields["device_bytes_per_s"].problem(
             'clients of their own do not share a bucket; write client = "shared"'
         )
-    return found
 
 
 def parse_table(node: Node, workload: Workload) -> str:

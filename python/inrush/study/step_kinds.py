@@ -8,6 +8,7 @@ from typing import ClassVar, Final
 
 from inrush.study.forms import FromFactor
 from inrush.study.parts import METRICS
+from inrush.study.pipeline import StepPipeline
 from inrush.study.roles import Role
 
 KIND: Final = "steps"
@@ -18,6 +19,8 @@ OF_ALL = (
     "duration_s", "client_busy_cores", "server_busy_cores", "client_read_bytes", "client_write_bytes", "server_read_bytes",
     "server_write_bytes",
 )  # fmt: skip
+#: Of a load that client and load server do.
+OF_ENDS = ("load_server_busy_cores", "load_server_read_bytes", "load_server_write_bytes")
 #: Of steps with sessions: what is watched, by row.
 OF_WORK = ("client_cpu_us_per_row", "server_cpu_us_per_row")
 #: Of steps that read and change nothing: pages, by the engine's counters, and a page's size.
@@ -64,10 +67,12 @@ class Load(RoleStep):
 
     #: The dump whose files they are read from; None: they are made.
     source: str | None = None
+    #: By client and load server of `inrush load`; None: by sessions of the run.
+    pipeline: StepPipeline | None = None
     do = "load"
-    keys = ("operation", "table", "rows", "from", "sessions", "depth", "batch_rows", "schedule")
+    keys = ("operation", "table", "rows", "from", "sessions", "depth", "batch_rows", "schedule", "pipeline")
     required = ("table",)
-    figures = (*METRICS, *OF_WORK, *OF_ALL, *OF_SIZES)
+    figures = (*METRICS, *OF_WORK, *OF_ALL, *OF_ENDS, *OF_SIZES)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,6 +15,7 @@ from inrush.study.dumps import parse_dump, read_source, with_dumps
 from inrush.study.forms import Factors, FromFactor
 from inrush.study.operations import tables_of
 from inrush.study.parts import METRICS, WATCHED, Named, Schedule
+from inrush.study.pipeline import parse_step_pipeline
 from inrush.study.roles import FACTOR_NAME, Role, label, parse_role, parse_roles
 from inrush.study.step_kinds import (
     COMMON,
@@ -42,6 +43,14 @@ UNHEEDED: Mapping[str, str] = {
     "max_repetitions": "a step runs once: remove it",
     "measure_s": "a read lasts for its calls or its seconds: remove it",
     "proof": "the rows are proven at the end of the run, both ways: remove it",
+}
+#: Keys of a load by sessions -> what says it of a load by a pipeline.
+OF_SESSIONS: Mapping[str, str] = {
+    "sessions": "write pipeline.pipelines",
+    "batch_rows": "write pipeline.chunk_rows",
+    "depth": "remove it",
+    "operation": "remove it",
+    "schedule": "remove it",
 }
 #: Longest that a step may be given.
 MOST_S = 1e7
@@ -94,6 +103,8 @@ def parse_step(
     common = {"name": name, "after": after, "limit_s": limit_s}
     if kind is None or any(key not in fields for key in kind.required):
         return None
+    if kind is Load and "pipeline" in fields:
+        return load_by_pipeline(node, fields, factors, workload, common, steps, before)
     if kind is Load and "from" in fields:
         return load_of_dump(node, fields, factors, workload, common, steps, before)
     if kind is Load or kind is Read or kind is Extract:
@@ -232,6 +243,34 @@ def load_of_dump(
     step = role_step(Load, again, {k: v for k, v in fields.items() if k != "from"}, factors, workload, common)
     assert isinstance(step, Load)
     return replace(step, role=replace(step.role, rows=first.role.rows), source=source)
+
+
+def load_by_pipeline(
+    node: Node,
+    fields: Mapping[str, Node],
+    factors: Factors,
+    workload: Workload,
+    common: Mapping[str, object],
+    steps: Sequence[Step],
+    names: Mapping[str, str],
+) -> RoleStep | None:
+    """Rows or a dump's files as of any load; client and load server put them in."""
+    for key, remedy in OF_SESSIONS.items():
+        if key in fields:
+            fields[key].problem(f"of a load by a pipeline the loader decides it; {remedy}")
+    name = fields["table"].text()
+    if name in workload.tables and workload.tables[name].files is not None:
+        fields["table"].problem("its rows come from files already; name a table with generators")
+    elif name in workload.tables and not workload.tables[name].identity:
+        fields["table"].problem("rows are placed by the table's identity, and it has none")
+    found = parse_step_pipeline(fields["pipeline"], factors, "from" in fields)
+    own = {key: value for key, value in node.value.items() if key not in ("pipeline", *OF_SESSIONS)}
+    plain, kept = Node(node.file, node.key, own, node.problems), {k: fields[k] for k in own}
+    if "from" in fields:
+        step = load_of_dump(plain, kept, factors, workload, common, steps, names)
+    else:
+        step = role_step(Load, plain, kept, factors, workload, common)
+    return replace(step, pipeline=found) if isinstance(step, Load) else None
 
 
 def with_own_operations(workload: Workload, steps: Sequence[Step]) -> Workload:

@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
 from inrush.border.labels import storage_of
-from inrush.border.pipeline import PipelinePlan
+from inrush.border.pipeline import LoadingPlan, PipelinePlan
 from inrush.border.plan import RunPlan, Statement
 from inrush.engines import engine_of_url, life, page_cache, server
 from inrush.engines.instance import TRANSPORT, UNIX, Cold, Stop, Target
@@ -56,7 +56,7 @@ class Deployment:
         with environment(self.environment):
             return ask(address, statement, ASK_S)
 
-    def drop_leftover(self, plan: RunPlan | PipelinePlan) -> None:
+    def drop_leftover(self, plan: RunPlan | PipelinePlan | LoadingPlan) -> None:
         """Removes what a run that did not end left in a server: the statements of its last segment.
 
         A statement that fails leaves a marked leftover and no more: the next run of the point drops it first.

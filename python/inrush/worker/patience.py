@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from inrush.border.events import Event
-from inrush.border.pipeline import PipelinePlan
+from inrush.border.pipeline import LoadingPlan, PipelinePlan
 from inrush.border.plan import RunPlan
 
 
@@ -34,7 +34,7 @@ USUAL = Graces()
 class Patience:
     """When a worker must have ended, by its events and by what was sent to it. Times are of one steady clock, s."""
 
-    def __init__(self, plan: RunPlan | PipelinePlan, graces: Graces = USUAL) -> None:
+    def __init__(self, plan: RunPlan | PipelinePlan | LoadingPlan, graces: Graces = USUAL) -> None:
         self.graces = graces
         self.segments = plan.get("segments", ())
         #: Until when the worker is waited for, and what it should have done by then.
@@ -72,7 +72,7 @@ class Patience:
         segment = self.segments[index] if index < len(self.segments) else None
         if segment is None or self.stopping:
             return
-        if segment["kind"] not in ("drive", "statement") or segment["limit_ns"] <= 0:
+        if segment["kind"] not in ("drive", "statement", "load") or segment["limit_ns"] <= 0:
             return
         limit_s = segment["limit_ns"] / 1e9
         grace_s = self.graces.limit_s

@@ -29,11 +29,12 @@ def come_first() -> None:
 def refuse_unable(engines: Iterable[str], kind: str) -> None:
     """Raises UsageError where what is measured would have that priority too, or where the kernel does not let us.
 
-    engines: their names; kind: of the study.
+    engines: their names; kind: of a plan, empty where sessions of the core do all of it.
     """
-    from inrush.study.pipeline import KIND
+    from inrush.study.pipeline import KIND as PIPELINE
+    from inrush.study.step_kinds import KIND as STEPS
 
-    if kind == KIND:
+    if kind in (PIPELINE, STEPS):
         raise UsageError(f"{OPTION}: the processes of a pipeline are what is measured; run it without")
     if inside := [engine for engine in engines if server(engine).embedded]:
         raise UsageError(

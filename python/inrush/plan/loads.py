@@ -1,0 +1,200 @@
+"""Load steps that client and load server of `inrush load` do: their numbers at a point, and what the ends are started with. Pure.
+
+To the core such a step is a pause. Its table is planned, proven and read as that of any load.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from inrush.border import plan as border
+from inrush.border.pipeline import InputFiles, LoadingPointPlan, LoadPlace, StepEnds, StepLoad
+from inrush.border.plan import PointPlan as SessionsPointPlan
+from inrush.engines.plans import TablePlan, Unsupported
+from inrush.engines.sql import literal
+from inrush.engines.twin import Twin
+from inrush.errors import Problem
+from inrush.plan import ends
+from inrush.plan.documents import role_document, row_bytes
+from inrush.plan.dumps import CSV_SHARE, files_of
+from inrush.plan.pipeline import client_document, loadable, pipelines_document, server_document
+from inrush.plan.pipeline_numbers import PipelineNumbers, contradiction, numbers_at
+from inrush.plan.roles import ActiveRole
+from inrush.plan.units import ns
+from inrush.study.dumps import dump_operation
+from inrush.study.forms import resolve
+from inrush.study.step_kinds import KIND, Load
+from inrush.study.study import Study
+from inrush.workload import Column, Table
+
+if TYPE_CHECKING:
+    from inrush.plan.draft import Draft
+
+#: Of the pauses before a load, of it, and behind it: what `inrush.pipeline` does there.
+READY, LOAD, STORED = "ready_to_load", "load_files", "stored"
+#: Types with values that a CSV without quotes cannot say, and the writer of generated files does not write.
+UNWRITTEN = ("list_f64", "list_i64", "blob", "bytes", "json")
+
+
+def pipelined(study: Study) -> dict[str, Load]:
+    """Steps of a study that client and load server do."""
+    return {s.name: s for s in study.steps if isinstance(s, Load) and s.pipeline is not None}
+
+
+def as_steps_load(
+    study: Study, server: Twin, roles: Sequence[ActiveRole], point: Mapping[str, object]
+) -> tuple[dict[str, PipelineNumbers], list[ActiveRole], list[Problem]] | Unsupported:
+    """The numbers of each such step, and the roles with its pipelines in place of sessions."""
+    steps, found = pipelined(study), dict[str, PipelineNumbers]()
+    kept: list[ActiveRole] = []
+    problems: list[Problem] = []
+    for role in roles:
+        step = steps.get(role.name)
+        if step is None or step.pipeline is None:
+            kept.append(role)
+            continue
+        if server.loading is None:
+            return Unsupported(
+                f"{server.name}: step {step.name}: the loader keeps its ledger in {', '.join(loadable())}"
+            )
+        table = study.workload.tables[role.table or ""]
+        problems += problems_of(step, table)
+        files = int(resolve(step.pipeline.files, point))
+        if step.source is not None:
+            dump = study.workload.operations[dump_operation(step.source)].dump
+            files = files_of(dump) if dump else files
+        rows_per_file = math.ceil(role.rows / files)
+        if step.source is None:
+            files = math.ceil(role.rows / rows_per_file)
+        size = rows_per_file * row_bytes(table) * CSV_SHARE
+        at = numbers_at(step.pipeline, point, files, size, rows_per_file)
+        if reason := contradiction(at, server):
+            return Unsupported(f"step {step.name}: {reason}")
+        found[step.name] = at
+        kept.append(replace(role, sessions=at.pipelines, batch_rows=at.chunk_rows, notes=()))
+    return found, kept, problems
+
+
+def problems_of(step: Load, table: Table) -> list[Problem]:
+    """Of a table with rows that are made into files."""
+    lost = [c.name for c in table.columns if c.type in UNWRITTEN]
+    if step.source is not None or not lost:
+        return []
+    remedy = f"no file is written of {', '.join(lost)}: lists, bytes and documents; load it without pipeline"
+    return [Problem("", f"steps.{step.name}.table", table.name, remedy)]
+
+
+def ledger_name(draft: Draft) -> str:
+    """Of the table beside the rows that the loader writes its chunks into."""
+    return ledger_plan(draft).name
+
+
+def ledger_plan(draft: Draft) -> TablePlan:
+    return draft.server.plan_table(
+        Table("load_ledger", (Column("load_id", "text"),), layouts={"none": ()}), "none", draft.namespace
+    )
+
+
+def create_ledger(draft: Draft) -> list[border.Statement]:
+    loading = draft.server.loading
+    return [ends.create_ledger(loading, ledger_name(draft))] if draft.loads and loading else []
+
+
+def drop_ledger(draft: Draft) -> list[border.Statement]:
+    """Where it does not go with its namespace."""
+    return list(ledger_plan(draft).drop) if draft.loads and not draft.server.namespace_holds_tables else []
+
+
+def empty_ledger(draft: Draft, step: str) -> list[border.Statement]:
+    return [f"DELETE FROM {ledger_name(draft)} WHERE load_id = {literal(step)}"]
+
+
+def pauses(step: Load) -> tuple[border.PauseSegment, border.PauseSegment, border.PauseSegment]:
+    """The ends are started outside of the step, and end outside of it."""
+    return (
+        {"kind": "pause", "label": "ready", "action": f"{READY}:{step.name}"},
+        {"kind": "pause", "label": step.name, "step": step.name, "action": f"{LOAD}:{step.name}"},
+        {"kind": "pause", "label": "stored", "action": f"{STORED}:{step.name}"},
+    )
+
+
+def with_loads(plan: SessionsPointPlan, draft: Draft) -> LoadingPointPlan | Unsupported:
+    """The plan with what the ends of each such step are started with."""
+    steps, loads = pipelined(draft.study), dict[str, StepEnds]()
+    for role in draft.roles:
+        if role.name in draft.loads:
+            found = step_ends(plan, draft, steps[role.name], role)
+            if isinstance(found, Unsupported):
+                return found
+            loads[role.name] = found
+    actions = {f"{LOAD}:{name}": name for name in loads}
+
+    def segment(of: border.Segment) -> border.Segment | StepLoad:
+        if of["kind"] != "pause" or of["action"] not in actions:
+            return of
+        step = steps[actions[of["action"]]]
+        (role,) = (r for r in draft.roles if r.name == step.name)
+        limit_s = draft.study.schedule.limit_s if step.limit_s is None else step.limit_s
+        return {
+            "kind": "load",
+            "label": step.name,
+            "step": step.name,
+            "phase": "measure",
+            "roles": [role_document(role, draft.index, 0.0)],
+            "limit_ns": ns(limit_s),
+        }
+
+    return {**plan, "kind": KIND, "segments": [segment(of) for of in plan["segments"]], "loads": loads}
+
+
+def sessions_of(plan: LoadingPointPlan) -> SessionsPointPlan:
+    """The part that sessions of the core do."""
+    return {
+        "version": plan["version"],
+        "study": plan["study"],
+        "seed": plan["seed"],
+        "epoch_ns": plan["epoch_ns"],
+        "target": plan["target"],
+        "tables": plan["tables"],
+        "operations": plan["operations"],
+        "segments": [s for s in plan["segments"] if s["kind"] != "load"],
+        "record": plan["record"],
+        "watch": plan["watch"],
+    }
+
+
+def step_ends(plan: SessionsPointPlan, draft: Draft, step: Load, role: ActiveRole) -> StepEnds | Unsupported:
+    of, at, name = step.pipeline, draft.loads[step.name], role.table or ""
+    assert of is not None, "it was chosen by it"
+    table, ledger = draft.tables[name], ledger_name(draft)
+    place: LoadPlace = {"namespace": draft.namespace, "ledger": ends.ledger(step.name, ledger)}
+    study = draft.study
+    server = server_document(study, draft.server, table, at, plan["target"], draft.method, [place], step.name)
+    if isinstance(server, Unsupported):
+        return server
+    inputs: InputFiles = {
+        "files": at.files,
+        "rows_per_file": at.rows_per_file,
+        "table": plan["tables"][draft.index[name]],
+        "cold": of.cold_inputs,
+        "folder": "",
+        "rows": role.rows,
+    }
+    if step.source is not None:
+        inputs["dump"] = dump_operation(step.source)
+    return {
+        "inputs": inputs,
+        "pipelines": pipelines_document(of, at),
+        "client": client_document(of, at, step.name),
+        "load_server": server,
+        "rows_in_ledger": ends.rows_in_ledger(step.name, ledger),
+    }
+
+
+def input_bytes(draft: Draft) -> int:
+    """Approximate size of the files that are made for such steps."""
+    steps = pipelined(draft.study)
+    return sum(at.files * at.file_bytes for name, at in draft.loads.items() if steps[name].source is None)

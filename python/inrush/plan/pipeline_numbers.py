@@ -1,0 +1,69 @@
+"""The numbers of a pipeline at one point. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from inrush.engines.twin import Twin
+from inrush.study.forms import Form, resolve
+from inrush.study.pipeline import Ends
+
+
+@dataclass(frozen=True)
+class PipelineNumbers:
+    """The numbers of one point."""
+
+    pipelines: int
+    process_per_file: bool
+    shards: int
+    files: int
+    file_bytes: int
+    rows_per_file: int
+    connections: int
+    chunk_rows: int
+    flush_rows: int
+    device_bytes_per_s: int
+    pipeline_bytes_per_s: int
+    shard_rows_per_s: int
+    load_server_cores: float
+
+    @property
+    def rows(self) -> int:
+        return self.files * self.rows_per_file
+
+
+def numbers_at(
+    of: Ends, point: Mapping[str, object], files: int, file_bytes: int, rows_per_file: int, shards: int = 1
+) -> PipelineNumbers:
+    def number(form: Form) -> int:
+        return int(resolve(form, point))
+
+    return PipelineNumbers(
+        pipelines=number(of.pipelines),
+        process_per_file=bool(resolve(of.process_per_file, point)),
+        shards=shards,
+        files=files,
+        file_bytes=file_bytes,
+        rows_per_file=rows_per_file,
+        connections=number(of.connections),
+        chunk_rows=number(of.chunk_rows),
+        flush_rows=number(of.flush_rows),
+        device_bytes_per_s=number(of.device_bytes_per_s),
+        pipeline_bytes_per_s=number(of.pipeline_bytes_per_s),
+        shard_rows_per_s=number(of.shard_rows_per_s),
+        load_server_cores=float(resolve(of.load_server_cores, point)),
+    )
+
+
+def contradiction(at: PipelineNumbers, server: Twin) -> str:
+    """Why this engine cannot run the point; empty when it can."""
+    if at.process_per_file and at.pipelines > 1 and server.embedded:
+        return f"{server.name}: one process at a time opens its file, so that several load servers cannot share it"
+    if at.process_per_file and at.device_bytes_per_s and at.pipelines > 1:
+        return "clients of their own do not share a bucket: device_bytes_per_s needs process_per_file = false"
+    if at.connections > 1 and server.max_writers is not None:
+        return f"{server.name} lets {server.max_writers} session write at a time: connections = 1"
+    if at.files < at.pipelines:
+        return f"{at.files} files do not keep {at.pipelines} pipelines at work"
+    return ""
