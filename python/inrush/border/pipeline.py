@@ -12,6 +12,7 @@ from inrush.border.plan import (
     ProbeSegment,
     ProofPlan,
     RolePlan,
+    RunPlan,
     Statement,
     StoredTable,
     TablePlan,
@@ -114,3 +115,7 @@ class PipelinePointPlan(PipelineOfPoint):
 class PipelinePlan(PipelineOfPoint):
     run_id: str
     labels: NotRequired[RunLabels]
+
+
+#: Of a run, whatever its kind.
+AnyPlan: TypeAlias = RunPlan | PipelinePlan
