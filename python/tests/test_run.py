@@ -301,7 +301,7 @@ def test_a_plan_at_its_site_differs_in_address_processes_and_data_alone(tmp_path
     assert placed["target"] == {"engine": "fake", "url": "fake://localhost:1", "options": {}}
     assert placed["watch"] == {"every_ns": 0, "processes": {}, "data_dir": str(tmp_path)}
     same = plan.keys() - {"target", "watch"}
-    assert placed.keys() == plan.keys() and all(placed[k] == plan[k] for k in same)
+    assert placed.keys() == plan.keys() and {k: dict(placed)[k] for k in same} == {k: plan[k] for k in same}
     assert plan["target"]["url"] == ""
 
 

@@ -8,6 +8,7 @@ from statistics import median
 from typing import Any
 
 from inrush.analysis.points import Analysis, Point, say
+from inrush.border.pipeline import phase_of, roles_of
 
 #: Volumes and rows that differ by less are the same: a seed decides the length of texts.
 VOLUME_SHARE, ROW_SHARE = 0.01, 0.05
@@ -97,7 +98,7 @@ def planned(analysis: Analysis, point: Point) -> dict[str, Any]:
         f"options.{k}": v for k, v in run.plan.get("target", {}).get("options", {}).items()
     }
     for segment in run.plan.get("segments", ()):
-        for role in segment.get("roles", ()) if segment.get("phase") == "measure" else ():
+        for role in roles_of(segment) if phase_of(segment) == "measure" else ():
             how = {**role, **role.get("work", {})}
             found |= {f"{role['name']}.{k}": how[k] for k in OF_ROLES if how.get(k) is not None}
     return found

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict, final
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict, cast, final
 
 from inrush.border.load import ClientPlan, LedgerPlan, ServerPlan
 from inrush.border.plan import (
     ControlSegment,
     OpPlan,
+    Phase,
     ProbeSegment,
     ProofPlan,
     RolePlan,
     RunPlan,
+    Segment,
     Statement,
     StoredTable,
     TablePlan,
@@ -119,3 +121,26 @@ class PipelinePlan(PipelineOfPoint):
 
 #: Of a run, whatever its kind.
 AnyPlan: TypeAlias = RunPlan | PipelinePlan
+
+
+#: Of a plan, whatever its kind.
+AnySegment: TypeAlias = Segment | PipelineSegment
+
+
+def roles_of(segment: AnySegment) -> Sequence[RolePlan]:
+    """Empty where none works."""
+    return cast("Sequence[RolePlan]", segment.get("roles", ()))
+
+
+def phase_of(segment: AnySegment) -> Phase | None:
+    return cast("Phase | None", segment.get("phase"))
+
+
+def step_of(segment: AnySegment) -> str:
+    """Empty where it belongs to no step."""
+    return cast("str", segment.get("step", ""))
+
+
+def shards_of(plan: AnyPlan) -> Sequence[PipelineShard]:
+    """Empty of a plan of sessions."""
+    return plan["shards"] if "kind" in plan else ()

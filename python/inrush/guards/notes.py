@@ -101,7 +101,9 @@ def long_enough(run: RunRecord, figures: Figures) -> Verdict | None:
 def shortest_s(run: RunRecord) -> float:
     """What a run must have measured for no note: what its study asks for (`at_least_s`), within the two limits."""
     repeats = [
-        s["repeat"] for s in run.plan.get("segments", ()) if s.get("phase") == "measure" and s.get("repeat")
+        s["repeat"]
+        for s in run.plan.get("segments", ())
+        if s["kind"] == "drive" and s["phase"] == "measure" and s.get("repeat")
     ]
     asked_s = max((repeat["at_least_ns"] / 1e9 for repeat in repeats), default=SHORTEST_S)
     return min(SHORTEST_S, max(SHORTEST_ASKED_S, asked_s))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,7 +114,7 @@ def gain_per_doubling(ratio: float, small: float, large: float) -> float:
 
 def throttles(run: RunRecord) -> Mapping[str, float]:
     """What holds the load on purpose, of what is not 0: `device_bytes_per_s` …, `load_server_cores`."""
-    how = run.plan.get("pipelines", {})
+    how = cast("Mapping[str, float]", run.plan.get("pipelines", {}))
     names: Sequence[str] = (
         "device_bytes_per_s",
         "pipeline_bytes_per_s",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from inrush.border.pipeline import AnyPlan, roles_of, step_of
 from inrush.border.tables import SegmentRow
 from inrush.stats.record import RunRecord
 
@@ -41,8 +43,8 @@ def of_step(run: RunRecord, step: str) -> RunRecord:
         name: table.filter(pc.is_in(table["segment"], value_set=wanted)) if name in OF_SEGMENTS else table
         for name, table in run.tables.items()
     }
-    segments = [s for s in run.plan.get("segments", ()) if s.get("step") == step]
-    return replace(run, plan={**run.plan, "segments": segments}, tables=tables, _rows={})
+    segments = [s for s in run.plan.get("segments", ()) if step_of(s) == step]
+    return replace(run, plan=cast("AnyPlan", {**run.plan, "segments": segments}), tables=tables, _rows={})
 
 
 def held_bytes(run: RunRecord, step: str) -> dict[str, float]:
@@ -93,10 +95,10 @@ def loaded_rows(run: RunRecord) -> dict[str, dict[int, float]]:
     for r in run.rows("repetitions"):
         done[r["segment"]] = done.get(r["segment"], 0.0) + r["rows"]
     tables = {
-        str(segment["step"]): int(role["work"]["table"])
+        step_of(segment): int(role["work"]["table"])
         for segment in run.plan.get("segments", ())
-        for role in segment.get("roles", ())
-        if segment.get("step") and role["work"]["kind"] == "rows"
+        for role in roles_of(segment)
+        if step_of(segment) and role["work"]["kind"] == "rows"
     }
     steps = segments_of_steps(run)
     return {step: {tables[step]: done.get(s["segment"], 0.0)} for step, s in steps.items() if step in tables}
