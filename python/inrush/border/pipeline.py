@@ -12,6 +12,7 @@ from inrush.border.plan import (
     Phase,
     ProbeSegment,
     ProofPlan,
+    RepeatPlan,
     RolePlan,
     RunPlan,
     Segment,
@@ -139,6 +140,10 @@ def phase_of(segment: AnySegment) -> Phase | None:
 def step_of(segment: AnySegment) -> str:
     """Empty where it belongs to no step."""
     return cast("str", segment.get("step", ""))
+
+
+def repeat_of(segment: AnySegment) -> RepeatPlan | None:
+    return cast("RepeatPlan | None", segment.get("repeat"))
 
 
 def shards_of(plan: AnyPlan) -> Sequence[PipelineShard]:
