@@ -8,7 +8,7 @@ from math import isfinite
 from typing import Any
 
 
-class Best(str):
+class BestLine(str):
     """A line of a table that is the best of it, or as good: bold on a terminal that knows colours."""
 
     __slots__ = ()

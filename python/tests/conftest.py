@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -28,16 +28,34 @@ START_NONE = "INRUSH_START_NO_SERVERS"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", help="run the tests marked slow too")
+    parser.addoption(
+        "--reversed-files",
+        action="store_true",
+        help="run the files in reversed order: what depends on it fails",
+    )
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leaves out what is marked slow, unless it is asked for: by --slow, by the environment or by a test's full name."""
+    if config.getoption("--reversed-files"):
+        items[:] = reversed_files(items, [item.path for item in items])
     if config.getoption("--slow") or os.environ.get(REQUIRE) or any("::" in a for a in config.args):
         return
     slow = [item for item in items if item.get_closest_marker("slow")]
     config.stash[LEFT_OUT] = len(slow)
     items[:] = [item for item in items if item not in slow]
     config.hook.pytest_deselected(items=slow)
+
+
+Item = TypeVar("Item")
+
+
+def reversed_files(items: Sequence[Item], files: Sequence[Path]) -> list[Item]:
+    """The last file's items first; those of one file stay in their order, for they share its fixtures. Pure."""
+    by_file: dict[Path, list[Item]] = {}
+    for item, file in zip(items, files, strict=True):
+        by_file.setdefault(file, []).append(item)
+    return [item for of_file in reversed(by_file.values()) for item in of_file]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:

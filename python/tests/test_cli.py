@@ -460,4 +460,6 @@ def test_the_first_figure_is_said_with_its_proof_as_soon_as_it_is_there(
         r"^first result .* s after planning: .* rows/s, (\d+) of \1 proofs hold", said[first + 1]
     )
     assert sum(line.startswith("first result") for line in said) == 1
-    assert all("proofs" not in line for line in said if "own share" in line)
+    overheads = [line for line in said if "client overhead: null" in line]
+    assert overheads and all("proofs" not in line for line in overheads)
+    assert "own share" not in tiny[1].stderr

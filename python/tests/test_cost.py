@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from inrush.engines import server
-from inrush.plan.cost import Forecast, cost, forecast
+from inrush.plan.cost import RunCost, cost, forecast
 from inrush.plan.plan import plan_study
 from inrush.plan.planned import StudyPlan
 from inrush.plan.planned_point import PointPlan
@@ -37,7 +37,7 @@ def role(rows: int, calls: float, due_s: float | None = None, parallel: int = 1)
     return Work("w", rows, calls, parallel, 72.0, due_s)
 
 
-def of(point: PointPlan) -> Forecast:
+def of(point: PointPlan) -> RunCost:
     return forecast("postgresql", point)
 
 

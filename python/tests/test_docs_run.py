@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -16,72 +18,109 @@ from tests.test_docs import PAGES, ROOT, TODAY
 
 COMMANDS = list(typed({path: PAGES[path] for path in TODAY if path != "ARCHITECTURE.md"}))
 
-BENCHES = "python/tests/test_bench_pictures.py"
-INSTANCES = "python/tests/engines/test_instances.py"
-STARTED = "python/tests/engines/test_pipeline_shards.py"
-SHARDS = "python/tests/engines/test_load_shards.py"
-FRONT = "python/tests/engines/test_load_shards_clickhouse.py"
-LOAD_SERVER = "python/tests/engines/test_load_server.py"
-PREDICT = "python/tests/test_predict.py"
-#: How a command begins -> why it is run neither here nor with one server, which file runs what it does, and by what there.
-ELSEWHERE: Mapping[str, tuple[str, str, str]] = {
-    "make run": ("builds inrush from nothing", ".ci/run", "\n.ci/bare make run\n"),
-    "make test": ("runs these tests", ".ci/run", "\nmake test "),
-    "make wheel": ("builds for a release", ".ci/run", "\nmake wheel\n"),
-    "make try-wheel": (
-        "takes the wheel of `make wheel`",
-        ".ci/run",
-        "INRUSH_REQUIRE_PYTHONS=1 make try-wheel\n",
+ENGINES = "python/tests/engines"
+PICTURES = "python/tests/test_bench_pictures.py"
+STARTED = (
+    f"{ENGINES}/test_pipeline_shards.py::test_a_study_starts_its_shards_is_proven_over_them_and_ends_them"
+)
+ON_OFF = f"{ENGINES}/test_instances.py::test_a_server_goes_on_when_its_command_has_ended_until_it_is_stopped"
+KEYED = f"{ENGINES}/test_load_shards.py::test_a_coordinator_knows_its_shards_and_its_tables_their_key"
+COPIES = f"{ENGINES}/test_load_shards.py::test_what_a_stopped_shard_had_lies_on_its_replica_to_the_row"
+NAMED = f"{ENGINES}/test_load_shards.py::test_a_load_server_says_where_copies_lie_whatever_its_client_says"
+FRONT = f"{ENGINES}/test_load_shards_clickhouse.py::test_the_one_in_front_knows_its_shards_and_its_tables_their_key"
+SERVED = f"{ENGINES}/test_load_server.py::test_two_clients_at_once_load_through_tls_from_another_address"
+CLAIMED = "python/tests/test_predict.py::test_from_a_study_to_a_claim_to_its_proof_and_the_board"
+SIZED = "python/tests/test_sizing.py::test_after_the_quickstart_a_day_is_not_shown_and_the_command_that_is_named_can_run"
+PEER = "python/benches/bench.py::comparisons"
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """Why a command is not run here, and where what it does is run."""
+
+    why: str
+    #: `file::function`: a test, or a bench that `make bench` runs; of a recipe or a program of CI the file alone.
+    where: str
+    #: What stands there: the call itself. It may stand in a function of that file that the test calls.
+    calls: str
+
+
+#: How a command begins -> where it is run instead of here and with one server.
+ELSEWHERE: Mapping[str, Elsewhere] = {
+    "make run": Elsewhere("builds inrush from nothing", ".ci/run", "\n.ci/bare make run\n"),
+    "make test": Elsewhere("runs these tests", ".ci/run", "\nmake test "),
+    "make wheel": Elsewhere("builds for a release", ".ci/run", "\nmake wheel\n"),
+    "make try-wheel": Elsewhere(
+        "takes the wheel of `make wheel`", ".ci/run", "INRUSH_REQUIRE_PYTHONS=1 make try-wheel\n"
     ),
-    "make release": ("builds twice, for two processors; a release runs it", "Makefile", "\nrelease: "),
-    "pip install '.[all]'": ("`make run` installs the checkout with all extras", "Makefile", "--extras all"),
-    "pip install 'inrush-": ("takes the wheel of `make wheel`", ".ci/try-wheel", 'install "$wheel[all]"'),
-    "go mod init": ("builds a peer with Go, for `make bench`", "python/benches/bench.py", "tsbs"),
-    "for name in": ("builds a peer with Go, for `make bench`", "python/benches/bench.py", "tsbs"),
-    "do GOFLAGS": ("builds a peer with Go, for `make bench`", "python/benches/bench.py", "tsbs"),
-    "python -m benches.": ("hours, at scale s on all engines", BENCHES, "from benches.findings import"),
-    "inrush engines fetch all": ("downloads every server", ".ci/run", "inrush engines fetch all"),
-    "inrush engines start": ("servers that outlive the test", INSTANCES, 'by_command("start"'),
-    "inrush engines stop all": ("would stop the user's own servers", ".ci/run", "inrush engines stop"),
-    "inrush run batch --start": ("a server of its own", STARTED, '"--start"'),
-    "inrush run batch --scale s --start": ("a server of its own", STARTED, '"--start"'),
-    "inrush run telemetry-batch sqlite --start": ("a server of its own", STARTED, '"--start"'),
-    "inrush run telemetry-production": (
+    "make release": Elsewhere(
+        "builds twice, for two processors; a release runs it", "Makefile", "\nrelease: "
+    ),
+    "pip install '.[all]'": Elsewhere("`make run` installs it so", "Makefile", "--extras all"),
+    "pip install 'inrush-": Elsewhere(
+        "takes the wheel of `make wheel`", ".ci/try-wheel", 'install "$wheel[all]"'
+    ),
+    "go mod init": Elsewhere("builds a peer with Go, for `make bench`", PEER, "tsbs"),
+    "for name in": Elsewhere("builds a peer with Go, for `make bench`", PEER, "tsbs"),
+    "do GOFLAGS": Elsewhere("builds a peer with Go, for `make bench`", PEER, "tsbs"),
+    "python -m benches.findings run": Elsewhere(
+        "hours, at scale s on all engines",
+        f"{PICTURES}::test_every_view_is_of_a_study_that_the_findings_make",
+        "STUDIES",
+    ),
+    "python -m benches.findings tables": Elsewhere(
+        "results of hours", f"{PICTURES}::test_tables_are_written_study_by_study", "written("
+    ),
+    "python -m benches.pictures": Elsewhere(
+        "results of hours",
+        f"{PICTURES}::test_the_command_writes_an_svg_a_study_and_the_lines_that_show_them",
+        "pictures.main([",
+    ),
+    "inrush engines fetch all": Elsewhere("downloads every server", ".ci/run", "inrush engines fetch all"),
+    "inrush engines start": Elsewhere("servers that outlive the test", ON_OFF, 'by_command("start"'),
+    "inrush run batch --start": Elsewhere("a server of its own", STARTED, '"--start"'),
+    "inrush run batch --scale s --start": Elsewhere("a server of its own", STARTED, '"--start"'),
+    "inrush run telemetry-batch sqlite --start": Elsewhere("a server of its own", STARTED, '"--start"'),
+    "inrush run telemetry-production": Elsewhere(
         "an hour of root with a server",
-        "python/tests/test_shipped_studies.py",
-        "telemetry-production",
+        "python/tests/test_shipped_studies.py::test_a_shipped_study_runs_and_every_row_and_answer_is_proven",
+        'inrush("run", study',
     ),
-    "inrush run pipeline-parallel postgresql": ("four servers", STARTED, "pipeline_results"),
-    "inrush run pipeline-parallel --scale s -P pipeline.load_server_cores": (
+    "inrush run pipeline-parallel postgresql": Elsewhere("four servers", STARTED, "pipeline_results("),
+    "inrush run pipeline-parallel --scale s -P pipeline.load_server_cores": Elsewhere(
         "a cgroup of root's",
-        "python/tests/test_cpu_quota.py",
+        "python/tests/test_cpu_quota.py::test_cores_of_a_study_may_be_parts_and_factors",
         "pipeline.load_server_cores",
     ),
-    "inrush load data.csv --into COORDINATOR": ("shards", SHARDS, "coordinator"),
-    "inrush load data.csv --table t --into COORDINATOR": ("shards", SHARDS, "coordinator"),
-    "inrush load data.csv.gz --table t --create --into postgresql://coordinator": ("shards", SHARDS, "shard"),
-    "inrush load data.csv --into FRONT": ("shards", FRONT, "the_one_in_front"),
-    "inrush load data.csv --table t --into FRONT": ("shards", FRONT, "the_one_in_front"),
-    "inrush load-server": ("ends when it is asked to", LOAD_SERVER, '"load-server"'),
-    "inrush load data/*.csv --table t --server": ("a load server", LOAD_SERVER, "server="),
-    "inrush predict writers": ("results of many points", PREDICT, 'inrush("predict", "--to"'),
-    "inrush predict pipeline-parallel": ("results of many points", PREDICT, 'inrush("predict", "--to"'),
-    "inrush predict --rows-per-s": (
-        "results of batch and of writers",
-        "python/tests/test_sizing.py",
-        'inrush("predict", "--rows-per-s"',
+    "inrush load data.csv --into COORDINATOR": Elsewhere("shards", KEYED, "create=True, key="),
+    "inrush load data.csv --table t --into COORDINATOR": Elsewhere("shards", COPIES, "replica=True"),
+    "inrush load data.csv.gz --table t --create --into postgresql://coordinator": Elsewhere(
+        "shards", NAMED, '"--shard"'
     ),
-    "inrush scoreboard": ("claims", PREDICT, 'inrush("scoreboard")'),
-    "inrush predict RESULTS": ("results of many points", PREDICT, 'inrush("predict", "--to"'),
-    "inrush prove": ("a claim on results of many points", PREDICT, 'inrush("prove"'),
+    "inrush load data.csv --into FRONT": Elsewhere("shards", FRONT, "create=True, key="),
+    "inrush load data.csv --table t --into FRONT": Elsewhere("shards", FRONT, "create=True, key="),
+    "inrush load-server": Elsewhere("ends when it is asked to", SERVED, '"load-server"'),
+    "inrush load data/*.csv --table t --server": Elsewhere(
+        "a load server", SERVED, '"server": shown["address"]'
+    ),
+    "inrush predict writers": Elsewhere("results of many points", CLAIMED, 'inrush("predict", "--to"'),
+    "inrush predict pipeline-parallel": Elsewhere(
+        "results of many points", CLAIMED, 'inrush("predict", "--to"'
+    ),
+    "inrush predict --rows-per-s": Elsewhere(
+        "results of batch and of writers", SIZED, 'inrush("predict", "--rows-per-s"'
+    ),
+    "inrush scoreboard": Elsewhere("claims", CLAIMED, 'inrush("scoreboard")'),
+    "inrush predict RESULTS": Elsewhere("results of many points", CLAIMED, 'inrush("predict", "--to"'),
+    "inrush prove": Elsewhere("a claim on results of many points", CLAIMED, 'inrush("prove"'),
 }
 
 #: Those that take more than some seconds.
 LONG = ("inrush run", "inrush doctor")
 
 
-def elsewhere(call: Typed) -> tuple[str, str, str] | None:
-    return next((why for begins, why in ELSEWHERE.items() if str(call).startswith(begins)), None)
+def elsewhere(call: Typed) -> Elsewhere | None:
+    return next((where for begins, where in ELSEWHERE.items() if str(call).startswith(begins)), None)
 
 
 HERE = [call for call in COMMANDS if call.servers == 0 and elsewhere(call) is None]
@@ -93,7 +132,13 @@ class Reader:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         own_files(folder)
-        self.environment = {**ENVIRONMENT, "INRUSH_RESULTS": str(folder / "results"), "HOME": str(folder)}
+        self.environment = {
+            **ENVIRONMENT,
+            "INRUSH_RESULTS": str(folder / "results"),
+            "HOME": str(folder),
+            # The register of servers lies there: `inrush engines stop all` stops none of the user's.
+            "XDG_CACHE_HOME": str(folder / ".cache"),
+        }
         self.types(["new", "mine", "--from", "my.csv"])
         for seed in ("1", "2"):  # what `show`, `report` and `compare` need
             words = ["quickstart", "sqlite", "--scale", "xs", "--seed", seed, "-P", "batch_rows=1000"]
@@ -150,12 +195,59 @@ def test_no_command_is_left_out() -> None:
     assert len(HERE) >= 18
 
 
-def test_every_reason_is_used_and_names_a_file_that_runs_it() -> None:
+def lacks(where: str, calls: str, source: str) -> str:
+    """What is wrong with a place that a command is said to be run in; empty where nothing is. Pure.
+
+    source: of the file. A function of it that the test calls, or takes as a fixture, counts as the test.
+    """
+    file, _, name = where.partition("::")
+    if not name:
+        return f"{file}: no test is named" if file.startswith("python/") else "" if calls in source else calls
+    functions = {n.name: n for n in ast.parse(source).body if isinstance(n, ast.FunctionDef)}
+    if name not in functions:
+        return f"{where}: there is no such function"
+    if not name.startswith("test_") and "/benches/" not in file:
+        return f"{where}: this is no test"
+    used, todo = set[str](), {name}
+    while todo:
+        used |= todo
+        names = {word for n in todo for word in names_in(functions[n])}
+        todo = (names & functions.keys()) - used
+    found = any(calls in (ast.get_source_segment(source, functions[n]) or "") for n in used)
+    return "" if found else f"{where}: it does not call {calls!r}"
+
+
+def names_in(function: ast.FunctionDef) -> Iterator[str]:
+    for node in ast.walk(function):
+        if isinstance(node, ast.Name):
+            yield node.id
+        elif isinstance(node, ast.arg):
+            yield node.arg
+
+
+def test_every_reason_is_used_and_names_a_test_that_does_it() -> None:
     unused = [begins for begins in ELSEWHERE if not any(str(c).startswith(begins) for c in COMMANDS)]
-    lacking = [
-        f"{file}: {what!r}" for _, file, what in ELSEWHERE.values() if what not in (ROOT / file).read_text()
-    ]
+    sources = {e.where: (ROOT / e.where.partition("::")[0]).read_text() for e in ELSEWHERE.values()}
+    lacking = [why for e in ELSEWHERE.values() if (why := lacks(e.where, e.calls, sources[e.where]))]
     assert unused == [] and lacking == []
+
+
+@pytest.mark.parametrize(
+    ("where", "calls", "why"),
+    [
+        ("python/t.py::test_a", 'run("x")', ""),
+        ("python/t.py::test_b", 'run("x")', ""),
+        ("python/t.py::test_c", 'run("x")', "it does not call"),
+        ("python/t.py::test_gone", 'run("x")', "there is no such function"),
+        ("python/t.py::helper", 'run("x")', "this is no test"),
+        ("python/t.py", 'run("x")', "no test is named"),
+        (".ci/run", 'run("y")', 'run("y")'),
+    ],
+)
+def test_a_reason_without_a_test_that_calls_the_command_is_seen(where: str, calls: str, why: str) -> None:
+    source = 'def helper():\n    run("x")\n\ndef test_a():\n    run("x")\n\ndef test_b(helper):\n    pass\n\ndef test_c():\n    pass\n'
+    found = lacks(where, calls, source)
+    assert found == why if not why else why in found
 
 
 def test_what_a_reader_types_is_found_and_cut_to_its_smallest() -> None:

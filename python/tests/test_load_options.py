@@ -11,7 +11,7 @@ from inrush.errors import UsageError
 from inrush.load import reading
 from inrush.load.call import Call
 from inrush.load.ledger import Header
-from inrush.load.reading import PARTS, Part
+from inrush.load.reading import PARTS, OptionEffect
 from inrush.study.chosen import Asked, DatesUndecided, read_dates
 
 #: One file as a load reads it.
@@ -40,7 +40,7 @@ def test_every_option_has_a_decision() -> None:
 
 
 def test_options_that_are_compared_are_those_that_a_test_below_refuses() -> None:
-    assert {name for name, part in PARTS.items() if part is Part.COMPARED} == {"dates", "key", "rule"}
+    assert {name for name, part in PARTS.items() if part is OptionEffect.COMPARED} == {"dates", "key", "rule"}
 
 
 @pytest.mark.parametrize(("words", "was"), [("mdy", "dmy"), ("day=mdy", "dmy"), ("text", "dmy")])

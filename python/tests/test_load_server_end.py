@@ -13,7 +13,7 @@ import pytest
 
 from inrush.errors import Interrupted
 from inrush.load.process import End
-from inrush.load.serve import Serving, Shown, follow, serve
+from inrush.load.serve import ServerAddress, Serving, follow, serve
 from inrush.worker.stopping import Stopping
 
 LIMIT_S = 60
@@ -23,10 +23,10 @@ def ask(number: int = signal.SIGTERM) -> None:
     os.kill(os.getpid(), number)
 
 
-def served(folder: Path, ready: Callable[[Shown], None]) -> list[Shown]:
-    shown: list[Shown] = []
+def served(folder: Path, ready: Callable[[ServerAddress], None]) -> list[ServerAddress]:
+    shown: list[ServerAddress] = []
 
-    def showing(address: Shown) -> None:
+    def showing(address: ServerAddress) -> None:
         shown.append(address)
         ready(address)
 

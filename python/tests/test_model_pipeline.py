@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from inrush.model.capacity import Measured, forecast_load, middle_of_load
 from inrush.model.forecast import Refused
 from inrush.model.network import Station, at_population, partitioned, throughputs
-from inrush.model.pipeline import SERIAL, Load, Part, Pipeline, background, drift, fit_pipeline
+from inrush.model.pipeline import SERIAL, Part, Pipeline, SmallLoad, background, drift, fit_pipeline
 
 CORES, DISK = Part("cores", 20), Part("disk")
 
@@ -20,8 +20,8 @@ def queued(n: float, c: float, stations: list[Station], unit: float = 1.0) -> fl
     return at_population(throughputs(stations, int(np.ceil(c * n)) + 1), c * n) * unit
 
 
-def loads_of(truth: dict[float, float], demands: dict[str, float]) -> list[Load]:
-    return [Load(n, x, {name: d * x for name, d in demands.items()}) for n, x in truth.items()]
+def loads_of(truth: dict[float, float], demands: dict[str, float]) -> list[SmallLoad]:
+    return [SmallLoad(n, x, {name: d * x for name, d in demands.items()}) for n, x in truth.items()]
 
 
 @settings(max_examples=40, deadline=None)
@@ -58,7 +58,7 @@ def test_a_pipeline_without_queues_keeps_to_its_hard_bound(disk: float) -> None:
 
 def test_three_resources_are_full_where_their_own_figures_say() -> None:
     parts = [Part("disk"), Part("cores", 20), Part("shards")]
-    found = fit_pipeline([Load(1, 1.0, {"disk": 0.14, "cores": 2.5, "shards": 0.05})], parts)
+    found = fit_pipeline([SmallLoad(1, 1.0, {"disk": 0.14, "cores": 2.5, "shards": 0.05})], parts)
     assert {k: round(v, 1) for k, v in found.saturations().items()} == {
         "disk": 7.1,
         "cores": 8.0,
@@ -68,21 +68,21 @@ def test_three_resources_are_full_where_their_own_figures_say() -> None:
 
 
 def test_one_writer_at_a_time_is_found_though_no_resource_is_full() -> None:
-    loads = [Load(n, 1000.0, {"cores": 0.5}) for n in (1, 2, 4)]
+    loads = [SmallLoad(n, 1000.0, {"cores": 0.5}) for n in (1, 2, 4)]
     found = fit_pipeline(loads, [Part("cores", 2)])
     assert found.at(16) == pytest.approx(1000, rel=0.01)
     assert found.bottleneck(16) == SERIAL
 
 
 def test_a_rate_that_falls_with_more_writers_goes_on_falling() -> None:
-    loads = [Load(n, x, {"cores": 0.5}) for n, x in ((1, 1000.0), (2, 950.0), (4, 800.0))]
+    loads = [SmallLoad(n, x, {"cores": 0.5}) for n, x in ((1, 1000.0), (2, 950.0), (4, 800.0))]
     found = fit_pipeline(loads, [Part("cores", 2)])
     assert found.at(4) == pytest.approx(800, rel=0.05)
     assert found.at(16) < 600
 
 
 def test_shards_with_uneven_keys_are_full_before_even_ones() -> None:
-    loads = [Load(1, 1.0, {"shards": 0.4})]
+    loads = [SmallLoad(1, 1.0, {"shards": 0.4})]
     even, skewed = (
         fit_pipeline(loads, [Part("shards", parts=8, weights=w)]) for w in (None, (3.0, *[1.0] * 7))
     )
@@ -110,7 +110,7 @@ def test_no_prediction_exceeds_its_hard_bound_or_n_times_one(
     one: float, kept: list[float], busy: list[float]
 ) -> None:
     rates = [one, 2 * one * kept[0], 4 * one * kept[0] * kept[1]]
-    loads = [Load(n, x, {"cores": b}) for n, x, b in zip((1, 2, 4), rates, busy, strict=True)]
+    loads = [SmallLoad(n, x, {"cores": b}) for n, x, b in zip((1, 2, 4), rates, busy, strict=True)]
     found = fit_pipeline(loads, [Part("cores", 2)])
     for n in (1, 3, 8, 32):
         assert 0 < found.at(n) <= found.bound(n) * (1 + 1e-9) <= n * one * (1 + 1e-6)
@@ -171,7 +171,7 @@ def paused(n: int, stage_s: float, cores_s: float, pause_s: float) -> float:
 def test_loads_that_pause_show_a_serial_stage_by_the_time_they_stay_under_way(stage_s: float) -> None:
     cores_s, pause_s = 0.001, 0.07
     loads = [
-        Load(n, x, {"cores": x * cores_s}, 3, 0.002)
+        SmallLoad(n, x, {"cores": x * cores_s}, 3, 0.002)
         for n in (1, 2, 4)
         for x in [paused(n, stage_s, cores_s, pause_s)]
     ]
@@ -185,7 +185,7 @@ def test_loads_that_pause_show_a_serial_stage_by_the_time_they_stay_under_way(st
 def test_no_stage_is_held_for_longer_than_a_load_is_under_way() -> None:
     """Loads that wake together wait for each other at once: more than any queue of random arrivals explains."""
     x = {n: n / (0.05 + 0.01 * (1 + 0.35 * (n - 1))) for n in (1, 2, 4)}
-    loads = [Load(n, v, {"cores": v * 0.001}, 3, 0.002) for n, v in x.items()]
+    loads = [SmallLoad(n, v, {"cores": v * 0.001}, 3, 0.002) for n, v in x.items()]
     fitted = fit_pipeline(loads, [Part("cores", 64.0)], pause_s=0.05)
     assert 0 < fitted.serial_s <= 0.01 * (1 + 1e-9)
     assert fit_pipeline(loads, [Part("cores", 64.0)]).serial_s > 0.01
@@ -193,7 +193,7 @@ def test_no_stage_is_held_for_longer_than_a_load_is_under_way() -> None:
 
 def test_noise_alone_is_no_serial_stage() -> None:
     x = {n: float(n) * (0.97 if n == 4 else 1.0) for n in (1, 2, 4)}
-    loads = [Load(n, v, {"cores": v * 0.2}, 3, 0.02) for n, v in x.items()]
+    loads = [SmallLoad(n, v, {"cores": v * 0.2}, 3, 0.02) for n, v in x.items()]
     assert fit_pipeline(loads, [Part("cores", 64.0)], pause_s=0.8).serial_s == 0.0
 
 
@@ -206,7 +206,7 @@ def test_demands_that_grow_fast_still_have_a_load_that_fills_them(grown: float) 
 
 
 def test_what_a_server_does_at_any_rate_is_no_demand_of_a_row() -> None:
-    loads = [Load(n, 100.0 * n, {"cores": 0.2 + 0.002 * 100 * n}, 3) for n in (1, 2, 4)]
+    loads = [SmallLoad(n, 100.0 * n, {"cores": 0.2 + 0.002 * 100 * n}, 3) for n in (1, 2, 4)]
     fitted = fit_pipeline(loads, [Part("cores", 2.0)])
     assert fitted.limits(1)["cores"] == pytest.approx((2.0 - 0.2) / 0.002)
     assert fitted.demands_s == pytest.approx((0.002,)) and fitted.drifts == (0.0,)

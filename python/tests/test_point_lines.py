@@ -19,7 +19,7 @@ from inrush.report.point_lines import best_points, point_lines
 from inrush.report.summary import absent_lines
 from inrush.stats.record import Absent, StudyRecord
 from inrush.stats.stats import Interval
-from inrush.text import Best
+from inrush.text import BestLine
 from tests import synthetic
 from tests.test_conclusion import fixed
 from tests.test_printing import Terminal
@@ -71,7 +71,7 @@ def test_the_best_row_of_each_group_is_bold_on_a_terminal_and_plain_in_a_pipe(
 ) -> None:
     analysis = wide()
     lines = point_lines(analysis, asked(analysis), "writers.rows_per_s")
-    best = [line for line in lines if isinstance(line, Best)]
+    best = [line for line in lines if isinstance(line, BestLine)]
     assert len(best) == 4 and all("5,000" in line for line in best)
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")
@@ -94,7 +94,7 @@ def test_the_engine_with_the_best_rate_is_bold_and_none_where_all_are_alike() ->
     def bold(truth: dict[tuple[str, int], float]) -> list[str]:
         analysis = fixed(truth)
         seen = overview(analysis, asked(analysis))
-        return [line.split()[0] for line in text_table(analysis, seen) if isinstance(line, Best)]
+        return [line.split()[0] for line in text_table(analysis, seen) if isinstance(line, BestLine)]
 
     assert bold({("duckdb", 200): 1.0, ("sqlite", 200): 3.0}) == ["duckdb"]
     assert bold({("duckdb", 200): 1.0, ("sqlite", 200): 1.0}) == []

@@ -18,7 +18,7 @@ from inrush.load.run import Loaded, load
 from inrush.study.chosen import choose_columns, lines
 from inrush.study.new import write_new
 from inrush.study.quoted import NULL_WORDS
-from inrush.study.sniff import Dialect, sniff, whole_records
+from inrush.study.sniff import FileDialect, sniff, whole_records
 
 VALUES = [
     *NULL_WORDS,
@@ -53,7 +53,7 @@ def test_the_quotes_stay_around_the_words_for_null_that_have_them_and_around_not
         return '"' + value.replace('"', '""') + '"' if quoted or must(value) else value
 
     written = "".join(delimiter.join(field(*cell) for cell in row) + end for row in rows)
-    dialect = Dialect("csv", delimiter, False, tuple("abcde"[: len(rows[0])]))
+    dialect = FileDialect("csv", delimiter, False, tuple("abcde"[: len(rows[0])]))
     found = [record for _, record in whole_records(iter(io.StringIO(written, newline="")), dialect)]
     assert found == [[f'"{v}"' if quoted and v in NULL_WORDS else v for v, quoted in row] for row in rows]
 
@@ -71,7 +71,7 @@ def test_the_quotes_stay_around_the_words_for_null_that_have_them_and_around_not
     ],
 )
 def test_records_are_those_of_the_core_s_reader(text: str, records: list[list[str]], tmp_path: Path) -> None:
-    dialect = Dialect("csv", ",", False, ("a", "b"))
+    dialect = FileDialect("csv", ",", False, ("a", "b"))
     assert [found for _, found in whole_records(iter(io.StringIO(text, newline="")), dialect)] == records
     file = tmp_path / "a.csv"
     file.write_text(text)

@@ -112,7 +112,7 @@ def test_a_server_is_known_by_what_it_answers(expected: Protocol, real: Protocol
 def test_a_port_that_says_nothing_is_called_silent_and_one_that_closes_or_babbles_is_not(
     expected: Protocol,
 ) -> None:
-    with listening(silent) as port, pytest.raises(greeting.Silent):
+    with listening(silent) as port, pytest.raises(greeting.NoGreeting):
         heard(Port("127.0.0.1", port), expected)
     for says in (closing, babbling):
         with listening(says) as port:

@@ -55,8 +55,10 @@ class Planned:
     def plan(self) -> dict[str, Any]:
         return {
             "target": {"engine": self.engine, "url": "", "options": {}},
-            "watch": {"every_ns": 0, "processes": {}, "data_dir": ""},
+            "tables": [],
+            "operations": [],
             "segments": [],
+            "watch": {"every_ns": 0, "processes": {}, "data_dir": ""},
             "labels": {"script": self.script, **self.labels},
         }
 
@@ -298,10 +300,8 @@ def test_a_plan_at_its_site_differs_in_address_processes_and_data_alone(tmp_path
     placed = at_deployment(plan, deployment(), tmp_path)
     assert placed["target"] == {"engine": "fake", "url": "fake://localhost:1", "options": {}}
     assert placed["watch"] == {"every_ns": 0, "processes": {}, "data_dir": str(tmp_path)}
-    assert {k: v for k, v in placed.items() if k not in ("target", "watch")} == {
-        "labels": plan["labels"],
-        "segments": [],
-    }
+    same = plan.keys() - {"target", "watch"}
+    assert placed.keys() == plan.keys() and {k: dict(placed)[k] for k in same} == {k: plan[k] for k in same}
     assert plan["target"]["url"] == ""
 
 

@@ -60,7 +60,7 @@ IMPURE = {
     "duckdb",
 }
 #: Folders where every value has a type: no `Any`, nothing that mypy is told to pass over.
-TYPED = ("border", "plan", "worker")
+TYPED = ("border", "machine", "model", "guards", "plan", "worker", "cli")
 #: The same of single modules, in folders that also read rows of tables and events.
 TYPED_MODULES = ("pipeline/inputs.py", "results/unanswered.py", "run/oracle.py")
 #: All but the instruments: `null` is also a word for what is not there.

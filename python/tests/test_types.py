@@ -21,7 +21,7 @@ from inrush.study.chosen import Asked, DatesUndecided, choose_columns, lines, re
 from inrush.study.new import write_new
 from inrush.study.sniff import sniff
 from inrush.study.study import load_study
-from inrush.study.types import Evidence, Kind, Seen, choose, evidence_of, kind_of, together
+from inrush.study.types import Evidence, Seen, TextKind, choose, evidence_of, kind_of, together
 from tests.strategies import KNOWN
 
 ROWS, BAD = 100_000, 21
@@ -322,6 +322,6 @@ def test_every_value_fits_the_type_that_is_chosen_or_is_counted_as_a_misfit(
 
 
 def test_a_first_place_is_the_first_of_all_files() -> None:
-    kind: Kind = kind_of("x")
+    kind: TextKind = kind_of("x")
     one, two = Evidence({kind: Seen(1)}), Evidence({kind: Seen(2, None)})
     assert together([one, two]) == Evidence({kind: Seen(3)})

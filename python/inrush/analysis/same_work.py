@@ -8,6 +8,7 @@ from statistics import median
 from typing import Any
 
 from inrush.analysis.points import Analysis, Point, say
+from inrush.border.pipeline import phase_of, roles_of
 
 #: Volumes and rows that differ by less are the same: a seed decides the length of texts.
 VOLUME_SHARE, ROW_SHARE = 0.01, 0.05
@@ -18,7 +19,7 @@ OF_STUDIES = ("name", "workload", "scale", "sizes", "schedule")
 
 
 @dataclass(frozen=True)
-class Work:
+class WorkDone:
     """What one repetition of a role did: medians over the runs that count."""
 
     rows: float
@@ -28,12 +29,12 @@ class Work:
     def volume(self) -> str:
         return f"{self.rows:,.0f} rows" if self.rows else f"{self.ops:,.0f} calls"
 
-    def is_as_much_as(self, other: Work) -> bool:
+    def is_as_much_as(self, other: WorkDone) -> bool:
         return same(self.rows, other.rows, VOLUME_SHARE) and (
             bool(self.rows) or same(self.ops, other.ops, VOLUME_SHARE)
         )
 
-    def has_rows_like(self, other: Work) -> bool:
+    def has_rows_like(self, other: WorkDone) -> bool:
         """Bytes a row: rows of another table or with other columns are another unit."""
         if not (self.rows and other.rows):
             return not (self.rows or other.rows)
@@ -44,17 +45,17 @@ def same(a: float, b: float, share: float) -> bool:
     return abs(a - b) <= share * max(abs(a), abs(b))
 
 
-def work(analysis: Analysis, point: Point, role: str) -> Work | None:
+def work(analysis: Analysis, point: Point, role: str) -> WorkDone | None:
     """None where no run counts, or none says what it did."""
     found = [
         [m.figures[f"{role}.{name}"] / m.figures[f"{role}.repetitions"] for name in ("rows", "ops", "bytes")]
         for m in analysis.runs
         if m.counts and m.point == point and m.figures.get(f"{role}.repetitions")
     ]
-    return Work(*(median(column) for column in zip(*found, strict=True))) if found else None
+    return WorkDone(*(median(column) for column in zip(*found, strict=True))) if found else None
 
 
-def by_rate(figure: str, x: Work, y: Work) -> str:
+def by_rate(figure: str, x: WorkDone, y: WorkDone) -> str:
     """The figure that two results of different volumes are compared by: a time of the whole volume becomes a rate."""
     role, metric = figure.rsplit(".", 1)
     if metric != "makespan_s" or x.is_as_much_as(y):
@@ -97,7 +98,7 @@ def planned(analysis: Analysis, point: Point) -> dict[str, Any]:
         f"options.{k}": v for k, v in run.plan.get("target", {}).get("options", {}).items()
     }
     for segment in run.plan.get("segments", ()):
-        for role in segment.get("roles", ()) if segment.get("phase") == "measure" else ():
+        for role in roles_of(segment) if phase_of(segment) == "measure" else ():
             how = {**role, **role.get("work", {})}
             found |= {f"{role['name']}.{k}": how[k] for k in OF_ROLES if how.get(k) is not None}
     return found

@@ -4,16 +4,19 @@ client and load server do."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict, final
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict, cast, final
 
 from inrush.border.load import ClientPlan, LedgerPlan, ServerPlan
 from inrush.border.plan import (
     ControlSegment,
     OpPlan,
+    Phase,
     ProbeSegment,
     ProofPlan,
     RecordPlan,
+    RepeatPlan,
     RolePlan,
+    RunPlan,
     Segment,
     Statement,
     StoredTable,
@@ -184,3 +187,39 @@ class PipelinePointPlan(PipelineOfPoint):
 class PipelinePlan(PipelineOfPoint):
     run_id: str
     labels: NotRequired[RunLabels]
+
+
+#: Of a run, whatever its kind.
+AnyPlan: TypeAlias = RunPlan | PipelinePlan | LoadingPlan
+
+
+#: Of a plan, whatever its kind.
+AnySegment: TypeAlias = Segment | PipelineSegment | StepLoad
+
+
+def roles_of(segment: AnySegment) -> Sequence[RolePlan]:
+    """Empty where none works."""
+    return cast("Sequence[RolePlan]", segment.get("roles", ()))
+
+
+def phase_of(segment: AnySegment) -> Phase | None:
+    return cast("Phase | None", segment.get("phase"))
+
+
+def step_of(segment: AnySegment) -> str:
+    """Empty where it belongs to no step."""
+    return cast("str", segment.get("step", ""))
+
+
+def repeat_of(segment: AnySegment) -> RepeatPlan | None:
+    return cast("RepeatPlan | None", segment.get("repeat"))
+
+
+def shards_of(plan: AnyPlan) -> Sequence[PipelineShard]:
+    """Empty of a plan of sessions."""
+    return cast("Sequence[PipelineShard]", plan.get("shards", ()))
+
+
+def loads_of(plan: AnyPlan) -> Mapping[str, StepEnds]:
+    """By step; empty where sessions do every load."""
+    return cast("Mapping[str, StepEnds]", plan.get("loads", {}))

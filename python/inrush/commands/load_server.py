@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from inrush.commands.printing import say, show, show_json
 
 if TYPE_CHECKING:
-    from inrush.load.serve import Serving, Shown
+    from inrush.load.serve import ServerAddress, Serving
 
 
 def load_server(call: Serving, as_json: bool) -> int:
@@ -18,7 +18,7 @@ def load_server(call: Serving, as_json: bool) -> int:
 
     Root().refuse_unwritable()
 
-    def ready(shown: Shown) -> None:
+    def ready(shown: ServerAddress) -> None:
         if as_json:
             show_json(shown.document())
         else:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
-from inrush.text import Best
+from inrush.text import BestLine
 
 if TYPE_CHECKING:
     from inrush.results.store import Store
@@ -24,7 +24,7 @@ def show(lines: Sequence[str], bold: bool = False) -> None:
     """Results, on stdout; on a terminal INVALID is red, and bold are the best rows of tables, and lines where asked."""
     coloured = is_coloured(sys.stdout)
     for line in lines:
-        print(painted(line, bold or isinstance(line, Best)) if coloured else line)
+        print(painted(line, bold or isinstance(line, BestLine)) if coloured else line)
 
 
 #: Words that a reader must not overlook.

@@ -9,7 +9,7 @@ from xml.sax.saxutils import escape
 
 from inrush.engines import clickhouse_shards, debian, life
 from inrush.engines.instance import Instance, Release
-from inrush.engines.own_server import OwnServer, Place
+from inrush.engines.own_server import OwnServer, ServerPlace
 
 CLICKHOUSE = {
     "18.16": debian.Packages(
@@ -55,14 +55,14 @@ class ClickhouseLife(OwnServer):
     def url_of(self, port: int) -> str:
         return f"clickhouse://default@127.0.0.1:{port}/default"
 
-    def make(self, place: Place) -> None:
+    def make(self, place: ServerPlace) -> None:
         for folder in FOLDERS:
             life.own_folder(place.home / folder, place.user)
 
     def asked(self, instance: Instance) -> dict[str, str]:
         return {name: value for name, value in super().asked(instance).items() if name != SHARDS}
 
-    def command(self, place: Place) -> Sequence[str | Path]:
+    def command(self, place: ServerPlace) -> Sequence[str | Path]:
         # As before, where it is free: a server in front knows its shards by this port.
         last = native_port(place.data)
         native = last if last and life.is_free(last) else life.free_port()
@@ -77,12 +77,12 @@ class ClickhouseLife(OwnServer):
     def known_settings(self, release: Release) -> frozenset[str] | None:
         return None  # the server refuses what it does not know, and names it
 
-    def is_ready(self, place: Place) -> bool:
+    def is_ready(self, place: ServerPlace) -> bool:
         status, body = life.asked(place.port, "/?query=SELECT%201")
         return (status, body.strip()) == (200, b"1")
 
 
-def config(place: Place, native: int, between: int) -> str:
+def config(place: ServerPlace, native: int, between: int) -> str:
     """config.xml. native: the port for its own clients and for a server in front; between: for replicas, of which there are none."""
     own = {
         "http_port": str(place.port),

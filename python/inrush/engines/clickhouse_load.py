@@ -12,7 +12,7 @@ from inrush.engines.clickhouse_checksum import figure, hashed
 from inrush.engines.clickhouse_tables import number_of
 from inrush.engines.loading import Loading
 from inrush.engines.plans import TablePlan
-from inrush.engines.sampled import Sampled
+from inrush.engines.sampled import SampledColumns
 from inrush.engines.sql import Item, literal, quote
 from inrush.workload import Column, Table
 
@@ -73,7 +73,7 @@ class ClickhouseLoading(Loading):
     def schema_of(self, schema: str, table: str) -> str:
         return f"SELECT {literal(schema) if schema else 'currentDatabase()'}"
 
-    def create_table(self, usual: TablePlan, table: Table, sampled: Sampled) -> str:
+    def create_table(self, usual: TablePlan, table: Table, sampled: SampledColumns) -> str:
         def declared(column: Column) -> str:
             kind = usual.wire[column.name]
             return kind.replace("Int64", TIMES[column.type]) if has_ticks(column, sampled) else kind
@@ -113,7 +113,7 @@ class ClickhouseLoading(Loading):
         return figure(item, column)
 
 
-def has_ticks(column: Column, sampled: Sampled) -> bool:
+def has_ticks(column: Column, sampled: SampledColumns) -> bool:
     """Whether a column of times is a `DateTime64`: not where that loses one, or where rows are placed by the whole number."""
     major = sampled.version.partition(".")[0]
     known = major.isdigit() and int(major) >= SINCE

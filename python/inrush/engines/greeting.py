@@ -43,7 +43,7 @@ RESP_ANSWERS = (b"+PONG\r\n", b"-NOAUTH ", b"-DENIED ", b"-LOADING ", b"-ERR ")
 MYSQL_GREETS = (10, 0xFF)
 
 
-class Silent(Exception):
+class NoGreeting(Exception):
     """A port takes connections, and nothing answers on them."""
 
 
@@ -88,7 +88,7 @@ def heard(port: Port, expected: Protocol) -> Protocol | None:
             return found
         silent = silent and data is None
     if silent:
-        raise Silent
+        raise NoGreeting
     return None
 
 

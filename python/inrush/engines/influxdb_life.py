@@ -10,7 +10,7 @@ from pathlib import Path
 
 from inrush.engines import debian, life
 from inrush.engines.instance import Release
-from inrush.engines.own_server import OwnServer, Place
+from inrush.engines.own_server import OwnServer, ServerPlace
 
 INFLUXDB = {
     "1.6": debian.Packages(
@@ -34,11 +34,11 @@ class InfluxdbLife(OwnServer):
     def url_of(self, port: int) -> str:
         return f"influxdb://127.0.0.1:{port}/"
 
-    def make(self, place: Place) -> None:
+    def make(self, place: ServerPlace) -> None:
         for folder in FOLDERS:
             life.own_folder(place.home / folder, place.user)
 
-    def command(self, place: Place) -> Sequence[str | Path]:
+    def command(self, place: ServerPlace) -> Sequence[str | Path]:
         file = place.data / "influxdb.conf"
         file.write_text(config(place, life.free_port()))
         file.chmod(0o644)
@@ -54,12 +54,12 @@ class InfluxdbLife(OwnServer):
         output = subprocess.run([program, "config"], capture_output=True, text=True, check=False)
         return names(output.stdout)
 
-    def is_ready(self, place: Place) -> bool:
+    def is_ready(self, place: ServerPlace) -> bool:
         status, _ = life.asked(place.port, "/ping")
         return status == 204
 
 
-def config(place: Place, between: int) -> str:
+def config(place: ServerPlace, between: int) -> str:
     """The whole configuration. `between`: the port of backups, on the loopback address too."""
     own = {
         "reporting-disabled": "true",

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from inrush.border.plan import ChecksumItem, ValueHash
 from inrush.engines.plans import Proof, TablePlan
-from inrush.engines.sampled import Sampled
+from inrush.engines.sampled import SampledColumns
 from inrush.engines.sql import load_items, quote
 from inrush.workload import Column, Table
 
@@ -144,7 +144,7 @@ class Loading(ABC):
 
     # what is made
 
-    def create_table(self, usual: TablePlan, table: Table, sampled: Sampled) -> str:
+    def create_table(self, usual: TablePlan, table: Table, sampled: SampledColumns) -> str:
         """The statement that makes the table of `--create`. usual: the table as the dialect plans it, without a layout."""
         return usual.create[0]
 

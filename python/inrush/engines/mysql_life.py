@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from inrush.engines import debian, life
 from inrush.engines.instance import Instance, Release
-from inrush.engines.own_server import OwnServer, Place
+from inrush.engines.own_server import OwnServer, ServerPlace
 
 MYSQL = {
     "9": debian.Packages(
@@ -70,7 +70,7 @@ class MysqlLife(OwnServer):
     def url_of(self, port: int) -> str:
         return f"{self.name}://{ACCOUNT}@127.0.0.1:{port}/{DATABASE}"
 
-    def make(self, place: Place) -> None:
+    def make(self, place: ServerPlace) -> None:
         life.run_as(
             place.user,
             [self.program(place.release), *_common(place), "--initialize-insecure"],
@@ -78,11 +78,11 @@ class MysqlLife(OwnServer):
             "mysqld --initialize",
         )
 
-    def before_launch(self, place: Place) -> None:
+    def before_launch(self, place: ServerPlace) -> None:
         for left in (SOCKET, f"{SOCKET}.lock"):
             (place.home / left).unlink(missing_ok=True)  # no server works here: they are a dead one's
 
-    def command(self, place: Place) -> Sequence[str | Path]:
+    def command(self, place: ServerPlace) -> Sequence[str | Path]:
         return [
             self.program(place.release),
             *_common(place),
@@ -102,7 +102,7 @@ class MysqlLife(OwnServer):
     def known_settings(self, release: Release) -> frozenset[str] | None:
         return None  # the server refuses what it does not know, and names it
 
-    def is_ready(self, place: Place) -> bool:
+    def is_ready(self, place: ServerPlace) -> bool:
         """It greets each client that connects: before, its tables are not open."""
         return greets(place.port)
 
@@ -114,14 +114,14 @@ class MariadbLife(MysqlLife):
     offers = MARIADB
     with_less_memory = "innodb_buffer_pool_size"
 
-    def make(self, place: Place) -> None:
+    def make(self, place: ServerPlace) -> None:
         usr = place.release.path / "usr"
         script: list[str | Path] = ["sh", usr / "bin/mariadb-install-db", "--no-defaults", f"--basedir={usr}"]
         folders = [f"--datadir={place.home}", f"--tmpdir={place.home}"]
         options = ["--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve"]
         life.run_as(place.user, [*script, *folders, *options], place.home, "mariadb-install-db")
 
-    def command(self, place: Place) -> Sequence[str | Path]:
+    def command(self, place: ServerPlace) -> Sequence[str | Path]:
         return [self.program(place.release), *_common(place), *_serve(place)]
 
 
@@ -137,7 +137,7 @@ def greets(port: int) -> bool:
     return False
 
 
-def _common(place: Place) -> list[str | Path]:
+def _common(place: ServerPlace) -> list[str | Path]:
     usr = place.release.path / "usr"
     return [
         "--no-defaults",
@@ -151,7 +151,7 @@ def _common(place: Place) -> list[str | Path]:
     ]
 
 
-def _serve(place: Place) -> list[str | Path]:
+def _serve(place: ServerPlace) -> list[str | Path]:
     """Loopback only; the log goes where the process writes."""
     account = place.data / "account.sql"
     account.write_text(

@@ -13,7 +13,7 @@ from inrush.engines.loading import Loading, information_schema
 from inrush.engines.mysql_checksum import digits, figure
 from inrush.engines.mysql_tables import create_table, literal
 from inrush.engines.plans import TablePlan
-from inrush.engines.sampled import Sampled
+from inrush.engines.sampled import SampledColumns
 from inrush.engines.sql import Item, quote
 from inrush.workload import Column, Table
 
@@ -91,7 +91,7 @@ class MysqlLoading(Loading):
     def create_database(self, name: str) -> str:
         return f"CREATE DATABASE {quote(name)} CHARACTER SET utf8mb4 COLLATE {self.collation}"
 
-    def create_table(self, usual: TablePlan, table: Table, sampled: Sampled) -> str:
+    def create_table(self, usual: TablePlan, table: Table, sampled: SampledColumns) -> str:
         return create_table(table, usual.name, types(table, usual.wire, sampled), (), self.collation)
 
     def describe(self, schema: str, table: str) -> str:
@@ -145,7 +145,7 @@ def text_type(longest: int) -> str:
     return next(fitting, LONGEST)
 
 
-def types(table: Table, usual: Mapping[str, str], sampled: Sampled) -> dict[str, str]:
+def types(table: Table, usual: Mapping[str, str], sampled: SampledColumns) -> dict[str, str]:
     """Column -> its type. usual: column -> the type it has where nothing was sampled.
 
     Where all VARCHARs together are longer than a row may be, the longest of them become TEXT, which holds as much.

@@ -35,7 +35,7 @@ LOG = "server.log"
 
 
 @dataclass(frozen=True)
-class Place:
+class ServerPlace:
     """Where and how one server shall run."""
 
     release: Release
@@ -68,22 +68,22 @@ class OwnServer(Lifecycle):
     offers: ClassVar[Mapping[str, Offer]] = {}
 
     @abstractmethod
-    def make(self, place: Place) -> None:
+    def make(self, place: ServerPlace) -> None:
         """Makes them; called for an empty `home` that belongs to the server's user."""
 
     @abstractmethod
-    def command(self, place: Place) -> Sequence[str | Path]:
+    def command(self, place: ServerPlace) -> Sequence[str | Path]:
         """Program and arguments; files that it reads are written here."""
 
     @abstractmethod
-    def is_ready(self, place: Place) -> bool:
+    def is_ready(self, place: ServerPlace) -> bool:
         """Whether a statement would work now."""
 
     @abstractmethod
     def known_settings(self, release: Release) -> frozenset[str] | None:
         """Names that this release takes; None where only the server itself knows them."""
 
-    def before_launch(self, place: Place) -> None:
+    def before_launch(self, place: ServerPlace) -> None:
         """What a dead server may have left that would keep the next from starting."""
 
     def is_made(self, home: Path) -> bool:
@@ -134,7 +134,7 @@ class OwnServer(Lifecycle):
         home = data / self.home
         with life.starting_in(data):
             life.end_leftover(data, home, self.stop_signal, STOP_S)
-            place = Place(release, data, home, user, life.last_port(data), chosen)
+            place = ServerPlace(release, data, home, user, life.last_port(data), chosen)
             self._make_once(place)
             for left in reversed(range(PORTS)):
                 log_bytes = life.size_of(place.log)
@@ -146,7 +146,9 @@ class OwnServer(Lifecycle):
                     place = replace(place, port=life.free_port())
         raise AssertionError("the last attempt returns or raises")
 
-    def _launched(self, place: Place, settings: Mapping[str, str], limits: Mapping[str, float]) -> Instance:
+    def _launched(
+        self, place: ServerPlace, settings: Mapping[str, str], limits: Mapping[str, float]
+    ) -> Instance:
         """Raises TargetError; what was started is not left behind."""
         data, home = place.data, place.home
         self.before_launch(place)
@@ -268,7 +270,7 @@ class OwnServer(Lifecycle):
         """Those that the engine itself knows."""
         return {k: v for k, v in server_limits.split(settings)[0].items() if k not in (PROFILE, VERSION)}
 
-    def _make_once(self, place: Place) -> None:
+    def _make_once(self, place: ServerPlace) -> None:
         if not self.is_made(place.home):
             # A server that was killed while it was made: half a server is none.
             shutil.rmtree(place.home, ignore_errors=True)

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from inrush.engines import life, postgresql_release
 from inrush.engines.instance import Instance, Release
-from inrush.engines.own_server import OwnServer, Place
+from inrush.engines.own_server import OwnServer, ServerPlace
 from inrush.errors import UsageError
 
 
@@ -46,7 +46,7 @@ class PostgresqlLife(OwnServer):
     def is_made(self, home: Path) -> bool:
         return (home / "PG_VERSION").is_file()
 
-    def make(self, place: Place) -> None:
+    def make(self, place: ServerPlace) -> None:
         """An empty database in UTF-8 and plain byte order."""
         options = ["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C"]
         initdb = self.program(place.release).parent / "initdb"
@@ -55,13 +55,13 @@ class PostgresqlLife(OwnServer):
     def made_by(self, home: Path) -> str:
         return (home / "PG_VERSION").read_text().strip()
 
-    def before_launch(self, place: Place) -> None:
+    def before_launch(self, place: ServerPlace) -> None:
         # No server works here: they are a dead one's, whose id may be another process's by now.
         (place.home / "postmaster.pid").unlink(missing_ok=True)
         for left in place.data.glob(".s.PGSQL.*"):
             left.unlink()
 
-    def command(self, place: Place) -> Sequence[str | Path]:
+    def command(self, place: ServerPlace) -> Sequence[str | Path]:
         options = {
             **place.settings,
             "listen_addresses": "127.0.0.1",
@@ -84,7 +84,7 @@ class PostgresqlLife(OwnServer):
     def known_settings(self, release: Release) -> frozenset[str] | None:
         return None  # the server refuses what it does not know, and names it
 
-    def is_ready(self, place: Place) -> bool:
+    def is_ready(self, place: ServerPlace) -> bool:
         """The server says so in its pid file, and answers."""
         try:
             lines = (place.home / "postmaster.pid").read_text().splitlines()
@@ -106,7 +106,7 @@ def socket_fits(data: Path, port: int) -> bool:
     return len(bytes(data / f".s.PGSQL.{port}")) <= life.SOCKET_PATH_BYTES
 
 
-def socket_folder(place: Place) -> str:
+def socket_folder(place: ServerPlace) -> str:
     """The instance's folder as a list of one name; none where a socket's path would be too long, which keeps a server from
     starting: a URL that names that folder is refused with the reason."""
     if not socket_fits(place.data, place.port):

@@ -11,7 +11,7 @@ from pathlib import Path
 from inrush.engines import greeting, life, maven
 from inrush.engines.greeting import Protocol
 from inrush.engines.instance import Release
-from inrush.engines.own_server import OwnServer, Place
+from inrush.engines.own_server import OwnServer, ServerPlace
 from inrush.errors import TargetError
 
 #: The least version of Java that runs it.
@@ -55,10 +55,10 @@ class QuestdbLife(OwnServer):
     def url_in(self, data: Path, port: int) -> str:
         return f"{self.url_of(port)}?http={http_port(data / self.home)}"
 
-    def make(self, place: Place) -> None:
+    def make(self, place: ServerPlace) -> None:
         """The server makes its files itself."""
 
-    def command(self, place: Place) -> Sequence[str | Path]:
+    def command(self, place: ServerPlace) -> Sequence[str | Path]:
         # As before, where it is free: a run that restarts its server knows it by this port.
         last = http_port(place.home)
         http = last if last and life.is_free(last) else life.free_port()
@@ -72,7 +72,7 @@ class QuestdbLife(OwnServer):
         """The server refuses to start with one that it does not know, and says which."""
         return None
 
-    def is_ready(self, place: Place) -> bool:
+    def is_ready(self, place: ServerPlace) -> bool:
         """It listens last, when its tables are open: for HTTP, then for PostgreSQL's protocol."""
         if life.asked(http_port(place.home), "/ping")[0] != 204:
             return False
@@ -87,7 +87,7 @@ def config_file(home: Path) -> Path:
     return home / "conf" / "server.conf"
 
 
-def config(place: Place, http: int) -> str:
+def config(place: ServerPlace, http: int) -> str:
     """The whole configuration; what is left out is as shipped. http: the port of HTTP. Pure."""
     own = {**OWN, PORT: f"127.0.0.1:{place.port}", HTTP: f"127.0.0.1:{http}"}
     return "".join(f"{name}={value}\n" for name, value in {**own, **place.settings}.items())

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
-class Sampled:
+class SampledColumns:
     """Beside the columns: those without a NULL are `required`."""
 
     #: Column -> characters of its longest text.

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from inrush.engines import debian, sql
 from inrush.engines.instance import Release
-from inrush.engines.own_server import OwnServer, Place
+from inrush.engines.own_server import OwnServer, ServerPlace
 from inrush.engines.plans import OpPlan, Probes, TablePlan, Unsupported
 from inrush.engines.postgresql import Postgresql
 from inrush.engines.postgresql_life import PostgresqlLife
@@ -53,7 +53,7 @@ class TimescaledbLife(PostgresqlLife):
     def fetched(self, version: str | None = None) -> Release | None:
         return OwnServer.fetched(self, version)
 
-    def command(self, place: Place) -> Sequence[str | Path]:
+    def command(self, place: ServerPlace) -> Sequence[str | Path]:
         # It reports to its makers unless this is switched off.
         own = ["shared_preload_libraries=timescaledb", "timescaledb.telemetry_level=off"]
         return [*super().command(place), *(part for setting in own for part in ("-c", setting))]

@@ -9,7 +9,7 @@ from pathlib import Path
 from inrush.engines import debian, greeting
 from inrush.engines.greeting import Protocol
 from inrush.engines.instance import Release
-from inrush.engines.own_server import OwnServer, Place
+from inrush.engines.own_server import OwnServer, ServerPlace
 
 PACKAGES = {
     "8.1": debian.Packages(
@@ -31,10 +31,10 @@ class ValkeyLife(OwnServer):
     def url_of(self, port: int) -> str:
         return f"valkey://127.0.0.1:{port}/"
 
-    def make(self, place: Place) -> None:
+    def make(self, place: ServerPlace) -> None:
         """The server makes its files itself."""
 
-    def command(self, place: Place) -> Sequence[str | Path]:
+    def command(self, place: ServerPlace) -> Sequence[str | Path]:
         file = place.data / "valkey.conf"
         file.write_text(config(place))
         file.chmod(0o644)
@@ -44,7 +44,7 @@ class ValkeyLife(OwnServer):
         """The server refuses to start with one that it does not know, and says which."""
         return None
 
-    def is_ready(self, place: Place) -> bool:
+    def is_ready(self, place: ServerPlace) -> bool:
         """Not while it still reads its files: then it answers `-LOADING`."""
         with contextlib.suppress(OSError):
             port = greeting.Port("127.0.0.1", place.port)
@@ -53,7 +53,7 @@ class ValkeyLife(OwnServer):
         return False
 
 
-def config(place: Place) -> str:
+def config(place: ServerPlace) -> str:
     """The whole configuration; what is left out is as shipped. Pure."""
     own = {"bind": "127.0.0.1", "port": str(place.port), "dir": str(place.home), "daemonize": "no"}
     return "".join(f"{name} {value or EMPTY}\n" for name, value in {**own, **place.settings}.items())

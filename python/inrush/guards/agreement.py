@@ -11,8 +11,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
+from inrush.border.pipeline import roles_of
 from inrush.results.unanswered import WHOLE, at_the_end
 from inrush.stats.record import RunRecord
 
@@ -47,9 +47,7 @@ def comparable(a: Answer, b: Answer) -> bool:
 def rows_of(run: RunRecord) -> str:
     """What the tables hold when the run is quiet: seed, streams, sources, the rows put in and those that are not there."""
     plan = run.plan
-    work = [
-        r["work"] for s in plan.get("segments", ()) for r in s.get("roles", ()) if r["work"]["kind"] == "rows"
-    ]
+    work = [r["work"] for s in plan.get("segments", ()) for r in roles_of(s) if r["work"]["kind"] == "rows"]
     rows = sorted((w["table"], w["first_row"], w["rows"]) for w in work)
     tables = [(t["stream"], t["source"]) for t in plan.get("tables", ())]
     streams = {t["name"]: t["stream"] for t in plan.get("tables", ())}
@@ -92,7 +90,7 @@ def difference(a: Answer, b: Answer) -> str:
     return ""
 
 
-def numbers(a: Column, b: Column) -> tuple[list[Any], list[Any]] | None:
+def numbers(a: Column, b: Column) -> tuple[Sequence[object], Sequence[object]] | None:
     """Both columns as comparable numbers; None when one of them holds anything else."""
     values = [v for v in (*a, *b) if v is not None]
     if all(INTEGER.fullmatch(v) for v in values):

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
+from inrush.border.pipeline import phase_of
+from inrush.border.pipeline import roles_of as roles_in
 from inrush.guards import notes
 from inrush.guards.verdicts import (
     Figures,
@@ -180,12 +182,14 @@ def mean_gaps_s(run: RunRecord) -> dict[str, float]:
     """Role -> seconds between two of its arrivals, on average."""
     rates: dict[str, float] = {}
     for segment in run.plan.get("segments", ()):
-        if segment.get("phase") == "measure":
-            for role in segment.get("roles", ()):
+        if phase_of(segment) == "measure":
+            for role in roles_in(segment):
                 schedule = role["schedule"]
-                per_s = float(schedule.get("rate_per_s") or 0.0)
+                per_s = 0.0
                 if schedule["kind"] == "samples":
                     per_s = 1e9 / schedule["every_ns"]
+                elif schedule["kind"] != "closed":
+                    per_s = float(schedule["rate_per_s"])
                 for name in dict.fromkeys((role["name"], whole(role["name"]))):
                     rates[name] = rates.get(name, 0.0) + per_s
     return {role: 1 / per_s for role, per_s in rates.items() if per_s > 0}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from inrush.border.pipeline import roles_of
 from inrush.border.tables import IntervalRow, RepetitionRow, SessionRow
 from inrush.guards.verdicts import Figures, Verdict, invalid, noted, passed, role_figures, timed_figures
 from inrush.model.laws import population
@@ -154,5 +155,5 @@ def depths(run: RunRecord) -> dict[str, int]:
     return {
         role["name"]: int(role.get("depth") or 1)
         for segment in run.plan.get("segments", ())
-        for role in segment.get("roles", ())
+        for role in roles_of(segment)
     }

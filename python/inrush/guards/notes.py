@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from inrush.border.pipeline import phase_of, repeat_of
 from inrush.guards.verdicts import Figures, Verdict, noted, paced_roles, passed
 from inrush.stats import series
 from inrush.stats.measures import cumulative, measured_windows, role_series, spent_in, writing_roles
@@ -101,7 +102,9 @@ def long_enough(run: RunRecord, figures: Figures) -> Verdict | None:
 def shortest_s(run: RunRecord) -> float:
     """What a run must have measured for no note: what its study asks for (`at_least_s`), within the two limits."""
     repeats = [
-        s["repeat"] for s in run.plan.get("segments", ()) if s.get("phase") == "measure" and s.get("repeat")
+        repeat
+        for s in run.plan.get("segments", ())
+        if phase_of(s) == "measure" and (repeat := repeat_of(s)) is not None
     ]
     asked_s = max((repeat["at_least_ns"] / 1e9 for repeat in repeats), default=SHORTEST_S)
     return min(SHORTEST_S, max(SHORTEST_ASKED_S, asked_s))

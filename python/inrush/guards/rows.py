@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inrush.border.pipeline import phase_of, roles_of
 from inrush.guards.verdicts import (
     Figures,
     Verdict,
@@ -72,7 +73,7 @@ def written_tables(run: RunRecord) -> dict[str, list[str]]:
     names, writers = [t["name"] for t in run.plan.get("tables", ())], writing_roles(run.plan)
     found: dict[str, list[str]] = {}
     for segment in run.plan.get("segments", ()):
-        for role in segment.get("roles", ()) if segment.get("phase") == "measure" else ():
+        for role in roles_of(segment) if phase_of(segment) == "measure" else ():
             if role["work"]["kind"] == "rows" and role["name"] in writers:
                 found.setdefault(names[role["work"]["table"]], []).append(role["name"])
     return found

@@ -184,9 +184,7 @@ def cold_was_cold(run: RunRecord, figures: Figures) -> Verdict | None:
     """Applies where the plan has Python make the engine cold."""
     if segments_of_steps(run):
         return cold_steps(run, figures, "cold was cold")
-    asked = [
-        s for s in run.plan.get("segments", ()) if s.get("kind") == "pause" and "cold" in s.get("action", "")
-    ]
+    asked = [s for s in run.plan.get("segments", ()) if "cold" in str(s.get("action", ""))]
     if not asked:
         return None
     name = "cold was cold"
@@ -206,7 +204,12 @@ def cold_was_cold(run: RunRecord, figures: Figures) -> Verdict | None:
 
 def inputs_cold(run: RunRecord, _: Figures) -> Verdict | None:
     """Files of a pipeline that were to come from the disk."""
-    if not is_pipeline(run) or not run.plan["inputs"]["cold"] or (share := cached_share(run)) is None:
+    if (
+        not is_pipeline(run)
+        or "inputs" not in run.plan
+        or not run.plan["inputs"]["cold"]
+        or (share := cached_share(run)) is None
+    ):
         return None
     if share > CACHED_SHARE:
         return noted(

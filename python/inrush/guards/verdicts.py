@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
 
+from inrush.border.pipeline import phase_of, roles_of
 from inrush.engines import known_twin
 from inrush.stats.measures import whole
 from inrush.stats.record import RunRecord
 
 Figures = Mapping[str, float]
-Point = tuple[tuple[str, Any], ...]
+Point = tuple[tuple[str, object], ...]
 
 
 #: What is said of a result, or of a part of it, that a guard has a note on and none makes invalid.
@@ -197,8 +197,8 @@ def paced_roles(run: RunRecord) -> list[str]:
     """Roles, and wholes of roles, with calls that have a due time of their own."""
     found: dict[str, None] = {}
     for segment in run.plan.get("segments", ()):
-        if segment.get("phase") == "measure":
-            for role in segment.get("roles", ()):
+        if phase_of(segment) == "measure":
+            for role in roles_of(segment):
                 if role["schedule"]["kind"] != "closed":
                     found |= dict.fromkeys((role["name"], whole(role["name"])))
     return list(found)

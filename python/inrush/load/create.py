@@ -11,7 +11,7 @@ from inrush.border.load import Rule
 from inrush.engines.cluster import HASH_PARTITIONS
 from inrush.engines.instance import Target
 from inrush.engines.loading import Loading
-from inrush.engines.sampled import Sampled
+from inrush.engines.sampled import SampledColumns
 from inrush.engines.twin import Twin
 from inrush.errors import UsageError
 from inrush.load.input import Input, table_of, times_of
@@ -85,7 +85,7 @@ def make_table(
 ) -> None:
     """The table on every shard. columns: as they were found in the files."""
     refuse_key(call, table)
-    sampled = Sampled(
+    sampled = SampledColumns(
         longest={c.name: c.longest for c in columns if c.type == "text"},
         far=frozenset(c.name for c in columns if c.far),
         key=call.key,

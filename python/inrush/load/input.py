@@ -27,7 +27,7 @@ from inrush.study.chosen import (
     refuse_undecided,
 )
 from inrush.study.files import arrow_stream
-from inrush.study.first_line import NOTHING_SAID, Said
+from inrush.study.first_line import NOTHING_SAID, FirstLineGiven
 from inrush.study.found import SAMPLE_ROWS, Sniffed
 from inrush.study.sniff import not_a_file, sniff
 from inrush.workload import Column, Table
@@ -106,7 +106,7 @@ def pattern(word: str) -> list[str]:
 
 
 def open_inputs(
-    names: Sequence[str], spool: Path, sample_rows: int = SAMPLE_ROWS, said: Said = NOTHING_SAID
+    names: Sequence[str], spool: Path, sample_rows: int = SAMPLE_ROWS, said: FirstLineGiven = NOTHING_SAID
 ) -> list[Input]:
     """Looks at every file; compressed ones and standard input are written to `spool` first.
 

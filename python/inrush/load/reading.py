@@ -20,7 +20,7 @@ from inrush.study.chosen import Asked, DatesUndecided
 Doc = dict[str, Any]
 
 
-class Part(Enum):
+class OptionEffect(Enum):
     """What an option has to do with the values that are stored and where they lie."""
 
     #: Another one is another import, or the ledger of another place: `identity`.
@@ -34,16 +34,16 @@ class Part(Enum):
 
 
 #: Every field of `Call`. A new one needs a decision: tests/test_load_options.py.
-PARTS: Mapping[str, Part] = {
-    "files": Part.NAMES, "table": Part.NAMES, "into": Part.NAMES, "shards": Part.NAMES, "server": Part.NAMES,
-    "import_id": Part.NAMES, "again": Part.NAMES,
-    "key": Part.COMPARED, "rule": Part.COMPARED, "dates": Part.COMPARED,
+PARTS: Mapping[str, OptionEffect] = {
+    "files": OptionEffect.NAMES, "table": OptionEffect.NAMES, "into": OptionEffect.NAMES, "shards": OptionEffect.NAMES, "server": OptionEffect.NAMES,
+    "import_id": OptionEffect.NAMES, "again": OptionEffect.NAMES,
+    "key": OptionEffect.COMPARED, "rule": OptionEffect.COMPARED, "dates": OptionEffect.COMPARED,
     # Types, the word for NULL, delimiter and header are found in files: in more rows of them with --create.
-    "create": Part.NOTED, "strict": Part.NOTED, "header": Part.NOTED, "columns": Part.NOTED, "format": Part.NOTED,
-    "chunk_rows": Part.NOTED,
-    "method": Part.NONE, "parallel": Part.NONE, "connections": Part.NONE, "flush_rows": Part.NONE, "reject_limit": Part.NONE,
-    "limit_said": Part.NONE, "patience_s": Part.NONE, "process_per_file": Part.NONE, "bytes_per_s": Part.NONE, "shard_rows_per_s": Part.NONE,
-    "verify": Part.NONE, "replica": Part.NONE, "token_file": Part.NONE, "ca": Part.NONE, "fingerprint": Part.NONE,
+    "create": OptionEffect.NOTED, "strict": OptionEffect.NOTED, "header": OptionEffect.NOTED, "columns": OptionEffect.NOTED, "format": OptionEffect.NOTED,
+    "chunk_rows": OptionEffect.NOTED,
+    "method": OptionEffect.NONE, "parallel": OptionEffect.NONE, "connections": OptionEffect.NONE, "flush_rows": OptionEffect.NONE, "reject_limit": OptionEffect.NONE,
+    "limit_said": OptionEffect.NONE, "patience_s": OptionEffect.NONE, "process_per_file": OptionEffect.NONE, "bytes_per_s": OptionEffect.NONE, "shard_rows_per_s": OptionEffect.NONE,
+    "verify": OptionEffect.NONE, "replica": OptionEffect.NONE, "token_file": OptionEffect.NONE, "ca": OptionEffect.NONE, "fingerprint": OptionEffect.NONE,
 }  # fmt: skip
 
 #: Of a file's document, what says how its texts are read.

@@ -12,7 +12,7 @@ from typing import Any
 
 from inrush.load.proof import NOT_COMPARED, LoadVerdict
 from inrush.study.formats import DELIMITERS
-from inrush.study.sniff import Dialect, records_of
+from inrush.study.sniff import FileDialect, records_of
 from inrush.study.types import BLANKS, NUMBER, is_kept
 from inrush.workload import Table
 
@@ -48,7 +48,7 @@ def with_rounding(
 def rounded(file: Mapping[str, Any], names: Sequence[str], floats: Mapping[str, str]) -> Counter[str]:
     """Column -> how many of its values are other numbers as floats."""
     delimiter = file["delimiter"] or DELIMITERS[file["format"]]
-    dialect = Dialect(file["format"], delimiter, file["header"], tuple(names))
+    dialect = FileDialect(file["format"], delimiter, file["header"], tuple(names))
     looked = [(names.index(c), c, keeps(kind)) for c, kind in floats.items() if c in names]
     counts: Counter[str] = Counter()
     for _, record in records_of(Path(file["path"]), dialect):

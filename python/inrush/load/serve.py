@@ -40,7 +40,7 @@ class Serving:
 
 
 @dataclass(frozen=True)
-class Shown:
+class ServerAddress:
     """How a client gets there, once the server listens."""
 
     address: str
@@ -71,7 +71,9 @@ class Shown:
         }
 
 
-def serve(call: Serving, folder: Path, note: Callable[[str], None], ready: Callable[[Shown], None]) -> None:
+def serve(
+    call: Serving, folder: Path, note: Callable[[str], None], ready: Callable[[ServerAddress], None]
+) -> None:
     """Until Ctrl-C or SIGTERM. folder: for a token and a certificate that are made here.
 
     Raises UsageError before anything is opened, TargetError and CoreError afterwards.
@@ -104,7 +106,7 @@ def serve(call: Serving, folder: Path, note: Callable[[str], None], ready: Calla
     def listening(said: Doc) -> None:
         certificate = None if files is None else files[0]
         ready(
-            Shown(
+            ServerAddress(
                 address=said["address"],
                 token_file=token_file,
                 fingerprint=None if certificate is None else fingerprint(certificate),

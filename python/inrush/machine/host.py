@@ -19,7 +19,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 Value = str | int | float | bool | dict[str, str]
 
@@ -316,7 +315,7 @@ def noise(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, 
 PROBES = 3
 
 
-def disk_probe(folder: Path, limit_s: float = 0.6, block_bytes: int = 1 << 20) -> dict[str, Any]:
+def disk_probe(folder: Path, limit_s: float = 0.6, block_bytes: int = 1 << 20) -> dict[str, object]:
     """Sequential write to the device and fsync rate, each the best of PROBES; small files that are removed again.
 
     Never more than a tenth of the free space. Returns disk_write_bytes_per_s (written and fsynced), disk_fsync_per_s
@@ -370,7 +369,7 @@ def _fsyncs(path: Path, limit_s: float, most: int) -> float:
         return count / (time.perf_counter() - began)
 
 
-def environment(data_dir: Path) -> dict[str, Any]:
+def environment(data_dir: Path) -> dict[str, object]:
     """What `env.json` of a run holds: the snapshot, the disk's ceilings, what its pages cost, and what cores with two threads are worth."""
     from inrush.machine.device_probe import device_probe
 
@@ -379,4 +378,4 @@ def environment(data_dir: Path) -> dict[str, Any]:
         return found
     from inrush.machine.cpu_probe import cpu_capacity
 
-    return {**found, **cpu_capacity(int(found["cpu_logical"]))}
+    return {**found, **cpu_capacity(int(str(found["cpu_logical"])))}

@@ -20,7 +20,7 @@ from inrush.model.forecast import (
     refuse_far,
 )
 from inrush.model.intervals import LEVEL, Scored, Spread, parameter_spread, spread, width
-from inrush.model.pipeline import Load, Part, Pipeline, fit_pipeline
+from inrush.model.pipeline import Part, Pipeline, SmallLoad, fit_pipeline
 from inrush.model.scaling import fit_usl
 from inrush.text import percent
 
@@ -80,7 +80,7 @@ class Network:
     """The calibrated network of the resources that were watched."""
 
     fitted: Pipeline
-    loads: Sequence[Load]
+    loads: Sequence[SmallLoad]
     seen: Sequence[Part]
     #: |ln(measured / fitted)| of the small load that it misses most.
     missed: float
@@ -103,7 +103,7 @@ def network_of(runs: Sequence[Measured], parts: Sequence[Part], of: Curve) -> Ne
 
 
 def of_pipeline(
-    fitted: Pipeline, loads: Sequence[Load], parts: Sequence[Part], of: Curve, to: float, archive: Sequence[Scored], level: float
+    fitted: Pipeline, loads: Sequence[SmallLoad], parts: Sequence[Part], of: Curve, to: float, archive: Sequence[Scored], level: float
 ) -> Forecast:  # fmt: skip
     reach = to / float(of.x[-1])
     run = run_spread(fitted, of)
@@ -136,7 +136,7 @@ def baselines(fitted: Pipeline, of: Curve, to: float) -> dict[str, float]:
     return found
 
 
-def means(runs: Sequence[Measured], parts: Sequence[Part]) -> list[Load]:
+def means(runs: Sequence[Measured], parts: Sequence[Part]) -> list[SmallLoad]:
     """A load for each n: geometric mean of throughput, and of busy servers."""
     of = curve([r.n for r in runs], [r.per_s for r in runs])
     # Two or three runs lie close together by luck: what they say of noise is drawn to what is usual.
@@ -146,12 +146,12 @@ def means(runs: Sequence[Measured], parts: Sequence[Part]) -> list[Load]:
         mine = [r for r in runs if r.n == n]
         busy = {p.name: geometric([r.busy[p.name] for r in mine]) for p in parts}
         error = sd / float(np.sqrt(len(mine)))
-        found.append(Load(n, geometric([r.per_s for r in mine]), busy, len(mine), error))
+        found.append(SmallLoad(n, geometric([r.per_s for r in mine]), busy, len(mine), error))
     return found
 
 
 def doubt(
-    fitted: Pipeline, loads: Sequence[Load], parts: Sequence[Part], of: Curve, run: Spread, to: float
+    fitted: Pipeline, loads: Sequence[SmallLoad], parts: Sequence[Part], of: Curve, run: Spread, to: float
 ) -> float:
     """sd of the log of the prediction, were the small loads measured again: their throughput and their demands."""
     k = len(loads)
@@ -165,7 +165,7 @@ def doubt(
     def again(values: FloatArray) -> FloatArray:
         per_s, demand_s = values[:k], values[k:].reshape(k, len(parts))
         redone = [
-            Load(
+            SmallLoad(
                 load.n,
                 float(x),
                 {p.name: float(d * x) for p, d in zip(parts, row, strict=True)},

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -51,9 +50,11 @@ class Forecast:
     #: Resource -> load at which it is full.
     saturations: Mapping[str, float] = field(default_factory=dict)
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         """As JSON has it: no infinities."""
-        held: dict[str, Any] = {k: list(v) if isinstance(v, tuple) else v for k, v in self.__dict__.items()}
+        held: dict[str, object] = {
+            k: list(v) if isinstance(v, tuple) else v for k, v in self.__dict__.items()
+        }
         for name, values in (
             ("parameters", self.parameters),
             ("baselines", self.baselines),

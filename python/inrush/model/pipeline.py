@@ -59,7 +59,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Load:
+class SmallLoad:
     """A small load that was measured: means over its runs."""
 
     n: float
@@ -147,7 +147,7 @@ class Pipeline:
         return name if limits[name] <= self.loads(n) * self.unit_per_s else "load"
 
 
-def fit_pipeline(loads: Sequence[Load], parts: Sequence[Part], pause_s: float = 0.0) -> Pipeline:
+def fit_pipeline(loads: Sequence[SmallLoad], parts: Sequence[Part], pause_s: float = 0.0) -> Pipeline:
     """loads: at least one, of growing n; every one says how busy each part was. Two show drift, three show it well.
 
     pause_s: what one load pauses for each unit of work, by its schedule.
@@ -228,7 +228,7 @@ def calibrated(p: Pipeline) -> Pipeline:
     return replace(p, in_flight=float("inf"), think_s=0.0)
 
 
-def serial(p: Pipeline, loads: Sequence[Load]) -> Pipeline:
+def serial(p: Pipeline, loads: Sequence[SmallLoad]) -> Pipeline:
     """With the serial stage that explains what the loads lack; as it was where they lack nothing."""
     last = loads[-1]
     if len(loads) < 2 or not lacking(blended(p, loads), loads[0], last):
@@ -255,7 +255,7 @@ def serial(p: Pipeline, loads: Sequence[Load]) -> Pipeline:
     return with_stage(best)
 
 
-def lacking(p: Pipeline, first: Load, load: Load) -> bool:
+def lacking(p: Pipeline, first: SmallLoad, load: SmallLoad) -> bool:
     """Whether a load gives less than the model by more than noise, and that for a reason.
 
     The model meets the first load whatever its noise was, so both loads' errors are in the difference.
@@ -269,7 +269,7 @@ def lacking(p: Pipeline, first: Load, load: Load) -> bool:
     return missing >= max(SERIAL_FROM * of_cycle, SERIAL_ERRORS * float(np.hypot(first.error, load.error)))
 
 
-def misfit(p: Pipeline, loads: Sequence[Load]) -> float:
+def misfit(p: Pipeline, loads: Sequence[SmallLoad]) -> float:
     # A network is what takes the time here: that of each load is solved once, for theta and for what it gives.
     limits = limits_of(p, loads)
     theta = blend(loads, limits)
@@ -277,11 +277,11 @@ def misfit(p: Pipeline, loads: Sequence[Load]) -> float:
     return float(sum(load.runs * np.log(between(q, h, theta) / load.per_s) ** 2 for load, (q, h) in of_each))
 
 
-def blended(p: Pipeline, loads: Sequence[Load]) -> Pipeline:
+def blended(p: Pipeline, loads: Sequence[SmallLoad]) -> Pipeline:
     return replace(p, theta=blend(loads, limits_of(p, loads)))
 
 
-def limits_of(p: Pipeline, loads: Sequence[Load]) -> list[tuple[float, float]]:
+def limits_of(p: Pipeline, loads: Sequence[SmallLoad]) -> list[tuple[float, float]]:
     """Of each load Q, where everything queues, and H, where nothing does until something is full."""
     return [(p.queueing(load.n), p.bound(load.n)) for load in loads]
 
@@ -290,7 +290,7 @@ def between(q: float, h: float, theta: float) -> float:
     return float(q**theta * h ** (1 - theta))
 
 
-def blend(loads: Sequence[Load], limits: Sequence[tuple[float, float]]) -> float:
+def blend(loads: Sequence[SmallLoad], limits: Sequence[tuple[float, float]]) -> float:
     """theta from the loads beyond the first, drawn to one half where they do not report Q and H apart."""
     above, below = THETA_WEIGHT * 0.5, THETA_WEIGHT
     for load, (q, h) in zip(loads[1:], limits[1:], strict=True):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 
@@ -30,7 +29,7 @@ class Score:
     #: Baseline -> 1 - |error| / |its error|: 1 perfect, 0 no better, negative worse.
     skill: Mapping[str, float]
 
-    def document(self) -> dict[str, Any]:
+    def document(self) -> dict[str, object]:
         return asdict(self)
 
 

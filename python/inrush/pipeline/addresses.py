@@ -2,38 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
+from inrush.border.load import ShardPlan
+from inrush.border.pipeline import AnyPlan, LoadingPlan, PipelinePlan, PipelineShard, StepEnds
+from inrush.border.plan import Target as PlanTarget
 from inrush.engines.instance import Target
 from inrush.errors import UsageError
 from inrush.targets.deployment import Deployment, split_password
-
-Doc = dict[str, Any]
 
 #: Option of a target: addresses of its shards, blanks between them, in the order of their partitions.
 SHARDS = "shards"
 
 
-def at_pipeline(plan: Mapping[str, Any], deployment: Deployment, data: Path, inputs: Path) -> Doc:
+def at_pipeline(plan: AnyPlan, deployment: Deployment, data: Path, inputs: Path) -> PipelinePlan:
     """data: the run's own folder; inputs: kept for all runs of the study.
 
     Raises UsageError for shards that do not fit the plan.
     """
+    assert "shards" in plan, "a run of this kind has a pipeline's plan"
     options = {k: v for k, v in plan["target"]["options"].items() if k != SHARDS}
     targets = shard_targets(plan, deployment, data)
-    shards, server = [], plan["load_server"]
-    for shard, target in zip(plan["shards"], targets, strict=True):
-        address = {"engine": target.engine, "url": target.url, "options": {**options, **target.options}}
-        shards.append({**shard, "target": address})
-    ends = [
-        {**end, "plan": {**end["plan"], "target": shard["target"]}}
-        for end, shard in zip(server["load"]["shards"], shards, strict=True)
+    server = plan["load_server"]
+    addresses: list[PlanTarget] = [
+        {"engine": t.engine, "url": t.url, "options": {**options, **t.options}} for t in targets
+    ]
+    shards: list[PipelineShard] = [
+        {**shard, "target": address} for shard, address in zip(plan["shards"], addresses, strict=True)
+    ]
+    ends: list[ShardPlan] = [
+        {**end, "plan": {**end["plan"], "target": address}}
+        for end, address in zip(server["load"]["shards"], addresses, strict=True)
     ]
     # A coordinator has no part in a load that goes straight to its shards.
-    watched = [pids for t in targets for pids in t.processes.values()]
+    watched: list[Sequence[int]] = [pids for t in targets for pids in t.processes.values()]
     watched = watched or list(plan["watch"]["processes"].values())
     return {
         **plan,
@@ -48,22 +52,24 @@ def at_pipeline(plan: Mapping[str, Any], deployment: Deployment, data: Path, inp
     }
 
 
-def at_steps(plan: Mapping[str, Any], deployment: Deployment, data: Path, inputs: Path) -> Doc:
+def at_steps(plan: AnyPlan, deployment: Deployment, data: Path, inputs: Path) -> LoadingPlan:
     """The plan of a run with steps that client and load server do: they write to where its sessions read."""
+    assert "loads" in plan, "a run of this kind has such steps"
+    target = plan["target"]
 
-    def placed(of: Mapping[str, Any]) -> Doc:
+    def placed(of: StepEnds) -> StepEnds:
         load = of["load_server"]["load"]
-        shards = [{**end, "plan": {**end["plan"], "target": plan["target"]}} for end in load["shards"]]
+        ends: list[ShardPlan] = [{**end, "plan": {**end["plan"], "target": target}} for end in load["shards"]]
         return {
             **of,
-            "load_server": {**of["load_server"], "load": {**load, "shards": shards}},
+            "load_server": {**of["load_server"], "load": {**load, "shards": ends}},
             "inputs": {**of["inputs"], "folder": str(inputs.resolve())},
         }
 
     return {**plan, "loads": {step: placed(of) for step, of in plan["loads"].items()}}
 
 
-def shard_targets(plan: Mapping[str, Any], deployment: Deployment, data: Path) -> list[Target]:
+def shard_targets(plan: PipelinePlan, deployment: Deployment, data: Path) -> list[Target]:
     """Of an embedded engine a file for each shard; of servers those that are named, those behind a coordinator, or one for all."""
     count = len(plan["shards"])
     named = str({**plan["target"]["options"], **deployment.target.options}.get(SHARDS, "")).split()

@@ -186,7 +186,7 @@ class Drive(Heard):
 class Watching:
     """The core's watch over the ends and the shards: a run of its own that waits in a pause until the load is done."""
 
-    def __init__(self, plan: Mapping[str, Any], ends: Ends, folder: Path) -> None:
+    def __init__(self, plan: PipelinePlan, ends: Ends, folder: Path) -> None:
         from inrush import _core
 
         processes = {**plan["watch"]["processes"], **ends.processes()}
@@ -224,7 +224,7 @@ class Watching:
 
 
 @contextlib.contextmanager
-def watching(plan: Mapping[str, Any], ends: Ends, folder: Path) -> Iterator[Watching]:
+def watching(plan: PipelinePlan, ends: Ends, folder: Path) -> Iterator[Watching]:
     watch = Watching(plan, ends, folder)
     try:
         watch.until_paused()

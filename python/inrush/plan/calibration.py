@@ -27,13 +27,18 @@ from inrush.plan.roles import ALL_ROWS
 
 #: Bare: engines in our process take columns as they are, without a wire.
 FLOOR = "null"
-#: How the names of these runs begin, in place of a point's.
-OWN_SHARE = "own share: "
+#: How the names of these runs begin, in place of a point's: in plans, whose hashes stay, and for people.
+OWN_SHARE, TITLE = "own share: ", "client overhead: "
 #: Costs are per row and per call, so that less of them than the study writes is enough.
 ROWS = 1_000_000
 TIME_NS = 1_000_000_000
 AT_LEAST_NS = 300_000_000
 REPETITIONS = 30
+
+
+def title(point: str) -> str:
+    """A point's name as people read it."""
+    return f"{TITLE}{point.removeprefix(OWN_SHARE)}" if point.startswith(OWN_SHARE) else point
 
 
 def calibration_plan(plan: SessionsPlan) -> PointPlan:

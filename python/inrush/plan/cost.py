@@ -37,7 +37,7 @@ MOST_WARNINGS = 3
 
 
 @dataclass(frozen=True)
-class Forecast:
+class RunCost:
     """One run."""
 
     seconds: float
@@ -102,7 +102,7 @@ def cost(plan: StudyPlan, pilot_s: Mapping[str, float] | None = None, done: int 
 # --- one run
 
 
-def forecast(engine: str, point: PointPlan) -> Forecast:
+def forecast(engine: str, point: PointPlan) -> RunCost:
     """One run by its engine's usual rates."""
     twin = known_twin(engine)
     batch_s, row_s = twin.rate if twin else Twin.rate
@@ -122,7 +122,7 @@ def forecast(engine: str, point: PointPlan) -> Forecast:
     load_s = rows_s(loaded, row_bytes) + loaded / LOAD_BATCH_ROWS * batch_s
     around_s = START_S + point.fixed_s + load_s + READ_BACK_SHARE * rows_s(lasts.proven_rows, row_bytes)
     cut = measured_s > lasts.limit_s
-    return Forecast(around_s + min(measured_s, lasts.limit_s), measured_s, demand, cut)
+    return RunCost(around_s + min(measured_s, lasts.limit_s), measured_s, demand, cut)
 
 
 def repeated_s(once_s: float, point: PointPlan) -> float:
@@ -174,7 +174,7 @@ def fresh_s(plan: StudyPlan, run_s: Mapping[str, float]) -> tuple[float, float]:
 # --- warnings
 
 
-def warnings(plan: StudyPlan, forecasts: Mapping[str, Forecast]) -> list[str]:
+def warnings(plan: StudyPlan, forecasts: Mapping[str, RunCost]) -> list[str]:
     """What usual rates say against a schedule or a limit. A search looks for what cannot be kept, so says nothing."""
     if plan.study.search is not None:
         return []

@@ -13,9 +13,8 @@ import json
 from collections.abc import Mapping, Sequence
 
 from inrush.border.labels import STORAGE, RunLabels
-from inrush.border.pipeline import LoadingPlan, LoadingPointPlan, PipelinePlan, PipelinePointPlan
+from inrush.border.pipeline import AnyPlan, LoadingPointPlan, PipelinePointPlan
 from inrush.border.plan import PointPlan as SessionsPointPlan
-from inrush.border.plan import RunPlan
 from inrush.engines.twin import Twin
 from inrush.errors import Problem, StudyInvalid
 from inrush.plan.calibration import FLOOR, OWN_SHARE, calibration_plan
@@ -160,7 +159,7 @@ def planned_run(
 
 def of_run(
     plan: SessionsPointPlan | PipelinePointPlan | LoadingPointPlan, run_id: str, labels: RunLabels
-) -> RunPlan | PipelinePlan | LoadingPlan:
+) -> AnyPlan:
     """The plan of a point as that of one of its runs."""
     if "inputs" in plan:
         return {**plan, "run_id": run_id, "labels": labels}
@@ -233,7 +232,7 @@ def planned_confirmations(
 # --- hashes ----------------------------------------------------------------------------------------------
 
 
-def plan_hash(plan: RunPlan | PipelinePlan | LoadingPlan) -> str:
+def plan_hash(plan: AnyPlan) -> str:
     """Hash of what a run does: not of its own name, where its target is or which processes are watched."""
     kept: dict[str, object] = {key: value for key, value in plan.items() if key != "run_id"}
     kept["target"] = plan["target"]["engine"]

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 
 from inrush.border.labels import RunLabels
-from inrush.border.pipeline import LoadingPlan, PipelinePlan
-from inrush.border.plan import RunPlan
+from inrush.border.pipeline import AnyPlan
 from inrush.plan.planned_point import PointPlan
 from inrush.study.roles import label
 from inrush.study.study import Study
@@ -40,7 +39,7 @@ class PlannedRun:
 
     run_id: str
     point: str
-    plan: RunPlan | PipelinePlan | LoadingPlan
+    plan: AnyPlan
     labels: RunLabels
     block: int
     order: int

@@ -13,7 +13,7 @@ from inrush.study.keys import KeysOf
 from inrush.study.operations import tables_of
 from inrush.study.parts import Schedule
 from inrush.study.roles import Role
-from inrush.study.samples import Collector, Samples
+from inrush.study.samples import Collector, SamplesSpec
 from inrush.study.sources import Events
 from inrush.study.study import Study
 
@@ -224,7 +224,7 @@ def writers(
 def sampler(
     study: Study,
     role: Role,
-    samples: Samples,
+    samples: SamplesSpec,
     sessions: int,
     table: str,
     split: bool,

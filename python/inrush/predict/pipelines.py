@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from inrush.border.pipeline import shards_of
 from inrush.model.pipeline import Part
 from inrush.stats.files import throttles
 from inrush.stats.record import RunRecord
@@ -26,7 +27,7 @@ def quota_parts(run: RunRecord) -> list[Part]:
     if "shard_rows_per_s" in held:
         shares = shard_rows(run)
         uneven = tuple(shares) if len(set(shares)) > 1 else None
-        found.append(Part(SHARDS, 1.0, len(run.plan["shards"]), uneven))
+        found.append(Part(SHARDS, 1.0, len(shards_of(run.plan)), uneven))
     return found
 
 
@@ -46,4 +47,4 @@ def quota_busy(run: RunRecord, figures: Mapping[str, float]) -> dict[str, float]
 def shard_rows(run: RunRecord) -> list[float]:
     """Rows that each shard stored, in their order."""
     held = {r["name"]: float(r["value"]) for r in run.rows("counters") if r["name"].endswith(" rows")}
-    return [held.get(f"shard {k} rows", 0.0) for k in range(len(run.plan["shards"]))]
+    return [held.get(f"shard {k} rows", 0.0) for k in range(len(shards_of(run.plan)))]

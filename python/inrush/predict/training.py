@@ -8,6 +8,7 @@ from typing import Literal
 
 from inrush.analysis.comparability import default_along
 from inrush.analysis.points import Analysis, Measured, Point, headline, is_number, lower_is_better
+from inrush.border.pipeline import roles_of
 from inrush.errors import UsageError
 from inrush.guards.notes import stored_bytes
 from inrush.guards.verdicts import Outcome
@@ -183,7 +184,7 @@ def pause_of(m: Measured, figure: str) -> float:
     pauses = {
         r["schedule"].get("think_ns", 0) / 1e9 / max(1, int(r.get("depth") or 1))
         for segment in m.run.plan.get("segments", ())
-        for r in segment.get("roles", ())
+        for r in roles_of(segment)
         if r["name"] == role and r["schedule"]["kind"] == "closed"
     }
     sessions, ops = figures.get(f"{role}.sessions", 0.0), figures.get(f"{role}.ops", 0.0)

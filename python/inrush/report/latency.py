@@ -7,6 +7,7 @@ import numpy as np
 
 from inrush.analysis.answer import Answer
 from inrush.analysis.points import Analysis, roles
+from inrush.border.pipeline import roles_of
 from inrush.report.charts import (
     Figure,
     Row,
@@ -111,6 +112,6 @@ def is_closed(analysis: Analysis, role: str) -> bool:
         r["schedule"]["kind"] == "closed"
         for m in analysis.runs
         for s in m.run.plan.get("segments", ())
-        for r in s.get("roles", ())
+        for r in roles_of(s)
         if r["name"].split("/")[0] == role
     )

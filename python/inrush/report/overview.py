@@ -13,7 +13,7 @@ from inrush.engines import title
 from inrush.guards.verdicts import WITH_NOTES, kind_and_quantile, said_figures
 from inrush.report.html import Cells, number, table
 from inrush.stats.quantity import show, show_known
-from inrush.text import Best, columns, percent
+from inrush.text import BestLine, columns, percent
 
 NONE = "–"
 #: A value beside this is invalid; the line of its engine says by which guard.
@@ -48,7 +48,7 @@ def text_table(analysis: Analysis, seen: Overview | None) -> list[str]:
         lines = columns([(*row[:5], row[6]) for row in rows], (*header[:5], header[6]), right=(1, 2, 3, 4))
     best = best_engines(analysis, seen)
     lines[1:] = [
-        Best(line) if row.engine in best else line for line, row in zip(lines[1:], seen.rows, strict=True)
+        BestLine(line) if row.engine in best else line for line, row in zip(lines[1:], seen.rows, strict=True)
     ]
     return [*lines, *noted, *legend(analysis, seen), *([survives_words(seen)] if wide else [])]
 

@@ -16,7 +16,7 @@ from inrush.analysis.wording import plain
 from inrush.guards.verdicts import Outcome
 from inrush.report.overview import WIDEST
 from inrush.stats.quantity import digits, scale, show_bounds
-from inrush.text import Best, columns
+from inrush.text import BestLine, columns
 
 NONE = "–"
 
@@ -63,7 +63,7 @@ def narrow(rows: Sequence[Row], varied: Sequence[str]) -> list[str]:
     if max(map(len, lines)) <= WIDEST or len(varied) < 2:
         return [
             lines[0],
-            *(Best(line) if row[3] else line for line, row in zip(lines[1:], rows, strict=True)),
+            *(BestLine(line) if row[3] else line for line, row in zip(lines[1:], rows, strict=True)),
         ]
     widest = max(range(len(varied)), key=lambda i: max(len(varied[i]), *(len(row[0][i]) for row in rows)))
     rest = [name for i, name in enumerate(varied) if i != widest]

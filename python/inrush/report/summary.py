@@ -12,7 +12,7 @@ from inrush.analysis.overview import overview
 from inrush.analysis.points import Analysis, Point, PointSummary, headline, say
 from inrush.analysis.ran import ran_said
 from inrush.analysis.rejected import by_table, reject_lines
-from inrush.analysis.same_work import Work, by_rate, other_work, work
+from inrush.analysis.same_work import WorkDone, by_rate, other_work, work
 from inrush.analysis.title import title_of
 from inrush.analysis.wording import shown
 from inrush.errors import UsageError
@@ -217,7 +217,7 @@ def compare_lines(a: Analysis, b: Analysis) -> list[str]:
 
 
 def compared_row(
-    a: Analysis, b: Analysis, x: PointSummary, y: PointSummary, works: tuple[Work | None, Work | None]
+    a: Analysis, b: Analysis, x: PointSummary, y: PointSummary, works: tuple[WorkDone | None, WorkDone | None]
 ) -> list[str]:
     """x, y: the same figure at the same point, of a and of b."""
     point, figure = x.point, x.figure

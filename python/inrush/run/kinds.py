@@ -9,15 +9,13 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from inrush.border.pipeline import AnyPlan
 from inrush.pipeline.addresses import at_pipeline, at_steps
 from inrush.study.pipeline import KIND as PIPELINE
 from inrush.study.step_kinds import KIND as STEPS
 from inrush.targets.deployment import Deployment
 from inrush.worker.process import WORKER
-
-Doc = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -25,12 +23,12 @@ class Kind:
     #: The program of a run's process; its plan and the folder of its tables follow.
     command: tuple[str, ...]
     #: (plan, deployment, the run's own folder, files that all runs of the study share) -> the plan with its addresses.
-    placed: Callable[[Mapping[str, Any], Deployment, Path, Path], Doc]
+    placed: Callable[[AnyPlan, Deployment, Path, Path], AnyPlan]
 
 
-def as_it_is(plan: Mapping[str, Any], deployment: Deployment, data: Path, files: Path) -> Doc:
+def as_it_is(plan: AnyPlan, deployment: Deployment, data: Path, files: Path) -> AnyPlan:
     """Sessions have one target, and `at_deployment` has named it."""
-    return dict(plan)
+    return plan
 
 
 #: Starts client and load server.
@@ -43,5 +41,7 @@ KINDS: Mapping[str | None, Kind] = {
 }
 
 
-def kind_of(plan: Mapping[str, Any]) -> Kind:
-    return KINDS[plan.get("kind")]
+def kind_of(plan: AnyPlan) -> Kind:
+    if "kind" in plan:
+        return KINDS[plan["kind"]]
+    return KINDS[None]

@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import pyarrow as pa
 
-from inrush.border.pipeline import LoadingPlan, PipelinePlan
+from inrush.border.pipeline import AnyPlan
 from inrush.border.plan import RunPlan
 from inrush.engines import server_limits
 from inrush.engines.instance import Instance
@@ -188,9 +188,7 @@ def limits_held(instance: Instance) -> Doc:
     return {name: {"asked": value, "held": instance.held.get(name)} for name, value in asked.items()}
 
 
-def disk_after(
-    plan: RunPlan | PipelinePlan | LoadingPlan, repetitions: pa.Table, env: Mapping[str, Any], data: Path
-) -> Doc:
+def disk_after(plan: AnyPlan, repetitions: pa.Table, env: Mapping[str, Any], data: Path) -> Doc:
     """The disk's ceilings once more, where the run went beyond what was probed before: which of them was wrong?"""
     if "disk_fsync_per_s" not in env:
         return {}

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inrush.border.events import Event, Progress, RoleProgress
-from inrush.plan.calibration import OWN_SHARE
+from inrush.plan.calibration import OWN_SHARE, title
 from inrush.results.store import SealedRun
 from inrush.stats.files import rejected_rows
 from inrush.stats.measures import call_gaps_s, figures_of_run, whole, writing_roles
@@ -78,7 +78,7 @@ class Plain:
             self.has_result = True
             after = show_s(time.monotonic() - self.began_s)
             self.say(
-                f"first result {after} after planning: {self.study.point}: {sentence}; "
+                f"first result {after} after planning: {title(self.study.point)}: {sentence}; "
                 "what follows says how sure that is"
             )
 
@@ -171,7 +171,7 @@ class StudyClock:
         shown = [] if self.last is None else figures(self.last, self.recent)
         return " · ".join(
             [
-                f"[{self.n}/{self.of}] {self.point}",
+                f"[{self.n}/{self.of}] {title(self.point)}",
                 *filter(None, [self.label, *shown, self.left()]),
             ]
         )
@@ -278,7 +278,7 @@ def figures(event: Progress, recent: Recent) -> list[str]:
 
 def ended_line(study: StudyClock, doc: Mapping[str, Any]) -> str:
     took = show_s(study.took_s[-1])
-    where = f"[{study.n}/{study.of}] {study.point}"
+    where = f"[{study.n}/{study.of}] {title(study.point)}"
     if not study.point.startswith(OWN_SHARE):
         where += " (pilot)" if study.block == 0 else f" (block {study.block})"
     if doc["status"] == "done":

@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 
+from inrush.border.pipeline import roles_of
 from inrush.results.histogram import Histogram, rank
 from inrush.stats.measures import QUANTILES, cumulative, measured_windows, role_histograms, whole
 from inrush.stats.record import FloatArray, RunRecord
@@ -266,9 +267,9 @@ def parts(run: RunRecord, role: str) -> int:
     """Parts of a sample of this role."""
     return max(
         (
-            int(r["schedule"].get("parts") or 1)
+            int(r["schedule"]["parts"] or 1) if r["schedule"]["kind"] == "samples" else 1
             for s in run.plan.get("segments", ())
-            for r in s.get("roles", ())
+            for r in roles_of(s)
             if role in (r["name"], whole(r["name"]))
         ),
         default=1,

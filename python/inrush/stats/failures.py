@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
+from inrush.border.pipeline import phase_of, roles_of
+
 if TYPE_CHECKING:
     from inrush.stats.record import RunRecord
 
@@ -40,8 +42,8 @@ def unsent_calls(run: RunRecord, segments: Iterable[int]) -> dict[tuple[str, str
     first = {
         role["name"]: role["operations"][0]["operation"]
         for segment in run.plan.get("segments", ())
-        if segment.get("phase") == "measure"
-        for role in segment.get("roles", ())
+        if phase_of(segment) == "measure"
+        for role in roles_of(segment)
         if role["schedule"]["kind"] != "closed" and role["operations"]
     }
     wanted, found = set(segments), dict[tuple[str, str], int]()

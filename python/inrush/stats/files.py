@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from inrush.border.pipeline import loads_of, roles_of
 from inrush.study.pipeline import KIND
 
 if TYPE_CHECKING:
@@ -111,8 +112,8 @@ def rejected_rows(run: RunRecord) -> dict[str, tuple[int, int]]:
 def loaded_by_ends(run: RunRecord) -> Collection[str]:
     """Roles whose calls are files that client and load server load: no call of theirs is timed as those of sessions are."""
     if is_pipeline(run):
-        return {role["name"] for s in run.plan["segments"] for role in s.get("roles", ())}
-    return set(run.plan.get("loads", {}))
+        return {role["name"] for s in run.plan["segments"] for role in roles_of(s)}
+    return set(loads_of(run.plan))
 
 
 def gain_per_doubling(ratio: float, small: float, large: float) -> float:
@@ -122,7 +123,7 @@ def gain_per_doubling(ratio: float, small: float, large: float) -> float:
 
 def throttles(run: RunRecord) -> Mapping[str, float]:
     """What holds the load on purpose, of what is not 0: `device_bytes_per_s` …, `load_server_cores`."""
-    how = run.plan.get("pipelines", {})
+    how = cast("Mapping[str, float]", run.plan.get("pipelines", {}))
     names: Sequence[str] = (
         "device_bytes_per_s",
         "pipeline_bytes_per_s",

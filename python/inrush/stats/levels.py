@@ -15,7 +15,7 @@ CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
-class Step:
+class Doubling:
     """From one value to a larger one: what a doubling between them gains, and the most it does at 95 % confidence."""
 
     small: float
@@ -33,7 +33,7 @@ class Levels:
     #: The smallest value from which no larger one gains 5 % a doubling; None: every one still does, or may.
     chosen: float | None
     #: To the next larger value, in order.
-    steps: Sequence[Step]
+    steps: Sequence[Doubling]
 
 
 def levels_off(by_value: Mapping[float, Mapping[int, float]]) -> Levels:
@@ -50,7 +50,7 @@ def levels_off(by_value: Mapping[float, Mapping[int, float]]) -> Levels:
     return Levels(enough[0] if enough else None, [s for s in nearest if s is not None])
 
 
-def step(by_value: Mapping[float, Mapping[int, float]], small: float, large: float) -> Step | None:
+def step(by_value: Mapping[float, Mapping[int, float]], small: float, large: float) -> Doubling | None:
     """None for fewer than two blocks that have both, and where a rate is 0: nothing is so many times that."""
     shared = sorted(set(by_value[small]) & set(by_value[large]))
     if len(shared) < 2 or not all(by_value[v][b] > 0 for v in (small, large) for b in shared):
@@ -59,7 +59,7 @@ def step(by_value: Mapping[float, Mapping[int, float]], small: float, large: flo
     ratio = paired_ratio(
         [by_value[large][b] for b in shared], [by_value[small][b] for b in shared], 2 * CONFIDENCE - 1
     )
-    return Step(
+    return Doubling(
         small,
         large,
         gain_per_doubling(ratio.value, small, large),

@@ -11,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from inrush.border.labels import storage_of
+from inrush.border.pipeline import AnyPlan
 from inrush.border.tables import (
     AnswerRow,
     FailureRow,
@@ -35,7 +36,7 @@ class RunRecord:
 
     run_id: str
     #: The RunPlan as it was given to the core; `labels` says factors, point, block and order.
-    plan: Mapping[str, Any]
+    plan: AnyPlan
     env: Mapping[str, Any]
     #: run.json
     summary: Mapping[str, Any]

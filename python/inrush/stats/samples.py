@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from inrush.border.pipeline import roles_of
+
 if TYPE_CHECKING:
     from inrush.stats.record import RunRecord
 
@@ -134,7 +136,7 @@ def intervals_s(run: RunRecord) -> dict[str, float | None]:
     """Role -> seconds between its samples; a whole with parts that differ has None: its samples are not comparable."""
     found: dict[str, float | None] = {}
     for segment in run.plan.get("segments", ()):
-        for role in segment.get("roles", ()):
+        for role in roles_of(segment):
             if role["schedule"]["kind"] == "samples":
                 every_s = role["schedule"]["every_ns"] / 1e9
                 found[role["name"]] = every_s

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from typing import cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from inrush.border.pipeline import AnyPlan, loads_of, roles_of, step_of
 from inrush.border.tables import SegmentRow
 from inrush.stats.record import RunRecord
 from inrush.study.pipeline import KIND as PIPELINE
@@ -44,9 +46,9 @@ def of_step(run: RunRecord, step: str) -> RunRecord:
         name: table.filter(pc.is_in(table["segment"], value_set=wanted)) if name in OF_SEGMENTS else table
         for name, table in run.tables.items()
     }
-    segments = [s for s in run.plan.get("segments", ()) if s.get("step") == step]
-    plan = {**run.plan, "segments": segments}
-    ends = run.plan.get("loads", {}).get(step)
+    segments = [s for s in run.plan.get("segments", ()) if step_of(s) == step]
+    plan: dict[str, object] = {**run.plan, "segments": segments}
+    ends = loads_of(run.plan).get(step)
     if ends is not None:
         plan |= {**ends, "kind": PIPELINE}
         tables["resources"] = renamed(tables["resources"])
@@ -54,7 +56,7 @@ def of_step(run: RunRecord, step: str) -> RunRecord:
         tables["counters"] = tables["counters"].filter(
             pc.is_in(tables["counters"]["segment"], value_set=wanted)
         )
-    return replace(run, plan=plan, tables=tables, _rows={})
+    return replace(run, plan=cast("AnyPlan", plan), tables=tables, _rows={})
 
 
 def renamed(resources: pa.Table) -> pa.Table:
@@ -110,10 +112,10 @@ def loaded_rows(run: RunRecord) -> dict[str, dict[int, float]]:
     for r in run.rows("repetitions"):
         done[r["segment"]] = done.get(r["segment"], 0.0) + r["rows"]
     tables = {
-        str(segment["step"]): int(role["work"]["table"])
+        step_of(segment): int(role["work"]["table"])
         for segment in run.plan.get("segments", ())
-        for role in segment.get("roles", ())
-        if segment.get("step") and role["work"]["kind"] == "rows"
+        for role in roles_of(segment)
+        if step_of(segment) and role["work"]["kind"] == "rows"
     }
     steps = segments_of_steps(run)
     return {step: {tables[step]: done.get(s["segment"], 0.0)} for step, s in steps.items() if step in tables}

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from inrush.border.pipeline import phase_of, roles_of
 from inrush.results.unanswered import at_the_end
 from inrush.stats.measures import measured_windows, writing_roles
 from inrush.stats.record import RunRecord
@@ -104,7 +105,7 @@ def rows_at_end(run: RunRecord) -> dict[int, int]:
 def tables_of_roles(plan: Mapping[str, Any]) -> Iterable[tuple[str, int]]:
     """Role that puts rows in -> index of its table."""
     for segment in plan["segments"]:
-        for role in segment.get("roles", ()):
+        for role in roles_of(segment):
             if role["work"]["kind"] == "rows":
                 yield role["name"], int(role["work"]["table"])
 
@@ -124,10 +125,10 @@ def values_of(table: Mapping[str, Any]) -> int:
 def sample_rates(run: RunRecord) -> Iterable[tuple[int, float]]:
     """(index of a table, rows a second) of each role that writes samples."""
     for segment in run.plan["segments"]:
-        for role in segment.get("roles", ()):
+        for role in roles_of(segment):
             schedule = role["schedule"]
             if (
-                segment.get("phase") == "measure"
+                phase_of(segment) == "measure"
                 and schedule["kind"] == "samples"
                 and role["work"]["kind"] == "rows"
             ):

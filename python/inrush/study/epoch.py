@@ -11,7 +11,7 @@ from pathlib import Path
 from inrush.study.chosen import Chosen
 from inrush.study.formats import DELIMITERS
 from inrush.study.found import SAMPLE_ROWS, Sniffed
-from inrush.study.sniff import Dialect, records_of
+from inrush.study.sniff import FileDialect, records_of
 from inrush.study.types import BLANKS, DAY, TIME
 
 #: Where no column has times that can be one.
@@ -52,7 +52,7 @@ def times_of(path: Path, file: Sniffed, at: int, form: str | None) -> Iterator[d
             yield START + timedelta(seconds=span[0])
         return
     delimiter = file.delimiter or DELIMITERS[file.format]
-    dialect = Dialect(file.format, delimiter, file.header, tuple(c.name for c in file.columns))
+    dialect = FileDialect(file.format, delimiter, file.header, tuple(c.name for c in file.columns))
     for _, record in islice(records_of(path, dialect), SAMPLE_ROWS):
         time = utc(record[at], form) if at < len(record) else None
         if time is not None:

@@ -11,15 +11,15 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from inrush.border.pipeline import AnyPlan
+from inrush.border.plan import OpPlan, TablePlan
 from inrush.errors import Problem, StudyInvalid, UsageError
 from inrush.workload import FileSource, Workload
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-Doc = dict[str, Any]
 
 
 def locate(workload: Workload, workload_file: str) -> Workload:
@@ -56,33 +56,32 @@ def found_paths(
         yield from (str(p) for p in found)
 
 
-def at_files(plan: Mapping[str, Any], run_folder: Path, cache: Path) -> Doc:
+def at_files(plan: AnyPlan, run_folder: Path, cache: Path) -> AnyPlan:
     """The plan with reject files in the run's folder and Parquet files as Arrow streams in `cache`."""
-    tables = [_table_at_files(table, run_folder, cache) for table in plan.get("tables", ())]
-    return {**plan, "tables": tables} if tables else dict(plan)
+    placed = plan.copy()
+    placed["tables"] = [_table_at_files(table, run_folder, cache) for table in plan["tables"]]
+    return placed
 
 
-def at_dumps(plan: Mapping[str, Any], data: Path, run: str) -> Doc:
+def at_dumps(plan: AnyPlan, data: Path, run: str) -> AnyPlan:
     """The plan with its dumps below `data`, or in a folder of the run below the one that its study names."""
-    operations = [
-        {
-            **op,
-            "dump": {
-                **dump,
-                "folder": str(Path(dump["folder"]) / run if dump["folder"] else data.absolute() / "dumps"),
-            },
-        }
-        if (dump := op.get("dump"))
-        else op
-        for op in plan.get("operations", ())
-    ]
-    return {**plan, "operations": operations} if operations else dict(plan)
+    placed = plan.copy()
+    placed["operations"] = [_operation_at_dumps(op, data, run) for op in plan["operations"]]
+    return placed
 
 
-def _table_at_files(table: Mapping[str, Any], run_folder: Path, cache: Path) -> Doc:
+def _operation_at_dumps(operation: OpPlan, data: Path, run: str) -> OpPlan:
+    dump = operation.get("dump")
+    if not dump:
+        return operation
+    folder = Path(dump["folder"]) / run if dump["folder"] else data.absolute() / "dumps"
+    return {**operation, "dump": {**dump, "folder": str(folder)}}
+
+
+def _table_at_files(table: TablePlan, run_folder: Path, cache: Path) -> TablePlan:
     source = table["source"]
     if source["kind"] != "files":
-        return dict(table)
+        return table
     source = {**source, "reject_path": str(run_folder.resolve() / Path(source["reject_path"]).name)}
     if source["format"] == "parquet":
         types = {column["name"]: column["type"] for column in table["columns"]}

@@ -11,7 +11,7 @@ from inrush.study.types import NUMBER, TIME
 
 
 @dataclass(frozen=True)
-class Said:
+class FirstLineGiven:
     """What a command line says of the first line and of the columns' names."""
 
     header: bool | None = None
@@ -21,7 +21,7 @@ class Said:
     format: str | None = None
 
 
-NOTHING_SAID = Said()
+NOTHING_SAID = FirstLineGiven()
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class FirstLine:
     names: tuple[str, ...]
 
 
-def read_said(header: str | None, columns: str | None, format: str | None = None) -> Said:
+def read_said(header: str | None, columns: str | None, format: str | None = None) -> FirstLineGiven:
     """`--header yes|no`, `--columns a,b,c` and `--format NAME`. Raises UsageError."""
     if format not in (None, *TEXT_FORMATS):
         raise UsageError(f"--format {format}: write {', '.join(TEXT_FORMATS[:-1])} or {TEXT_FORMATS[-1]}")
@@ -44,10 +44,10 @@ def read_said(header: str | None, columns: str | None, format: str | None = None
         raise UsageError(
             "--columns: line 1 names the columns; leave it out, or give --header no if line 1 is data"
         )
-    return Said(None if header is None else header == "yes", names, format)
+    return FirstLineGiven(None if header is None else header == "yes", names, format)
 
 
-def first_line(rows: Sequence[Sequence[str]], said: Said = NOTHING_SAID) -> FirstLine:
+def first_line(rows: Sequence[Sequence[str]], said: FirstLineGiven = NOTHING_SAID) -> FirstLine:
     """rows: the first ones, split. Raises UsageError where line 1 names columns and cannot be taken for it."""
     first = rows[0]
     header, why = said.header, "--header no says so"

@@ -11,7 +11,7 @@ from pathlib import Path
 from inrush.errors import UsageError
 from inrush.study.chosen import AS_FOUND, Asked, Chosen, choose_columns, forms, lines, refuse_undecided
 from inrush.study.epoch import epoch_of
-from inrush.study.first_line import NOTHING_SAID, Said, shown_line
+from inrush.study.first_line import NOTHING_SAID, FirstLineGiven, shown_line
 from inrush.study.found import Sniffed
 from inrush.study.sniff import sniff
 
@@ -25,7 +25,7 @@ def write_new(
     folder: Path,
     asked: Asked = AS_FOUND,
     note: Callable[[str], None] = lambda line: None,
-    said: Said = NOTHING_SAID,
+    said: FirstLineGiven = NOTHING_SAID,
 ) -> list[Path]:
     """Writes NAME-workload.toml and NAME.toml into `folder`; returns both.
 

@@ -73,7 +73,7 @@ class Repeats:
 
 
 @dataclass(frozen=True)
-class Record:
+class RecordSpec:
     #: None: they follow the length of the run (`plan/intervals.py`).
     interval_s: float | None = None
     watch_s: float | None = None
@@ -100,7 +100,7 @@ class Search:
 
 
 @dataclass(frozen=True)
-class Answer:
+class AnswerSpec:
     kind: str
     of: str
     along: str | None = None
@@ -163,15 +163,15 @@ def parse_repeats(node: Node | None) -> Repeats:
     return Repeats(**given(node.fields(REPEATS), REPEATS)) if node else Repeats()
 
 
-def parse_record(node: Node | None) -> Record:
+def parse_record(node: Node | None) -> RecordSpec:
     if node is None:
-        return Record()
+        return RecordSpec()
     fields = node.fields(("interval_s", "watch_s", "sizes_s"))
     found = {key: child.number(above=True) for key, child in fields.items()}
     for key, value in found.items():
         if not 0.1 <= value <= 3600:
             fields[key].problem("write seconds from 0.1 to 3600")
-    return Record(**found)
+    return RecordSpec(**found)
 
 
 def parse_stops(node: Node | None, factors: Factors, roles: Named) -> tuple[StopRule, ...]:
@@ -229,7 +229,7 @@ def parse_search(node: Node | None, factors: Factors, roles: Named) -> Search | 
     return Search(along, figure(roles)(fields["of"]), fields["at_least"].number())
 
 
-def parse_answer(node: Node | None, factors: Factors, roles: Named) -> Answer | None:
+def parse_answer(node: Node | None, factors: Factors, roles: Named) -> AnswerSpec | None:
     if node is None:
         return None
     names = [*factors, "engine"]
@@ -240,7 +240,7 @@ def parse_answer(node: Node | None, factors: Factors, roles: Named) -> Answer | 
         "per": lambda per: per.texts(names, "factor"),
     }
     fields = node.fields(("kind", "of", "along", "per"), required=("kind", "of"))
-    answer = Answer(**given(fields, readers, kind=ANSWERS[0], of=""))
+    answer = AnswerSpec(**given(fields, readers, kind=ANSWERS[0], of=""))
     if answer.kind != "comparison" and "along" not in fields:
         node.problem(f'kind = "{answer.kind}" needs along = a factor')
     return answer

@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
-from inrush.study.types import QUOTED, Kind, kind_of
+from inrush.study.types import QUOTED, TextKind, kind_of
 
 #: Words that files write for NULL; the first that lets most columns have a type of their own is taken.
 NULL_WORDS = ("", "NA", "NULL", "null", "N/A", "None", "\\N", "-")
@@ -17,7 +17,7 @@ NULL_WORDS = ("", "NA", "NULL", "null", "N/A", "None", "\\N", "-")
 QUOTED_WORDS = frozenset(f'"{word}"' for word in NULL_WORDS)
 
 
-def kind_of_field(field: str) -> Kind:
+def kind_of_field(field: str) -> TextKind:
     """field: as of `with_quotes`."""
     return QUOTED if field in QUOTED_WORDS else kind_of(field)
 

@@ -23,7 +23,7 @@ from inrush.study.forms import (
 )
 from inrush.study.keys import KeysOf, parse_keys_of
 from inrush.study.parts import Schedule, parse_schedule
-from inrush.study.samples import Samples, parse_samples
+from inrush.study.samples import SamplesSpec, parse_samples
 from inrush.study.sources import Events, parse_events
 from inrush.workload import Workload
 
@@ -60,7 +60,7 @@ class Role:
     batch_rows: int | FromFactor | BestOf | None = None
     rows: Total | PerSession | None = None
     #: In place of rows and schedule.
-    samples: Samples | None = None
+    samples: SamplesSpec | None = None
     #: The same: rows that come one by one.
     events: Events | None = None
     calls: int | FromFactor | None = None

@@ -26,7 +26,7 @@ class Collector:
 
 
 @dataclass(frozen=True)
-class Samples:
+class SamplesSpec:
     count: int | FromFactor
     #: Of one sample; None: a sweep of the role's table.
     rows: int | FromFactor | None = None
@@ -35,14 +35,14 @@ class Samples:
     collect: Collector | None = None
 
 
-def parse_samples(node: Node, factors: Factors) -> Samples:
+def parse_samples(node: Node, factors: Factors) -> SamplesSpec:
     readers: dict[str, Reader] = {
         "count": count(factors, 1, 10**7),
         "rows": count(factors, 1, MAX_ROWS),
         "every_s": lambda every: every.number(above=True),
         "collect": parse_collector,
     }
-    return Samples(**given(node.fields(readers, required=("count",)), readers, count=1))
+    return SamplesSpec(**given(node.fields(readers, required=("count",)), readers, count=1))
 
 
 def parse_collector(node: Node) -> Collector:

@@ -16,12 +16,12 @@ from itertools import islice, zip_longest
 from pathlib import Path
 
 from inrush.errors import UsageError
-from inrush.study.first_line import NOTHING_SAID, Said, first_line
+from inrush.study.first_line import NOTHING_SAID, FirstLineGiven, first_line
 from inrush.study.formats import MYSQL
 from inrush.study.found import PART_ROWS, SAMPLE_ROWS, Found, Sniffed, distinct_names, kind_with_room
 from inrush.study.parquet import sniff_parquet
 from inrush.study.quoted import NULL_WORDS, has_misplaced_quote, kind_of_field, with_quotes
-from inrush.study.types import Evidence, Kind, Place, Seen, choose, is_day
+from inrush.study.types import Evidence, FilePlace, Seen, TextKind, choose, is_day
 
 #: Bytes at the beginning of a file that decide on its format.
 HEAD_BYTES = 1 << 20
@@ -30,7 +30,7 @@ FIELD_BYTES = 16 << 20
 DELIMITERS = (",", "\t", ";", "|")
 
 
-def sniff(path: Path, sample_rows: int = SAMPLE_ROWS, said: Said = NOTHING_SAID) -> Sniffed:
+def sniff(path: Path, sample_rows: int = SAMPLE_ROWS, said: FirstLineGiven = NOTHING_SAID) -> Sniffed:
     """sample_rows: that decide on types. Raises UsageError for files that cannot be read, are empty or have no columns."""
     if problem := not_a_file(path):
         raise UsageError(problem)
@@ -73,7 +73,7 @@ def not_a_file(path: Path) -> str:
 
 
 @dataclass(frozen=True)
-class Dialect:
+class FileDialect:
     format: str
     delimiter: str
     header: bool
@@ -81,7 +81,7 @@ class Dialect:
     no_header: str = ""
 
 
-def text_dialect(head: str, cut: bool, said: Said = NOTHING_SAID) -> Dialect:
+def text_dialect(head: str, cut: bool, said: FirstLineGiven = NOTHING_SAID) -> FileDialect:
     """By the first lines: the delimiter that splits them most evenly, `\\N` for escapes, words for a header. Pure.
 
     cut: the text ends in the middle of a line.
@@ -102,7 +102,7 @@ def text_dialect(head: str, cut: bool, said: Said = NOTHING_SAID) -> Dialect:
     kind = said.format or kind
     rows = parsed_lines(lines, delimiter, quoted=kind == "csv")
     first = first_line(rows, said)
-    return Dialect(kind, delimiter, first.header, first.names, first.why)
+    return FileDialect(kind, delimiter, first.header, first.names, first.why)
 
 
 #: What MySQL writes: a backslash only in front of what would not come back without one.
@@ -154,7 +154,7 @@ def parsed_lines(lines: Sequence[str], delimiter: str, quoted: bool) -> list[lis
         return [line.split(delimiter) for line in lines]
 
 
-def sniff_text(path: Path, dialect: Dialect, sample_rows: int, said: bool = False) -> Sniffed:
+def sniff_text(path: Path, dialect: FileDialect, sample_rows: int, said: bool = False) -> Sniffed:
     """said: the command line names the format."""
     quoted = dialect.format == "csv"
     rows, counts = values_of(path, dialect, sample_rows)
@@ -187,7 +187,7 @@ def sniff_text(path: Path, dialect: Dialect, sample_rows: int, said: bool = Fals
     )
 
 
-def without_rows(path: Path, dialect: Dialect) -> str:
+def without_rows(path: Path, dialect: FileDialect) -> str:
     """Why no row of the file can be read."""
     with path.open("rb") as file:
         head = file.read(HEAD_BYTES)
@@ -214,7 +214,7 @@ def without_rows(path: Path, dialect: Dialect) -> str:
 
 
 def found_column(
-    name: str, evidence: Evidence, counts: Mapping[str, int], null: str, complete: bool, dialect: Dialect
+    name: str, evidence: Evidence, counts: Mapping[str, int], null: str, complete: bool, dialect: FileDialect
 ) -> Found:
     """By the evidence of this file alone. counts: value -> how often it stands in the column."""
     kind = choose(evidence).fit.type
@@ -229,7 +229,7 @@ class Values:
     def __init__(self, counts: Mapping[str, int]) -> None:
         self.counts = counts
         self.kinds = {value: kind_of_field(value) for value in counts}
-        self.all: Counter[Kind] = Counter()
+        self.all: Counter[TextKind] = Counter()
         for value, n in counts.items():
             self.all[self.kinds[value]] += n
 
@@ -241,23 +241,23 @@ class Values:
         return Evidence({kind: Seen(n) for kind, n in found.items()})
 
 
-def needs_a_place(kind: Kind) -> bool:
+def needs_a_place(kind: TextKind) -> bool:
     """Of a column that has no other kind too."""
     return is_day(kind) or bool(kind.changed)
 
 
 def with_places(
-    path: Path, dialect: Dialect, columns: Sequence[Values], null: str, evidence: Sequence[Evidence]
+    path: Path, dialect: FileDialect, columns: Sequence[Values], null: str, evidence: Sequence[Evidence]
 ) -> list[Evidence]:
     """The evidence with the first value of each kind, of columns that have several."""
     sought = {at: set(e.kinds) for at, e in enumerate(evidence) if len(e.kinds) > 1 or e.count(needs_a_place)}
-    firsts: list[dict[Kind, Place]] = [{} for _ in columns]
+    firsts: list[dict[TextKind, FilePlace]] = [{} for _ in columns]
     for line, record in records_of(path, dialect) if sought else ():
         for at in list(sought):
             value = record[at] if at < len(record) else null
             if value == null or (kind := columns[at].kinds[value]) not in sought[at]:
                 continue
-            firsts[at][kind] = Place(0, line, value)
+            firsts[at][kind] = FilePlace(0, line, value)
             sought[at].discard(kind)
             if not sought[at]:
                 del sought[at]
@@ -269,7 +269,7 @@ def with_places(
     ]
 
 
-def values_of(path: Path, dialect: Dialect, sample_rows: int) -> tuple[int, list[Counter[str]]]:
+def values_of(path: Path, dialect: FileDialect, sample_rows: int) -> tuple[int, list[Counter[str]]]:
     """How many rows were looked at, and the different values of each column; a field that a short line lacks is left out."""
     seen: list[Counter[str]] = [Counter() for _ in dialect.names]
     rows = 0
@@ -281,7 +281,7 @@ def values_of(path: Path, dialect: Dialect, sample_rows: int) -> tuple[int, list
     return rows, seen
 
 
-def records_of(path: Path, dialect: Dialect) -> Iterator[tuple[int, list[str]]]:
+def records_of(path: Path, dialect: FileDialect) -> Iterator[tuple[int, list[str]]]:
     """Records below the header, each with the number of its first line."""
     csv.field_size_limit(FIELD_BYTES)
     of_mysql = dialect.format == MYSQL
@@ -306,7 +306,7 @@ def joined(lines: Iterator[str]) -> Iterator[str]:
     yield from mysql_lines(held)
 
 
-def whole_records(lines: Iterator[str], dialect: Dialect) -> Iterator[tuple[int, list[str]]]:
+def whole_records(lines: Iterator[str], dialect: FileDialect) -> Iterator[tuple[int, list[str]]]:
     """Records of a text. What is no record, or has more fields than columns, the core's reader would reject: left out.
 
     A word for NULL in quotes keeps them: it is a text.

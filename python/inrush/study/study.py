@@ -22,9 +22,9 @@ from inrush.study.generators import Catalogue
 from inrush.study.overlay import apply_overrides, by_command, merged, parse_overrides
 from inrush.study.parts import (
     METRICS,
-    Answer,
+    AnswerSpec,
     Named,
-    Record,
+    RecordSpec,
     Repeats,
     Schedule,
     Search,
@@ -88,7 +88,7 @@ class Study:
     roles: Mapping[str, Role]
     schedule: Schedule
     repeats: Repeats
-    record: Record
+    record: RecordSpec
     #: What runs in place of roles, of kind `pipeline`.
     pipeline: Pipeline | None = None
     #: What runs in place of roles, of kind `steps`; their roles are among `roles` too.
@@ -107,7 +107,7 @@ class Study:
     options: Mapping[str, Mapping[str, str | FromFactor]] = field(default_factory=dict)
     stop: tuple[StopRule, ...] = ()
     search: Search | None = None
-    answer: Answer | None = None
+    answer: AnswerSpec | None = None
     #: `role.metric` -> highest value that is accepted.
     accept: Mapping[str, float] = field(default_factory=dict)
     #: Compares engines although their rows survive different things.

@@ -68,7 +68,7 @@ NUMBERS = WHOLE | {Fit("f64")}
 
 
 @dataclass(frozen=True, eq=False)
-class Kind:
+class TextKind:
     """What holds a value, and what the reader would take it for although it is another.
 
     There is one object of each kind: a million values are counted by it.
@@ -80,22 +80,22 @@ class Kind:
     far: bool = False
 
 
-NOTHING = Kind(frozenset())
+NOTHING = TextKind(frozenset())
 #: A word for NULL in quotes, which is a text: `quoted`.
-QUOTED = Kind(frozenset())
-A_CODE = Kind(frozenset(), NUMBERS)
-A_FLOAT = Kind(frozenset((Fit("f64"),)))
+QUOTED = TextKind(frozenset())
+A_CODE = TextKind(frozenset(), NUMBERS)
+A_FLOAT = TextKind(frozenset((Fit("f64"),)))
 #: A fraction of more digits than 64 bits keep; and a word that is no number, of those that a float would keep.
-ROUNDED = Kind(frozenset(), A_FLOAT.fits)
-NOT_FINITE = Kind(frozenset(), A_FLOAT.fits)
-A_TRUTH = Kind(frozenset((Fit("bool"),)))
-A_WORD = Kind(frozenset(), A_TRUTH.fits)
-INTEGER_LIST = Kind(frozenset((Fit("list_i64"), Fit("list_f64"))))
-FLOAT_LIST = Kind(frozenset((Fit("list_f64"),)))
-ROUNDED_LIST = Kind(frozenset(), FLOAT_LIST.fits)
+ROUNDED = TextKind(frozenset(), A_FLOAT.fits)
+NOT_FINITE = TextKind(frozenset(), A_FLOAT.fits)
+A_TRUTH = TextKind(frozenset((Fit("bool"),)))
+A_WORD = TextKind(frozenset(), A_TRUTH.fits)
+INTEGER_LIST = TextKind(frozenset((Fit("list_i64"), Fit("list_f64"))))
+FLOAT_LIST = TextKind(frozenset((Fit("list_f64"),)))
+ROUNDED_LIST = TextKind(frozenset(), FLOAT_LIST.fits)
 
 
-def kind_of(value: str) -> Kind:
+def kind_of(value: str) -> TextKind:
     """By the rules of the core's reader (rust/src/rows/files/parse), and stricter where it would change a value."""
     text = value.strip(BLANKS)
     if found := NUMBER.match(text):
@@ -124,7 +124,7 @@ def kind_of(value: str) -> Kind:
 KEPT_DIGITS = 15
 
 
-def float_kind(text: str) -> Kind:
+def float_kind(text: str) -> TextKind:
     """Of a text that `NUMBER` takes for no whole number."""
     if not any(c.isdigit() for c in text):
         return NOT_FINITE
@@ -147,7 +147,7 @@ def is_kept(text: str) -> bool:
         return False
 
 
-def list_kind(text: str) -> Kind:
+def list_kind(text: str) -> TextKind:
     if not set(text) & set(".eE"):
         return INTEGER_LIST
     items = [item.strip() for item in text[1:-1].split(",")]
@@ -159,7 +159,7 @@ def list_kind(text: str) -> Kind:
 BOUNDS = (-(2**63), -(2**53), -(2**31), 0, 2, 2**31, 2**53 + 1, 2**63, 2**64)
 
 
-def range_kind(value: int) -> Kind:
+def range_kind(value: int) -> TextKind:
     """Of all whole numbers in the range of this one. A float holds those that it keeps as they are written."""
     exact = abs(value) <= 2**53
     fits = {
@@ -169,7 +169,7 @@ def range_kind(value: int) -> Kind:
         Fit("f64"): exact,
         Fit("bool"): value in (0, 1),
     }
-    return Kind(
+    return TextKind(
         frozenset(fit for fit, holds in fits.items() if holds), frozenset(() if exact else (Fit("f64"),))
     )
 
@@ -177,7 +177,7 @@ def range_kind(value: int) -> Kind:
 INTEGER_KINDS = tuple(range_kind(value) for value in (BOUNDS[0] - 1, *BOUNDS))
 
 
-def time_kind(text: str, form: Form, year: int, month: int, day: int, alone: bool) -> Kind:
+def time_kind(text: str, form: Form, year: int, month: int, day: int, alone: bool) -> TextKind:
     """Of a day that there is, to the microsecond. alone: without a time of day."""
     if not is_a_day(year, month, day):
         return NOTHING
@@ -198,24 +198,24 @@ def is_a_day(year: int, month: int, day: int) -> bool:
 
 
 @lru_cache
-def either(one: Kind, other: Kind) -> Kind:
+def either(one: TextKind, other: TextKind) -> TextKind:
     """Of dates that there may be in two orders."""
-    return one if one is other else Kind(one.fits | other.fits, far=one.far or other.far)
+    return one if one is other else TextKind(one.fits | other.fits, far=one.far or other.far)
 
 
 @lru_cache
-def a_date(form: Form, far: bool = False) -> Kind:
-    return Kind(times_of_digits(form, 0).fits | {Fit("date", form)}, far=far)
+def a_date(form: Form, far: bool = False) -> TextKind:
+    return TextKind(times_of_digits(form, 0).fits | {Fit("date", form)}, far=far)
 
 
 @lru_cache
-def times_of_digits(form: Form, digits: int, far: bool = False) -> Kind:
+def times_of_digits(form: Form, digits: int, far: bool = False) -> TextKind:
     """digits: of a second's fraction."""
     fits = (Fit(f"time_{unit}", form) for unit, most in (("ms", 3), ("us", 6)) if digits <= most)
-    return Kind(frozenset(fits), far=far)
+    return TextKind(frozenset(fits), far=far)
 
 
-class Place(NamedTuple):
+class FilePlace(NamedTuple):
     """Where a value stands; in order of files and lines."""
 
     file: int
@@ -227,14 +227,14 @@ class Seen(NamedTuple):
     """Values of one kind: how many, and the first."""
 
     number: int
-    first: Place | None = None
+    first: FilePlace | None = None
 
 
 @dataclass(frozen=True)
 class Evidence:
     """How many values of each kind a column has; NULL is no value."""
 
-    kinds: Mapping[Kind, Seen]
+    kinds: Mapping[TextKind, Seen]
 
     @property
     def values(self) -> int:
@@ -243,13 +243,13 @@ class Evidence:
     def count(self, holds: Holds) -> int:
         return sum(seen.number for kind, seen in self.kinds.items() if holds(kind))
 
-    def first(self, holds: Holds) -> Place | None:
+    def first(self, holds: Holds) -> FilePlace | None:
         """The first value of such a kind; None where there is none, or it was not looked for."""
         places = [seen.first for kind, seen in self.kinds.items() if holds(kind) and seen.first is not None]
         return min(places, default=None)
 
 
-Holds = Callable[[Kind], bool]
+Holds = Callable[[TextKind], bool]
 
 
 def fits(fit: Fit) -> Holds:
@@ -275,26 +275,26 @@ def only(order: Form) -> Holds:
     return lambda kind: Fit("time_us", order) in kind.fits and Fit("time_us", other) not in kind.fits
 
 
-def is_day(kind: Kind) -> bool:
+def is_day(kind: TextKind) -> bool:
     """A date such as 03/01/2026, in one order or in both."""
     return any(has_form(order)(kind) for order in ORDERS)
 
 
-def is_far(kind: Kind) -> bool:
+def is_far(kind: TextKind) -> bool:
     return kind.far
 
 
-def is_quoted(kind: Kind) -> bool:
+def is_quoted(kind: TextKind) -> bool:
     return kind is QUOTED
 
 
-def in_either_order(kind: Kind) -> bool:
+def in_either_order(kind: TextKind) -> bool:
     return all(has_form(order)(kind) for order in ORDERS)
 
 
 def evidence_of(counts: Mapping[str, int]) -> Evidence:
     """counts: value -> how often it stands in the column."""
-    kinds: Counter[Kind] = Counter()
+    kinds: Counter[TextKind] = Counter()
     for value, n in counts.items():
         kinds[kind_of(value)] += n
     return Evidence({kind: Seen(n) for kind, n in kinds.items()})
@@ -302,7 +302,7 @@ def evidence_of(counts: Mapping[str, int]) -> Evidence:
 
 def together(parts: Sequence[Evidence]) -> Evidence:
     """Of a column of several files, in their order."""
-    kinds: dict[Kind, Seen] = {}
+    kinds: dict[TextKind, Seen] = {}
     for number, part in enumerate(parts):
         for kind, seen in part.kinds.items():
             before = kinds.get(kind, Seen(0))

@@ -13,8 +13,8 @@ from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
 from inrush.border.labels import storage_of
-from inrush.border.pipeline import LoadingPlan, PipelinePlan
-from inrush.border.plan import RunPlan, Statement
+from inrush.border.pipeline import AnyPlan
+from inrush.border.plan import Statement, WatchPlan
 from inrush.engines import engine_of_url, life, page_cache, server
 from inrush.engines.instance import TRANSPORT, UNIX, Cold, Stop, Target
 from inrush.engines.lifecycle import Lifecycle
@@ -56,7 +56,7 @@ class Deployment:
         with environment(self.environment):
             return ask(address, statement, ASK_S)
 
-    def drop_leftover(self, plan: RunPlan | PipelinePlan | LoadingPlan) -> None:
+    def drop_leftover(self, plan: AnyPlan) -> None:
         """Removes what a run that did not end left in a server: the statements of its last segment.
 
         A statement that fails leaves a marked leftover and no more: the next run of the point drops it first.
@@ -164,18 +164,21 @@ def lifecycle_of(twin: Twin) -> Lifecycle:
     return twin.lifecycle
 
 
-def at_deployment(plan: Mapping[str, Any], deployment: Deployment, data: Path) -> Doc:
+def at_deployment(plan: AnyPlan, deployment: Deployment, data: Path) -> AnyPlan:
     """The plan with its address filled in: what differs between two machines, and nothing else."""
     planned = plan["target"]
     target = deployment.server.run_target(by_transport(deployment, planned.get("options", {})), data)
-    watch = {**plan["watch"], "processes": target.processes}
+    watch: WatchPlan = {**plan["watch"], "processes": target.processes}
     if not watch.get("data_dir"):
         watch["data_dir"] = str(target.instance.data if target.instance else data)
-    return {
-        **plan,
-        "target": {**planned, "url": target.url, "options": {**planned.get("options", {}), **target.options}},
-        "watch": watch,
+    placed = plan.copy()
+    placed["target"] = {
+        **planned,
+        "url": target.url,
+        "options": {**planned.get("options", {}), **target.options},
     }
+    placed["watch"] = watch
+    return placed
 
 
 def by_transport(deployment: Deployment, options: Mapping[str, str]) -> Target:

@@ -11,9 +11,9 @@ import json
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from inrush.analysis.comparability import durability_difference, first_unequal
+from inrush.border.pipeline import AnyPlan
 from inrush.engines import server
 from inrush.engines.survives import Durability, Survives
 from inrush.errors import UsageError
@@ -108,7 +108,7 @@ WORDS = {
 }
 
 
-def ask(plan: Mapping[str, Any], deployment: Deployment, data: Path) -> Durability | None:
+def ask(plan: AnyPlan, deployment: Deployment, data: Path) -> Durability | None:
     """What rows survive by the settings of the run's server; None where it could not be asked: the run will say why."""
     from inrush import _core
 

@@ -30,7 +30,7 @@ def foreign_protocol(twin: Twin, url: str) -> str | None:
         heard = greeting.heard(port, twin.protocol)
     except TimeoutError:
         return f"{url}: no answer within {greeting.CONNECT_S:g} s; check host, port and firewall"
-    except greeting.Silent:
+    except greeting.NoGreeting:
         return (
             f"{url}: port {port.number} takes connections and says nothing within {greeting.SILENT_S:g} s; check the port, and "
             f"that {twin.name} answers there"

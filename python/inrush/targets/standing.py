@@ -62,7 +62,7 @@ def device_of(path: Path) -> str | None:
 
 
 @dataclass(frozen=True)
-class Process:
+class ProcessBeside:
     pid: int
     parent: int
     #: Path of its program.
@@ -102,18 +102,18 @@ def beside(before: Mapping[int, Doc] | None, after: Mapping[int, Doc] | None) ->
     return {"neighbours": [{**at, "cpu_s": max(0.0, used[pid])} for pid, at in sorted(after.items())]}
 
 
-def same_program(a: Process, b: Process) -> bool:
+def same_program(a: ProcessBeside, b: ProcessBeside) -> bool:
     return Path(a.program).name == Path(b.program).name
 
 
-def first_of(pid: int, alike: Mapping[int, Process]) -> int:
+def first_of(pid: int, alike: Mapping[int, ProcessBeside]) -> int:
     """The process of a server that is no child of one of its kind."""
     while alike[pid].parent in alike:
         pid = alike[pid].parent
     return pid
 
 
-def processes() -> dict[int, Process]:
+def processes() -> dict[int, ProcessBeside]:
     found = {}
     tick_s = 1 / os.sysconf("SC_CLK_TCK")
     for entry in Path("/proc").glob("[0-9]*"):
@@ -121,7 +121,9 @@ def processes() -> dict[int, Process]:
             fields = (entry / "stat").read_text().rsplit(")", 1)[1].split()
             ticks = sum(int(fields[k]) for k in (USER, SYSTEM, ENDED_USER, ENDED_SYSTEM))
             program = str((entry / "exe").readlink()).removesuffix(" (deleted)")
-            found[int(entry.name)] = Process(int(entry.name), int(fields[PARENT]), program, ticks * tick_s)
+            found[int(entry.name)] = ProcessBeside(
+                int(entry.name), int(fields[PARENT]), program, ticks * tick_s
+            )
     return found
 
 

@@ -10,8 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from inrush.border.events import Event
-from inrush.border.pipeline import LoadingPlan, PipelinePlan
-from inrush.border.plan import RunPlan
+from inrush.border.pipeline import AnyPlan
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,7 @@ USUAL = Graces()
 class Patience:
     """When a worker must have ended, by its events and by what was sent to it. Times are of one steady clock, s."""
 
-    def __init__(self, plan: RunPlan | PipelinePlan | LoadingPlan, graces: Graces = USUAL) -> None:
+    def __init__(self, plan: AnyPlan, graces: Graces = USUAL) -> None:
         self.graces = graces
         self.segments = plan.get("segments", ())
         #: Until when the worker is waited for, and what it should have done by then.

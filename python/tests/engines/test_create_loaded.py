@@ -11,7 +11,7 @@ import pytest
 
 from inrush.engines import server
 from inrush.engines.mysql_load import LENGTHS, ROW_BYTES, row_bytes, text_type, types
-from inrush.engines.sampled import Sampled
+from inrush.engines.sampled import SampledColumns
 from inrush.errors import UsageError
 from inrush.load import create
 from inrush.load.call import Call
@@ -25,7 +25,7 @@ from inrush.workload import Column, Table
 NOW, OF_2018 = "26.1.1.900", "18.16.1"
 
 
-def create_loaded(engine: str, table: Table, sampled: Sampled) -> str:
+def create_loaded(engine: str, table: Table, sampled: SampledColumns) -> str:
     twin = server(engine)
     return loading_of(twin).create_table(table_plan(twin, table, '"t"'), table, sampled)
 
@@ -57,7 +57,9 @@ def test_a_text_has_room_for_twice_the_longest_that_was_sampled(longest: int, ex
 def test_a_row_is_never_longer_than_mysql_takes(columns: int, longest: int) -> None:
     names = [f"c{k}" for k in range(columns)]
     table = Table("t", tuple(Column(name, "text") for name in names))
-    found = types(table, dict.fromkeys(names, "LONGTEXT"), Sampled(longest=dict.fromkeys(names, longest)))
+    found = types(
+        table, dict.fromkeys(names, "LONGTEXT"), SampledColumns(longest=dict.fromkeys(names, longest))
+    )
     assert row_bytes(found) <= ROW_BYTES
     assert set(found.values()) <= {f"VARCHAR({n})" for n in LENGTHS} | {"TEXT"}
     # No more of them are TEXT than must be.
@@ -70,7 +72,7 @@ def test_a_row_is_never_longer_than_mysql_takes(columns: int, longest: int) -> N
 def test_the_longest_texts_of_a_wide_table_become_text_first() -> None:
     lengths = {"a": 2_000, "b": 10, "c": 2_000, "d": 2_000, "e": 2_000, "f": 2_000}
     table = Table("t", tuple(Column(name, "text") for name in lengths))
-    found = types(table, dict.fromkeys(lengths, "LONGTEXT"), Sampled(longest=lengths))
+    found = types(table, dict.fromkeys(lengths, "LONGTEXT"), SampledColumns(longest=lengths))
     assert found["b"] == "VARCHAR(64)"
     assert list(found.values()).count("TEXT") == 2, found
 
@@ -79,7 +81,7 @@ def test_the_other_types_of_mysql_are_its_usual_ones() -> None:
     table = Table(
         "t", (Column("id", "i64"), Column("at", "time_ms"), Column("n", "text"), Column("u", "uuid"))
     )
-    made = create_loaded("mysql", table, Sampled(longest={"n": 40}))
+    made = create_loaded("mysql", table, SampledColumns(longest={"n": 40}))
     assert made == (
         'CREATE TABLE "t" ("id" BIGINT NULL, "at" DATETIME(3) NULL, "n" VARCHAR(128) NULL, "u" CHAR(36) NULL) '
         "ENGINE=InnoDB CHARACTER SET utf8mb4 COLLATE utf8mb4_0900_bin"
@@ -89,13 +91,13 @@ def test_the_other_types_of_mysql_are_its_usual_ones() -> None:
 @pytest.mark.parametrize("engine", ["postgresql", "duckdb", "sqlite", "timescaledb"])
 def test_other_engines_make_the_table_that_their_types_say(engine: str) -> None:
     table = Table("t", (Column("id", "i64"), Column("n", "text")))
-    made = create_loaded(engine, table, Sampled(longest={"n": 40}, key=("id",)))
+    made = create_loaded(engine, table, SampledColumns(longest={"n": 40}, key=("id",)))
     kind = {"duckdb": "VARCHAR", "sqlite": "TEXT"}.get(engine, "text")
     assert made.startswith('CREATE TABLE "t" (') and f'"n" {kind}' in made and "NOT NULL" not in made
 
 
 def made_by_clickhouse(*columns: Column, **sampled: object) -> str:
-    statement = create_loaded("clickhouse", Table("t", columns), Sampled(**sampled))  # type: ignore[arg-type]
+    statement = create_loaded("clickhouse", Table("t", columns), SampledColumns(**sampled))  # type: ignore[arg-type]
     assert statement.startswith('CREATE TABLE "t" (')
     return statement.removeprefix('CREATE TABLE "t" ')
 

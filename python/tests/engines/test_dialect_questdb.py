@@ -14,7 +14,7 @@ from inrush import _core
 from inrush.engines import questdb_http, questdb_life, server
 from inrush.engines.instance import Release, Target
 from inrush.engines.life import User
-from inrush.engines.own_server import Place
+from inrush.engines.own_server import ServerPlace
 from inrush.engines.plans import OpPlan, TablePlan, Unsupported
 from inrush.engines.questdb import COMMIT_MODE, MARK
 from inrush.engines.survives import Survives
@@ -146,7 +146,9 @@ def test_a_server_of_ours_is_named_with_the_port_of_its_http(tmp_path: Path) -> 
     assert own.url_in(tmp_path, 4711) == "questdb://admin@127.0.0.1:4711/qdb?http=0", "never started"
     file = questdb_life.config_file(tmp_path / own.home)
     file.parent.mkdir(parents=True)
-    place = Place(Release("questdb", "9.3.4", tmp_path), tmp_path, tmp_path / own.home, User(), 4711, {})
+    place = ServerPlace(
+        Release("questdb", "9.3.4", tmp_path), tmp_path, tmp_path / own.home, User(), 4711, {}
+    )
     file.write_text(questdb_life.config(place, 4712))
     assert own.url_in(tmp_path, 4711) == "questdb://admin@127.0.0.1:4711/qdb?http=4712"
 

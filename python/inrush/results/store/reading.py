@@ -7,10 +7,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import cast
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from inrush.border.pipeline import AnyPlan
 from inrush.errors import ResultUnreadable
 from inrush.results.renamed import with_todays_tables
 from inrush.results.schema import SCHEMAS, conform, empty
@@ -74,8 +76,8 @@ class SealedRun:
         return with_todays_tables(doc)
 
     @cached_property
-    def plan(self) -> Doc:
-        return read_json(self.path / "plan.json")
+    def plan(self) -> AnyPlan:
+        return cast("AnyPlan", read_json(self.path / "plan.json"))
 
     @cached_property
     def env(self) -> Doc:
