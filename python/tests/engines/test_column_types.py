@@ -158,6 +158,7 @@ KEEPS_ITEMS = {
 WAYS += [(e, method, LISTS) for e in ENGINES for method in METHODS[e] if method != "unnest"]
 WAYS += [(e, "bulk", columns) for e in ENGINES for columns in (KEEPS_ITEMS[e], WORDS)]
 WAYS += [(e, method, columns) for e in ENGINES for method in METHODS[e] for columns in (BLOBS, ENUMS)]
+WAYS += [("clickhouse", "tsv", columns) for columns in (BLOBS, ENUMS)]
 WAYS += [
     (engine, method, FINITE_NOT.replace("SHARES", shares))
     for engine, shares in KEEPS.items()
