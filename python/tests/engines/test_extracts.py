@@ -18,7 +18,7 @@ from .border import Ran, run
 
 ENGINES = ("duckdb", "sqlite", "postgresql", "timescaledb", "mysql", "mariadb", "clickhouse")
 WAYS = [(engine, way) for engine in ENGINES for way in server(engine).ways_out]
-COLUMNS = "time, k, b, i, j, u, f, d, ms, s, lf, li, m, lu, lg, lt, bl, e"
+COLUMNS = "time, k, b, i, j, u, f, d, ms, s, lf, li, m, lu, lg, lt, bl, e, day"
 WORKLOAD = f"""
 schema = 1
 epoch = "2026-01-01T00:00:00Z"
@@ -48,6 +48,7 @@ columns = [
   {{ name = "lt", type = "list_text", gen = "array", min_items = 0, max_items = 5, of = {{ gen = "text", min_bytes = 0, max_bytes = 9 }} }},
   {{ name = "bl", type = "blob", gen = "bytes", min_bytes = 0, max_bytes = 300, null_share = 0.1 }},
   {{ name = "e", type = "enum", gen = "categorical", values = ["ON", "OFF", "Zürich"], null_share = 0.1 }},
+  {{ name = "day", type = "date", gen = "days", from = "1970-01-01", to = "2105-12-31", null_share = 0.1 }},
 ]
 [operations.all]
 kind = "extract"
