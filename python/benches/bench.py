@@ -23,6 +23,7 @@ from pathlib import Path
 
 from benches import (
     clickhouse,
+    extraction,
     floors,
     influxdb,
     ingest,
@@ -77,6 +78,9 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--most-rounds", type=int, default=MOST_ROUNDS, help="of what is undecided before")
     parser.add_argument("--only", default="", help="comparisons whose name holds this text")
+    parser.add_argument(
+        "--rows", type=int, nargs="+", default=extraction.ROWS, help="of extractions, a table of each size"
+    )
     parser.add_argument("--out", type=Path, default=Path("results/bench.json"))
     asked = parser.parse_args()
     if _core.build_profile() != "release":
@@ -89,7 +93,7 @@ def main() -> int:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     lines = []
     with servers(asked.only):
-        for comparison in comparisons(asked.only):
+        for comparison in comparisons(asked.only, asked.rows):
             line = measured(comparison, asked.rounds, asked.most_rounds)
             print(shown(line), flush=True)
             lines.append(line)
@@ -143,7 +147,10 @@ def a_server(own: Lifecycle) -> Iterator[Instance]:
 
 
 #: First word of comparisons that do not begin with their engine's name -> that name.
-NEEDED = {"loading": "postgresql"}
+NEEDED: Mapping[str, str | tuple[str, ...]] = {
+    "loading": "postgresql",
+    "extraction": tuple(extraction.WAYS),
+}
 #: Engine -> how its comparisons learn of the server.
 OFFERS: Mapping[str, Callable[[Instance], None]] = {
     "postgresql": places.offer,
@@ -172,7 +179,7 @@ class Comparison:
     note: Callable[[], str | None] = lambda: None
 
 
-def comparisons(only: str) -> Iterator[Comparison]:
+def comparisons(only: str, rows: Sequence[int]) -> Iterator[Comparison]:
     races = (floors, ingest, clickhouse, mysql, influxdb, tsbs, lookups, valkey)
     made = [Comparison(*parts) for module in races for parts in module.comparisons()]
     # What should agree may be off by as much on the other side.
@@ -182,7 +189,11 @@ def comparisons(only: str) -> Iterator[Comparison]:
     loads = [
         replace(Comparison(*parts), note=partial(loading.note, parts[0])) for parts in loading.comparisons()
     ]
-    return (c for c in (*made, *loads, *both_sides) if only in c.name)
+    extracts = [
+        replace(Comparison(*parts), note=partial(extraction.note, parts[0]))
+        for parts in extraction.comparisons(rows)
+    ]
+    return (c for c in (*made, *loads, *extracts, *both_sides) if only in c.name)
 
 
 def measured(comparison: Comparison, rounds: int, most_rounds: int) -> Line:

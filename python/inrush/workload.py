@@ -18,7 +18,7 @@ DRAWN_LISTS = (
     "list_bool", "list_i16", "list_i32", "list_u8", "list_u16", "list_u32", "list_u64", "list_f32", "list_text",
 )  # fmt: skip
 DRAWN_TYPES = ("decimal", "blob", "enum", *DRAWN_LISTS)
-#: Types that only files bring, into tables that are there: what no generator makes and no proof regenerates.
+#: Types that `inrush load` brings into tables that are there, and generators; no table fed from files has them.
 FILE_TYPES = ("date",)
 #: Types of tables that `inrush load` fills, which the core knows as texts: of bytes, their hexadecimal digits.
 DIGIT_TYPES = ("bytes",)
@@ -59,6 +59,7 @@ VALUE_BYTES = {
     "list_text": 120,
     "uuid": 16,
     "blob": 32,
+    "date": 4,
     "enum": 2,
 }
 #: Stored bytes by bytes of values, indexes and logs included, where nothing was measured yet.

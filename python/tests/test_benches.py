@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from benches import extraction
 from benches.bench import Comparison, Line, by_verdict, measured
 from benches.lookups import reported
 from benches.rounds import Rounds
@@ -167,4 +170,51 @@ def test_the_end_names_every_bar_that_is_not_met() -> None:
     shown = list(by_verdict(lines))
     assert (
         shown[:2] == ["met: 1", "short: 1"] and "a, a peer: 0.50 [" in shown[2] and shown[3] == "undecided: 1"
+    )
+
+
+def test_sides_of_an_extraction_follow_each_other_in_an_order_that_turns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    order: list[str] = []
+
+    def read(_: extraction.Round, side: str) -> extraction.Read:
+        order.append(side)
+        return extraction.Read(2.0 if side == "copy" else 4.0, 0.5 if side == "copy" else 1.0, 30.0)
+
+    monkeypatch.setattr(extraction.Round, "read", read)
+    monkeypatch.setattr(extraction, "loaded", lambda *_: None)
+    monkeypatch.setattr(extraction, "warm", lambda *_: None)
+    monkeypatch.setattr(extraction, "READS", {})
+    rounds = Rounds(extraction.Round("postgresql", 100, 1000, ("copy",), ("psql",)))
+    parts = list(extraction.of_size("postgresql", 100, rounds, ("copy",), ("psql",)))
+    assert [(name, unit, ours() / theirs()) for name, _, unit, _, ours, theirs in parts] == [
+        ("postgresql extraction, copy, 100 rows", "rows/s", 2.0),
+        ("postgresql extraction, copy, 100 rows, client", "rows/CPU-s", 2.0),
+        ("postgresql extraction, copy, 100 rows", "rows/s", 50 / extraction.PUBLISHED),
+    ]
+    assert parts[0][4]() == 50.0
+    assert order == ["copy", "psql", "psql", "copy"], "figures of one round come from one round"
+    assert (
+        extraction.note("postgresql extraction, copy, 100 rows, client")
+        == "the whole process 0.00 CPU-s, 30 MB"
+    )
+
+
+def test_a_client_that_wrote_fewer_rows_has_no_rate(tmp_path: Path) -> None:
+    two = [sys.executable, "-c", "print('a\\tb'); print('c\\td')"]
+    assert extraction.called(two, 2).seconds > 0
+    with pytest.raises(RuntimeError, match="wrote 2 rows of 3"):
+        extraction.called(two, 3)
+    binary = tmp_path / "rows"
+    binary.write_bytes(b"PGCOPY\n\xff\r\n\0" + bytes(8) + bytes(44 * 3) + b"\xff\xff")
+    assert extraction.rows_in(binary) == 3
+
+
+def test_both_sides_of_an_extraction_ask_for_the_same_rows() -> None:
+    text = extraction.query("postgresql", 10_000)
+    assert "time >= timestamptz '2026-01-01 00:00:00.000000+00'" in text
+    assert "time < timestamptz '2026-01-01 00:00:10.000000+00'" in text
+    assert extraction.operation("mysql", "text", 10_000)["text"].endswith(
+        "id = ? AND time >= ? AND time < ? ORDER BY time"
     )

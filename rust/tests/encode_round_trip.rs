@@ -217,6 +217,24 @@ fn mysql_has_no_nan_and_no_year_10000() {
 }
 
 #[test]
+fn a_date_of_clickhouse_is_a_day_of_1970_to_2149() {
+    for wire in ["native", "rowbinary"] {
+        for (day, bytes) in
+            [("1970-01-01", [0, 0]), ("2026-01-31", [0x04, 0x50]), ("2149-06-06", [0xff, 0xff])]
+        {
+            let (plan, batch) = one_column(LogicalType::Date, "Date", Value::Text(day.into()));
+            assert!(encoded(wire, &plan, &batch).ends_with(&bytes), "{wire}: {day}");
+        }
+        for day in ["1969-12-31", "2149-06-07"] {
+            let (plan, batch) = one_column(LogicalType::Date, "Date", Value::Text(day.into()));
+            let refused = encoder(wire, &plan).expect("valid").encode(&batch, &mut Vec::new());
+            let said = refused.expect_err("no such day").to_string();
+            assert!(said.contains(&format!("{day} does not fit the days of Date")), "{said}");
+        }
+    }
+}
+
+#[test]
 fn a_null_may_stand_on_any_value() {
     let (plan, mut batch) = one_column(LogicalType::TimeMs, "", Value::TimeMs(i64::MAX));
     batch.columns[0].present = vec![0];

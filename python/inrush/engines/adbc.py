@@ -44,7 +44,7 @@ TYPES: Mapping[str, str] = {
     "uuid": "VARCHAR",
     "enum": "VARCHAR",
     # Named so that a plan with them can say that it lacks them.
-    **dict.fromkeys(("list_u8", "list_u16", "list_u32", "list_u64", "blob"), "VARCHAR"),
+    **dict.fromkeys(("list_u8", "list_u16", "list_u32", "list_u64", "blob", "date"), "VARCHAR"),
     "decimal": "VARCHAR",
 }
 LOSSES: Mapping[str, str] = {
@@ -62,7 +62,9 @@ class Adbc(Twin):
     ways_out = ("arrow",)
     namespace_holds_tables = False
     works_in_client = True
-    lacks: ClassVar[frozenset[str]] = frozenset({"list_u8", "list_u16", "list_u32", "list_u64", "blob"})
+    lacks: ClassVar[frozenset[str]] = frozenset(
+        {"list_u8", "list_u16", "list_u32", "list_u64", "blob", "date"}
+    )
 
     def open_namespace(self, namespace: str) -> tuple[str, ...]:
         mark = _mark(namespace)

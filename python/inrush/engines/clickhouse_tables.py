@@ -36,6 +36,7 @@ TYPES: Mapping[str, str] = {
     "list_f32": "Array(Float32)",
     "list_text": "Array(String)",
     "uuid": "String",
+    "date": "Date",
     "blob": "String",
     "enum": "Enum16({numbers})",
     "decimal": "Decimal({p}, {s})",

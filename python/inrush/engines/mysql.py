@@ -84,6 +84,7 @@ class Mysql(Twin):
     keeps_not_finite_items: ClassVar[frozenset[str]] = frozenset()
     schemes: ClassVar[tuple[str, ...]] = ("mysql",)
     most_scale: ClassVar[int] = 30
+    days = ("1000-01-01", "9999-12-31")
     #: Texts are compared byte by byte, blanks at their end included.
     collation: ClassVar[str] = "utf8mb4_0900_bin"
     lifecycle = MysqlLife()

@@ -91,6 +91,8 @@ class Twin(Dialect):
 
     #: Digits that its decimals have behind the point at most.
     most_scale: ClassVar[int] = 38
+    #: First and last day of its dates.
+    days: ClassVar[tuple[str, str]] = ("0001-01-01", "9999-12-31")
 
     # what messages say of it
 

@@ -42,7 +42,7 @@ from inrush.study.study import Study
 from inrush.workload import Operation, Table
 
 #: Types that not every engine sums, and what their values are called.
-UNSEEN = {"uuid": "UUIDs", "decimal": "decimals", "blob": "blobs", "enum": "enums"}
+UNSEEN = {"uuid": "UUIDs", "decimal": "decimals", "blob": "blobs", "enum": "enums", "date": "dates"}
 #: Up to so many rows of a table are read back whole; beyond, the checksum query alone proves it.
 READ_BACK_ROWS = 10_000_000
 

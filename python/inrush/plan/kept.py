@@ -18,6 +18,12 @@ def not_kept(server: Twin, table: Table) -> str:
                 f"{server.title} has decimals of at most {server.most_scale} digits behind the point, and column {column.name} of "
                 f"{table.name} is decimal({column.precision}, {column.scale}); give it fewer, or leave out {server.name}"
             )
+        first, last = server.days
+        if any(not first <= day <= last for day in days_of(column)):
+            return (
+                f"{server.title} has the days from {first} to {last}, and column {column.name} of {table.name} has others; "
+                f"narrow its from and to, or leave out {server.name}"
+            )
         for value in NOT_FINITE:
             if value in column.not_finite and value not in server.keeps_not_finite:
                 return (
@@ -45,3 +51,9 @@ def list_not_kept(server: Twin, table: Table, column: Column) -> str:
                 f"out {server.name}"
             )
     return ""
+
+
+def days_of(column: Column) -> tuple[str, ...]:
+    """First and last day of a column of generated dates, which sort as their texts do; none of another."""
+    gen = column.gen or {}
+    return (str(gen["from"]), str(gen["to"])) if column.type == "date" and gen.get("kind") == "days" else ()

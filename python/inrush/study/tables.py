@@ -14,12 +14,21 @@ from inrush.study.formats import FORMATS
 from inrush.study.generators import Catalogue, parse_generator
 from inrush.study.partitions import parse_partitions
 from inrush.study.sizes import parse_seconds, parse_size
-from inrush.workload import DRAWN_LISTS, FLOAT_TYPES, LOGICAL_TYPES, NOT_FINITE, Column, FileSource, Table
+from inrush.workload import (
+    DRAWN_LISTS,
+    FILE_TYPES,
+    FLOAT_TYPES,
+    LOGICAL_TYPES,
+    NOT_FINITE,
+    Column,
+    FileSource,
+    Table,
+)
 
 #: Types with texts of a given form.
 TIMES = ("time_ms", "time_us", "date")
 #: Types that are written as one word.
-KINDS = (*LOGICAL_TYPES, *DRAWN_LISTS, "blob", "enum")
+KINDS = (*LOGICAL_TYPES, *DRAWN_LISTS, *FILE_TYPES, "blob", "enum")
 TIME_FORMS = ("iso", "dmy", "mdy")
 NAME = re.compile(r"[a-z][a-z0-9_]{0,47}\Z")
 
@@ -105,7 +114,7 @@ def parse_column(
             members["type"].problem("no file is read as decimals; write f64, or text for every digit")
         if logical in DRAWN_LISTS:
             members["type"].problem("no file is read as such lists; write list_f64 or list_i64")
-        if logical in ("blob", "enum"):
+        if logical in (*FILE_TYPES, "blob", "enum"):
             members["type"].problem(f"no file is read as {logical}; write text")
         if not_finite:
             node.problem(

@@ -80,6 +80,10 @@ ENUMS = """
   { name = "mode", type = "enum", gen = "categorical", values = ["b", "a", "c d"], null_share = 0.1 },
   { name = "same", type = "enum", gen = "constant", value = "x" },
 """
+DATES = """
+  { name = "day", type = "date", gen = "days", from = "1970-01-01", to = "2105-12-31" },
+  { name = "built", type = "date", gen = "days", from = "1999-12-31", to = "2000-03-01", null_share = 0.1 },
+"""
 ITEM_SHARES = "nan_ppm = 100_000, inf_ppm = 100_000, minus_inf_ppm = 100_000"
 ALL_SHARES = "nan_share = 0.1, inf_share = 0.1, minus_inf_share = 0.1"
 WORKLOAD = """
@@ -157,7 +161,10 @@ KEEPS_ITEMS = {
 }
 WAYS += [(e, method, LISTS) for e in ENGINES for method in METHODS[e] if method != "unnest"]
 WAYS += [(e, "bulk", columns) for e in ENGINES for columns in (KEEPS_ITEMS[e], WORDS)]
-WAYS += [(e, method, columns) for e in ENGINES for method in METHODS[e] for columns in (BLOBS, ENUMS)]
+WAYS += [(e, method, columns) for e in ENGINES for method in METHODS[e] for columns in (BLOBS, ENUMS, DATES)]
+WAYS += [
+    ("clickhouse", method, columns) for method in ("tsv", "rowbinary") for columns in (BLOBS, ENUMS, DATES)
+]
 WAYS += [
     (engine, method, FINITE_NOT.replace("SHARES", shares))
     for engine, shares in KEEPS.items()
@@ -171,7 +178,8 @@ def planned(engine: str, method: str, columns: str, folder: Path, rows: str = "2
     workload = WORKLOAD.replace("PARAMS", params).replace("CONDITION", condition)
     # No oracle knows the lists of another engine: answers are compared with the generator's rows.
     workload = workload.replace(
-        "HOLDS", '"asked"' if "list_" in columns or "blob" in columns else '"asked", "oracle"'
+        "HOLDS",
+        '"asked"' if "list_" in columns or "blob" in columns or "date" in columns else '"asked", "oracle"',
     )
     workload = workload.replace("COLUMNS", columns).replace("SELECTED", ", ".join(names))
     (folder / "w.toml").write_text(workload.replace("NAMES", ", ".join(f'"{name}"' for name in names)))
@@ -228,6 +236,8 @@ CHANGES: Mapping[str, tuple[Callable[[Any], bool], str, str]] = {
     "encoded": (lambda v: len(v) > 3, "'abc'", ""),
     "state": (lambda v: v == "OFF", "'ON'", ""),
     "mode": (lambda v: v == "a", "'b'", ""),
+    "day": (lambda v: v > "2000", "'1999-02-28'", ""),
+    "built": (lambda v: v == "2000-02-29", "'2000-03-01'", ""),
     "ratio": (lambda v: v == -math.inf, "0.5", ""),
     "level": (lambda v: v == math.inf, "0.5", ""),
 }
@@ -322,6 +332,26 @@ def test_what_lists_of_an_engine_cannot_hold_is_not_planned(
     plan = planned(engine, "bulk", columns, tmp_path)
     assert not plan.runs
     assert plan.unsupported and all(said in missing.reason for missing in plan.unsupported), plan.unsupported
+
+
+@pytest.mark.parametrize(
+    ("engine", "first", "last"),
+    [
+        ("clickhouse", "1969-12-31", "2000-01-01"),
+        ("clickhouse", "1970-01-01", "2106-01-01"),
+        ("mysql", "0999-12-31", "2000-01-01"),
+        ("mariadb", "0999-12-31", "2000-01-01"),
+    ],
+)
+def test_days_that_an_engine_has_not_are_not_planned(
+    engine: str, first: str, last: str, tmp_path: Path
+) -> None:
+    columns = f'{{ name = "day", type = "date", gen = "days", from = "{first}", to = "{last}" }},'
+    plan = planned(engine, "bulk", columns, tmp_path)
+    assert not plan.runs
+    said = "has the days from"
+    assert plan.unsupported and all(said in missing.reason for missing in plan.unsupported), plan.unsupported
+    assert planned("postgresql", "bulk", columns, tmp_path).runs
 
 
 def test_an_engine_without_a_type_is_planned_with_none_and_says_what_to_do(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from .border import Ran, run
 
 ENGINES = ("duckdb", "sqlite", "postgresql", "timescaledb", "mysql", "mariadb", "clickhouse")
 WAYS = [(engine, way) for engine in ENGINES for way in server(engine).ways_out]
-COLUMNS = "time, k, b, i, j, u, f, d, ms, s, lf, li, m"
+COLUMNS = "time, k, b, i, j, u, f, d, ms, s, lf, li, m, lu, lg, lt, bl, e, day"
 WORKLOAD = f"""
 schema = 1
 epoch = "2026-01-01T00:00:00Z"
@@ -43,6 +43,12 @@ columns = [
   {{ name = "m", type = "decimal(24, 8)", gen = "decimal", null_share = 0.1 }},
   {{ name = "lf", type = "list_f64", gen = "array", min_items = 0, max_items = 5, of = {{ kind = "uniform", from = 0, to = 9 }} }},
   {{ name = "li", type = "list_i64", gen = "array", min_items = 0, max_items = 5, of = {{ kind = "uniform", from = 0, to = 9 }} }},
+  {{ name = "lu", type = "list_u64", gen = "array", min_items = 0, max_items = 5, of = {{ gen = "categorical", values = [18446744073709551615, 0] }} }},
+  {{ name = "lg", type = "list_f32", gen = "array", min_items = 0, max_items = 5, of = {{ gen = "uniform", from = -99, to = 99 }}, null_share = 0.1 }},
+  {{ name = "lt", type = "list_text", gen = "array", min_items = 0, max_items = 5, of = {{ gen = "text", min_bytes = 0, max_bytes = 9 }} }},
+  {{ name = "bl", type = "blob", gen = "bytes", min_bytes = 0, max_bytes = 300, null_share = 0.1 }},
+  {{ name = "e", type = "enum", gen = "categorical", values = ["ON", "OFF", "Zürich"], null_share = 0.1 }},
+  {{ name = "day", type = "date", gen = "days", from = "1970-01-01", to = "2105-12-31", null_share = 0.1 }},
 ]
 [operations.all]
 kind = "extract"

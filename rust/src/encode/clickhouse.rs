@@ -6,6 +6,7 @@ use super::mismatch;
 use crate::error::Error;
 use crate::plan::{ColumnPlan, GenPlan, LogicalType, TablePlan};
 use crate::rows::decimals::decimal_units;
+use crate::rows::spelled::date_days;
 use crate::rows::{Column, Columns, ListValues, TextValues, Values};
 
 /// A type without NULL.
@@ -26,6 +27,8 @@ pub enum Plain {
         precision: u8,
         scale: u8,
     },
+    /// Days since 1970, of two bytes.
+    Date,
     /// Numbers of two bytes, each of which stands for a text.
     Enum,
     ListF64,
@@ -82,7 +85,7 @@ pub struct ChType {
     pub nullable: bool,
 }
 
-const NAMES: [(Plain, &str); 13] = [
+const NAMES: [(Plain, &str); 14] = [
     (Plain::UInt8, "UInt8"),
     (Plain::Int16, "Int16"),
     (Plain::Int32, "Int32"),
@@ -93,6 +96,7 @@ const NAMES: [(Plain, &str); 13] = [
     (Plain::Float32, "Float32"),
     (Plain::Float64, "Float64"),
     (Plain::String, "String"),
+    (Plain::Date, "Date"),
     // Its labels stand in the type of the column.
     (Plain::Enum, "Enum16"),
     (Plain::ListF64, "Array(Float64)"),
@@ -249,8 +253,9 @@ pub(super) enum Cells<'a> {
     F32(&'a [f32]),
     F64(&'a [f64]),
     Text(&'a [u8], &'a [u32]),
-    /// Places of labels among those of the type, from 1 on; 0 where NULL is.
-    Enum(Vec<i16>),
+    /// Two bytes for each text: the place of a label among those of the type, from 1 on, or a day since 1970; 0 where
+    /// NULL is.
+    Numbered(Vec<u16>),
     /// Texts of decimals, and the bytes of each as a number.
     Decimal(&'a TextValues, usize),
     List(&'a ListValues),
@@ -270,14 +275,17 @@ pub(super) fn cells<'a>(
     }
     let each = rows.columns.iter().zip(types).zip(labels);
     each.map(|((column, ty), labels)| match ty.plain {
-        Plain::Enum => labelled(column, labels, *ty, wire),
+        Plain::Enum => numbered(column, *ty, "its enum", wire, |text| labels.get(text).copied()),
+        Plain::Date => numbered(column, *ty, "the days of Date, 1970-01-01 to 2149-06-06", wire, |text| {
+            date_days(text).and_then(|days| u16::try_from(days).ok())
+        }),
         _ => cells_of(column, *ty, wire),
     })
     .collect()
 }
 
 /// Of a column of labels, the place of each; empty of any other.
-pub(super) type Labels = HashMap<Vec<u8>, i16>;
+pub(super) type Labels = HashMap<Vec<u8>, u16>;
 
 pub(super) fn labels(table: &TablePlan) -> Vec<Labels> {
     let of = |column: &ColumnPlan| {
@@ -305,19 +313,20 @@ pub(super) fn enum_name(column: &ColumnPlan, ty: ChType) -> String {
     }
 }
 
-fn labelled<'a>(
+fn numbered<'a>(
     column: &Column,
-    labels: &Labels,
     ty: ChType,
+    of: &'static str,
     wire: &'static str,
+    number: impl Fn(&[u8]) -> Option<u16>,
 ) -> Result<Cells<'a>, Error> {
     let Values::Text(v) = &column.values else { return Err(mismatch(&column.name, wire)) };
-    let place = |row: usize| match (column.is_present(row), labels.get(v.get(row))) {
+    let number = |row: usize| match (column.is_present(row), number(v.get(row))) {
         (false, _) if ty.nullable => Ok(0),
-        (true, Some(place)) => Ok(*place),
-        _ => Err(super::does_not_fit(&column.name, String::from_utf8_lossy(v.get(row)), "its enum")),
+        (true, Some(number)) => Ok(number),
+        _ => Err(super::does_not_fit(&column.name, String::from_utf8_lossy(v.get(row)), of)),
     };
-    Ok(Cells::Enum((0..v.ends.len()).map(place).collect::<Result<_, _>>()?))
+    Ok(Cells::Numbered((0..v.ends.len()).map(number).collect::<Result<_, _>>()?))
 }
 
 fn cells_of<'a>(column: &'a Column, ty: ChType, wire: &'static str) -> Result<Cells<'a>, Error> {

@@ -35,6 +35,8 @@ pub(super) struct Delimited<S> {
 struct Shape {
     /// Arrays of ClickHouse have quotes and escapes of their own.
     is_clickhouse: bool,
+    /// Texts of ClickHouse hold any bytes.
+    takes_bytes: bool,
     /// Unsigned 64-bit on an engine that has signed ones only: the bits are reinterpreted.
     stored_signed: bool,
     /// Brackets of a list: `{}` for PostgreSQL's arrays, `[]` elsewhere.
@@ -71,6 +73,7 @@ impl<S: Style> Delimited<S> {
     pub(super) fn new(table: &TablePlan) -> Delimited<S> {
         let shape = |wire: &str| Shape {
             is_clickhouse: wire.starts_with("Array("),
+            takes_bytes: matches!(wire, "String" | "Nullable(String)"),
             stored_signed: matches!(wire, "int8" | "bigint" | "BIGINT"),
             brackets: if wire.ends_with("[]") { *b"{}" } else { *b"[]" },
             times_as_numbers: S::TIMES_AS_NUMBERS || wire.contains("Int64"),
@@ -131,8 +134,8 @@ fn field<'a>(column: &'a Column, shape: &Shape) -> Result<Field<'a>, Error> {
         (Values::I64(v), _) => Field::Signed(v),
         (Values::F32(v), _) => Field::F32(v),
         (Values::F64(v), _) => Field::F64(v),
-        (Values::Text(v), LogicalType::Blob) => {
-            // Wires of text have no bytes: their hexadecimal digits, of which the statement makes bytes.
+        (Values::Text(v), LogicalType::Blob) if !shape.takes_bytes => {
+            // Other wires of text have no bytes: their hexadecimal digits, of which the statement makes bytes.
             let mut texts = TextValues::default();
             (0..v.ends.len()).for_each(|row| texts.push(&hex_text(v.get(row))));
             Field::Made(texts)

@@ -84,7 +84,7 @@ fn put_values(column: &Column, cells: &Cells, ty: ChType, first: usize, last: us
                 from = end as usize;
             }
         }
-        Cells::Enum(v) => out.extend(v[first..last].iter().flat_map(|v| v.to_le_bytes())),
+        Cells::Numbered(v) => out.extend(v[first..last].iter().flat_map(|v| v.to_le_bytes())),
         Cells::Decimal(texts, bytes) => {
             (first..last).for_each(|row| out.extend_from_slice(&decimal_number(texts, row)[..*bytes]));
         }

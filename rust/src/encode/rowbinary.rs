@@ -95,7 +95,7 @@ unsafe fn put_value(tail: &mut Tail, cells: &Cells, row: usize) {
             length(tail, text.len());
             tail.bytes(text);
         }
-        Cells::Enum(v) => tail.word(v[row] as u16 as u64, 2),
+        Cells::Numbered(v) => tail.word(u64::from(v[row]), 2),
         Cells::Decimal(texts, bytes) => tail.bytes(&decimal_number(texts, row)[..*bytes]),
         Cells::Lists(list, cells, nullable) => put_items(tail, list, cells, *nullable, row),
         Cells::List(list) => {

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use arrow_array::builder::{Float64Builder, Int64Builder, ListBuilder};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    ArrowPrimitiveType, Decimal128Type, Float32Type, Float64Type, Int16Type, Int32Type, Int64Type, Int8Type,
-    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
-    UInt16Type, UInt32Type, UInt64Type, UInt8Type,
+    ArrowPrimitiveType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int16Type, Int32Type,
+    Int64Type, Int8Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
+    TimestampSecondType, UInt16Type, UInt32Type, UInt64Type, UInt8Type,
 };
 use arrow_array::{
     Array, ArrayRef, BinaryArray, BooleanArray, ListArray, PrimitiveArray, RecordBatch, StringArray,
@@ -18,7 +18,7 @@ use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 
 use crate::plan::{ColumnPlan, LogicalType};
 use crate::rows::decimals::decimal_text;
-use crate::rows::spelled::digits;
+use crate::rows::spelled::{date_text, digits};
 use crate::rows::{Column, Columns, ListValues, TextValues, Value, Values};
 
 const UTC: &str = "UTC";
@@ -226,6 +226,7 @@ pub fn value(array: &dyn Array, row: usize) -> Result<Value, String> {
             i64::try_from(wide).map(Value::I64).unwrap_or_else(|_| Value::Text(wide.to_string()))
         }
         DataType::Decimal128(_, scale) => Value::Text(decimal(at::<Decimal128Type>(array, row), *scale)),
+        DataType::Date32 => Value::Text(day(at::<Date32Type>(array, row))?),
         DataType::Timestamp(TimeUnit::Second, _) => {
             Value::TimeUs(at::<TimestampSecondType>(array, row) * 1_000_000)
         }
@@ -257,6 +258,10 @@ pub fn value(array: &dyn Array, row: usize) -> Result<Value, String> {
         }
         other => return Err(format!("an answer holds {other}; cast it in the query")),
     })
+}
+
+fn day(days: i32) -> Result<String, String> {
+    date_text(days).ok_or_else(|| format!("day {days} since 1970, which is in no year from 1 to 9999"))
 }
 
 fn decimal(unscaled: i128, scale: i8) -> String {
@@ -335,6 +340,11 @@ fn append_values(array: &ArrayRef, values: &mut Values, ty: LogicalType) -> Resu
         (Values::F64(v), DataType::Float64) => extend::<Float64Type>(v, array),
         (Values::Text(v), DataType::Binary) if ty == LogicalType::Blob => {
             array.as_binary::<i32>().iter().for_each(|bytes| v.push(bytes.unwrap_or(b"")));
+        }
+        (Values::Text(v), DataType::Date32) if ty == LogicalType::Date => {
+            for days in or_zero::<Date32Type>(array) {
+                v.push(day(days)?.as_bytes());
+            }
         }
         (Values::Text(v), DataType::Dictionary(_, _)) => {
             let labels = array.as_any_dictionary();

@@ -193,6 +193,13 @@ pub enum GenPlan {
         #[serde(default)]
         per: Per,
     },
+    /// Days of the calendar, `2026-01-31`.
+    Days {
+        from: String,
+        to: String,
+        #[serde(default)]
+        per: Per,
+    },
     Array {
         of: Box<GenPlan>,
         min_items: u32,

@@ -80,7 +80,7 @@ pub enum LogicalType {
     ListU64,
     ListF32,
     ListText,
-    /// A day as `2026-01-31`. It comes from files alone: no generator makes it.
+    /// A day as `2026-01-31`.
     Date,
     /// `00112233-4455-6677-8899-aabbccddeeff`.
     Uuid,

@@ -29,6 +29,7 @@ const DERIVED: &[LogicalType] = &[I16, I32, I64, U8, U16, U32, U64, TimeMs, Time
 const TIMES: &[LogicalType] = &[TimeMs, TimeUs];
 const TEXTS: &[LogicalType] = &[Text];
 const BLOBS: &[LogicalType] = &[Blob];
+const DATES: &[LogicalType] = &[Date];
 const UUIDS: &[LogicalType] = &[Uuid, Text];
 const ANY: &[LogicalType] = &[Bool, I16, I32, I64, U8, U16, U32, U64, F32, F64, TimeMs, TimeUs, Text, Enum];
 
@@ -253,6 +254,16 @@ pub const KINDS: &[Kind] = &[
         about: "random bytes of every value",
         types: BLOBS,
         params: &[need("min_bytes", "integer", "shortest"), need("max_bytes", "integer", "longest"), PER],
+    },
+    Kind {
+        name: "days",
+        about: "every day from … to equally often",
+        types: DATES,
+        params: &[
+            need("from", "text", "first day, as 2026-01-31"),
+            need("to", "text", "last day"),
+            PER,
+        ],
     },
     Kind {
         name: "array",

@@ -342,7 +342,9 @@ fn text_stays(text: &TextGenerator) -> bool {
         TextGenerator::Constant(_) | TextGenerator::Uuid(_) => true,
         TextGenerator::Choice { int_generator, .. } => int_generator.is_by_place(),
         TextGenerator::Format { fields, .. } => fields.iter().all(IntGenerator::is_by_place),
-        TextGenerator::Random { draw, .. } | TextGenerator::Bytes { draw, .. } => draw.is_by_place(),
+        TextGenerator::Random { draw, .. }
+        | TextGenerator::Bytes { draw, .. }
+        | TextGenerator::Days { draw, .. } => draw.is_by_place(),
         TextGenerator::Decimal(decimals) => decimals.is_by_place(),
         TextGenerator::Foreign { .. } => false,
     }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::calendar::civil;
 use super::columns::TextValues;
 use super::decimals::{put_decimal, Decimals, DECIMAL_BYTES};
 use super::hash::{hash, scale};
@@ -13,6 +14,8 @@ use crate::plan::Per;
 
 /// Characters of a UUID.
 const UUID_BYTES: usize = 36;
+/// Characters of a date.
+const DATE_BYTES: usize = 10;
 /// Integers in one format, at most.
 pub const MAX_FIELDS: usize = 8;
 
@@ -38,6 +41,12 @@ pub enum TextGenerator {
     Bytes {
         draw: Draw,
         min: u64,
+        range: u64,
+    },
+    /// Days since 1970.
+    Days {
+        draw: Draw,
+        from: i32,
         range: u64,
     },
     Uuid(Uuids),
@@ -113,6 +122,13 @@ impl TextGenerator {
                     push(i, &mut |bytes| random_bytes(hash(draw.key, index), *min, *range, bytes));
                 }
             }
+            TextGenerator::Days { draw, from, range } => {
+                let index = if draw.per == Per::Row { chunk.rows } else { chunk.place() };
+                for (i, &index) in index.iter().enumerate() {
+                    let day = i64::from(*from) + scale(hash(draw.key, index), *range) as i64;
+                    push(i, &mut |bytes| write_date(day, bytes));
+                }
+            }
             TextGenerator::Uuid(uuids) => {
                 for (i, &place) in chunk.place().iter().enumerate() {
                     push(i, &mut |bytes| bytes.extend_from_slice(&uuid_text(uuids.at(place))));
@@ -146,6 +162,7 @@ impl TextGenerator {
             TextGenerator::Random { min, range, .. } | TextGenerator::Bytes { min, range, .. } => {
                 (min + range - 1) as usize
             }
+            TextGenerator::Days { .. } => DATE_BYTES,
             TextGenerator::Uuid(_) => UUID_BYTES,
             TextGenerator::Decimal(_) => DECIMAL_BYTES,
             TextGenerator::Foreign { of, .. } => of.max_bytes(),
@@ -172,6 +189,15 @@ fn random_bytes(h: u64, min: u64, range: u64, bytes: &mut Vec<u8>) {
         word += 1;
         let few = (end - bytes.len()).min(8);
         bytes.extend_from_slice(&hash(h, word).to_le_bytes()[..few]);
+    }
+}
+
+fn write_date(days: i64, bytes: &mut Vec<u8>) {
+    let (year, month, day) = civil(days);
+    write_digits(year as u64, 10, 4, true, bytes);
+    for part in [month, day] {
+        bytes.push(b'-');
+        write_digits(part as u64, 10, 2, true, bytes);
     }
 }
 

@@ -136,6 +136,7 @@ pub fn every_kind(series: u64) -> TablePlan {
             "list_i64",
             json!({"kind": "array", "of": {"kind": "sequence", "start": 0, "step": 1}, "min_items": 3, "max_items": 3}),
         ),
+        column("days", "date", json!({"kind": "days", "from": "0001-01-01", "to": "9999-12-31"})),
         column("bytes", "blob", json!({"kind": "bytes", "min_bytes": 0, "max_bytes": 20})),
         column("state", "enum", json!({"kind": "categorical", "values": ["ON", "OFF", "MOVING"]})),
         column(

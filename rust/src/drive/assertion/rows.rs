@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::drive::source::TableCount;
 use crate::encode::lists::push_json;
 use crate::plan::LogicalType;
-use crate::rows::spelled::digits;
+use crate::rows::spelled::{date_days, digits};
 use crate::rows::value_text;
 use crate::rows::{Column, Columns, Generators, RowGen, SeriesIndex, Value, Values};
 
@@ -98,6 +98,9 @@ impl Rows {
 fn same_of(ty: LogicalType, expected: &Value, found: &Value) -> bool {
     match (ty, expected, found) {
         (LogicalType::Decimal, Value::Text(a), Value::I64(b)) => *a == b.to_string(),
+        // Engines answer with the midnight before a day, or with its text.
+        (LogicalType::Date, Value::Text(day), Value::TimeMs(ms)) => is_midnight(day, *ms, 86_400_000),
+        (LogicalType::Date, Value::Text(day), Value::TimeUs(us)) => is_midnight(day, *us, 86_400_000_000),
         // Engines that keep a list as JSON answer with its text.
         (list, expected, Value::Text(text)) if list.is_list() => {
             from_json(list, text).is_some_and(|found| same(expected, &found))
@@ -106,6 +109,10 @@ fn same_of(ty: LogicalType, expected: &Value, found: &Value) -> bool {
         (LogicalType::Blob, Value::Text(a), Value::Text(b)) => a == b || *a == digits(b.as_bytes()),
         _ => same(expected, found),
     }
+}
+
+fn is_midnight(day: &str, at: i64, a_day: i64) -> bool {
+    date_days(day.as_bytes()).is_some_and(|days| i64::from(days) * a_day == at)
 }
 
 fn from_json(list: LogicalType, text: &str) -> Option<Value> {
@@ -173,6 +180,11 @@ mod tests {
         assert!(!same(&list, &Value::List(vec![Value::Null])));
         assert!(same_of(LogicalType::Blob, &Value::Text("6162".into()), &Value::Text("ab".into())));
         assert!(!same_of(LogicalType::Blob, &Value::Text("6162".into()), &Value::Text("ac".into())));
+        let day = Value::Text("2026-01-31".into());
+        assert!(same_of(LogicalType::Date, &day, &Value::TimeMs(1_769_817_600_000)));
+        assert!(same_of(LogicalType::Date, &day, &Value::TimeUs(1_769_817_600_000_000)));
+        assert!(!same_of(LogicalType::Date, &day, &Value::TimeMs(1_769_817_600_001)));
+        assert!(!same_of(LogicalType::Date, &day, &Value::TimeUs(1_769_904_000_000_000)));
         assert!(!same(&Value::F64(1.0), &Value::I64(1)), "a float is not read as a whole number");
     }
 }

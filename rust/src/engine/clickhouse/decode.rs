@@ -10,6 +10,7 @@ use super::Pieces;
 use crate::engine::Answer;
 use crate::plan::LogicalType;
 use crate::rows::decimals::decimal_text;
+use crate::rows::spelled::date_text;
 use crate::rows::{Column, Columns, ListValues, Values};
 
 pub use types::{signed, Type};
@@ -294,6 +295,11 @@ pub fn append_plain(
                 // Where NULL is there is 0, which may be no label.
                 let found = names.binary_search_by_key(&number, |(number, _)| i128::from(*number));
                 v.push(found.map_or(&b""[..], |at| names[at].1.as_bytes()));
+            }
+        }
+        (Values::Text(v), Type::Date(2)) if ty_of == LogicalType::Date => {
+            for days in cursor.numbers(rows, u16::from_le_bytes)? {
+                v.push(date_text(days.into())?.as_bytes());
             }
         }
         (Values::Text(v), Type::Text) if ty_of == LogicalType::Blob => {

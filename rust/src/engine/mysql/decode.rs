@@ -3,7 +3,7 @@
 use crate::encode::lists::push_json;
 use crate::plan::LogicalType;
 use crate::rows::calendar;
-use crate::rows::spelled::text_or_digits;
+use crate::rows::spelled::{date_text, text_or_digits};
 use crate::rows::{Column, Columns, ListValues, Value, Values};
 
 /// A column of an answer, from its definition.
@@ -32,6 +32,7 @@ const TIME: u8 = 11;
 const DATETIME: u8 = 12;
 const YEAR: u8 = 13;
 const NEWDECIMAL: u8 = 246;
+const DAY_US: i64 = 86_400_000_000;
 
 /// The server has done what it was asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -331,6 +332,9 @@ fn push_cell(column: &mut Column, cell: &Cell) -> Option<()> {
         (Values::F64(v), _, Cell::F64(x)) => v.push(x),
         (Values::Text(v), LogicalType::Decimal, Cell::Scaled(text)) => {
             v.push(std::str::from_utf8(text).ok()?.as_bytes())
+        }
+        (Values::Text(v), LogicalType::Date, Cell::Time(us)) if us.rem_euclid(DAY_US) == 0 => {
+            v.push(date_text(us.div_euclid(DAY_US).try_into().ok()?)?.as_bytes());
         }
         (Values::Text(v), LogicalType::Blob, Cell::Text(bytes)) => v.push(bytes),
         (Values::Text(v), _, Cell::Text(text)) => v.push(std::str::from_utf8(text).ok()?.as_bytes()),

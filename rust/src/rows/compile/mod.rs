@@ -115,6 +115,7 @@ impl<'a> Setting<'a> {
                 Err(labels_problem(plan).unwrap_or_default())
             }
             LogicalType::Text
+            | LogicalType::Date
             | LogicalType::Uuid
             | LogicalType::Decimal
             | LogicalType::Blob
@@ -317,6 +318,7 @@ impl<'a> Setting<'a> {
             }
             GenPlan::Uuid {}
             | GenPlan::Bytes { .. }
+            | GenPlan::Days { .. }
             | GenPlan::Decimal { .. }
             | GenPlan::Format { .. }
             | GenPlan::Text { .. }
@@ -402,6 +404,7 @@ impl<'a> Setting<'a> {
             LogicalType::F32,
             LogicalType::F64,
             LogicalType::Text,
+            LogicalType::Date,
             LogicalType::Uuid,
             LogicalType::Decimal,
             LogicalType::Blob,

@@ -37,6 +37,7 @@ pub fn per_of(plan: &GenPlan) -> Option<Per> {
         | GenPlan::Categorical { per, .. }
         | GenPlan::Flag { per, .. }
         | GenPlan::Bytes { per, .. }
+        | GenPlan::Days { per, .. }
         | GenPlan::Text { per, .. } => Some(*per),
         _ => None,
     }

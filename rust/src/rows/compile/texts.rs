@@ -12,6 +12,7 @@ use crate::rows::decimals::{Decimals, Digits, PRECISION_MOST};
 use crate::rows::integers::{Draw, IntGenerator};
 use crate::rows::lists::{Items, ListGenerator};
 use crate::rows::not_finite::NotFiniteShares;
+use crate::rows::spelled::date_days;
 use crate::rows::text::{parse_format, Part, TextGenerator, MAX_FIELDS};
 use crate::rows::uuids::Uuids;
 
@@ -74,6 +75,19 @@ impl Setting<'_> {
                 }
                 let (min, range) = (*min_bytes as u64, (max_bytes - min_bytes) as u64 + 1);
                 Ok(TextGenerator::Bytes { draw: Draw { key: self.key(path, "draw"), per: *per }, min, range })
+            }
+            GenPlan::Days { from, to, per } => {
+                let day = |name: &str, text: &str| {
+                    date_days(text.as_bytes()).ok_or_else(|| {
+                        format!("{name} is {text:?}; a day of the years 1 to 9999, as 2026-01-31")
+                    })
+                };
+                let (from, to) = (day("from", from)?, day("to", to)?);
+                if from > to {
+                    return Err("from is a later day than to".into());
+                }
+                let draw = Draw { key: self.key(path, "draw"), per: *per };
+                Ok(TextGenerator::Days { draw, from, range: (to - from) as u64 + 1 })
             }
             GenPlan::Uuid {} => Ok(TextGenerator::Uuid(Uuids::new(self.key(path, "uuid")))),
             GenPlan::Decimal { precision, scale, of } => {
