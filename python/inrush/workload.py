@@ -224,7 +224,7 @@ class AnswerForm:
 
 
 @dataclass(frozen=True)
-class Need:
+class Prerequisite:
     """What an engine's statements need of the server: of its edition, its version, its settings."""
 
     #: A query for one value.
@@ -277,7 +277,7 @@ class Operation:
     #: Of kind `maintain`: dialect -> its statements in order, each with its `repeat`.
     statements: Mapping[str, tuple[tuple[str, Repeated], ...]] = field(default_factory=dict)
     #: The same: engine -> what its server is asked before the first run.
-    needs: Mapping[str, Need] = field(default_factory=dict)
+    needs: Mapping[str, Prerequisite] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import Any
 from inrush.border.pipeline import PipelinePlan
 from inrush.errors import CoreError, InrushError, TargetError
 from inrush.pipeline import inputs, proofs, tables
-from inrush.pipeline.ends import Ends
+from inrush.pipeline.ends import LoadProcesses
 from inrush.pipeline.heard import Heard
 
 Doc = dict[str, Any]
@@ -74,7 +74,7 @@ class Drive(Heard):
 
     def measured(self, made: list[Path]) -> str:
         plan = self.plan
-        with Ends(plan, made, self.folder) as ends:
+        with LoadProcesses(plan, made, self.folder) as ends:
             ends.ready()
             read = inputs.cooled(made, plan["inputs"]["cold"])
             with watching(plan, ends, self.folder / "watch") as watch:
@@ -94,7 +94,7 @@ class Drive(Heard):
         self.write(found, watch, read, go_ns, ends.held_by)
         return "work"
 
-    def follow(self, ends: Ends, go_ns: int) -> str | None:
+    def follow(self, ends: LoadProcesses, go_ns: int) -> str | None:
         """Until all clients have finished; why it was cut before, else None."""
         segment, progress_s = self.plan["segments"][tables.MEASURED], 0.0
         assert segment["kind"] == "load", "a pipeline plan is measured in this segment"
@@ -186,7 +186,7 @@ class Drive(Heard):
 class Watching:
     """The core's watch over the ends and the shards: a run of its own that waits in a pause until the load is done."""
 
-    def __init__(self, plan: PipelinePlan, ends: Ends, folder: Path) -> None:
+    def __init__(self, plan: PipelinePlan, ends: LoadProcesses, folder: Path) -> None:
         from inrush import _core
 
         processes = {**plan["watch"]["processes"], **ends.processes()}
@@ -224,7 +224,7 @@ class Watching:
 
 
 @contextlib.contextmanager
-def watching(plan: PipelinePlan, ends: Ends, folder: Path) -> Iterator[Watching]:
+def watching(plan: PipelinePlan, ends: LoadProcesses, folder: Path) -> Iterator[Watching]:
     watch = Watching(plan, ends, folder)
     try:
         watch.until_paused()

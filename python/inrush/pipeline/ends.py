@@ -32,6 +32,8 @@ Doc = dict[str, Any]
 HOST = (sys.executable, "-m", "inrush.pipeline.host")
 #: How often a thread that waits for a word looks whether all is over, s.
 LOOK_S = 0.1
+#: A load server that was killed is noticed within this time.
+CAUSE_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class Said:
     event: Doc
 
 
-class Ends:
+class LoadProcesses:
     """Started before the clock; `go` begins the load, `said` gives its events until every client has finished."""
 
     def __init__(self, plan: LoadEnds, paths: Sequence[Path], folder: Path) -> None:
@@ -59,7 +61,7 @@ class Ends:
         command = HOST if self.per_file else END
         self.clients = [self._process(command, f"client-{k}") for k in range(count if alone else 1)]
         self.servers = [self._process(command, f"server-{k}") for k in range(count if self.per_file else 1)]
-        #: Ends after the processes that it holds.
+        #: LoadProcesses after the processes that it holds.
         self._cpu_quota = contextlib.ExitStack()
         self._cores = float(how["load_server_cores"])
         #: By what the load servers are held to their cores; empty: by nothing.
@@ -67,8 +69,9 @@ class Ends:
         self._threads: list[threading.Thread] = []
         #: Hears the one load server out while clients work: its counts in time, and why it ended if it does.
         self._listener: threading.Thread | None = None
+        self._server_failed: InrushError | None = None
 
-    def __enter__(self) -> Ends:
+    def __enter__(self) -> LoadProcesses:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -111,7 +114,7 @@ class Ends:
             while True:
                 found = self._reported.get(timeout=timeout_s)
                 if isinstance(found, InrushError):
-                    raise found
+                    raise self._cause() or found
                 yield found
                 timeout_s = 0.0
 
@@ -123,6 +126,12 @@ class Ends:
 
     # --- a client's thread
 
+    def _cause(self) -> InrushError | None:
+        """A load server that ends takes the connections of its clients with it; they may say so first."""
+        if self._listener is not None:
+            self._listener.join(CAUSE_S)
+        return self._server_failed
+
     def _guarded(self, work: Callable[[int], None], k: int) -> None:
         try:
             work(k)
@@ -130,7 +139,11 @@ class Ends:
             self._reported.put(e)
 
     def _hear_server(self, k: int) -> None:
-        self._wait(self.servers[k], "load_server", f"server-{k}", "finished")
+        try:
+            self._wait(self.servers[k], "load_server", f"server-{k}", "finished")
+        except InrushError as e:
+            self._server_failed = e
+            raise
 
     def _all_files(self, k: int) -> None:
         mine = files_of(k, len(self.clients), len(self._paths))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from inrush.pipeline import tables
-from inrush.pipeline.ends import Ends, Said
+from inrush.pipeline.ends import LoadProcesses, Said
 from inrush.pipeline.inputs import Inputs
 from inrush.study.pipeline import ROLE
 
@@ -34,7 +34,7 @@ class Heard:
     def rows(self) -> int:
         return sum(self.stored.values())
 
-    def listen(self, ends: Ends, timeout_s: float) -> None:
+    def listen(self, ends: LoadProcesses, timeout_s: float) -> None:
         for said in ends.said(timeout_s):
             self.take(said)
 

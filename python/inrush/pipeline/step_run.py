@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from inrush.border.pipeline import LoadingPlan, StepLoad
 from inrush.errors import InrushError, TargetError
 from inrush.pipeline import inputs, proofs, tables
-from inrush.pipeline.ends import Ends
+from inrush.pipeline.ends import LoadProcesses
 from inrush.pipeline.heard import Heard, OnEvent
 from inrush.plan.loads import LOAD, READY, STORED
 from inrush.targets.ask import ask
@@ -179,7 +179,7 @@ class StepLoading(Heard):
         self.index, self.segment = next(
             (k, s) for k, s in enumerate(plan["segments"]) if s["kind"] == "load" and s["step"] == step
         )
-        self.ends: Ends | None = None
+        self.ends: LoadProcesses | None = None
         self._open = contextlib.ExitStack()
         self.go_ns = self.end_ns = 0
         #: `work`, `limit` or `stop`.
@@ -194,7 +194,7 @@ class StepLoading(Heard):
             lambda n, count: self.progress(self.step, n / count, segment=self.index, phase="inputs", role=self.step),
         )  # fmt: skip
         self.folder.mkdir(parents=True)
-        self.ends = self._open.enter_context(Ends(of, files, self.folder))
+        self.ends = self._open.enter_context(LoadProcesses(of, files, self.folder))
         self.ends.ready()
         self.inputs = inputs.cooled(files, of["inputs"]["cold"])
         return {role: pids for role, pids in self.ends.processes().items() if pids}

@@ -16,9 +16,9 @@ from inrush.workload import (
     LOGICAL_TYPES,
     AnswerForm,
     Maintain,
-    Need,
     Operation,
     OpKind,
+    Prerequisite,
     Repeated,
     Table,
     Workload,
@@ -179,7 +179,7 @@ def parse_maintenance(
     )
 
 
-def parse_needs(node: Node | None, statements: Mapping[str, object]) -> dict[str, Need]:
+def parse_needs(node: Node | None, statements: Mapping[str, object]) -> dict[str, Prerequisite]:
     """Engine -> the question to its server; of engines with a statement alone."""
     found = {}
     for dialect, child in node.fields(DIALECTS).items() if node else ():
@@ -190,7 +190,7 @@ def parse_needs(node: Node | None, statements: Mapping[str, object]) -> dict[str
         keys = ("sql", "equals", "reason")
         fields = child.fields(keys, required=keys)
         if len(fields) == len(keys):
-            found[dialect] = Need(*(fields[key].text() for key in keys))
+            found[dialect] = Prerequisite(*(fields[key].text() for key in keys))
     return found
 
 
