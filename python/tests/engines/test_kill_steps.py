@@ -31,11 +31,12 @@ def test_a_kill_inside_a_step_leaves_nothing_and_costs_no_row(victim: str, step:
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-@pytest.mark.parametrize("engine", kills.ENGINES)
-def test_two_kills_of_each_in_each_step_on_every_server(engine: str, folder: Path) -> None:
+@pytest.mark.parametrize("engine", ["mysql", "clickhouse"])
+def test_a_kill_of_each_in_each_step_of_other_kinds_of_servers(engine: str, folder: Path) -> None:
+    """Every engine, and as many kills as asked for: `python -m benches.kills`."""
     need(engine)
-    found = list(kills.campaign(engine, 2, 2, 1, folder))
-    assert len(found) == 2 * len(kills.VICTIMS) * len(kills.STEPS)
+    found = list(kills.campaign(engine, 1, 1, 1, folder))
+    assert len(found) == len(kills.VICTIMS) * len(kills.STEPS)
     shown(found)
 
 
