@@ -12,6 +12,8 @@ from inrush.engines.instance import Target
 from inrush.errors import StudyInvalid
 from inrush.plan.plan import plan_study
 from inrush.plan.planned import StudyPlan
+from inrush.study.forms import Total
+from inrush.study.step_kinds import Load, Read
 from inrush.study.study import Known, Study, parse_study
 from inrush.targets.deployment import Deployment
 from inrush.targets.needs import lacking, without
@@ -440,3 +442,26 @@ def test_a_worker_that_does_not_end_a_statement_at_its_limit_is_not_waited_for()
     )
     assert patience.over(100.0 + 5 + 29) is None
     assert "after the limit of segment analyze, 5 s" in (patience.over(100.0 + 5 + 31) or "")
+
+
+def changed(*overrides: str) -> Study:
+    tree = {
+        "schema": 1, "title": "Steps", "question": "How?", "expect": "So.", "workload": "here", "kind": "steps",
+        "engines": ["sqlite"], "repeats": {"count": 1, "seed": 7}, "steps": [LOAD, WARM],
+    }  # fmt: skip
+    return parse_study(
+        copy.deepcopy(tree), WORKLOAD, name="steps", file="steps.toml", workload_file="here.toml", known=KNOWN,
+        overrides=overrides,
+    )  # fmt: skip
+
+
+def test_the_command_line_changes_the_step_that_it_names_and_no_other() -> None:
+    load, warm = changed("steps.load.rows.total=20", "steps.warm.calls=7").steps
+    assert isinstance(load, Load) and isinstance(warm, Read)
+    assert (load.role.rows, warm.role.calls) == (Total(20), 7)
+
+
+@pytest.mark.parametrize("override", ["steps.lod.rows.total=20", "steps.load=20", "steps=20"])
+def test_a_step_that_the_command_line_does_not_find_is_answered_with_their_names(override: str) -> None:
+    with pytest.raises(StudyInvalid, match=r"write steps\.<name>\.<key>=value.*load"):
+        changed(override)

@@ -51,8 +51,8 @@ def named_steps(steps: Sequence[Any], overlay: Mapping[str, Any]) -> list[Any]:
     found = []
     left = dict(overlay)
     for step in steps:
-        name = step.get("name") if isinstance(step, dict) else None
-        changes = left.pop(name, None) if isinstance(name, str) else None
+        name = named(step)
+        changes = left.pop(name, None) if name is not None else None
         found.append(merge(step, changes) if isinstance(changes, dict) else step)
     return [*found, *({"name": name, **(c if isinstance(c, dict) else {})} for name, c in left.items())]
 
@@ -97,6 +97,12 @@ def parse_overrides(
         if first == "sizes" and rest not in sizes:
             problems.append(Problem("-P", key, "", unknown("size", rest, sizes)))
             continue
+        if first == "steps" and isinstance(base.get("steps"), list):
+            steps = [name for step in base["steps"] if (name := named(step)) is not None]
+            if rest.partition(".")[0] not in steps or "." not in rest:
+                remedy = "write steps.<name>.<key>=value; " + unknown("step", rest.partition(".")[0], steps)
+                problems.append(Problem("-P", key, "", remedy))
+                continue
         if isinstance(value, str) and "," in raw and (first == "factors" or is_list(base, key)):
             value = listed(raw)
             if any(isinstance(v, str) and ZEROS_FIRST.fullmatch(v) for v in value):
@@ -149,10 +155,20 @@ def placed(tree: Mapping[str, Any], outer: list[str], last: str, value: Any) -> 
     copy = dict(tree)
     if outer:
         inner = copy.get(outer[0])
+        if outer[0] == "steps" and isinstance(inner, list) and len(outer) > 1:
+            copy["steps"] = [
+                placed(step, outer[2:], last, value) if named(step) == outer[1] else step for step in inner
+            ]
+            return copy
         copy[outer[0]] = placed(inner if isinstance(inner, dict) else {}, outer[1:], last, value)
     else:
         copy[last] = value
     return copy
+
+
+def named(step: Any) -> str | None:
+    name = step.get("name") if isinstance(step, dict) else None
+    return name if isinstance(name, str) else None
 
 
 def names(value: Any) -> set[str]:
