@@ -7,13 +7,15 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import cast
 
 import pytest
 
-from inrush.engines import profiles, server, server_limits
+from inrush.engines import own_server, profiles, server, server_limits
 from inrush.engines.own_server import OwnServer
 from inrush.errors import TargetError, UsageError
 from inrush.machine import cgroup
+from inrush.machine.cgroup import Group
 from inrush.run.prepare import StudyCall, prepare
 from inrush.study.document import unknown
 
@@ -203,3 +205,18 @@ def test_a_group_whose_kernel_takes_no_limit_is_no_group(
     with pytest.raises(OSError, match="in place of '5000'"):
         cgroup.made("g", {"cpu": 0.5}, root=tmp_path)
     assert not list((tmp_path / "cpu").iterdir())
+
+
+def test_a_process_that_ends_between_two_looks_is_not_outside_of_its_limits(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    class Held:
+        def members(self) -> set[int]:
+            return {1}
+
+    looks = iter(
+        [{1: "server", 2: "ending"}, {1: "server"}, {1: "server", 3: "free"}, {1: "server", 3: "free"}]
+    )
+    monkeypatch.setattr(own_server.life, "working_in", lambda home: next(looks))
+    assert own_server.outside(tmp_path, cast("Group", Held())) == set()
+    assert own_server.outside(tmp_path, cast("Group", Held())) == {3}

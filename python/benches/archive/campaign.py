@@ -25,12 +25,14 @@ from inrush.text import number
 
 SERVERS = ("postgresql", "timescaledb", "mysql", "mariadb", "clickhouse")
 ROW_STORES = ("postgresql", "timescaledb", "mysql", "mariadb")
-#: What of a server's own memory it starts with, so that a small limit holds it and pages of its files.
-SETTINGS = {"mysql": "performance_schema=OFF", "timescaledb": "timescaledb.max_background_workers=0"}
+#: The kernel ends a group that has more pages to write back than memory: they are written back early.
+SMALL = "shared_buffers=64MB,maintenance_work_mem=32MB,max_wal_size=256MB,backend_flush_after=256kB,checkpoint_flush_after=256kB"
+#: With so little of a server's own memory a small limit holds it and pages of its files.
+SETTINGS = {"postgresql": SMALL, "timescaledb": SMALL, "mysql": "performance_schema=OFF"}
 #: Memory of each server with the page cache of its files, and rows that make its table four times as large.
 FENCES = {
-    "postgresql": ("200M", 10_000_000),
-    "timescaledb": ("250M", 12_000_000),
+    "postgresql": ("256M", 10_000_000),
+    "timescaledb": ("300M", 12_000_000),
     "mysql": ("384M", 25_000_000),
     "mariadb": ("200M", 14_000_000),
 }

@@ -20,6 +20,7 @@ from inrush.engines.instance import Cold, Instance, NotCold, Release, Stop, Targ
 from inrush.engines.lifecycle import Lifecycle
 from inrush.engines.offer import Offer
 from inrush.errors import TargetError, UsageError
+from inrush.machine.cgroup import Group
 
 READY_S = 120.0
 #: Time to end: a clean stop writes back first.
@@ -168,7 +169,7 @@ class OwnServer(Lifecycle):
                 READY_S,
                 log_bytes,
             )
-            if group is not None and (free := life.working_in(home).keys() - group.members()):
+            if group is not None and (free := outside(home, group)):
                 raise TargetError(
                     f"{self.title} in {data}: process {min(free)} is outside of the limits of its server"
                 )
@@ -288,3 +289,8 @@ class OwnServer(Lifecycle):
 
 def _series(version: str, parts: int) -> list[str]:
     return re.findall(r"\d+", version)[:parts]
+
+
+def outside(home: Path, group: Group) -> set[int]:
+    """Processes of the server that its limits do not hold. One that ended between two looks is none of them."""
+    return set.intersection(*(life.working_in(home).keys() - group.members() for _ in range(2)))
