@@ -9,6 +9,7 @@ import difflib
 import re
 import shutil
 import signal
+import time
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -291,6 +292,11 @@ def _series(version: str, parts: int) -> list[str]:
     return re.findall(r"\d+", version)[:parts]
 
 
-def outside(home: Path, group: Group) -> set[int]:
-    """Processes of the server that its limits do not hold. One that ended between two looks is none of them."""
-    return set.intersection(*(life.working_in(home).keys() - group.members() for _ in range(2)))
+def outside(home: Path, group: Group, patience_s: float = 1.0) -> set[int]:
+    """Processes of the server that its limits do not hold. The kernel takes one that is ending out of its group first."""
+    free = life.working_in(home).keys() - group.members()
+    end = time.monotonic() + patience_s
+    while free and time.monotonic() < end:
+        time.sleep(0.02)
+        free &= life.working_in(home).keys() - group.members()
+    return free
