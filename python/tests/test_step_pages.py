@@ -186,3 +186,53 @@ def test_bytes_of_a_row_after_a_statement_are_of_all_rows_that_stand_there(again
     of = {"segments": found, "repetitions": work, "sizes": sized(s0="0", s3="5000", s5="8000")}
     run = RunRecord("r", plan, {}, {"labels": {}}, {name: table(name, rows) for name, rows in of.items()})
     assert figures_of_run(run)["index.bytes_per_row"] == (160 if again else 80)
+
+
+@pytest.mark.parametrize("writers", [1, 2])
+def test_bytes_of_a_row_beside_readers_are_of_the_rows_that_were_written(writers: int) -> None:
+    kinds = [("", "probe"), ("mixed", "drive"), ("mixed", "probe"), ("sort", "statement"), ("sort", "probe")]
+    found = [
+        {"segment": i, "kind": kind, "step": step, "start_ns": i * S, "end_ns": (i + 1) * S,
+         "phase": "measure" if kind == "drive" else ""}
+        for i, (step, kind) in enumerate(kinds)
+    ]  # fmt: skip
+    roles = {f"mixed.w{i}": {"kind": "rows", "table": i} for i in range(writers)}
+    roles["mixed.users"] = {"kind": "calls"}
+    work = [
+        {
+            "segment": 1,
+            "role": role,
+            "end_ns": S,
+            "rows": 100 if of["kind"] == "rows" else 9_900,
+            "sessions": 1,
+        }
+        for role, of in roles.items()
+    ]
+    plan = {
+        "segments": [
+            {"kind": "drive", "step": "mixed", "roles": [{"name": role, "operations": [], "work": of,
+             "schedule": {"kind": "closed"}} for role, of in roles.items()]}
+        ]
+    }  # fmt: skip
+    of = {"segments": found, "repetitions": work, "sizes": sized(s0="0", s2="20000", s4="21800")}
+    run = RunRecord("r", plan, {}, {"labels": {}}, {name: table(name, rows) for name, rows in of.items()})
+    figures = figures_of_run(run)
+    assert (figures["mixed.bytes_per_row"], figures["sort.bytes_per_row"]) == (200 / writers, 218 / writers)
+
+
+@pytest.mark.parametrize("embedded", [False, True])
+def test_bytes_that_the_client_read_are_pages_of_an_engine_in_its_process_alone(embedded: bool) -> None:
+    looks = [
+        {"t_ns": at * S, "role": "client", "metric": "read_bytes", "value": at * 81_920.0} for at in range(10)
+    ]
+    counters = {**COUNTED, "read": [], "embedded": embedded}
+    work = [{"segment": 3, "role": "warm", "end_ns": S, "rows": 40, "ok": 4, "ops": 4, "sessions": 1}]
+    figures = figures_of_run(run_of({}, counters, repetitions=work, resources=looks))
+    assert figures["warm.client_read_bytes"] == 81_920
+    assert figures.get("warm.pages_read") == (10 if embedded else None)
+    assert ("warm.pages_per_row" in figures) is embedded
+
+
+def test_whether_the_engine_is_in_the_clients_process_is_in_the_counters() -> None:
+    assert server("sqlite").page_counters.document({}, embedded=True)["embedded"] is True  # type: ignore[union-attr]
+    assert server("clickhouse").page_counters.document({}, embedded=False)["embedded"] is False  # type: ignore[union-attr]

@@ -28,13 +28,14 @@ class PageCounters:
     #: Setting of a page's size, and that size as shipped, bytes.
     page: tuple[str, int] = ("", KERNEL_PAGE_BYTES)
 
-    def document(self, settings: Mapping[str, str]) -> dict[str, Any]:
-        """As `run.json` keeps it. settings: those that a run read back."""
+    def document(self, settings: Mapping[str, str], embedded: bool = False) -> dict[str, Any]:
+        """As `run.json` keeps it. settings: those that a run read back. embedded: it reads in the client's process."""
         name, shipped = self.page
         return {
             "read": list(self.read),
             "asked": list(self.asked),
             "in_bytes": self.in_bytes,
+            "embedded": embedded,
             "begin_anew": self.begin_anew,
             "page_bytes": bytes_of(settings.get(name), shipped),
         }

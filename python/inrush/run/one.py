@@ -105,7 +105,7 @@ def run_one(
             "actions": ended.actions,
             "durability": survived,
             **({"tls": tls} if (tls := deployment.server.tls(deployment.target, detail)) else {}),
-            **({"page_counters": counters.document(detail)} if counters else {}),
+            **({"page_counters": counters.document(detail, deployment.server.embedded)} if counters else {}),
             **of_our_instance(deployment),
             **standing(deployment, own),
             **beside(beside_before, neighbours(deployment)),

@@ -117,7 +117,9 @@ def figures_of_step(run: RunRecord, step: str) -> dict[str, float]:
                 figures[f"{step}.{role}_{metric}"] = used
             elif span_s > 0:
                 figures[f"{step}.{role}_busy_cores"] = used / span_s
-    role = "server" if f"{step}.server_read_bytes" in figures else "client"
+    # The client's bytes are the engine's where the engine is in its process, and nowhere else.
+    embedded = (run.summary.get("page_counters") or {}).get("embedded", False)
+    role = "client" if embedded else "server"
     read_bytes, rows = figures.get(f"{step}.{role}_read_bytes"), figures.get(f"{step}.rows", 0.0)
     figures |= {f"{step}.{k}": v for k, v in page_figures(run, step, rows, read_bytes).items()}
     if sizes := held_bytes(run, step):

@@ -93,7 +93,7 @@ def bytes_per_row(run: RunRecord, step: str, sizes: Mapping[str, float]) -> floa
     """
     loads = loaded_rows(run)
     if step in loads:
-        (rows,) = loads[step].values()
+        rows = sum(loads[step].values())
         added = sizes["after"] - sizes["before"]
         return added / rows if rows and added > 0 else None
     windows = segments_of_steps(run)
@@ -107,18 +107,25 @@ def bytes_per_row(run: RunRecord, step: str, sizes: Mapping[str, float]) -> floa
 
 
 def loaded_rows(run: RunRecord) -> dict[str, dict[int, float]]:
-    """Step that loads -> its table -> rows that were acknowledged, in the order in which they ran."""
-    done: dict[int, float] = {}
+    """Step that loads -> each of its tables -> rows that were acknowledged, in the order in which they ran."""
+    done: dict[tuple[int, str], float] = {}
     for r in run.rows("repetitions"):
-        done[r["segment"]] = done.get(r["segment"], 0.0) + r["rows"]
-    tables = {
-        step_of(segment): int(role["work"]["table"])
+        key = (r["segment"], r["role"])
+        done[key] = done.get(key, 0.0) + r["rows"]
+    # Rows of a role that reads are answers: they lie in no table.
+    writers = [
+        (step_of(segment), str(role["name"]), int(role["work"]["table"]))
         for segment in run.plan.get("segments", ())
         for role in roles_of(segment)
         if step_of(segment) and role["work"]["kind"] == "rows"
-    }
-    steps = segments_of_steps(run)
-    return {step: {tables[step]: done.get(s["segment"], 0.0)} for step, s in steps.items() if step in tables}
+    ]
+    loads: dict[str, dict[int, float]] = {}
+    for step, s in segments_of_steps(run).items():
+        for of, role, table in writers:
+            if of == step:
+                tables = loads.setdefault(step, {})
+                tables[table] = tables.get(table, 0.0) + done.get((s["segment"], role), 0.0)
+    return loads
 
 
 def held(sizes: Mapping[str, float]) -> float:
