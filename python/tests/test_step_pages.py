@@ -13,7 +13,7 @@ from inrush.engines.page_counters import PageCounters
 from inrush.stats.measures import figures_of_run
 from inrush.stats.pages import page_figures
 from inrush.stats.record import RunRecord
-from tests.test_steps import LOAD, WARM, planned, segments
+from tests.test_steps import ANALYZE, LOAD, WARM, planned, segments
 from tests.test_steps_alone import S, table
 
 COUNTED = PageCounters(("read",), ("asked",), page=("page", 8192)).document({})
@@ -133,12 +133,27 @@ def test_each_engine_with_counters_of_pages_names_some_that_its_probe_has() -> N
 
 
 def test_pages_of_sessions_that_end_are_waited_for_before_they_are_asked_for() -> None:
-    plan = planned(LOAD, WARM, engines=["postgresql"])
-    behind = segments(plan)[segments(plan).index(("drive", "warm", "warm")) + 1 :]
-    assert behind[:2] == [("control", "counted", ""), ("probe", "warm", "warm")]
-    (waited,) = [s for s in plan.runs[0].plan["segments"] if s["label"] == "counted"]
-    assert [s["repeat"] for s in waited["statements"]] == ["until_no_rows"], "none behind a load"
+    plan = planned(LOAD, ANALYZE, WARM, engines=["postgresql"])
+    for kind, step in (("drive", "load"), ("statement", "analyze"), ("drive", "warm")):
+        behind = segments(plan)[segments(plan).index((kind, step, step)) + 1 :]
+        behind = [s for s in behind if s[1] != "seen"]
+        assert behind[:2] == [("control", "counted", ""), ("probe", step, step)]
+    for waited in [s for s in plan.runs[0].plan["segments"] if s["label"] == "counted"]:
+        assert [s["repeat"] for s in waited["statements"]] == ["until_no_rows"]
     assert not any(label == "counted" for _, label, _ in segments(planned(LOAD, WARM)))
+
+
+def counted_behind(*steps: Mapping[str, Any]) -> list[str]:
+    plan = planned(*steps, engines=["postgresql"])
+    found = [s for s in segments(plan) if s[1] != "seen"]
+    return [found[i - 1][2] for i, s in enumerate(found) if s[1] == "counted"]
+
+
+def test_pages_of_a_step_that_no_read_follows_are_not_waited_for() -> None:
+    assert counted_behind(LOAD, ANALYZE) == []
+    assert counted_behind(LOAD, {"name": "anew", "do": "restart"}, WARM) == ["warm"], (
+        "a server that was restarted has no such session"
+    )
 
 
 # bytes of a row

@@ -73,9 +73,21 @@ class StepSegments(Segments):
         return [*self.work_of(step), *seen, *self.counted(step), *probes, *proofs]
 
     def counted(self, step: Step) -> list[border.ControlSegment]:
-        """Waits until the engine's counters have the pages that the step's sessions read."""
-        waited = until_no_rows([self.draft.server.uncounted()]) if isinstance(step, Read) else []
+        """Waits until the engine's counters have the pages that the step's sessions read: a later read would have them."""
+        if not isinstance(step, RoleStep | Roles | Statement) or not self.read_follows(step):
+            return []
+        waited = until_no_rows([self.draft.server.uncounted()])
         return [self.control("counted", waited)] if waited else []
+
+    def read_follows(self, step: Step) -> bool:
+        """Whether it reads, or a later step does before the server is restarted, which ends every session."""
+        steps = self.draft.study.steps
+        for later in steps[steps.index(step) :]:
+            if isinstance(later, Read):
+                return True
+            if isinstance(later, Restart):
+                return False
+        return False
 
     def roles_of(self, step: Step) -> list[ActiveRole]:
         """An insert into several tables is a role for each of them, `step.role/table`."""
