@@ -118,8 +118,39 @@ def test_pages_are_those_of_the_cold_step_and_as_many_as_the_step_itself_has_row
 
 def test_a_cold_extract_reads_every_page_from_the_device_whatever_the_memory() -> None:
     figure = "cold.latency_p50_s"
-    runs = [extracted(n, {"cold.rows": n / 10, figure: 1e-6 * n}) for n in LOADS]
+    runs = [extracted(n, {"cold.ok": 1, "cold.rows": n / 10, figure: 1e-6 * n}) for n in LOADS]
     assert claimed(growth(runs, figure), runs, figure, 320_000).median == pytest.approx(0.32, rel=0.02)
+
+
+def test_a_cold_extract_of_several_calls_warms_itself_and_is_refused_beyond_memory() -> None:
+    figure = "cold.latency_p50_s"
+    for calls in (2, 10):
+        # In one of the runs alone is enough.
+        runs = [
+            extracted(n, {"cold.ok": calls if n == LOADS[0] else 1, "cold.rows": n / 10, figure: 1e-6 * n})
+            for n in LOADS
+        ]
+        assert not growth(runs, figure).store.direct
+        assert claimed(growth(runs, figure), runs, figure, 70_000).median == pytest.approx(0.07, rel=0.02)
+        with pytest.raises(Refused, match="outgrows memory"):
+            claimed(growth(runs, figure), runs, figure, 320_000)
+
+
+def test_pages_that_were_asked_for_are_a_bound_and_the_claim_says_so() -> None:
+    figure, steps = "warm.latency_p50_s", {"load": "load", "warm": "extract"}
+    told = {"warm.rows": 30_000, "warm.pages_asked": 30_000.0, figure: 1e-3}
+    runs = [extracted(n, told, steps) for n in LOADS]
+    found = growth(runs, figure)
+    assert found.pages_bound
+    store = replace(found.store, read_s=1e-4)
+    made = forecast_of_growth(replace(found, store=store), [(n, 1e-3) for n in LOADS], 160_000)
+    # From memory's 1 ms to 3,000 pages from the device: no page count says where between them.
+    bound = 1e-3 + 3000 * 1e-4
+    assert made.median == pytest.approx(0.5 * 1e-3 + 0.5 * np.sqrt(1e-3 * bound), rel=0.02)
+    assert made.lo <= 1e-3 and made.hi > bound
+    assert "pages asked for are a bound" in " ".join(made.why)
+    counted = [extracted(n, {"cold.rows": 3000, "cold.pages_read": 60, "warm.rows": 3000}) for n in LOADS]
+    assert not growth(counted, figure).pages_bound
 
 
 def test_a_cold_step_before_a_statement_is_not_that_of_a_read_behind_it() -> None:

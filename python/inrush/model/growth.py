@@ -14,7 +14,7 @@ The rule:
    as many rows in every table, and its time is explained so, the fixed cost alone; with the evidence of 2
    and a tree, one more for each row that the engine's cache does not hold. Beyond memory the
    share of pages that are not there costs what a cold read of the same study costs, or without one the device's time for
-   each page that the engine counted; refused without either, and as loads in 4. A cold read goes to the device at any size.
+   each page that the engine counted, and of pages that were only asked for the middle up to it; refused without either, and as loads in 4. A cold read goes to the device at any size.
 6. A law that misses the largest point by more than 15 %, or is asked for more than 32 times it, is refused.
 
 The interval holds every law, and every number of rows a leaf, that explains the small loads as well.
@@ -320,11 +320,12 @@ def inverted(made: Forecast, rows: float) -> Forecast:
 
 def forecast_read(
     warm: Curve, cold: Curve | None, to: float, store: Store, archive: Sequence[Scored] = (), level: float = LEVEL,
-    steady: bool = False, pages: Curve | None = None,
+    steady: bool = False, pages: Curve | None = None, pages_bound: bool = False,
 ) -> Forecast:  # fmt: skip
     """Seconds of a read when the table has `to` rows. cold: the same read with nothing in memory, of the same runs.
 
     steady: its answer has as many rows in every table. pages: those that it takes with nothing in memory.
+    pages_bound: pages are those that were asked for, a root at each look-up: as many are read at most.
     """
     refuse_unknown_rows(store)
     held, others = fitted_read(warm, to, store, steady)
@@ -339,13 +340,18 @@ def forecast_read(
         why = (*why, MEMORY_UNKNOWN)
     median, lo, hi, name = found.median, found.lo, found.hi, held.name
     if share > 0:
-        dear = beyond_memory(warm, cold, found, to, store, archive, level, steady, pages)
+        dear = beyond_memory(warm, cold, found, to, store, archive, level, steady, pages, pages_bound)
         median = median * (1 - share) + max(median, dear.median) * share
         # A scan that repeats in one order finds nothing of itself in memory; a look-up may find all but the leaf.
         lo, hi, name = min(lo, dear.lo), max(hi, dear.hi), "pages read"
         why = (
             f"pages read: beyond {number(store.full_at, 3)} rows {percent(share)} of the pages are not in memory",
         )
+        if cold is None and pages_bound:
+            why = (
+                *why,
+                "pages asked for are a bound of those read: the median is the geometric middle between memory and it",
+            )
     full_at = store.full_at
     return Forecast(
         to, median, lo, hi, level, name, found.calibrated, to / float(warm.x[-1]), held.parameters,
@@ -356,7 +362,7 @@ def forecast_read(
 
 def beyond_memory(
     warm: Curve, cold: Curve | None, inside: Interval, to: float, store: Store, archive: Sequence[Scored], level: float,
-    steady: bool, pages: Curve | None,
+    steady: bool, pages: Curve | None, pages_bound: bool,
 ) -> Interval:  # fmt: skip
     """Of a read with nothing in memory: as such reads took, or in memory with the device's time for each page.
 
@@ -375,7 +381,9 @@ def beyond_memory(
     refuse_misfit(float(law.errors(pages)[-1]), law.name)
     device = float(law.law(np.array([to]))[0]) * store.read_s
     # A page that is looked at twice is read once, and pages that lie side by side come in one read.
-    return Interval(inside.median + device, inside.lo, inside.hi + device * DEVICE_FACTOR, False)
+    most = inside.median + device
+    median = float(np.sqrt(inside.median * most)) if pages_bound else most
+    return Interval(median, inside.lo, inside.hi + device * DEVICE_FACTOR, False)
 
 
 def fitted_read(of: Curve, to: float, store: Store, steady: bool = False) -> tuple[Fitted, list[Fitted]]:

@@ -47,6 +47,8 @@ class Growth:
     #: (value of the factor, pages) that what the figure times takes with nothing in memory; empty where nothing counted
     #: them, and for a first row, which takes few of those of its answer.
     pages: tuple[tuple[float, float], ...] = ()
+    #: They are pages that were asked for, in memory or not: no fewer than those that are read.
+    pages_bound: bool = False
 
 
 def growth_of(runs: Sequence[Measured], along: str, figure: str) -> Growth | None:
@@ -66,14 +68,14 @@ def growth_of(runs: Sequence[Measured], along: str, figure: str) -> Growth | Non
     if kind in READING and (name.startswith(READS) or (kind == "extract" and name in TIMES)):
         # However its rows came: a read waits for every page that the cache does not hold.
         store = store_of(runs, along, load, unit, True)
-        if begins_cold(runs[0], step):
-            # Every page of it comes from the device, however much memory there is.
+        if begins_cold(runs[0], step) and all(calls_of(m, step) <= 1 for m in runs):
+            # Every page of it comes from the device, however much memory there is. A second call finds pages of the first.
             store = Store(
                 store.batch_rows, row_bytes=store.row_bytes, memory_bytes=store.memory_bytes, direct=True
             )
         return Growth(
             "read", store, cold_reads(runs, along, step, name), unit, steady_answers(runs, step),
-            pages_read(runs, along, step, name),
+            pages_read(runs, along, step, name), cold_step(runs, step) is None,
         )  # fmt: skip
     if kind == "statement" and name == "duration_s":
         scans = [v for m in runs for v in [scan_bytes_per_s(facts(m.run))] if v]
@@ -328,7 +330,17 @@ def forecast_of_growth(
         dear = curve(*zip(*cold, strict=True)) if len({n for n, _ in cold}) > 1 else None
         pages = [(n * unit, v) for n, v in growth.pages if n > 0]
         many = curve(*zip(*pages, strict=True)) if len({n for n, _ in pages}) > 1 else None
-        made = forecast_read(curve(x, y), dear, to * unit, growth.store, archive, level, growth.steady, many)
+        made = forecast_read(
+            curve(x, y),
+            dear,
+            to * unit,
+            growth.store,
+            archive,
+            level,
+            growth.steady,
+            many,
+            growth.pages_bound,
+        )
     else:
         of = curve(x, [n / v for n, v in held] if rate else y)
         made = forecast_growth(of, to * unit, growth.store, rate, archive, level)
