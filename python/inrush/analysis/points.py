@@ -82,8 +82,9 @@ class PointSummary:
         return sum(not np.isfinite(v) for v in self.values)
 
     @property
-    def median(self) -> float:
-        return float(np.median(self.values))
+    def centre(self) -> float:
+        """The geometric mean, which the interval is of; the median where there is none."""
+        return self.interval.value if self.interval is not None else float(np.median(self.values))
 
 
 @dataclass(frozen=True)
