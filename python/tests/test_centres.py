@@ -1,4 +1,4 @@
-"""One centre of a figure, one rule of its interval, and what two runs can tell, in every line of a result."""
+"""One centre of a figure, one rule of its interval, and what two runs show, in every line of a result."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ CENTRE_MS = (1.56 * 51.1) ** 0.5
 def by_order(of: dict[str, tuple[float, ...]] = APART) -> tuple[Analysis, Answer]:
     """Row order -> the latency of all calls of each run, in ms; a comparison of their p50."""
     runs = [
-        synthetic.run("postgresql", {"row_order": order}, block, reader_ns=[int(ms * MS)] * 3)
+        synthetic.run(
+            "postgresql", {"row_order": order}, block, makespan_s=0.01, reader_ns=[int(ms * MS)] * 3
+        )
         for order, values in of.items()
         for block, ms in enumerate(values, start=1)
     ]
@@ -39,10 +41,7 @@ def by_order(of: dict[str, tuple[float, ...]] = APART) -> tuple[Analysis, Answer
 
 def rows_of(spec: Any) -> list[dict[str, Any]]:
     """Rows of all layers of a chart."""
-    if isinstance(spec, dict):
-        own = spec.get("data", {}).get("values", []) if isinstance(spec.get("data"), dict) else []
-        return own + [r for value in spec.values() for r in rows_of(value)]
-    return [r for value in spec for r in rows_of(value)] if isinstance(spec, list) else []
+    return [row for rows in spec["datasets"].values() for row in rows]
 
 
 def test_a_figure_has_one_centre_in_sentence_table_points_answer_and_chart() -> None:
@@ -94,7 +93,7 @@ def test_two_runs_that_overlap_are_too_few_to_tell_apart() -> None:
     assert found is not None
     for said in (conclusion(analysis, found), found.line):
         assert "not distinguishable" not in said
-        assert "too few runs to tell apart" in said and "2 of 3" in said
+        assert "too few runs to distinguish" in said and "2 of 3" in said
 
 
 def test_a_curve_of_two_runs_does_not_say_that_nothing_changed() -> None:
@@ -124,5 +123,5 @@ def test_best_of_two_runs_says_what_it_cannot_tell() -> None:
     assert found is not None
     for said in (conclusion(analysis, found), found.line):
         assert "not distinguishable" not in said
-        assert "too few runs to tell apart" in said and "2,000" in said
+        assert "too few runs to distinguish" in said and "2,000" in said
         assert "200 " in said and "in each of 2 runs" in said

@@ -101,7 +101,11 @@ def overview(analysis: Analysis, found: Answer | None, condition: Point | None =
     rows = [
         engine_row(analysis, found, engine, *asked.points[engine], (stated, rate, write, read))
         if engine in asked.points
-        else EngineRow(engine, absent=absent_words(analysis, engine))
+        else EngineRow(
+            engine,
+            runs=sum(m.counts and m.run.engine == engine for m in analysis.runs),
+            absent=absent_words(analysis, engine),
+        )
         for engine in engines(analysis)
     ]
     return Overview(asked.condition, asked.others, stated, rate, write, read, rows)

@@ -237,9 +237,9 @@ def together_said(
     figure: str,
     named: Callable[[Sequence[Point]], str],
 ) -> str:
-    """`not distinguishable from it: A, B; too few runs to tell apart: C (2 of 3); D was slower in each of 2 runs, …`
+    """`not distinguishable from it: A, B; too few runs to distinguish: C (2 of 3); D was slower in each of 2 runs, …`
 
-    together: points that no test tells from the best; of few runs there is nothing that it could tell. fresh: repeats that
+    together: points that no test distinguishes from the best; of few runs none could. fresh: repeats that
     were made after the choice, which stand for a point where it and the best have them.
     """
     pairs = {p: (v[p], v[best]) for p in together for v in (fresh if p in fresh and best in fresh else of,)}

@@ -73,7 +73,7 @@ def times(ratio: stats.Interval) -> str:
 
 
 def few(a: Mapping[int, float], b: Mapping[int, float]) -> bool:
-    """Whether two points share too few runs for a test to tell them apart."""
+    """Whether two points share too few runs for a test to distinguish them."""
     return len(set(a) & set(b)) < LEAST_RUNS
 
 
@@ -91,11 +91,11 @@ def in_each(of: Mapping[int, float]) -> str:
 
 #: Why nothing more is said of them.
 LEAST_SAID = f"{LEAST_RUNS} runs are the least for an interval"
-TOO_FEW = "too few runs to tell apart"
+TOO_FEW = "too few runs to distinguish"
 
 
 def runs_needed(of: Mapping[int, float]) -> str:
-    """`(2 of 3)`: the runs that there are, of those that could tell."""
+    """`(2 of 3)`: the runs that there are, of those that are needed."""
     return f"({len(of)} of {LEAST_RUNS})"
 
 

@@ -17,7 +17,7 @@ SCALES: dict[str, tuple[tuple[float, str], ...]] = {
     "bytes": ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")),
     "count": ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")),
 }
-#: Fewer runs have no interval that is shown, and are too few to tell two points apart: of two it is up to endlessly wide.
+#: Fewer runs have no interval that is shown, and are too few to distinguish two points: of two it is up to endlessly wide.
 LEAST_RUNS = 3
 #: From this share of a unit on, three digits show one of it: 999.6 ms are 1.00 s.
 ROUNDS_UP = 0.9995
