@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from inrush.analysis.analyse import analysis_of
+from inrush.analysis.analyse import analyse, analysis_of
 from inrush.analysis.points import Analysis, Measured
 from inrush.results.histogram import of_values
 from inrush.stats.record import Absent, RunRecord, StudyRecord
@@ -332,6 +332,16 @@ def figured(
     doc = {"labels": {**labels, "confirms": confirms}, "block": block, "order": order, "status": "done",
            "durability": {"survives": "POWER_LOSS"}}  # fmt: skip
     return Measured(RunRecord(f"b{block:02d}-{order:04d}-{engine}", {}, ENV, doc), figures, ())
+
+
+def analysed(runs: Sequence[RunRecord], doc: Mapping[str, Any]) -> Analysis:
+    """A study of these runs, judged as every study is."""
+    return analyse(StudyRecord({**STUDY, "accept": {}, **doc}, list(runs)))
+
+
+def analysis_with(runs: Sequence[Measured], doc: Mapping[str, Any]) -> Analysis:
+    """A study of runs with figures alone."""
+    return analysis_of(StudyRecord({**STUDY, "accept": {}, **doc}, [m.run for m in runs]), list(runs))
 
 
 def unequal(truth: Mapping[tuple[str, int], float], **how: Any) -> StudyRecord:

@@ -20,7 +20,7 @@ from inrush.analysis.parts import (
     spread_part,
     sustained_part,
 )
-from inrush.analysis.points import Analysis, Point, headline, lower_is_better, say
+from inrush.analysis.points import Analysis, Point, counts_faults, headline, lower_is_better, say
 from inrush.analysis.settled import Values, apart, ranked
 from inrush.analysis.wording import name
 
@@ -147,9 +147,9 @@ def groups(analysis: Analysis, figure: str, along: str, per: Sequence[str]) -> d
     for point, of in analysis.values(figure).items():
         held = dict(point)
         group = tuple((n, held[n]) for n in names if n in held)
-        # A rate of 0 is the worst there is. A cost of 0 was not measured.
+        # A rate of 0 is the worst there is, a count of faults the best. Another cost of 0 was not measured.
         found.setdefault(group, {})[point] = {
-            b: v for b, v in of.items() if v > 0 or not lower_is_better(figure)
+            b: v for b, v in of.items() if v > 0 or not lower_is_better(figure) or counts_faults(figure)
         }
     return {g: {p: of for p, of in v.items() if of} for g, v in found.items() if any(v.values())}
 

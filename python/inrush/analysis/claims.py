@@ -29,7 +29,7 @@ from typing import Any
 
 from inrush.analysis.answer import groups
 from inrush.analysis.parts import best_part, tries
-from inrush.analysis.points import Analysis, lower_is_better, say
+from inrush.analysis.points import Analysis, counts_faults, lower_is_better, say
 from inrush.analysis.wording import interval_of, ordered, ratio_of, say_bytes, shown
 from inrush.guards.verdicts import is_instrument
 from inrush.stats import stats
@@ -241,7 +241,11 @@ def at_most(analysis: Analysis, rule: Mapping[str, Any], engine: str, value: flo
     for group, of in by_group(analysis, rule, engine, "engine").items():
         for values in of.values():
             interval = interval_of(values)
-            middle, lowest = (interval.value, interval.low) if interval else 2 * (min(values.values()),)
+            # One run with a wrong answer is one too many.
+            alone = (max if counts_faults(figure) else min)(values.values())
+            middle, lowest = (
+                (interval.value, interval.low) if interval and not counts_faults(figure) else (alone, alone)
+            )
             because = f"{of_engine(engine, group)}: {shown(values, figure)}"
             if any(not isfinite(v) for v in values.values()):
                 middle = lowest = inf

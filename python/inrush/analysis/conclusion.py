@@ -24,14 +24,27 @@ from inrush.analysis.overview import (
     is_percentile,
     overview,
 )
+from inrush.analysis.parts import is_speed, together_said
 from inrush.analysis.points import Analysis, Point, lower_is_better
 from inrush.analysis.ran import measured_roles
 from inrush.analysis.settled import Values, best_of_each, ranked, run_once, say_with, settled
-from inrush.analysis.wording import listed, name, ordered, plain, ratio_of
+from inrush.analysis.wording import (
+    LEAST_SAID,
+    TOO_FEW,
+    few,
+    in_each,
+    lie_apart,
+    listed,
+    name,
+    ordered,
+    plain,
+    ratio_of,
+    runs_needed,
+)
 from inrush.engines import title
 from inrush.guards.verdicts import Outcome, counted, kind_and_quantile
 from inrush.stats.measures import writing_roles
-from inrush.stats.quantity import digits, known, says_nothing, scale_known, show, show_known
+from inrush.stats.quantity import LEAST_RUNS, digits, known, says_nothing, scale_known, show, show_known
 from inrush.stats.stats import Interval
 
 EQUAL_DURABILITY = "equal durability"
@@ -222,7 +235,7 @@ def runner_up(analysis: Analysis, found: Answer, row: EngineRow, of: Values) -> 
         others = ", ".join(said(p) for p in together)
         return f" (one run of each: it is not known whether {others} differ{'s' * (len(together) == 1)})"
     if together:
-        return f" (not distinguishable: {', '.join(said(p) for p in together)})"
+        return f" ({alike(of, again, best, together, found.figure, said)})"
     second = next(p for p, _ in ranked(of, found.figure) if p != best)
     ratio = worse_by(found.figure, of[second], of[best])
     if ratio is None or ratio.holds(1.0):
@@ -245,8 +258,7 @@ def next_value(analysis: Analysis, found: Answer, row: EngineRow, of: Values) ->
     ratios = {p: worse_by(found.figure, of[p], of[best]) for p in others}
     together = [p for p, ratio in ratios.items() if ratio is not None and ratio.holds(1.0)]
     if together:
-        each = ", ".join(other_value(analysis, along, best, p) for p in together)
-        return f" (not distinguishable: {each})"
+        return f" ({alike(of, {}, best, together, found.figure, lambda p: other_value(analysis, along, best, p))})"
     if others and run_once([best, *others], of):
         each = ", ".join(other_value(analysis, along, best, p) for p in others)
         return f" (one run of each: it is not known whether {each} differ{'s' * (len(others) == 1)})"
@@ -254,6 +266,19 @@ def next_value(analysis: Analysis, found: Answer, row: EngineRow, of: Values) ->
     if second is None or second[1] is None:
         return ""
     return f" ({other_value(analysis, along, best, second[0])} is {worse_words(found.figure, second[1])})"
+
+
+def alike(
+    of: Values,
+    fresh: Values,
+    best: Point,
+    together: Sequence[Point],
+    figure: str,
+    named: Callable[[Point], str],
+) -> str:
+    """The same as the detail says of them, with the words of the sentence."""
+    said = together_said(of, fresh, best, together, figure, lambda points: ", ".join(map(named, points)))
+    return said.replace("not distinguishable from it", "not distinguishable")
 
 
 def other_value(analysis: Analysis, along: str, best: Point, point: Point) -> str:
@@ -286,12 +311,10 @@ def alike_said(found: Answer, rows: Sequence[EngineRow]) -> str:
     for part in found.parts:
         alike = [e for e in shown if e in part.best and shown[e] in part.points]
         if len(alike) > 1:
-            return f"Not distinguishable: {listed([title(e) for e in alike])}"
+            few_runs = any(row.runs < LEAST_RUNS for row in rows if row.engine in alike)
+            word = TOO_FEW.capitalize() if few_runs else "Not distinguishable"
+            return f"{word}: {listed([title(e) for e in alike])}"
     return ""
-
-
-def is_speed(figure: str) -> bool:
-    return figure.endswith("_s") and not figure.endswith("failed_share")
 
 
 def since_first(analysis: Analysis, found: Answer, row: EngineRow) -> str:
@@ -312,9 +335,19 @@ def since_first(analysis: Analysis, found: Answer, row: EngineRow) -> str:
     if ratio is None:
         return ""
     if ratio.holds(1.0):
-        return f", not distinguishable from {value_said(along, first)}"
+        return unchanged_said(values[row.point], values[by_value[first]], value_said(along, first))
     much = "as long" if lower_is_better(row.stated.figure) else "as much"
     return f", {known(ratio.value, ratio)} times {much} as with {value_said(along, first)}"
+
+
+def unchanged_said(here: Mapping[int, float], first: Mapping[int, float], named: str) -> str:
+    """What is known of a difference from the first value that no test shows."""
+    if not few(here, first):
+        return f", not distinguishable from {named}"
+    if not lie_apart(here, first):
+        return f", {TOO_FEW} from {named} {runs_needed(here)}"
+    word = "more" if min(here.values()) > max(first.values()) else "less"
+    return f", {word} {in_each(here)} than with {named} ({LEAST_SAID})"
 
 
 def intervals_said(rows: Sequence[EngineRow]) -> str:
@@ -324,9 +357,16 @@ def intervals_said(rows: Sequence[EngineRow]) -> str:
         (f"{title(row.engine)} " if len(cells) > 1 else "") + bounds_said(cell, row.runs, row.fresh)
         for row, cell in cells
     ]
-    ranges = any(is_percentile(cell.figure) for _, cell in cells)
-    what = "Range of the runs" if ranges else f"95 % interval{'s' * (len(said) > 1)}"
+    ranged = [has_range(cell) for _, cell in cells]
+    what = "Range of the runs" if all(ranged) else f"95 % interval{'s' * (len(said) > 1)}"
+    if any(ranged) and not all(ranged):
+        what += f" (range of fewer than {LEAST_RUNS} runs)"
     return f"{what}: {'; '.join(said)}"
+
+
+def has_range(cell: Cell) -> bool:
+    """Of what no interval is shown: percentiles, and of few runs."""
+    return is_percentile(cell.figure) or 1 < len(cell.values) < LEAST_RUNS
 
 
 def bounds_said(cell: Cell, runs: int, fresh: bool = False) -> str:
@@ -334,7 +374,7 @@ def bounds_said(cell: Cell, runs: int, fresh: bool = False) -> str:
     i, n = cell.interval, counted(runs, "fresh run" if fresh else "run")
     if failed := sum(not isfinite(v) for v in cell.values):
         return f"failed in {failed} of {n}"
-    if is_percentile(cell.figure):
+    if has_range(cell):
         low, high = (show(f(cell.values), cell.figure) for f in (min, max))
         return f"{low} to {high} ({n})" if len(cell.values) > 1 else f"none ({n})"
     if i is None or says_nothing(i):

@@ -104,10 +104,10 @@ def limits_checked(analysis: Analysis) -> Verdict | None:
     limits = analysis.study.get("accept") or {}
     if not limits:
         return None
-    counted = [m for m in analysis.runs if m.counts]
-    measured = {f: sum(f in m.figures for m in counted) for f in limits}
+    counted = {f: [m for m in analysis.runs if m.enters(f)] for f in limits}
+    measured = {f: sum(f in m.figures for m in runs) for f, runs in counted.items()}
     missing = [f for f, n in measured.items() if not n]
     if missing:
         return not_checked(LIMITS, f"No counted run measured {', '.join(missing)}: the limit says nothing")
-    each = ", ".join(f"{f} in {n} of {len(counted)}" for f, n in measured.items())
+    each = ", ".join(f"{f} in {n} of {len(counted[f])}" for f, n in measured.items())
     return passed(LIMITS, f"Counted runs that measured what [accept] limits: {each}")

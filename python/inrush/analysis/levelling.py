@@ -10,10 +10,10 @@ from inrush.analysis.keeping_up import headed
 from inrush.analysis.overview import EngineRow, Overview
 from inrush.analysis.points import Analysis, Point
 from inrush.analysis.settled import say_with
-from inrush.analysis.wording import ordered, ratio_of, say_bytes
+from inrush.analysis.wording import TOO_FEW, ordered, ratio_of, say_bytes
 from inrush.engines import title
 from inrush.stats.levels import CONFIDENCE, LEAST_GAIN, Levels, levels_off
-from inrush.stats.quantity import known, show_known
+from inrush.stats.quantity import LEAST_RUNS, known, says_nothing, show_known
 from inrush.text import percent, signed_percent
 
 
@@ -72,6 +72,8 @@ def smaller_said(analysis: Analysis, found: Answer, along: str, points: dict[Any
     if ratio is None:
         return ""
     those = of_value(along, first)
+    if ratio.holds(1.0) and says_nothing(ratio):
+        return f"{TOO_FEW} from {those} ({ratio.n} of {LEAST_RUNS})"
     if ratio.holds(1.0):
         return f"the rate of {those} is not distinguishable"
     if ratio.value < 1:

@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from math import isfinite
-from statistics import median
 from typing import Any
 
 from inrush.analysis.answer import Answer, groups_of
@@ -20,7 +19,7 @@ from inrush.analysis.parts import tries
 from inrush.analysis.percentiles import merged_s, percentile_of
 from inrush.analysis.points import Analysis, Measured, Point, roles, say
 from inrush.analysis.settled import Values, settled
-from inrush.analysis.wording import interval_of, ordered
+from inrush.analysis.wording import centre, interval_of, ordered
 from inrush.guards.verdicts import Outcome, is_instrument, survives
 from inrush.stats import stats
 from inrush.stats.headroom import client_share, idle_share
@@ -102,7 +101,11 @@ def overview(analysis: Analysis, found: Answer | None, condition: Point | None =
     rows = [
         engine_row(analysis, found, engine, *asked.points[engine], (stated, rate, write, read))
         if engine in asked.points
-        else EngineRow(engine, absent=absent_words(analysis, engine))
+        else EngineRow(
+            engine,
+            runs=sum(m.counts and m.run.engine == engine for m in analysis.runs),
+            absent=absent_words(analysis, engine),
+        )
         for engine in engines(analysis)
     ]
     return Overview(asked.condition, asked.others, stated, rate, write, read, rows)
@@ -294,17 +297,19 @@ def engine_row(
 
 
 def cell(analysis: Analysis, found: Answer, point: Point, figure: str | None) -> Cell | None:
-    """A percentile is that of all runs together; every other figure the geometric mean of its runs, or their median."""
+    """The answer's figure is the `centre` of its runs; a percentile beside it is that of all calls of all runs."""
     if figure is None:
         return None
     of = fresh(analysis, found, [point], figure).get(point) or analysis.values(figure).get(point)
     if not of:
         return None
-    interval, value = interval_of(of), merged_s(analysis, point, figure)
-    if value is None and is_percentile(figure):
-        value = max(of.values())  # of kinds without histograms here: the largest of the runs' own
+    interval, value = interval_of(of), None
+    if figure != found.figure:
+        value = merged_s(analysis, point, figure)
+        if value is None and is_percentile(figure):
+            value = max(of.values())  # of kinds without histograms here: the largest of the runs' own
     if value is None:
-        value = interval.value if interval is not None else median(of.values())
+        value = centre(of)
     broken = bool(analysis.broken(figure, point))
     return Cell(figure, value, interval if isfinite(value) else None, tuple(of.values()), broken)
 

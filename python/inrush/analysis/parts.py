@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any
@@ -11,13 +11,19 @@ from inrush.analysis.deciding import tried
 from inrush.analysis.points import Analysis, Measured, Point, lower_is_better, say, say_value
 from inrush.analysis.settled import Values, at_edge, beside, best_of_each, run_once, settled
 from inrush.analysis.wording import (
+    LEAST_SAID,
+    TOO_FEW,
     ends,
+    few,
     head,
+    in_each,
     interval_of,
+    lie_apart,
     name,
     ordered,
     plain,
     ratio_of,
+    runs_needed,
     say_bytes,
     shown,
     times,
@@ -90,7 +96,7 @@ def best_part(analysis: Analysis, figure: str, along: str, group: Point, of: Val
             f"; one run of each: it is not known whether another value differs ({named(found.together)})"
         )
     elif found.together:
-        sentence += f"; not distinguishable from it: {named(found.together)}"
+        sentence += f"; {together_said(of, fresh, best, found.together, figure, named)}"
     else:
         sentence += "; every other value is worse"
     worse = [p for p in found.settled if p != found.looked_best]
@@ -120,7 +126,7 @@ def curve_part(analysis: Analysis, figure: str, along: str, group: Point, of: Va
     )
     if ratio is not None:
         sentence += f": {times(ratio)}" + (
-            "" if not ratio.holds(1.0) else ", not distinguishable from no change"
+            "" if not ratio.holds(1.0) else f", {change_said(by_value[last], by_value[first])}"
         )
     sentence += shape_of(figure, by_value)
     return Part(group, sentence, ratio or interval_of(by_value[last]))
@@ -203,16 +209,66 @@ def comparison_part(analysis: Analysis, figure: str, along: str, group: Point, o
     interval = interval_of(by_value[best])
     ratios = {k: r for k in others if (r := ratio_of(by_value[k], by_value[best])) is not None}
     together = [k for k, ratio in ratios.items() if ratio.holds(1.0)]
+
+    def against_best(value: Any) -> str:
+        if value not in together:
+            return f"{named(value)} {times(ratios[value])}"
+        if not few(by_value[value], by_value[best]):
+            return f"{named(value)} is not distinguishable"
+        return together_said(of, {}, points[best], [points[value]], figure, lambda _: named(value))
+
     for k in others[:3]:
         if k not in ratios:
             # Nothing is so many times a 0 or a failed percentile: its own figure says it.
             sentence += f"; {named(k)} {shown(by_value[k], figure)}"
             continue
         interval = ratios[k] if k == others[0] else interval
-        sentence += f"; {named(k)} {'is not distinguishable' if k in together else times(ratios[k])}"
+        sentence += f"; {against_best(k)}"
     if len(others) > 3:
         sentence += f"; and {len(others) - 3} more"
     return Part(group, sentence, interval, (best, *together))
+
+
+def together_said(
+    of: Values,
+    fresh: Values,
+    best: Point,
+    together: Sequence[Point],
+    figure: str,
+    named: Callable[[Sequence[Point]], str],
+) -> str:
+    """`not distinguishable from it: A, B; too few runs to distinguish: C (2 of 3); D was slower in each of 2 runs, …`
+
+    together: points that no test distinguishes from the best; of few runs none could. fresh: repeats that
+    were made after the choice, which stand for a point where it and the best have them.
+    """
+    pairs = {p: (v[p], v[best]) for p in together for v in (fresh if p in fresh and best in fresh else of,)}
+    alike = [p for p in together if not few(*pairs[p])]
+    beyond = [p for p in together if p not in alike and lie_apart(*pairs[p])]
+    unknown = [p for p in together if p not in alike and p not in beyond]
+    said = []
+    if alike:
+        said.append(f"not distinguishable from it: {named(alike)}")
+    if unknown:
+        said.append(f"{TOO_FEW}: {named(unknown)} {runs_needed(pairs[unknown[0]][0])}")
+    if beyond:
+        word = "slower" if is_speed(figure) else "worse"
+        were = "was" if len(beyond) == 1 else "were"
+        said.append(f"{named(beyond)} {were} {word} {in_each(pairs[beyond[0]][0])}; {LEAST_SAID}")
+    return "; ".join(said)
+
+
+def change_said(last: Mapping[int, float], first: Mapping[int, float]) -> str:
+    """What is known of a change that no test shows."""
+    if not few(last, first):
+        return "not distinguishable from no change"
+    if not lie_apart(last, first):
+        return f"{TOO_FEW} {runs_needed(last)}"
+    return f"{'more' if min(last.values()) > max(first.values()) else 'less'} {in_each(last)}; {LEAST_SAID}"
+
+
+def is_speed(figure: str) -> bool:
+    return figure.endswith("_s") and not figure.endswith("failed_share")
 
 
 def keeps_up_part(analysis: Analysis, figure: str, along: str, group: Point, of: Values) -> Part:

@@ -42,6 +42,12 @@ class Measured:
         """Enters figures: not of the pilot, and its rows and answers are right."""
         return self.run.block > 0 and not self.run.confirms and not self.hidden
 
+    def enters(self, figure: str) -> bool:
+        """Whether the run's value of a figure counts. Wrong rows and answers take every time and rate of a run away, and not
+        the counts that say how many were wrong."""
+        repeated = self.run.block > 0 and not self.run.confirms
+        return repeated and (not self.hidden or counts_faults(figure))
+
     @property
     def hidden(self) -> bool:
         return any(v.hides for v in self.verdicts)
@@ -82,8 +88,9 @@ class PointSummary:
         return sum(not np.isfinite(v) for v in self.values)
 
     @property
-    def median(self) -> float:
-        return float(np.median(self.values))
+    def centre(self) -> float:
+        """The geometric mean, which the interval is of; the median where there is none."""
+        return self.interval.value if self.interval is not None else float(np.median(self.values))
 
 
 @dataclass(frozen=True)
@@ -121,7 +128,7 @@ class Analysis:
         """Point -> block -> value, of the runs that count; points in the order planned."""
         found: dict[Point, dict[int, float]] = {}
         for m in self.runs:
-            if m.counts and figure in m.figures:
+            if m.enters(figure) and figure in m.figures:
                 found.setdefault(m.point, {})[m.run.block] = m.figures[figure]
         return {point: found[point] for point in self.points if point in found}
 
@@ -255,7 +262,9 @@ class Analysis:
         found = []
         for figure, limit in (self.study.get("accept") or {}).items():
             over = [
-                (m.figures[figure], m) for m in self.runs if m.counts and m.figures.get(figure, 0.0) > limit
+                (m.figures[figure], m)
+                for m in self.runs
+                if m.enters(figure) and m.figures.get(figure, 0.0) > limit
             ]
             if over:
                 value, m = max(over, key=lambda pair: pair[0])
@@ -292,6 +301,14 @@ def lower_is_better(figure: str) -> bool:
     if figure.endswith(".failed_share"):
         return True
     return not figure.endswith(("_per_s", "_share", ".keeps_up", ".ok", ".rows", ".ops", ".bytes"))
+
+
+#: Metrics that count what went wrong. 0 is measured: of a time it would mean that nothing was.
+FAULTS = ("wrong", "errors", "late", "unsent", "failed_share")
+
+
+def counts_faults(figure: str) -> bool:
+    return figure.rsplit(".", 1)[-1] in FAULTS
 
 
 def headline(analysis: Analysis) -> str | None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from math import isfinite
+from math import isfinite, log
+from statistics import fmean
 from typing import Any
 
 from inrush.analysis.points import Analysis, Point, is_number, lower_is_better, say, say_value
@@ -61,9 +62,11 @@ def settled(of: Values, fresh: Values, figure: str) -> Settled:
 
 
 def best_of_each(of: Values, along: str, figure: str) -> dict[Any, Point]:
-    """Value of `along` -> its best point by the mean of its runs, the best value first."""
+    """Value of `along` -> its best point by the centre of its runs, the best value first."""
     sign = 1 if lower_is_better(figure) else -1
-    level = {p: sign * sum(v.values()) / len(v) for p, v in of.items()}
+    # Where a run's figure is 0 or failed in one of them, a mean puts that point behind the others.
+    whole = all(v > 0 and isfinite(v) for runs in of.values() for v in runs.values())
+    level = {p: sign * (fmean(map(log, v.values())) if whole else fmean(v.values())) for p, v in of.items()}
     found: dict[Any, Point] = {}
     for point in sorted(of, key=lambda p: level[p]):
         found.setdefault(dict(point).get(along), point)

@@ -29,6 +29,7 @@ from inrush.stats.measures import writing_roles
 from inrush.text import number, percent
 
 ENOUGH_BLOCKS = 5
+ANSWERED = "answer measured"
 NULL_SHARE = 0.7  # of the rate that the null engine reached on the same plan
 ORDER_ALPHA = 0.01
 
@@ -74,6 +75,30 @@ def interleaved_repeats(analysis: Analysis) -> Verdict | None:
             "different blocks, and only what shares blocks is compared",
         )
     return passed(name, f"{said}, every point once a block")
+
+
+def answer_measured(analysis: Analysis) -> Verdict | None:
+    """A study that asks for a figure which none of its runs has ends without an answer, however right the runs are."""
+    asked = (analysis.study.get("answer") or {}).get("of")
+    counted = [m for m in analysis.runs if m.counts]
+    if asked is None or not counted:
+        return None
+    measured = sum(asked in m.figures for m in counted)
+    if measured:
+        return passed(ANSWERED, f"{measured} of {len(counted)} counted runs measured {asked}")
+    step = str(asked).partition(".")[0]
+    reasons = dict.fromkeys(
+        f"{m.run.engine}: {step} is left out: {reason}"
+        for m in counted
+        if (reason := m.run.labels.get("steps_left_out", {}).get(step))
+    )
+    why = f" ({'; '.join(reasons)})" if reasons else ""
+    return invalid(
+        ANSWERED,
+        f"No counted run measured {asked}, which the answer is about{why}. Name a figure that the steps or roles of the study "
+        "have in answer.of, or engines that can measure it",
+        figures=(),
+    )
 
 
 def no_carry_over(analysis: Analysis) -> Verdict | None:
@@ -291,6 +316,7 @@ def prediction_inside_validity(analysis: Analysis) -> Verdict | None:
 
 #: Guard -> (check, the sentence where it has nothing to check).
 STUDY_GUARDS: Mapping[str, tuple[Callable[[Analysis], Verdict | None], str]] = {
+    ANSWERED: (answer_measured, "Nothing was asked, or nothing has run"),
     "interleaved repeats": (interleaved_repeats, "Nothing has run"),
     "no carry-over": (no_carry_over, "Too few runs to test what the order does"),
     CONDITIONS: (same_conditions, "No engine has two runs"),

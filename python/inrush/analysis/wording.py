@@ -9,7 +9,7 @@ from typing import Any
 
 from inrush.analysis.points import Analysis, Point, say
 from inrush.stats import stats
-from inrush.stats.quantity import says_nothing, show, show_bounds, show_interval
+from inrush.stats.quantity import LEAST_RUNS, says_nothing, show, show_bounds, show_interval
 
 
 def say_bytes(along: str, value: Any) -> str:
@@ -47,21 +47,56 @@ def interval_of(of: Mapping[int, float]) -> stats.Interval | None:
     return stats.log_t(list(of.values())) if whole else None
 
 
+def centre(of: Mapping[int, float]) -> float:
+    """What a figure is over runs, wherever one number stands for them: the geometric mean, which intervals are of; the
+    median where a run's figure is 0 or failed."""
+    interval = interval_of(of)
+    return interval.value if interval is not None else median(of.values())
+
+
 def shown(of: Mapping[int, float], figure: str) -> str:
     interval = interval_of(of)
-    if interval is not None:
+    if interval is not None and not says_nothing(interval):
         return show_interval(interval, figure)
     if len(of) == 1:
         return show(next(iter(of.values())), figure) + " (one run)"
     if failed := sum(not isfinite(v) for v in of.values()):
         return f"failed in {failed} of {len(of)} runs"
     low, high = show(min(of.values()), figure), show(max(of.values()), figure)
-    return f"{show(median(of.values()), figure)} (median of {len(of)} runs, {low} to {high})"
+    what = f"{len(of)} runs" if interval is not None else f"median of {len(of)} runs"
+    return f"{show(centre(of), figure)} ({what}, {low} to {high})"
 
 
 def times(ratio: stats.Interval) -> str:
     value, low, high = (f"{v:.2f}" if v < 100 else f"{v:,.0f}" for v in (ratio.value, ratio.low, ratio.high))
     return f"{value}× {show_bounds(ratio) if says_nothing(ratio) else f'[{low}, {high}]'}"
+
+
+def few(a: Mapping[int, float], b: Mapping[int, float]) -> bool:
+    """Whether two points share too few runs for a test to distinguish them."""
+    return len(set(a) & set(b)) < LEAST_RUNS
+
+
+def lie_apart(a: Mapping[int, float], b: Mapping[int, float]) -> bool:
+    """Whether every run of one lies beyond all runs of the other; a single run of each says nothing."""
+    return min(len(a), len(b)) > 1 and (
+        min(a.values()) > max(b.values()) or max(a.values()) < min(b.values())
+    )
+
+
+def in_each(of: Mapping[int, float]) -> str:
+    """What two points that lie apart show without a test: `in each of 2 runs`."""
+    return f"in each of {len(of)} runs"
+
+
+#: Why nothing more is said of them.
+LEAST_SAID = f"{LEAST_RUNS} runs are the least for an interval"
+TOO_FEW = "too few runs to distinguish"
+
+
+def runs_needed(of: Mapping[int, float]) -> str:
+    """`(2 of 3)`: the runs that there are, of those that are needed."""
+    return f"({len(of)} of {LEAST_RUNS})"
 
 
 def head(analysis: Analysis, group: Point) -> str:

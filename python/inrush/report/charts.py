@@ -17,7 +17,7 @@ from inrush.stats import quantity
 
 WIDTH, HEIGHT = 640, 260
 #: Fewer runs of a point have no spread worth drawing: they are dots, without a box, a bar or a band.
-LEAST_RUNS = 3
+LEAST_RUNS = quantity.LEAST_RUNS
 #: Wider ratios than this are shown on a log axis.
 LOG_FROM = 10.0
 

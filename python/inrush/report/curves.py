@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from statistics import median
 from typing import Any
 
 import altair as alt
@@ -15,7 +14,7 @@ from inrush.analysis.overview import rate_figure
 from inrush.analysis.parts import work_grows
 from inrush.analysis.points import Analysis, Point, is_number, lower_is_better, say
 from inrush.analysis.settled import Values
-from inrush.analysis.wording import interval_of, name, ordered, plain, ratio_of
+from inrush.analysis.wording import centre, interval_of, name, ordered, plain, ratio_of
 from inrush.report.charts import (
     LEAST_RUNS,
     RING,
@@ -90,7 +89,7 @@ def boxes(analysis: Analysis, answer: Answer) -> list[Figure]:
             for b, v in values.items()
         ]
         rings = [
-            {"x": plain(dict(p)[along(answer)]), "y": median(values.values()) / factor}
+            {"x": plain(dict(p)[along(answer)]), "y": centre(values) / factor}
             for p, values in of.items()
             if p in short
         ]
@@ -214,7 +213,7 @@ def curve_rows(
     rows = []
     for point, values in sorted(of.items(), key=lambda item: dict(item[0])[factor_name]):
         interval = interval_of(values)
-        value = interval.value if interval else median(values.values())
+        value = centre(values)
         low, high = (
             (interval.low, interval.high) if interval else (min(values.values()), max(values.values()))
         )

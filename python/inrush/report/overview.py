@@ -220,7 +220,7 @@ def headroom_words(row: EngineRow) -> str:
 
 def verdict_word(row: EngineRow) -> str:
     if row.point is None:
-        return "no runs"
+        return "not measured" if row.runs else "no runs"
     return "INVALID" if row.broken else WITH_NOTES if row.noted else "valid"
 
 

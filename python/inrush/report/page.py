@@ -21,7 +21,7 @@ from inrush.analysis.ran import ran_said
 from inrush.analysis.rejected import by_table, reject_lines
 from inrush.analysis.stored import header, stored_points, stored_rows
 from inrush.analysis.title import title_of
-from inrush.analysis.wording import name, plain, times
+from inrush.analysis.wording import TOO_FEW, name, plain, times
 from inrush.guards.verdicts import Outcome, Verdict, by_guard
 from inrush.report.charts import Figure
 from inrush.report.conditions import machine, settings
@@ -37,6 +37,8 @@ from inrush.report.steal import steal_table
 from inrush.report.step_table import left_out_steps, steps_table
 from inrush.stats import quantity
 from inrush.stats.files import is_pipeline
+from inrush.stats.quantity import says_nothing
+from inrush.stats.stats import Interval
 from inrush.text import percent
 from inrush.workload import STORED_SHARE
 
@@ -318,12 +320,18 @@ def effects_table(analysis: Analysis, answer: Answer | None) -> str:
     rows = [
         [escape(e.factor), number(plain(e.base)), number(plain(e.value)),
          number(times(e.ratio)),
-         "not distinguishable from 1" if e.ratio.holds(1.0) else "", number(str(e.points)), number(str(e.ratio.n))]
+         effect_word(e.ratio), number(str(e.points)), number(str(e.ratio.n))]
         for e in effects(analysis, answer.figure)
     ]  # fmt: skip
     caption = f"{name(answer.figure).capitalize()} at one value over that at the first, all else equal; paired by block."
     header = ["factor", "#from", "#to", "#ratio [95 %]", "", "#points", "#blocks"]
     return f'<p class="expected">{caption}</p>{table(header, rows)}' if rows else ""
+
+
+def effect_word(ratio: Interval) -> str:
+    if not ratio.holds(1.0):
+        return ""
+    return TOO_FEW if says_nothing(ratio) else "not distinguishable from 1"
 
 
 def absent_table(analysis: Analysis) -> str:

@@ -15,7 +15,7 @@ from inrush.analysis.settled import settled
 from inrush.analysis.wording import plain
 from inrush.guards.verdicts import Outcome
 from inrush.report.overview import WIDEST
-from inrush.stats.quantity import digits, scale, show_bounds
+from inrush.stats.quantity import LEAST_RUNS, digits, says_nothing, scale, show_bounds
 from inrush.text import BestLine, columns
 
 NONE = "–"
@@ -35,7 +35,11 @@ def point_lines(analysis: Analysis, found: Answer | None, figure: str) -> list[s
         for s in summaries
     ]
     at = f" at {say(shared)}" if shared else ""
-    return [f"{figure}{', ' + unit if unit else ''} [95 % interval]{at}", *narrow(rows, varied)]
+    few = any(1 < len(s.values) < LEAST_RUNS for s in summaries)
+    bounds = f"(range of fewer than {LEAST_RUNS} runs)" if few else ""
+    if not few or any(len(s.values) >= LEAST_RUNS for s in summaries):
+        bounds = f"[95 % interval]{' ' * few}{bounds}"
+    return [f"{figure}{', ' + unit if unit else ''} {bounds}{at}", *narrow(rows, varied)]
 
 
 def apart(points: Sequence[Point]) -> tuple[list[str], dict[str, Any]]:
@@ -85,9 +89,9 @@ def numeric(rows: Sequence[Row], varied: int) -> list[int]:
 
 
 def summed(s: PointSummary, factor: float) -> str:
-    """`269 [204, 355]`; without an interval the median and the range of the runs."""
+    """`269 [204, 355]`; without an interval the centre and the range of the runs."""
     mark = " INVALID" if s.outcome is Outcome.INVALID else ""
-    if s.interval is not None:
+    if s.interval is not None and not says_nothing(s.interval):
         i = s.interval
         return f"{digits(i.value / factor)} {show_bounds(i.scaled(1 / factor))}{mark}"
     if s.failed:
@@ -95,7 +99,7 @@ def summed(s: PointSummary, factor: float) -> str:
     if len(s.values) == 1:
         return f"{digits(s.values[0] / factor)}{mark}"
     low, high = (digits(f(s.values) / factor) for f in (min, max))
-    return f"{digits(median(s.values) / factor)} ({low} to {high}){mark}"
+    return f"{digits(s.centre / factor)} ({low} to {high}){mark}"
 
 
 def best_points(analysis: Analysis, found: Answer | None) -> set[Point]:

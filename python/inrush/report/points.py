@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
-from statistics import median
 
 from inrush.analysis.answer import Answer
 from inrush.analysis.overview import rate_figure
 from inrush.analysis.percentiles import quantile_s
 from inrush.analysis.points import Analysis, Point, PointSummary, roles, say
-from inrush.analysis.wording import name, plain
+from inrush.analysis.wording import centre, name, plain
 from inrush.guards.verdicts import Outcome
 from inrush.report.html import Cells, number, table
 from inrush.stats import quantity
@@ -34,9 +33,13 @@ def points_table(analysis: Analysis, answer: Answer | None) -> str:
         f"#latency of {role}: {', '.join(of)}" for role, of in quantiles.items()
     ]
     rows = [
-        point_row(analysis, p, intervalled(analysis, answer), figures, quantiles, varied) for p in counted
+        point_row(analysis, p, intervalled(analysis, answer), figures, quantiles, varied, answer.figure)
+        for p in counted
     ]
-    caption = "Rates and times: geometric mean over runs and its interval. Percentiles: of all calls of all runs, merged."
+    caption = (
+        f"Rates, times and the answer's figure: geometric mean over runs and its interval, of fewer than {quantity.LEAST_RUNS} runs "
+        "their range. Other percentiles: of all calls of all runs, merged."
+    )
     at = f" Every point: {say(shared)}." if shared else ""
     return f'<p class="expected">{caption}{escape(at)}</p>' + table(header, rows, "cards points")
 
@@ -83,8 +86,9 @@ def point_row(
     figures: Sequence[str],
     quantiles: Mapping[str, Mapping[str, float]],
     varied: Sequence[str],
+    asked: str,
 ) -> Cells:
-    """headed: figures with an interval; a point that only reads has none of them."""
+    """headed: figures with an interval; a point that only reads has none of them. asked: the answer's figure."""
     held = dict(point)
     cells = [
         escape(held[f]) if isinstance(held.get(f), str) else number(plain(held[f]) if f in held else "–")
@@ -96,32 +100,35 @@ def point_row(
     cells.append(number(f"{runs}{f' ({outliers} outlying)' if outliers else ''}"))
     cells += [lines_of(summed(summaries[f])) if f in summaries else number("–") for f in headed]
     for figure in figures:
-        values = list(analysis.values(figure).get(point, {}).values())
+        values = analysis.values(figure).get(point, {})
         mark = " INVALID" if values and analysis.broken(figure, point) else ""
-        cells.append(number(quantity.show(median(values), figure) + mark if values else "–"))
-    return cells + [lines_of(percentiles(analysis, point, role, of)) for role, of in quantiles.items()]
+        cells.append(number(quantity.show(centre(values), figure) + mark if values else "–"))
+    return cells + [lines_of(percentiles(analysis, point, role, of, asked)) for role, of in quantiles.items()]
 
 
 def summed(s: PointSummary) -> list[str]:
     """The figure, and below it its interval or what is known in its place."""
     mark = " INVALID" if s.outcome is Outcome.INVALID else ""
-    if s.interval is not None:
+    if s.interval is not None and not quantity.says_nothing(s.interval):
         value, _, bounds = quantity.show_interval(s.interval, s.figure).partition(" [")
         return [value + mark, f"[{bounds}"]
     if s.failed:
         return [f"failed in {s.failed} of {len(s.values)} runs{mark}"]
-    value = quantity.show(s.median, s.figure) + mark
+    value = quantity.show(s.centre, s.figure) + mark
     if len(s.values) == 1:
         return [value, "one run"]
     return [value, f"{quantity.show(min(s.values), s.figure)} to {quantity.show(max(s.values), s.figure)}"]
 
 
-def percentiles(analysis: Analysis, point: Point, role: str, of: Mapping[str, float]) -> list[str]:
+def percentiles(
+    analysis: Analysis, point: Point, role: str, of: Mapping[str, float], asked: str
+) -> list[str]:
     """A line for each percentile, in the order of the column's name."""
     found = []
     for named, q in of.items():
-        value = quantile_s(analysis, point, role, q)
         figure = f"{role}.latency_{named.replace('.', '')}_s"
+        runs = analysis.values(figure).get(point, {}) if figure == asked else {}
+        value = centre(runs) if runs else quantile_s(analysis, point, role, q)
         mark = " INVALID" if value is not None and analysis.broken(figure, point) else ""
         found.append("–" if value is None else quantity.show(value, "latency_s") + mark)
     return found if set(found) != {"–"} else ["–"]

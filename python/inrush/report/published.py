@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import altair as alt
-import numpy as np
 
 from inrush.analysis.answer import Answer
 from inrush.analysis.effects import effects
 from inrush.analysis.points import Analysis, Point, is_number, lower_is_better, say
-from inrush.analysis.wording import name, plain
+from inrush.analysis.wording import centre, name, plain
 from inrush.report.charts import Figure, Row, finished, inline, scale_of
 from inrush.stats import quantity
 from inrush.study.claims import ANSWER, COST_OF, DIVIDED_BY
@@ -85,12 +84,12 @@ def ours(analysis: Analysis, answer: Answer | None, claim: Mapping[str, Any]) ->
 def at_best_points(
     analysis: Analysis, figure: str, where: Mapping[str, Any], unit: str
 ) -> list[tuple[str, Any, str]]:
-    """The median at the best point that agrees with the claim's `where`, per engine. figure: or a quotient of two."""
+    """The centre of the runs at the best point that agrees with the claim's `where`, per engine. figure: or a quotient of two."""
     over, _, under = figure.partition(DIVIDED_BY)
     best: dict[str, float] = {}
     for point, of in quotients(analysis, over, under).items():
         if of and agrees(point, where):
-            value, engine = float(np.median(list(of.values()))), str(dict(point)["engine"])
+            value, engine = centre(of), str(dict(point)["engine"])
             choose = min if lower_is_better(over) else max
             best[engine] = choose(best.get(engine, value), value)
     called = DIVIDED_BY.join(name(one) for one in (over, under) if one)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from html import escape
-from statistics import median
 
 from inrush.analysis.points import Analysis, Point, say
+from inrush.analysis.wording import centre
 from inrush.report.html import number, table
 from inrush.stats import quantity
 from inrush.stats.measures import whole
@@ -28,7 +28,7 @@ COLUMNS = {
 
 
 def steps_table(analysis: Analysis) -> str:
-    """Medians over the runs that count; figures that a guard makes invalid are marked."""
+    """Centres of the runs that count; figures that a guard makes invalid are marked."""
     rows = [
         [escape(say(point)), escape(step), escape(do), *(cell(analysis, point, f"{step}.{metric}") for metric in COLUMNS)]
         for point in analysis.points
@@ -54,11 +54,11 @@ def steps_at(analysis: Analysis, point: Point) -> dict[str, str]:
 
 
 def cell(analysis: Analysis, point: Point, figure: str) -> str:
-    values = list(analysis.values(figure).get(point, {}).values())
+    values = analysis.values(figure).get(point, {})
     if not values:
         return number("–")
     marked = " INVALID" if analysis.broken(figure, point) else ""
-    return number(quantity.show(median(values), figure) + marked)
+    return number(quantity.show(centre(values), figure) + marked)
 
 
 def left_out_steps(analysis: Analysis) -> list[list[str]]:

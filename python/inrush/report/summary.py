@@ -14,14 +14,14 @@ from inrush.analysis.ran import ran_said
 from inrush.analysis.rejected import by_table, reject_lines
 from inrush.analysis.same_work import WorkDone, by_rate, other_work, work
 from inrush.analysis.title import title_of
-from inrush.analysis.wording import shown
+from inrush.analysis.wording import TOO_FEW, shown
 from inrush.errors import UsageError
 from inrush.guards.verdicts import WITH_NOTES, Outcome, Verdict, by_guard, conditions_last, counted, survives
 from inrush.report.first_sentence import first_sentence
 from inrush.report.overview import markdown, text_table
 from inrush.report.point_lines import point_lines
 from inrush.report.run_list import wanted_runs
-from inrush.stats.quantity import show, show_bounds, show_interval
+from inrush.stats.quantity import LEAST_RUNS, says_nothing, show, show_bounds, show_interval
 from inrush.stats.stats import Interval, welch_ratio
 from inrush.text import columns
 
@@ -102,8 +102,8 @@ def standing(analysis: Analysis) -> str:
 
 
 def summed_up(s: PointSummary) -> str:
-    """The figure of a point with its interval; without one its median and range, `failed` where it failed in a run."""
-    if s.interval is not None:
+    """The figure of a point with its interval; without one its centre and range, `failed` where it failed in a run."""
+    if s.interval is not None and not says_nothing(s.interval):
         return show_interval(s.interval, s.figure)
     return shown(dict(zip(s.blocks, s.values, strict=True)), s.figure)
 
@@ -238,6 +238,8 @@ def compared_row(
 
 
 def comparison_word(ratio: Interval) -> str:
+    if ratio.holds(1.0) and says_nothing(ratio):
+        return f"{TOO_FEW} ({ratio.n} of {LEAST_RUNS})"
     return "not distinguishable" if ratio.holds(1.0) else "more" if ratio.value > 1 else "less"
 
 

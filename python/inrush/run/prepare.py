@@ -125,6 +125,7 @@ def prepare(call: StudyCall, secret_targets: Sequence[str] | None = None) -> Pre
     if not plan.runs:
         reasons = "; ".join(dict.fromkeys(f"{m.point}: {m.reason}" for m in plan.unsupported))
         raise UsageError(f"{call.study}: nothing to run on {', '.join(found.engines)}: {reasons}")
+    check_answer(plan)
     check_transports(plan, found)
     check_steps(plan, found)
     return Prepared(call, plan, found)
@@ -137,6 +138,22 @@ def as_servers_can(prepared: Prepared, deployments: Iterable[Deployment]) -> Pre
         return prepared
     again = prepare(replace(prepared.call, lacks=lacks))
     return replace(again, named_targets=prepared.named_targets)
+
+
+def check_answer(plan: StudyPlan) -> None:
+    """Raises StudyInvalid where every point goes without the step that the answer is about: no run could measure it."""
+    asked = plan.study.answer
+    step = asked.of.partition(".")[0] if asked is not None else ""
+    planned = {p.engine: plan.planned[p.id] for p in plan.points if p.id in plan.planned}
+    every = [p.labels.get("steps_left_out", {}).get(step) for p in plan.planned.values()]
+    if asked is None or not every or not all(every):
+        return
+    reasons = "; ".join(
+        f"{engine}: step {step} is left out: {point.labels['steps_left_out'][step]}"
+        for engine, point in planned.items()
+    )
+    remedy = f"no point can measure it ({reasons}); run it on an engine that has the step, or ask for another figure"
+    raise StudyInvalid([Problem(plan.study.file, "answer.of", asked.of, remedy)])
 
 
 def check_transports(plan: StudyPlan, found: NamedTargets) -> None:

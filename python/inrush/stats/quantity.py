@@ -17,8 +17,8 @@ SCALES: dict[str, tuple[tuple[float, str], ...]] = {
     "bytes": ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB"), (1.0, "B")),
     "count": ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, "")),
 }
-#: Ends that are farther apart than so many times say nothing of the value: two runs may have such.
-WIDEST_SAID = 100.0
+#: Fewer runs have no interval that is shown, and are too few to distinguish two points: of two it is up to endlessly wide.
+LEAST_RUNS = 3
 #: From this share of a unit on, three digits show one of it: 999.6 ms are 1.00 s.
 ROUNDS_UP = 0.9995
 #: Rates of whole things, and what is counted.
@@ -40,7 +40,8 @@ def show_interval(interval: Interval, figure: str) -> str:
 
 
 def says_nothing(interval: Interval) -> bool:
-    return interval.low <= 0 or interval.high / interval.low > WIDEST_SAID
+    """Of how many runs it is decides, not how wide it is: rows of one table have an interval or none."""
+    return interval.n < LEAST_RUNS
 
 
 def show_bounds(interval: Interval, shown: Interval | None = None) -> str:
