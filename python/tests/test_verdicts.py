@@ -419,6 +419,12 @@ def test_answers_of_operations_that_promise_nothing_were_not_checked() -> None:
 
 #: Guard of a study -> a study in which it has another verdict than pass. One that states what the code cannot do has none.
 FAILING: dict[str, tuple[Callable[[], StudyRecord], Outcome]] = {
+    "answer measured": (
+        lambda: synthetic.study(
+            {("duckdb", 1): 1.0}, doc={"answer": {"kind": "curve", "of": "cold.rows_per_s", "along": "sessions"}}
+        ),
+        Outcome.INVALID,
+    ),
     "interleaved repeats": (lambda: synthetic.study({("duckdb", 1): 1.0}, blocks=2), Outcome.NOTE),
     "no carry-over": (
         lambda: synthetic.study(

@@ -293,7 +293,7 @@ def records_of(path: Path, dialect: FileDialect) -> Iterator[tuple[int, list[str
 
 
 def joined(lines: Iterator[str]) -> Iterator[str]:
-    """SampleLines of MySQL's text, each up to a line end that nothing escapes."""
+    """Lines of MySQL's text, each up to a line end that nothing escapes."""
     held = ""
     for line in lines:
         held += line

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -20,8 +21,13 @@ from inrush.targets.ask import ask
 from .servers import REQUIRE, SETTINGS, need, own_server
 
 EMBEDDED = ("sqlite", "duckdb")
-#: Bytes of a tmpfs that a server of the engine starts on, and that the load does not fit on.
-ROOM = {"postgresql": "200m", "mysql": "200m", "clickhouse": "100m", "sqlite": "30m", "duckdb": "30m"}
+MIB = 1 << 20
+#: Bytes of a tmpfs beside what an empty server takes of it, which the load does not fit in.
+ROOM = {
+    "postgresql": 128 * MIB, "mysql": 64 * MIB, "clickhouse": 64 * MIB, "sqlite": 30 * MIB, "duckdb": 30 * MIB,
+}  # fmt: skip
+#: Bytes of the tmpfs while a server is created. How many one needs then, for a while, is its version's.
+AMPLE = 2048 * MIB
 WORKLOAD = """
 schema = 1
 epoch = "2026-01-01T00:00:00Z"
@@ -128,11 +134,11 @@ def names(target: Target) -> list[str]:
 
 
 @contextlib.contextmanager
-def small_disk(folder: Path, size: str) -> Iterator[Path]:
-    """A file system of so many bytes."""
+def small_disk(folder: Path, engine: str) -> Iterator[Path]:
+    """A file system with an empty server of the engine, if it has one, and ROOM beside."""
     data = folder / "small"
     data.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", f"size={size},mode=755", "inrush-test", str(data)]
+    command = ["mount", "-t", "tmpfs", "-o", f"size={AMPLE},mode=755", "inrush-test", str(data)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         refused = done.stderr.strip() if done.returncode else None
@@ -141,6 +147,11 @@ def small_disk(folder: Path, size: str) -> Iterator[Path]:
     if refused is not None:
         (pytest.fail if os.environ.get(REQUIRE) else pytest.skip)(f"no small file system here: {refused}")
     try:
+        if engine not in EMBEDDED:
+            mine = own_server(engine)
+            mine.stop(mine.start(data / engine, SETTINGS[engine]), Stop.CLEAN)
+        size = shutil.disk_usage(data).used + ROOM[engine]
+        subprocess.run(["mount", "-o", f"remount,size={size}", str(data)], check=True)
         yield data
     finally:
         for pid in life.working_in(data):
@@ -153,7 +164,7 @@ def small_disk(folder: Path, size: str) -> Iterator[Path]:
 def test_a_full_data_disk_is_one_line_with_what_to_do(engine: str, folder: Path) -> None:
     if engine not in EMBEDDED:
         need(engine)
-    with small_disk(folder, ROOM[engine]) as data:
+    with small_disk(folder, engine) as data:
         words = [engine, "--data", str(data)] if engine in EMBEDDED else started(engine, data)
         found = said(folder, engine, *words, rows=20_000_000)
         assert found.code == 1, found

@@ -126,7 +126,7 @@ def test_a_server_killed_in_a_run_ends_it_with_the_reason_and_half_a_table(
     assert ran.last["event"] == "failed" and ran.last["kind"] == "target"
     assert "connection lost" in ran.last["message"] and "panicked" not in ran.last["message"]
     assert ran.tables["intervals"], "what was measured before stays"
-    assert {f["outcome"] for f in ran.tables["failures"]} == {"lost"}
+    assert {f["outcome"] for f in ran.tables["failures"]} == {"lost"}, ran.tables["failures"]
     # What was acknowledged before the crash is there after it: these servers have written it by then.
     acknowledged = ran.totals("writers")["rows"]
     assert own.target.instance is not None

@@ -40,8 +40,9 @@ impl<'a> RowReader<'a> {
         let mut at = 0;
         while at < self.buffer.len() {
             let rest = &self.buffer[at..];
-            // What may be an exception waits until it is known to be one.
-            if EXCEPTIONS.iter().any(|begin| rest.starts_with(begin)) && rest.len() <= EXCEPTION_MOST {
+            // What may be an exception, or the beginning of its mark, waits until it is known to be one.
+            let may_be = |begin: &&[u8]| rest.starts_with(begin) || (!ended && begin.starts_with(rest));
+            if EXCEPTIONS.iter().any(may_be) && rest.len() <= EXCEPTION_MOST {
                 if let (true, Some(failure)) = (ended, exception(rest)) {
                     return Err(failure);
                 }
