@@ -15,6 +15,17 @@ pub enum ListStyle {
     Clickhouse,
 }
 
+/// A double holds every whole number up to here.
+const EXACT_WHOLE: u64 = 1 << 53;
+
+/// A whole number of a list as a double, and whether it is the same number there. `unsigned`: it is a u64 of these bits.
+pub fn as_double(whole: i64, unsigned: bool) -> (f64, bool) {
+    match unsigned {
+        true => (whole as u64 as f64, whole as u64 <= EXACT_WHOLE),
+        false => (whole as f64, whole.unsigned_abs() <= EXACT_WHOLE),
+    }
+}
+
 /// Each list as a text; the first row with an item that the style has no form for. Rows that are NULL have no items.
 pub fn list_texts(list: &ListValues, item: LogicalType, style: ListStyle) -> Result<TextValues, usize> {
     let mut texts = TextValues::default();

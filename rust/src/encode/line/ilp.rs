@@ -6,6 +6,7 @@
 use super::cells::text_at;
 use super::{escaped, measurement, Word, BLOCK_ROWS};
 use crate::encode::decimal::{signed, INTEGER_BYTES};
+use crate::encode::lists::as_double;
 use crate::encode::tail::Tail;
 use crate::encode::{does_not_fit, mismatch, Encoder};
 use crate::error::Error;
@@ -16,8 +17,6 @@ use crate::rows::{Column, Columns, ListValues, Values};
 const DOUBLE: &[u8] = b"=\x10";
 /// One dimension of doubles; its length follows.
 const DOUBLES: &[u8] = b"=\x0e\x0a\x01";
-/// Whole numbers that a double holds exactly.
-const EXACT_WHOLE: u64 = 1 << 53;
 
 /// Rows of one table as lines.
 pub struct Ilp {
@@ -41,7 +40,8 @@ enum Cells<'a> {
     F32(&'a [f32]),
     F64(&'a [f64]),
     Text(&'a [u8], &'a [u32]),
-    List(&'a ListValues),
+    /// Items are u64, kept as i64 of the same bits.
+    List(&'a ListValues, bool),
 }
 
 impl Ilp {
@@ -125,7 +125,7 @@ impl<'a> Cells<'a> {
             (Values::Text(v), _) => Cells::Text(&v.bytes, &v.ends),
             (Values::List(v), _) => match &*v.items {
                 Values::I32(_) | Values::I64(_) | Values::F32(_) | Values::F64(_) if v.present.is_empty() => {
-                    Cells::List(v)
+                    Cells::List(v, column.ty == LogicalType::ListU64)
                 }
                 _ => return Err(mismatch(&column.name, "a list of doubles")),
             },
@@ -142,7 +142,7 @@ impl<'a> Cells<'a> {
             Cells::Small(_) | Cells::Whole(_) | Cells::Time(..) => rows * (INTEGER_BYTES + 1),
             Cells::F32(_) | Cells::F64(_) => rows * (DOUBLE.len() + 8),
             Cells::Text(_, ends) => 2 * span(ends) + 2 * rows,
-            Cells::List(list) => span(&list.ends) * 8 + (DOUBLES.len() + 4) * rows,
+            Cells::List(list, _) => span(&list.ends) * 8 + (DOUBLES.len() + 4) * rows,
         }
     }
 
@@ -164,7 +164,7 @@ impl<'a> Cells<'a> {
             Cells::F32(v) => put_double(tail, v[row] as f64),
             Cells::F64(v) => put_double(tail, v[row]),
             Cells::Text(bytes, ends) => put_text(tail, text_at(bytes, ends, row)),
-            Cells::List(list) => return put_list(tail, list, row),
+            Cells::List(list, unsigned) => return put_list(tail, list, row, *unsigned),
         }
         true
     }
@@ -195,13 +195,16 @@ unsafe fn put_text(tail: &mut Tail, text: &[u8]) {
     tail.byte(b'"');
 }
 
-unsafe fn put_list(tail: &mut Tail, list: &ListValues, row: usize) -> bool {
+unsafe fn put_list(tail: &mut Tail, list: &ListValues, row: usize, unsigned: bool) -> bool {
     let items = list.range(row);
     tail.bytes(DOUBLES);
     tail.bytes(&(items.len() as u32).to_le_bytes());
     for item in items {
         let value = match &*list.items {
-            Values::I64(items) if items[item].unsigned_abs() <= EXACT_WHOLE => items[item] as f64,
+            Values::I64(items) => match as_double(items[item], unsigned) {
+                (whole, true) => whole,
+                _ => return false,
+            },
             Values::F64(items) => items[item],
             Values::I32(items) => items[item].into(),
             Values::F32(items) => items[item].into(),
@@ -292,6 +295,8 @@ mod tests {
         let beyond = list(Values::I64(vec![(1 << 53) + 1]), 1);
         let of = |ty, values| line(&[("v", ty, "", values)]).unwrap_err();
         assert!(of(LogicalType::ListI64, beyond).contains("does not fit"));
+        // 2^64 - 1, which is -1 by its bits.
+        assert!(of(LogicalType::ListU64, list(Values::I64(vec![-1]), 1)).contains("does not fit"));
         assert!(of(LogicalType::TimeMs, Some(Values::I64(vec![i64::MAX]))).contains("a time in µs"));
         assert!(of(LogicalType::I64, None).contains("a line, which has a field"));
     }

@@ -93,10 +93,11 @@ pub unsafe fn put_column(
             None
         }
         (Values::List(v), _) => {
+            let unsigned = column.ty == LogicalType::ListU64;
             let mut bad = None;
             for row in first..last {
                 match column.is_present(row) {
-                    true if put_list(place, row - first, v, row, ty) => {}
+                    true if put_list(place, row - first, v, row, ty, unsigned) => {}
                     true => bad = bad.or(Some(row - first)),
                     false => put_null(place, row - first),
                 }

@@ -1,5 +1,6 @@
 //! Lists as arrays of one dimension.
 
+use super::super::lists::as_double;
 use super::place::{put, Place};
 use super::types::PgType;
 use crate::rows::{ListValues, Values};
@@ -8,8 +9,6 @@ use crate::rows::{ListValues, Values};
 /// the protocol takes one without.
 const LIST_HEAD_BYTES: usize = 20;
 const LIST_ITEM_BYTES: usize = 12;
-/// A double holds every whole number up to here.
-const EXACT_WHOLE: u64 = 1 << 53;
 
 /// Bytes of list `row` without its length word.
 pub(super) fn list_bytes(list: &ListValues, row: usize, ty: PgType) -> usize {
@@ -26,18 +25,19 @@ pub(super) fn list_bytes(list: &ListValues, row: usize, ty: PgType) -> usize {
     LIST_HEAD_BYTES + 4 * range.len() + values
 }
 
-/// False where an item has no value of the list's type.
+/// False where an item has no value of the list's type. `unsigned`: items are u64, kept as i64 of the same bits.
 pub(super) unsafe fn put_list(
     place: &mut impl Place,
     block_row: usize,
     list: &ListValues,
     row: usize,
     ty: PgType,
+    unsigned: bool,
 ) -> bool {
     let wide = matches!(ty, PgType::Float8List | PgType::Int8List);
     let plain = matches!(*list.items, Values::F64(_) | Values::I64(_)) && list.present.is_empty();
     if !(wide && plain) {
-        return put_any_list(place, block_row, list, row, ty);
+        return put_any_list(place, block_row, list, row, ty, unsigned);
     }
     let range = list.range(row);
     let bytes = LIST_HEAD_BYTES + range.len() * LIST_ITEM_BYTES;
@@ -59,8 +59,8 @@ pub(super) unsafe fn put_list(
         let bits = match &*list.items {
             Values::F64(items) => items[item].to_bits(),
             Values::I64(items) if element == PgType::Float8 => {
-                let float = items[item] as f64;
-                fits &= items[item].unsigned_abs() <= EXACT_WHOLE;
+                let (float, exact) = as_double(items[item], unsigned);
+                fits &= exact;
                 float.to_bits()
             }
             Values::I64(items) => items[item] as u64,
@@ -79,6 +79,7 @@ unsafe fn put_any_list(
     list: &ListValues,
     row: usize,
     ty: PgType,
+    unsigned: bool,
 ) -> bool {
     let range = list.range(row);
     let bytes = list_bytes(list, row, ty);
@@ -101,7 +102,7 @@ unsafe fn put_any_list(
             (Values::Text(texts), _) => texts.get(item),
             (items, element) => {
                 let width = element.width().expect("numbers are fixed");
-                let (bits, exact) = number(items, item, element);
+                let (bits, exact) = number(items, item, element, unsigned);
                 fits &= exact;
                 // The last bytes of a big-endian number are the number, where it fits.
                 wide = bits.to_be_bytes();
@@ -116,7 +117,7 @@ unsafe fn put_any_list(
 }
 
 /// The bits of a number as an element, and whether it is the same number there.
-fn number(items: &Values, at: usize, element: PgType) -> (u64, bool) {
+fn number(items: &Values, at: usize, element: PgType, unsigned: bool) -> (u64, bool) {
     let whole = match items {
         Values::I32(v) => i64::from(v[at]),
         Values::I64(v) => v[at],
@@ -126,9 +127,27 @@ fn number(items: &Values, at: usize, element: PgType) -> (u64, bool) {
         Values::Text(_) | Values::List(_) => unreachable!("`check` let numbers through"),
     };
     match element {
-        PgType::Float8 => ((whole as f64).to_bits(), whole.unsigned_abs() <= EXACT_WHOLE),
+        PgType::Float8 => {
+            let (float, exact) = as_double(whole, unsigned);
+            (float.to_bits(), exact)
+        }
         PgType::Int2 => (whole as u64, i16::try_from(whole).is_ok()),
         PgType::Int4 => (whole as u64, i32::try_from(whole).is_ok()),
         _ => (whole as u64, true),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_u64_is_a_double_up_to_where_doubles_hold_every_whole_number() {
+        let of = |whole: u64| number(&Values::I64(vec![whole as i64]), 0, PgType::Float8, true);
+        assert_eq!(of(1 << 53), (9_007_199_254_740_992_f64.to_bits(), true));
+        for beyond in [(1 << 53) + 1, u64::MAX] {
+            assert!(!of(beyond).1, "{beyond}");
+        }
+        assert_eq!(number(&Values::I64(vec![-1]), 0, PgType::Float8, false), ((-1f64).to_bits(), true));
     }
 }

@@ -189,3 +189,54 @@ fn push_item(list: &mut ListValues, ty_of: LogicalType, ty: &Type, cursor: &mut 
     }
     Some(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::extract::Sink;
+
+    struct Count(u64);
+
+    impl Sink for Count {
+        fn first(&mut self) {}
+
+        fn rows(&mut self, batch: &Columns) {
+            self.0 += batch.rows as u64;
+        }
+    }
+
+    /// Rows of one byte that are handed on, and how the answer ends.
+    fn read(pieces: &[&[u8]]) -> (u64, Result<(), Failure>) {
+        let types = [Type::parse("UInt8").unwrap()];
+        let mut batch = Columns::new(0, vec![Column::new("v", LogicalType::U8)]);
+        let (mut seen, mut buffer) = (Count(0), Vec::new());
+        let mut reader = RowReader::new(Extraction::new(&mut batch, &mut seen), &types, &mut buffer);
+        let all = pieces.iter().try_for_each(|piece| {
+            reader.buffer().extend_from_slice(piece);
+            reader.read()
+        });
+        let end = all.and_then(|()| reader.end());
+        reader.rows();
+        (seen.0, end)
+    }
+
+    #[test]
+    fn an_exception_that_comes_in_two_pieces_is_no_row_wherever_it_is_cut() {
+        for text in [
+            "Code: 395, e.displayText() = DB::Exception: Value passed, e.what() = DB::Exception\n",
+            "\r\n__exception__\r\nabcd\r\nCode: 395. DB::Exception: Value passed (version 26.1)\r\n",
+        ] {
+            for cut in 0..=text.len() {
+                let (a, b) = text.as_bytes().split_at(cut);
+                let (rows, end) = read(&[&[1, 2, 3], a, b]);
+                let failure = end.unwrap_err();
+                assert_eq!((failure.code, failure.message.as_str(), rows), (395, "Value passed", 3), "{cut}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_row_that_begins_as_an_exception_does_is_a_row() {
+        assert_eq!(read(&[b"\r", b"\n", b"C", b"Co", b"\r\n__ex"]), (11, Ok(())));
+    }
+}

@@ -457,6 +457,9 @@ fn labels_problem(plan: &GenPlan) -> Option<String> {
             "label {label:?} has a quote, a backslash or a control character; leave it out"
         ));
     }
+    if let Some(label) = labels.iter().find(|label| label.ends_with(' ')) {
+        return Some(format!("label {label:?} ends with a blank, which MySQL drops; leave it out"));
+    }
     match (empty, twice) {
         (Some(_), _) => {
             Some("one of its labels is empty; a label of an enum has a character at least".into())
@@ -489,4 +492,26 @@ pub fn placed_problems(table: &TablePlan, seed: u64, epoch_ns: i64) -> Vec<(Opti
         setting.column(i).err().map(|problem| (Some(column.name.clone()), problem))
     });
     twice.chain(generators).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_that_an_engine_would_change_are_refused() {
+        let problem = |labels: &[&str]| {
+            let plan = serde_json::json!({"kind": "categorical", "values": labels});
+            labels_problem(&serde_json::from_value(plan).unwrap())
+        };
+        assert_eq!(problem(&["on", "On", " off", "not known"]), None);
+        for (labels, why) in [
+            (["on", "off "], "ends with a blank"),
+            (["on", "on"], "stands twice"),
+            (["on", ""], "is empty"),
+            (["on", "o'n"], "has a quote"),
+        ] {
+            assert!(problem(&labels).is_some_and(|said| said.contains(why)), "{labels:?}");
+        }
+    }
 }
