@@ -42,7 +42,7 @@ pub enum HttpError {
     Late,
     /// The connection is gone.
     Lost(io::Error),
-    /// What came is not HTTP, or not all of it; the connection is given up.
+    /// What came is not HTTP; the connection is given up.
     Garbled(&'static str),
 }
 

@@ -40,7 +40,7 @@ enum Cells<'a> {
     F32(&'a [f32]),
     F64(&'a [f64]),
     Text(&'a [u8], &'a [u32]),
-    /// Items are u64, kept as i64 of the same bits.
+    /// With whether its items are u64, kept as i64 of the same bits.
     List(&'a ListValues, bool),
 }
 

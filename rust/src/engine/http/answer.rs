@@ -181,9 +181,12 @@ impl Client {
     }
 
     fn fill_body(&mut self, until: Option<Instant>) -> Result<(), HttpError> {
-        match self.fill(until)? {
-            0 => Err(self.garbled("the answer ended before its last byte")),
-            _ => Ok(()),
+        if self.fill(until)? > 0 {
+            return Ok(());
         }
+        // Lost, not refused: a server that ends between its head and its last byte may have done what it was asked.
+        self.forget();
+        let cut = io::Error::new(io::ErrorKind::UnexpectedEof, "the answer ended before its last byte");
+        Err(HttpError::Lost(cut))
     }
 }

@@ -1,6 +1,7 @@
 //! From generators as they stand in a plan to compiled columns; every problem of a table at once.
 
 mod events;
+mod labels;
 mod params;
 mod series;
 mod texts;
@@ -20,6 +21,7 @@ use super::text::TextGenerator;
 use crate::plan::{ColumnPlan, LogicalType, RowSource, TablePlan};
 use crate::plan::{GenPlan, Per};
 use events::{needs_equal_rates, ordered};
+use labels::labels_problem;
 pub use params::share;
 use params::*;
 
@@ -446,29 +448,6 @@ impl<'a> Setting<'a> {
     }
 }
 
-/// Why a generator does not name the labels of an enum.
-fn labels_problem(plan: &GenPlan) -> Option<String> {
-    let labels = plan.labels();
-    let empty = labels.iter().find(|label| label.is_empty());
-    let twice = labels.iter().enumerate().find(|(at, label)| labels[..*at].contains(label));
-    let odd = |label: &&&str| label.chars().any(|c| matches!(c, '\'' | '\\') || c.is_control());
-    if let Some(label) = labels.iter().find(odd) {
-        return Some(format!(
-            "label {label:?} has a quote, a backslash or a control character; leave it out"
-        ));
-    }
-    if let Some(label) = labels.iter().find(|label| label.ends_with(' ')) {
-        return Some(format!("label {label:?} ends with a blank, which MySQL drops; leave it out"));
-    }
-    match (empty, twice) {
-        (Some(_), _) => {
-            Some("one of its labels is empty; a label of an enum has a character at least".into())
-        }
-        (None, Some((_, label))) => Some(format!("label {label:?} stands twice; leave one out")),
-        (None, None) => None,
-    }
-}
-
 /// All problems of a table's generators, each with its column; empty when rows can be made.
 pub fn problems(table: &TablePlan, seed: u64, epoch_ns: i64) -> Vec<String> {
     let placed = placed_problems(table, seed, epoch_ns).into_iter();
@@ -492,26 +471,4 @@ pub fn placed_problems(table: &TablePlan, seed: u64, epoch_ns: i64) -> Vec<(Opti
         setting.column(i).err().map(|problem| (Some(column.name.clone()), problem))
     });
     twice.chain(generators).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn labels_that_an_engine_would_change_are_refused() {
-        let problem = |labels: &[&str]| {
-            let plan = serde_json::json!({"kind": "categorical", "values": labels});
-            labels_problem(&serde_json::from_value(plan).unwrap())
-        };
-        assert_eq!(problem(&["on", "On", " off", "not known"]), None);
-        for (labels, why) in [
-            (["on", "off "], "ends with a blank"),
-            (["on", "on"], "stands twice"),
-            (["on", ""], "is empty"),
-            (["on", "o'n"], "has a quote"),
-        ] {
-            assert!(problem(&labels).is_some_and(|said| said.contains(why)), "{labels:?}");
-        }
-    }
 }
