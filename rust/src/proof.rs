@@ -16,7 +16,7 @@ use std::ops::Range;
 use crate::engine::{Engine, OpId, Session};
 use crate::error::Error;
 use crate::plan::{ChecksumItem, ProofPlan, RunPlan, SeriesPart, Statement};
-use crate::rows::{row_hashes, value_text, Checksums, Columns, Digest, RowGen, Value};
+use crate::rows::{row_hashes, value_text, Columns, Digest, Expected, RowGen, Value};
 use crate::tables::ProofRow;
 
 pub use unanswered::Unanswered;
@@ -44,31 +44,6 @@ const NONE_MISSING: &str = "no row is missing";
 const NONE_FOREIGN: &str = "no row is foreign";
 
 const ROW_NS: u64 = 100_000;
-
-/// What the rows of a table must add up to.
-#[derive(Clone)]
-pub struct Expected {
-    pub digest: Digest,
-    pub sums: Checksums,
-}
-
-impl Expected {
-    /// Of no rows. `like` gives the columns.
-    pub fn empty(items: &[ChecksumItem], like: &Columns) -> Result<Expected, Error> {
-        Ok(Expected { digest: Digest::default(), sums: Checksums::new(items, like)? })
-    }
-
-    pub fn add(&mut self, columns: &Columns, hashes: &mut Vec<u128>) {
-        self.sums.add(columns);
-        row_hashes(columns, hashes);
-        self.digest.add(hashes);
-    }
-
-    pub fn merge(&mut self, other: &Expected) {
-        self.digest.merge(&other.digest);
-        self.sums.merge(&other.sums);
-    }
-}
 
 /// (table, first row, rows, series, items): sums of other items are other figures, though the rows are the same.
 type OfRows = (usize, u64, u64, Option<SeriesPart>, Vec<ChecksumItem>);

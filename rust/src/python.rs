@@ -277,12 +277,12 @@ fn control(
     directives_json: Option<&str>,
 ) -> PyResult<String> {
     let (target, statement) = (target_of(target_json)?, statement_of(text, directives_json)?);
-    py.detach(|| run::control(target, statement, (limit_s * 1e9) as u64)).map_err(failure)
+    py.detach(|| engine::control::control(target, statement, (limit_s * 1e9) as u64)).map_err(failure)
 }
 
 #[pyclass]
 struct Control {
-    open: Mutex<Option<run::Control>>,
+    open: Mutex<Option<engine::control::Control>>,
 }
 
 #[pymethods]
@@ -290,7 +290,7 @@ impl Control {
     #[new]
     fn new(py: Python<'_>, target_json: &str) -> PyResult<Control> {
         let target = target_of(target_json)?;
-        let open = py.detach(|| run::Control::open(target)).map_err(failure)?;
+        let open = py.detach(|| engine::control::Control::open(target)).map_err(failure)?;
         Ok(Control { open: Mutex::new(Some(open)) })
     }
 

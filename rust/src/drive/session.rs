@@ -12,9 +12,9 @@ use crate::clock::thread_cpu_ns;
 use crate::drive::work::{Live, OpWork, RoleWork};
 use crate::engine::{Done, Ns, OpId, Outcome, Payload, Session, Submit, Ticket, Work};
 use crate::pace::{Pacer, Spin};
-use crate::proof::{Expected, Unanswered};
+use crate::proof::Unanswered;
 use crate::record::Recorder;
-use crate::rows::Columns;
+use crate::rows::{Columns, Expected};
 use crate::schedule::{Arrivals, Tickets};
 
 use batch::Rows;

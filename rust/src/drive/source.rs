@@ -9,9 +9,9 @@ use crate::engine::Ticket;
 use crate::error::Error;
 use crate::lock::Unpoisoned;
 use crate::plan::{ChecksumItem, ProofPlan, RowSource, RunPlan, Segment, TablePlan};
-use crate::proof::{Expected, Unanswered};
+use crate::proof::Unanswered;
 use crate::rows::files::{FileFeed, FileRows, FileSummary};
-use crate::rows::{Columns, Generators, RowGen};
+use crate::rows::{Columns, Expected, Generators, RowGen};
 
 /// Batches read ahead of the sessions, beyond one for each.
 const AHEAD: usize = 4;

@@ -7,6 +7,7 @@ mod adbc;
 mod answers;
 pub(crate) mod arrow;
 mod clickhouse;
+pub mod control;
 mod duckdb;
 pub mod extract;
 mod failures;

@@ -10,9 +10,8 @@ use crate::clock::Clock;
 use crate::engine::{build, Context, OpId};
 use crate::error::Error;
 use crate::plan::{ChecksumItem, RunPlan, TablePlan, Target};
-use crate::proof::Expected;
 use crate::rows::files::FileRows;
-use crate::rows::Columns;
+use crate::rows::{Columns, Expected};
 
 const BATCH_ROWS: usize = 8192;
 

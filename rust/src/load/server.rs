@@ -22,10 +22,10 @@ use super::readback::{self, ScanPlan};
 use super::tls::{self, ServerTls};
 use super::wire::{self, wait_until, Reader, Until, Writer, SILENCE};
 use super::{EventSender, PROGRESS_EVERY};
+use crate::engine::control::control;
 use crate::error::Error;
 use crate::lock::Unpoisoned;
 use crate::plan::Target;
-use crate::run::control;
 
 /// How long the listening socket is waited for at a time.
 const ACCEPT: Duration = Duration::from_millis(20);

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use super::{compared, digest_text, Expected, BATCH_ROWS};
+use super::{compared, digest_text, BATCH_ROWS};
 use crate::error::Error;
 use crate::plan::{DumpPlan, RowSource, TablePlan};
 use crate::rows::files::FileRows;
-use crate::rows::{row_hashes, Digest};
+use crate::rows::{row_hashes, Digest, Expected};
 use crate::tables::ProofRow;
 
 /// One row: how many rows there are in the files, and their digest. `name`: of the operation.

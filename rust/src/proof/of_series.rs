@@ -5,12 +5,12 @@
 
 use std::ops::Range;
 
+use super::diagnose;
 use super::unanswered::Unanswered;
-use super::{diagnose, Expected};
 use crate::engine::{Engine, OpId};
 use crate::error::Error;
 use crate::plan::{ProofPlan, RunPlan, SeriesPart};
-use crate::rows::{each_of_series, row_hashes, Columns, RowGen};
+use crate::rows::{each_of_series, row_hashes, Columns, Expected, RowGen};
 use crate::tables::ProofRow;
 
 /// The table's rows that this proof is about; those of other series are among them.

@@ -14,13 +14,11 @@ mod sums;
 
 use std::ops::Range;
 
-use super::{
-    checksum_figures, compared, diagnose, digest_text, read_back_name, screened, Expected, BATCH_ROWS,
-};
+use super::{checksum_figures, compared, diagnose, digest_text, read_back_name, screened, BATCH_ROWS};
 use crate::engine::{Engine, OpId};
 use crate::error::Error;
 use crate::plan::{ProofPlan, RunPlan, Segment, Statement};
-use crate::rows::{row_hashes, Columns, Digest, RowGen};
+use crate::rows::{row_hashes, Columns, Digest, Expected, RowGen};
 use crate::tables::ProofRow;
 
 use settle::{Settled, Sightings};

@@ -19,9 +19,9 @@ use crate::error::{AfterLimit, Error};
 use crate::plan::{
     self, DriveSegment, Phase, ProbePlan, ProofPlan, Repeat, RolePlan, RowSource, Segment, Statement,
 };
-use crate::proof::{self, prove, Expectations, Expected};
+use crate::proof::{self, prove, Expectations};
 use crate::rows::files::FileSummary;
-use crate::rows::Columns;
+use crate::rows::{Columns, Expected};
 use crate::run::sampler;
 use crate::run::Event;
 use crate::tables::{ProbeRow, ProbeTable, ResourceRow, SegmentRow, Tables};

@@ -11,18 +11,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
-use serde_json::json;
 
 use crate::clock::Clock;
 use crate::drive::Progress;
-use crate::engine::{self, Answer, Context, Engine};
+use crate::engine::Context;
 use crate::error::Error;
 use crate::handle::{self, WorkEvent};
 use crate::mix;
-use crate::plan::{RowSource, RunPlan, SamplePlan, Segment, Statement, TablePlan, Target};
+use crate::plan::{RowSource, RunPlan, SamplePlan, Segment, TablePlan};
 use crate::rows;
 use crate::rows::files::FileRows;
-use crate::rows::value_text;
 use crate::tables::{ProbeTable, Tables};
 use crate::watch::Processes;
 
@@ -194,41 +192,6 @@ pub fn problems(plan: &RunPlan) -> Vec<String> {
         found.push("record.interval_ns is 0; intervals are at least 1 ms".into());
     }
     found
-}
-
-/// A target outside a run, for readiness checks, clean-up and what is asked beside a load.
-pub struct Control {
-    engine: Arc<dyn Engine>,
-    name: String,
-}
-
-impl Control {
-    /// An embedded database is open until this is dropped; a server is connected to as each statement wants it.
-    pub fn open(target: Target) -> Result<Control, Error> {
-        let name = target.engine.clone();
-        let plan = RunPlan::of_target(target, Vec::new());
-        let context =
-            Context { plan: Arc::new(plan), clock: Clock::start(), stop: Arc::new(AtomicBool::new(false)) };
-        Ok(Control { engine: engine::build(&context)?, name })
-    }
-
-    /// One statement: JSON {"names", "rows"}.
-    ///
-    /// It may be of an old plan: what a run of it has left is dropped by its own statements.
-    pub fn ask(&self, mut statement: Statement, limit_ns: u64) -> Result<String, Error> {
-        statement.upgrade(&self.name);
-        let Answer { names, rows } = self.engine.ask(&statement, limit_ns)?;
-        let rows: Vec<Vec<Option<String>>> = rows
-            .iter()
-            .map(|row| row.iter().map(|v| (*v != rows::Value::Null).then(|| value_text(v))).collect())
-            .collect();
-        Ok(json!({ "names": names, "rows": rows }).to_string())
-    }
-}
-
-/// One statement on a target that is opened for it.
-pub fn control(target: Target, statement: Statement, limit_ns: u64) -> Result<String, Error> {
-    Control::open(target)?.ask(statement, limit_ns)
 }
 
 impl Event {

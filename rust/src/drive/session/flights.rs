@@ -2,8 +2,8 @@
 
 use crate::drive::assertion::Floors;
 use crate::engine::{Ns, Ticket};
-use crate::proof::Expected;
 use crate::record::Times;
+use crate::rows::Expected;
 
 /// No slot.
 const NONE: u32 = u32::MAX;
