@@ -25,7 +25,7 @@ CHDB := .chdb
 MANYLINUX ?= manylinux_2_28
 RELEASE ?= x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu
 CORE := python/inrush/_core.abi3.so
-CORE_SOURCES := $(shell find rust/src -name '*.rs') rust/Cargo.toml Cargo.toml Cargo.lock pyproject.toml
+CORE_SOURCES := $(shell find rust/*/src -name '*.rs') $(wildcard rust/*/Cargo.toml) Cargo.toml Cargo.lock pyproject.toml
 # What pip and uv choose is what was tried; see constraints.txt.
 export PIP_CONSTRAINT := $(CURDIR)/constraints.txt
 export UV_CONSTRAINT := $(CURDIR)/constraints.txt
@@ -69,7 +69,7 @@ test-rust: ## tests of the Rust half
 	RUST_TEST_THREADS=$(THREADS) $(CARGO_TEST)
 
 fuzz: ## a million mutated answers to each decoder (or as many as INRUSH_MUTATIONS says)
-	INRUSH_MUTATIONS=$${INRUSH_MUTATIONS:-1000000} cargo test --release --lib fuzz:: -- --nocapture
+	INRUSH_MUTATIONS=$${INRUSH_MUTATIONS:-1000000} cargo test --release -p inrush-engines -p inrush-load --lib fuzz:: -- --nocapture
 
 check: core ## formatting, lints and types of both halves
 	cargo fmt --all -- --check

@@ -1,0 +1,189 @@
+//! What the instrument itself costs, per call, in CPU time of this thread: machines are shared.
+//!
+//! `cargo bench --bench overhead`. Each figure is the median of rounds, with the lowest and highest.
+
+use std::hint::black_box;
+use std::sync::Arc;
+
+use inrush_drive::record::{Collector, Hist, Recorder, RoleSpec, Times};
+use inrush_engines::engine::Outcome;
+use inrush_engines::mix::{Share, Shared};
+use inrush_engines::schedule::{ArrivalQueue, Arrivals, Batching};
+use inrush_rows::clock::{thread_cpu_ns, Clock};
+use inrush_rows::plan::Schedule;
+use inrush_rows::rows::Generators;
+
+const ROUNDS: usize = 11;
+const CALLS: u64 = 2_000_000;
+
+fn main() {
+    if cfg!(debug_assertions) {
+        eprintln!("a debug build: these figures mean nothing");
+        std::process::exit(2);
+    }
+    println!("{:<32} {:>8} {:>8} {:>8}", "ns of CPU per call", "median", "lowest", "highest");
+    let clock = Clock::start();
+    measure("clock: now", || {
+        (0..CALLS).for_each(|_| {
+            black_box(clock.now());
+        });
+    });
+    hist();
+    closed(clock);
+    paced();
+    schedule();
+    keys();
+    println!(
+        "null engine through the driver: {}",
+        inrush_drive::calibrate::calibrate("null", 3.0).expect("null needs nothing")
+    );
+}
+
+fn hist() {
+    let mut hist = Hist::new();
+    measure("hist: record", || (0..CALLS).for_each(|k| hist.record(black_box(40 + (k & 1023)))));
+    black_box(hist.n());
+}
+
+/// Two clock readings and the record of one operation: what a closed call costs at least.
+fn closed(clock: Clock) {
+    let (mut collector, mut recorder) = recorder(Schedule::Closed { think_ns: 0 });
+    collector.begin(0, clock.now());
+    recorder.begin(0, clock.now());
+    measure("record: closed, with its clock", || {
+        for _ in 0..CALLS {
+            let sent_ns = clock.now();
+            recorder.sent(0, sent_ns);
+            let done_ns = clock.now();
+            let (due_ns, ready_ns) = (sent_ns, sent_ns);
+            let times = Times { due_ns, ready_ns, ready_on_time_ns: ready_ns, sent_ns, done_ns };
+            recorder.record(0, times, Outcome::Ok, black_box(1), black_box(8));
+        }
+        black_box(collector.take().intervals.len());
+    });
+}
+
+fn paced() {
+    let (mut collector, mut recorder) = recorder(Schedule::Constant { rate_per_s: 1e6 });
+    collector.begin(0, 0);
+    recorder.begin(0, 0);
+    let mut sent_ns = 0;
+    measure("record: paced, without clock", || {
+        for k in 0..CALLS {
+            sent_ns += 100;
+            recorder.sent(0, sent_ns);
+            let times = Times {
+                due_ns: sent_ns - (k & 63),
+                ready_ns: sent_ns - (k & 31),
+                ready_on_time_ns: sent_ns - (k & 127),
+                sent_ns,
+                done_ns: black_box(sent_ns + 20 + (k & 255)),
+            };
+            recorder.record(0, times, Outcome::Ok, black_box(1), black_box(8));
+        }
+        black_box(collector.take().intervals.len());
+    });
+}
+
+fn recorder(schedule: Schedule) -> (Collector, Recorder) {
+    let role = RoleSpec {
+        name: "r".into(),
+        ops: vec!["o".into()],
+        sessions: 1,
+        schedule,
+        seed: 1,
+        count: None,
+        looks: Default::default(),
+        choose: None,
+    };
+    let (collector, mut recorders) = Collector::new(0, 1_000_000_000, vec![role]);
+    (collector, recorders.remove(0).remove(0))
+}
+
+fn schedule() {
+    let mut constant = Arrivals::new(&Schedule::Constant { rate_per_s: 12_345.678 }, 1);
+    let mut k = 0;
+    measure("schedule: constant", || {
+        for _ in 0..CALLS {
+            black_box(constant.due_ns(k));
+            k += 1;
+        }
+    });
+    let mut poisson = Arrivals::new(&Schedule::Poisson { rate_per_s: 12_345.678 }, 1);
+    let mut k = 0;
+    measure("schedule: Poisson", || {
+        for _ in 0..CALLS {
+            black_box(poisson.due_ns(k));
+            k += 1;
+        }
+    });
+    let mut tickets = ArrivalQueue::new(None, 2, Batching::Guided).tickets();
+    measure("line: a closed ticket", || {
+        (0..CALLS).for_each(|_| {
+            black_box(tickets.take());
+        });
+    });
+}
+
+/// Parameters of a call from rows anywhere in a table of 10^9.
+fn keys() {
+    let text = serde_json::json!({"kind": "format", "pattern": "host-%05d", "fields": [{"kind": "cycle", "from": 0, "to": 99_999_999}]});
+    let columns = [
+        ("guid", "u64", serde_json::json!({"kind": "pattern", "prefix": "b8599f03", "every": 40})),
+        ("port", "i32", serde_json::json!({"kind": "cycle", "from": 1, "to": 40})),
+        ("at", "time_ms", serde_json::json!({"kind": "sweep_time"})),
+        ("host", "text", text),
+    ];
+    let columns: Vec<_> = (columns.iter())
+        .map(|(name, ty, gen)| serde_json::json!({"name": name, "type": ty, "wire": "", "gen": gen}))
+        .collect();
+    let table = serde_json::json!({"name": "t", "stream": "t", "columns": columns,
+        "source": {"kind": "generated", "series": 50_000, "period_ns": 1_000_000_000}});
+    let zipf = serde_json::json!({"kind": "zipf", "exponent": 1.1});
+    let uniform = serde_json::json!({"kind": "uniform"});
+    let list: Vec<(&str, usize)> = (0..256).map(|k| ("guid", k)).collect();
+    for (what, by, params) in [
+        ("keys: u64, uniform", &uniform, vec![("guid", 0)]),
+        ("keys: text, uniform", &uniform, vec![("host", 0)]),
+        ("keys: three columns of a row", &uniform, ["guid", "port", "at"].map(|column| (column, 0)).to_vec()),
+        ("keys: u64, Zipf", &zipf, vec![("guid", 0)]),
+        ("keys: a list of 256, each", &uniform, list),
+    ] {
+        let each = if params.len() == 256 { 256 } else { 1 };
+        let params: Vec<_> = (params.iter().enumerate())
+            .map(|(k, (column, draw))| {
+                let ty = columns.iter().find(|c| c["name"] == *column).expect("one of them")["type"].clone();
+                let gen = serde_json::json!({"kind": "key", "keys": 0, "draw": draw, "column": column});
+                serde_json::json!({"name": format!("k{k}"), "type": ty, "gen": gen})
+            })
+            .collect();
+        let operation = serde_json::json!({"name": "look", "kind": "query", "params": params,
+            "keys": [{"table": 0, "rows": 1_000_000_000u64, "by": by}]});
+        let plan = serde_json::json!({"version": 1, "run_id": "", "study": "", "seed": 1, "epoch_ns": 0,
+            "target": {"engine": "null", "url": ""}, "tables": [table.clone()], "operations": [operation], "segments": [],
+            "record": {"interval_ns": 1, "flush_ns": 1}, "watch": {"every_ns": 0, "processes": {}}});
+        let plan = Arc::new(serde_json::from_value(plan).expect("a plan of this build"));
+        let shared = Shared::new(&Generators::new(plan), 0, "users").expect("valid keys");
+        let mut params = shared.in_session(Share::WHOLE).expect("valid keys");
+        let mut values = params.values();
+        measure(what, || {
+            for ticket in 0..CALLS / each {
+                params.fill(ticket, 0, &mut values);
+                black_box(&values);
+            }
+        });
+    }
+}
+
+fn measure(what: &str, mut calls: impl FnMut()) {
+    calls();
+    let mut ns: Vec<f64> = (0..ROUNDS)
+        .map(|_| {
+            let before = thread_cpu_ns();
+            calls();
+            (thread_cpu_ns() - before) as f64 / CALLS as f64
+        })
+        .collect();
+    ns.sort_by(f64::total_cmp);
+    println!("{what:<32} {:>8.2} {:>8.2} {:>8.2}", ns[ROUNDS / 2], ns[0], ns[ROUNDS - 1]);
+}

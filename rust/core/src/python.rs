@@ -1,0 +1,349 @@
+//! The border. The only file that knows Python; `python/inrush/_core.pyi` documents it.
+
+use std::ffi::CStr;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
+
+use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
+use arrow_schema::SchemaRef;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+use serde_json::Value as Json;
+
+use inrush_drive::calibrate;
+use inrush_drive::run;
+use inrush_drive::watch::Processes;
+use inrush_engines::engine::{self, arrow};
+use inrush_load as load;
+use inrush_rows::error::Error;
+use inrush_rows::lock::Unpoisoned;
+use inrush_rows::plan::{RunPlan, Statement, TablePlan, Target};
+use inrush_rows::rows::{self, RowGen};
+
+pyo3::create_exception!(_core, CoreFailure, pyo3::exceptions::PyException, "args: (kind, message)");
+
+const STREAM_BATCH_ROWS: usize = 65_536;
+/// How often a waiting `poll` looks for Ctrl-C.
+const TICK: Duration = Duration::from_millis(50);
+
+#[pymodule]
+fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
+    m.add("CoreFailure", m.py().get_type::<CoreFailure>())?;
+    m.add_class::<Run>()?;
+    m.add_class::<Load>()?;
+    m.add_class::<ArrowStream>()?;
+    m.add_class::<Control>()?;
+    m.add_function(wrap_pyfunction!(start, m)?)?;
+    m.add_function(wrap_pyfunction!(start_load, m)?)?;
+    m.add_function(wrap_pyfunction!(ask_load_server, m)?)?;
+    m.add_function(wrap_pyfunction!(file_digest, m)?)?;
+    m.add_function(wrap_pyfunction!(read_files, m)?)?;
+    m.add_function(wrap_pyfunction!(read_table, m)?)?;
+    m.add_function(wrap_pyfunction!(self_signed, m)?)?;
+    m.add_function(wrap_pyfunction!(check_plan, m)?)?;
+    m.add_function(wrap_pyfunction!(check_table, m)?)?;
+    m.add_function(wrap_pyfunction!(generators, m)?)?;
+    m.add_function(wrap_pyfunction!(engines, m)?)?;
+    m.add_function(wrap_pyfunction!(max_depth, m)?)?;
+    m.add_function(wrap_pyfunction!(generate, m)?)?;
+    m.add_function(wrap_pyfunction!(control, m)?)?;
+    m.add_function(wrap_pyfunction!(calibrate_, m)?)?;
+    m.add_function(wrap_pyfunction!(build_profile, m)?)?;
+    m.add_function(wrap_pyfunction!(version, m)?)
+}
+
+/// Every `Error` variant by its remedy; `inrush.errors` makes the classes people see.
+fn failure(error: Error) -> PyErr {
+    CoreFailure::new_err((error.kind(), error.to_string()))
+}
+
+#[pyclass]
+struct Run {
+    handle: Mutex<run::Handle>,
+}
+
+#[pymethods]
+impl Run {
+    fn poll(&self, py: Python<'_>, timeout_s: f64) -> PyResult<Vec<String>> {
+        polled(py, timeout_s, |tick| {
+            locked(&self.handle).poll(tick).iter().map(run::Event::to_json).collect()
+        })
+    }
+
+    #[pyo3(signature = (processes=None))]
+    fn resume(&self, processes: Option<Processes>) {
+        locked(&self.handle).resume(processes.unwrap_or_default());
+    }
+
+    fn stop(&self) {
+        locked(&self.handle).stop();
+    }
+
+    fn done(&self) -> bool {
+        locked(&self.handle).done()
+    }
+}
+
+#[pyfunction]
+fn start(py: Python<'_>, plan_json: &str, parts_dir: PathBuf) -> PyResult<Run> {
+    let handle = py
+        .detach(|| RunPlan::from_json(plan_json).and_then(|plan| run::start(plan, &parts_dir)))
+        .map_err(failure)?;
+    Ok(Run { handle: Mutex::new(handle) })
+}
+
+#[pyclass]
+struct Load {
+    handle: Mutex<load::Handle>,
+}
+
+#[pymethods]
+impl Load {
+    fn poll(&self, py: Python<'_>, timeout_s: f64) -> PyResult<Vec<String>> {
+        polled(py, timeout_s, |tick| locked(&self.handle).poll(tick).iter().map(Json::to_string).collect())
+    }
+
+    fn stop(&self) {
+        locked(&self.handle).stop();
+    }
+
+    fn done(&self) -> bool {
+        locked(&self.handle).done()
+    }
+}
+
+#[pyfunction]
+fn start_load(py: Python<'_>, plan_json: &str) -> PyResult<Load> {
+    let handle = py.detach(|| load::start(plan_json)).map_err(failure)?;
+    Ok(Load { handle: Mutex::new(handle) })
+}
+
+fn locked<H>(handle: &Mutex<H>) -> MutexGuard<'_, H> {
+    handle.lock().unpoisoned()
+}
+
+/// Events of a handle within so long; others may use the interpreter meanwhile, and Ctrl-C is seen.
+fn polled(
+    py: Python<'_>,
+    timeout_s: f64,
+    mut poll: impl FnMut(Duration) -> Vec<String> + Send,
+) -> PyResult<Vec<String>> {
+    let mut left =
+        Duration::try_from_secs_f64(timeout_s).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    loop {
+        let tick = TICK.min(left);
+        let events = py.detach(|| poll(tick));
+        py.check_signals()?;
+        if !events.is_empty() || left <= tick {
+            return Ok(events);
+        }
+        left -= tick;
+    }
+}
+
+#[pyfunction]
+fn file_digest(py: Python<'_>, path: PathBuf) -> PyResult<(String, u64)> {
+    let (digest, bytes) = py.detach(|| load::content::file_digest(&path)).map_err(failure)?;
+    Ok((format!("{digest:032x}"), bytes))
+}
+
+#[pyfunction]
+fn read_files(py: Python<'_>, plan_json: &str) -> PyResult<String> {
+    let plan = serde_json::from_str(plan_json).map_err(|e| failure(Error::Plan(e.to_string())))?;
+    py.detach(|| load::readback::files(plan)).map(|found| found.to_string()).map_err(failure)
+}
+
+#[pyfunction]
+fn read_table(py: Python<'_>, scan_json: &str) -> PyResult<String> {
+    let plan = serde_json::from_str(scan_json).map_err(|e| failure(Error::Plan(e.to_string())))?;
+    py.detach(|| load::readback::table(plan, Default::default()))
+        .map(|found| found.to_string())
+        .map_err(failure)
+}
+
+#[pyfunction]
+fn ask_load_server(py: Python<'_>, link_json: &str, question_json: &str) -> PyResult<String> {
+    py.detach(|| load::link::ask(link_json, question_json)).map_err(failure)
+}
+
+#[pyfunction]
+fn self_signed(hosts: Vec<String>) -> PyResult<(Vec<u8>, Vec<u8>)> {
+    let made = load::certificate::self_signed(&hosts).map_err(failure)?;
+    Ok((made.certificate, made.key))
+}
+
+#[pyfunction]
+fn check_plan(plan_json: &str) -> Vec<String> {
+    match RunPlan::from_json(plan_json) {
+        Ok(plan) => run::problems(&plan),
+        Err(error) => vec![error.to_string()],
+    }
+}
+
+#[pyfunction]
+fn check_table(table_json: &str, seed: u64, epoch_ns: i64) -> PyResult<Vec<(String, String)>> {
+    rows::check_table(table_json, seed, epoch_ns).map_err(failure)
+}
+
+#[pyfunction]
+fn generators() -> String {
+    rows::generators_json()
+}
+
+#[pyfunction]
+fn engines() -> Vec<&'static str> {
+    engine::names()
+}
+
+#[pyfunction]
+fn max_depth(engine: &str) -> Option<u32> {
+    engine::max_depth(engine)
+}
+
+#[pyfunction]
+fn generate(table_json: &str, seed: u64, epoch_ns: i64, first_row: u64, rows: u64) -> PyResult<ArrowStream> {
+    let mut table: TablePlan =
+        serde_json::from_str(table_json).map_err(|e| failure(Error::Plan(e.to_string())))?;
+    // Logical types, whatever an engine makes of them.
+    table.columns.iter_mut().for_each(|c| c.wire.clear());
+    let schema = arrow::schema_of(&table.columns);
+    let generator = RowGen::new(&table, seed, epoch_ns).map_err(failure)?;
+    Ok(ArrowStream {
+        source: Mutex::new(Some(Generated { generator, schema, next: first_row, end: first_row + rows })),
+    })
+}
+
+struct Generated {
+    generator: RowGen,
+    schema: SchemaRef,
+    next: u64,
+    end: u64,
+}
+
+impl Iterator for Generated {
+    type Item = RecordBatch;
+
+    fn next(&mut self) -> Option<RecordBatch> {
+        let rows = STREAM_BATCH_ROWS.min((self.end - self.next) as usize);
+        if rows == 0 {
+            return None;
+        }
+        let mut columns = self.generator.columns(rows);
+        self.generator.fill(self.next, rows, &mut columns);
+        self.next += rows as u64;
+        Some(arrow::record_batch(&columns, &self.schema))
+    }
+}
+
+/// One Arrow stream, handed over once.
+#[pyclass]
+struct ArrowStream {
+    source: Mutex<Option<Generated>>,
+}
+
+const STREAM_NAME: &CStr = c"arrow_array_stream";
+
+#[pymethods]
+impl ArrowStream {
+    #[pyo3(signature = (requested_schema=None))]
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Py<PyAny>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
+        // The consumer casts: a producer may ignore the wish (Arrow PyCapsule interface).
+        drop(requested_schema);
+        let source = self.source.lock().unpoisoned().take();
+        let source =
+            source.ok_or_else(|| PyValueError::new_err("this stream was already read; generate again"))?;
+        let schema = source.schema.clone();
+        let reader: Box<dyn RecordBatchReader + Send> =
+            Box::new(RecordBatchIterator::new(source.map(Ok), schema));
+        // FFI_ArrowArrayStream releases itself when dropped, unless the consumer has moved it out.
+        PyCapsule::new_with_value(py, FFI_ArrowArrayStream::new(reader), STREAM_NAME)
+    }
+}
+
+#[pyfunction]
+#[pyo3(signature = (target_json, text, limit_s, directives_json=None))]
+fn control(
+    py: Python<'_>,
+    target_json: &str,
+    text: &str,
+    limit_s: f64,
+    directives_json: Option<&str>,
+) -> PyResult<String> {
+    let (target, statement) = (target_of(target_json)?, statement_of(text, directives_json)?);
+    py.detach(|| engine::control::control(target, statement, (limit_s * 1e9) as u64)).map_err(failure)
+}
+
+#[pyclass]
+struct Control {
+    open: Mutex<Option<engine::control::Control>>,
+}
+
+#[pymethods]
+impl Control {
+    #[new]
+    fn new(py: Python<'_>, target_json: &str) -> PyResult<Control> {
+        let target = target_of(target_json)?;
+        let open = py.detach(|| engine::control::Control::open(target)).map_err(failure)?;
+        Ok(Control { open: Mutex::new(Some(open)) })
+    }
+
+    #[pyo3(signature = (text, limit_s, directives_json=None))]
+    fn ask(
+        &self,
+        py: Python<'_>,
+        text: &str,
+        limit_s: f64,
+        directives_json: Option<&str>,
+    ) -> PyResult<String> {
+        let statement = statement_of(text, directives_json)?;
+        py.detach(|| match &*self.open.lock().unpoisoned() {
+            Some(open) => open.ask(statement, (limit_s * 1e9) as u64),
+            None => Err(Error::Plan("this target was closed; open it again".into())),
+        })
+        .map_err(failure)
+    }
+
+    fn close(&self, py: Python<'_>) {
+        py.detach(|| drop(self.open.lock().unpoisoned().take()));
+    }
+}
+
+fn target_of(json: &str) -> PyResult<Target> {
+    serde_json::from_str(json).map_err(unread)
+}
+
+fn statement_of(text: &str, directives_json: Option<&str>) -> PyResult<Statement> {
+    let directives = directives_json.map(serde_json::from_str).transpose().map_err(unread)?;
+    Ok(Statement { directives, ..Statement::from(text) })
+}
+
+fn unread(error: serde_json::Error) -> PyErr {
+    failure(Error::Plan(error.to_string()))
+}
+
+#[pyfunction]
+#[pyo3(name = "calibrate")]
+fn calibrate_(py: Python<'_>, what: &str, seconds: f64) -> PyResult<String> {
+    py.detach(|| calibrate::calibrate(what, seconds)).map_err(failure)
+}
+
+#[pyfunction]
+fn build_profile() -> &'static str {
+    if cfg!(debug_assertions) {
+        "debug"
+    } else {
+        "release"
+    }
+}
+
+#[pyfunction]
+fn version() -> &'static str {
+    env!("CARGO_PKG_VERSION")
+}

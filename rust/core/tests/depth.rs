@@ -1,0 +1,145 @@
+//! Roles with several calls in flight, on servers whose service times are known.
+
+use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
+
+use inrush_drive::drive::source::TableCount;
+use inrush_drive::drive::{drive, DriveTarget, EndedBy, Observer, Progress};
+use inrush_drive::record::{Hist, Kind, Recorded, RepetitionRow};
+use inrush_engines::engine::{build, Context, Ns};
+use inrush_rows::clock::Clock;
+use inrush_rows::error::Error;
+use inrush_rows::plan::{RunPlan, Segment};
+use serde_json::{json, Value as Json};
+
+const MS: u64 = 1_000_000;
+const S: u64 = 1_000_000_000;
+
+#[derive(Default)]
+struct Seen {
+    recorded: Recorded,
+    repetitions: u32,
+}
+
+impl Observer for Seen {
+    fn recorded(&mut self, recorded: Recorded) -> Result<(), Error> {
+        self.recorded.repetitions.extend(recorded.repetitions);
+        self.recorded.hists.extend(recorded.hists);
+        Ok(())
+    }
+
+    fn progress(&mut self, _: Progress) {}
+
+    fn repeat(&mut self, repetition: u32, _: Ns) -> Result<bool, Error> {
+        Ok(repetition + 1 < self.repetitions)
+    }
+
+    fn stuck(&mut self, role: &str) {
+        panic!("{role} is stuck");
+    }
+}
+
+impl Seen {
+    fn median(&self, kind: Kind) -> Ns {
+        let mut whole = Hist::new();
+        let of_readers = self.recorded.hists.iter().filter(|h| h.role == "readers" && h.kind == kind);
+        of_readers.for_each(|row| whole.merge(&Hist::from_sparse(&row.hist)));
+        whole.quantile(0.5).expect("calls ended")
+    }
+
+    fn repetitions(&self, role: &str) -> Vec<&RepetitionRow> {
+        self.recorded.repetitions.iter().filter(|s| s.role == role).collect()
+    }
+}
+
+fn role(name: &str, operation: &str, depth: u32, schedule: Json, work: Json, until: Json) -> Json {
+    json!({"name": name, "operations": [{"operation": operation, "weight": 1}], "sessions": 1, "depth": depth,
+           "schedule": schedule, "work": work, "until": until})
+}
+
+/// On enough servers that each call takes `service_ns` exactly.
+fn run(service_ns: Ns, roles: &[Json], repetitions: u32) -> Seen {
+    let repeat = match repetitions {
+        0 | 1 => Json::Null,
+        n => json!({"at_least_ns": 0, "max": n, "fresh": [], "proofs": []}),
+    };
+    let plan = json!({
+        "version": 1, "run_id": "r", "study": "s", "seed": 7, "epoch_ns": 0,
+        "target": {"engine": "simulated", "url": "", "options": {
+            "servers": "64", "service_ns": service_ns.to_string(), "distribution": "fixed"}},
+        "tables": [{"name": "t", "stream": "t", "source": {"kind": "generated", "series": 1, "period_ns": 1},
+                    "columns": [{"name": "k", "type": "i64", "wire": "i64",
+                                 "gen": {"kind": "sequence", "start": 0, "step": 1}}]}],
+        "operations": [{"name": "ask", "kind": "query"}, {"name": "insert", "kind": "insert", "table": 0}],
+        "segments": [{"kind": "drive", "label": "d", "phase": "measure", "limit_ns": 60 * S, "repeat": repeat,
+                      "roles": roles}],
+        "record": {"interval_ns": S, "flush_ns": S},
+        "watch": {"every_ns": 0, "processes": {}},
+    });
+    let plan = RunPlan::from_json(&plan.to_string()).expect("a plan");
+    let Segment::Drive(segment) = plan.segments[0].clone() else { panic!("a drive") };
+    let context =
+        Context { plan: Arc::new(plan), clock: Clock::start(), stop: Arc::new(AtomicBool::new(false)) };
+    let engine = build(&context).expect("it is built in");
+    let counts = [TableCount::default()];
+    let drive_target = DriveTarget { context: &context, engine: &*engine, segment: 0, counts: &counts };
+    let mut seen = Seen { repetitions, ..Seen::default() };
+    let driven = drive(&drive_target, &segment, &mut seen).expect("it runs");
+    assert!(matches!(driven.ended_by, EndedBy::Work | EndedBy::Time), "{driven:?}");
+    seen
+}
+
+fn every(ms: f64) -> Json {
+    json!({"kind": "constant", "rate_per_s": 1000.0 / ms})
+}
+
+#[test]
+fn a_paced_call_at_depth_8_does_not_wait_for_another_to_end() {
+    let time = json!({"kind": "time", "ns": 2 * S});
+    let seen = run(70 * MS, &[role("readers", "ask", 8, every(10.0), json!({"kind": "endless"}), time)], 1);
+    let totals = seen.repetitions("readers")[0];
+    assert_eq!((totals.ops + totals.unsent, totals.ok), (200, totals.ops), "{totals:?}");
+    // Seven calls are in flight at once; one that waited for the next of them to end would be 5 ms late in the mean.
+    let (wait, lag) = (seen.median(Kind::Wait), seen.median(Kind::Lag));
+    assert!(wait < 3 * MS && lag < 3 * MS, "sent {wait} ns after due, lag {lag} ns");
+    assert!(seen.median(Kind::Service) >= 70 * MS);
+}
+
+#[test]
+fn a_paced_call_that_waits_for_a_slot_waits_for_the_server_and_not_for_the_client() {
+    let time = json!({"kind": "time", "ns": 2 * S});
+    let seen = run(70 * MS, &[role("readers", "ask", 2, every(10.0), json!({"kind": "endless"}), time)], 1);
+    let (wait, lag) = (seen.median(Kind::Wait), seen.median(Kind::Lag));
+    assert!(wait > 100 * MS, "two slots serve 29 of 100 calls a second: {wait}");
+    assert!(lag < 10 * MS, "lag {lag}");
+}
+
+#[test]
+fn a_call_held_back_at_the_end_of_a_repetition_is_not_the_first_of_the_next() {
+    let rows = json!({"kind": "rows", "table": 0, "first_row": 0, "rows": 20, "batch_rows": 1});
+    let writers =
+        role("writers", "insert", 1, json!({"kind": "closed", "think_ns": 0}), rows, json!({"kind": "work"}));
+    let until = json!({"kind": "role", "name": "writers"});
+    let readers = role("readers", "ask", 8, every(7.0), json!({"kind": "endless"}), until);
+    let seen = run(20 * MS, &[writers, readers], 3);
+    let repetitions = seen.repetitions("readers");
+    assert_eq!(repetitions.len(), 3);
+    assert!(
+        repetitions.iter().all(|totals| totals.ops > 30),
+        "400 ms of writing, about 57 calls: {repetitions:?}"
+    );
+    // One left over, due when its repetition ended, would make the calls before it wait until then: 200 ms in the mean.
+    let wait = seen.median(Kind::Wait);
+    assert!(wait < 60 * MS, "sent {wait} ns after due");
+}
+
+#[test]
+fn a_thinking_user_at_depth_4_does_not_keep_the_answers_of_the_others_waiting() {
+    let think = json!({"kind": "closed", "think_ns": 50 * MS});
+    let calls = json!({"kind": "calls", "count": 40});
+    let seen = run(20 * MS, &[role("readers", "ask", 4, think, calls, json!({"kind": "work"}))], 1);
+    let service = seen.median(Kind::Service);
+    assert!((20 * MS..35 * MS).contains(&service), "{service}");
+    let totals = seen.repetitions("readers")[0];
+    assert!(totals.end_ns - totals.start_ns < 1500 * MS, "ten rounds of 70 ms: {totals:?}");
+}

@@ -1,0 +1,447 @@
+//! The watch against work of known size: what a child, a thread or a disk did is what the samples say.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use inrush_drive::watch::{Processes, Sample, Watch};
+use inrush_rows::clock::{process_cpu_ns, thread_cpu_ns, Clock};
+use inrush_rows::plan::WatchPlan;
+
+const EVERY_NS: u64 = 100_000_000;
+
+#[test]
+fn a_child_that_burns_half_a_second_shows_half_a_second() {
+    let child = Child::start(|| burn(0.5));
+    let mut watch = watching(&[("server", child.pid)], "");
+    child.wait_until_worked();
+    let samples = finish(&mut watch);
+    assert_near(last(&samples, "server", "cpu_s", ""), 0.5, 0.025);
+}
+
+#[test]
+fn children_that_live_shorter_than_a_look_are_counted_in_their_parent() {
+    let child = Child::start(|| {
+        for _ in 0..20 {
+            reap(fork(|| burn(0.02)));
+        }
+    });
+    let mut watch = watching(&[("server", child.pid)], "");
+    child.wait_until_worked();
+    let samples = finish(&mut watch);
+    assert_near(last(&samples, "server", "cpu_s", ""), 0.4, 0.08);
+}
+
+#[test]
+fn a_grandchild_is_counted_once_while_it_lives_and_once_after() {
+    // It lives long enough to be found by a scan of the tree, then ends and is waited for.
+    let child = Child::start(|| reap(fork(|| burn_for(Duration::from_millis(1500), 0.3))));
+    let mut watch = watching(&[("server", child.pid)], "");
+    child.wait_until_worked();
+    let samples = finish(&mut watch);
+    let cpu_s: Vec<f64> = series(&samples, "server", "cpu_s", "").collect();
+    assert_near(*cpu_s.last().unwrap(), 0.3, 0.03);
+    assert!(cpu_s.iter().all(|s| *s < 0.33), "never twice: {cpu_s:?}");
+    assert!(cpu_s.iter().any(|s| (0.01..0.28).contains(s)), "also while it lives: {cpu_s:?}");
+}
+
+#[test]
+fn a_child_that_writes_50_mb_with_fsync_shows_it() {
+    const BYTES: usize = 50_000_000;
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let mut file = File::create(dir.path().join("written")).unwrap();
+    let block = vec![7u8; 1_000_000];
+    let (go, mut start) = pipe();
+    let child = Child::start(move || {
+        std::io::Read::read_exact(&mut &go, &mut [0]).unwrap();
+        for _ in 0..BYTES / block.len() {
+            file.write_all(&block).unwrap();
+        }
+        file.sync_all().unwrap();
+    });
+    let mut watch = watching(&[("server", child.pid)], dir.path().to_str().unwrap());
+    start.write_all(b"g").unwrap();
+    child.wait_until_worked();
+    let samples = finish(&mut watch);
+    assert_near(last(&samples, "server", "write_bytes", ""), BYTES as f64, 0.02 * BYTES as f64);
+    let grown: f64 = rises(&samples, "host", "dev_write_bytes").values().sum();
+    assert!(grown >= 0.9 * BYTES as f64, "the device wrote {grown} bytes; {:?}", watch.notes());
+}
+
+#[test]
+fn a_thread_s_cpu_stands_under_its_name_also_after_it_has_ended() {
+    let mut watch = watching(&[], "");
+    let mut samples = Vec::new();
+    for _ in 0..2 {
+        let (stay, told) = std::sync::mpsc::channel::<()>();
+        let worker = std::thread::Builder::new().name("burner".into()).spawn(move || {
+            burn_thread(0.2);
+            told.recv().unwrap_err();
+        });
+        // What a thread does after the last look at it is lost to its name: it stays until seen.
+        let expected = 0.19 + series(&samples, "client", "cpu_s", "burner").last().unwrap_or(0.0);
+        wait_for("the thread's CPU in a sample", || {
+            watch.drain(&mut samples);
+            series(&samples, "client", "cpu_s", "burner").last().is_some_and(|s| s > expected)
+        });
+        drop(stay);
+        worker.unwrap().join().unwrap();
+    }
+    samples.extend(finish(&mut watch));
+    assert_near(last(&samples, "client", "cpu_s", "burner"), 0.4, 0.02);
+}
+
+/// As of a thread that ended between the looks at its CPU and at its name.
+#[test]
+fn a_thread_without_a_name_is_not_taken_for_its_process() {
+    let mut watch = watching(&[], "");
+    let (stay, told) = std::sync::mpsc::channel::<()>();
+    let worker = std::thread::spawn(move || {
+        unsafe { libc::prctl(libc::PR_SET_NAME, c"".as_ptr()) };
+        burn_thread(0.1);
+        told.recv().unwrap_err();
+    });
+    let mut samples = Vec::new();
+    wait_for("the thread's CPU in a sample", || {
+        watch.look_now();
+        watch.drain(&mut samples);
+        series(&samples, "client", "cpu_s", "unnamed").last().is_some_and(|s| s > 0.09)
+    });
+    drop(stay);
+    worker.join().unwrap();
+    samples.extend(finish(&mut watch));
+    let mut looks: Vec<u64> =
+        samples.iter().filter(|s| s.metric == "cpu_s" && s.device.is_empty()).map(|s| s.t_ns).collect();
+    let all = looks.len();
+    looks.dedup();
+    assert_eq!(looks.len(), all, "one row of the process a look");
+}
+
+#[test]
+fn the_client_s_cpu_agrees_with_the_kernel_s_own_accounts() {
+    let before_s = process_cpu_ns() as f64 * 1e-9;
+    let mut watch = watching(&[], "");
+    burn_thread(0.3);
+    let samples = finish(&mut watch);
+    let after_s = process_cpu_ns() as f64 * 1e-9;
+    let (rusage_s, stat_s) = (rusage_s(), stat_s());
+
+    let first = series(&samples, "client", "cpu_s", "").next().unwrap();
+    let last = last(&samples, "client", "cpu_s", "");
+    assert!(before_s <= first && last <= after_s, "{before_s} <= {first} … {last} <= {after_s}");
+    assert!(last - first >= 0.3, "the work lies between the first and the last sample");
+    // Other tests of this program go on meanwhile: the later account may only be larger.
+    assert!(rusage_s + 0.001 >= last, "getrusage says {rusage_s}, the watch {last}");
+    assert!(stat_s + 0.03 >= last, "stat says {stat_s}, the watch {last}");
+    assert!(stat_s < after_s + 1.0 && rusage_s < after_s + 1.0, "{stat_s} {rusage_s} {after_s}");
+}
+
+#[test]
+fn a_process_that_vanishes_ends_nothing_and_lowers_nothing() {
+    let child = Child::start(|| burn(0.2));
+    let mut watch = watching(&[("server", child.pid)], "");
+    child.wait_until_worked();
+    let mut samples = Vec::new();
+    wait_for("the child's CPU in a sample", || {
+        watch.drain(&mut samples);
+        series(&samples, "server", "cpu_s", "").last().is_some_and(|s| s > 0.19)
+    });
+    drop(child);
+    let seen = samples.len();
+    wait_for("samples after the child's end", || {
+        watch.drain(&mut samples);
+        series(&samples[seen..], "host", "cpu_total_s", "").count() > 3
+    });
+    samples.extend(finish(&mut watch));
+    assert_near(last(&samples, "server", "cpu_s", ""), 0.2, 0.01);
+    assert_eq!(last(&samples, "server", "rss_bytes", ""), 0.0);
+}
+
+#[test]
+fn a_process_added_later_is_watched_from_then_on() {
+    let mut watch = watching(&[], "");
+    let child = Child::start(|| burn(0.2));
+    watch.add(&processes(&[("load server", child.pid)]));
+    child.wait_until_worked();
+    let samples = finish(&mut watch);
+    assert_near(last(&samples, "load server", "cpu_s", ""), 0.2, 0.01);
+}
+
+#[test]
+fn what_a_server_used_before_it_was_added_is_in_the_sample_that_add_waits_for() {
+    let first = Child::start(|| burn(0.2));
+    let mut watch = watching(&[("server", first.pid)], "");
+    first.wait_until_worked();
+    let mut samples = Vec::new();
+    wait_for("the first server's CPU in a sample", || {
+        watch.drain(&mut samples);
+        series(&samples, "server", "cpu_s", "").last().is_some_and(|s| s > 0.19)
+    });
+    drop(first);
+    // Like a server that recovers in a child of its own before anybody is let in.
+    let second = Child::start(|| {
+        reap(fork(|| burn(0.2)));
+        burn(0.1);
+    });
+    second.wait_until_worked();
+    watch.add(&processes(&[("server", second.pid)]));
+    watch.drain(&mut samples);
+    let so_far = last(&samples, "server", "cpu_s", "");
+    assert_near(so_far, 0.5, 0.03);
+    // Once more changes nothing.
+    watch.add(&processes(&[("server", second.pid)]));
+    samples.extend(finish(&mut watch));
+    assert_near(last(&samples, "server", "cpu_s", ""), so_far, 0.01);
+    let cpu_s: Vec<f64> = series(&samples, "server", "cpu_s", "").collect();
+    assert!(cpu_s.is_sorted(), "{cpu_s:?}");
+    assert!(watch.notes().is_empty(), "{:?}", watch.notes());
+}
+
+#[test]
+fn a_look_that_is_asked_for_tells_what_was_used_until_then_and_leaves_the_host_alone() {
+    let every_ns = 60_000_000_000;
+    let mut watch = Watch::start(&plan(&[], "", every_ns), Clock::start()).unwrap();
+    watch.look_now();
+    let mut samples = Vec::new();
+    watch.drain(&mut samples);
+    let before = last(&samples, "client", "cpu_s", "");
+    let hosts = series(&samples, "host", "cpu_total_s", "").count();
+    burn_thread(0.1);
+    watch.look_now();
+    watch.drain(&mut samples);
+    let used = last(&samples, "client", "cpu_s", "") - before;
+    assert!(used > 0.095, "{used} s: long before the next look is due");
+    assert_eq!(
+        series(&samples, "host", "cpu_total_s", "").count(),
+        hosts,
+        "its ticks are longer than a look"
+    );
+    samples.extend(finish(&mut watch));
+    assert!(series(&samples, "host", "cpu_total_s", "").count() > hosts, "the last look is a whole one");
+}
+
+#[test]
+fn cumulative_figures_never_fall_and_the_host_s_are_all_there() {
+    let mut watch = watching(&[], env!("CARGO_TARGET_TMPDIR"));
+    burn_thread(0.35);
+    let samples = finish(&mut watch);
+    let mut latest: BTreeMap<(&str, &str, &str), (u64, f64)> = BTreeMap::new();
+    for s in samples.iter().filter(|s| !["rss_bytes", "mem_available_bytes"].contains(&s.metric)) {
+        let (t_ns, value) = latest.entry((&s.role, s.metric, &s.device)).or_default();
+        assert!(s.t_ns >= *t_ns && s.value >= *value, "{s:?} after {value} at {t_ns}");
+        (*t_ns, *value) = (s.t_ns, s.value);
+    }
+    let metrics: Vec<&str> = samples.iter().filter(|s| &*s.role == "host").map(|s| s.metric).collect();
+    for metric in
+        ["cpu_total_s", "cpu_busy_s", "cpu_steal_s", "mem_available_bytes", "net_rx_bytes", "dev_busy_s"]
+    {
+        assert!(metrics.contains(&metric), "{metric} is missing");
+    }
+    let has_pressure = std::fs::read("/proc/pressure/cpu").is_ok();
+    assert_eq!(metrics.contains(&"psi_cpu_some_s"), has_pressure);
+}
+
+#[test]
+fn the_watch_tells_its_own_cost() {
+    let mut watch = watching(&[], "");
+    burn_thread(0.35);
+    let samples = finish(&mut watch);
+    let cost_s = last(&samples, "client", "watch_cpu_s", "");
+    assert!(cost_s > 0.0 && cost_s < 0.1, "{cost_s} s");
+}
+
+#[test]
+fn resident_memory_is_that_of_statm() {
+    let held = vec![1u8; 64 << 20];
+    let mut watch = watching(&[], "");
+    let samples = finish(&mut watch);
+    let text = std::fs::read_to_string("/proc/self/statm").unwrap();
+    let pages: f64 = text.split(' ').nth(1).unwrap().parse().unwrap();
+    assert_near(last(&samples, "client", "rss_bytes", ""), pages * 4096.0, 32e6);
+    assert!(held.iter().all(|b| *b == 1));
+}
+
+#[test]
+fn a_process_that_never_was_is_a_note() {
+    let watch = watching(&[("server", i32::MAX)], "");
+    let notes = watch.notes();
+    assert_eq!(notes.len(), 1, "{notes:?}");
+    assert!(notes[0].starts_with("role server: process 2147483647 is not watched"), "{notes:?}");
+}
+
+#[test]
+fn looking_more_often_than_ten_times_a_second_is_refused_and_0_is_no_watch() {
+    let refused = Watch::start(&plan(&[], "", EVERY_NS - 1), Clock::start());
+    assert!(refused.is_err_and(|e| e.to_string().contains("watch.every_ns is 99999999")));
+    let mut none = Watch::start(&plan(&[], "", 0), Clock::start()).unwrap();
+    assert!(finish(&mut none).is_empty());
+}
+
+// Work of known size.
+
+/// A forked child that works and then waits to be killed.
+struct Child {
+    pid: i32,
+    worked: File,
+}
+
+impl Child {
+    fn start(work: impl FnOnce()) -> Child {
+        let (reader, mut writer) = pipe();
+        let pid = fork(move || {
+            work();
+            writer.write_all(b"w").unwrap();
+            loop {
+                // SAFETY: waits for the signal that ends this process.
+                unsafe { libc::pause() };
+            }
+        });
+        Child { pid, worked: reader }
+    }
+
+    fn wait_until_worked(&self) {
+        let mut poll = libc::pollfd { fd: self.worked.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        // SAFETY: one descriptor, alive for the call.
+        let ready = unsafe { libc::poll(&mut poll, 1, 60_000) };
+        assert_eq!(
+            (ready, poll.revents & libc::POLLIN),
+            (1, libc::POLLIN),
+            "the child worked within a minute"
+        );
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        // SAFETY: our own child, not yet waited for.
+        unsafe { libc::kill(self.pid, libc::SIGKILL) };
+        reap(self.pid);
+    }
+}
+
+fn pipe() -> (File, File) {
+    let (reader, writer) = std::io::pipe().unwrap();
+    (File::from(OwnedFd::from(reader)), File::from(OwnedFd::from(writer)))
+}
+
+fn fork(work: impl FnOnce()) -> i32 {
+    // SAFETY: the child only computes, writes to open files and ends without unwinding.
+    match unsafe { libc::fork() } {
+        0 => {
+            work();
+            // SAFETY: ends the child at once.
+            unsafe { libc::_exit(0) }
+        }
+        pid => pid,
+    }
+}
+
+fn reap(pid: i32) {
+    let mut status = 0;
+    // SAFETY: waits for our own child.
+    assert_eq!(unsafe { libc::waitpid(pid, &mut status, 0) }, pid);
+}
+
+/// Works until this process has used `seconds` of CPU since it was forked.
+fn burn(seconds: f64) {
+    while (process_cpu_ns() as f64) < seconds * 1e9 {
+        std::hint::black_box(0);
+    }
+}
+
+/// Uses `cpu_s` of CPU, spread evenly over `time`.
+fn burn_for(time: Duration, cpu_s: f64) {
+    let started = Instant::now();
+    while started.elapsed() < time {
+        burn((started.elapsed().as_secs_f64() / time.as_secs_f64()).min(1.0) * cpu_s);
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    burn(cpu_s);
+}
+
+fn burn_thread(seconds: f64) {
+    let zero = thread_cpu_ns();
+    while ((thread_cpu_ns() - zero) as f64) < seconds * 1e9 {
+        std::hint::black_box(0);
+    }
+}
+
+fn rusage_s() -> f64 {
+    // SAFETY: all zeros is a valid rusage, and the call fills it.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        assert_eq!(libc::getrusage(libc::RUSAGE_SELF, &mut usage), 0);
+        usage
+    };
+    let seconds = |t: libc::timeval| t.tv_sec as f64 + t.tv_usec as f64 * 1e-6;
+    seconds(usage.ru_utime) + seconds(usage.ru_stime)
+}
+
+/// Fields 14 and 15 of stat, in 10-ms ticks.
+fn stat_s() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+    let fields: Vec<&str> = stat[stat.rfind(')').unwrap() + 2..].split(' ').collect();
+    (fields[11].parse::<f64>().unwrap() + fields[12].parse::<f64>().unwrap()) * 0.01
+}
+
+// Watching and reading.
+
+fn plan(processes: &[(&str, i32)], data_dir: &str, every_ns: u64) -> WatchPlan {
+    WatchPlan { every_ns, processes: self::processes(processes), data_dir: data_dir.into() }
+}
+
+fn processes(named: &[(&str, i32)]) -> Processes {
+    let mut by_role = Processes::new();
+    for (role, pid) in named {
+        by_role.entry(role.to_string()).or_default().push(*pid);
+    }
+    by_role
+}
+
+fn watching(processes: &[(&str, i32)], data_dir: &str) -> Watch {
+    Watch::start(&plan(processes, data_dir, EVERY_NS), Clock::start()).unwrap()
+}
+
+fn finish(watch: &mut Watch) -> Vec<Sample> {
+    watch.stop();
+    let mut samples = Vec::new();
+    watch.drain(&mut samples);
+    samples
+}
+
+fn series<'a>(
+    samples: &'a [Sample],
+    role: &'a str,
+    metric: &'a str,
+    device: &'a str,
+) -> impl Iterator<Item = f64> + 'a {
+    let wanted = move |s: &&Sample| &*s.role == role && s.metric == metric && &*s.device == device;
+    samples.iter().filter(wanted).map(|s| s.value)
+}
+
+fn last(samples: &[Sample], role: &str, metric: &str, device: &str) -> f64 {
+    series(samples, role, metric, device).last().unwrap_or_else(|| panic!("no {metric} of {role} {device}"))
+}
+
+/// Device -> last less first.
+fn rises(samples: &[Sample], role: &str, metric: &str) -> BTreeMap<String, f64> {
+    let mut ends: BTreeMap<String, (f64, f64)> = BTreeMap::new();
+    for s in samples.iter().filter(|s| &*s.role == role && s.metric == metric) {
+        ends.entry(s.device.to_string()).or_insert((s.value, s.value)).1 = s.value;
+    }
+    ends.into_iter().map(|(device, (first, last))| (device, last - first)).collect()
+}
+
+fn wait_for(what: &str, mut ready: impl FnMut() -> bool) {
+    let limit = Instant::now() + Duration::from_secs(60);
+    while !ready() {
+        assert!(Instant::now() < limit, "waited a minute for {what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn assert_near(found: f64, expected: f64, within: f64) {
+    assert!((found - expected).abs() <= within, "{found} is not {expected} ± {within}");
+}

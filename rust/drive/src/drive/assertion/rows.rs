@@ -1,0 +1,190 @@
+//! Rows of an answer against the rows that the generator makes.
+
+use std::sync::Arc;
+
+use crate::drive::source::TableCount;
+use inrush_rows::encode::lists::push_json;
+use inrush_rows::plan::LogicalType;
+use inrush_rows::rows::spelled::{date_days, digits};
+use inrush_rows::rows::value_text;
+use inrush_rows::rows::{Column, Columns, Generators, RowGen, SeriesIndex, Value, Values};
+
+/// Makes rows of one table again, and compares returned ones with them.
+pub struct Rows {
+    pub table: String,
+    /// Its place in the plan, and in the counts.
+    pub at: usize,
+    /// A row on its way may be seen in part: what is not yet there is NULL.
+    torn: bool,
+    /// Whether one may be while the present answer was made, and the first row that may: those before it lay there.
+    partly: bool,
+    whole_below: u64,
+    pub index: Arc<SeriesIndex>,
+    pub generator: Arc<RowGen>,
+    row: Columns,
+    /// Of the answer's columns, their places in the table.
+    columns: Vec<usize>,
+}
+
+impl Rows {
+    pub fn new(generators: &Generators, at: usize, columns: &[String], torn: bool) -> Result<Rows, String> {
+        let generator = generators.of(at).map_err(|e| e.to_string())?;
+        let table = &generators.plan().tables[at];
+        let place = |name: &String| {
+            let found = table.columns.iter().position(|c| &c.name == name);
+            found.ok_or_else(|| format!("{} has no column {name}", table.name))
+        };
+        let columns = columns.iter().map(place).collect::<Result<_, _>>()?;
+        let index = generators.index(at).map_err(|e| e.to_string())?;
+        let row = generator.columns(1);
+        let table = table.name.clone();
+        Ok(Rows { table, at, torn, partly: false, whole_below: 0, index, generator, row, columns })
+    }
+
+    /// To be said of each answer before its rows: rows may have been written while it was made.
+    pub fn is_on_its_way(&mut self, floor: u64, count: &TableCount) {
+        self.partly = self.torn && count.issued() > floor;
+        self.whole_below = count.settled();
+    }
+
+    /// The value that `returned` has in a column of the table.
+    pub fn named<'v>(&self, returned: &'v [Value], column: usize) -> Option<&'v Value> {
+        let place = self.columns.iter().position(|&c| c == column)?;
+        returned.get(place)
+    }
+
+    /// Which row `returned` is; an error says why it is none.
+    pub fn number(&mut self, returned: &[Value]) -> Result<u64, String> {
+        if returned.len() != self.columns.len() {
+            return Err(format!("{} columns returned, {} promised", returned.len(), self.columns.len()));
+        }
+        let number = self.index.number_of(|column| self.named(returned, column));
+        let number = number
+            .ok_or_else(|| format!("no row of {} has the identity of {}", self.table, text(returned)))?;
+        match self.difference(number, returned) {
+            Some(why) => Err(why),
+            None => Ok(number),
+        }
+    }
+
+    /// Whether `returned` is row `number`, in every column.
+    pub fn is_whole(&mut self, number: u64, returned: &[Value]) -> bool {
+        returned.len() == self.columns.len() && self.difference(number, returned).is_none()
+    }
+
+    fn difference(&mut self, number: u64, returned: &[Value]) -> Option<String> {
+        self.generator.fill_number(number, &mut self.row);
+        self.columns.iter().zip(returned).find_map(|(&at, found)| {
+            let expected = self.row.columns[at].value(0);
+            let on_its_way =
+                self.partly && *found == Value::Null && !self.index.is_below(number, self.whole_below);
+            (!same_of(self.row.columns[at].ty, &expected, found) && !on_its_way).then(|| {
+                let (table, column) = (&self.table, &self.row.columns[at].name);
+                let (expected, found) = (value_text(&expected), value_text(found));
+                format!("row {number} of {table}: {column} is {expected}, not {found}")
+            })
+        })
+    }
+
+    /// Row `number` with the values that an answer would have.
+    pub fn described(&mut self, number: u64) -> String {
+        self.generator.fill_number(number, &mut self.row);
+        let values: Vec<Value> = self.columns.iter().map(|&at| self.row.columns[at].value(0)).collect();
+        format!("row {number} of {} ({})", self.table, text(&values))
+    }
+}
+
+/// As `same`, of a column: a decimal without digits behind its point may come back as a whole number.
+fn same_of(ty: LogicalType, expected: &Value, found: &Value) -> bool {
+    match (ty, expected, found) {
+        (LogicalType::Decimal, Value::Text(a), Value::I64(b)) => *a == b.to_string(),
+        // Engines answer with the midnight before a day, or with its text.
+        (LogicalType::Date, Value::Text(day), Value::TimeMs(ms)) => is_midnight(day, *ms, 86_400_000),
+        (LogicalType::Date, Value::Text(day), Value::TimeUs(us)) => is_midnight(day, *us, 86_400_000_000),
+        // Engines that keep a list as JSON answer with its text.
+        (list, expected, Value::Text(text)) if list.is_list() => {
+            from_json(list, text).is_some_and(|found| same(expected, &found))
+        }
+        // Answers of engines without a type of its own have the bytes where they are a text, else their digits.
+        (LogicalType::Blob, Value::Text(a), Value::Text(b)) => a == b || *a == digits(b.as_bytes()),
+        _ => same(expected, found),
+    }
+}
+
+fn is_midnight(day: &str, at: i64, a_day: i64) -> bool {
+    date_days(day.as_bytes()).is_some_and(|days| i64::from(days) * a_day == at)
+}
+
+fn from_json(list: LogicalType, text: &str) -> Option<Value> {
+    let mut one = Column::new("", list);
+    let Values::List(items) = &mut one.values else { return None };
+    push_json(items, list.item()?, text)?;
+    Some(one.value(0))
+}
+
+/// Engines without unsigned or millisecond types return the same number in another wrapping.
+pub fn same(expected: &Value, found: &Value) -> bool {
+    match (expected, found) {
+        (Value::U64(a), Value::I64(b)) => *a == *b as u64,
+        (Value::I64(a), Value::U64(b)) => u64::try_from(*a) == Ok(*b),
+        (Value::TimeMs(a), Value::TimeUs(b)) => *a * 1_000 == *b,
+        (Value::TimeMs(a) | Value::TimeUs(a), Value::I64(b)) => a == b,
+        (Value::Bool(a), Value::I64(b)) => i64::from(*a) == *b,
+        // NaN equals nothing, and stands where it was stored.
+        (Value::F64(a), Value::F64(b)) => a == b || (a.is_nan() && b.is_nan()),
+        (a, b) => match (items(a), items(b)) {
+            (Some(a), Some(b)) => a.len() == b.len() && a.iter().zip(&b).all(|(a, b)| same(a, b)),
+            _ => a == b,
+        },
+    }
+}
+
+/// Of a list; engines give lists of any width of number back in one wrapping.
+fn items(value: &Value) -> Option<Vec<Value>> {
+    match value {
+        Value::ListF64(v) => Some(v.iter().map(|v| Value::F64(*v)).collect()),
+        Value::ListI64(v) => Some(v.iter().map(|v| Value::I64(*v)).collect()),
+        Value::List(v) => Some(v.clone()),
+        _ => None,
+    }
+}
+
+pub fn text(row: &[Value]) -> String {
+    row.iter().map(value_text).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_number_in_another_wrapping_is_the_same_and_another_number_is_not() {
+        // Stored with its bits reinterpreted where there are no unsigned numbers; never the other way.
+        assert!(same(&Value::U64(u64::MAX), &Value::I64(-1)));
+        assert!(same(&Value::I64(7), &Value::U64(7)));
+        assert!(!same(&Value::I64(-1), &Value::U64(u64::MAX)));
+        assert!(
+            same(&Value::TimeMs(5), &Value::TimeUs(5_000)) && !same(&Value::TimeMs(5), &Value::TimeUs(5_001))
+        );
+        assert!(!same(&Value::TimeUs(5_000), &Value::TimeMs(5_000)));
+        assert!(same(&Value::Bool(true), &Value::I64(1)) && !same(&Value::Bool(true), &Value::I64(2)));
+        assert!(same(&Value::F64(f64::NAN), &Value::F64(f64::NAN)));
+        assert!(
+            !same(&Value::F64(f64::NAN), &Value::F64(0.0)) && !same(&Value::F64(0.0), &Value::F64(f64::NAN))
+        );
+        assert!(!same(&Value::Null, &Value::I64(0)) && !same(&Value::I64(0), &Value::Null));
+        let list = Value::List(vec![Value::Null, Value::U64(u64::MAX)]);
+        assert!(same_of(LogicalType::ListU64, &list, &Value::Text("[null, 18446744073709551615]".into())));
+        assert!(!same_of(LogicalType::ListU64, &list, &Value::Text("[null, 1]".into())));
+        assert!(same(&list, &Value::List(vec![Value::Null, Value::I64(-1)])));
+        assert!(!same(&list, &Value::List(vec![Value::Null])));
+        assert!(same_of(LogicalType::Blob, &Value::Text("6162".into()), &Value::Text("ab".into())));
+        assert!(!same_of(LogicalType::Blob, &Value::Text("6162".into()), &Value::Text("ac".into())));
+        let day = Value::Text("2026-01-31".into());
+        assert!(same_of(LogicalType::Date, &day, &Value::TimeMs(1_769_817_600_000)));
+        assert!(same_of(LogicalType::Date, &day, &Value::TimeUs(1_769_817_600_000_000)));
+        assert!(!same_of(LogicalType::Date, &day, &Value::TimeMs(1_769_817_600_001)));
+        assert!(!same_of(LogicalType::Date, &day, &Value::TimeUs(1_769_904_000_000_000)));
+        assert!(!same(&Value::F64(1.0), &Value::I64(1)), "a float is not read as a whole number");
+    }
+}

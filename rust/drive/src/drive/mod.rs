@@ -1,0 +1,409 @@
+//! Roles at work: one thread per session, one arrival queue per role, a barrier for each repetition.
+//!
+//! The driver's own thread starts the repetitions, watches deadlines and reports progress; it never
+//! touches what the sessions time.
+
+pub mod assertion;
+mod barrier;
+mod cancel;
+mod dump;
+mod extract;
+pub mod freshness;
+pub mod page;
+pub mod role_queue;
+pub mod samples;
+pub mod session;
+pub mod source;
+mod stage;
+mod taken;
+mod watchdog;
+pub mod work;
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::{channel, Receiver, RecvTimeoutError};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Serialize, Serializer};
+
+use crate::record::{Collector, Recorded, RoleEnd};
+use inrush_engines::engine::{Context, Engine, Ns};
+use inrush_engines::schedule;
+use inrush_rows::clock::process_cpu_ns;
+use inrush_rows::error::{AfterLimit, Error};
+use inrush_rows::plan::{DriveSegment, RolePlan, Until, Work};
+use inrush_rows::rows::files::FileSummary;
+
+use barrier::Barrier;
+use cancel::Cancels;
+use source::TableCount;
+use stage::{Report, RoleStage};
+use watchdog::{Ending, Shutdown};
+use work::Live;
+
+pub use watchdog::STUCK_NS;
+
+/// Between the word to start and the first due: every session is awake by then.
+const LEAD_NS: Ns = 5_000_000;
+/// Sessions of paced roles make what is due first before the start, and have so long for a row: ten times what it
+/// takes, for they share the cores.
+const MAKING_ROW_NS: Ns = 1_000;
+const LONGEST_MAKING_NS: Ns = 5_000_000_000;
+const TICK: Duration = Duration::from_millis(20);
+const PROGRESS_EVERY_NS: Ns = 500_000_000;
+
+/// Where a drive happens.
+pub struct DriveTarget<'a> {
+    pub context: &'a Context,
+    pub engine: &'a dyn Engine,
+    pub segment: u16,
+    pub counts: &'a [TableCount],
+}
+
+/// What the driver asks of its caller while it works.
+pub trait Observer {
+    /// What the sessions have recorded, some times a second and at the end of each repetition.
+    fn recorded(&mut self, recorded: Recorded) -> Result<(), Error>;
+    /// About twice a second while sessions work.
+    fn progress(&mut self, progress: Progress);
+    /// What this whole process computed from the start of a repetition to its end, an engine inside it included.
+    fn spent(&mut self, _cpu_ns: u64) {}
+    /// After each repetition, off the clock: true for another one (the tables are fresh again).
+    fn repeat(&mut self, repetition: u32, makespan_ns: Ns) -> Result<bool, Error>;
+    /// A call survived its cancellation; only the end of this process ends it.
+    fn stuck(&mut self, role: &str);
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct Progress {
+    pub t_ns: Ns,
+    pub repetition: u32,
+    /// 0…1 of the segment's bounded work, if any.
+    pub share: Option<f64>,
+    pub left_s: Option<f64>,
+    #[serde(serialize_with = "by_role")]
+    pub roles: Vec<RoleProgress>,
+}
+
+fn by_role<S: Serializer>(roles: &[RoleProgress], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_map(roles.iter().map(|role| (&role.role, role)))
+}
+
+#[derive(Debug, Clone, Serialize)]
+pub struct RoleProgress {
+    #[serde(skip)]
+    pub role: String,
+    pub rows: u64,
+    pub ops: u64,
+    pub errors: u64,
+    pub backlog: u64,
+    /// Since the last progress.
+    pub rows_per_s: f64,
+    pub ops_per_s: f64,
+    /// Of the last finished interval.
+    pub p99_ms: Option<f64>,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct Driven {
+    pub ended_by: EndedBy,
+    /// Why a session gave up, if one did.
+    pub fatal: Option<String>,
+    /// Tables fed from files: (table, how the reading of the last repetition ended).
+    pub files: Vec<(usize, FileSummary)>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum EndedBy {
+    #[default]
+    Work,
+    Time,
+    /// More calls waited than the queue of a role holds.
+    Queue,
+    Limit,
+    Stop,
+    Error,
+}
+
+impl EndedBy {
+    pub fn name(self) -> &'static str {
+        match self {
+            EndedBy::Work => "work",
+            EndedBy::Time => "time",
+            EndedBy::Queue => "queue",
+            EndedBy::Limit => "limit",
+            EndedBy::Stop => "stop",
+            EndedBy::Error => "error",
+        }
+    }
+}
+
+/// Runs one drive segment with all its repetitions.
+pub fn drive(
+    drive_target: &DriveTarget<'_>,
+    segment: &DriveSegment,
+    observer: &mut dyn Observer,
+) -> Result<Driven, Error> {
+    let halt = Arc::new(AtomicBool::new(false));
+    let queues = role_queue::queues(drive_target.context, segment)?;
+    let stages = stage::roles(drive_target, segment, &queues, &halt)?;
+    let specs = stages.iter().flat_map(RoleStage::specs).collect();
+    let (collector, recorders) =
+        Collector::new(drive_target.segment, drive_target.context.plan.record.interval_ns, specs);
+    let barrier = Barrier::default();
+    let (reports, inbox) = channel();
+    std::thread::scope(|scope| {
+        let mut driver = Driver {
+            drive_target,
+            segment,
+            stages: &stages,
+            halt: &halt,
+            inbox,
+            collector,
+            observer,
+            began: drive_target.context.clock.now(),
+            cancels: Cancels::new(),
+            endings: Vec::new(),
+        };
+        let driven = stage::spawn(&stages, recorders, scope, &barrier, &reports).and_then(|threads| {
+            match driver.assemble(threads)? {
+                None => driver.shoot_all(&barrier),
+                Some(ended_by) => Ok(Driven { ended_by, ..Driven::default() }),
+            }
+        });
+        // The scope joins its threads: they must leave the gate, and whatever they wait for, whatever happened.
+        halt.store(true, Relaxed);
+        barrier.close();
+        if driven.is_err() || driver.endings.is_empty() {
+            driver.give_up();
+        }
+        driven
+    })
+}
+
+struct Driver<'a> {
+    drive_target: &'a DriveTarget<'a>,
+    segment: &'a DriveSegment,
+    stages: &'a [RoleStage<'a>],
+    halt: &'a AtomicBool,
+    inbox: Receiver<Report>,
+    collector: Collector,
+    observer: &'a mut dyn Observer,
+    began: Ns,
+    cancels: Cancels,
+    /// By thread; empty until all are connected.
+    endings: Vec<Ending>,
+}
+
+/// The scope joins its threads and panics in turn: this error is how it gets there, and no one reads it.
+fn panicked() -> Error {
+    Error::Plan("a session broke an assumption of its own".into())
+}
+
+impl Driver<'_> {
+    /// Waits until every session is connected and prepared; how it ended, if that was before.
+    fn assemble(&mut self, threads: usize) -> Result<Option<EndedBy>, Error> {
+        let mut left = threads;
+        while left > 0 {
+            match self.inbox.recv_timeout(TICK) {
+                Ok(Report::Ready) => left -= 1,
+                Ok(Report::Failed(error)) => return Err(error),
+                Ok(Report::Panicked) => return Err(panicked()),
+                Err(RecvTimeoutError::Timeout) => {}
+                Ok(Report::RepetitionDone { .. }) | Err(RecvTimeoutError::Disconnected) => {
+                    unreachable!("every session reports once before the first repetition")
+                }
+            }
+            match self.ends_early(self.drive_target.context.clock.now()) {
+                None => {}
+                Some(EndedBy::Limit) => return Err(self.not_connected(left, threads)),
+                early => return Ok(early),
+            }
+        }
+        self.endings = vec![Ending::default(); threads];
+        Ok(None)
+    }
+
+    fn not_connected(&self, left: usize, threads: usize) -> Error {
+        Error::Deadline {
+            what: format!(
+                "segment {}: connecting {left} of {threads} sessions; does the server answer, and has it room for them?",
+                self.segment.label
+            ),
+            limit_s: self.segment.limit_ns as f64 / 1e9,
+            after: AfterLimit::Unknown,
+        }
+    }
+
+    fn shoot_all(&mut self, barrier: &Barrier) -> Result<Driven, Error> {
+        for repetition in 0.. {
+            let (driven, makespan_ns) = self.run_repetition(barrier, repetition)?;
+            let whole = matches!(driven.ended_by, EndedBy::Work | EndedBy::Time);
+            if !whole || self.segment.repeat.is_none() || !self.observer.repeat(repetition, makespan_ns)? {
+                return Ok(driven);
+            }
+            // What other roles only read lies there as before.
+            self.stages
+                .iter()
+                .filter_map(RoleStage::batch)
+                .for_each(|b| self.drive_target.counts[b.table].reset());
+        }
+        unreachable!("the attendant bounds the repetitions")
+    }
+
+    /// One repetition: every role from the same start to its own end.
+    fn run_repetition(&mut self, barrier: &Barrier, repetition: u32) -> Result<(Driven, Ns), Error> {
+        let clock = self.drive_target.context.clock;
+        self.stages.iter().try_for_each(|stage| stage.restart(repetition))?;
+        self.drive_target.counts.iter().for_each(TableCount::settle);
+        let t0 = clock.now() + LEAD_NS + making_ns(&self.segment.roles);
+        self.collector.begin(repetition, t0);
+        let cpu_before = process_cpu_ns();
+        barrier.open(repetition, t0);
+        let mut ends: Vec<Ns> = vec![t0; self.stages.len()];
+        let mut left = self.endings.len();
+        let mut fatal = None;
+        let mut shutdown: Option<Shutdown> = None;
+        let mut meter = ProgressMeter::new(t0, self.stages.len());
+        while left > 0 {
+            match self.inbox.recv_timeout(TICK) {
+                Ok(Report::RepetitionDone { role, end_ns, fatal: why }) => {
+                    left -= 1;
+                    ends[role] = ends[role].max(end_ns);
+                    if let Some(why) = why {
+                        fatal.get_or_insert(why);
+                        self.halt.store(true, Relaxed);
+                        shutdown.get_or_insert(Shutdown::new(EndedBy::Error, clock.now()));
+                    }
+                }
+                Ok(Report::Panicked) => return Err(panicked()),
+                Ok(Report::Ready | Report::Failed(_)) => unreachable!("sessions are ready by now"),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => {
+                    unreachable!("sessions live as long as the gate is open")
+                }
+            }
+            clock.anchor();
+            let now = clock.now();
+            self.watch(now, &mut shutdown);
+            self.stages.iter().for_each(|stage| stage.queue().look(now.saturating_sub(t0)));
+            if now >= meter.next {
+                let recorded = self.collector.take();
+                self.observer.recorded(recorded)?;
+                let progress = meter.beat(now, repetition, t0, self);
+                self.observer.progress(progress);
+            }
+        }
+        self.observer.spent(process_cpu_ns() - cpu_before);
+        let ended_by = shutdown.map_or_else(|| self.ended_by(), |h| h.why);
+        self.stages.iter().for_each(RoleStage::cut_rows);
+        let role_ends: Vec<RoleEnd> = self
+            .stages
+            .iter()
+            .zip(&ends)
+            .flat_map(|(stage, &end_ns)| {
+                let offer_end_ns = match stage.queue().end_ns {
+                    Some(ns) if shutdown.is_none() => t0 + ns,
+                    _ => end_ns,
+                };
+                std::iter::repeat_n(RoleEnd { offer_end_ns, end_ns }, stage.specs().len())
+            })
+            .collect();
+        let mut recorded = self.collector.end(&role_ends);
+        let sample_logs = self.stages.iter().filter_map(|stage| stage.queue().kept());
+        recorded.samples = sample_logs
+            .flat_map(|sample_log| sample_log.outcomes(self.drive_target.segment, repetition))
+            .collect();
+        let makespan_ns = self.makespan_ns(&recorded);
+        self.observer.recorded(recorded)?;
+        let batches = self.stages.iter().filter_map(RoleStage::batch);
+        let files = batches.filter_map(|b| Some((b.table, b.source.summary()?))).collect();
+        Ok((Driven { ended_by, fatal, files }, makespan_ns))
+    }
+
+    /// Why a repetition ended that was not ended early.
+    fn ended_by(&self) -> EndedBy {
+        if self.stages.iter().any(|stage| stage.queue().is_full()) {
+            return EndedBy::Queue;
+        }
+        let timed = self.segment.roles.iter().any(|r| matches!(r.until, Until::Time { .. }));
+        if timed {
+            EndedBy::Time
+        } else {
+            EndedBy::Work
+        }
+    }
+
+    /// Of the roles that have work of their own, not of those that end with another.
+    fn makespan_ns(&self, recorded: &Recorded) -> Ns {
+        let working = |name: &str| {
+            self.segment.roles.iter().any(|r| r.name == name && !matches!(r.until, Until::Role { .. }))
+        };
+        let repetitions = recorded.repetitions.iter().filter(|s| working(&s.role));
+        repetitions.map(|s| s.end_ns - s.start_ns).max().unwrap_or(0)
+    }
+}
+
+/// Turns the sessions' live counters into progress.
+struct ProgressMeter {
+    next: Ns,
+    last: Ns,
+    rows: Vec<u64>,
+    ops: Vec<u64>,
+}
+
+impl ProgressMeter {
+    fn new(t0: Ns, roles: usize) -> ProgressMeter {
+        ProgressMeter { next: t0 + PROGRESS_EVERY_NS, last: t0, rows: vec![0; roles], ops: vec![0; roles] }
+    }
+
+    fn beat(&mut self, now: Ns, repetition: u32, t0: Ns, driver: &Driver<'_>) -> Progress {
+        let seconds = (now - self.last).max(1) as f64 / 1e9;
+        let mut share: Option<f64> = None;
+        let recent = driver.collector.progress();
+        let roles = driver.stages.iter().enumerate().map(|(k, stage)| {
+            let sum = |of: fn(&Live) -> u64| stage.lives().iter().map(|live| of(live)).sum::<u64>();
+            let rows = sum(|l| l.rows.load(Relaxed));
+            let ops = sum(|l| l.ops.load(Relaxed));
+            let of_work = stage.share(ops, now.saturating_sub(t0));
+            share = match (share, of_work) {
+                (Some(a), Some(b)) => Some(a.min(b)),
+                (a, b) => a.or(b),
+            };
+            let progress = RoleProgress {
+                role: stage.name().to_owned(),
+                rows,
+                ops,
+                errors: sum(|l| l.errors.load(Relaxed)),
+                backlog: if stage.queue().is_paced() {
+                    stage.queue().offered(now.saturating_sub(t0)).saturating_sub(ops)
+                } else {
+                    0
+                },
+                rows_per_s: rows.saturating_sub(self.rows[k]) as f64 / seconds,
+                ops_per_s: ops.saturating_sub(self.ops[k]) as f64 / seconds,
+                p99_ms: recent
+                    .iter()
+                    .find(|r| r.role == stage.name())
+                    .and_then(|r| r.p99_ns)
+                    .map(|ns| ns as f64 / 1e6),
+            };
+            (self.rows[k], self.ops[k]) = (rows, ops);
+            progress
+        });
+        let roles = roles.collect();
+        (self.last, self.next) = (now, now + PROGRESS_EVERY_NS);
+        let elapsed_s = now.saturating_sub(t0) as f64 / 1e9;
+        let left_s = share.filter(|s| *s > 0.0).map(|s| elapsed_s * (1.0 - s) / s);
+        Progress { t_ns: now, repetition, share, left_s, roles }
+    }
+}
+
+/// How long the sessions of paced roles may take to make their first batches.
+fn making_ns(roles: &[RolePlan]) -> Ns {
+    let rows = roles.iter().filter(|role| schedule::is_paced(&role.schedule)).map(|role| match role.work {
+        Work::Rows { batch_rows, .. } => u64::from(role.sessions) * u64::from(batch_rows),
+        _ => 0,
+    });
+    rows.sum::<u64>().saturating_mul(MAKING_ROW_NS).min(LONGEST_MAKING_NS)
+}

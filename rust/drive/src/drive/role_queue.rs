@@ -1,0 +1,257 @@
+//! A role's arrival queue with what ends it: its sessions are the queue's servers.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+
+use crate::drive::freshness::watched;
+use crate::drive::samples::SampleLog;
+use inrush_engines::engine::{Context, Ns};
+use inrush_engines::schedule::{self, Arrivals, Batching, Marks, Tickets};
+use inrush_rows::error::Error;
+use inrush_rows::lock::Unpoisoned;
+use inrush_rows::plan::{DriveSegment, RolePlan, Schedule, Until, Work};
+
+pub struct RoleQueue {
+    /// Of the present repetition; taken once per repetition and session, never between calls.
+    queue: Mutex<Arc<schedule::ArrivalQueue>>,
+    /// Of the present repetition; taken as seldom.
+    marks: Mutex<Arc<Marks>>,
+    count: Option<u64>,
+    batching: Batching,
+    schedule: Schedule,
+    seed: u64,
+    /// Of the driver's own thread, which looks at what was offered now and then.
+    progress: Mutex<Arrivals>,
+    sessions: u32,
+    /// From the start of the repetition.
+    pub end_ns: Option<Ns>,
+    /// Ends when these roles have ended; empty: it has an end of its own.
+    follows: Box<[usize]>,
+    sessions_left: AtomicU32,
+    ended: AtomicBool,
+    /// Calls that may wait in it, and whether more did.
+    most_waiting: u64,
+    full: AtomicBool,
+    /// Of roles that write samples, or rows that a reader looks for.
+    sample_log: Option<SampleLog>,
+}
+
+impl RoleQueue {
+    pub fn new(role: &RolePlan, follows: Box<[usize]>, plan_seed: u64) -> RoleQueue {
+        let count = work_calls(&role.work);
+        let free = !schedule::is_paced(&role.schedule) && !matches!(role.work, Work::Rows { .. });
+        let batching = if free { Batching::Guided } else { Batching::One };
+        let seed = schedule::arrival_seed(plan_seed, &role.name);
+        RoleQueue {
+            queue: Mutex::new(schedule::ArrivalQueue::new(count, role.sessions, batching)),
+            marks: Mutex::default(),
+            count,
+            batching,
+            schedule: role.schedule.clone(),
+            seed,
+            progress: Mutex::new(Arrivals::new(&role.schedule, seed)),
+            sessions: role.sessions,
+            end_ns: match role.until {
+                Until::Time { ns } => Some(ns),
+                _ => None,
+            },
+            follows,
+            sessions_left: AtomicU32::new(role.sessions),
+            ended: AtomicBool::new(false),
+            most_waiting: role.queue_calls.unwrap_or(u64::MAX),
+            full: AtomicBool::new(false),
+            sample_log: None,
+        }
+    }
+
+    pub fn with_sample_log(mut self, sample_log: Option<SampleLog>) -> RoleQueue {
+        self.sample_log = sample_log;
+        self
+    }
+
+    /// What becomes of its samples, where that is kept.
+    pub fn kept(&self) -> Option<&SampleLog> {
+        self.sample_log.as_ref()
+    }
+
+    /// The same, if it writes `table`.
+    pub fn sample_log(&self, table: usize) -> Option<&SampleLog> {
+        self.sample_log.as_ref().filter(|sample_log| sample_log.table == table)
+    }
+
+    /// Makes the queue ready for the next repetition.
+    pub fn reset(&self) {
+        let fresh = schedule::ArrivalQueue::new(self.count, self.sessions, self.batching);
+        *self.queue.lock().unpoisoned() = fresh;
+        *self.marks.lock().unpoisoned() = Arc::default();
+        self.sessions_left.store(self.sessions, Relaxed);
+        self.ended.store(false, Relaxed);
+        self.full.store(false, Relaxed);
+        if let Some(sample_log) = &self.sample_log {
+            sample_log.reset();
+        }
+    }
+
+    /// A session's tickets in the present repetition.
+    pub fn tickets(&self) -> Tickets {
+        self.queue.lock().unpoisoned().tickets()
+    }
+
+    pub fn arrivals(&self) -> Arrivals {
+        let marks = self.marks.lock().unpoisoned().clone();
+        Arrivals::new(&self.schedule, self.seed).along(marks)
+    }
+
+    pub fn is_paced(&self) -> bool {
+        schedule::is_paced(&self.schedule)
+    }
+
+    /// Arrivals due in the first `ns` of the repetition, never more than there is work.
+    pub fn offered(&self, ns: Ns) -> u64 {
+        let until = self.end_ns.map_or(ns, |end| ns.min(end));
+        let mut progress = self.progress.lock().unpoisoned();
+        progress.offered_before(until).min(self.count.unwrap_or(u64::MAX))
+    }
+
+    /// Notes whether more calls wait than the queue holds, at `ns` of the repetition. On the driver's own thread.
+    pub fn look(&self, ns: Ns) {
+        if self.most_waiting == u64::MAX || self.is_full() {
+            return;
+        }
+        if self.offered(ns).saturating_sub(self.taken()) > self.most_waiting {
+            self.full.store(true, Relaxed);
+        }
+    }
+
+    /// Its sessions take no more calls: those that they have taken are the first ones, and are all sent.
+    #[inline]
+    pub fn is_full(&self) -> bool {
+        self.full.load(Relaxed)
+    }
+
+    /// Calls that sessions have taken in the present repetition.
+    pub fn taken(&self) -> u64 {
+        self.queue.lock().unpoisoned().taken()
+    }
+
+    /// A session has left the queue; the last one ends the role.
+    pub fn leave(&self) {
+        if self.sessions_left.fetch_sub(1, Relaxed) == 1 {
+            self.ended.store(true, Relaxed);
+        }
+    }
+
+    pub fn has_ended(&self) -> bool {
+        self.ended.load(Relaxed)
+    }
+
+    /// The roles that this one follows have all ended.
+    #[inline]
+    pub fn is_left_alone(&self, queues: &[RoleQueue]) -> bool {
+        !self.follows.is_empty() && self.follows.iter().all(|&leader| queues[leader].has_ended())
+    }
+
+    /// Calls of a bounded queue.
+    pub fn count(&self) -> Option<u64> {
+        self.count
+    }
+}
+
+/// The queues of a segment, by role. Fails where one would have no end.
+pub fn queues(context: &Context, segment: &DriveSegment) -> Result<Vec<RoleQueue>, Error> {
+    // A role that is one per table (`writers/a`, `writers/b`) has ended when all of them have.
+    let parts_of = |name: &str, of: &str| {
+        let is_part = |r: &RolePlan| {
+            r.name.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        let parts: Box<[usize]> =
+            segment.roles.iter().enumerate().filter(|(_, r)| is_part(r)).map(|(at, _)| at).collect();
+        if parts.is_empty() {
+            return Err(Error::Plan(format!(
+                "role {of} ends with {name}, which is not a role of {}",
+                segment.label
+            )));
+        }
+        Ok(parts)
+    };
+    let called = |r: &RolePlan, name: &str| r.operations.iter().any(|w| w.operation == name);
+    let looked_for: Vec<usize> = context
+        .plan
+        .operations
+        .iter()
+        .filter(|op| segment.roles.iter().any(|role| called(role, &op.name)))
+        .filter_map(|op| Some(watched(op)?.0))
+        .collect();
+    segment
+        .roles
+        .iter()
+        .map(|role| {
+            let follows = match &role.until {
+                Until::Role { name } => parts_of(name, &role.name)?,
+                _ => Box::default(),
+            };
+            if matches!((&role.until, &role.work), (Until::Work {}, Work::Endless {})) {
+                return Err(Error::Plan(format!("role {} has endless work and no end", role.name)));
+            }
+            let kept = match role.work {
+                Work::Rows { table, .. } => {
+                    matches!(role.schedule, Schedule::Samples { .. }) || looked_for.contains(&table)
+                }
+                _ => false,
+            };
+            let sample_log = if kept { SampleLog::of(role, context.plan.seed)? } else { None };
+            Ok(RoleQueue::new(role, follows, context.plan.seed).with_sample_log(sample_log))
+        })
+        .collect()
+}
+
+fn work_calls(work: &Work) -> Option<u64> {
+    match *work {
+        Work::Rows { rows, batch_rows, .. } => Some(rows.div_ceil(u64::from(batch_rows.max(1)))),
+        Work::Calls { count } => Some(count),
+        Work::Endless {} => None,
+    }
+}
+
+/// `GAPS` is counted where debug assertions are on, which is in every test build but an optimised one.
+#[cfg(all(test, debug_assertions))]
+mod tests {
+    use super::*;
+    use inrush_engines::schedule::GAPS;
+
+    #[test]
+    fn progress_walks_along_the_arrivals_once_however_often_it_is_shown() {
+        let role = serde_json::json!({"name": "users", "operations": [], "sessions": 1, "depth": 1,
+            "schedule": {"kind": "poisson", "rate_per_s": 1_000.0}, "work": {"kind": "endless"},
+            "until": {"kind": "time", "ns": 600_000_000_000u64}});
+        let queue = RoleQueue::new(&serde_json::from_value(role).expect("a role"), Box::default(), 1);
+        let before = GAPS.get();
+        let beats = 1_200u64;
+        let offered = (1..=beats).map(|beat| queue.offered(beat * 500_000_000)).last().expect("some");
+        let walked = GAPS.get() - before;
+        assert!(offered > 590_000, "{offered}");
+        assert!(walked < offered + 10 * beats, "{walked} gaps for {offered} arrivals");
+        assert_eq!(offered, schedule::offered_before(&queue.schedule, queue.seed, None, beats * 500_000_000));
+        // A repetition begins at its own start.
+        queue.reset();
+        assert!(queue.offered(1_000_000_000) < 1_300);
+    }
+
+    #[test]
+    fn a_thousand_sessions_draw_an_arrivals_gap_a_few_times_and_not_a_thousand() {
+        let role = serde_json::json!({"name": "users", "operations": [], "sessions": 1_000, "depth": 1,
+            "schedule": {"kind": "poisson", "rate_per_s": 1_000.0}, "work": {"kind": "endless"},
+            "until": {"kind": "time", "ns": 600_000_000_000u64}});
+        let queue = RoleQueue::new(&serde_json::from_value(role).expect("a role"), Box::default(), 1);
+        let mut sessions: Vec<Arrivals> = (0..1_000).map(|_| queue.arrivals()).collect();
+        let mut alone = Arrivals::new(&queue.schedule, queue.seed);
+        let tickets = 50_000u64;
+        let due: Vec<u64> = (0..tickets).map(|ticket| alone.due_ns(ticket)).collect();
+        let before = GAPS.get();
+        for ticket in 0..tickets {
+            assert_eq!(sessions[ticket as usize % 1_000].due_ns(ticket), due[ticket as usize]);
+        }
+        let walked = GAPS.get() - before;
+        assert!(walked < 64 * tickets, "{} gaps for an arrival", walked / tickets);
+    }
+}

@@ -1,0 +1,386 @@
+//! One session at work: takes tickets, makes rows or parameters, sends, records.
+
+mod batch;
+mod collect;
+mod flights;
+mod loss;
+pub mod unanswered;
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use crate::drive::work::{Live, OpWork, RoleWork};
+use crate::proof::Unanswered;
+use crate::record::Recorder;
+use inrush_engines::engine::{Done, Ns, OpId, Outcome, Payload, Session, Submit, Ticket, Work};
+use inrush_engines::pace::{Pacer, Spin};
+use inrush_engines::schedule::{Arrivals, Tickets};
+use inrush_rows::clock::thread_cpu_ns;
+use inrush_rows::rows::{Columns, Expected};
+
+use batch::Rows;
+use flights::{Flight, Flights};
+pub use loss::reopened;
+use loss::Connected;
+
+/// A reader that looks for rows goes on for so long after their writers have ended.
+const LINGER_NS: Ns = 10_000_000_000;
+
+/// Everything one session owns; built before the clock starts.
+pub struct Worker<'a> {
+    pub role: &'a RoleWork<'a>,
+    pub session: Connected,
+    pub reopen: Vec<OpId>,
+    pub ops: Vec<OpWork>,
+    pub think_ns: u64,
+    pub recorder: Recorder,
+    pub live: &'a Live,
+    pace: Pacer,
+    pub columns: Columns,
+    pub payload: Payload,
+    /// Of the batch that `payload` is of.
+    rows: Rows,
+    arrivals: Arrivals,
+    flights: Flights,
+    done: Vec<Done>,
+    tickets: Tickets,
+    /// A ticket that is not yet due, while others are in flight.
+    held: Option<Ticket>,
+    /// What is due first, made before the clock of a paced role starts; without rows that was the end.
+    first: Option<Result<ReadyCall, Next>>,
+    t0: Ns,
+    failures_in_a_row: u32,
+    /// Why the first call of the session failed.
+    first_failure: Option<String>,
+    /// Since when the roles that this one follows have ended, while rows of theirs were not seen yet.
+    lingers_since: Option<Ns>,
+    /// Of this repetition, for `live`.
+    published: Published,
+    /// Of the batch in `columns`, where it was read from files; then of all that were acknowledged.
+    proof: Option<Box<Expected>>,
+    stored: Option<Expected>,
+    /// Inserts of which no answer came.
+    unanswered: Vec<Unanswered>,
+    /// When this session first saw that the segment ends early.
+    halted_since: Option<Ns>,
+    /// CPU time of making rows again that an extract's are compared with: it is no cost of reading them.
+    checked_cpu_ns: u64,
+    fatal: Option<String>,
+    /// One of its operations has rows that are looked at as they come.
+    extracts: bool,
+}
+
+#[derive(Default)]
+struct Published {
+    rows: u64,
+    ops: u64,
+    errors: u64,
+}
+
+impl<'a> Worker<'a> {
+    #[allow(clippy::too_many_arguments)]
+    pub fn new(
+        role: &'a RoleWork<'a>,
+        session: Box<dyn Session>,
+        ops: Vec<OpWork>,
+        think_ns: u64,
+        recorder: Recorder,
+        live: &'a Live,
+        columns: Columns,
+    ) -> Worker<'a> {
+        Worker {
+            reopen: ops.iter().map(|o| o.op).collect(),
+            extracts: ops.iter().any(|o| o.extract.is_some()),
+            arrivals: role.queue.arrivals(),
+            tickets: role.queue.tickets(),
+            held: None,
+            first: None,
+            role,
+            session: Connected(Some(session)),
+            ops,
+            think_ns,
+            recorder,
+            live,
+            pace: Pacer::new(role.clock, role.halt.clone(), Spin::Never),
+            columns,
+            payload: Payload::default(),
+            rows: Rows::default(),
+            flights: Flights::new(role.depth),
+            done: Vec::with_capacity(role.depth),
+            t0: 0,
+            failures_in_a_row: 0,
+            first_failure: None,
+            lingers_since: None,
+            published: Published::default(),
+            proof: None,
+            stored: None,
+            unanswered: Vec::with_capacity(role.depth),
+            halted_since: None,
+            checked_cpu_ns: 0,
+            fatal: None,
+        }
+    }
+
+    pub fn close(self) {
+        // The repetition is over and recorded; what a closing connection says changes no figure.
+        if let Connected(Some(session)) = self.session {
+            let _ = session.close();
+        }
+    }
+
+    /// Works from `t0` until the role ends; says why, if the session gave up.
+    pub fn shoot(&mut self, repetition: u32, t0: Ns) -> Option<String> {
+        self.arrivals = self.role.queue.arrivals();
+        self.tickets = self.role.queue.tickets();
+        // Nothing of the repetition before is left: what was held back then is due in no other one.
+        (self.held, self.proof, self.halted_since) = (None, None, None);
+        (self.t0, self.failures_in_a_row, self.lingers_since) = (t0, 0, None);
+        self.flights.restart(t0);
+        for freshness in self.ops.iter_mut().filter_map(|op| op.freshness.as_mut()) {
+            freshness.restart(self.role.queues);
+        }
+        (self.published, self.checked_cpu_ns) = (Published::default(), 0);
+        self.live.clear();
+        self.recorder.begin(repetition, t0);
+        let cpu_before = thread_cpu_ns();
+        self.first = if self.role.queue.is_paced() { Some(self.make_next()) } else { None };
+        self.pace.wait_until(t0);
+        self.work();
+        let cpu_ns = thread_cpu_ns() - cpu_before - self.checked_cpu_ns;
+        self.recorder.finish(self.role.clock.now(), cpu_ns);
+        if let (Some(batch), Some(stored)) = (&self.role.batch, self.stored.take()) {
+            self.role.counts[batch.table].store(stored);
+        }
+        if let (Some(batch), false) = (&self.role.batch, self.unanswered.is_empty()) {
+            self.role.counts[batch.table].leave_open(&mut self.unanswered);
+        }
+        self.role.queue.leave();
+        self.fatal.take()
+    }
+
+    /// Sends what is due, collects what is done, until nothing is left to send and nothing is in flight.
+    fn work(&mut self) {
+        let mut open = true;
+        while open || !self.flights.is_empty() {
+            let mut until = Ns::MAX;
+            while open && !self.flights.is_full() {
+                match self.send_next() {
+                    Next::Sent => {}
+                    // Others are in flight: they are collected until it is due.
+                    Next::NotYet(due) => {
+                        until = due;
+                        break;
+                    }
+                    Next::End => open = false,
+                }
+            }
+            if self.fatal.is_none() && !self.flights.is_empty() {
+                self.collect(until);
+            }
+            if self.fatal.is_some() {
+                let why = "the session gave up while the call was in flight";
+                return self.abandon(Outcome::Lost, why);
+            }
+        }
+    }
+
+    fn send_next(&mut self) -> Next {
+        let call = match self.first.take().unwrap_or_else(|| self.make_next()) {
+            Ok(call) => call,
+            Err(next) => return next,
+        };
+        if call.earliest > 0 && !self.wait(call.earliest) {
+            return Next::End;
+        }
+        self.submit(&call);
+        match self.fatal {
+            None => Next::Sent,
+            Some(_) => Next::End,
+        }
+    }
+
+    /// Takes the next ticket and makes what it sends.
+    fn make_next(&mut self) -> Result<ReadyCall, Next> {
+        if self.is_over() {
+            return Err(Next::End);
+        }
+        let Some(ticket) = self.held.take().or_else(|| self.next_ticket()) else { return Err(Next::End) };
+        let paced = self.role.queue.is_paced();
+        let due = if paced { self.t0 + self.arrivals.due_ns(ticket) } else { 0 };
+        if paced && self.role.queue.end_ns.is_some_and(|end| due >= self.t0 + end) {
+            return Err(Next::End);
+        }
+        let earliest = self.earliest(ticket, due);
+        if !self.flights.is_empty() && earliest > 0 && earliest > self.role.clock.now() {
+            self.held = Some(ticket);
+            return Err(Next::NotYet(earliest));
+        }
+        let at = self.place_of(self.role.mix.operation(ticket));
+        // A closed call is due when it is sent; its data time is when its slot was free.
+        let data_ns = if due > 0 { due } else { self.flights.ready() } - self.t0;
+        if self.make(ticket, at, data_ns) {
+            Ok(ReadyCall { ticket, at, due, earliest, data_ns })
+        } else {
+            Err(Next::End)
+        }
+    }
+
+    /// None where the queue has ended, or was full: a ticket that is taken is sent, so that no row is missing between others.
+    #[inline]
+    fn next_ticket(&mut self) -> Option<Ticket> {
+        if self.role.queue.is_full() {
+            return None;
+        }
+        self.tickets.take()
+    }
+
+    /// Before this the call is not sent: its rows are not collected, or its user thinks. 0: at once.
+    #[inline]
+    fn earliest(&self, ticket: Ticket, due: Ns) -> Ns {
+        if due > 0 {
+            return self.role.queue.kept().map_or(due, |sample_log| sample_log.collected(ticket, due));
+        }
+        if self.think_ns > 0 {
+            self.flights.ready() + self.think_ns
+        } else {
+            0
+        }
+    }
+
+    /// False when the role ended while waiting.
+    fn wait(&mut self, until: Ns) -> bool {
+        let (role, ops, lingers_since) = (self.role, &self.ops, self.lingers_since);
+        let recorder = &mut self.recorder;
+        let is_over = || is_stopped(role, ops, lingers_since);
+        role.wait_unless(&self.pace, until, is_over, |now| recorder.tick(now))
+    }
+
+    #[inline]
+    fn is_over(&mut self) -> bool {
+        if self.lingers_since.is_none() && self.role.queue.is_left_alone(self.role.queues) {
+            self.lingers_since = Some(self.role.clock.now());
+        }
+        is_stopped(self.role, &self.ops, self.lingers_since)
+            || self.role.queue.end_ns.is_some_and(|end| self.flights.ready() >= self.t0 + end)
+    }
+
+    #[inline]
+    fn place_of(&self, op: OpId) -> usize {
+        if self.ops.len() == 1 {
+            return 0;
+        }
+        self.ops.iter().position(|o| o.op == op).expect("the mix draws from the role's own operations")
+    }
+
+    /// Rows encoded or parameters filled; false when the rows have ended.
+    fn make(&mut self, ticket: Ticket, at: usize, data_ns: Ns) -> bool {
+        let (work, role) = (&mut self.ops[at], self.role);
+        let (Some(batch), true) = (&role.batch, work.is_insert) else {
+            work.params.fill(ticket, data_ns, &mut work.values);
+            if let Some(freshness) = &work.freshness {
+                freshness.fill(&mut work.values);
+            }
+            return !self.extracts || self.begin_rows(ticket, at);
+        };
+        let made = self.make_rows(batch, ticket, at);
+        made.unwrap_or_else(|error| {
+            self.fatal = Some(error.to_string());
+            false
+        })
+    }
+
+    /// A place for the rows of an extract; false where there is none.
+    #[cold]
+    fn begin_rows(&mut self, ticket: Ticket, at: usize) -> bool {
+        let Some(taken) = &mut self.ops[at].extract else { return true };
+        match taken.begin(ticket) {
+            Ok(()) => true,
+            Err(error) => {
+                self.fatal = Some(error.to_string());
+                false
+            }
+        }
+    }
+
+    fn submit(&mut self, call: &ReadyCall) {
+        let ReadyCall { ticket, at, data_ns, .. } = *call;
+        let work = &self.ops[at];
+        let rows = if work.is_insert { self.rows.count } else { 0 };
+        if let (Some(batch), true) = (&self.role.batch, work.is_insert) {
+            self.role.counts[batch.table].issue(rows);
+        }
+        let floors = work.is_judged.then(|| work.floors(self.role.counts));
+        let ready_on_time = if call.due > 0 { self.flights.ready_on_time(call.due) } else { 0 };
+        let sent = self.role.clock.now();
+        self.recorder.sent(work.slot, sent);
+        if self.flights.is_empty() {
+            self.live.busy_since.store(sent, Relaxed);
+        }
+        let due = if call.due > 0 { call.due } else { sent };
+        // Until its rows were collected, no session could be ready for it.
+        let collected = if call.due > 0 { call.earliest } else { 0 };
+        if let (Some(sample_log), true) = (self.role.queue.kept(), work.is_insert) {
+            sample_log.sent(ticket, due, sample_log.collected(ticket, due), sent);
+        }
+        let ready = self.flights.ready().max(collected).min(sent);
+        // On time it would have waited for its rows all the same.
+        let ready_on_time = ready_on_time.max(collected).min(ready);
+        let flight = Flight { ticket, at, due, ready, ready_on_time, sent, data_ns, rows };
+        let kept = self.flights.begin(flight);
+        kept.proof = self.proof.take();
+        if let Some(floors) = floors {
+            kept.floors = floors;
+        }
+        if rows > 0 && !self.rows.are_made() && !self.send_rest(call) {
+            return;
+        }
+        let work = &mut self.ops[at];
+        let parcel = match &mut work.extract {
+            _ if work.is_insert => Work::Rows { columns: &self.columns, payload: &self.payload },
+            Some(taken) => Work::Extract { params: &work.values, sink: taken.sink() },
+            None => Work::Params(&work.values),
+        };
+        if let Submit::Full = self.session.submit(ticket, work.op, parcel) {
+            let (before, depth) = (self.flights.len() - 1, self.role.depth);
+            self.fatal = Some(format!(
+                "role {}: the engine took no call beside {before} in flight, of a depth of {depth}; lower `depth`",
+                self.role.name
+            ));
+        }
+    }
+}
+
+/// Whatever is left of the session's work is not to be begun any more.
+///
+/// A reader that looks for rows sees what was stored last before it ends, or gives up.
+#[inline]
+fn is_stopped(role: &RoleWork<'_>, ops: &[OpWork], lingers_since: Option<Ns>) -> bool {
+    if !role.is_stopped() {
+        return false;
+    }
+    let Some(since) = lingers_since else { return role.halt.load(Relaxed) || !looks(ops) };
+    role.halt.load(Relaxed)
+        || role.clock.now() > since + LINGER_NS
+        || !ops.iter().filter_map(|op| op.freshness.as_ref()).any(|f| f.is_behind(role.queues))
+}
+
+fn looks(ops: &[OpWork]) -> bool {
+    ops.iter().any(|op| op.freshness.is_some())
+}
+
+/// Ready to be sent: an operation by its place among the session's, due at `due` in a paced role (else 0).
+struct ReadyCall {
+    ticket: Ticket,
+    at: usize,
+    due: Ns,
+    /// Not to be sent before; 0: at once.
+    earliest: Ns,
+    /// From the start of the repetition.
+    data_ns: Ns,
+}
+
+enum Next {
+    Sent,
+    /// Others are in flight, and it may be sent from then on.
+    NotYet(Ns),
+    End,
+}

@@ -1,0 +1,129 @@
+//! What has come back: each call leaves flight, is judged by its answer, and recorded.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::flights::{Flight, Place};
+use super::Worker;
+use inrush_engines::engine::{Done, Ns, Outcome};
+use inrush_rows::clock::thread_cpu_ns;
+
+impl Worker<'_> {
+    /// Takes what has ended until `until`, or waits for it until then.
+    pub(super) fn collect(&mut self, until: Ns) {
+        self.session.flush();
+        self.done.clear();
+        // A call that hangs is no reason to keep the intervals before it.
+        let until = until.min(self.recorder.look_ns());
+        self.session.poll(until, &mut self.done);
+        let Some(last) = self.done.last() else { return self.nothing_came(until) };
+        let now = last.done_ns;
+        let mut lost = None;
+        for k in 0..self.done.len() {
+            let done = self.done[k];
+            if done.outcome == Outcome::Lost {
+                lost = lost.or(Some(done));
+            } else {
+                self.end(done);
+            }
+        }
+        // One lost call stands for its connection: whatever else was in flight is lost with it, and counted there.
+        if let (Some(done), None) = (lost, &self.fatal) {
+            self.end(done);
+        }
+        self.expire(now);
+        let oldest = self.flights.oldest().map_or(0, |f| f.sent);
+        self.live.busy_since.store(oldest, Relaxed);
+    }
+
+    /// Takes the call that `done` ends out of flight, and judges it by its own answer.
+    fn end(&mut self, mut done: Done) {
+        if self.extracts {
+            self.closed(&mut done);
+        }
+        let oldest = self.flights.oldest().is_some_and(|f| f.ticket == done.ticket);
+        match self.flights.end(done.ticket, done.done_ns) {
+            Some((flight, place)) => self.finish(flight, place, done, oldest),
+            None if self.fatal.is_some() => {}
+            None => {
+                self.fatal = Some(format!(
+                    "role {}: the engine ended call {} ({}), which is not in flight: it was answered twice or never sent",
+                    self.role.name,
+                    done.ticket,
+                    done.outcome.name()
+                ))
+            }
+        }
+    }
+
+    /// The call as it ended with its rows written, where they are.
+    #[cold]
+    fn closed(&mut self, done: &mut Done) {
+        // A session that extracts has one call under way.
+        let at = self.flights.oldest().map_or(0, |flight| flight.at);
+        if let Some(taken) = &mut self.ops[at].extract {
+            *done = taken.closed(*done);
+            self.fatal = taken.failure().or(self.fatal.take());
+        }
+    }
+
+    fn finish(&mut self, flight: Flight, place: Place, done: Done, oldest: bool) {
+        let work = &mut self.ops[flight.at];
+        let (mut outcome, mut message) = (done.outcome, None);
+        if outcome == Outcome::Ok && work.is_judged {
+            let answer = self.session.answer(done.ticket);
+            let floors = &self.flights.kept(place).floors;
+            let broken = work.broken(flight.ticket, flight.data_ns, floors, answer, self.role.counts);
+            if let Some((how, why)) = broken {
+                (outcome, message) = (how, Some(why));
+            }
+        }
+        if let (Some(extract), Outcome::Ok, true) = (&mut work.extract, outcome, work.is_answered) {
+            let cpu_before = thread_cpu_ns();
+            if let Some((how, why)) = extract.broken(&work.params, flight.ticket, done.rows) {
+                (outcome, message) = (how, Some(why));
+            }
+            self.checked_cpu_ns += thread_cpu_ns() - cpu_before;
+        }
+        // An answer that came is no timeout, wrong or not.
+        if self.live.was_cancelled(done.outcome != Outcome::Ok, oldest) {
+            outcome = Outcome::Timeout;
+        }
+        let rows = if work.is_insert { flight.rows } else { done.rows };
+        let times = flight.times(done.done_ns);
+        let behind = self.recorder.record(work.slot, times, outcome, rows, done.bytes);
+        if let (Some(freshness), Outcome::Ok) = (&mut work.freshness, outcome) {
+            if let Some(answer) = self.session.answer(done.ticket) {
+                freshness.look(answer, done.done_ns, self.role.queues, &mut self.recorder, work.slot);
+            }
+        }
+        if let (Some(first_ns), Outcome::Ok) = (work.extract.as_ref().and_then(|e| e.first_ns()), outcome) {
+            self.recorder.first_row(work.slot, first_ns.saturating_sub(flight.due));
+        }
+        self.published.ops += 1;
+        self.live.ops.store(self.published.ops, Relaxed);
+        if outcome == Outcome::Ok {
+            self.published.rows += rows;
+            self.live.rows.store(self.published.rows, Relaxed);
+            self.failures_in_a_row = 0;
+            if let (Some(batch), true) = (&self.role.batch, work.is_insert) {
+                self.role.counts[batch.table].acknowledge(rows);
+                if let Some(sample_log) = self.role.queue.kept() {
+                    sample_log.stored(flight.ticket, rows, times, behind);
+                }
+                match (&mut self.stored, self.flights.kept(place).proof.take()) {
+                    (Some(stored), Some(proof)) => stored.merge(&proof),
+                    (stored @ None, proof) => *stored = proof.map(|proof| *proof),
+                    (Some(_), None) => {}
+                }
+            }
+        } else {
+            let slot = work.slot;
+            let is_lost = done.outcome == Outcome::Lost;
+            let message = message.or_else(|| self.session.failure(done.ticket));
+            if is_lost {
+                self.leave_open(flight, place);
+            }
+            self.fail(slot, outcome, is_lost, done.done_ns, message);
+        }
+    }
+}

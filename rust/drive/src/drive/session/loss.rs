@@ -1,0 +1,171 @@
+//! A call that failed, and a connection that was lost and is made anew.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use super::flights::{Flight, Place};
+use super::Worker;
+use crate::drive::work::{Live, RoleWork};
+use crate::proof::Unanswered;
+use inrush_engines::engine::{Ns, OpId, Outcome, Session};
+use inrush_rows::error::{Error, TargetFault};
+
+/// A session measures nothing any more once all its last calls have failed.
+const FAILURES_IN_A_ROW: u32 = 1_000;
+/// Between two tries to connect: an outage is known to so much.
+const RECONNECT_EVERY: Duration = Duration::from_millis(100);
+
+impl Worker<'_> {
+    /// No answer came to the call and none will: if it was an insert, whether its rows are there is for the proof to find
+    /// out. Off the clock: the call has failed.
+    #[cold]
+    pub(super) fn leave_open(&mut self, flight: Flight, place: Place) {
+        let Some(batch) = self.role.batch.as_ref().filter(|_| self.role.is_measured) else { return };
+        if self.ops[flight.at].is_insert {
+            let first_row = batch.first_row.saturating_add(flight.ticket * u64::from(batch.batch_rows));
+            let of_files = self.flights.kept(place).proof.take();
+            self.unanswered.push(Unanswered { first_row, rows: flight.rows, of_files });
+        }
+    }
+
+    /// `is_lost`: the connection went with the call, whatever the outcome is. `message`: why this call failed.
+    pub(super) fn fail(
+        &mut self,
+        slot: usize,
+        outcome: Outcome,
+        is_lost: bool,
+        at: Ns,
+        message: Option<String>,
+    ) {
+        if self.first_failure.is_none() {
+            self.first_failure = message.clone();
+        }
+        self.failures_in_a_row += 1;
+        self.published.errors += 1;
+        self.live.errors.store(self.published.errors, Relaxed);
+        self.recorder.failed(slot, outcome, message.clone(), at);
+        if is_lost {
+            self.reconnect(message);
+        } else if self.failures_in_a_row >= FAILURES_IN_A_ROW {
+            self.fatal = Some(in_a_row(self.first_failure.take(), message, outcome));
+        }
+    }
+
+    /// The failed call is not repeated: whether its rows are there is for the proof to say.
+    pub(super) fn reconnect(&mut self, lost: Option<String>) {
+        let now = self.role.clock.now();
+        // What was in flight with it is lost too, and counted.
+        while let Some((flight, place)) = self.flights.end_oldest(now) {
+            self.recorder.record(self.ops[flight.at].slot, flight.times(now), Outcome::Lost, 0, 0);
+            self.leave_open(flight, place);
+            self.published.ops += 1;
+            self.published.errors += 1;
+        }
+        // What the old connection still holds, a transaction or a place on the server, may be in the way of the new one.
+        self.session = Connected(None);
+        let recorder = &mut self.recorder;
+        match reopened(self.role, &self.reopen, self.live, lost, |now| recorder.tick(now)) {
+            Ok(session) => {
+                self.session = Connected(session);
+                // Time without a connection is not the instrument's lateness: what is due meanwhile waits for the server.
+                self.flights.restart(self.role.clock.now());
+            }
+            Err(fatal) => self.fatal = Some(fatal),
+        }
+    }
+}
+
+/// The cause stands in the first failure of the session; later ones, calls that succeeded between them or not, may
+/// only say what it left broken.
+fn in_a_row(first: Option<String>, last: Option<String>, outcome: Outcome) -> String {
+    let of = |message: Option<String>| message.unwrap_or_else(|| outcome.name().to_owned());
+    let (first, last) = (of(first), of(last));
+    if first == last {
+        return format!("{FAILURES_IN_A_ROW} failures in a row, the first and the last: {first}");
+    }
+    format!("{FAILURES_IN_A_ROW} failures in a row, the last: {last}; the first of its session: {first}")
+}
+
+/// A new connection in place of one that was `lost` and is closed; `None` when the segment ends first. `tick` sees the
+/// time now and then. Fails when the server is not back in the time of the plan, or refuses the user.
+pub fn reopened(
+    role: &RoleWork<'_>,
+    ops: &[OpId],
+    live: &Live,
+    lost: Option<String>,
+    mut tick: impl FnMut(Ns),
+) -> Result<Option<Box<dyn Session>>, String> {
+    live.disconnected();
+    let until = role.clock.now().saturating_add(role.retry_ns);
+    loop {
+        if role.halt.load(Relaxed) {
+            return Ok(None);
+        }
+        match role.engine.open(ops) {
+            Ok(session) => {
+                live.connected(session.canceller());
+                return Ok(Some(session));
+            }
+            Err(Error::Target { class: TargetFault::Auth, message, .. }) => return Err(message),
+            // Ended by the driver: what it said is no news.
+            Err(_) if role.halt.load(Relaxed) => return Ok(None),
+            Err(error) if role.clock.now() >= until => {
+                let (lost, retry_s) = (lost.unwrap_or_default(), role.retry_ns as f64 / 1e9);
+                return Err(format!(
+                    "connection lost ({lost}) and not back after {retry_s} s (schedule.retry_s): {error}"
+                ));
+            }
+            Err(_) => std::thread::sleep(RECONNECT_EVERY),
+        }
+        tick(role.clock.now());
+    }
+}
+
+/// The session's connection: there, but while it is made anew.
+pub struct Connected(pub(super) Option<Box<dyn Session>>);
+
+impl Connected {
+    /// Cuts the connection; the session sends nothing more.
+    pub(super) fn forget(&mut self) {
+        self.0 = None;
+    }
+}
+
+const THERE: &str = "a session that did not come back sends nothing more";
+
+impl Deref for Connected {
+    type Target = dyn Session;
+
+    fn deref(&self) -> &Self::Target {
+        self.0.as_deref().expect(THERE)
+    }
+}
+
+impl DerefMut for Connected {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        self.0.as_deref_mut().expect(THERE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{in_a_row, Outcome};
+
+    #[test]
+    fn failures_in_a_row_name_their_cause_and_what_came_of_it() {
+        let of = |text: &str| Some(text.to_owned());
+        assert_eq!(
+            in_a_row(of("full"), of("broken"), Outcome::Other),
+            "1000 failures in a row, the last: broken; the first of its session: full"
+        );
+        assert_eq!(
+            in_a_row(of("full"), of("full"), Outcome::Other),
+            "1000 failures in a row, the first and the last: full"
+        );
+        assert_eq!(
+            in_a_row(None, None, Outcome::Timeout),
+            "1000 failures in a row, the first and the last: timeout"
+        );
+    }
+}

@@ -1,0 +1,224 @@
+//! What the sessions of a role share, and what the driver's own thread sees of them.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use crate::drive::assertion::{Asked, Broken, Check, Floors};
+use crate::drive::freshness::Freshness;
+use crate::drive::role_queue::RoleQueue;
+use crate::drive::source::{Source, TableCount};
+use crate::drive::taken::Taken;
+use inrush_engines::engine::abort::Abort;
+use inrush_engines::engine::{Answer, Canceller, Engine, Ns, OpId, Outcome, Ticket};
+use inrush_engines::mix::{Mix, Params};
+use inrush_engines::pace::Pacer;
+use inrush_rows::clock::Clock;
+use inrush_rows::lock::Unpoisoned;
+use inrush_rows::rows::Value;
+
+/// A waiting session looks this often whether its role has ended.
+const LOOK_EVERY_NS: u64 = 50_000_000;
+
+/// What the driver's own thread sees of a session while it works. One writer, relaxed.
+#[derive(Default)]
+#[repr(align(64))]
+pub struct Live {
+    /// When the running call was sent; 0 between calls.
+    pub busy_since: AtomicU64,
+    pub rows: AtomicU64,
+    pub ops: AtomicU64,
+    pub errors: AtomicU64,
+    /// Set by the watchdog when it has cancelled the running call.
+    pub cancelled: AtomicBool,
+    /// When the call was sent that did not end and lost its connection for it; 0: no such call.
+    closed: AtomicU64,
+    /// Of the present connection; taken when one is made or a call is to be cancelled, never between calls.
+    canceller: Mutex<Option<Arc<Canceller>>>,
+    /// Closes the sockets of the session's thread.
+    pub abort: Arc<Abort>,
+}
+
+/// What all sessions of a role share.
+pub struct RoleWork<'a> {
+    pub queue: &'a RoleQueue,
+    pub queues: &'a [RoleQueue],
+    pub mix: Mix,
+    pub counts: &'a [TableCount],
+    pub batch: Option<Batch>,
+    pub engine: &'a dyn Engine,
+    pub clock: Clock,
+    pub name: &'a str,
+    /// Calls that a session has in flight.
+    pub depth: usize,
+    /// How long a session tries to come back after its connection was lost.
+    pub retry_ns: u64,
+    /// Its phase enters figures. Of an insert without an answer the proof then finds out whether its rows are there; in
+    /// every other phase the table must become what the plan says.
+    pub is_measured: bool,
+    /// Set when the segment ends early.
+    pub halt: Arc<AtomicBool>,
+}
+
+impl RoleWork<'_> {
+    /// Whatever is left of the role's work: it is not to be begun any more.
+    #[inline]
+    pub fn is_stopped(&self) -> bool {
+        self.halt.load(Relaxed) || self.queue.is_left_alone(self.queues)
+    }
+
+    /// False when the role ended while waiting. `tick` sees the time now and then.
+    pub fn wait(&self, pacer: &Pacer, until: Ns, tick: impl FnMut(Ns)) -> bool {
+        self.wait_unless(pacer, until, || self.is_stopped(), tick)
+    }
+
+    pub fn wait_unless(
+        &self,
+        pacer: &Pacer,
+        until: Ns,
+        is_over: impl Fn() -> bool,
+        mut tick: impl FnMut(Ns),
+    ) -> bool {
+        loop {
+            let now = self.clock.now();
+            if now >= until {
+                return true;
+            }
+            if is_over() {
+                return false;
+            }
+            pacer.wait_until(until.min(now + LOOK_EVERY_NS));
+            tick(now);
+        }
+    }
+}
+
+/// Rows to insert: batch `k` is rows `first_row + k * batch_rows ..`, or the files' own batch `k`.
+pub struct Batch {
+    pub source: Source,
+    pub table: usize,
+    pub first_row: u64,
+    pub rows: u64,
+    pub batch_rows: u32,
+}
+
+impl Batch {
+    pub fn range(&self, ticket: Ticket) -> (u64, usize) {
+        let offset = ticket * self.batch_rows as u64;
+        (self.first_row + offset, (self.batch_rows as u64).min(self.rows - offset) as usize)
+    }
+}
+
+/// Per operation of the role.
+pub struct OpWork {
+    pub op: OpId,
+    /// Place in the recorder.
+    pub slot: usize,
+    pub params: Params,
+    pub values: Vec<Value>,
+    pub checks: Vec<Check>,
+    /// Parameters of the call that is judged, made again.
+    pub asked: Vec<Value>,
+    /// Its answers are looked at, and so there must be one.
+    pub is_judged: bool,
+    pub deadline_ns: u64,
+    pub freshness: Option<Freshness>,
+    /// Its rows are looked at as they come, or written.
+    pub extract: Option<Box<Taken>>,
+    /// The engine is no instrument: an answer that is not there is wrong.
+    pub is_answered: bool,
+    pub is_insert: bool,
+    /// The engine's `Caps::reads_late`.
+    pub reads_late: bool,
+}
+
+impl Live {
+    pub fn clear(&self) {
+        for counter in [&self.busy_since, &self.rows, &self.ops, &self.errors, &self.closed] {
+            counter.store(0, Relaxed);
+        }
+        self.cancelled.store(false, Relaxed);
+    }
+
+    /// The session has a connection; its calls are cancelled in this way.
+    pub fn connected(&self, canceller: Option<Canceller>) {
+        *self.present() = canceller.map(Arc::new);
+    }
+
+    /// It has none: no call is under way.
+    pub fn disconnected(&self) {
+        self.busy_since.store(0, Relaxed);
+        *self.present() = None;
+    }
+
+    pub fn canceller(&self) -> Option<Arc<Canceller>> {
+        self.present().clone()
+    }
+
+    /// The call sent at `sent_ns` still runs.
+    pub fn is_calling(&self, sent_ns: Ns) -> bool {
+        self.busy_since.load(Relaxed) == sent_ns
+    }
+
+    /// Ends the call sent at `sent_ns` with its connection.
+    pub fn close(&self, sent_ns: Ns) {
+        self.closed.store(sent_ns, Relaxed);
+        self.abort.close();
+    }
+
+    pub fn was_closed(&self, sent_ns: Ns) -> bool {
+        self.closed.load(Relaxed) == sent_ns
+    }
+
+    fn present(&self) -> MutexGuard<'_, Option<Arc<Canceller>>> {
+        self.canceller.lock().unpoisoned()
+    }
+}
+
+impl OpWork {
+    /// What the promises need to know before the call is sent.
+    #[inline]
+    pub fn floors(&self, counts: &[TableCount]) -> Floors {
+        let mut floors = Floors::default();
+        for (floor, check) in floors.iter_mut().zip(&self.checks) {
+            *floor = if self.reads_late { check.settled(counts) } else { check.floor(counts) };
+        }
+        floors
+    }
+
+    /// Which promise the answer to a call breaks. An answer that is not there breaks all of them.
+    ///
+    /// ticket, data_ns: of the call, as they were given to `Params::fill`.
+    pub fn broken(
+        &mut self,
+        ticket: Ticket,
+        data_ns: Ns,
+        floors: &Floors,
+        answer: Option<&Answer>,
+        counts: &[TableCount],
+    ) -> Option<Broken> {
+        let Some(answer) = answer else {
+            let why = "there is no answer to check: the session kept none for this call".to_owned();
+            return self.is_judged.then_some((Outcome::Wrong, why));
+        };
+        if self.checks.is_empty() {
+            return None;
+        }
+        self.params.fill(ticket, data_ns, &mut self.asked);
+        let of = Asked { params: &self.asked, counts };
+        let promised = self.checks.iter_mut().zip(floors);
+        // Of several, what is wrong with rows that came says more than which did not.
+        promised
+            .filter_map(|(check, &floor)| check.broken(answer, floor, &of))
+            .min_by_key(|(outcome, _)| *outcome)
+    }
+}
+
+impl Live {
+    /// Whether the call that has just failed, or was the oldest in flight, is the one that the watchdog cancelled.
+    #[inline]
+    pub fn was_cancelled(&self, failed: bool, oldest: bool) -> bool {
+        // Looked at before it is taken: the exchange alone is a seventh of a no-op call.
+        let cancelled = self.cancelled.load(Relaxed) && (failed || oldest);
+        cancelled && self.cancelled.swap(false, Relaxed) && failed
+    }
+}

@@ -1,0 +1,420 @@
+//! The session's side: counting on the clock.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender};
+use std::sync::Arc;
+
+use super::hist::Hist;
+use inrush_engines::engine::Outcome;
+use inrush_engines::schedule::LATE_NS;
+
+/// An interval in which a call still runs is handed over so long after its end: more than a step of a wait for an answer
+/// (`engine::socket::WAIT_STEP`), so that a wait that begins in the interval is a single read.
+const LOOK_LATE_NS: u64 = 300_000_000;
+
+/// The four times of an operation, run time in ns.
+#[derive(Debug, Clone, Copy)]
+pub struct Times {
+    /// When it should have been sent. Closed schedules: `sent_ns`.
+    pub due_ns: u64,
+    /// When its session was free for it.
+    pub ready_ns: u64,
+    /// When that would have been, had every call before been sent on time: at most `ready_ns`.
+    ///
+    /// Lindley's recursion, run twice: a call begins at max(due, ready), and ends its service time later. A call that
+    /// the instrument sent late makes the calls behind it wait, and these have no lag of their own. The caller
+    /// knows which call was before this one: with several in flight, the one that had its slot.
+    pub ready_on_time_ns: u64,
+    pub sent_ns: u64,
+    pub done_ns: u64,
+}
+
+impl Times {
+    /// By how much the call was sent later than by an instrument that was always on time. At most its wait.
+    #[inline(always)]
+    pub fn behind_ns(&self) -> u64 {
+        self.sent_ns.saturating_sub(self.due_ns.max(self.ready_on_time_ns))
+    }
+}
+
+/// What the answers of a role are looked at for, beside how long they take.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Looks {
+    /// Rows that others write.
+    pub freshness: bool,
+    /// When the first row has come.
+    pub first_row: bool,
+}
+
+/// Counts of one session; owned by its thread.
+///
+/// Between `begin` and `finish`, for every operation `sent` and then, once it has ended, `record`.
+pub struct Recorder {
+    current: Option<Box<Snapshot>>,
+    /// Last moment of the interval: the first event after it ends it. At the moment itself, so that
+    /// the operation that ends a repetition is never alone in an interval without length.
+    boundary_ns: u64,
+    paced: bool,
+    session: usize,
+    interval_ns: u64,
+    in_flight: Vec<u32>,
+    /// What was last reported to the collector.
+    reported_in_flight: Vec<u32>,
+    failures: Vec<Failure>,
+    full: SyncSender<Box<Snapshot>>,
+    free: Receiver<Box<Snapshot>>,
+    /// Intervals of this repetition that this session will not add to any more.
+    passed: Arc<AtomicU64>,
+}
+
+/// What one session did in one interval (or in several, when all snapshots were full).
+pub(super) struct Snapshot {
+    pub session: usize,
+    pub repetition: u32,
+    /// Start of the repetition, run time: interval `i` starts `i * interval_ns` later.
+    pub origin_ns: u64,
+    /// Intervals `first .. end`.
+    pub first: u64,
+    pub end: u64,
+    pub ops: Vec<OpCounts>,
+    /// First due; closed: first ready.
+    pub start_ns: u64,
+    pub last_done_ns: u64,
+    pub busy_ns: u64,
+    pub ended: Option<Ended>,
+}
+
+/// One operation's figures in a snapshot.
+pub(super) struct OpCounts {
+    /// Closed schedules fill `service` alone: latency is the same and wait is 0.
+    pub service: Hist,
+    pub paced: Option<PacedHists>,
+    pub freshness: Option<Hist>,
+    pub first_row: Option<Hist>,
+    /// All outcomes.
+    pub ops: u64,
+    pub rows: u64,
+    pub bytes: u64,
+    pub late: u64,
+    pub outcomes: [u64; Outcome::ALL.len()],
+    pub in_flight: u32,
+}
+
+pub(super) struct PacedHists {
+    pub latency: Hist,
+    pub wait: Hist,
+    pub lag: Hist,
+    pub on_time: Hist,
+}
+
+/// What a session says at its end.
+pub(super) struct Ended {
+    pub cpu_ns: u64,
+    pub failures: Vec<Failure>,
+}
+
+#[derive(Clone)]
+pub(super) struct Failure {
+    pub op: usize,
+    pub outcome: Outcome,
+    pub message: String,
+    pub first_ns: u64,
+}
+
+impl Recorder {
+    pub(super) fn new(
+        session: usize,
+        ops: usize,
+        paced: bool,
+        interval_ns: u64,
+        full: SyncSender<Box<Snapshot>>,
+        free: Receiver<Box<Snapshot>>,
+        passed: Arc<AtomicU64>,
+    ) -> Recorder {
+        Recorder {
+            current: None,
+            boundary_ns: u64::MAX,
+            paced,
+            session,
+            interval_ns,
+            in_flight: vec![0; ops],
+            reported_in_flight: vec![0; ops],
+            failures: Vec::new(),
+            full,
+            free,
+            passed,
+        }
+    }
+
+    /// A repetition begins at `origin_ns` (run time), the same for all sessions of the segment.
+    ///
+    /// After `Collector::begin`, and so after the collector has `end`ed the one before.
+    pub fn begin(&mut self, repetition: u32, origin_ns: u64) {
+        assert!(self.current.is_none(), "`finish` the repetition before");
+        let mut snapshot =
+            self.free.try_recv().expect("the collector gives every snapshot back when it ends a repetition");
+        snapshot.start(self.session, repetition, origin_ns, 0);
+        self.boundary_ns = origin_ns + self.interval_ns;
+        self.in_flight.fill(0);
+        self.reported_in_flight.fill(0);
+        self.failures.clear();
+        self.current = Some(snapshot);
+    }
+
+    /// Operation `op` (index into the role's operations) goes out at `sent_ns`.
+    #[inline(always)]
+    pub fn sent(&mut self, op: usize, sent_ns: u64) {
+        if sent_ns >= self.boundary_ns {
+            self.pass(sent_ns + 1);
+        }
+        self.in_flight[op] += 1;
+    }
+
+    /// Operation `op` has ended. `rows` and `bytes` count only when it ended ok.
+    ///
+    /// It is counted in the interval in which its session noticed. Returns by how many ns it was sent later than by an
+    /// instrument that was always on time; 0 on closed schedules.
+    #[inline(always)]
+    pub fn record(&mut self, op: usize, times: Times, outcome: Outcome, rows: u64, bytes: u64) -> u64 {
+        if times.done_ns > self.boundary_ns {
+            self.pass(times.done_ns);
+        }
+        self.in_flight[op] -= 1;
+        let snapshot = self.current.as_mut().expect("`begin` comes before `record`");
+        let began_ns = if self.paced { times.due_ns } else { times.ready_ns };
+        snapshot.start_ns = snapshot.start_ns.min(began_ns);
+        snapshot.last_done_ns = snapshot.last_done_ns.max(times.done_ns);
+        let service_ns = times.done_ns.saturating_sub(times.sent_ns);
+        snapshot.busy_ns += service_ns;
+        let counts = &mut snapshot.ops[op];
+        counts.ops += 1;
+        if outcome == Outcome::Ok {
+            counts.service.record(service_ns);
+            counts.rows += rows;
+            counts.bytes += bytes;
+        } else {
+            counts.outcomes[outcome as usize] += 1;
+        }
+        if !self.paced {
+            return 0;
+        }
+        let behind_ns = times.behind_ns();
+        counts.record_paced(times, outcome, behind_ns);
+        behind_ns
+    }
+
+    /// Operation `op`, recorded just now, was the first of its session to see a row, `ns` after its due.
+    pub fn freshness(&mut self, op: usize, ns: u64) {
+        let snapshot = self.current.as_mut().expect("`record` comes before `freshness`");
+        let seen = snapshot.ops[op].freshness.as_mut();
+        seen.expect("the role's spec says that it looks for rows").record(ns);
+    }
+
+    /// The first row of operation `op`, recorded just now as ok, came `ns` after its due.
+    pub fn first_row(&mut self, op: usize, ns: u64) {
+        let snapshot = self.current.as_mut().expect("`record` comes before `first_row`");
+        let seen = snapshot.ops[op].first_row.as_mut();
+        seen.expect("the role's spec says that its rows are looked at as they come").record(ns);
+    }
+
+    /// Why an operation failed: the first message of each class is kept.
+    pub fn failed(&mut self, op: usize, outcome: Outcome, message: Option<String>, at_ns: u64) {
+        let known = self.failures.iter().any(|f| f.op == op && f.outcome == outcome);
+        if !known {
+            let message = message.unwrap_or_default();
+            self.failures.push(Failure { op, outcome, message, first_ns: at_ns });
+        }
+    }
+
+    /// Nothing happens, and it is `now_ns`: call while waiting, so that others' intervals appear.
+    #[inline]
+    pub fn tick(&mut self, now_ns: u64) {
+        if now_ns > self.boundary_ns {
+            self.pass(now_ns);
+        }
+    }
+
+    /// When `tick` has something to do at the latest, if nothing else happens.
+    #[inline]
+    pub fn look_ns(&self) -> u64 {
+        self.boundary_ns.saturating_add(LOOK_LATE_NS)
+    }
+
+    /// The session has done its part of this repetition, with `cpu_ns` of its thread's time.
+    pub fn finish(&mut self, now_ns: u64, cpu_ns: u64) {
+        self.tick(now_ns);
+        let Some(mut snapshot) = self.current.take() else {
+            return;
+        };
+        snapshot.ended = Some(Ended { cpu_ns, failures: std::mem::take(&mut self.failures) });
+        self.hand_over(snapshot);
+        self.boundary_ns = u64::MAX;
+        self.passed.store(u64::MAX, Ordering::Release);
+    }
+
+    /// The intervals before the one of `now_ns` have ended: hands over what is in them.
+    #[cold]
+    #[inline(never)]
+    fn pass(&mut self, now_ns: u64) {
+        let Some(snapshot) = self.current.as_mut() else {
+            return;
+        };
+        let origin_ns = snapshot.origin_ns;
+        let interval = (now_ns - origin_ns - 1) / self.interval_ns;
+        let news =
+            snapshot.ops.iter().any(|counts| counts.ops > 0) || self.in_flight != self.reported_in_flight;
+        if !news {
+            snapshot.first = interval;
+            snapshot.end = interval + 1;
+        } else if let Ok(mut next) = self.free.try_recv() {
+            next.start(self.session, snapshot.repetition, origin_ns, interval);
+            let full = self.current.replace(next).expect("checked above");
+            self.reported_in_flight.copy_from_slice(&self.in_flight);
+            self.hand_over(full);
+        } else {
+            snapshot.end = interval + 1;
+            self.boundary_ns = origin_ns + (interval + 1) * self.interval_ns;
+            return;
+        }
+        self.boundary_ns = origin_ns + (interval + 1) * self.interval_ns;
+        // After the hand-over: a thread that reads this finds everything of the passed intervals.
+        self.passed.store(interval, Ordering::Release);
+    }
+
+    fn hand_over(&self, mut snapshot: Box<Snapshot>) {
+        for (counts, in_flight) in snapshot.ops.iter_mut().zip(&self.in_flight) {
+            counts.in_flight = *in_flight;
+        }
+        // The queue holds every snapshot there is. Without a collector nothing takes them.
+        let _ = self.full.try_send(snapshot);
+    }
+}
+
+impl Drop for Recorder {
+    /// A session that panicked still hands over what it counted.
+    fn drop(&mut self) {
+        if let Some(snapshot) = self.current.take() {
+            self.hand_over(snapshot);
+            self.passed.store(u64::MAX, Ordering::Release);
+        }
+    }
+}
+
+impl Snapshot {
+    pub(super) fn new(ops: usize, paced: bool, looks: Looks) -> Snapshot {
+        Snapshot {
+            session: 0,
+            repetition: 0,
+            origin_ns: 0,
+            first: 0,
+            end: 0,
+            ops: (0..ops).map(|_| OpCounts::new(paced, looks)).collect(),
+            start_ns: u64::MAX,
+            last_done_ns: 0,
+            busy_ns: 0,
+            ended: None,
+        }
+    }
+
+    fn start(&mut self, session: usize, repetition: u32, origin_ns: u64, interval: u64) {
+        self.session = session;
+        self.repetition = repetition;
+        self.origin_ns = origin_ns;
+        self.first = interval;
+        self.end = interval + 1;
+    }
+
+    /// As new, for the next interval. The collector's work, so that the session need not.
+    pub(super) fn clear(&mut self) {
+        for counts in &mut self.ops {
+            counts.clear();
+        }
+        self.start_ns = u64::MAX;
+        self.last_done_ns = 0;
+        self.busy_ns = 0;
+        self.ended = None;
+    }
+}
+
+impl OpCounts {
+    pub(super) fn new(paced: bool, looks: Looks) -> OpCounts {
+        let hists =
+            || PacedHists { latency: Hist::new(), wait: Hist::new(), lag: Hist::new(), on_time: Hist::new() };
+        OpCounts {
+            service: Hist::new(),
+            paced: paced.then(hists),
+            freshness: looks.freshness.then(Hist::new),
+            first_row: looks.first_row.then(Hist::new),
+            ops: 0,
+            rows: 0,
+            bytes: 0,
+            late: 0,
+            outcomes: [0; Outcome::ALL.len()],
+            in_flight: 0,
+        }
+    }
+
+    #[inline]
+    fn record_paced(&mut self, times: Times, outcome: Outcome, behind_ns: u64) {
+        let wait_ns = times.sent_ns.saturating_sub(times.due_ns);
+        self.late += u64::from(wait_ns > LATE_NS);
+        if outcome == Outcome::Ok {
+            let hists = self.paced.as_mut().expect("a paced recorder has paced histograms");
+            let latency_ns = times.done_ns.saturating_sub(times.due_ns);
+            hists.latency.record(latency_ns);
+            hists.on_time.record(latency_ns.saturating_sub(behind_ns));
+            hists.wait.record(wait_ns);
+            hists.lag.record(times.sent_ns.saturating_sub(times.due_ns.max(times.ready_ns)));
+        }
+    }
+
+    pub(super) fn merge(&mut self, other: &OpCounts) {
+        self.service.merge(&other.service);
+        if let (Some(mine), Some(theirs)) = (self.paced.as_mut(), other.paced.as_ref()) {
+            mine.latency.merge(&theirs.latency);
+            mine.wait.merge(&theirs.wait);
+            mine.lag.merge(&theirs.lag);
+            mine.on_time.merge(&theirs.on_time);
+        }
+        if let (Some(mine), Some(theirs)) = (self.freshness.as_mut(), other.freshness.as_ref()) {
+            mine.merge(theirs);
+        }
+        if let (Some(mine), Some(theirs)) = (self.first_row.as_mut(), other.first_row.as_ref()) {
+            mine.merge(theirs);
+        }
+        self.ops += other.ops;
+        self.rows += other.rows;
+        self.bytes += other.bytes;
+        self.late += other.late;
+        for (mine, theirs) in self.outcomes.iter_mut().zip(&other.outcomes) {
+            *mine += theirs;
+        }
+    }
+
+    fn clear(&mut self) {
+        self.service.clear();
+        if let Some(paced) = &mut self.paced {
+            paced.latency.clear();
+            paced.wait.clear();
+            paced.lag.clear();
+            paced.on_time.clear();
+        }
+        if let Some(freshness) = &mut self.freshness {
+            freshness.clear();
+        }
+        if let Some(first_row) = &mut self.first_row {
+            first_row.clear();
+        }
+        self.ops = 0;
+        self.rows = 0;
+        self.bytes = 0;
+        self.late = 0;
+        self.outcomes = [0; Outcome::ALL.len()];
+        self.in_flight = 0;
+    }
+
+    /// Operations that ended ok. They are not counted one by one: they are those in the histogram.
+    pub(super) fn ok(&self) -> u64 {
+        self.service.n()
+    }
+}

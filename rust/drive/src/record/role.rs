@@ -1,0 +1,221 @@
+//! One role's sessions, merged into intervals.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{sync_channel, Receiver, SyncSender};
+use std::sync::Arc;
+
+use super::collect::RoleSpec;
+use super::hist::{Hist, SparseHist};
+use super::recorder::{Looks, OpCounts, Recorder, Snapshot};
+use super::total::Total;
+use super::{HistRow, IntervalRow, Kind, Recorded};
+use inrush_engines::schedule::is_paced;
+
+/// Snapshots of a session: one being filled, the others on their way or merged. At the default
+/// interval of 1 s the collector may sleep for two before an interval becomes longer.
+const SNAPSHOTS: usize = 3;
+
+pub(super) struct Role {
+    pub(super) spec: RoleSpec,
+    full: Receiver<Box<Snapshot>>,
+    free: Vec<SyncSender<Box<Snapshot>>>,
+    pub(super) passed: Vec<Arc<AtomicU64>>,
+    /// By first interval; disjoint.
+    pub(super) pending: BTreeMap<u64, Span>,
+    /// Rows were given out for all intervals before.
+    pub(super) next: u64,
+    pub(super) total: Total,
+}
+
+/// One interval, or several that a session reported as one, all sessions together.
+pub(super) struct Span {
+    pub(super) end: u64,
+    ops: Vec<OpCounts>,
+    /// (session, operations in flight at the end).
+    in_flight: Vec<(usize, Vec<u32>)>,
+}
+
+/// Where and when a row belongs.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    pub(super) segment: u16,
+    pub(super) repetition: u32,
+    pub(super) t_ns: u64,
+    pub(super) dt_ns: u64,
+    pub(super) origin_ns: u64,
+}
+
+pub(super) fn open_role(spec: RoleSpec, interval_ns: u64) -> (Role, Vec<Recorder>) {
+    let paced = is_paced(&spec.schedule);
+    let sessions = spec.sessions as usize;
+    let (full_in, full) = sync_channel(sessions * SNAPSHOTS);
+    let mut free = Vec::new();
+    let mut passed = Vec::new();
+    let mut recorders = Vec::new();
+    for session in 0..sessions {
+        let (free_in, free_out) = sync_channel(SNAPSHOTS);
+        for _ in 0..SNAPSHOTS {
+            let snapshot = Box::new(Snapshot::new(spec.ops.len(), paced, spec.looks));
+            free_in.try_send(snapshot).expect("the queue holds every snapshot");
+        }
+        let mark = Arc::new(AtomicU64::new(0));
+        let ops = spec.ops.len();
+        let full = full_in.clone();
+        recorders.push(Recorder::new(session, ops, paced, interval_ns, full, free_out, Arc::clone(&mark)));
+        free.push(free_in);
+        passed.push(mark);
+    }
+    let total = Total::new(&spec);
+    (Role { spec, full, free, passed, pending: BTreeMap::new(), next: 0, total }, recorders)
+}
+
+impl Role {
+    /// Merges what has arrived; the interval before which nothing more can arrive.
+    pub(super) fn drain(&mut self) -> u64 {
+        // Read before the queue is emptied: a session marks an interval passed after handing it over.
+        let passed = self.passed.iter().map(|mark| mark.load(Ordering::Acquire)).min();
+        while let Ok(snapshot) = self.full.try_recv() {
+            self.merge(snapshot);
+        }
+        passed.unwrap_or(u64::MAX)
+    }
+
+    fn merge(&mut self, mut snapshot: Box<Snapshot>) {
+        self.total.add(&mut snapshot);
+        let span = self.span(snapshot.first, snapshot.end);
+        for (mine, theirs) in span.ops.iter_mut().zip(&snapshot.ops) {
+            mine.merge(theirs);
+        }
+        let in_flight = snapshot.ops.iter().map(|counts| counts.in_flight).collect();
+        span.in_flight.push((snapshot.session, in_flight));
+        snapshot.clear();
+        // A session that is gone wants nothing back.
+        let _ = self.free[snapshot.session].try_send(snapshot);
+    }
+
+    /// The pending span that covers `first..end`, made from all that overlap it.
+    fn span(&mut self, mut first: u64, mut end: u64) -> &mut Span {
+        let overlapping: Vec<u64> =
+            self.pending.range(..end).filter(|(_, span)| span.end > first).map(|(start, _)| *start).collect();
+        let mut merged: Option<Span> = None;
+        for start in overlapping {
+            let span = self.pending.remove(&start).expect("just found");
+            first = first.min(start);
+            end = end.max(span.end);
+            match &mut merged {
+                None => merged = Some(span),
+                Some(all) => all.absorb(span),
+            }
+        }
+        let paced = is_paced(&self.spec.schedule);
+        let ops = self.spec.ops.len();
+        let mut span = merged.unwrap_or_else(|| Span::with_ops(end, ops, paced, self.spec.looks));
+        span.end = end;
+        self.pending.entry(first).or_insert(span)
+    }
+
+    pub(super) fn rows_of(&mut self, span: Span, place: Place, out: &mut Recorded) {
+        for (session, in_flight) in span.in_flight {
+            self.total.sessions[session].in_flight = in_flight;
+        }
+        let end_ns = place.t_ns + place.dt_ns - place.origin_ns;
+        self.total.offer_until(&self.spec, end_ns);
+        let mut latency = Hist::new();
+        for (op, name) in self.spec.ops.iter().enumerate() {
+            let empty = span.ops.get(op).is_none();
+            let in_flight =
+                self.total.sessions.iter().filter_map(|s| s.in_flight.get(op)).copied().sum::<u32>();
+            let sums = &mut self.total.ops[op];
+            if let Some(counts) = span.ops.get(op) {
+                sums.add(counts);
+                latency.merge(counts.latency());
+            }
+            let counts = span.ops.get(op);
+            let of = |f: fn(&OpCounts) -> u64| counts.map_or(0, f);
+            out.intervals.push(IntervalRow {
+                segment: place.segment,
+                repetition: place.repetition,
+                role: self.spec.name.clone(),
+                op: name.clone(),
+                t_ns: place.t_ns,
+                dt_ns: place.dt_ns,
+                rows: of(|c| c.rows),
+                bytes: of(|c| c.bytes),
+                ops: of(|c| c.ops),
+                errors: of(|c| c.ops - c.ok()),
+                late: of(|c| c.late),
+                in_flight,
+                backlog: sums.offered.saturating_sub(sums.ops + u64::from(in_flight)),
+                cum_rows: sums.rows,
+            });
+            if empty {
+                continue;
+            }
+            for (kind, hist) in counts.map(hists).unwrap_or_default() {
+                out.hists.push(HistRow {
+                    segment: place.segment,
+                    repetition: place.repetition,
+                    role: self.spec.name.clone(),
+                    op: name.clone(),
+                    kind,
+                    t_ns: place.t_ns,
+                    dt_ns: place.dt_ns,
+                    hist,
+                });
+            }
+        }
+        self.total.look(&self.spec.name, place, &latency);
+    }
+}
+
+/// The histograms of an operation in an interval; none if nothing ended ok.
+fn hists(counts: &OpCounts) -> Vec<(Kind, SparseHist)> {
+    if counts.ok() == 0 {
+        return Vec::new();
+    }
+    let service = counts.service.to_sparse();
+    let seen = counts.freshness.as_ref().filter(|hist| hist.n() > 0);
+    let mut found = match &counts.paced {
+        Some(paced) => vec![
+            (Kind::Latency, paced.latency.to_sparse()),
+            (Kind::Service, service),
+            (Kind::Wait, paced.wait.to_sparse()),
+            (Kind::Lag, paced.lag.to_sparse()),
+            (Kind::OnTime, paced.on_time.to_sparse()),
+        ],
+        None => {
+            let mut wait = Hist::new();
+            wait.record_n(0, counts.ok());
+            vec![(Kind::Latency, service.clone()), (Kind::Service, service), (Kind::Wait, wait.to_sparse())]
+        }
+    };
+    found.extend(seen.map(|hist| (Kind::Freshness, hist.to_sparse())));
+    let first = counts.first_row.as_ref().filter(|hist| hist.n() > 0);
+    found.extend(first.map(|hist| (Kind::FirstRow, hist.to_sparse())));
+    found
+}
+
+impl Span {
+    pub(super) fn empty(end: u64) -> Span {
+        Span { end, ops: Vec::new(), in_flight: Vec::new() }
+    }
+
+    fn with_ops(end: u64, ops: usize, paced: bool, looks: Looks) -> Span {
+        let ops = (0..ops).map(|_| OpCounts::new(paced, looks)).collect();
+        Span { end, ops, in_flight: Vec::new() }
+    }
+
+    /// Operations that ended in it.
+    pub(super) fn ended(&self) -> u64 {
+        self.ops.iter().map(|counts| counts.ops).sum()
+    }
+
+    /// `later` follows: its sessions' in-flight counts are the newer ones.
+    fn absorb(&mut self, later: Span) {
+        for (mine, theirs) in self.ops.iter_mut().zip(&later.ops) {
+            mine.merge(theirs);
+        }
+        self.in_flight.extend(later.in_flight);
+    }
+}

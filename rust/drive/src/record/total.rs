@@ -1,0 +1,213 @@
+//! Sums of a role's repetition: what its repetitions, sessions and failures are written from.
+
+use super::collect::{Progress, RoleSpec};
+use super::hist::Hist;
+use super::recorder::{Ended, Failure, OpCounts, Snapshot};
+use super::role::Place;
+use super::{FailureRow, Recorded, RepetitionRow, SessionRow};
+use inrush_engines::engine::Outcome;
+use inrush_engines::schedule::Arrivals;
+
+/// Sums since the repetition began.
+pub(super) struct Total {
+    pub(super) ops: Vec<OpTotal>,
+    pub(super) sessions: Vec<SessionTotal>,
+    pub(super) start_ns: u64,
+    pub(super) last_done_ns: u64,
+    pub(super) failures: Vec<Failure>,
+    pub(super) arrivals: Arrivals,
+    /// Tickets with an operation that was added to `OpTotal::offered`.
+    pub(super) offered: u64,
+    pub(super) last: Option<Progress>,
+}
+
+#[derive(Clone, Default)]
+pub(super) struct OpTotal {
+    pub(super) offered: u64,
+    pub(super) ops: u64,
+    pub(super) ok: u64,
+    pub(super) rows: u64,
+    pub(super) bytes: u64,
+    pub(super) late: u64,
+    pub(super) outcomes: [u64; Outcome::ALL.len()],
+}
+
+#[derive(Clone, Default)]
+pub(super) struct SessionTotal {
+    pub(super) ops: u64,
+    pub(super) rows: u64,
+    pub(super) busy_ns: u64,
+    pub(super) cpu_ns: u64,
+    pub(super) in_flight: Vec<u32>,
+}
+
+/// The repetition that is ending, and from when on nothing was offered; run time.
+#[derive(Clone, Copy)]
+pub(super) struct Ending {
+    pub(super) segment: u16,
+    pub(super) repetition: u32,
+    pub(super) origin_ns: u64,
+    pub(super) offer_end_ns: u64,
+}
+
+impl Total {
+    pub(super) fn new(spec: &RoleSpec) -> Total {
+        let idle = SessionTotal { in_flight: vec![0; spec.ops.len()], ..SessionTotal::default() };
+        Total {
+            ops: vec![OpTotal::default(); spec.ops.len()],
+            sessions: vec![idle; spec.sessions as usize],
+            start_ns: u64::MAX,
+            last_done_ns: 0,
+            failures: Vec::new(),
+            arrivals: Arrivals::new(&spec.schedule, spec.seed),
+            offered: 0,
+            last: None,
+        }
+    }
+
+    pub(super) fn add(&mut self, snapshot: &mut Snapshot) {
+        self.start_ns = self.start_ns.min(snapshot.start_ns);
+        self.last_done_ns = self.last_done_ns.max(snapshot.last_done_ns);
+        let session = &mut self.sessions[snapshot.session];
+        session.busy_ns += snapshot.busy_ns;
+        for counts in &snapshot.ops {
+            session.ops += counts.ops;
+            session.rows += counts.rows;
+        }
+        if let Some(Ended { cpu_ns, failures }) = snapshot.ended.take() {
+            session.cpu_ns = cpu_ns;
+            for failure in failures {
+                self.add_failure(failure);
+            }
+        }
+    }
+
+    /// Of each operation and class the earliest is kept.
+    fn add_failure(&mut self, new: Failure) {
+        match self.failures.iter_mut().find(|f| f.op == new.op && f.outcome == new.outcome) {
+            Some(known) if known.first_ns <= new.first_ns => {}
+            Some(known) => *known = new,
+            None => self.failures.push(new),
+        }
+    }
+
+    /// Counts what was due before `t_ns` (from the origin), by operation.
+    pub(super) fn offer_until(&mut self, spec: &RoleSpec, t_ns: u64) {
+        let offered = self.arrivals.offered_before(t_ns).min(spec.count.unwrap_or(u64::MAX));
+        match &spec.choose {
+            Some(choose) if spec.ops.len() > 1 => {
+                for ticket in self.offered..offered {
+                    self.ops[choose(ticket)].offered += 1;
+                }
+            }
+            _ => self.ops[0].offered += offered - self.offered,
+        }
+        self.offered = offered;
+    }
+
+    pub(super) fn look(&mut self, role: &str, place: Place, latency: &Hist) {
+        let (ops, rows, ok) =
+            self.ops.iter().fold((0, 0, 0), |(ops, rows, ok), o| (ops + o.ops, rows + o.rows, ok + o.ok));
+        let (ops_before, rows_before) = self.last.as_ref().map_or((0, 0), |p| (p.ops, p.rows));
+        let dt_s = place.dt_ns.max(1) as f64 / 1e9;
+        self.last = Some(Progress {
+            role: role.to_owned(),
+            t_ns: place.t_ns + place.dt_ns,
+            ops,
+            rows,
+            errors: ops - ok,
+            ops_per_s: (ops - ops_before) as f64 / dt_s,
+            rows_per_s: (rows - rows_before) as f64 / dt_s,
+            p99_ns: latency.quantile(0.99),
+        });
+    }
+
+    /// The rows that end a repetition.
+    pub(super) fn rows(&self, spec: &RoleSpec, ending: Ending, out: &mut Recorded) {
+        self.failure_rows(spec, ending, out);
+        self.session_rows(spec, ending, out);
+        out.repetitions.push(self.repetition_row(spec, ending));
+    }
+
+    fn failure_rows(&self, spec: &RoleSpec, ending: Ending, out: &mut Recorded) {
+        for (op, (op_name, sums)) in spec.ops.iter().zip(&self.ops).enumerate() {
+            for outcome in Outcome::ALL.into_iter().filter(|o| sums.outcomes[*o as usize] > 0) {
+                let first = self.failures.iter().find(|f| f.op == op && f.outcome == outcome);
+                out.failures.push(FailureRow {
+                    segment: ending.segment,
+                    repetition: ending.repetition,
+                    role: spec.name.clone(),
+                    op: op_name.clone(),
+                    outcome: outcome.name(),
+                    count: sums.outcomes[outcome as usize],
+                    first_message: first.map_or(String::new(), |f| f.message.clone()),
+                    first_ns: first.map_or(0, |f| f.first_ns),
+                });
+            }
+        }
+    }
+
+    fn session_rows(&self, spec: &RoleSpec, ending: Ending, out: &mut Recorded) {
+        for (session, sums) in self.sessions.iter().enumerate() {
+            out.sessions.push(SessionRow {
+                segment: ending.segment,
+                repetition: ending.repetition,
+                role: spec.name.clone(),
+                session: session as u32,
+                cpu_ns: sums.cpu_ns,
+                busy_ns: sums.busy_ns,
+                ops: sums.ops,
+                rows: sums.rows,
+            });
+        }
+    }
+
+    fn repetition_row(&self, spec: &RoleSpec, ending: Ending) -> RepetitionRow {
+        let sum = |f: fn(&OpTotal) -> u64| self.ops.iter().map(f).sum::<u64>();
+        let (ops, ok) = (sum(|o| o.ops), sum(|o| o.ok));
+        let in_flight: u64 = self.sessions.iter().flat_map(|s| &s.in_flight).map(|n| u64::from(*n)).sum();
+        let start_ns = if ops == 0 { ending.origin_ns } else { self.start_ns };
+        let wrong = sum(|o| o.outcomes[Outcome::Wrong as usize] + o.outcomes[Outcome::Missing as usize]);
+        let (rows, bytes, late) = (sum(|o| o.rows), sum(|o| o.bytes), sum(|o| o.late));
+        let cpu_ns = self.sessions.iter().map(|s| s.cpu_ns).sum();
+        // The cursor stands at the last interval, not far from the end of what was offered.
+        let offer_end_ns = ending.offer_end_ns.saturating_sub(ending.origin_ns);
+        let offered = self.arrivals.clone().offered_before(offer_end_ns).min(spec.count.unwrap_or(u64::MAX));
+        RepetitionRow {
+            segment: ending.segment,
+            repetition: ending.repetition,
+            role: spec.name.clone(),
+            start_ns,
+            end_ns: self.last_done_ns.max(start_ns),
+            rows,
+            bytes,
+            ops,
+            ok,
+            errors: ops - ok,
+            wrong,
+            late,
+            unsent: offered.saturating_sub(ops + in_flight),
+            sessions: spec.sessions,
+            cpu_ns,
+        }
+    }
+}
+
+impl OpTotal {
+    pub(super) fn add(&mut self, counts: &OpCounts) {
+        self.ops += counts.ops;
+        self.ok += counts.ok();
+        self.rows += counts.rows;
+        self.bytes += counts.bytes;
+        self.late += counts.late;
+        for (mine, theirs) in self.outcomes.iter_mut().zip(&counts.outcomes) {
+            *mine += theirs;
+        }
+    }
+}
+
+impl OpCounts {
+    pub(super) fn latency(&self) -> &Hist {
+        self.paced.as_ref().map_or(&self.service, |paced| &paced.latency)
+    }
+}

@@ -1,0 +1,434 @@
+//! The segments of a plan, one after the other. The top function reads as what a run is.
+
+mod ask;
+mod observer;
+mod statement;
+
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::drive::source::TableCount;
+use crate::drive::{drive, DriveTarget, EndedBy};
+use crate::proof::{self, prove, Expectations};
+use crate::run::sampler;
+use crate::run::Event;
+use crate::tables::{ProbeRow, ProbeTable, ResourceRow, SegmentRow, Tables};
+use crate::watch::{Processes, Sample, Watch};
+use inrush_engines::engine::abort::{self, Abort};
+use inrush_engines::engine::statement::perform;
+use inrush_engines::engine::{self, Context, Engine};
+use inrush_rows::clock::process_cpu_ns;
+use inrush_rows::error::{AfterLimit, Error};
+use inrush_rows::plan::{
+    self, DriveSegment, Phase, ProbePlan, ProofPlan, Repeat, RolePlan, RowSource, Segment, Statement,
+};
+use inrush_rows::rows::files::FileSummary;
+use inrush_rows::rows::{Columns, Expected};
+
+use observer::RunObserver;
+
+/// Statements without a limit of their own.
+const DEFAULT_LIMIT_NS: u64 = 3_600_000_000_000;
+/// A statement of the run itself may go on for so long after the wish to stop.
+const STOP_GRACE: Duration = Duration::from_millis(500);
+const STOP_LOOK: Duration = Duration::from_millis(50);
+
+/// Runs the plan to its end and says how it ended; the last event is `Finished` or `Failed`.
+pub fn execute(context: Context, tables: Tables, events: Sender<Event>, resumed: Receiver<Processes>) {
+    let _stopping = heed_stop(&context);
+    let ended = Running::new(context, tables, events.clone(), resumed).and_then(|mut run| {
+        let ended = run.segments();
+        // A failure of the plan says more than what may follow from it at the end.
+        let finished = run.finish();
+        ended.and_then(|ended_by| finished.map(|()| ended_by))
+    });
+    // There is no receiver any more when the handle was dropped.
+    let _ = events.send(match ended {
+        Ok(ended_by) => Event::Finished { ended_by: ended_by.name() },
+        Err(error) => Event::Failed { kind: error.kind(), message: error.to_string() },
+    });
+}
+
+/// Ends what this thread waits for on a server once the run is to stop: a statement that hangs is no reason to go on.
+/// Sessions that drive have their own end. Dropping what is returned ends the watch.
+fn heed_stop(context: &Context) -> Option<Sender<()>> {
+    let (stop, abort) = (context.stop.clone(), Arc::new(Abort::default()));
+    let (running, ended) = channel();
+    abort.adopt();
+    let watch = move || {
+        let mut left = STOP_GRACE;
+        while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(STOP_LOOK) {
+            if stop.load(Relaxed) {
+                left = left.saturating_sub(STOP_LOOK);
+            }
+            if left.is_zero() {
+                abort.give_up();
+            }
+        }
+    };
+    // Without it a stop waits for the statement in hand.
+    std::thread::Builder::new().name("inrush-stop".into()).spawn(watch).ok().map(|_| running)
+}
+
+#[derive(Default)]
+struct Work {
+    begun_ns: u64,
+    ended_ns: Option<u64>,
+}
+
+struct Running {
+    context: Context,
+    engine: Option<Arc<dyn Engine>>,
+    tables: Tables,
+    samples: Vec<Sample>,
+    watch: Option<Watch>,
+    counts: Arc<[TableCount]>,
+    expectations: Expectations,
+    /// A server over which a segment was cut by its limit is given no longer for proofs and probes.
+    most_ns: u64,
+    /// When the work of the segment in hand began and ended, where that is not when the segment did.
+    work: Work,
+    events: Sender<Event>,
+    resumed: Receiver<Processes>,
+}
+
+impl Running {
+    fn new(
+        context: Context,
+        tables: Tables,
+        events: Sender<Event>,
+        resumed: Receiver<Processes>,
+    ) -> Result<Running, Error> {
+        let plan = context.plan.clone();
+        let watch = match plan.watch.every_ns {
+            0 => None,
+            _ => Some(Watch::start(&plan.watch, context.clock)?),
+        };
+        Ok(Running {
+            engine: None,
+            tables,
+            samples: Vec::new(),
+            watch,
+            counts: plan.tables.iter().map(|_| TableCount::default()).collect(),
+            expectations: Expectations::default(),
+            most_ns: u64::MAX,
+            work: Work::default(),
+            context,
+            events,
+            resumed,
+        })
+    }
+
+    fn segments(&mut self) -> Result<EndedBy, Error> {
+        let plan = self.context.plan.clone();
+        for (index, segment) in plan.segments.iter().enumerate() {
+            let ended_by = match self.segment(index, segment) {
+                // What failed because it was ended is no failure.
+                Err(_) if self.context.stop.load(Relaxed) => EndedBy::Stop,
+                ended => ended?,
+            };
+            if matches!(ended_by, EndedBy::Stop) || self.context.stop.load(Relaxed) {
+                return Ok(EndedBy::Stop);
+            }
+        }
+        Ok(EndedBy::Work)
+    }
+
+    /// Runs one segment and writes down that it ran, also when it failed.
+    fn segment(&mut self, index: usize, segment: &Segment) -> Result<EndedBy, Error> {
+        self.work = Work::default();
+        let looks = !segment.step().is_empty() && !matches!(segment, Segment::Probe { .. });
+        self.begin(looks && !matches!(segment, Segment::Statement(_)));
+        let start_ns = self.context.clock.now();
+        let cpu_before = process_cpu_ns();
+        let (kind, label, phase) = name(segment);
+        let label = label.to_owned();
+        self.emit(Event::Segment { index, label: label.clone(), kind, phase, t_ns: start_ns });
+        let ended = match segment {
+            Segment::Control { statements, limit_ns, .. } => self.control(statements, *limit_ns),
+            Segment::Drive(drive) => self.drive(index, drive),
+            Segment::Statement(statement) => self.statements(index, statement),
+            Segment::Proof { proofs, .. } => self.prove(index, 0, proofs).map(|_| EndedBy::Work),
+            Segment::Probe { probes, .. } => self.probe(index, probes),
+            Segment::Ask { operations, now_ns, .. } => self.ask(index, operations, *now_ns),
+            Segment::Settle { ns, .. } => self.settle(*ns),
+            Segment::Pause { action, .. } => self.pause(index, action),
+        };
+        if self.work.ended_ns.is_none() {
+            self.end(looks);
+        }
+        let Work { begun_ns, ended_ns } = std::mem::take(&mut self.work);
+        let row = SegmentRow {
+            segment: index as u16,
+            kind,
+            label,
+            phase,
+            start_ns: begun_ns,
+            end_ns: ended_ns.unwrap_or_else(|| self.context.clock.now()),
+            ended_by: ended.as_ref().map_or(EndedBy::Error, |e| *e).name(),
+            client_cpu_ns: process_cpu_ns() - cpu_before,
+            step: segment.step().to_owned(),
+        };
+        self.tables.segment(&row);
+        self.write_out()?;
+        ended
+    }
+
+    /// The work of a segment begins now; `looks`: after a look at what everyone has used so far.
+    fn begin(&mut self, looks: bool) {
+        if looks {
+            self.look();
+        }
+        self.work.begun_ns = self.context.clock.now();
+    }
+
+    /// It has ended now: what is done from now on is not its own.
+    fn end(&mut self, looks: bool) {
+        self.work.ended_ns = Some(self.context.clock.now());
+        if looks {
+            self.look();
+        }
+    }
+
+    /// A step may be shorter than the time between two looks of the watch.
+    fn look(&self) {
+        if let Some(watch) = &self.watch {
+            watch.look_now();
+        }
+    }
+
+    fn control(&mut self, statements: &[Statement], limit_ns: u64) -> Result<EndedBy, Error> {
+        let engine = self.engine()?;
+        for statement in statements {
+            if !perform(engine.as_ref(), statement, limit_ns, &self.context.stop)? {
+                return Ok(EndedBy::Stop);
+            }
+        }
+        Ok(EndedBy::Work)
+    }
+
+    fn drive(&mut self, index: usize, segment: &DriveSegment) -> Result<EndedBy, Error> {
+        let engine = self.engine()?;
+        let context = self.context.clone();
+        let counts = self.counts.clone();
+        let drive_target = DriveTarget {
+            context: &context,
+            engine: engine.as_ref(),
+            segment: index as u16,
+            counts: &counts,
+        };
+        // The table was emptied for them.
+        segment.roles.iter().filter_map(dumped_table).for_each(|table| counts[table].reset());
+        let mut observer = RunObserver::start(self, engine.clone(), index, segment)?;
+        let driven = drive(&drive_target, segment, &mut observer);
+        let whole = driven.as_ref().is_ok_and(|d| matches!(d.ended_by, EndedBy::Work | EndedBy::Time));
+        observer.ended();
+        observer.finish(!whole);
+        let driven = driven?;
+        // A step has a limit of its own, which may be shorter than its tables take to be proven.
+        if driven.ended_by == EndedBy::Limit && segment.step.is_empty() {
+            self.most_ns = segment.limit_ns;
+        }
+        self.count_files(index, &driven.files);
+        match driven.fatal {
+            Some(message) => Err(Error::Target {
+                target: context.plan.target.url.clone(),
+                class: inrush_rows::error::TargetFault::Lost,
+                message,
+            }),
+            None => Ok(driven.ended_by),
+        }
+    }
+
+    /// Rows in = rows stored + rows rejected: both are figures of the run.
+    fn count_files(&mut self, index: usize, files: &[(usize, FileSummary)]) {
+        let t_ns = self.context.clock.now();
+        let tables = &self.context.plan.tables;
+        let from_users = |table: &usize| matches!(tables[*table].source, RowSource::Files { .. });
+        for (table, summary) in files.iter().filter(|(table, _)| from_users(table)) {
+            let table = &tables[*table].stream;
+            for (what, rows) in [("read", summary.end.stored), ("rejected", summary.end.rejected)] {
+                let name = format!("inrush.files.{table}.rows_{what}");
+                let row = ProbeRow { segment: index as u16, t_ns, name, value: rows.to_string() };
+                self.tables.probe(ProbeTable::Counters, &row);
+            }
+        }
+    }
+
+    /// Proves every table of `proofs`; false when one does not hold.
+    fn prove(&mut self, index: usize, repetition: u32, proofs: &[ProofPlan]) -> Result<bool, Error> {
+        let engine = self.engine()?;
+        let plan = self.context.plan.clone();
+        let mut holds = true;
+        for proof in proofs {
+            self.see(engine.as_ref(), proof)?;
+            let asked = self.counts[proof.table].asked(proof);
+            let proof = asked.as_ref();
+            let stored = match plan.tables[proof.table].source {
+                RowSource::Generated { .. } => None,
+                // No row of the files was acknowledged: none may be there.
+                RowSource::Files { .. } => Some(match self.counts[proof.table].stored() {
+                    Some(stored) => stored,
+                    None => Expected::empty(&proof.items, &Columns::of(&plan.tables[proof.table]))?,
+                }),
+            };
+            let many = stored.as_ref().map_or(proof.rows, |s| s.digest.rows);
+            let limit_ns = proof::limit_ns(many).min(self.most_ns);
+            let most_ns = proof::read_back_limit_ns(many, limit_ns);
+            let unanswered = self.counts[proof.table].unanswered();
+            let (expectations, stored) = (&mut self.expectations, stored.as_ref());
+            // Reading back is no statement that an engine could be given a limit for.
+            let (proven, cut) = abort::limited(Duration::from_nanos(most_ns), || {
+                prove(&plan, engine.as_ref(), proof, stored, &unanswered, expectations, limit_ns)
+            });
+            let rows = match proven {
+                Err(_) if cut => {
+                    let what = format!("proving table {}", plan.tables[proof.table].name);
+                    return Err(Error::Deadline {
+                        what,
+                        limit_s: most_ns as f64 / 1e9,
+                        after: AfterLimit::Unknown,
+                    });
+                }
+                proven => proven?,
+            };
+            holds &= rows.iter().all(|r| r.holds);
+            for mut row in rows {
+                (row.segment, row.repetition) = (index as u16, repetition);
+                self.tables.proof(&row);
+            }
+        }
+        Ok(holds)
+    }
+
+    /// Returns when queries see what was acknowledged of the proof's table.
+    fn see(&self, engine: &dyn Engine, proof: &ProofPlan) -> Result<(), Error> {
+        if proof.unseen.is_empty() {
+            return Ok(());
+        }
+        let asked = Statement { repeat: Some(Repeat::UntilNoRows), ..Statement::from(proof.unseen.as_str()) };
+        // What took so long at most to be written is seen in that time too, or never.
+        let written_in = self.context.plan.segments.iter().filter_map(|segment| match segment {
+            Segment::Drive(drive) if drive.limit_ns > 0 => Some(drive.limit_ns),
+            _ => None,
+        });
+        let limit_ns = written_in.max().unwrap_or_else(|| proof::limit_ns(proof.rows)).min(self.most_ns);
+        // A run that is asked to stop is proven as far as it is seen.
+        perform(engine, &asked, limit_ns, &self.context.stop).map(drop)
+    }
+
+    fn probe(&mut self, index: usize, probes: &[ProbePlan]) -> Result<EndedBy, Error> {
+        let engine = self.engine()?;
+        for probe in probes {
+            let answer = engine.ask(&probe.statement, DEFAULT_LIMIT_NS.min(self.most_ns))?;
+            let t_ns = self.context.clock.now();
+            ProbeTable::named(&probe.into)?;
+            for (into, row) in sampler::rows(probe, &answer, index as u16, t_ns) {
+                self.tables.probe(into, &row);
+            }
+        }
+        Ok(EndedBy::Work)
+    }
+
+    fn settle(&mut self, ns: u64) -> Result<EndedBy, Error> {
+        let until = self.context.clock.now() + ns;
+        while self.context.clock.now() < until && !self.context.stop.load(Relaxed) {
+            std::thread::sleep(Duration::from_millis(20).min(Duration::from_nanos(ns)));
+            self.write_out()?;
+        }
+        Ok(EndedBy::Work)
+    }
+
+    /// Python acts on the server, which may have other processes then; the engine is connected anew after it.
+    fn pause(&mut self, index: usize, action: &str) -> Result<EndedBy, Error> {
+        self.engine = None;
+        self.emit(Event::Paused { index, action: action.to_owned() });
+        loop {
+            match self.resumed.recv_timeout(Duration::from_millis(100)) {
+                Ok(processes) => {
+                    if let Some(watch) = &self.watch {
+                        watch.add(&processes);
+                    }
+                    break;
+                }
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => self.write_out()?,
+            }
+        }
+        Ok(if self.context.stop.load(Relaxed) { EndedBy::Stop } else { EndedBy::Work })
+    }
+
+    fn engine(&mut self) -> Result<Arc<dyn Engine>, Error> {
+        if let Some(engine) = &self.engine {
+            return Ok(engine.clone());
+        }
+        let engine = engine::build(&self.context)?;
+        self.engine = Some(engine.clone());
+        Ok(engine)
+    }
+
+    /// What was sampled and recorded so far goes to the files.
+    fn write_out(&mut self) -> Result<(), Error> {
+        if let Some(watch) = &self.watch {
+            watch.drain(&mut self.samples);
+        }
+        for s in self.samples.drain(..) {
+            self.tables.resource(&ResourceRow {
+                role: s.role.to_string(),
+                t_ns: s.t_ns,
+                metric: s.metric,
+                device: s.device.to_string(),
+                value: s.value,
+            });
+        }
+        self.tables.flush()
+    }
+
+    fn finish(mut self) -> Result<(), Error> {
+        if let Some(watch) = &mut self.watch {
+            watch.stop();
+        }
+        self.write_out()?;
+        for text in self.watch.iter().flat_map(|w| w.notes()) {
+            self.emit(Event::Note { text });
+        }
+        self.tables.finish()
+    }
+
+    fn emit(&self, event: Event) {
+        // There is no receiver any more when the handle was dropped; the tables are written all the same.
+        let _ = self.events.send(event);
+    }
+}
+
+fn name(segment: &Segment) -> (&'static str, &str, &'static str) {
+    match segment {
+        Segment::Control { label, .. } => ("control", label, ""),
+        Segment::Drive(drive) => ("drive", &drive.label, phase_name(drive.phase)),
+        Segment::Statement(statement) => ("statement", &statement.label, ""),
+        Segment::Proof { label, .. } => ("proof", label, ""),
+        Segment::Probe { label, .. } => ("probe", label, ""),
+        Segment::Ask { label, .. } => ("ask", label, ""),
+        Segment::Settle { label, .. } => ("settle", label, ""),
+        Segment::Pause { label, .. } => ("pause", label, ""),
+    }
+}
+
+/// The table that a role fills from a dump.
+fn dumped_table(role: &RolePlan) -> Option<usize> {
+    match role.work {
+        plan::Work::Rows { table, dump: Some(_), .. } => Some(table),
+        _ => None,
+    }
+}
+
+fn phase_name(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Load => "load",
+        Phase::Warm => "warm",
+        Phase::Measure => "measure",
+        Phase::Cool => "cool",
+    }
+}

@@ -1,0 +1,201 @@
+//! A plan executed once, in a thread of its own: start, poll, resume, stop.
+
+mod dumps;
+mod execute;
+mod sampler;
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::{channel, Sender};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::drive::Progress;
+use crate::tables::{ProbeTable, Tables};
+use crate::watch::Processes;
+use inrush_engines::engine::Context;
+use inrush_engines::mix;
+use inrush_rows::clock::Clock;
+use inrush_rows::error::Error;
+use inrush_rows::handle::{self, WorkEvent};
+use inrush_rows::plan::{RowSource, RunPlan, SamplePlan, Segment, TablePlan};
+use inrush_rows::rows;
+use inrush_rows::rows::files::FileRows;
+
+/// Events of a run while it goes on, as they cross the border: JSON with the kind as `event`.
+#[derive(Debug, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
+    Segment {
+        index: usize,
+        label: String,
+        kind: &'static str,
+        phase: &'static str,
+        t_ns: u64,
+    },
+    Progress {
+        segment: usize,
+        label: String,
+        phase: &'static str,
+        /// Busy cores.
+        client_cpu: f64,
+        #[serde(flatten)]
+        progress: Progress,
+    },
+    Note {
+        text: String,
+    },
+    Paused {
+        index: usize,
+        action: String,
+    },
+    Finished {
+        ended_by: &'static str,
+    },
+    Failed {
+        kind: &'static str,
+        message: String,
+    },
+}
+
+/// A running plan. Dropping it asks the run to stop and waits for it.
+pub struct Handle {
+    thread: handle::Handle<Event>,
+    resume: Sender<Processes>,
+}
+
+/// Starts `plan`; its tables are appended to files in `parts_dir`.
+pub fn start(plan: RunPlan, parts_dir: &Path) -> Result<Handle, Error> {
+    let problems = problems(&plan);
+    if !problems.is_empty() {
+        return Err(Error::Plan(problems.join("\n")));
+    }
+    let stop = Arc::new(AtomicBool::new(false));
+    let context = Context { plan: Arc::new(plan), clock: Clock::start(), stop: stop.clone() };
+    let tables = Tables::create(parts_dir)?;
+    let (send, events) = channel();
+    let (resume, resumed) = channel();
+    let run = move || execute::execute(context, tables, send, resumed);
+    Ok(Handle { thread: handle::Handle::start("inrush-run", events, stop, run)?, resume })
+}
+
+impl Handle {
+    /// Events since the last call; waits up to `timeout` for the first.
+    pub fn poll(&mut self, timeout: Duration) -> Vec<Event> {
+        self.thread.poll(timeout)
+    }
+
+    /// Goes on after a `paused`; `processes` are the server's now.
+    pub fn resume(&self, processes: Processes) {
+        // A run that has ended meanwhile has nothing to resume.
+        let _ = self.resume.send(processes);
+    }
+
+    pub fn stop(&self) {
+        self.thread.stop();
+        self.resume(Processes::new());
+    }
+
+    pub fn done(&self) -> bool {
+        self.thread.done()
+    }
+}
+
+impl Drop for Handle {
+    /// A paused run hears that it should stop; then the work itself is waited for.
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl WorkEvent for Event {
+    fn failed(kind: &'static str, message: String) -> Event {
+        Event::Failed { kind, message }
+    }
+}
+
+/// What is wrong with a table before its first row is made or read.
+fn table_problems(plan: &RunPlan, table: &TablePlan) -> Vec<String> {
+    match table.source {
+        RowSource::Generated { .. } => rows::problems(table, plan.seed, plan.epoch_ns),
+        RowSource::Files { .. } => FileRows::open(table).err().map(|e| e.to_string()).into_iter().collect(),
+    }
+}
+
+/// What is wrong with a segment's samples of sizes and counters.
+fn sample_problems(label: &str, sample: &SamplePlan) -> Vec<String> {
+    let never = (sample.every_ns == 0).then(|| format!("segment {label}: sample.every_ns is 0"));
+    let tables = sample.probes.iter().filter_map(|p| ProbeTable::named(&p.into).err());
+    never.into_iter().chain(tables.map(|e| format!("segment {label}: {e}"))).collect()
+}
+
+/// Everything the core would refuse before it starts.
+pub fn problems(plan: &RunPlan) -> Vec<String> {
+    let mut found: Vec<String> = plan.tables.iter().flat_map(|table| table_problems(plan, table)).collect();
+    let tables = plan.tables.len();
+    let operations: Vec<&str> = plan.operations.iter().map(|o| o.name.as_str()).collect();
+    let known = |name: &str| operations.contains(&name);
+    for op in &plan.operations {
+        if op.table.is_some_and(|t| t >= tables) {
+            found.push(format!("operation {}: table {} of {tables}", op.name, op.table.unwrap_or_default()));
+        }
+        found.extend(
+            op.members.iter().filter(|m| !known(m)).map(|m| format!("operation {}: no member {m}", op.name)),
+        );
+    }
+    found.extend(plan.operations.iter().flat_map(|op| mix::key_problems(plan, op)));
+    found.extend(plan.operations.iter().flat_map(|op| mix::range_problems(plan, op)));
+    found.extend(dumps::problems(plan));
+    for segment in &plan.segments {
+        match segment {
+            Segment::Drive(drive) => {
+                let sample = drive.sample.iter();
+                found.extend(sample.flat_map(|sample| sample_problems(&drive.label, sample)));
+                for role in &drive.roles {
+                    let unknown = role.operations.iter().filter(|w| !known(&w.operation));
+                    found
+                        .extend(unknown.map(|w| format!("role {}: no operation {}", role.name, w.operation)));
+                    if role.sessions == 0 {
+                        found.push(format!("role {}: sessions is 0; leave the role out", role.name));
+                    }
+                }
+            }
+            Segment::Statement(statement) => {
+                if statement.limit_ns == 0 {
+                    found.push(format!(
+                        "segment {}: limit_ns is 0; a step ends in some time",
+                        statement.label
+                    ));
+                }
+                let sample = statement.sample.iter();
+                found.extend(sample.flat_map(|sample| sample_problems(&statement.label, sample)));
+            }
+            Segment::Proof { label, proofs } => {
+                found.extend(
+                    proofs
+                        .iter()
+                        .filter(|p| p.table >= tables)
+                        .map(|p| format!("segment {label}: proof of table {} of {tables}", p.table)),
+                );
+            }
+            Segment::Ask { label, operations: asked, .. } => {
+                found.extend(
+                    asked.iter().filter(|o| !known(o)).map(|o| format!("segment {label}: no operation {o}")),
+                );
+            }
+            _ => {}
+        }
+    }
+    if plan.record.interval_ns == 0 {
+        found.push("record.interval_ns is 0; intervals are at least 1 ms".into());
+    }
+    found
+}
+
+impl Event {
+    pub fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("its keys are texts")
+    }
+}

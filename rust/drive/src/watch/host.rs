@@ -1,0 +1,293 @@
+//! The machine as a whole: processors, memory, pressure, interfaces, and the device of the data.
+
+use std::os::unix::fs::MetadataExt;
+
+use inrush_rows::clock::Clock;
+
+use super::procfs::{keyed, lines, number, tick_ns, words, KeptFile};
+use super::{Buffer, Name};
+
+/// A sector of `/proc/diskstats`, whatever the device's own are.
+const SECTOR_BYTES: f64 = 512.0;
+
+pub struct Host {
+    name: Name,
+    none: Name,
+    stat: Option<KeptFile>,
+    meminfo: Option<KeptFile>,
+    /// Absent on kernels without pressure figures: then there are none.
+    pressure: Vec<Pressure>,
+    net: Option<KeptFile>,
+    interfaces: Vec<Name>,
+    diskstats: Option<KeptFile>,
+    devices: Vec<Name>,
+}
+
+struct Pressure {
+    file: KeptFile,
+    some: &'static str,
+    full: Option<&'static str>,
+}
+
+impl Host {
+    pub fn open(data_dir: &str, notes: &mut Vec<String>) -> Host {
+        let mut keep = |path: &str| match KeptFile::open(path) {
+            Ok(file) => Some(file),
+            Err(e) => {
+                notes.push(format!("{path} is not watched: {e}"));
+                None
+            }
+        };
+        let (stat, meminfo, net) = (keep("/proc/stat"), keep("/proc/meminfo"), keep("/proc/net/dev"));
+        let diskstats = if data_dir.is_empty() { None } else { keep("/proc/diskstats") };
+        let devices = if diskstats.is_some() { devices_under(data_dir, notes) } else { Vec::new() };
+        let pressure = [
+            ("cpu", "psi_cpu_some_s", None),
+            ("io", "psi_io_some_s", Some("psi_io_full_s")),
+            ("memory", "psi_memory_some_s", None),
+        ];
+        let pressure = pressure.into_iter().filter_map(|(kind, some, full)| {
+            // Also where the kernel was started without them, opening or reading fails.
+            let file = KeptFile::open(&format!("/proc/pressure/{kind}")).ok()?;
+            Some(Pressure { file, some, full })
+        });
+        Host {
+            name: "host".into(),
+            none: "".into(),
+            stat,
+            meminfo,
+            pressure: pressure.collect(),
+            net,
+            interfaces: Vec::new(),
+            diskstats,
+            devices,
+        }
+    }
+
+    pub fn sample(&mut self, clock: &Clock, scratch: &mut [u8], out: &mut Buffer) {
+        self.processors(clock.now(), scratch, out);
+        self.memory(clock.now(), scratch, out);
+        self.pressures(clock.now(), scratch, out);
+        self.network(clock.now(), scratch, out);
+        self.disks(clock.now(), scratch, out);
+    }
+
+    /// Busy is what ran here: neither idle, nor waiting for a device, nor steal.
+    fn processors(&self, t_ns: u64, scratch: &mut [u8], out: &mut Buffer) {
+        let Some(Ok(text)) = self.stat.as_ref().map(|f| f.head(&mut scratch[..4096])) else { return };
+        let Some(line) = lines(text).next() else { return };
+        let mut ticks = [0u64; 8];
+        for (tick, word) in ticks.iter_mut().zip(words(line).skip(1)) {
+            *tick = number(word).unwrap_or(0);
+        }
+        let [_user, _nice, _system, idle, wait, _irq, _softirq, steal] = ticks;
+        let total: u64 = ticks.iter().sum();
+        let tick_s = tick_ns() as f64 * 1e-9;
+        let mut push =
+            |metric, ticks: u64| out.push(&self.name, t_ns, metric, &self.none, ticks as f64 * tick_s);
+        push("cpu_total_s", total);
+        push("cpu_busy_s", total - idle - wait - steal);
+        push("cpu_steal_s", steal);
+    }
+
+    fn memory(&self, t_ns: u64, scratch: &mut [u8], out: &mut Buffer) {
+        let Some(Ok(text)) = self.meminfo.as_ref().map(|f| f.head(scratch)) else { return };
+        if let Some(kib) = keyed(text, b"MemAvailable:") {
+            out.push(&self.name, t_ns, "mem_available_bytes", &self.none, kib as f64 * 1024.0);
+        }
+    }
+
+    fn pressures(&self, t_ns: u64, scratch: &mut [u8], out: &mut Buffer) {
+        for pressure in &self.pressure {
+            let Ok(text) = pressure.file.head(scratch) else { continue };
+            let wanted = [(&b"some"[..], Some(pressure.some)), (&b"full"[..], pressure.full)];
+            for (key, metric) in wanted {
+                if let (Some(metric), Some(total_us)) = (metric, stalled_us(text, key)) {
+                    out.push(&self.name, t_ns, metric, &self.none, total_us as f64 * 1e-6);
+                }
+            }
+        }
+    }
+
+    fn network(&mut self, t_ns: u64, scratch: &mut [u8], out: &mut Buffer) {
+        let Some(Ok(text)) = self.net.as_ref().map(|f| f.whole(scratch)) else { return };
+        for line in lines(text) {
+            let Some((name, counts)) = interface(line) else { continue };
+            let device = named(&mut self.interfaces, name);
+            let mut push = |metric, value: u64| out.push(&self.name, t_ns, metric, &device, value as f64);
+            push("net_rx_bytes", counts.rx_bytes);
+            push("net_tx_bytes", counts.tx_bytes);
+            push("net_rx_packets", counts.rx_packets);
+            push("net_tx_packets", counts.tx_packets);
+        }
+    }
+
+    fn disks(&self, t_ns: u64, scratch: &mut [u8], out: &mut Buffer) {
+        let Some(Ok(text)) = self.diskstats.as_ref().map(|f| f.whole(scratch)) else { return };
+        for line in lines(text) {
+            let Some((name, disk)) = disk(line) else { continue };
+            let Some(device) = self.devices.iter().find(|d| d.as_bytes() == name) else { continue };
+            let mut push = |metric, value: f64| out.push(&self.name, t_ns, metric, device, value);
+            push("dev_read_bytes", disk.read_sectors as f64 * SECTOR_BYTES);
+            push("dev_write_bytes", disk.written_sectors as f64 * SECTOR_BYTES);
+            push("dev_ios", (disk.reads + disk.writes) as f64);
+            push("dev_busy_s", disk.busy_ms as f64 * 1e-3);
+        }
+    }
+}
+
+/// `total=` of the line that starts with `key`, µs of stall since the machine started.
+fn stalled_us(text: &[u8], key: &[u8]) -> Option<u64> {
+    let line = lines(text).find(|l| l.starts_with(key))?;
+    words(line).find_map(|w| w.strip_prefix(b"total=")).and_then(number)
+}
+
+#[derive(Debug, PartialEq)]
+struct Interface {
+    rx_bytes: u64,
+    rx_packets: u64,
+    tx_bytes: u64,
+    tx_packets: u64,
+}
+
+/// One line of `/proc/net/dev`; `None` for its two headings.
+fn interface(line: &[u8]) -> Option<(&[u8], Interface)> {
+    let colon = line.iter().position(|b| *b == b':')?;
+    let name = words(&line[..colon]).next()?;
+    let mut counts = words(&line[colon + 1..]).map(number);
+    let (rx_bytes, rx_packets) = (counts.next()??, counts.next()??);
+    let (tx_bytes, tx_packets) = (counts.nth(6)??, counts.next()??);
+    Some((name, Interface { rx_bytes, rx_packets, tx_bytes, tx_packets }))
+}
+
+#[derive(Debug, PartialEq)]
+struct Disk {
+    reads: u64,
+    read_sectors: u64,
+    writes: u64,
+    written_sectors: u64,
+    busy_ms: u64,
+}
+
+/// One line of `/proc/diskstats` (kernel documentation, iostats).
+fn disk(line: &[u8]) -> Option<(&[u8], Disk)> {
+    let mut fields = words(line).skip(2);
+    let name = fields.next()?;
+    let mut counts = fields.map(number);
+    let (reads, read_sectors) = (counts.next()??, counts.nth(1)??);
+    let (writes, written_sectors) = (counts.nth(1)??, counts.nth(1)??);
+    let busy_ms = counts.nth(2)??;
+    Some((name, Disk { reads, read_sectors, writes, written_sectors, busy_ms }))
+}
+
+fn named(known: &mut Vec<Name>, name: &[u8]) -> Name {
+    if let Some(found) = known.iter().find(|n| n.as_bytes() == name) {
+        return found.clone();
+    }
+    let new: Name = String::from_utf8_lossy(name).into();
+    known.push(new.clone());
+    new
+}
+
+/// The block device below `dir`. Where the file system hides it (overlay, tmpfs, btrfs), the source of
+/// its mount; else every disk of the machine, and a note.
+fn devices_under(dir: &str, notes: &mut Vec<String>) -> Vec<Name> {
+    let dev = match std::fs::metadata(dir) {
+        Ok(meta) => meta.dev(),
+        Err(e) => {
+            notes.push(format!("the device of {dir} is not watched: {e}"));
+            return Vec::new();
+        }
+    };
+    if let Some(name) = device_named(dev) {
+        if let Ok(file) = std::fs::read_to_string(format!("/sys/block/{name}/loop/backing_file")) {
+            notes.push(format!("{dir} lies on {name}, a loop over {}: its disk works too", file.trim_end()));
+        }
+        return vec![name];
+    }
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+    if let Some(name) = mount_source(&mounts, dev).and_then(|s| std::fs::metadata(s).ok()) {
+        if let Some(name) = device_named(name.rdev()) {
+            return vec![name];
+        }
+    }
+    let disks = disks_of_the_machine();
+    notes.push(format!(
+        "the file system of {dir} has no block device of its own: all {} disks of the machine are watched",
+        disks.len()
+    ));
+    disks
+}
+
+fn device_named(dev: u64) -> Option<Name> {
+    let (major, minor) = (libc::major(dev), libc::minor(dev));
+    let path = std::fs::canonicalize(format!("/sys/dev/block/{major}:{minor}")).ok()?;
+    Some(path.file_name()?.to_str()?.into())
+}
+
+/// The source of the mount with device number `dev`, where it is a path.
+fn mount_source(mountinfo: &str, dev: u64) -> Option<String> {
+    let wanted = format!("{}:{}", libc::major(dev), libc::minor(dev));
+    mountinfo.lines().find_map(|line| {
+        let (place, kind) = line.split_once(" - ")?;
+        let matches = place.split(' ').nth(2) == Some(wanted.as_str());
+        let source = kind.split(' ').nth(1)?;
+        (matches && source.starts_with('/')).then(|| source.to_string())
+    })
+}
+
+/// Whole disks that are neither loops nor memory.
+fn disks_of_the_machine() -> Vec<Name> {
+    let Ok(entries) = std::fs::read_dir("/sys/block") else { return Vec::new() };
+    let names = entries.flatten().filter_map(|e| e.file_name().into_string().ok());
+    let real = names.filter(|n| !["loop", "ram", "zram", "sr", "fd"].iter().any(|p| n.starts_with(p)));
+    real.map(Name::from).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_net_dev_gives_bytes_and_packets_both_ways() {
+        let line = b"  eth0: 495741945   11669    0    0    0     0          0         0   630980    7253    0 0 0 0 0 0";
+        let (name, counts) = interface(line).unwrap();
+        assert_eq!(name, b"eth0");
+        let expected =
+            Interface { rx_bytes: 495_741_945, rx_packets: 11_669, tx_bytes: 630_980, tx_packets: 7253 };
+        assert_eq!(counts, expected);
+        assert!(interface(b" face |bytes    packets errs drop").is_none());
+        assert!(interface(b"docker0:17 1 0 0 0 0 0 0 9 2 0").is_some(), "no blank after a long name");
+    }
+
+    #[test]
+    fn a_line_of_diskstats_gives_ios_sectors_and_busy_time() {
+        let line = b" 254  0 vda 60599 9943 5902890 29017 26915 39939 5627128 30679 0 9020 60728 9896 14 1264416 886 3255 144";
+        let (name, found) = disk(line).unwrap();
+        assert_eq!(name, b"vda");
+        let expected = Disk {
+            reads: 60_599,
+            read_sectors: 5_902_890,
+            writes: 26_915,
+            written_sectors: 5_627_128,
+            busy_ms: 9020,
+        };
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn pressure_is_the_total_in_us_not_an_average() {
+        let text = b"some avg10=1.00 avg60=2.00 avg300=3.00 total=123456\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=99\n";
+        assert_eq!(stalled_us(text, b"some"), Some(123_456));
+        assert_eq!(stalled_us(text, b"full"), Some(99));
+    }
+
+    #[test]
+    fn a_hidden_device_is_found_by_the_source_of_its_mount() {
+        let mountinfo =
+            "27 1 254:0 / / rw - ext4 /dev/vda rw\n40 27 0:44 / /data rw shared:1 - btrfs /dev/vdb1 rw\n\
+                         41 27 0:45 / /tmp rw - tmpfs tmpfs rw\n";
+        assert_eq!(mount_source(mountinfo, libc::makedev(0, 44)), Some("/dev/vdb1".into()));
+        assert_eq!(mount_source(mountinfo, libc::makedev(0, 45)), None);
+    }
+}

@@ -1,0 +1,369 @@
+//! The wire half of an engine. Its twin in `python/inrush/engines/` knows the dialect and the life.
+//!
+//! An engine knows a protocol and nothing else: no clock policy, no schedule, no SQL of its own.
+
+pub mod abort;
+mod adbc;
+mod answers;
+pub mod arrow;
+mod clickhouse;
+pub mod control;
+#[cfg(test)]
+mod conversation;
+mod duckdb;
+pub mod extract;
+mod failures;
+mod faulty;
+mod http;
+mod inbox;
+mod influxdb;
+mod messages;
+mod mysql;
+mod null;
+mod postgresql;
+mod questdb;
+mod resp;
+pub mod secrets;
+pub mod shared;
+pub mod simulated;
+pub mod socket;
+mod sqlite;
+pub mod statement;
+mod stream;
+pub mod tls;
+mod url;
+mod valkey;
+
+use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
+
+use inrush_rows::clock::Clock;
+use inrush_rows::encode::{Encoder, Part};
+use inrush_rows::error::Error;
+use inrush_rows::plan::{OpPlan, RunPlan, Statement};
+use inrush_rows::rows::{Columns, Value};
+
+use extract::Sink;
+
+/// Nanoseconds since the run's [`Clock`] was started.
+pub type Ns = u64;
+/// Index into `RunPlan::operations`.
+pub type OpId = usize;
+/// Index of an operation in its role's arrival queue.
+pub type Ticket = u64;
+
+/// What the driver and the proofs must know of an engine; all else is a field of its twin.
+#[derive(Debug, Clone, Default)]
+pub struct Caps {
+    /// Calls that a session can have in flight; twin of `Twin.max_depth` ([`max_depth`]).
+    pub max_depth: u32,
+    /// A batch is stored whole or not at all, also where its connection is lost before the answer.
+    pub inserts_whole: bool,
+    /// Rows with equal identity overwrite each other (InfluxDB).
+    pub identity_collapses: bool,
+    /// A reader may see a row while its values are still being written, with NULL for those that are missing (InfluxDB).
+    pub reads_torn: bool,
+    /// A row that was acknowledged may not be seen yet: queries find it soon after (QuestDB).
+    pub reads_late: bool,
+}
+
+/// How an operation ended. Only `Ok` has a latency in any figure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum Outcome {
+    Ok,
+    /// Answered, and the answer breaks a promise of the plan.
+    Wrong,
+    /// Answered without a row that must be there.
+    Missing,
+    Refused,
+    Auth,
+    /// The statement names a table, column, function or database that is not there.
+    Undefined,
+    /// Deadlock or serialisation failure.
+    Conflict,
+    Timeout,
+    TooLarge,
+    /// Connection lost.
+    Lost,
+    Other,
+}
+
+impl Outcome {
+    pub const ALL: [Outcome; 11] = [
+        Outcome::Ok,
+        Outcome::Wrong,
+        Outcome::Missing,
+        Outcome::Refused,
+        Outcome::Auth,
+        Outcome::Undefined,
+        Outcome::Conflict,
+        Outcome::Timeout,
+        Outcome::TooLarge,
+        Outcome::Lost,
+        Outcome::Other,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Outcome::Ok => "ok",
+            Outcome::Wrong => "wrong",
+            Outcome::Missing => "missing",
+            Outcome::Refused => "refused",
+            Outcome::Auth => "auth",
+            Outcome::Undefined => "undefined",
+            Outcome::Conflict => "conflict",
+            Outcome::Timeout => "timeout",
+            Outcome::TooLarge => "too_large",
+            Outcome::Lost => "lost",
+            Outcome::Other => "other",
+        }
+    }
+}
+
+/// A finished operation, as the session saw it.
+#[derive(Debug, Clone, Copy)]
+pub struct Done {
+    pub ticket: Ticket,
+    pub done_ns: Ns,
+    pub outcome: Outcome,
+    /// Rows stored, or rows of the answer.
+    pub rows: u64,
+    /// Bytes sent for an insert, received for a query; 0 where the wire does not report.
+    pub bytes: u64,
+}
+
+/// Encoded rows of one operation; reused, grows only while warming up.
+#[derive(Default)]
+pub struct Payload {
+    pub bytes: Vec<u8>,
+    pub rows: u64,
+    /// What a wire that is not bytes needs (an Arrow batch for ADBC).
+    pub parcel: Option<Box<dyn std::any::Any + Send>>,
+}
+
+impl Payload {
+    /// A part of a batch, behind those that came before it.
+    pub fn encode_part(
+        &mut self,
+        encoder: &mut dyn Encoder,
+        rows: &Columns,
+        part: Part,
+    ) -> Result<(), Error> {
+        if part.is_first {
+            self.bytes.clear();
+            self.rows = 0;
+        }
+        self.rows += rows.rows as u64;
+        encoder.encode_part(rows, part, &mut self.bytes)
+    }
+}
+
+pub enum Work<'a> {
+    Rows {
+        columns: &'a Columns,
+        payload: &'a Payload,
+    },
+    Params(&'a [Value]),
+    /// Of kind `extract`: the call ends in `submit`, and the sink has seen all rows then.
+    Extract {
+        params: &'a [Value],
+        sink: &'a mut dyn Sink,
+    },
+}
+
+pub enum Submit {
+    Queued,
+    /// As many calls are in flight as the engine takes: this one was not sent. A plan with a depth that the
+    /// engine cannot hold is refused, so that this ends the run.
+    Full,
+}
+
+/// One target of one plan, shared by its sessions.
+pub trait Engine: Send + Sync {
+    fn caps(&self) -> Caps;
+    /// Connects, prepares `ops` (others are not used by this session), allocates everything.
+    fn open(&self, ops: &[OpId]) -> Result<Box<dyn Session>, Error>;
+    /// Whether its sessions can give back the answers of `op`; false of instruments, of which no promise is checked.
+    fn answers(&self, _op: OpId) -> bool {
+        true
+    }
+    /// Whether its sessions take [`Work::Extract`].
+    fn extracts(&self) -> bool {
+        false
+    }
+    /// DDL, proofs, probes: text of the plan. One result set, or none.
+    fn control(&self, text: &str, limit_ns: u64) -> Result<Answer, Error>;
+    /// The same of a statement with what its language cannot say. Its `repeat` is the caller's ([`statement::perform`]).
+    fn ask(&self, statement: &Statement, limit_ns: u64) -> Result<Answer, Error> {
+        self.control(&statement.text, limit_ns)
+    }
+}
+
+/// One connection, owned by one thread. Allocates nothing that grows after `open`.
+pub trait Session: Send {
+    /// CPU only: `null:<wire>` runs the same code. An engine has this or `encode_part`, and the other follows from it.
+    fn encode(&mut self, op: OpId, rows: &Columns, out: &mut Payload) -> Result<(), Error> {
+        self.encode_part(op, rows, Part::WHOLE, out)
+    }
+    /// Rows at a time in which batches of `op` are best made and encoded; `None`: only whole ones, with columns that
+    /// `submit` then sees.
+    fn part_rows(&self, _op: OpId) -> Option<usize> {
+        None
+    }
+    /// As `encode`, of a part of a batch; asked for only where `part_rows` says so. `submit` sees the last part's columns.
+    fn encode_part(&mut self, op: OpId, rows: &Columns, part: Part, out: &mut Payload) -> Result<(), Error> {
+        assert!(part == Part::WHOLE, "this engine takes whole batches");
+        self.encode(op, rows, out)
+    }
+    /// Whether a batch of `op` can leave part by part while it is made (`send_part`).
+    fn sends_parts(&self, _op: OpId) -> bool {
+        false
+    }
+    /// Sends the rows in `payload`, the parts encoded so far of the batch of this call, and empties its bytes; `submit` then
+    /// sends what is encoded behind them and ends the batch. Asked for only where `sends_parts` says so, with nothing
+    /// else in flight. False: the server wants no more of it. `submit` is not called, and `poll` reports how the call ended.
+    fn send_part(&mut self, _ticket: Ticket, _op: OpId, _payload: &mut Payload) -> bool {
+        unreachable!("this engine takes whole batches")
+    }
+    /// Blocking engines complete inside and hand the result to the next `poll`.
+    fn submit(&mut self, ticket: Ticket, op: OpId, work: Work<'_>) -> Submit;
+    /// Sends what `submit` has queued (the Sync of a pipeline).
+    fn flush(&mut self) {}
+    /// Appends what has finished, every call once and under its own ticket; blocks until `until` at most, and not at
+    /// all if something is ready.
+    fn poll(&mut self, until: Ns, done: &mut Vec<Done>);
+    /// Keeps every answer from now on, not only those of operations with `holds` (for the oracle).
+    fn keep_answers(&mut self) {}
+    /// Rows of a query that the last `poll` handed over, where its operation has `holds` or after `keep_answers`;
+    /// valid until the next `poll`.
+    fn answer(&mut self, _ticket: Ticket) -> Option<&Answer> {
+        None
+    }
+    /// Why a call that the last `poll` handed over has failed, for the table `failures`; valid until the next `poll`.
+    fn failure(&mut self, _ticket: Ticket) -> Option<String> {
+        None
+    }
+    /// All rows of a query, handed over in column batches: the read-back proof.
+    fn scan(
+        &mut self,
+        statement: &Statement,
+        like: &Columns,
+        each: &mut dyn FnMut(&Columns),
+    ) -> Result<u64, Error>;
+    /// A statement without answer on this session's own connection: BEGIN, a ledger line, COMMIT. Only where
+    /// the twin is `transactional`; nothing may be in flight.
+    fn execute(&mut self, text: &str) -> Result<(), Error> {
+        Err(Error::Plan(format!("this engine has no transactions over several statements: {text}")))
+    }
+    /// For the watchdog; `None`: the worker process is ended instead.
+    fn canceller(&self) -> Option<Canceller> {
+        None
+    }
+    /// Everything acknowledged, or an error.
+    fn close(self: Box<Self>) -> Result<(), Error>;
+}
+
+/// Ends the running statement of a session from another thread.
+pub type Canceller = Box<dyn Fn() + Send + Sync>;
+
+/// A result set off the clock: names and rows.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Answer {
+    pub names: Vec<String>,
+    pub rows: Vec<Vec<Value>>,
+}
+
+/// What every engine is made from.
+#[derive(Clone)]
+pub struct Context {
+    pub plan: Arc<RunPlan>,
+    pub clock: Clock,
+    /// Set when the run is asked to stop.
+    pub stop: Arc<AtomicBool>,
+}
+
+impl Context {
+    pub fn op(&self, op: OpId) -> &OpPlan {
+        &self.plan.operations[op]
+    }
+}
+
+/// What `build` knows of an engine.
+struct Known {
+    /// Of its Python twin.
+    name: &'static str,
+    /// Its `Caps::max_depth`, known without a connection.
+    max_depth: u32,
+    new: fn(&Context) -> Result<Arc<dyn Engine>, Error>,
+}
+
+/// Every engine, in the order of their names.
+const KNOWN: [Known; 13] = [
+    Known { name: "adbc", max_depth: 1, new: |ctx| Ok(Arc::new(adbc::Adbc::new(ctx)?)) },
+    Known { name: "clickhouse", max_depth: 1, new: |ctx| Ok(Arc::new(clickhouse::Clickhouse::new(ctx)?)) },
+    Known { name: "duckdb", max_depth: 1, new: |ctx| Ok(Arc::new(duckdb::duckdb(ctx)?)) },
+    Known { name: "influxdb", max_depth: 1, new: |ctx| Ok(Arc::new(influxdb::Influxdb::new(ctx)?)) },
+    Known { name: "mariadb", max_depth: mysql::MAX_DEPTH, new: |ctx| Ok(Arc::new(mysql::Mysql::new(ctx)?)) },
+    Known { name: "mysql", max_depth: mysql::MAX_DEPTH, new: |ctx| Ok(Arc::new(mysql::Mysql::new(ctx)?)) },
+    Known { name: "null", max_depth: null::MAX_DEPTH, new: |ctx| Ok(Arc::new(null::Null::new(ctx)?)) },
+    Known {
+        name: "postgresql",
+        max_depth: postgresql::MAX_DEPTH,
+        new: |ctx| Ok(Arc::new(postgresql::Postgresql::new(ctx)?)),
+    },
+    Known {
+        name: "questdb",
+        max_depth: postgresql::MAX_DEPTH,
+        new: |ctx| Ok(Arc::new(questdb::Questdb::new(ctx)?)),
+    },
+    Known {
+        name: "simulated",
+        max_depth: simulated::MAX_DEPTH,
+        new: |ctx| Ok(Arc::new(simulated::Simulated::new(ctx)?)),
+    },
+    Known { name: "sqlite", max_depth: 1, new: |ctx| Ok(Arc::new(sqlite::Sqlite::new(ctx)?)) },
+    Known {
+        name: "timescaledb",
+        max_depth: postgresql::MAX_DEPTH,
+        new: |ctx| Ok(Arc::new(postgresql::Postgresql::new(ctx)?)),
+    },
+    Known {
+        name: "valkey",
+        max_depth: valkey::MAX_DEPTH,
+        new: |ctx| Ok(Arc::new(valkey::Valkey::new(ctx)?)),
+    },
+];
+
+/// Names of the engines that this build knows.
+pub fn names() -> Vec<&'static str> {
+    KNOWN.iter().map(|known| known.name).collect()
+}
+
+/// `null:<wire>` is `null` behind a wire's encoder.
+fn known(engine: &str) -> Option<&'static Known> {
+    let name = if engine.starts_with("null:") { "null" } else { engine };
+    KNOWN.iter().find(|known| known.name == name)
+}
+
+/// The greatest depth of a role on an engine: its `Caps::max_depth`, known without a connection.
+pub fn max_depth(engine: &str) -> Option<u32> {
+    known(engine).map(|known| known.max_depth)
+}
+
+/// The engine that the plan's target names, connected; one that lies where the plan asks for faults.
+pub fn build(ctx: &Context) -> Result<Arc<dyn Engine>, Error> {
+    let engine = honest(ctx)?;
+    if ctx.plan.target.faults.is_empty() {
+        return Ok(engine);
+    }
+    Ok(Arc::new(faulty::Faulty::new(engine, ctx)?))
+}
+
+fn honest(ctx: &Context) -> Result<Arc<dyn Engine>, Error> {
+    let engine = &ctx.plan.target.engine;
+    match known(engine) {
+        Some(known) => (known.new)(ctx),
+        None => Err(Error::Plan(format!("target.engine is {engine}, which this build does not know"))),
+    }
+}

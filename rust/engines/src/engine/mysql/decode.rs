@@ -1,0 +1,578 @@
+//! What the server sends back: answers as values, rows as columns. Pure.
+
+use inrush_rows::encode::lists::push_json;
+use inrush_rows::plan::LogicalType;
+use inrush_rows::rows::calendar;
+use inrush_rows::rows::spelled::{date_text, text_or_digits};
+use inrush_rows::rows::{Column, Columns, ListValues, Value, Values};
+
+/// A column of an answer, from its definition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AnswerColumn {
+    pub name: String,
+    /// `enum_field_types`.
+    pub ty: u8,
+    pub unsigned: bool,
+    /// A decimal of a table, whose digits count; sums and means of numbers are of none.
+    pub scaled: bool,
+}
+
+const DECIMAL: u8 = 0;
+const TINY: u8 = 1;
+const SHORT: u8 = 2;
+const LONG: u8 = 3;
+const FLOAT: u8 = 4;
+const DOUBLE: u8 = 5;
+const NULL: u8 = 6;
+const TIMESTAMP: u8 = 7;
+const LONGLONG: u8 = 8;
+const INT24: u8 = 9;
+const DATE: u8 = 10;
+const TIME: u8 = 11;
+const DATETIME: u8 = 12;
+const YEAR: u8 = 13;
+const NEWDECIMAL: u8 = 246;
+const DAY_US: i64 = 86_400_000_000;
+
+/// The server has done what it was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Okay {
+    /// Rows stored, changed or deleted.
+    pub affected: u64,
+    pub warnings: u16,
+    /// Another answer follows to the same statement.
+    pub more: bool,
+    /// A cursor is open, whose rows are fetched.
+    pub cursor: bool,
+    /// They have all been fetched.
+    pub last_fetched: bool,
+}
+
+/// An OK packet, or the one that ends the rows of an answer.
+pub fn okay(packet: &[u8]) -> Option<Okay> {
+    const MORE_RESULTS: u16 = 8;
+    const CURSOR_EXISTS: u16 = 64;
+    const LAST_ROW_SENT: u16 = 128;
+    let mut bytes = Bytes(packet);
+    if !matches!(bytes.u8()?, 0x00 | 0xfe) {
+        return None;
+    }
+    let affected = bytes.length()?;
+    bytes.length()?; // last number of an AUTO_INCREMENT
+    let status = bytes.u16()?;
+    Some(Okay {
+        affected,
+        warnings: bytes.u16()?,
+        more: status & MORE_RESULTS != 0,
+        cursor: status & CURSOR_EXISTS != 0,
+        last_fetched: status & LAST_ROW_SENT != 0,
+    })
+}
+
+/// Whether a packet in the place of a row ends the rows.
+pub fn ends_rows(packet: &[u8]) -> bool {
+    packet.first() == Some(&0xfe) && packet.len() < 0xff_ffff
+}
+
+/// What follows a statement: how many columns its answer has.
+pub fn column_count(packet: &[u8]) -> Option<u64> {
+    Bytes(packet).length()
+}
+
+pub fn column(packet: &[u8]) -> Option<AnswerColumn> {
+    const UNSIGNED: u16 = 32;
+    let mut bytes = Bytes(packet);
+    for _ in 0..3 {
+        bytes.text()?; // catalogue, schema, table
+    }
+    let stored = !bytes.text()?.is_empty(); // the table's own name
+    let name = String::from_utf8_lossy(bytes.text()?).into_owned();
+    bytes.text()?; // the column's own name
+    bytes.take(1 + 2 + 4)?; // length of what follows, character set, width
+    let ty = bytes.u8()?;
+    let unsigned = bytes.u16()? & UNSIGNED != 0;
+    Some(AnswerColumn { name, ty, unsigned, scaled: stored && matches!(ty, DECIMAL | NEWDECIMAL) })
+}
+
+/// A prepared statement: its id, and how many parameters and columns are described behind.
+pub fn prepared(packet: &[u8]) -> Option<(u32, usize)> {
+    let mut bytes = Bytes(packet);
+    if bytes.u8()? != 0 {
+        return None;
+    }
+    let id = bytes.u32()?;
+    let (columns, params) = (bytes.u16()?, bytes.u16()?);
+    Some((id, columns as usize + params as usize))
+}
+
+/// A row of the binary protocol as values; `None` if it is broken.
+pub fn binary_row(packet: &[u8], columns: &[AnswerColumn]) -> Option<Vec<Value>> {
+    let mut row = Row::of(packet, columns.len())?;
+    columns.iter().map(|column| row.next(column)?.value()).collect()
+}
+
+/// A row of the text protocol as values.
+pub fn text_row(packet: &[u8], columns: &[AnswerColumn]) -> Option<Vec<Value>> {
+    let mut bytes = Bytes(packet);
+    let mut cell = |column: &AnswerColumn| {
+        if bytes.0.first() == Some(&0xfb) {
+            bytes.take(1)?;
+            return Some(Value::Null);
+        }
+        let text = text_or_digits(bytes.text()?);
+        Some(if column.scaled { Value::Text(text) } else { text_value(&text, column.ty) })
+    };
+    columns.iter().map(&mut cell).collect()
+}
+
+/// Appends a row of the binary protocol to `batch`; an error says which column is not what was stored.
+pub fn push_row(packet: &[u8], columns: &[AnswerColumn], batch: &mut Columns) -> Result<(), String> {
+    let Some(mut row) = Row::of(packet, columns.len()) else {
+        return Err("a row could not be read".into());
+    };
+    push_cells(columns, batch, |answer| row.next(answer))
+}
+
+/// The same of the text protocol.
+pub fn push_text_row(packet: &[u8], columns: &[AnswerColumn], batch: &mut Columns) -> Result<(), String> {
+    let mut bytes = Bytes(packet);
+    push_cells(columns, batch, |answer| text_cell(&mut bytes, answer))
+}
+
+#[inline(always)]
+fn push_cells<'a>(
+    columns: &[AnswerColumn],
+    batch: &mut Columns,
+    mut next: impl FnMut(&AnswerColumn) -> Option<Cell<'a>>,
+) -> Result<(), String> {
+    for (column, answer) in batch.columns.iter_mut().zip(columns) {
+        let cell =
+            next(answer).ok_or_else(|| format!("column {}: a value could not be read", column.name))?;
+        if cell == Cell::Null {
+            column.push_null(batch.rows);
+            continue;
+        }
+        if !column.present.is_empty() {
+            column.present.push(1);
+        }
+        if push_cell(column, &cell).is_none() {
+            return Err(format!("column {}: {cell:?} is no {:?}", column.name, column.ty));
+        }
+    }
+    batch.rows += 1;
+    Ok(())
+}
+
+/// A value of the text protocol. None for a broken one, and of FLOAT, of which the server writes six digits.
+fn text_cell<'a>(bytes: &mut Bytes<'a>, column: &AnswerColumn) -> Option<Cell<'a>> {
+    if bytes.0.first() == Some(&0xfb) {
+        bytes.take(1)?;
+        return Some(Cell::Null);
+    }
+    let text = bytes.text()?;
+    let number = || std::str::from_utf8(text).ok();
+    Some(match column.ty {
+        TINY | SHORT | LONG | LONGLONG | INT24 | YEAR if column.unsigned => {
+            Cell::Unsigned(number()?.parse().ok()?)
+        }
+        TINY | SHORT | LONG | LONGLONG | INT24 | YEAR => Cell::Signed(number()?.parse().ok()?),
+        DOUBLE => Cell::F64(number()?.parse().ok()?),
+        DATE | DATETIME | TIMESTAMP => Cell::Time(written_us(text)?),
+        DECIMAL | NEWDECIMAL if column.scaled => Cell::Scaled(text),
+        DECIMAL | NEWDECIMAL => Cell::Decimal(text),
+        FLOAT | TIME => return None,
+        _ => Cell::Text(text),
+    })
+}
+
+/// `2026-01-01 00:00:00.000001`, with or without its fraction or its time. None for the zero date.
+fn written_us(text: &[u8]) -> Option<i64> {
+    let digits = |from: usize, to: usize| -> Option<i64> {
+        text.get(from..to)?
+            .iter()
+            .try_fold(0i64, |n, &byte| byte.is_ascii_digit().then(|| n * 10 + i64::from(byte - b'0')))
+    };
+    let (year, month, day) = (digits(0, 4)?, digits(5, 7)?, digits(8, 10)?);
+    if !(1..=12).contains(&month) || day < 1 || text[4] != b'-' || text[7] != b'-' {
+        return None;
+    }
+    let mut us = calendar::days_of(year, month, day) * 86_400_000_000;
+    if text.len() > 10 {
+        us += ((digits(11, 13)? * 60 + digits(14, 16)?) * 60 + digits(17, 19)?) * 1_000_000;
+    }
+    if text.len() > 19 {
+        let places = text.len() - 20;
+        let fraction = digits(20, text.len()).filter(|_| (1..=6).contains(&places) && text[19] == b'.')?;
+        us += fraction * 10i64.pow(6 - places as u32);
+    }
+    Some(us)
+}
+
+/// One value as the server sent it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Cell<'a> {
+    Null,
+    Signed(i64),
+    Unsigned(u64),
+    F32(f32),
+    F64(f64),
+    /// Microseconds since 1970.
+    Time(i64),
+    /// A length of time, in microseconds.
+    Span(i64),
+    Decimal(&'a [u8]),
+    /// Of a column of decimals.
+    Scaled(&'a [u8]),
+    Text(&'a [u8]),
+}
+
+/// A row of the binary protocol, read from front to back.
+struct Row<'a> {
+    nulls: &'a [u8],
+    at: usize,
+    bytes: Bytes<'a>,
+}
+
+impl<'a> Row<'a> {
+    fn of(packet: &'a [u8], columns: usize) -> Option<Row<'a>> {
+        let mut bytes = Bytes(packet);
+        if bytes.u8()? != 0 {
+            return None;
+        }
+        // The bitmap begins with two bits that mean nothing.
+        let nulls = bytes.take((columns + 9) / 8)?;
+        Some(Row { nulls, at: 2, bytes })
+    }
+
+    fn next(&mut self, column: &AnswerColumn) -> Option<Cell<'a>> {
+        let at = self.at;
+        self.at += 1;
+        if self.nulls[at / 8] >> (at % 8) & 1 == 1 {
+            return Some(Cell::Null);
+        }
+        let bytes = &mut self.bytes;
+        let number = |signed: i64, unsigned: u64| match column.unsigned {
+            true => Cell::Unsigned(unsigned),
+            false => Cell::Signed(signed),
+        };
+        Some(match column.ty {
+            TINY => {
+                let v = bytes.u8()?;
+                number(v as i8 as i64, v as u64)
+            }
+            SHORT | YEAR => {
+                let v = bytes.u16()?;
+                number(v as i16 as i64, v as u64)
+            }
+            LONG | INT24 => {
+                let v = bytes.u32()?;
+                number(v as i32 as i64, v as u64)
+            }
+            LONGLONG => {
+                let v = bytes.u64()?;
+                number(v as i64, v)
+            }
+            FLOAT => Cell::F32(f32::from_bits(bytes.u32()?)),
+            DOUBLE => Cell::F64(f64::from_bits(bytes.u64()?)),
+            DATE | DATETIME | TIMESTAMP => Cell::Time(time_us(bytes)?),
+            TIME => Cell::Span(span_us(bytes)?),
+            NULL => Cell::Null,
+            DECIMAL | NEWDECIMAL if column.scaled => Cell::Scaled(bytes.text()?),
+            DECIMAL | NEWDECIMAL => Cell::Decimal(bytes.text()?),
+            _ => Cell::Text(bytes.text()?),
+        })
+    }
+}
+
+impl Cell<'_> {
+    fn value(self) -> Option<Value> {
+        Some(match self {
+            Cell::Null => Value::Null,
+            Cell::Signed(v) => Value::I64(v),
+            Cell::Unsigned(v) => Value::U64(v),
+            Cell::F32(v) => Value::F64(v as f64),
+            Cell::F64(v) => Value::F64(v),
+            Cell::Time(v) => Value::TimeUs(v),
+            Cell::Span(v) => Value::I64(v),
+            Cell::Decimal(v) => text_value(std::str::from_utf8(v).ok()?, NEWDECIMAL),
+            Cell::Text(v) | Cell::Scaled(v) => Value::Text(text_or_digits(v)),
+        })
+    }
+}
+
+/// Numbers as numbers; a whole decimal beyond 64 bits stays text, exact.
+fn text_value(text: &str, ty: u8) -> Value {
+    let whole = || text.parse().map(Value::I64).ok().or_else(|| text.parse().map(Value::U64).ok());
+    let found = match ty {
+        TINY | SHORT | LONG | LONGLONG | INT24 | YEAR => whole(),
+        DECIMAL | NEWDECIMAL if text.contains('.') => text.parse().map(Value::F64).ok(),
+        DECIMAL | NEWDECIMAL => whole(),
+        FLOAT | DOUBLE => text.parse().map(Value::F64).ok(),
+        _ => None,
+    };
+    found.unwrap_or_else(|| Value::Text(text.to_owned()))
+}
+
+/// What was not stored is refused, and not rounded or reinterpreted.
+fn push_cell(column: &mut Column, cell: &Cell) -> Option<()> {
+    match (&mut column.values, column.ty, *cell) {
+        (Values::I32(v), _, Cell::Signed(n)) => v.push(n.try_into().ok()?),
+        (Values::I32(v), _, Cell::Unsigned(n)) => v.push(n.try_into().ok()?),
+        (Values::I64(v), LogicalType::TimeMs, Cell::Time(us)) => {
+            v.push((us.rem_euclid(1000) == 0).then(|| us.div_euclid(1000))?);
+        }
+        (Values::I64(v), LogicalType::TimeUs, Cell::Time(us)) => v.push(us),
+        (Values::I64(v), LogicalType::U64, Cell::Unsigned(n)) => v.push(n as i64),
+        (Values::I64(v), LogicalType::U64, Cell::Signed(n)) => v.push(u64::try_from(n).ok()? as i64),
+        (Values::I64(v), LogicalType::I64 | LogicalType::U32, Cell::Signed(n)) => v.push(n),
+        (Values::I64(v), LogicalType::I64 | LogicalType::U32, Cell::Unsigned(n)) => {
+            v.push(n.try_into().ok()?)
+        }
+        (Values::F32(v), _, Cell::F32(x)) => v.push(x),
+        (Values::F64(v), _, Cell::F64(x)) => v.push(x),
+        (Values::Text(v), LogicalType::Decimal, Cell::Scaled(text)) => {
+            v.push(std::str::from_utf8(text).ok()?.as_bytes())
+        }
+        (Values::Text(v), LogicalType::Date, Cell::Time(us)) if us.rem_euclid(DAY_US) == 0 => {
+            v.push(date_text(us.div_euclid(DAY_US).try_into().ok()?)?.as_bytes());
+        }
+        (Values::Text(v), LogicalType::Blob, Cell::Text(bytes)) => v.push(bytes),
+        (Values::Text(v), _, Cell::Text(text)) => v.push(std::str::from_utf8(text).ok()?.as_bytes()),
+        (Values::List(list), ty, Cell::Text(text)) => push_list(list, ty.item()?, text)?,
+        _ => return None,
+    }
+    Some(())
+}
+
+/// `[0.5, -1]`, as JSON writes it.
+fn push_list(list: &mut ListValues, item: LogicalType, text: &[u8]) -> Option<()> {
+    let text = std::str::from_utf8(text).ok()?.trim();
+    let has_null = || text.contains('n') && text.contains("null");
+    if !matches!(item, LogicalType::I64 | LogicalType::F64) || has_null() || !list.present.is_empty() {
+        return push_json(list, item, text);
+    }
+    let inner = text.strip_prefix('[')?.strip_suffix(']')?.trim();
+    for item in inner.split(',').map(str::trim).filter(|_| !inner.is_empty()) {
+        match &mut *list.items {
+            Values::F64(v) => v.push(item.parse().ok()?),
+            Values::I64(v) => v.push(item.parse().ok()?),
+            _ => return None,
+        }
+    }
+    list.end();
+    Some(())
+}
+
+/// A date with or without time. `None` for the zero date, which is none.
+fn time_us(bytes: &mut Bytes) -> Option<i64> {
+    let length = bytes.u8()?;
+    let mut bytes = Bytes(bytes.take(length as usize)?);
+    let (year, month, day) = (bytes.u16()? as i64, bytes.u8()? as i64, bytes.u8()? as i64);
+    if !(1..=12).contains(&month) || day < 1 {
+        return None;
+    }
+    let (h, m, s) = match length {
+        7 | 11 => (bytes.u8()? as i64, bytes.u8()? as i64, bytes.u8()? as i64),
+        _ => (0, 0, 0),
+    };
+    let us = if length == 11 { bytes.u32()? as i64 } else { 0 };
+    let seconds = calendar::days_of(year, month, day) * 86_400 + h * 3600 + m * 60 + s;
+    Some(seconds * 1_000_000 + us)
+}
+
+/// A value of type TIME.
+fn span_us(bytes: &mut Bytes) -> Option<i64> {
+    let length = bytes.u8()?;
+    let mut bytes = Bytes(bytes.take(length as usize)?);
+    if length == 0 {
+        return Some(0);
+    }
+    let negative = bytes.u8()? != 0;
+    let (days, h, m, s) = (bytes.u32()? as i64, bytes.u8()? as i64, bytes.u8()? as i64, bytes.u8()? as i64);
+    let us = if length == 12 { bytes.u32()? as i64 } else { 0 };
+    // 32 bits of days are more microseconds than there are.
+    let size = ((((days * 24 + h) * 60 + m) * 60 + s).checked_mul(1_000_000)?).checked_add(us)?;
+    Some(if negative { -size } else { size })
+}
+
+/// Reads little-endian numbers off the front; `None` past the end.
+pub struct Bytes<'a>(pub &'a [u8]);
+
+impl<'a> Bytes<'a> {
+    pub fn take(&mut self, n: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(n)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    pub fn u8(&mut self) -> Option<u8> {
+        Some(self.take(1)?[0])
+    }
+
+    pub fn u16(&mut self) -> Option<u16> {
+        Some(u16::from_le_bytes(self.take(2)?.try_into().ok()?))
+    }
+
+    pub fn u32(&mut self) -> Option<u32> {
+        Some(u32::from_le_bytes(self.take(4)?.try_into().ok()?))
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        Some(u64::from_le_bytes(self.take(8)?.try_into().ok()?))
+    }
+
+    /// A number of the protocol's own width.
+    fn length(&mut self) -> Option<u64> {
+        let wide = |bytes: &[u8]| bytes.iter().rev().fold(0, |n, &byte| n << 8 | byte as u64);
+        match self.u8()? {
+            n @ 0..=0xfa => Some(n as u64),
+            0xfc => self.take(2).map(wide),
+            0xfd => self.take(3).map(wide),
+            0xfe => self.take(8).map(wide),
+            _ => None,
+        }
+    }
+
+    /// Bytes behind their length.
+    fn text(&mut self) -> Option<&'a [u8]> {
+        let length = self.length()?;
+        self.take(usize::try_from(length).ok()?)
+    }
+
+    pub fn until_nul(&mut self) -> Option<String> {
+        let end = self.0.iter().position(|&byte| byte == 0)?;
+        let text = String::from_utf8_lossy(self.take(end)?).into_owned();
+        self.take(1)?;
+        Some(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(ty: u8, unsigned: bool) -> AnswerColumn {
+        AnswerColumn { name: "c".into(), ty, unsigned, scaled: false }
+    }
+
+    #[test]
+    fn an_ok_packet_is_read() {
+        let found = okay(b"\x00\xfc\x10\x27\x00\x0a\x00\x02\x00").unwrap();
+        assert_eq!(
+            found,
+            Okay { affected: 10_000, warnings: 2, more: true, cursor: false, last_fetched: false }
+        );
+        assert_eq!(okay(b"\xff"), None);
+        assert_eq!(okay(b"\x00\x01"), None);
+    }
+
+    #[test]
+    fn a_column_definition_is_read() {
+        let packet = b"\x03def\0\x01t\x01t\x01n\x01n\x0c\x3f\0\x14\0\0\0\x08\x20\0\0\0\0";
+        assert_eq!(
+            column(packet).unwrap(),
+            AnswerColumn { name: "n".into(), ty: LONGLONG, unsigned: true, scaled: false }
+        );
+    }
+
+    #[test]
+    fn a_binary_row_of_every_kind_is_read() {
+        let columns =
+            [of(LONGLONG, true), of(TINY, false), of(NEWDECIMAL, false), of(DATETIME, false), of(253, false)];
+        let row = b"\x00\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\x0312.\x04\xea\x07\x01\x01\x02hi";
+        let values = binary_row(row, &columns).unwrap();
+        let expected = [
+            Value::U64(u64::MAX),
+            Value::I64(-1),
+            Value::F64(12.0),
+            Value::TimeUs(1_767_225_600_000_000),
+            Value::Text("hi".into()),
+        ];
+        assert_eq!(values, expected);
+        assert_eq!(binary_row(b"\x00\x7c", &columns).unwrap(), [const { Value::Null }; 5]);
+        assert_eq!(binary_row(&row[..row.len() - 1], &columns), None);
+    }
+
+    #[test]
+    fn a_text_row_of_every_kind_is_what_the_binary_one_is() {
+        let (columns, types): (Vec<_>, Vec<_>) = [
+            (of(LONGLONG, true), LogicalType::U64),
+            (of(TINY, false), LogicalType::I16),
+            (of(DOUBLE, false), LogicalType::F64),
+            (of(DATETIME, false), LogicalType::TimeMs),
+            (of(253, false), LogicalType::Text),
+            (of(253, false), LogicalType::Text),
+        ]
+        .into_iter()
+        .unzip();
+        let mut batch = Columns::new(0, types.iter().map(|ty| Column::new("c", *ty)).collect());
+        let row = b"\x1418446744073709551615\x02-1\x051e-07\x172026-01-01 00:00:00.007\x02hi\xfb";
+        push_text_row(row, &columns, &mut batch).expect("a row");
+        let found: Vec<Value> = batch.columns.iter().map(|c| c.value(0)).collect();
+        let expected = [
+            Value::U64(u64::MAX),
+            Value::I64(-1),
+            Value::F64(1e-7),
+            Value::TimeMs(1_767_225_600_007),
+            Value::Text("hi".into()),
+            Value::Null,
+        ];
+        assert_eq!(found, expected);
+        for cut in 1..row.len() {
+            let mut batch = Columns::new(0, types.iter().map(|ty| Column::new("c", *ty)).collect());
+            assert!(push_text_row(&row[..cut], &columns, &mut batch).is_err(), "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn written_times_are_microseconds() {
+        assert_eq!(written_us(b"1970-01-02"), Some(86_400_000_000));
+        assert_eq!(written_us(b"1970-01-01 00:00:01"), Some(1_000_000));
+        assert_eq!(written_us(b"1969-12-31 23:59:59.5"), Some(-500_000));
+        assert_eq!(written_us(b"1970-01-01 00:00:00.000001"), Some(1));
+        for wrong in [
+            "0000-00-00 00:00:00",
+            "1970-01-01 00:00",
+            "1970-01-01 00:00:00.",
+            "1970-01-01 00:00:00.1234567",
+            "x",
+        ] {
+            assert_eq!(written_us(wrong.as_bytes()), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn numbers_beyond_64_bits_stay_exact_text() {
+        assert_eq!(text_value("42", NEWDECIMAL), Value::I64(42));
+        assert_eq!(text_value("18446744073709551615", NEWDECIMAL), Value::U64(u64::MAX));
+        assert_eq!(
+            text_value("18446744073709551616", NEWDECIMAL),
+            Value::Text("18446744073709551616".into())
+        );
+        assert_eq!(text_value("0.5000", NEWDECIMAL), Value::F64(0.5));
+        assert_eq!(text_value("2026-01-01", DATE), Value::Text("2026-01-01".into()));
+    }
+
+    #[test]
+    fn what_was_not_stored_is_refused_and_not_rounded() {
+        let push = |ty, cell| push_cell(&mut Column::new("c", ty), &cell);
+        assert_eq!(push(LogicalType::TimeMs, Cell::Time(1_001)), None);
+        assert_eq!(push(LogicalType::TimeMs, Cell::Time(1_000)), Some(()));
+        assert_eq!(push(LogicalType::U64, Cell::Signed(-1)), None);
+        assert_eq!(push(LogicalType::I64, Cell::Unsigned(1 << 63)), None);
+        assert_eq!(push(LogicalType::F32, Cell::F64(0.5)), None, "a column of another width");
+        assert_eq!(push(LogicalType::ListF64, Cell::Text(b"[0.5, 1e3]")), Some(()));
+        assert_eq!(push(LogicalType::ListI64, Cell::Text(b"[]")), Some(()));
+        assert_eq!(push(LogicalType::ListI64, Cell::Text(b"[0.5]")), None);
+        assert_eq!(push(LogicalType::ListI64, Cell::Text(b"5")), None);
+    }
+
+    #[test]
+    fn times_and_spans_are_microseconds() {
+        let time = |packet: &[u8]| time_us(&mut Bytes(packet));
+        assert_eq!(time(b"\x0b\xb2\x07\x01\x01\x00\x00\x01\x40\x42\x0f\x00"), Some(2_000_000));
+        assert_eq!(time(b"\x07\xb1\x07\x0c\x1f\x17\x3b\x3b"), Some(-1_000_000));
+        assert_eq!(time(b"\x00"), None, "the zero date");
+        assert_eq!(span_us(&mut Bytes(b"\x08\x01\x01\0\0\0\x00\x00\x01")), Some(-86_401_000_000));
+    }
+}

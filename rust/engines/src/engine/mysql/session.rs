@@ -1,0 +1,354 @@
+//! One session: what it has sent, and what has come back of it.
+
+mod extract;
+mod prepare;
+mod store;
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+
+use super::connection::{garbled, Connection};
+use super::decode::{self, AnswerColumn};
+use super::failure::Failure;
+use super::{lost, message, statement_failed, Address};
+use crate::engine::messages::{self, Ended, InOrder, Messages};
+use crate::engine::shared::{depth, send_limit, ReadBack};
+use crate::engine::{
+    Answer, Canceller, Context, Done, Ns, OpId, Outcome, Payload, Session, Submit, Ticket, Work,
+};
+use inrush_rows::encode::{Part, PART_ROWS};
+use inrush_rows::error::Error;
+use inrush_rows::plan::Statement;
+use inrush_rows::rows::{Columns, Value};
+
+use prepare::Prepared;
+
+pub struct MySession {
+    ctx: Context,
+    address: Arc<Address>,
+    connection: Connection,
+    /// By operation; `None` for those that this session does not use.
+    ops: Vec<Option<Prepared>>,
+    /// Most operations in flight, from the roles of the plan.
+    depth: usize,
+    /// The longest statement that the server takes, in bytes.
+    longest: usize,
+    /// Bound and not yet sent.
+    outbox: Vec<u8>,
+    /// Queries on their way, answered in this order.
+    sent: VecDeque<Sent>,
+    /// Where the answer to the first of `sent` is.
+    reading: Reading,
+    keep_answers: bool,
+    /// The answer on its way, of the first of `sent`.
+    answer: Option<Answer>,
+    /// Of the answer on its way.
+    columns: Vec<AnswerColumn>,
+    ended: Ended,
+    /// Between a BEGIN and a COMMIT that were asked for by `execute`: a batch ends no transaction of its own.
+    held: bool,
+}
+
+struct Sent {
+    ticket: Ticket,
+    op: OpId,
+    /// So far: rows and bytes received, or rows changed.
+    rows: u64,
+    bytes: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reading {
+    /// Nothing has come.
+    Head,
+    /// So many definitions of columns are to come.
+    Columns(u64),
+    Rows,
+}
+
+impl MySession {
+    pub fn open(ctx: &Context, address: &Arc<Address>, ops: &[OpId]) -> Result<MySession, Error> {
+        MySession::over(ctx, address, Connection::open(address)?, ops)
+    }
+
+    /// On a connection that has just been made.
+    pub(super) fn over(
+        ctx: &Context,
+        address: &Arc<Address>,
+        connection: Connection,
+        ops: &[OpId],
+    ) -> Result<MySession, Error> {
+        let mut session = MySession {
+            ctx: ctx.clone(),
+            address: address.clone(),
+            connection,
+            ops: ctx.plan.operations.iter().map(|_| None).collect(),
+            depth: depth(ctx, ops),
+            longest: usize::MAX,
+            outbox: Vec::with_capacity(4096),
+            sent: VecDeque::with_capacity(64),
+            reading: Reading::Head,
+            keep_answers: false,
+            answer: None,
+            columns: Vec::new(),
+            ended: Ended::new(ctx.clock),
+            held: false,
+        };
+        session.connection.limit_sends(send_limit(ctx, ops)).map_err(|e| lost(address, &e))?;
+        for &op in ops {
+            session.ops[op] = Some(session.prepare(op)?);
+        }
+        Ok(session)
+    }
+
+    /// Puts a statement with its parameters into the outbox.
+    fn bind(&mut self, op: OpId, params: &[Value]) -> Result<(), String> {
+        let Some(Prepared::Statement(statement)) = &self.ops[op] else {
+            return Err("it takes rows, not parameters".into());
+        };
+        if params.len() != statement.types.len() {
+            return Err(format!("{} parameters for {} places", params.len(), statement.types.len()));
+        }
+        message::execute(&mut self.outbox, statement.id, &statement.types, params)
+    }
+
+    /// Reads one packet and does what it means for the first operation on its way.
+    fn read_packet(&mut self) -> io::Result<()> {
+        let packet = self.connection.receive()?;
+        let Some(sent) = self.sent.front_mut() else { return Err(garbled()) };
+        let keeps = match &self.ops[sent.op] {
+            Some(Prepared::Statement(statement)) => self.keep_answers || statement.keep_answer,
+            _ => false,
+        };
+        if packet.first() == Some(&0xff) {
+            let failure = Failure::read(packet);
+            self.ended.failures.note(sent.ticket, failure.to_string());
+            self.finish(failure.outcome());
+            return Ok(());
+        }
+        match self.reading {
+            Reading::Head if packet.first() == Some(&0x00) => {
+                let okay = decode::okay(packet).ok_or_else(garbled)?;
+                sent.rows = sent.rows.saturating_add(okay.affected);
+                if !okay.more {
+                    self.finish(Outcome::Ok);
+                }
+            }
+            Reading::Head => {
+                let columns = decode::column_count(packet).ok_or_else(garbled)?;
+                self.reading = Reading::Columns(columns);
+                self.columns.clear();
+            }
+            Reading::Columns(left) => {
+                if keeps {
+                    self.columns.push(decode::column(packet).ok_or_else(garbled)?);
+                }
+                self.reading = if left > 1 { Reading::Columns(left - 1) } else { Reading::Rows };
+                if keeps && left <= 1 {
+                    let names = self.columns.iter().map(|c| c.name.clone()).collect();
+                    self.answer = Some(Answer { names, rows: Vec::new() });
+                }
+            }
+            Reading::Rows if decode::ends_rows(packet) => {
+                let okay = decode::okay(packet).ok_or_else(garbled)?;
+                self.reading = Reading::Head;
+                if !okay.more {
+                    self.finish(Outcome::Ok);
+                }
+            }
+            Reading::Rows => {
+                sent.rows += 1;
+                sent.bytes += packet.len() as u64;
+                if keeps {
+                    let row = decode::binary_row(packet, &self.columns).ok_or_else(garbled)?;
+                    self.answer.as_mut().expect("made with the columns").rows.push(row);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, outcome: Outcome) {
+        self.reading = Reading::Head;
+        let Sent { ticket, rows, bytes, .. } = self.sent.pop_front().expect("an answer belongs to the first");
+        if let Some(answer) = self.answer.take().filter(|_| outcome == Outcome::Ok) {
+            self.ended.answers.keep(ticket, answer);
+        }
+        self.ended.done(ticket, outcome, rows, bytes);
+    }
+}
+
+impl InOrder for MySession {
+    type Connection = Connection;
+
+    fn connection(&mut self) -> &mut Connection {
+        &mut self.connection
+    }
+
+    fn ended(&mut self) -> &mut Ended {
+        &mut self.ended
+    }
+
+    fn expects(&self) -> bool {
+        !self.sent.is_empty()
+    }
+
+    fn read_one(&mut self) -> io::Result<()> {
+        self.read_packet()
+    }
+
+    fn break_off(&mut self, error: &io::Error) {
+        self.ended.broken = true;
+        self.outbox.clear();
+        for Sent { ticket, rows, bytes, .. } in self.sent.drain(..) {
+            self.ended.lose(ticket, Outcome::Lost, rows, bytes, error);
+        }
+    }
+}
+
+impl Session for MySession {
+    fn part_rows(&self, op: OpId) -> Option<usize> {
+        match &self.ops[op] {
+            Some(Prepared::Load(_) | Prepared::Bulk(_)) => Some(PART_ROWS),
+            Some(Prepared::MultiRow(insert)) => Some(insert.part_rows()),
+            _ => None,
+        }
+    }
+
+    fn encode_part(&mut self, op: OpId, rows: &Columns, part: Part, out: &mut Payload) -> Result<(), Error> {
+        match &mut self.ops[op] {
+            Some(Prepared::Load(load)) => load.encode_part(rows, part, out),
+            Some(Prepared::Bulk(bulk)) => bulk.encode_part(rows, part, out),
+            Some(Prepared::MultiRow(insert)) => insert.encode_part(rows, part, out),
+            _ => Err(Error::Plan(format!("operation {} takes no rows", self.ctx.op(op).name))),
+        }
+    }
+
+    fn submit(&mut self, ticket: Ticket, op: OpId, work: Work<'_>) -> Submit {
+        if self.sent.len() + self.ended.len() >= self.depth {
+            return Submit::Full;
+        }
+        if self.ended.broken {
+            self.ended.fail(ticket, Outcome::Lost, "the connection was lost before".into());
+            return Submit::Queued;
+        }
+        match work {
+            Work::Extract { params, sink } => {
+                self.flush();
+                self.extract(ticket, op, params, sink);
+            }
+            Work::Params(params) => match self.bind(op, params) {
+                Ok(()) => self.sent.push_back(Sent { ticket, op, rows: 0, bytes: 0 }),
+                Err(message) => {
+                    let name = &self.ctx.op(op).name;
+                    let message = format!("operation {name}: {message}");
+                    self.ended.fail(ticket, Outcome::Other, message);
+                }
+            },
+            Work::Rows { payload, .. } => match messages::drain(self) {
+                Ok(()) => self.store(ticket, op, payload),
+                Err(error) => self.ended.lose(ticket, Outcome::Lost, 0, 0, &error),
+            },
+        }
+        Submit::Queued
+    }
+
+    fn flush(&mut self) {
+        if self.outbox.is_empty() {
+            return;
+        }
+        if let Err(error) = self.connection.send(&self.outbox) {
+            self.break_off(&error);
+        }
+        self.outbox.clear();
+    }
+
+    fn poll(&mut self, until: Ns, done: &mut Vec<Done>) {
+        messages::poll(self, until, done);
+    }
+
+    fn keep_answers(&mut self) {
+        self.keep_answers = true;
+    }
+
+    fn answer(&mut self, ticket: Ticket) -> Option<&Answer> {
+        self.ended.answers.of(ticket)
+    }
+
+    fn failure(&mut self, ticket: Ticket) -> Option<String> {
+        self.ended.failures.of(ticket)
+    }
+
+    fn scan(
+        &mut self,
+        statement: &Statement,
+        like: &Columns,
+        each: &mut dyn FnMut(&Columns),
+    ) -> Result<u64, Error> {
+        let text = statement.text.as_str();
+        let address = self.address.clone();
+        let lost = |e: io::Error| lost(&address, &e);
+        let id = self.prepare_text(text.trim_end().trim_end_matches(';'))?;
+        let mut out = Vec::new();
+        message::execute(&mut out, id, &[], &[]).expect("there are no parameters");
+        self.connection.send(&out).map_err(lost)?;
+
+        let mut read = ReadBack::new(like, each);
+        let (mut reading, mut columns) = (Reading::Head, Vec::new());
+        let mut failure: Option<String> = None;
+        loop {
+            let packet = self.connection.receive().map_err(lost)?;
+            if packet.first() == Some(&0xff) {
+                failure = Some(Failure::read(packet).to_string());
+                break;
+            }
+            match reading {
+                Reading::Head => {
+                    let count = decode::column_count(packet).filter(|&count| count > 0);
+                    let Some(count) = count else {
+                        return Err(statement_failed(&address, text, "it gives no rows to read back"));
+                    };
+                    reading = Reading::Columns(count);
+                }
+                Reading::Columns(left) => {
+                    columns.push(decode::column(packet).ok_or_else(|| lost(garbled()))?);
+                    reading = if left > 1 { Reading::Columns(left - 1) } else { Reading::Rows };
+                    if left <= 1 && columns.len() != like.columns.len() {
+                        let (found, expected) = (columns.len(), like.columns.len());
+                        failure = Some(format!("{found} columns came back, {expected} were expected"));
+                    }
+                }
+                Reading::Rows if decode::ends_rows(packet) => break,
+                Reading::Rows if failure.is_some() => {}
+                Reading::Rows => {
+                    failure = decode::push_row(packet, &columns, &mut read.batch).err();
+                    read.added();
+                }
+            }
+        }
+        out.clear();
+        message::close_statement(&mut out, id);
+        self.connection.send(&out).map_err(lost)?;
+        if let Some(message) = failure {
+            return Err(statement_failed(&address, text, &message));
+        }
+        Ok(read.end())
+    }
+
+    fn execute(&mut self, text: &str) -> Result<(), Error> {
+        messages::drain(self).map_err(|e| lost(&self.address, &e))?;
+        self.in_transaction(text)
+    }
+
+    fn canceller(&self) -> Option<Canceller> {
+        Some(self.connection.canceller())
+    }
+
+    fn close(mut self: Box<Self>) -> Result<(), Error> {
+        let target = self.address.to_string();
+        messages::acknowledged(&mut *self, &target)?;
+        self.connection.close();
+        Ok(())
+    }
+}

@@ -1,0 +1,302 @@
+//! Messages to the server (protocol 3.0). Pure: each appends to a buffer.
+
+use inrush_rows::encode::pgcopy::{numeric, PgType, POSTGRES_EPOCH_US};
+use inrush_rows::plan::LogicalType;
+use inrush_rows::rows::spelled::{hex_bytes, uuid_bytes};
+use inrush_rows::rows::Value;
+
+/// One message: tag, length (its own four bytes included), body.
+fn message(out: &mut Vec<u8>, tag: u8, body: impl FnOnce(&mut Vec<u8>)) {
+    out.push(tag);
+    sized(out, 4, body);
+}
+
+/// A body behind its length; `own` of the length's own bytes count.
+fn sized(out: &mut Vec<u8>, own: usize, body: impl FnOnce(&mut Vec<u8>)) {
+    let start = out.len();
+    out.extend_from_slice(&[0; 4]);
+    body(out);
+    let length = (out.len() - start - 4 + own) as u32;
+    out[start..start + 4].copy_from_slice(&length.to_be_bytes());
+}
+
+fn text(out: &mut Vec<u8>, text: &str) {
+    // A NUL would end the text early for the server, and change the statement.
+    out.extend(text.bytes().filter(|&byte| byte != 0));
+    out.push(0);
+}
+
+fn count(out: &mut Vec<u8>, n: usize) {
+    out.extend_from_slice(&(n as u16).to_be_bytes());
+}
+
+pub fn startup(out: &mut Vec<u8>, user: &str, database: &str) {
+    const PROTOCOL_3_0: u32 = 3 << 16;
+    let settings = [
+        ("user", user),
+        ("database", database),
+        ("application_name", "inrush"),
+        ("client_encoding", "UTF8"),
+        ("DateStyle", "ISO"),
+        ("TimeZone", "UTC"),
+    ];
+    sized(out, 4, |out| {
+        out.extend_from_slice(&PROTOCOL_3_0.to_be_bytes());
+        for (name, value) in settings {
+            text(out, name);
+            text(out, value);
+        }
+        out.push(0);
+    });
+}
+
+/// Before everything else, if at all; the answer is one byte, `S` or `N`.
+pub fn ask_for_tls(out: &mut Vec<u8>) {
+    const TLS: u32 = 80_877_103;
+    for word in [8, TLS] {
+        out.extend_from_slice(&word.to_be_bytes());
+    }
+}
+
+/// On a connection of its own: ends what the session with this key is doing.
+pub fn cancel(out: &mut Vec<u8>, process: u32, secret: u32) {
+    const CANCEL: u32 = 80_877_102;
+    for word in [16, CANCEL, process, secret] {
+        out.extend_from_slice(&word.to_be_bytes());
+    }
+}
+
+pub fn password(out: &mut Vec<u8>, password: &str) {
+    message(out, b'p', |out| text(out, password));
+}
+
+pub fn sasl_first(out: &mut Vec<u8>, mechanism: &str, data: &[u8]) {
+    message(out, b'p', |out| {
+        text(out, mechanism);
+        sized(out, 0, |out| out.extend_from_slice(data));
+    });
+}
+
+pub fn sasl_next(out: &mut Vec<u8>, data: &[u8]) {
+    message(out, b'p', |out| out.extend_from_slice(data));
+}
+
+/// Simple protocol: statements as text, answers as text.
+pub fn query(out: &mut Vec<u8>, statement: &str) {
+    message(out, b'Q', |out| text(out, statement));
+}
+
+pub fn parse(out: &mut Vec<u8>, name: &str, statement: &str, types: &[PgType]) {
+    message(out, b'P', |out| {
+        text(out, name);
+        text(out, statement);
+        count(out, types.len());
+        for ty in types {
+            out.extend_from_slice(&ty.oid().to_be_bytes());
+        }
+    });
+}
+
+/// A query without parameters, whose rows come in binary.
+pub fn binary_query(out: &mut Vec<u8>, statement: &str) {
+    parse(out, "", statement, &[]);
+    let nothing: Result<(), std::convert::Infallible> = bind(out, "", 0, &[Format::Binary], |_| Ok(()));
+    let Ok(()) = nothing;
+    execute(out);
+    sync(out);
+}
+
+pub fn describe(out: &mut Vec<u8>, name: &str) {
+    message(out, b'D', |out| {
+        out.push(b'S');
+        text(out, name);
+    });
+}
+
+/// Binary parameters written by `cells`; results in `formats` (empty: there are none).
+pub fn bind<E>(
+    out: &mut Vec<u8>,
+    name: &str,
+    params: usize,
+    formats: &[Format],
+    cells: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut outcome = Ok(());
+    message(out, b'B', |out| {
+        text(out, ""); // unnamed portal
+        text(out, name);
+        count(out, 1);
+        count(out, Format::Binary as usize); // for all parameters
+        count(out, params);
+        outcome = cells(out);
+        count(out, formats.len());
+        for format in formats {
+            count(out, *format as usize);
+        }
+    });
+    outcome
+}
+
+pub fn execute(out: &mut Vec<u8>) {
+    execute_rows(out, 0);
+}
+
+/// The next `rows` of the portal; 0: all that are left.
+pub fn execute_rows(out: &mut Vec<u8>, rows: u32) {
+    message(out, b'E', |out| {
+        text(out, ""); // unnamed portal
+        out.extend_from_slice(&rows.to_be_bytes());
+    });
+}
+
+/// What the server has is sent; the transaction goes on.
+pub fn flush(out: &mut Vec<u8>) {
+    message(out, b'H', |_| ());
+}
+
+pub fn sync(out: &mut Vec<u8>) {
+    message(out, b'S', |_| ());
+}
+
+pub fn terminate(out: &mut Vec<u8>) {
+    message(out, b'X', |_| ());
+}
+
+pub const COPY_DONE: [u8; 5] = [b'c', 0, 0, 0, 4];
+
+/// What precedes `bytes` of COPY data.
+pub fn copy_data_head(bytes: usize) -> [u8; 5] {
+    let length = (bytes as u32 + 4).to_be_bytes();
+    [b'd', length[0], length[1], length[2], length[3]]
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    Text = 0,
+    Binary = 1,
+}
+
+/// A parameter as `ty`, length word first; an error says what does not fit.
+pub fn param(out: &mut Vec<u8>, value: &Value, ty: LogicalType) -> Result<(), String> {
+    if *value == Value::Null {
+        out.extend_from_slice(&(-1i32).to_be_bytes());
+        return Ok(());
+    }
+    let unfit = || format!("parameter {value:?} is not a {ty:?}");
+    let whole = || whole(value).ok_or_else(unfit);
+    match ty {
+        LogicalType::Bool => match value {
+            Value::Bool(v) => cell(out, &[u8::from(*v)]),
+            _ => return Err(unfit()),
+        },
+        LogicalType::I16 | LogicalType::U8 => {
+            cell(out, &i16::try_from(whole()?).map_err(|_| unfit())?.to_be_bytes())
+        }
+        LogicalType::I32 | LogicalType::U16 => {
+            cell(out, &i32::try_from(whole()?).map_err(|_| unfit())?.to_be_bytes())
+        }
+        LogicalType::I64 | LogicalType::U32 | LogicalType::U64 => cell(out, &whole()?.to_be_bytes()),
+        LogicalType::F32 => cell(out, &(float(value).ok_or_else(unfit)? as f32).to_be_bytes()),
+        LogicalType::F64 => cell(out, &float(value).ok_or_else(unfit)?.to_be_bytes()),
+        LogicalType::TimeMs | LogicalType::TimeUs => {
+            let us = time_us(value, ty).and_then(|us| us.checked_sub(POSTGRES_EPOCH_US)).ok_or_else(unfit)?;
+            cell(out, &us.to_be_bytes());
+        }
+        LogicalType::Blob => match value {
+            Value::Text(v) => cell(out, &hex_bytes(v.as_bytes()).ok_or_else(unfit)?),
+            _ => return Err(unfit()),
+        },
+        LogicalType::Text | LogicalType::Enum => match value {
+            Value::Text(v) => cell(out, v.as_bytes()),
+            _ => return Err(unfit()),
+        },
+        LogicalType::Decimal => match value {
+            Value::Text(v) => cell(out, &numeric(v.as_bytes()).ok_or_else(unfit)?),
+            _ => return Err(unfit()),
+        },
+        LogicalType::Uuid => match value {
+            Value::Text(v) => cell(out, &uuid_bytes(v.as_bytes()).ok_or_else(unfit)?),
+            _ => return Err(unfit()),
+        },
+        LogicalType::Date => return Err(format!("parameter {value:?}: dates are not bound as parameters")),
+        _ => return Err(format!("parameter {value:?}: lists are not bound as parameters")),
+    }
+    Ok(())
+}
+
+fn cell(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.extend_from_slice(&(bytes.len() as u32).to_be_bytes());
+    out.extend_from_slice(bytes);
+}
+
+/// Unsigned values keep their bits.
+fn whole(value: &Value) -> Option<i64> {
+    match value {
+        Value::I64(v) => Some(*v),
+        Value::U64(v) => Some(*v as i64),
+        _ => None,
+    }
+}
+
+fn float(value: &Value) -> Option<f64> {
+    match value {
+        Value::F64(v) => Some(*v),
+        Value::I64(v) => Some(*v as f64),
+        _ => None,
+    }
+}
+
+/// A bare number is in the parameter's own unit.
+fn time_us(value: &Value, ty: LogicalType) -> Option<i64> {
+    match value {
+        Value::TimeMs(v) => v.checked_mul(1000),
+        Value::TimeUs(v) => Some(*v),
+        Value::I64(v) if ty == LogicalType::TimeMs => v.checked_mul(1000),
+        Value::I64(v) => Some(*v),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_carries_its_length() {
+        let mut out = Vec::new();
+        query(&mut out, "SELECT 1");
+        assert_eq!(out, b"Q\0\0\0\x0dSELECT 1\0");
+        out.clear();
+        sync(&mut out);
+        assert_eq!(out, b"S\0\0\0\x04");
+        assert_eq!(copy_data_head(10), *b"d\0\0\0\x0e");
+    }
+
+    #[test]
+    fn a_bind_holds_its_parameters_in_binary() {
+        let mut out = Vec::new();
+        let params = |out: &mut Vec<u8>| param(out, &Value::U64(u64::MAX), LogicalType::U64);
+        bind(&mut out, "q", 1, &[Format::Binary], params).unwrap();
+        let body = b"\0q\0\0\x01\0\x01\0\x01\0\0\0\x08\xff\xff\xff\xff\xff\xff\xff\xff\0\x01\0\x01";
+        assert_eq!(out[5..], body[..]);
+        assert_eq!(out[..5], [b'B', 0, 0, 0, body.len() as u8 + 4]);
+    }
+
+    #[test]
+    fn a_parameter_that_does_not_fit_is_refused() {
+        let mut out = Vec::new();
+        assert!(param(&mut out, &Value::I64(1 << 40), LogicalType::I32)
+            .unwrap_err()
+            .contains("is not a I32"));
+        assert!(param(&mut out, &Value::TimeMs(i64::MAX), LogicalType::TimeMs).is_err());
+        assert!(param(&mut out, &Value::Text("1".into()), LogicalType::I64).is_err());
+        assert!(out.is_empty(), "nothing of a refused parameter is sent");
+    }
+
+    #[test]
+    fn times_count_from_2000() {
+        let mut out = Vec::new();
+        param(&mut out, &Value::TimeMs(946_684_800_001), LogicalType::TimeMs).unwrap();
+        assert_eq!(out, [0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 3, 232]);
+    }
+}

@@ -1,0 +1,138 @@
+//! QuestDB: PostgreSQL's protocol, without COPY, without states of its refusals, and with rows that are seen some
+//! milliseconds after they were acknowledged. Beside it HTTP, where rows go in as line protocol (`ilp`).
+
+mod ilp;
+
+use super::http::Client;
+use super::postgresql::{Address, Failure, Postgresql, Speaker};
+use super::socket::Endpoint;
+use super::tls::{Tls, TlsOptions, When};
+use super::{Answer, Caps, Context, Engine, OpId, Outcome, Session};
+use ilp::IlpSession;
+use inrush_rows::error::Error;
+
+/// Option of its URLs: the port of HTTP, and the one as shipped.
+const HTTP: (&str, u16) = ("http", 9000);
+/// The insert method that goes there.
+const ILP: &str = "ilp";
+
+const SPEAKER: Speaker = Speaker {
+    schemes: &["questdb"],
+    port: 8812,
+    user: "admin",
+    database: "qdb",
+    password: Some("quest"),
+    copies: false,
+    // It counts them as signed (32,767 at most), and takes up to a second to compile a statement of so many. Several
+    // shorter statements are one transaction all the same, and go in twice as fast.
+    most_params: 1_000,
+    reads_late: true,
+    more_options: &[HTTP.0],
+    outcome: |failure: &Failure| meaning(&failure.message),
+};
+
+/// PostgreSQL's protocol for all but sessions that insert by `ilp`.
+pub struct Questdb {
+    ctx: Context,
+    wire: Postgresql,
+}
+
+impl Questdb {
+    /// Connects once, and to HTTP too where the plan inserts that way.
+    pub fn new(ctx: &Context) -> Result<Questdb, Error> {
+        let wire = Postgresql::speaking(ctx, &SPEAKER)?;
+        if ctx.plan.operations.iter().any(|op| op.method == ILP) {
+            let mut client = client(wire.address())?;
+            client.connect()?;
+            ilp::introduce(&mut client)?;
+        }
+        Ok(Questdb { ctx: ctx.clone(), wire })
+    }
+}
+
+impl Engine for Questdb {
+    fn caps(&self) -> Caps {
+        self.wire.caps()
+    }
+
+    fn open(&self, ops: &[OpId]) -> Result<Box<dyn Session>, Error> {
+        match ops.iter().any(|&op| self.ctx.op(op).method == ILP) {
+            true => Ok(Box::new(IlpSession::open(&self.ctx, client(self.wire.address())?, ops)?)),
+            false => self.wire.open(ops),
+        }
+    }
+
+    fn control(&self, text: &str, limit_ns: u64) -> Result<Answer, Error> {
+        self.wire.control(text, limit_ns)
+    }
+}
+
+/// For the server's HTTP, not yet connected: with the same user, and encrypted where the URL insists on it.
+fn client(address: &Address) -> Result<Client, Error> {
+    let port = match address.more_options.iter().find(|(name, _)| name == HTTP.0) {
+        Some((_, port)) => {
+            port.parse().map_err(|_| Error::Plan(format!("target.url: http={port} is not a port")))?
+        }
+        None => HTTP.1,
+    };
+    let tls = match address.tls.when {
+        When::Always => address.tls.clone(),
+        _ => Tls::new(&TlsOptions::NEVER, "sslrootcert")?,
+    };
+    let place = Endpoint::new(&address.host, port, address.to_string());
+    let password = address.password().unwrap_or_default();
+    Ok(Client::new(&place, &tls, Some((&address.user, &password)), &[]))
+}
+
+/// Refusals have no codes, and over PostgreSQL's protocol all of them the state 00000: their text decides.
+///
+/// Source: the messages of QuestDB 9.3 (`SqlException`, `CairoException`, `LineProtocolException`).
+fn meaning(message: &str) -> Outcome {
+    const MEANING: [(&str, Outcome); 12] = [
+        ("does not exist", Outcome::Undefined),
+        ("Invalid column", Outcome::Undefined),
+        ("unknown function name", Outcome::Undefined),
+        ("timeout, query aborted", Outcome::Timeout),
+        ("cancelled by user", Outcome::Timeout),
+        ("table busy", Outcome::Conflict),
+        ("No space left", Outcome::Refused),
+        ("could not", Outcome::Refused),
+        ("is not allowed", Outcome::Refused),
+        ("memory limit exceeded", Outcome::TooLarge),
+        ("permission", Outcome::Auth),
+        ("username/password", Outcome::Auth),
+    ];
+    let means = |words: &&(&str, Outcome)| message.contains(words.0);
+    MEANING.iter().find(means).map_or(Outcome::Other, |(_, outcome)| *outcome)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn port_of(url: &str) -> Result<u16, String> {
+        let address = Address::of(url, &SPEAKER).map_err(|e| e.to_string())?;
+        client(&address).map(|client| client.place().port).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn http_is_where_the_url_says_or_as_shipped() {
+        assert_eq!(port_of("questdb://h:8813/qdb"), Ok(9000));
+        assert_eq!(port_of("questdb://h:8813/qdb?http=9001"), Ok(9001));
+        assert!(port_of("questdb://h/?http=x").unwrap_err().contains("http=x is not a port"));
+        let other = Address::of("postgresql://h/?http=9001", &crate::engine::postgresql::POSTGRESQL);
+        assert!(other.unwrap_err().to_string().contains("option http is not known"));
+    }
+
+    #[test]
+    fn a_refusal_is_known_by_its_text() {
+        let of = meaning;
+        assert_eq!(of("table does not exist [table=nowhere]"), Outcome::Undefined);
+        let column = "column: port does not exist, creating new columns is disabled";
+        assert_eq!(of(column), Outcome::Undefined);
+        assert_eq!(of("timeout, query aborted [fd=7, runtime=500us]"), Outcome::Timeout);
+        assert_eq!(of("designated timestamp before 1970-01-01 is not allowed"), Outcome::Refused);
+        assert_eq!(of("invalid username/password"), Outcome::Auth);
+        assert_eq!(of("dangling literal"), Outcome::Other);
+    }
+}

@@ -1,0 +1,74 @@
+//! Passwords outside of their protocols: the files that hold them, and the warning where one travels in clear.
+
+use std::collections::HashSet;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::Mutex;
+
+use super::socket::Endpoint;
+use super::tls::is_loopback;
+use inrush_rows::lock::Unpoisoned;
+
+/// Text of a file with passwords. As libpq: a file that others can read is not used, and a line on stderr says so.
+pub fn private_text(path: &Path) -> Option<String> {
+    let mode = std::fs::metadata(path).ok()?.permissions().mode();
+    if mode & 0o077 == 0 {
+        return std::fs::read_to_string(path).ok();
+    }
+    warn_once(format!("{} is not used: other users can read it; run chmod 600 on it", path.display()));
+    None
+}
+
+/// Warns that `what` (`the password`) can be read on its way, where it leaves this machine.
+pub fn sent_in_clear(place: &Endpoint, what: &str, remedy: &str) {
+    if let Some(warning) = clear_warning(place, what, remedy) {
+        warn_once(warning);
+    }
+}
+
+fn clear_warning(place: &Endpoint, what: &str, remedy: &str) -> Option<String> {
+    let stays_here = place.file.is_some() || is_loopback(&place.host);
+    let Endpoint { target, host, .. } = place;
+    (!stays_here)
+        .then(|| format!("{target}: {what} goes to {host} in clear and can be read on its way; {remedy}"))
+}
+
+/// On stderr, once per process: sessions connect by the hundred. Never while a clock runs but for what is new.
+fn warn_once(text: String) {
+    static WARNED: Mutex<Option<HashSet<String>>> = Mutex::new(None);
+    let mut warned = WARNED.lock().unpoisoned();
+    if warned.get_or_insert_default().insert(text.clone()) {
+        eprintln!("inrush: {text}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stays_on_this_machine_is_not_warned_about() {
+        let of = |host: &str| clear_warning(&Endpoint::new(host, 1, "db://h"), "the password", "use TLS");
+        assert_eq!(
+            of("db.example").as_deref(),
+            Some("db://h: the password goes to db.example in clear and can be read on its way; use TLS")
+        );
+        for host in ["localhost", "127.0.0.1", "::1"] {
+            assert_eq!(of(host), None, "{host}");
+        }
+        let socket = Endpoint { file: Some("/run/s".into()), ..Endpoint::new("/run", 1, "db://h") };
+        assert_eq!(clear_warning(&socket, "the password", "use TLS"), None);
+    }
+
+    #[test]
+    fn a_file_that_others_can_read_is_not_used() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("passwords");
+        std::fs::write(&file, "secret").unwrap();
+        for (mode, read) in [(0o600, true), (0o400, true), (0o640, false), (0o604, false), (0o660, false)] {
+            std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+            assert_eq!(private_text(&file).is_some(), read, "{mode:o}");
+        }
+        assert_eq!(private_text(&folder.path().join("none")), None);
+    }
+}

@@ -1,0 +1,369 @@
+//! One session: what it has sent, and what has come back of it.
+
+mod prepare;
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::{Shutdown, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+
+use super::template::{Seen, Template};
+use crate::engine::messages::{self, Ended, InOrder, Messages};
+use crate::engine::resp::{garbled, outcome, put_command, Address, Connection, Kind, Reply};
+use crate::engine::shared::{depth, lost, send_limit, ReadBack};
+use crate::engine::{
+    Answer, Canceller, Context, Done, Ns, OpId, Outcome, Payload, Session, Submit, Ticket, Work,
+};
+use inrush_rows::encode::resp::unpack;
+use inrush_rows::encode::{Part, PART_ROWS};
+use inrush_rows::error::Error;
+use inrush_rows::lock::Unpoisoned;
+use inrush_rows::plan::Statement;
+use inrush_rows::rows::{Columns, Value};
+
+use prepare::{prepare, Prepared};
+
+/// Keys of a scan that are asked for at once.
+const SCAN_KEYS: usize = 512;
+
+pub struct ValkeySession {
+    ctx: Context,
+    address: Arc<Address>,
+    connection: Connection,
+    /// By operation; `None` for those that this session does not use.
+    ops: Vec<Option<Prepared>>,
+    /// Most operations in flight, from the roles of the plan.
+    depth: usize,
+    /// Bound and not yet sent.
+    outbox: Vec<u8>,
+    seen: Seen,
+    /// In flight; replies come in this order.
+    sent: VecDeque<Sent>,
+    /// Tokens that the reply which is being read still has.
+    left: u64,
+    keep_answers: bool,
+    ended: Ended,
+    /// Set by the canceller: the connection that is lost next was ended by us.
+    cancelled: Arc<AtomicBool>,
+    /// The present connection's, for the canceller.
+    present: Arc<Mutex<Option<Arc<TcpStream>>>>,
+}
+
+/// An operation on its way.
+struct Sent {
+    ticket: Ticket,
+    op: OpId,
+    /// That have not come yet.
+    replies: u64,
+    /// Rows stored or received, bytes sent or received.
+    rows: u64,
+    bytes: u64,
+    /// So far, where it is kept.
+    answer: Option<Answer>,
+    /// The first refusal.
+    refused: Option<Outcome>,
+}
+
+impl ValkeySession {
+    pub fn open(ctx: &Context, address: &Arc<Address>, ops: &[OpId]) -> Result<ValkeySession, Error> {
+        ValkeySession::over(ctx, address, Connection::open(address)?, ops)
+    }
+
+    /// On a connection that has just been made.
+    pub(super) fn over(
+        ctx: &Context,
+        address: &Arc<Address>,
+        mut connection: Connection,
+        ops: &[OpId],
+    ) -> Result<ValkeySession, Error> {
+        connection.limit_sends(send_limit(ctx, ops)).map_err(|e| lost(&address.to_string(), &e))?;
+        let present = Arc::new(Mutex::new(connection.socket()));
+        let mut prepared: Vec<Option<Prepared>> = ctx.plan.operations.iter().map(|_| None).collect();
+        for &op in ops {
+            prepared[op] = Some(prepare(ctx, ctx.op(op))?);
+        }
+        Ok(ValkeySession {
+            ctx: ctx.clone(),
+            address: address.clone(),
+            connection,
+            ops: prepared,
+            depth: depth(ctx, ops),
+            outbox: Vec::with_capacity(4096),
+            seen: Seen::default(),
+            sent: VecDeque::with_capacity(64),
+            left: 0,
+            keep_answers: false,
+            ended: Ended::new(ctx.clock),
+            cancelled: Arc::new(AtomicBool::new(false)),
+            present,
+        })
+    }
+
+    /// After a cancellation, which ends the connection, the next call begins another one.
+    fn connect_again(&mut self) {
+        if !self.ended.broken || !self.cancelled.load(Relaxed) {
+            return;
+        }
+        let Ok(mut connection) = Connection::open(&self.address) else { return };
+        let ops: Vec<OpId> = (0..self.ops.len()).filter(|&op| self.ops[op].is_some()).collect();
+        if connection.limit_sends(send_limit(&self.ctx, &ops)).is_ok() {
+            *self.present.lock().unpoisoned() = connection.socket();
+            self.connection = connection;
+            self.ended.broken = false;
+            self.cancelled.store(false, Relaxed);
+        }
+    }
+
+    /// Reads one token and does what it means for the operation in front.
+    fn read_token(&mut self) -> io::Result<()> {
+        let token = self.connection.token(None)?;
+        let Some(sent) = self.sent.front_mut() else { return Err(garbled("a reply came unasked")) };
+        let Some(prepared) = &mut self.ops[sent.op] else { return Err(garbled("a reply came unasked")) };
+        self.left = self.left.max(1) - 1;
+        match (token.kind, prepared) {
+            (Kind::Error, _) => {
+                let message = String::from_utf8_lossy(token.bytes);
+                if sent.refused.is_none() {
+                    sent.refused = Some(outcome(&message));
+                    self.ended.failures.note(sent.ticket, message.into_owned());
+                }
+            }
+            // The number of new fields: 0 where the row has taken the place of one of equal identity.
+            (Kind::Integer(_), Prepared::Insert(_)) => {}
+            (_, Prepared::Insert(_)) => return Err(garbled("a row was answered with no number")),
+            (Kind::Array(count), Prepared::Query(_)) => self.left = self.left.saturating_add(count as u64),
+            (Kind::Map(count), Prepared::Query(_)) => self.left = self.left.saturating_add(2 * count as u64),
+            (Kind::Null, Prepared::Query(_)) => {}
+            (kind @ (Kind::Text | Kind::Lines | Kind::Integer(_)), Prepared::Query(query)) => {
+                sent.rows += 1;
+                sent.bytes += token.bytes.len() as u64;
+                if self.keep_answers || query.keep_answer {
+                    let row = match kind {
+                        Kind::Integer(v) => vec![Value::I64(v)],
+                        _ => {
+                            query.values(token.bytes).ok_or_else(|| garbled("a row could not be unpacked"))?
+                        }
+                    };
+                    sent.answer.get_or_insert_with(|| query.answer()).rows.push(row);
+                }
+            }
+        }
+        if self.left == 0 {
+            sent.replies -= 1;
+            if sent.replies == 0 {
+                self.finish();
+            }
+        }
+        Ok(())
+    }
+
+    /// The operation in front has all its replies.
+    fn finish(&mut self) {
+        let Some(sent) = self.sent.pop_front() else { return };
+        let Sent { ticket, op, mut rows, bytes, answer, refused, .. } = sent;
+        if refused.is_some() {
+            rows = 0;
+        }
+        self.ended.done(ticket, refused.unwrap_or(Outcome::Ok), rows, bytes);
+        if let (None, Some(Prepared::Query(query))) = (refused, &self.ops[op]) {
+            if self.keep_answers || query.keep_answer {
+                self.ended.answers.keep(ticket, answer.unwrap_or_else(|| query.answer()));
+            }
+        }
+    }
+
+    /// The keys that a statement of one command returns.
+    fn keys(&mut self, text: &str) -> Result<Vec<String>, Error> {
+        let address = self.address.to_string();
+        let failed =
+            |message: String| Error::Statement { target: address.clone(), statement: text.into(), message };
+        let mut out = Vec::new();
+        Template::parse(text).and_then(|commands| commands.bound(&[], &mut out)).map_err(failed)?;
+        messages::drain(self).and_then(|()| self.connection.send(&out)).map_err(|e| lost(&address, &e))?;
+        let key = |row: Vec<Value>| match row.into_iter().next() {
+            Some(Value::Text(key)) => Ok(key),
+            other => Err(failed(format!("a key is no text: {other:?}"))),
+        };
+        match self.connection.reply(None).map_err(|e| lost(&address, &e))? {
+            Reply::Error(message) => Err(failed(message)),
+            reply => reply.answer().rows.into_iter().map(key).collect(),
+        }
+    }
+}
+
+impl InOrder for ValkeySession {
+    type Connection = Connection;
+
+    fn connection(&mut self) -> &mut Connection {
+        &mut self.connection
+    }
+
+    fn ended(&mut self) -> &mut Ended {
+        &mut self.ended
+    }
+
+    fn expects(&self) -> bool {
+        !self.sent.is_empty()
+    }
+
+    fn read_one(&mut self) -> io::Result<()> {
+        self.read_token()
+    }
+
+    /// Everything in flight is lost, or was cancelled with the connection.
+    fn break_off(&mut self, error: &io::Error) {
+        self.ended.broken = true;
+        self.outbox.clear();
+        self.left = 0;
+        let outcome = if self.cancelled.load(Relaxed) { Outcome::Timeout } else { Outcome::Lost };
+        for Sent { ticket, rows, bytes, .. } in self.sent.drain(..) {
+            self.ended.lose(ticket, outcome, rows, bytes, error);
+        }
+    }
+}
+
+impl Session for ValkeySession {
+    fn part_rows(&self, _op: OpId) -> Option<usize> {
+        Some(PART_ROWS)
+    }
+
+    fn encode_part(&mut self, op: OpId, rows: &Columns, part: Part, out: &mut Payload) -> Result<(), Error> {
+        match &mut self.ops[op] {
+            Some(Prepared::Insert(encoder)) => out.encode_part(encoder.as_mut(), rows, part),
+            _ => Err(Error::Plan(format!("operation {} takes no rows", self.ctx.op(op).name))),
+        }
+    }
+
+    fn submit(&mut self, ticket: Ticket, op: OpId, work: Work<'_>) -> Submit {
+        if self.sent.len() >= self.depth {
+            return Submit::Full;
+        }
+        self.connect_again();
+        if self.ended.broken {
+            self.ended.fail(ticket, Outcome::Lost, "the connection was lost before".into());
+            return Submit::Queued;
+        }
+        let mut sent = Sent { ticket, op, replies: 0, rows: 0, bytes: 0, answer: None, refused: None };
+        match (work, &self.ops[op]) {
+            (Work::Params(params), Some(Prepared::Query(query))) => {
+                let template = &query.template;
+                let commands = match query.looks_up {
+                    true => template.bound_once(params, &mut self.outbox, &mut self.seen),
+                    false => template.bound(params, &mut self.outbox).map(|()| template.commands()),
+                };
+                match commands {
+                    Ok(commands) => {
+                        sent.replies = commands as u64;
+                        self.sent.push_back(sent);
+                    }
+                    Err(message) => {
+                        let message = format!("operation {}: {message}", self.ctx.op(op).name);
+                        self.ended.fail(ticket, Outcome::Other, message);
+                    }
+                }
+            }
+            (Work::Rows { payload, .. }, Some(Prepared::Insert(_))) => {
+                (sent.replies, sent.rows) = (payload.rows, payload.rows);
+                sent.bytes = payload.bytes.len() as u64;
+                self.flush();
+                if payload.rows == 0 {
+                    self.ended.done(ticket, Outcome::Ok, 0, 0);
+                    return Submit::Queued;
+                }
+                self.sent.push_back(sent);
+                if let Err(error) = self.connection.send(&payload.bytes) {
+                    self.break_off(&error);
+                }
+            }
+            _ => {
+                let message = "the operation takes rows or parameters, and was given the other";
+                self.ended.fail(ticket, Outcome::Other, message.into());
+            }
+        }
+        Submit::Queued
+    }
+
+    fn flush(&mut self) {
+        if self.outbox.is_empty() {
+            return;
+        }
+        if let Err(error) = self.connection.send(&self.outbox) {
+            self.break_off(&error);
+        }
+        self.outbox.clear();
+    }
+
+    fn poll(&mut self, until: Ns, done: &mut Vec<Done>) {
+        messages::poll(self, until, done);
+    }
+
+    fn keep_answers(&mut self) {
+        self.keep_answers = true;
+    }
+
+    fn answer(&mut self, ticket: Ticket) -> Option<&Answer> {
+        self.ended.answers.of(ticket)
+    }
+
+    fn failure(&mut self, ticket: Ticket) -> Option<String> {
+        self.ended.failures.of(ticket)
+    }
+
+    /// text: a command that returns the keys of hashes (`KEYS`), whose values are the rows.
+    fn scan(
+        &mut self,
+        statement: &Statement,
+        like: &Columns,
+        each: &mut dyn FnMut(&Columns),
+    ) -> Result<u64, Error> {
+        let text = statement.text.as_str();
+        let keys = self.keys(text)?;
+        let address = self.address.to_string();
+        let lost = |e: io::Error| lost(&address, &e);
+        let failed = |message: &str| Error::Statement {
+            target: address.clone(),
+            statement: text.into(),
+            message: message.into(),
+        };
+        let (mut read, mut out) = (ReadBack::new(like, each), Vec::new());
+        for some in keys.chunks(SCAN_KEYS) {
+            out.clear();
+            some.iter().for_each(|key| put_command(&mut out, &["HVALS", key]));
+            self.connection.send(&out).map_err(lost)?;
+            let mut left = some.len() as u64;
+            while left > 0 {
+                let token = self.connection.token(None).map_err(lost)?;
+                left -= 1;
+                match token.kind {
+                    Kind::Array(count) => left = left.saturating_add(count as u64),
+                    Kind::Text => unpack(token.bytes, &mut read.batch)
+                        .ok_or_else(|| failed("a row could not be unpacked"))?,
+                    Kind::Error => return Err(failed(&String::from_utf8_lossy(token.bytes))),
+                    _ => return Err(failed("a row came that is no text")),
+                }
+                read.added();
+            }
+        }
+        Ok(read.end())
+    }
+
+    fn canceller(&self) -> Option<Canceller> {
+        // The protocol cannot cancel a command: the connection ends, and the next call begins another.
+        let (present, cancelled) = (self.present.clone(), self.cancelled.clone());
+        Some(Box::new(move || {
+            cancelled.store(true, Relaxed);
+            if let Some(socket) = &*present.lock().unpoisoned() {
+                // It may be gone already, which is what was wanted.
+                let _ = socket.shutdown(Shutdown::Both);
+            }
+        }))
+    }
+
+    fn close(mut self: Box<Self>) -> Result<(), Error> {
+        let target = self.address.to_string();
+        messages::acknowledged(&mut *self, &target)?;
+        self.connection.close();
+        Ok(())
+    }
+}

@@ -1,0 +1,69 @@
+//! What is known of an operation before its first call.
+
+use crate::engine::shared::{clear, columns_of};
+use crate::engine::valkey::template::Template;
+use crate::engine::{Answer, Context};
+use inrush_rows::encode::resp::{unpack, Resp};
+use inrush_rows::error::Error;
+use inrush_rows::plan::{Assertion, OpKind, OpPlan};
+use inrush_rows::rows::{Columns, Value};
+
+pub enum Prepared {
+    Insert(Box<Resp>),
+    Query(Box<Query>),
+}
+
+pub struct Query {
+    pub template: Template,
+    pub keep_answer: bool,
+    /// One packed row at a time; its memory is kept.
+    pub row: Columns,
+    /// Columns of the answer, in its order.
+    pub returns: Vec<usize>,
+    /// A look-up, in which a command that comes again has no answer of its own.
+    pub looks_up: bool,
+}
+
+pub fn prepare(ctx: &Context, op: &OpPlan) -> Result<Prepared, Error> {
+    let table = op.table.and_then(|at| ctx.plan.tables.get(at));
+    if op.kind == OpKind::Insert {
+        columns_of(ctx, op)?;
+        let table = table.expect("`columns_of` has found it");
+        return Ok(Prepared::Insert(Box::new(Resp::new(table)?)));
+    }
+    let wrong = |message: String| Error::Plan(format!("operation {}: {message}", op.name));
+    let row = table.map(Columns::of).unwrap_or_default();
+    let promised = op.holds.iter().find_map(|hold| match hold {
+        Assertion::Asked { columns, .. } | Assertion::RowsRegenerate { columns, .. } => Some(columns),
+        _ => None,
+    });
+    let returns = match promised {
+        None => (0..row.columns.len()).collect(),
+        Some(names) => {
+            let place = |name: &String| row.columns.iter().position(|column| &column.name == name);
+            let places: Option<Vec<usize>> = names.iter().map(place).collect();
+            places.ok_or_else(|| wrong(format!("its table has not all columns of {}", names.join(", "))))?
+        }
+    };
+    let template = Template::parse(&op.text).map_err(wrong)?;
+    if template.params() > op.params.len() {
+        return Err(wrong(format!("{} parameters for {} places", op.params.len(), template.params())));
+    }
+    let (keep_answer, looks_up) = (!op.holds.is_empty(), op.kind == OpKind::Query);
+    Ok(Prepared::Query(Box::new(Query { template, keep_answer, row, returns, looks_up })))
+}
+
+impl Query {
+    /// An answer without rows yet.
+    pub fn answer(&self) -> Answer {
+        let names = self.returns.iter().map(|&at| self.row.columns[at].name.clone());
+        Answer { names: names.collect(), rows: Vec::new() }
+    }
+
+    /// `None` for what is no packed row of the table.
+    pub fn values(&mut self, packed: &[u8]) -> Option<Vec<Value>> {
+        clear(&mut self.row);
+        unpack(packed, &mut self.row)?;
+        Some(self.returns.iter().map(|&at| self.row.columns[at].value(0)).collect())
+    }
+}

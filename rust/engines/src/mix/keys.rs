@@ -1,0 +1,283 @@
+//! Keys of calls: row numbers drawn by a law, and the columns of those rows as parameters.
+//!
+//! A row number costs the same in a table of a thousand rows and of 10^12: nothing here grows with the rows.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::{below, draw_at, drawn};
+use crate::engine::Ticket;
+use inrush_rows::error::Error;
+use inrush_rows::plan::{KeyLaw, KeyPlan, OpPlan, ParamGen, RowSource, RunPlan};
+use inrush_rows::rows::hash::{key, Permutation};
+use inrush_rows::rows::order::Ordered;
+use inrush_rows::rows::table::Zipf;
+use inrush_rows::rows::{Generators, Picked, RowGen, Value};
+
+/// Which of how many sessions draws.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Share {
+    pub session: u64,
+    pub sessions: u64,
+}
+
+impl Share {
+    /// Of a session that is alone.
+    pub const WHOLE: Share = Share { session: 0, sessions: 1 };
+}
+
+/// Row numbers of one table, drawn by a law: a function of (law, seed, draw).
+#[derive(Debug, Clone)]
+pub struct RowDraw {
+    first: u64,
+    rows: u64,
+    law: Law,
+}
+
+#[derive(Debug, Clone)]
+enum Law {
+    Uniform,
+    Zipf {
+        zipf: Zipf,
+        order: Permutation,
+    },
+    HotSet {
+        /// Draws below it are of the hot rows.
+        below: u64,
+        hot: u64,
+        order: Permutation,
+    },
+}
+
+impl RowDraw {
+    /// `order_seed` decides which rows are drawn often: the same for all operations on rows of one table.
+    pub fn new(plan: &KeyPlan, order_seed: u64, share: Share) -> Result<RowDraw, Error> {
+        let refuse = |why: String| Err(Error::Plan(format!("keys: {why}")));
+        let (first, rows) = (plan.first_row, plan.rows);
+        if rows == 0 || first.checked_add(rows).is_none() {
+            return refuse(format!("{rows} rows from row {first} on; at least one, below 2^64"));
+        }
+        let order = || Permutation::new(order_seed, rows);
+        let law = match plan.by {
+            KeyLaw::Uniform {} => Law::Uniform,
+            KeyLaw::Zipf { exponent } if exponent > 0.0 && exponent <= 10.0 && rows <= 1 << 53 => {
+                Law::Zipf { zipf: Zipf::new(rows, exponent), order: order() }
+            }
+            KeyLaw::Zipf { exponent } => {
+                return refuse(format!(
+                    "zipf over {rows} rows, exponent {exponent}; above 0 up to 10, 2^53 rows"
+                ))
+            }
+            KeyLaw::HotSet { draws_ppm, rows_ppm } => {
+                if draws_ppm > 1_000_000 || rows_ppm > 1_000_000 {
+                    return refuse(format!(
+                        "hot_set of {draws_ppm} and {rows_ppm} ppm; shares end at 1,000,000"
+                    ));
+                }
+                let hot =
+                    ((u128::from(rows) * u128::from(rows_ppm)).div_ceil(1_000_000) as u64).clamp(1, rows);
+                let share = (1u128 << 64) * u128::from(draws_ppm) / 1_000_000;
+                // All rows are hot, or all draws: there is no rest to draw from.
+                let below = if hot == rows { u64::MAX } else { share.min(u128::from(u64::MAX)) as u64 };
+                Law::HotSet { below, hot, order: order() }
+            }
+            KeyLaw::OwnRange {} => {
+                if share.sessions > rows {
+                    return refuse(format!(
+                        "own_range of {} sessions in {rows} rows; a row each at least",
+                        share.sessions
+                    ));
+                }
+                let from = |session: u64| {
+                    (u128::from(rows) * u128::from(session) / u128::from(share.sessions)) as u64
+                };
+                let (from, to) = (from(share.session), from(share.session + 1));
+                return Ok(RowDraw { first: first + from, rows: to - from, law: Law::Uniform });
+            }
+        };
+        Ok(RowDraw { first, rows, law })
+    }
+
+    /// The row of a draw: `draw` is uniform in 64 bits.
+    #[inline]
+    pub fn row(&self, draw: u64) -> u64 {
+        let place = match &self.law {
+            Law::Uniform => below(draw, self.rows),
+            Law::Zipf { zipf, order } => order.at(zipf.at(draw, 0) - 1),
+            Law::HotSet { below: limit, hot, order } => {
+                let inside = drawn(draw);
+                order.at(if draw < *limit || *hot == self.rows {
+                    below(inside, *hot)
+                } else {
+                    hot + below(inside, self.rows - hot)
+                })
+            }
+        };
+        self.first + place
+    }
+}
+
+/// What is wrong with the keys of an operation, before anything is made.
+pub fn key_problems(plan: &RunPlan, op: &OpPlan) -> Vec<String> {
+    let say = |why: String| format!("operation {}: {why}", op.name);
+    let mut found = Vec::new();
+    for keys in &op.keys {
+        match plan.tables.get(keys.table).map(|table| &table.source) {
+            None => found.push(say(format!("keys: table {} of {}", keys.table, plan.tables.len()))),
+            Some(RowSource::Files { .. }) => {
+                found.push(say("keys: rows of files are not made again; keys are of generated tables".into()))
+            }
+            Some(RowSource::Generated { .. }) => {
+                found.extend(RowDraw::new(keys, 0, Share::WHOLE).err().map(|e| say(e.to_string())))
+            }
+        }
+    }
+    for param in &op.params {
+        let ParamGen::Key { keys, column, .. } = &param.gen else { continue };
+        let table = op.keys.get(*keys).and_then(|keys| plan.tables.get(keys.table));
+        let columns = table.map(|table| table.columns.iter().find(|c| &c.name == column));
+        match columns {
+            None => found.push(say(format!("parameter {}: there are no keys {keys}", param.name))),
+            Some(None) => {
+                found.push(say(format!("parameter {}: its table has no column {column}", param.name)))
+            }
+            Some(Some(of)) if of.null_ppm > 0 => found.push(say(format!(
+                "parameter {}: column {column} can be NULL, which no row is found by",
+                param.name
+            ))),
+            Some(Some(_)) => {}
+        }
+    }
+    found
+}
+
+/// A parameter: `column` of the row of one of the draws.
+#[derive(Debug, Clone, Copy)]
+struct Wanted {
+    param: usize,
+    column: usize,
+    /// Of its set, in order.
+    draw: usize,
+}
+
+/// The parameters of an operation that are of rows of one table, as all sessions share them.
+pub struct KeySet {
+    plan: KeyPlan,
+    order_seed: u64,
+    generator: Arc<RowGen>,
+    /// By draw: the first parameter that is of its row, which names the draw.
+    places: Vec<u64>,
+    /// By draw.
+    wanted: Vec<Wanted>,
+    /// Rows are drawn in order of keys: they are found at once there, and all orders of a table have the same.
+    ordered: Option<Arc<Ordered>>,
+}
+
+/// A [`KeySet`] in one session.
+pub struct SessionKeys {
+    set: Arc<KeySet>,
+    draw: RowDraw,
+    picked: Picked,
+}
+
+impl KeySet {
+    /// `params`: (place of the parameter, its draw, its column), in order of places. The rows of the first sweep, whatever
+    /// the order of the table.
+    pub fn of_series(
+        generators: &Generators,
+        table: usize,
+        params: &[(usize, u64, &str)],
+    ) -> Result<KeySet, Error> {
+        let rows = generators.of(table)?.series();
+        let plan = KeyPlan { table, first_row: 0, rows, by: KeyLaw::Uniform {} };
+        KeySet::of_numbers(generators, &plan, params)
+    }
+
+    /// `params`: as in `of_series`. Errors: rows that the table does not have, columns that it does not have.
+    pub fn new(
+        generators: &Generators,
+        plan: &KeyPlan,
+        params: &[(usize, u64, &str)],
+    ) -> Result<KeySet, Error> {
+        let mut set = KeySet::of_numbers(generators, plan, params)?;
+        set.ordered = set.generator.ordered().cloned();
+        if let Some(rows) = set.ordered.as_ref().map(|ordered| ordered.events().rows()) {
+            let end = plan.first_row.saturating_add(plan.rows);
+            if end > rows {
+                return Err(Error::Plan(format!("keys: rows up to {end}; the table has {rows}")));
+            }
+        }
+        Ok(set)
+    }
+
+    fn of_numbers(
+        generators: &Generators,
+        plan: &KeyPlan,
+        params: &[(usize, u64, &str)],
+    ) -> Result<KeySet, Error> {
+        let generator = generators.of(plan.table)?;
+        let run = generators.plan();
+        let table = &run.tables[plan.table];
+        let mut draws: HashMap<u64, usize> = HashMap::new();
+        let mut set = KeySet {
+            plan: plan.clone(),
+            order_seed: key(run.seed, &[&table.stream, "keys"]),
+            generator,
+            places: Vec::new(),
+            wanted: Vec::with_capacity(params.len()),
+            ordered: None,
+        };
+        for &(param, name, column) in params {
+            let column = set
+                .generator
+                .position(column)
+                .ok_or_else(|| Error::Plan(format!("keys: table {} has no column {column}", table.name)))?;
+            let draw = *draws.entry(name).or_insert_with(|| {
+                set.places.push(param as u64);
+                set.places.len() - 1
+            });
+            set.wanted.push(Wanted { param, column, draw });
+        }
+        set.wanted.sort_by_key(|wanted| wanted.draw);
+        RowDraw::new(plan, set.order_seed, Share::WHOLE)?;
+        Ok(set)
+    }
+
+    pub fn generator(&self) -> &RowGen {
+        &self.generator
+    }
+
+    pub fn in_session(self: &Arc<KeySet>, share: Share) -> Result<SessionKeys, Error> {
+        let columns: Vec<usize> = self.wanted.iter().map(|wanted| wanted.column).collect();
+        Ok(SessionKeys {
+            set: Arc::clone(self),
+            draw: RowDraw::new(&self.plan, self.order_seed, share)?,
+            picked: Picked::new(&self.generator, &columns),
+        })
+    }
+}
+
+impl SessionKeys {
+    /// Writes the parameters of `ticket`; allocates nothing once texts have had their length.
+    pub fn fill(&mut self, seed: u64, ticket: Ticket, out: &mut [Value]) {
+        let set = &*self.set;
+        let mut wanted = set.wanted.iter().peekable();
+        let mut rows = [0u64; Picked::ROWS];
+        for (batch, places) in set.places.chunks(Picked::ROWS).enumerate() {
+            for (row, &place) in rows.iter_mut().zip(places) {
+                *row = self.draw.row(drawn(seed ^ drawn(draw_at(ticket, place))));
+                if let Some(ordered) = &set.ordered {
+                    *row = ordered.events().number(ordered.events().by_key(*row));
+                }
+            }
+            self.picked.pick(&set.generator, &rows[..places.len()]);
+            let first = batch * Picked::ROWS;
+            while let Some(w) = wanted.next_if(|w| w.draw < first + places.len()) {
+                self.picked.write(w.column, w.draw - first, &mut out[w.param]);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

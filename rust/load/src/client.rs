@@ -1,0 +1,309 @@
+//! The client of a load: reads files, parses and checks their rows, sends them chunk by chunk.
+
+mod wire;
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use arrow_ipc::writer::StreamWriter;
+use arrow_schema::SchemaRef;
+use serde::Deserialize;
+use serde_json::{json, Value as Json};
+
+use super::frame::ChunkHead;
+use super::link::{LinkPlan, Setup};
+use super::server::lock;
+use super::wire::SILENCE;
+use super::{pause, Bucket, EventSender, PROGRESS_EVERY};
+use inrush_engines::engine::arrow;
+use inrush_rows::clock::monotonic_ns;
+use inrush_rows::error::Error;
+use inrush_rows::lock::Unpoisoned;
+use inrush_rows::plan::{ChecksumItem, RowSource, TablePlan};
+use inrush_rows::rows::files::{FileRows, Position};
+use inrush_rows::rows::{Checksums, Columns};
+
+use wire::Wire;
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClientPlan {
+    pub link: LinkPlan,
+    pub import: String,
+    /// How the load server is to open this import, where it was not started for it.
+    #[serde(default)]
+    pub setup: Setup,
+    /// So long the load server may say nothing; it says something every other second.
+    #[serde(default = "usual_silence_ns")]
+    pub silence_ns: u64,
+    pub files: Vec<ClientFile>,
+    /// Files read at once, each over a connection of its own.
+    pub parallel: u32,
+    pub chunk_rows: usize,
+    /// What is summed over the rows of each chunk while they are parsed; nothing: no sums.
+    #[serde(default)]
+    pub items: Vec<ChecksumItem>,
+    /// More rejected rows than this in all files end the load.
+    pub reject_limit: u64,
+    /// Holds the reading to a rate, all files together.
+    pub bytes_per_s: Option<f64>,
+    /// Holds every reader to a rate of its own.
+    pub reader_bytes_per_s: Option<f64>,
+    /// A reader begins its next file when the one before is stored whole, and says how long each took.
+    #[serde(default)]
+    pub file_by_file: bool,
+}
+
+fn usual_silence_ns() -> u64 {
+    SILENCE.as_nanos() as u64
+}
+
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClientFile {
+    /// Its number in the ledger.
+    pub number: u32,
+    /// Its source names this one file and a reject file of its own.
+    pub table: TablePlan,
+}
+
+/// What all readers of one client share.
+struct Shared {
+    plan: ClientPlan,
+    next: AtomicUsize,
+    bytes: AtomicU64,
+    rows_sent: AtomicU64,
+    rows_stored: AtomicU64,
+    rejected: AtomicU64,
+    files_done: AtomicUsize,
+    /// Rows and rejects that an earlier attempt had brought to their end.
+    rows_before: AtomicU64,
+    /// Of every row that is stored by now or was before; `None` where a ledger does not have those of before.
+    sums: Mutex<Option<Checksums>>,
+    bucket: Mutex<Option<Bucket>>,
+    failed: AtomicBool,
+}
+
+/// Until every row of every file is stored or rejected.
+pub fn run(plan: ClientPlan, event_sender: &EventSender) -> Result<Json, Error> {
+    let began = Instant::now();
+    let bucket = Mutex::new(Bucket::new(plan.bytes_per_s));
+    let readers = (plan.parallel.max(1) as usize).min(plan.files.len().max(1));
+    let sums = match plan.files.first() {
+        Some(file) => Some(Checksums::new(&plan.items, &Columns::of(&file.table))?),
+        None => None,
+    };
+    let shared = Arc::new(Shared {
+        sums: Mutex::new(sums),
+        plan,
+        next: AtomicUsize::new(0),
+        bytes: AtomicU64::new(0),
+        rows_sent: AtomicU64::new(0),
+        rows_stored: AtomicU64::new(0),
+        rejected: AtomicU64::new(0),
+        files_done: AtomicUsize::new(0),
+        rows_before: AtomicU64::new(0),
+        bucket,
+        failed: AtomicBool::new(false),
+    });
+    let start = |k: usize| {
+        let (shared, event_sender) = (shared.clone(), event_sender.clone());
+        let work = move || {
+            let ended = read_files(&shared, k, &event_sender);
+            shared.failed.fetch_or(ended.is_err(), Relaxed);
+            ended
+        };
+        thread::Builder::new()
+            .name(format!("reader{k}"))
+            .spawn(work)
+            .map_err(|e| Error::io("starting a reader", e))
+    };
+    let threads = (0..readers).map(start).collect::<Result<Vec<_>, _>>()?;
+    let mut last = Instant::now();
+    while threads.iter().any(|t| !t.is_finished()) {
+        thread::sleep(Duration::from_millis(5));
+        if last.elapsed() >= PROGRESS_EVERY {
+            last = Instant::now();
+            event_sender.send(shared.says("progress", began));
+        }
+    }
+    let mut errors = Vec::new();
+    for reader in threads {
+        let broken = || Error::Plan("a reader broke an assumption of its own; see the lines above".into());
+        errors.extend(reader.join().unwrap_or_else(|_| Err(broken())).err());
+    }
+    // What ended the load comes before what merely ended with it.
+    errors.sort_by_key(|e| matches!(e, Error::Interrupted));
+    match errors.into_iter().next() {
+        Some(e) => Err(e),
+        None => Ok(shared.finished(began)),
+    }
+}
+
+impl Shared {
+    fn says(&self, event: &str, began: Instant) -> Json {
+        json!({
+            "event": event,
+            "seconds": began.elapsed().as_secs_f64(),
+            "bytes": self.bytes.load(Relaxed),
+            "rows_sent": self.rows_sent.load(Relaxed),
+            "rows_stored": self.rows_stored.load(Relaxed),
+            "rows_before": self.rows_before.load(Relaxed),
+            "rejected": self.rejected.load(Relaxed),
+            "files_done": self.files_done.load(Relaxed),
+            "files": self.plan.files.len(),
+        })
+    }
+
+    /// Its last word, with the sums of all its rows.
+    fn finished(&self, began: Instant) -> Json {
+        let mut said = self.says("finished", began);
+        said["sums"] = lock(&self.sums).as_ref().map(Checksums::text).into();
+        said
+    }
+
+    /// Figures of chunks; where a ledger has none, the whole has none.
+    fn add_sums(&self, text: &str) {
+        let mut sums = lock(&self.sums);
+        if sums.as_mut().is_some_and(|sums| sums.merge_text(text).is_none()) {
+            *sums = None;
+        }
+    }
+
+    fn throttle(&self, bytes: u64, event_sender: &EventSender) {
+        let wait = self.bucket.lock().unpoisoned().as_mut().map(|b| b.take(bytes as f64));
+        if let Some(wait) = wait {
+            pause(wait, event_sender);
+        }
+    }
+}
+
+/// One connection, file after file, while there are any. `reader`: its number among those of this client.
+fn read_files(shared: &Arc<Shared>, reader: usize, event_sender: &EventSender) -> Result<(), Error> {
+    let Some(first) = shared.plan.files.first() else { return Ok(()) };
+    let (mut wire, mut schema) = (Wire::connect(shared, &first.table)?, None);
+    let mut bucket = Bucket::new(shared.plan.reader_bytes_per_s);
+    loop {
+        let at = shared.next.fetch_add(1, Relaxed);
+        let Some(file) = shared.plan.files.get(at) else { break };
+        let schema = schema.get_or_insert_with(|| arrow::schema_of(&logical(&file.table)));
+        let start_ns = monotonic_ns();
+        let read = send_file(shared, file, schema, &mut wire, &mut bucket, event_sender)?;
+        if shared.plan.file_by_file {
+            let sent_ns = monotonic_ns();
+            wire.stored(event_sender)?;
+            event_sender.send(json!({
+                "event": "file", "number": file.number, "reader": reader, "start_ns": start_ns, "sent_ns": sent_ns,
+                "end_ns": monotonic_ns(), "bytes": read.bytes, "rows": read.rows, "rejected": read.rejected,
+            }));
+        }
+        shared.files_done.fetch_add(1, Relaxed);
+    }
+    wire.finish(event_sender)
+}
+
+/// Columns as they travel: by what they mean, whatever an engine makes of them.
+fn logical(table: &TablePlan) -> Vec<inrush_rows::plan::ColumnPlan> {
+    let mut columns = table.columns.clone();
+    columns.iter_mut().for_each(|c| c.wire.clear());
+    columns
+}
+
+/// What was read of one file, leaving out what an earlier attempt had stored.
+#[derive(Default)]
+struct Read {
+    bytes: u64,
+    rows: u64,
+    rejected: u64,
+}
+
+fn send_file(
+    shared: &Shared,
+    file: &ClientFile,
+    schema: &SchemaRef,
+    wire: &mut Wire,
+    bucket: &mut Option<Bucket>,
+    event_sender: &EventSender,
+) -> Result<Read, Error> {
+    let mut sum = Read::default();
+    let mut rows = FileRows::open(&file.table)?;
+    let mut chunk = 0;
+    let mut before = Position::default();
+    if let Some(reached) = wire.reached.get(&file.number) {
+        shared.rows_before.fetch_add(reached.after.stored, Relaxed);
+        shared.rejected.fetch_add(reached.after.rejected, Relaxed);
+        shared.add_sums(&reached.sums);
+        if reached.done {
+            return Ok(sum);
+        }
+        rows.seek(&reached.after)?;
+        (chunk, before) = (reached.chunk, reached.after);
+    }
+    let whole = file_bytes(&file.table);
+    let mut batch = rows.columns();
+    let mut sums = Checksums::new(&shared.plan.items, &batch)?;
+    let mut body = Vec::new();
+    loop {
+        if event_sender.stopped() || shared.failed.load(Relaxed) {
+            return Err(Error::Interrupted);
+        }
+        let count = rows.next_batch(shared.plan.chunk_rows, &mut batch)?;
+        let after = rows.position();
+        let rejected = after.rejected - before.rejected;
+        if shared.rejected.fetch_add(rejected, Relaxed) + rejected > shared.plan.reject_limit {
+            return Err(Error::Plan(format!(
+                "more than {} rows rejected; their files say which and why, --reject-limit allows more",
+                shared.plan.reject_limit
+            )));
+        }
+        // Behind its last row a file's position is the beginning of the next one.
+        let until = if after.file == before.file { after.offset } else { whole };
+        let read = until.saturating_sub(before.offset);
+        shared.throttle(read, event_sender);
+        if let Some(bucket) = bucket {
+            pause(bucket.take(read as f64), event_sender);
+        }
+        sum.bytes += read;
+        sum.rows += count as u64;
+        sum.rejected += rejected;
+        shared.bytes.fetch_add(read, Relaxed);
+        encode(&batch, schema, &mut body);
+        sums.clear();
+        sums.add(&batch);
+        let (rows, last) = (count as u64, count == 0);
+        let head = ChunkHead { file: file.number, chunk, rows, after, last, sums: sums.text() };
+        wire.send(&head, &body)?;
+        shared.add_sums(&head.sums);
+        shared.rows_sent.fetch_add(count as u64, Relaxed);
+        if head.last {
+            return Ok(sum);
+        }
+        (chunk, before) = (chunk + 1, after);
+    }
+}
+
+/// Size of the one text file of a table; 0 for an Arrow stream, where positions count rows.
+fn file_bytes(table: &TablePlan) -> u64 {
+    match &table.source {
+        RowSource::Files { paths, format, .. } if format != "arrow" => {
+            paths.first().and_then(|path| std::fs::metadata(path).ok()).map_or(0, |m| m.len())
+        }
+        _ => 0,
+    }
+}
+
+/// `batch` as an Arrow IPC stream; nothing for no rows.
+fn encode(batch: &Columns, schema: &SchemaRef, out: &mut Vec<u8>) {
+    out.clear();
+    if batch.rows == 0 {
+        return;
+    }
+    let write = |out: &mut Vec<u8>| {
+        let mut writer = StreamWriter::try_new(out, schema)?;
+        writer.write(&arrow::record_batch(batch, schema))?;
+        writer.finish()
+    };
+    write(out).expect("memory takes what is written, and the schema is the batch's own");
+}

@@ -1,0 +1,179 @@
+//! What waits for a writer: as many rows as one transaction takes, in however many parts they come.
+//!
+//! Bounded by rows, not by parts: a chunk that many shards share comes in many small parts, and a bound of a few of them
+//! would make each commit as much smaller as there are shards.
+
+use std::collections::VecDeque;
+use std::sync::{Condvar, Mutex, MutexGuard};
+
+use inrush_rows::lock::Unpoisoned;
+
+/// So many parts wait whatever rows they have: small transactions, too, need the next one ready.
+const PARTS: usize = 4;
+
+pub struct Queue<T> {
+    state: Mutex<State<T>>,
+    changed: Condvar,
+    /// Rows that may wait; a part is not cut, so that it may be more.
+    rows: usize,
+}
+
+struct State<T> {
+    /// With the rows of each.
+    parts: VecDeque<(usize, T)>,
+    rows: usize,
+    ended: bool,
+}
+
+impl<T> State<T> {
+    fn is_full(&self, rows: usize) -> bool {
+        self.parts.len() >= PARTS && self.rows >= rows
+    }
+}
+
+/// No writer takes any more: the writer has ended.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Abandoned;
+
+impl<T> Queue<T> {
+    pub fn new(rows: usize) -> Queue<T> {
+        let state = State { parts: VecDeque::new(), rows: 0, ended: false };
+        Queue { state: Mutex::new(state), changed: Condvar::new(), rows }
+    }
+
+    /// Waits for room.
+    pub fn put(&self, rows: usize, part: T) -> Result<(), Abandoned> {
+        let mut state = self.lock();
+        while !state.ended && state.is_full(self.rows) {
+            state = self.changed.wait(state).unpoisoned();
+        }
+        if state.ended {
+            return Err(Abandoned);
+        }
+        state.parts.push_back((rows, part));
+        state.rows += rows;
+        self.changed.notify_all();
+        Ok(())
+    }
+
+    /// Waits for a part; appends it to `out` with those behind it until they have `rows` rows. Their rows; `None` once
+    /// there is none and none will come.
+    pub fn take(&self, rows: usize, out: &mut Vec<T>) -> Option<usize> {
+        let mut state = self.lock();
+        while state.parts.is_empty() {
+            if state.ended {
+                return None;
+            }
+            state = self.changed.wait(state).unpoisoned();
+        }
+        let mut taken = 0;
+        while taken < rows || taken == 0 {
+            let Some((of_part, part)) = state.parts.pop_front() else { break };
+            taken += of_part;
+            out.push(part);
+        }
+        state.rows -= taken;
+        self.changed.notify_all();
+        Some(taken)
+    }
+
+    /// Nothing more will come; what is there is still taken.
+    pub fn end(&self) {
+        self.lock().ended = true;
+        self.changed.notify_all();
+    }
+
+    /// No writer takes any more: what is there is dropped, a reader that waits for room gets an error.
+    pub fn abandon(&self) {
+        let mut state = self.lock();
+        (state.ended, state.rows) = (true, 0);
+        let left = std::mem::take(&mut state.parts);
+        drop(state);
+        self.changed.notify_all();
+        drop(left);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
+        self.state.lock().unpoisoned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::thread;
+
+    fn filled(rows: usize, parts: &[usize]) -> Queue<usize> {
+        let queue = Queue::new(rows);
+        for part in parts {
+            queue.put(*part, *part).unwrap();
+        }
+        queue
+    }
+
+    #[test]
+    fn a_transaction_takes_parts_until_it_has_its_rows() {
+        let queue = filled(1_000, &[300, 300, 300, 300]);
+        let mut out = Vec::new();
+        assert_eq!(queue.take(500, &mut out), Some(600));
+        assert_eq!(queue.take(10_000, &mut out), Some(600), "what is there, and no waiting for more");
+        assert_eq!(out, [300, 300, 300, 300]);
+    }
+
+    #[test]
+    fn small_parts_wait_until_they_are_the_rows_of_a_transaction() {
+        let queue = filled(1_000, &[10; 100]);
+        let mut out = Vec::new();
+        assert_eq!(queue.take(1_000, &mut out), Some(1_000));
+    }
+
+    #[test]
+    fn a_queue_is_full_with_the_rows_of_a_transaction_and_a_few_parts() {
+        let is_full = |parts: &[usize]| filled(100, parts).lock().is_full(100);
+        assert!(is_full(&[50, 50, 50, 50]));
+        assert!(!is_full(&[50, 50, 50]), "a writer always finds the next ones ready");
+        assert!(!is_full(&[10; 9]) && is_full(&[10; 10]));
+    }
+
+    #[test]
+    fn a_full_queue_makes_wait_until_something_is_taken() {
+        let queue = Arc::new(filled(100, &[50; 4]));
+        let full = queue.clone();
+        let putting = thread::spawn(move || full.put(7, 7));
+        let mut out = Vec::new();
+        while out.len() < 5 {
+            queue.take(1, &mut out).unwrap();
+        }
+        assert_eq!(putting.join().unwrap(), Ok(()));
+        assert_eq!(out, [50, 50, 50, 50, 7]);
+    }
+
+    #[test]
+    fn empty_parts_are_taken_with_the_rows_behind_them() {
+        let queue = filled(100, &[0, 0, 5]);
+        let mut out = Vec::new();
+        assert_eq!(queue.take(1, &mut out), Some(5));
+        assert_eq!(out, [0, 0, 5]);
+    }
+
+    #[test]
+    fn at_its_end_what_is_there_is_taken_and_nothing_more_comes_in() {
+        let queue = filled(100, &[5]);
+        queue.end();
+        assert_eq!(queue.put(1, 1), Err(Abandoned));
+        let mut out = Vec::new();
+        assert_eq!(queue.take(100, &mut out), Some(5));
+        assert_eq!(queue.take(100, &mut out), None);
+    }
+
+    #[test]
+    fn whoever_waits_for_room_hears_that_the_writer_has_ended() {
+        let queue = Arc::new(filled(1, &[1; 4]));
+        let full = queue.clone();
+        let putting = thread::spawn(move || full.put(1, 1));
+        queue.abandon();
+        assert_eq!(putting.join().unwrap(), Err(Abandoned));
+        assert_eq!(queue.take(1, &mut Vec::new()), None);
+    }
+}

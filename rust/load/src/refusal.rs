@@ -1,0 +1,126 @@
+//! What a server refused, and whether waiting can change its mind.
+
+use super::frame::ChunkHead;
+use inrush_engines::engine::Outcome;
+
+/// A row, a value or a statement that will be refused again however often it is sent. Not: a lost connection, a deadlock,
+/// a full disk, too many connections, a server that takes no writes for now.
+///
+/// `why` is the engine's own message, with its code at the end of the server's words.
+pub fn is_final(outcome: Outcome, why: &str) -> bool {
+    match outcome {
+        Outcome::Conflict | Outcome::Lost | Outcome::Timeout => false,
+        Outcome::Refused => !PASSING.iter().any(|code| why.contains(code)),
+        _ => true,
+    }
+}
+
+/// Codes of refusals that pass, as `Failure` of each engine writes them.
+const PASSING: [&str; 23] = [
+    // PostgreSQL: disk full, too many connections, out of a resource, read-only while it recovers.
+    "(53100)",
+    "(53300)",
+    "(53000)",
+    "(53400)",
+    "(25006)",
+    // MySQL, MariaDB: disk or table full, an error writing, too many connections, read-only.
+    "(1021",
+    "(1114",
+    "(1026",
+    "(1040",
+    "(1203",
+    "(1226",
+    "(1290",
+    "(1836",
+    // ClickHouse: quota, too many queries or parts, read-only replica, no space, no quorum.
+    "(201)",
+    "(202)",
+    "(203)",
+    "(242)",
+    "(243)",
+    "(252)",
+    "(254)",
+    "(319)",
+    "(164)",
+    // DuckDB, where it names no code.
+    "No space left on device",
+];
+
+/// `rows 1 to 20000 of file 1 (above line 20002)`, for each file once. Pure.
+pub fn places(heads: &[&ChunkHead]) -> String {
+    let mut files: Vec<(u32, u64, u64, &ChunkHead)> = Vec::new();
+    for head in heads {
+        let (first, last) = (head.after.stored.saturating_sub(head.rows) + 1, head.after.stored);
+        match files.iter_mut().find(|(file, ..)| *file == head.file) {
+            Some((_, from, to, end)) => {
+                *from = first.min(*from);
+                if last > *to {
+                    (*to, *end) = (last, head);
+                }
+            }
+            None => files.push((head.file, first, last, head)),
+        }
+    }
+    let said = files.iter().map(|(file, from, to, end)| {
+        // Behind its last row a position is that of the next file.
+        let place = match end.last || end.after.file > 0 {
+            true => "its last".to_owned(),
+            false => format!("above line {}", end.after.line + 1),
+        };
+        format!("rows {from} to {to} of file {} ({place})", file + 1)
+    });
+    said.collect::<Vec<_>>().join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use inrush_rows::rows::files::Position;
+
+    #[test]
+    fn a_row_that_is_refused_for_itself_is_final_and_a_server_in_trouble_is_not() {
+        for why in [
+            "duplicate key value violates unique constraint \"t_pkey\" (23505): Key (id)=(0) already exists.",
+            "Duplicate entry '0' for key 'PRIMARY' (1062, 23000)",
+            "UNIQUE constraint failed: t.id",
+            "Constraint Error: Duplicate key \"id: 0\" violates primary key constraint",
+            "Constraint `c` for table t is violated (469)",
+        ] {
+            assert!(is_final(Outcome::Refused, why), "{why}");
+        }
+        for why in [
+            "could not extend file: No space left on device (53100)",
+            "sorry, too many clients already (53300)",
+            "cannot execute INSERT in a read-only transaction (25006)",
+            "The table 't' is full (1114, HY000)",
+            "Too many connections (1040, 08004)",
+            "Too many parts (252)",
+        ] {
+            assert!(!is_final(Outcome::Refused, why), "{why}");
+        }
+        for passing in [Outcome::Conflict, Outcome::Lost, Outcome::Timeout] {
+            assert!(!is_final(passing, "deadlock detected (40P01)"));
+        }
+        for last in [Outcome::Other, Outcome::Auth, Outcome::Undefined, Outcome::TooLarge] {
+            assert!(is_final(last, "invalid input syntax (22P02)"));
+        }
+    }
+
+    #[test]
+    fn refused_chunks_are_named_by_rows_and_lines_of_their_files() {
+        let head = |file, chunk, stored, line, last| ChunkHead {
+            file,
+            chunk,
+            rows: 10,
+            after: Position { stored, line, ..Position::default() },
+            last,
+            sums: String::new(),
+        };
+        let (one, two) = (head(0, 0, 10, 11, false), head(0, 1, 20, 21, false));
+        let other = head(3, 0, 10, 0, true);
+        assert_eq!(
+            places(&[&one, &two, &other]),
+            "rows 1 to 20 of file 1 (above line 22); rows 1 to 10 of file 4 (its last)"
+        );
+    }
+}

@@ -1,0 +1,274 @@
+//! The writer of one shard: rows and their ledger line in one transaction, tried again until the ledger has both.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use super::{Part, Shard, INSERT, LEDGER_NS};
+use crate::frame::ChunkHead;
+use crate::queue::Queue;
+use crate::refusal::{is_final, places};
+use crate::route::append;
+use crate::{pause, raw, Bucket, EventSender};
+use inrush_engines::engine::shared::clear;
+use inrush_engines::engine::{Done, Ns, Outcome, Payload, Session, Submit, Work};
+use inrush_rows::encode;
+use inrush_rows::error::{Error, TargetFault};
+use inrush_rows::rows::Columns;
+
+/// Stores what comes until nothing more does.
+pub fn write(shard: &Shard, parts: &Queue<Part>, event_sender: &EventSender) -> Result<(), Error> {
+    let mut writer = Writer {
+        shard,
+        session: None,
+        payload: Payload::default(),
+        batch: Columns::of(&shard.plan.plan.tables[0]),
+        tickets: 0,
+        bucket: Bucket::new(shard.plan.rows_per_s),
+    };
+    let mut waiting: Vec<Part> = Vec::new();
+    while let Some(rows) = parts.take(shard.plan.flush_rows, &mut waiting) {
+        writer.store(&waiting, event_sender)?;
+        shard.stored.fetch_add(rows as u64, Ordering::Relaxed);
+        shard.commits.fetch_add(1, Ordering::Relaxed);
+        waiting.drain(..).for_each(|part| part.chunk.stored());
+    }
+    Ok(())
+}
+
+struct Writer<'a> {
+    shard: &'a Shard,
+    session: Option<Box<dyn Session>>,
+    payload: Payload,
+    batch: Columns,
+    tickets: u64,
+    bucket: Option<Bucket>,
+}
+
+/// Why an attempt did not succeed, and whether another may.
+enum Missed {
+    Again(String),
+    Never(Error),
+    /// Refused for good, unless the ledger has it: a load server that was killed may have stored the same rows meanwhile.
+    Refused(Error),
+}
+
+impl Writer<'_> {
+    /// All of `parts`; on a slow shard that takes as long as their rows at its rate, the real storing included.
+    fn store(&mut self, parts: &[Part], event_sender: &EventSender) -> Result<(), Error> {
+        let begun = Instant::now();
+        let rows: usize = parts.iter().map(|p| p.rows.rows).sum();
+        let takes = self.bucket.as_mut().map_or(Duration::ZERO, |bucket| bucket.take(rows as f64));
+        self.stored(parts, event_sender)?;
+        pause(takes.saturating_sub(begun.elapsed()), event_sender);
+        Ok(())
+    }
+
+    /// The same, in as many attempts as the shard's patience allows.
+    fn stored(&mut self, parts: &[Part], event_sender: &EventSender) -> Result<(), Error> {
+        let until = Instant::now() + Duration::from_nanos(self.shard.plan.patience_ns);
+        let mut todo: Vec<&Part> = parts.iter().collect();
+        let mut wait = Duration::from_millis(50);
+        loop {
+            let why = match self.attempt(&todo) {
+                Ok(()) => return Ok(()),
+                Err(Missed::Never(e)) => return Err(e),
+                Err(Missed::Refused(e)) => {
+                    self.session = None;
+                    let before = todo.len();
+                    self.leave_stored(&mut todo)?;
+                    match (todo.len(), before) {
+                        (0, _) => return Ok(()),
+                        (left, before) if left < before => continue,
+                        _ => return Err(e),
+                    }
+                }
+                Err(Missed::Again(why)) => why,
+            };
+            // The connection may have gone between COMMIT and its answer: the ledger knows.
+            self.session = None;
+            loop {
+                if event_sender.stopped() {
+                    return Err(Error::Interrupted);
+                }
+                if Instant::now() >= until {
+                    return Err(self.gave_up(&why));
+                }
+                pause(wait, event_sender);
+                wait = (wait * 2).min(Duration::from_secs(2));
+                match self.leave_stored(&mut todo) {
+                    Ok(()) => break,
+                    Err(e) if is_passing(&e) => {}
+                    Err(e) => return Err(e),
+                }
+            }
+            if todo.is_empty() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Takes away what the ledger has by now.
+    fn leave_stored(&self, todo: &mut Vec<&Part>) -> Result<(), Error> {
+        let lines = self.shard.lines()?;
+        todo.retain(|part| !lines.contains_key(&(part.head.file, part.head.chunk)));
+        Ok(())
+    }
+
+    fn gave_up(&self, why: &str) -> Error {
+        Error::Target {
+            target: self.shard.plan.name.clone(),
+            class: TargetFault::Lost,
+            message: format!(
+                "not stored after {:.0} s of trying: {why}; what is stored is in the ledger, and the same command goes \
+                 on from there",
+                self.shard.plan.patience_ns as f64 / 1e9
+            ),
+        }
+    }
+
+    fn attempt(&mut self, parts: &[&Part]) -> Result<(), Missed> {
+        if self.session.is_none() {
+            self.session = Some(self.shard.engine.open(&[INSERT]).map_err(missed)?);
+        }
+        let whole = self.begin()?;
+        let rows: usize = parts.iter().map(|part| part.rows.rows).sum();
+        if rows > 0 {
+            self.insert(parts).map_err(|m| match m {
+                // Stored or not: only a transaction could show which.
+                Missed::Again(why) if !whole => Missed::Never(Error::Target {
+                    target: self.shard.plan.name.clone(),
+                    class: TargetFault::Lost,
+                    message: format!(
+                        "{why}; this engine has no transactions, so that rows of the last {} may be stored without a \
+                         line in the ledger: the same command compares its count and says so",
+                        if parts.len() == 1 { "chunk" } else { "chunks" }
+                    ),
+                }),
+                other => other,
+            })?;
+        }
+        let lines = self.lines(parts);
+        if whole {
+            // A line that is there by now was committed by a load server that was killed meanwhile: the ledger has it.
+            self.execute(&lines).map_err(|m| match m {
+                Missed::Never(Error::Statement { message, .. }) => Missed::Again(message),
+                other => other,
+            })?;
+            self.execute("COMMIT")
+        } else {
+            self.shard.engine.control(&lines, LEDGER_NS).map(drop).map_err(missed)
+        }
+    }
+
+    /// Whether rows and ledger line can commit together: some sessions end a transaction with every batch.
+    fn begin(&mut self) -> Result<bool, Missed> {
+        match self.session.as_mut().expect("opened before the first statement").execute("BEGIN") {
+            Ok(()) => Ok(true),
+            Err(Error::Plan(_)) => Ok(false),
+            Err(e) => Err(missed(e)),
+        }
+    }
+
+    fn execute(&mut self, text: &str) -> Result<(), Missed> {
+        self.session.as_mut().expect("opened before the first statement").execute(text).map_err(missed)
+    }
+
+    fn insert(&mut self, parts: &[&Part]) -> Result<(), Missed> {
+        let session = self.session.as_mut().expect("opened before the first row");
+        let method = &self.shard.plan.plan.operations[INSERT].method;
+        let filled: Vec<&Columns> =
+            parts.iter().map(|part| &part.rows).filter(|rows| rows.rows > 0).collect();
+        self.payload.bytes.clear();
+        self.payload.rows = 0;
+        let rows = match filled.as_slice() {
+            [only] if self.shard.plan.raw.is_empty() => {
+                session.encode(INSERT, only, &mut self.payload).map_err(missed)?;
+                *only
+            }
+            // Statements of many rows are better made of all rows: each part would end with some of a few.
+            [.., last]
+                if method == "bulk"
+                    && session.part_rows(INSERT).is_some()
+                    && self.shard.plan.raw.is_empty() =>
+            {
+                for (k, rows) in filled.iter().enumerate() {
+                    let part = encode::Part { is_first: k == 0, is_last: k + 1 == filled.len() };
+                    session.encode_part(INSERT, rows, part, &mut self.payload).map_err(missed)?;
+                }
+                *last
+            }
+            many => {
+                clear(&mut self.batch);
+                many.iter().for_each(|rows| append(&mut self.batch, rows));
+                raw::make_raw(&mut self.batch, &self.shard.plan.raw).map_err(Missed::Never)?;
+                session.encode(INSERT, &self.batch, &mut self.payload).map_err(missed)?;
+                &self.batch
+            }
+        };
+        self.tickets += 1;
+        let mut done: Vec<Done> = Vec::new();
+        if matches!(
+            session.submit(self.tickets, INSERT, Work::Rows { columns: rows, payload: &self.payload }),
+            Submit::Full
+        ) {
+            return Err(Missed::Again("the session was still busy".into()));
+        }
+        session.flush();
+        while done.is_empty() {
+            session.poll(Ns::MAX, &mut done);
+        }
+        let outcome = done[0].outcome;
+        if outcome == Outcome::Ok {
+            return Ok(());
+        }
+        let why = session.failure(done[0].ticket).unwrap_or_else(|| outcome.name().to_owned());
+        if !is_final(outcome, &why) {
+            return Err(Missed::Again(why));
+        }
+        let heads: Vec<&ChunkHead> = parts.iter().map(|part| &part.head).collect();
+        // The statement is ours, not the user's: it explains nothing.
+        Err(Missed::Refused(Error::Target {
+            target: self.shard.plan.name.clone(),
+            class: TargetFault::Other,
+            message: format!("refused: {why}; {} are not stored", places(&heads)),
+        }))
+    }
+
+    fn lines(&self, parts: &[&Part]) -> String {
+        let ledger = &self.shard.plan.ledger;
+        let values = parts.iter().map(|part| {
+            let ChunkHead { file, chunk, last, after, sums, .. } = &part.head;
+            let after = serde_json::to_string(after).expect("a position is numbers");
+            // A client's text: nothing but figures gets into a statement.
+            let figure = |c: char| c.is_ascii_digit() || c == ' ' || c == '-';
+            let sums = match ledger.sums {
+                true => format!(", '{}'", sums.chars().filter(|c| figure(*c)).collect::<String>()),
+                false => String::new(),
+            };
+            format!(
+                "({}, {file}, {chunk}, {}, {}, '{after}'{sums})",
+                ledger.import,
+                part.rows.rows,
+                u8::from(*last)
+            )
+        });
+        format!("{} {}", ledger.insert, values.collect::<Vec<_>>().join(", "))
+    }
+}
+
+fn missed(error: Error) -> Missed {
+    if is_passing(&error) {
+        Missed::Again(error.to_string())
+    } else {
+        Missed::Never(error)
+    }
+}
+
+/// The shard may come back: it was restarted, or is starting.
+fn is_passing(error: &Error) -> bool {
+    match error {
+        Error::Target { class, .. } => !matches!(class, TargetFault::Auth | TargetFault::MissingDatabase),
+        Error::Deadline { .. } => true,
+        _ => false,
+    }
+}

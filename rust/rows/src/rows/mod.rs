@@ -1,0 +1,54 @@
+//! Rows as functions of (seed, stream, row): any row can be made again, alone, anywhere.
+//!
+//! Reading order: `spec` (what a plan says), `catalogue` (what there is), `compile` (plan → integer generators),
+//! `int_generator`, `counter`, `text` (the generators), `generate` (rows), `digest` (proofs), `index` (back to rows),
+//! `asked` (from keys to rows), `range` (rows of a series in an interval); `files` reads rows instead. `order` is which
+//! event each row is, where series differ in rate.
+
+pub mod asked;
+pub mod calendar;
+mod catalogue;
+mod checked;
+pub mod city;
+mod columns;
+mod compile;
+mod counter;
+mod crc32;
+pub mod decimals;
+mod digest;
+mod expected;
+pub mod files;
+mod generate;
+mod generators;
+pub mod hash;
+mod index;
+mod integers;
+mod lists;
+pub mod lookup3;
+mod not_finite;
+pub mod order;
+mod picked;
+mod places;
+mod range;
+mod remembered;
+mod row_sum;
+mod row_terms;
+pub(crate) mod simd;
+pub mod spelled;
+pub mod table;
+mod text;
+mod uuids;
+mod value_hash;
+
+pub use catalogue::generators_json;
+pub use checked::check_table;
+pub use columns::{row_text, value_text, Column, Columns, ListValues, TextValues, Value, Values};
+pub use compile::problems;
+pub use digest::{digest, row_hashes, Checksums, Digest};
+pub use expected::Expected;
+pub use generate::RowGen;
+pub use generators::Generators;
+pub use index::SeriesIndex;
+pub use picked::Picked;
+pub use range::{each_of_series, Interval, Remade, SeriesRows};
+pub use simd::Level;
