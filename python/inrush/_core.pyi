@@ -1,4 +1,4 @@
-"""The border: a plan in, tables out. Built from rust/src/python.rs."""
+"""The border: a plan in, tables out. Built from rust/core/src/python.rs."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, final
@@ -74,10 +74,10 @@ class Load:
     def done(self) -> bool: ...
 
 def start_load(plan_json: str) -> Load:
-    """One end of a load: `LoadPlan` of rust/src/load, role `client` or `server`."""
+    """One end of a load: `LoadPlan` of rust/load/src, role `client` or `server`."""
 
 def ask_load_server(link_json: str, question_json: str) -> str:
-    """A question to a load server. link: `LinkPlan` of rust/src/load/link.rs. Raises CoreFailure.
+    """A question to a load server. link: `LinkPlan` of rust/load/src/link.rs. Raises CoreFailure.
 
     {"ask": "targets"} -> {"engine", "shards": [url], "coordinator": url or null}
     {"ask": "scan", "shard": place, "scan": `ScanPlan` of readback.rs} -> as of `read_table`
@@ -88,10 +88,10 @@ def file_digest(path: str) -> tuple[str, int]:
     """128 bits over what a file holds, as 32 hexadecimal digits, and its length in bytes. Raises CoreFailure."""
 
 def read_table(scan_json: str) -> str:
-    """A table read through the query path: `ScanPlan` of rust/src/load/readback.rs -> JSON {"rows", "digest", "sums"}."""
+    """A table read through the query path: `ScanPlan` of rust/load/src/readback.rs -> JSON {"rows", "digest", "sums"}."""
 
 def read_files(plan_json: str) -> str:
-    """The same of files that are read as they are loaded: `FilesPlan` of rust/src/load/readback.rs."""
+    """The same of files that are read as they are loaded: `FilesPlan` of rust/load/src/readback.rs."""
 
 def self_signed(hosts: list[str]) -> tuple[bytes, bytes]:
     """A certificate for these names and addresses and its private key (PKCS #8), both DER."""
@@ -115,7 +115,7 @@ def generate(table_json: str, seed: int, epoch_ns: int, first_row: int, rows: in
     """Rows of a TablePlan as Arrow record batches (u64 as uint64, times as timestamp UTC)."""
 
 def control(target_json: str, text: str, limit_s: float, directives_json: str | None = None) -> str:
-    """One statement outside a run, with `Directives` of rust/src/plan/directives.rs: JSON {"names": […], "rows": [[…]]}. Raises CoreFailure."""
+    """One statement outside a run, with `Directives` of rust/rows/src/plan/directives.rs: JSON {"names": […], "rows": [[…]]}. Raises CoreFailure."""
 
 @final
 class Control:

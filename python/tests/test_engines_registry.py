@@ -16,12 +16,12 @@ from inrush.load.shards import loading_of
 from inrush.targets.deployment import lifecycle_of
 from inrush.targets.shards import cluster_of
 
-ENGINE_MOD = Path(__file__).parents[2] / "rust" / "src" / "engine" / "mod.rs"
+ENGINE_MOD = Path(__file__).parents[2] / "rust" / "engines" / "src" / "engine" / "mod.rs"
 
 
 def test_rust_and_python_list_the_same_engines() -> None:
     found = re.search(r"const KNOWN: \[Known; \d+\] = \[(.*?)\n\];", ENGINE_MOD.read_text(), re.DOTALL)
-    assert found, "rust/src/engine/mod.rs lists its engines in KNOWN"
+    assert found, "rust/engines/src/engine/mod.rs lists its engines in KNOWN"
     assert re.findall(r'name: "([a-z]+)"', found[1]) == sorted(ENGINES)
     assert sorted(_core.engines()) == sorted(ENGINES)
 

@@ -39,7 +39,7 @@ class Machine:
     def __init__(self, folder: Path) -> None:
         self.checkout, self.path = folder / "inrush", folder / "bin"
         self.path.mkdir()
-        (self.checkout / "rust").mkdir(parents=True)
+        self.checkout.mkdir(parents=True)
         names = (
             "Makefile",
             "Cargo.toml",
@@ -48,9 +48,8 @@ class Machine:
             "pyproject.toml",
             "constraints.txt",
         )
-        for name in (*names, "tools", "python", "rust/Cargo.toml", "rust/src", "rust/benches", "rust/tests"):
+        for name in (*names, "tools", "python", "rust"):
             (self.checkout / name).symlink_to(ROOT / name)
-        (self.checkout / "rust" / "tests.toml").symlink_to(ROOT / "rust" / "tests.toml")
         for name in TOOLS:
             self.has(name)
 

@@ -14,13 +14,15 @@ import inrush
 from inrush.known import ENGINES
 
 PACKAGE = Path(inrush.__file__).parent
-CORE = PACKAGE.parents[1] / "rust" / "src"
+CORE = PACKAGE.parents[1] / "rust"
 PAGE = PACKAGE.parents[1] / "ARCHITECTURE.md"
 #: Folder or file -> what it imports, itself left out.
 Edges = dict[str, set[str]]
 #: Every folder may use them, and they are in no picture: they import nothing of inrush, or only each other.
 GROUND = {"errors", "extras", "text", "workload", "known"}
-CORE_GROUND = {"clock", "error", "lock"}
+CORE_GROUND = {"clock", "error", "handle", "lock"}
+#: Crates that are one room each. Of the others, each module of the first level is one.
+WHOLE_CRATES = {"fuzz", "load"}
 #: From below to above: a folder knows those below it. One folder a layer; what stands in no folder is below all.
 LAYERS = (
     {"errors", "extras", "text", "workload", "known", "_core"},
@@ -298,15 +300,27 @@ def shipped(source: str) -> str:
 def rust_imports() -> list[tuple[str, str]]:
     """Of the shipped code: tests, and what is built for them alone (`fuzz`), are left out."""
     return [
-        (place.parts[0].removesuffix(".rs"), name)
-        for path in sorted(CORE.rglob("*.rs"))
+        (room_of(place), name)
+        for path in sorted(CORE.glob("*/src/**/*.rs"))
         if (place := path.relative_to(CORE)).name not in ("tests.rs", "fuzz.rs") and place.parts[0] != "fuzz"
-        for name in re.findall(r"\bcrate::(\w+)", shipped(path.read_text(encoding="utf-8")))
+        for name in rooms_named(shipped(path.read_text(encoding="utf-8")), place)
     ]
 
 
+def room_of(place: Path) -> str:
+    """Of a source file, by its path from `rust`. Pure."""
+    return place.parts[0] if place.parts[0] in WHOLE_CRATES else place.parts[2].removesuffix(".rs")
+
+
+def rooms_named(code: str, place: Path) -> list[str]:
+    """Rooms of any crate that the code of this file names. Pure."""
+    own = [] if place.parts[0] in WHOLE_CRATES else re.findall(r"\bcrate::(\w+)", code)
+    others = [(crate, room) for crate, room in re.findall(r"\binrush_(\w+)(?:::(\w+))?", code)]
+    return own + [crate if crate in WHOLE_CRATES else room for crate, room in others]
+
+
 def rust_nodes() -> set[str]:
-    return {path.stem for path in CORE.iterdir()} - {"lib", "fuzz"}
+    return {room_of(path.relative_to(CORE)) for path in CORE.glob("*/src/*")} - {"lib", "fuzz"}
 
 
 def test_the_picture_of_the_python_half_has_the_imports_that_are_there() -> None:
@@ -316,7 +330,7 @@ def test_the_picture_of_the_python_half_has_the_imports_that_are_there() -> None
 
 
 def test_the_picture_of_the_core_has_the_imports_that_are_there() -> None:
-    picture = drawn(PAGE.read_text(encoding="utf-8"), "The half on the clock: `rust/src`")
+    picture = drawn(PAGE.read_text(encoding="utf-8"), "The half on the clock: `rust`")
     assert differences(picture, edges(rust_imports(), rust_nodes() - CORE_GROUND)) == []
 
 
@@ -328,7 +342,7 @@ def test_the_ground_imports_nothing_that_is_in_a_picture() -> None:
 
 def test_every_folder_has_a_line_that_says_what_may_be_changed_in_it() -> None:
     text = PAGE.read_text(encoding="utf-8")
-    rows = [cells for line in text.splitlines() if (cells := line.split("|"))[0] == "" and len(cells) == 5]
+    rows = [cells for line in text.splitlines() if (cells := line.split("|"))[0] == "" and len(cells) in (5, 6)]
     named = {name for cells in rows for name in re.findall(r"`([a-z_]+)`", cells[1])}
     folders = {stage for stage, _, _ in modules()} - GROUND - {"__main__"}
     assert named == folders | rust_nodes() | {"fuzz"}
@@ -345,4 +359,11 @@ def test_an_edge_too_many_and_one_too_few_are_seen() -> None:
 
 def test_what_a_rust_test_imports_is_no_edge() -> None:
     source = "use crate::rows;\n// crate::time\n#[cfg(test)]\nmod tests {\n    use crate::engine;\n}\n"
-    assert re.findall(r"crate::(\w+)", shipped(source)) == ["rows"]
+    assert rooms_named(shipped(source), Path("engines/src/mix.rs")) == ["rows"]
+
+
+def test_a_room_of_another_crate_is_an_edge() -> None:
+    source = "use inrush_rows::plan::RunPlan;\nuse inrush_load as load;\nfn f() { crate::pace::wait(); }\n"
+    assert rooms_named(source, Path("engines/src/mix.rs")) == ["pace", "plan", "load"]
+    assert rooms_named(source, Path("load/src/client.rs")) == ["plan", "load"]
+    assert (room_of(Path("engines/src/mix/keys.rs")), room_of(Path("load/src/client.rs"))) == ("mix", "load")

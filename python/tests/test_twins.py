@@ -18,7 +18,7 @@ from inrush.engines import influxdb, postgresql_checksum, questdb_http, sql, sql
 from inrush.study import claims, decimals, keys, operations, samples
 from inrush.study.parts import Schedule
 
-RUST = Path(inrush.__file__).parents[2] / "rust" / "src"
+RUST = Path(inrush.__file__).parents[2] / "rust"
 
 
 def source(path: str) -> str:
@@ -30,7 +30,7 @@ def constant(path: str, name: str) -> str:
     found = re.search(rf"\bconst {name}: [^=]+= ([^;]+);", source(path))
     if found is None:
         raise LookupError(
-            f"rust/src/{path} has no constant {name}: name the new place here and beside its pair"
+            f"rust/{path} has no constant {name}: name the new place here and beside its pair"
         )
     return found[1]
 
@@ -48,13 +48,13 @@ def body(path: str, item: str) -> str:
     code = re.sub(r"//[^\n]*", "", source(path))
     found = re.search(rf"\b{re.escape(item)}[^{{;]*{{", code)
     if found is None:
-        raise LookupError(f"rust/src/{path} has no {item}: name the new place here and beside its pair")
+        raise LookupError(f"rust/{path} has no {item}: name the new place here and beside its pair")
     depth, start = 1, found.end()
     for at in range(start, len(code)):
         depth += {"{": 1, "}": -1}.get(code[at], 0)
         if depth == 0:
             return code[start:at]
-    raise LookupError(f"rust/src/{path}: {item} does not end")
+    raise LookupError(f"rust/{path}: {item} does not end")
 
 
 def variants(path: str, name: str) -> set[str]:
@@ -69,10 +69,10 @@ def variants(path: str, name: str) -> set[str]:
 @pytest.mark.parametrize(
     ("path", "name", "value"),
     [
-        ("rows/decimals.rs", "PRECISION_MOST", decimals.MOST),
-        ("engine/questdb/ilp.rs", "BINARY", questdb_http.BINARY),
-        ("plan/generator.rs", "DEFAULT_BITS", sql.DEFAULT_FLOAT_BITS),
-        ("rows/lookup3.rs", "SEED", postgresql_checksum.HASH_SEED),
+        ("rows/src/rows/decimals.rs", "PRECISION_MOST", decimals.MOST),
+        ("engines/src/engine/questdb/ilp.rs", "BINARY", questdb_http.BINARY),
+        ("rows/src/plan/generator.rs", "DEFAULT_BITS", sql.DEFAULT_FLOAT_BITS),
+        ("rows/src/rows/lookup3.rs", "SEED", postgresql_checksum.HASH_SEED),
     ],
 )
 def test_a_number_is_the_same_in_both_halves(path: str, name: str, value: int) -> None:
@@ -82,11 +82,11 @@ def test_a_number_is_the_same_in_both_halves(path: str, name: str, value: int) -
 @pytest.mark.parametrize(
     ("path", "name", "values"),
     [
-        ("engine/influxdb.rs", "MARK", [influxdb.MARK]),
-        ("encode/line/roles.rs", "ROW_FIELD", [influxdb.ROW_FIELD]),
-        ("engine/questdb.rs", "HTTP", [questdb_http.OPTION]),
-        ("engine/valkey.rs", "SCHEMES", list(valkey.Valkey.schemes)),
-        ("engine/valkey.rs", "PASSWORD", [valkey.Valkey.password_variable]),
+        ("engines/src/engine/influxdb.rs", "MARK", [influxdb.MARK]),
+        ("rows/src/encode/line/roles.rs", "ROW_FIELD", [influxdb.ROW_FIELD]),
+        ("engines/src/engine/questdb.rs", "HTTP", [questdb_http.OPTION]),
+        ("engines/src/engine/valkey.rs", "SCHEMES", list(valkey.Valkey.schemes)),
+        ("engines/src/engine/valkey.rs", "PASSWORD", [valkey.Valkey.password_variable]),
     ],
 )
 def test_a_name_is_the_same_in_both_halves(path: str, name: str, values: list[str]) -> None:
@@ -94,25 +94,25 @@ def test_a_name_is_the_same_in_both_halves(path: str, name: str, values: list[st
 
 
 def test_the_port_of_questdbs_http_is_the_same_in_both_halves() -> None:
-    assert re.findall(r"\d+", constant("engine/questdb.rs", "HTTP")) == [str(questdb_http.USUAL_PORT)]
+    assert re.findall(r"\d+", constant("engines/src/engine/questdb.rs", "HTTP")) == [str(questdb_http.USUAL_PORT)]
 
 
 def test_a_session_connects_again_for_as_long_as_a_study_says_that_says_nothing() -> None:
-    assert number(body("plan/segment.rs", "fn usual_retry_ns").strip()) == Schedule.retry_s * 1e9
+    assert number(body("rows/src/plan/segment.rs", "fn usual_retry_ns").strip()) == Schedule.retry_s * 1e9
 
 
 def test_weights_of_a_rows_sum_are_the_same_in_both_halves() -> None:
-    base, divisor = (number(constant("rows/row_sum.rs", f"WEIGHT_{name}")) for name in ("BASE", "DIVISOR"))
+    base, divisor = (number(constant("rows/src/rows/row_sum.rs", f"WEIGHT_{name}")) for name in ("BASE", "DIVISOR"))
     assert sql.row_weights(4) == [pow(base, k + 1, divisor) for k in range(4)]
 
 
 def test_what_is_done_with_a_statements_rows_has_the_same_names_in_both_halves() -> None:
-    assert set(operations.REPEATS) == variants("plan/statement.rs", "Repeat")
+    assert set(operations.REPEATS) == variants("rows/src/plan/statement.rs", "Repeat")
 
 
 def test_laws_of_keys_have_the_same_names_and_number_of_parameters_in_both_halves() -> None:
-    assert set(keys.LAWS) == variants("plan/operation.rs", "KeyLaw")
-    law = body("plan/operation.rs", "enum KeyLaw")
+    assert set(keys.LAWS) == variants("rows/src/plan/operation.rs", "KeyLaw")
+    law = body("rows/src/plan/operation.rs", "enum KeyLaw")
     fields = {
         re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower(): len(re.findall(r"\w+:", of))
         for name, of in re.findall(r"([A-Z]\w*) \{([^}]*)\}", law)
@@ -135,20 +135,20 @@ OF_DUMPS = {"piece_from", "piece_to"}
 
 def test_a_generator_of_parameters_that_a_study_names_is_one_of_the_plan() -> None:
     assert set(operations.PARAM_GENS) == set(IN_THE_PLAN)
-    assert set().union(*IN_THE_PLAN.values()) | OF_DUMPS == variants("plan/operation.rs", "ParamGen")
+    assert set().union(*IN_THE_PLAN.values()) | OF_DUMPS == variants("rows/src/plan/operation.rs", "ParamGen")
 
 
 def test_a_collectors_distribution_is_the_one_that_the_plan_has_fields_for() -> None:
-    fields = re.findall(r"pub (\w+):", body("plan/segment.rs", "struct CollectPlan"))
+    fields = re.findall(r"pub (\w+):", body("rows/src/plan/segment.rs", "struct CollectPlan"))
     assert (samples.DISTRIBUTIONS, fields) == (("lognormal",), ["name", "median_ns", "sigma", "most_ns"])
 
 
 def test_hashes_of_values_have_the_same_names_in_both_halves() -> None:
-    assert set(ValueHash.__args__) == variants("plan/segment.rs", "ValueHash")
+    assert set(ValueHash.__args__) == variants("rows/src/plan/segment.rs", "ValueHash")
 
 
 def test_sqlites_declared_types_are_read_as_they_were_written() -> None:
-    arms = re.findall(r'"([^"]+)" => LogicalType::(\w+)', body("engine/sqlite/statement.rs", "fn logical"))
+    arms = re.findall(r'"([^"]+)" => LogicalType::(\w+)', body("engines/src/engine/sqlite/statement.rs", "fn logical"))
     assert len(arms) > 3
     for declared, logical in arms:
         name = re.sub(r"(?<!^)(?=[A-Z])", "_", logical).lower()
@@ -161,8 +161,8 @@ def test_every_rule_of_a_claim_has_a_function_that_judges_it() -> None:
 
 def test_a_constant_that_is_gone_is_seen() -> None:
     with pytest.raises(LookupError, match="NO_SUCH"):
-        constant("rows/decimals.rs", "NO_SUCH")
+        constant("rows/src/rows/decimals.rs", "NO_SUCH")
     with pytest.raises(LookupError, match="fn none"):
-        body("rows/decimals.rs", "fn none")
-    assert variants("plan/statement.rs", "Repeat") == {"each_row", "until_no_rows"}
+        body("rows/src/rows/decimals.rs", "fn none")
+    assert variants("rows/src/plan/statement.rs", "Repeat") == {"each_row", "until_no_rows"}
     assert number("0x7A5B_2236") == 0x7A5B2236

@@ -23,7 +23,8 @@ from inrush.results.schema import SCHEMAS
 
 PACKAGE = Path(inrush.__file__).parent
 ROOT = PACKAGE.parents[1]
-CORE = ROOT / "rust" / "src"
+#: The sources of all crates.
+CORE = sorted((ROOT / "rust").glob("*/src/**/*.rs"))
 
 #: Part of a name -> the term to use.
 NAMES = {
@@ -67,10 +68,10 @@ NAMES = {
 }
 #: Names in which such a word is another's: the plan's wire and studies (version 1), other fields, libraries.
 ALLOWED = {
-    "rust/src/load/content.rs": {"lane", "lanes"},  # of a hash
-    "rust/src/plan/generator.rs": {"scatter"},
-    "rust/src/rows/compile/mod.rs": {"scatter"},
-    "rust/src/rows/compile/series.rs": {"scatter"},
+    "rust/load/src/content.rs": {"lane", "lanes"},  # of a hash
+    "rust/rows/src/plan/generator.rs": {"scatter"},
+    "rust/rows/src/rows/compile/mod.rs": {"scatter"},
+    "rust/rows/src/rows/compile/series.rs": {"scatter"},
     "python/inrush/border/segment.py": {"screen"},
     "python/inrush/commands/browser.py": {"screens"},  # of a desktop
 }
@@ -229,12 +230,12 @@ def test_names_of_the_half_off_the_clock_are_the_fields_terms() -> None:
 
 
 def test_names_of_the_half_on_the_clock_are_the_fields_terms() -> None:
-    names = ((in_root(p), rust_names(p.read_text(encoding="utf-8"))) for p in sorted(CORE.rglob("*.rs")))
+    names = ((in_root(p), rust_names(p.read_text(encoding="utf-8"))) for p in CORE)
     assert [line for path, of in names for line in old_names(path, of)] == []
 
 
 def test_files_are_named_by_the_fields_terms() -> None:
-    paths = [in_root(p) for p in (*modules(), *sorted(CORE.rglob("*.rs")))]
+    paths = [in_root(p) for p in (*modules(), *CORE)]
     assert [line for p in paths for line in old_names(p, iter(p.removesuffix(".py").split("/")))] == []
 
 
@@ -262,7 +263,7 @@ def test_messages_use_the_fields_terms() -> None:
 def test_messages_of_the_half_on_the_clock_use_the_fields_terms() -> None:
     texts = [
         (f"{in_root(path)}:{number}", text)
-        for path in sorted(CORE.rglob("*.rs"))
+        for path in CORE
         if path.name not in ("tests.rs", "fuzz.rs") and "fuzz" not in path.parts
         for number, text in rust_texts(path.read_text(encoding="utf-8"))
     ]
@@ -273,7 +274,7 @@ def test_messages_of_the_half_on_the_clock_use_the_fields_terms() -> None:
 def test_comments_of_both_halves_name_what_does_something() -> None:
     texts = [
         (f"{in_root(path)}:{number}", text)
-        for paths, of in ((modules(), comments_of), (sorted(CORE.rglob("*.rs")), rust_comments))
+        for paths, of in ((modules(), comments_of), (CORE, rust_comments))
         for path in paths
         for number, text in of(path.read_text(encoding="utf-8"))
     ]

@@ -1,4 +1,4 @@
-"""What a run says while it goes on, a JSON object a line: `Event` in `rust/src/run/mod.rs`."""
+"""What a run says while it goes on, a JSON object a line: `Event` in `rust/drive/src/run/mod.rs`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Both ends of a load, and what is read of its tables, as `rust/src/load` reads them. Names are those of its types."""
+"""Both ends of a load, and what is read of its tables, as `rust/load/src` reads them. Names are those of its types."""
 
 from __future__ import annotations
 

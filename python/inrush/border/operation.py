@@ -1,4 +1,4 @@
-"""What is called: operations, their parameters and what their answers promise (`rust/src/plan/operation.rs`)."""
+"""What is called: operations, their parameters and what their answers promise (`rust/rows/src/plan/operation.rs`)."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ class RangePlan(TypedDict):
 
 
 class DumpPlan(TypedDict):
-    """A table written to files, one for each call (`rust/src/plan/dump.rs`)."""
+    """A table written to files, one for each call (`rust/rows/src/plan/dump.rs`)."""
 
     table: int
     folder: str

@@ -1,4 +1,4 @@
-"""The plan: one run, fully spelled out, as `rust/src/plan` reads it.
+"""The plan: one run, fully spelled out, as `rust/rows/src/plan` reads it.
 
 A class has the name of its Rust type and the same fields. `python/tests/test_border.py` asks the core for the fields of
 every type and compares them with these. The types of the parts of a plan stand in four files, and can all be imported

@@ -1,4 +1,4 @@
-"""What is done, segment by segment (`rust/src/plan/segment.rs`)."""
+"""What is done, segment by segment (`rust/rows/src/plan/segment.rs`)."""
 
 from __future__ import annotations
 

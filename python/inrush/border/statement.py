@@ -1,4 +1,4 @@
-"""A statement as data (`rust/src/plan/statement.rs`), and how it is run outside of a run."""
+"""A statement as data (`rust/rows/src/plan/statement.rs`), and how it is run outside of a run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Tag(TypedDict):
 
 
 class Directives(TypedDict, total=False):
-    """What is asked of an answer that the engine's language cannot say (`rust/src/plan/directives.rs`)."""
+    """What is asked of an answer that the engine's language cannot say (`rust/rows/src/plan/directives.rs`)."""
 
     #: The database that names without one are in.
     on: str

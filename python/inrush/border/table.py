@@ -1,4 +1,4 @@
-"""What is stored: tables, what their columns mean, and where rows come from (`rust/src/plan/table.rs`)."""
+"""What is stored: tables, what their columns mean, and where rows come from (`rust/rows/src/plan/table.rs`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The twins by name: one file per engine, the same names as in `KNOWN` of rust/src/engine/mod.rs."""
+"""The twins by name: one file per engine, the same names as in `KNOWN` of rust/engines/src/engine/mod.rs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Any database with an ADBC driver, in plain SQL. Twin of rust/src/engine/adbc.rs.
+"""Any database with an ADBC driver, in plain SQL. Twin of rust/engines/src/engine/adbc.rs.
 
 The target's options name the driver's library; the types are those that every SQL database knows.
 """

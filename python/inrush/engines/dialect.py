@@ -20,7 +20,7 @@ class Dialect(ABC):
     name: ClassVar[str]
     #: Insert methods, fastest first; factor `method`.
     methods: ClassVar[tuple[str, ...]]
-    #: How rows of an extract come out, the usual way first; empty: it has none. Twin of `check_way` in rust/src/engine.
+    #: How rows of an extract come out, the usual way first; empty: it has none. Twin of `check_way` in rust/engines/src/engine.
     ways_out: ClassVar[tuple[str, ...]] = ()
     #: What studies call a method on every engine (`bulk`: whole batches, `multirow`: INSERTs of many rows) -> its name here.
     ways: ClassVar[Mapping[str, str]] = {}
@@ -98,7 +98,7 @@ class Dialect(ABC):
 
     def unseen(self, plan: TablePlan) -> str:
         """A query with rows as long as queries may not see what was acknowledged; empty: they see it at once. Twin of
-        `reads_late` in rust/src/engine/mod.rs."""
+        `reads_late` in rust/engines/src/engine/mod.rs."""
         return ""
 
     def uncounted(self) -> str:

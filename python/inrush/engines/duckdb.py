@@ -1,4 +1,4 @@
-"""DuckDB in the client's process, through its ADBC driver. Twin of rust/src/engine/duckdb.rs.
+"""DuckDB in the client's process, through its ADBC driver. Twin of rust/engines/src/engine/duckdb.rs.
 
 A namespace is a schema with a mark in it.
 """

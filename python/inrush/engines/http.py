@@ -6,7 +6,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from inrush.engines.instance import Target
 
-#: Words for yes in an option of the URL, as rust/src/engine/http/options.rs reads them.
+#: Words for yes in an option of the URL, as rust/engines/src/engine/http/options.rs reads them.
 YES = ("true", "1")
 
 

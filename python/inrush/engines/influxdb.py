@@ -1,4 +1,4 @@
-"""InfluxDB 1.x: its dialect. Twin of rust/src/engine/influxdb.rs; the life of a server of ours is influxdb_life.py.
+"""InfluxDB 1.x: its dialect. Twin of rust/engines/src/engine/influxdb.rs; the life of a server of ours is influxdb_life.py.
 
 A namespace is a database whose default retention policy bears inrush's name. A table is a measurement: of its
 identity the first time is the time of a point and the rest are tags, as are the names of things (texts made by
@@ -29,7 +29,7 @@ from inrush.workload import DRAWN_LISTS, Column, Operation, Table
 MARK = "made_by_inrush"
 #: Stands in every point of a table whose fields may all be NULL. Twin of ROW_FIELD in line.rs.
 ROW_FIELD = "inrush_row"
-#: Wire types, as rust/src/encode/line/roles.rs knows them.
+#: Wire types, as rust/rows/src/encode/line/roles.rs knows them.
 TAG, TIME, FIELD = "tag", "time", "field"
 TIMES = ("time_ms", "time_us")
 

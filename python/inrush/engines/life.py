@@ -37,7 +37,7 @@ LOWEST_PORT = 15_000
 POLL_S = 0.02
 #: Longest wait for one answer of a server that may not be ready yet.
 ASK_S = 5.0
-#: The longest path of a Unix socket (rust/src/engine/socket/unix.rs).
+#: The longest path of a Unix socket (rust/engines/src/engine/socket/unix.rs).
 SOCKET_PATH_BYTES = 107
 #: Beside the data: what was started there, and by which process.
 RECORD = "instance.json"

@@ -1,4 +1,4 @@
-"""PostgreSQL: its dialect. Twin of rust/src/engine/postgresql.rs; its other parts are the files `postgresql_*`.
+"""PostgreSQL: its dialect. Twin of rust/engines/src/engine/postgresql.rs; its other parts are the files `postgresql_*`.
 
 A namespace is a schema with a comment as inrush's mark: a schema of the user's is never dropped.
 """
@@ -57,7 +57,7 @@ DECLARED: Mapping[str, str] = {
     "decimal": "numeric({p}, {s})",
     "bytes": "bytea",
 }
-#: Logical type -> type on the wire, as rust/src/encode/pgcopy/types.rs names them.
+#: Logical type -> type on the wire, as rust/rows/src/encode/pgcopy/types.rs names them.
 WIRE: Mapping[str, str] = {
     "bool": "bool",
     "i16": "int2",

@@ -9,7 +9,7 @@ from inrush.engines import sql
 from inrush.engines.sql import Item, bits_of, quote
 from inrush.workload import FLOAT_TYPES, Column
 
-#: Twin of SEED in rust/src/rows/lookup3.rs.
+#: Twin of SEED in rust/rows/src/rows/lookup3.rs.
 HASH_SEED = 0x7A5B_2236_7996_DCFD
 #: Times whose distance from 1970 is below 2^31 s.
 EXACT_FROM, EXACT_UNTIL = "1902-01-01 00:00:00Z", "2038-01-01 00:00:00Z"
@@ -55,7 +55,7 @@ def figure(item: Item, column: Callable[[str], Column], whole: Callable[[Column]
 
 
 def _hash(column: Column) -> str:
-    """A value's hash of 64 bits: twin of rust/src/rows/lookup3.rs. `bpchar` loses its blanks as it becomes text."""
+    """A value's hash of 64 bits: twin of rust/rows/src/rows/lookup3.rs. `bpchar` loses its blanks as it becomes text."""
     name = quote(column.name)
     if column.type in FLOAT_TYPES:
         return f"hash{'float4' if column.type == 'f32' else 'float8'}extended({name}, {HASH_SEED})"

@@ -1,4 +1,4 @@
-"""QuestDB: its dialect. Twin of rust/src/engine/questdb.rs, which speaks PostgreSQL's protocol, and the line protocol over
+"""QuestDB: its dialect. Twin of rust/engines/src/engine/questdb.rs, which speaks PostgreSQL's protocol, and the line protocol over
 HTTP for inserts by `ilp`; its life is questdb_life.py.
 
 A namespace is a prefix of tables' names (`<namespace>.<table>`), and the table `<namespace>.made_by_inrush` is its mark.

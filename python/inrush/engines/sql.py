@@ -26,7 +26,7 @@ PRODUCT_KEYS = 2
 WHOLE_TYPES = frozenset({"i16", "i32", "i64", "u8", "u16", "u32", "u64", "time_ms", "time_us"})
 #: Types with values that a function of `ValueHash` is asked for, and that no other sum holds.
 HASHED_TYPES = frozenset({"uuid", "decimal"})
-#: A whole row as a number: what its values are divided by, and stands for NULL. Twin of rust/src/rows/row_sum.rs.
+#: A whole row as a number: what its values are divided by, and stands for NULL. Twin of rust/rows/src/rows/row_sum.rs.
 ROW_DIVISOR = 2**31 - 1
 BITS = re.compile(r"bit(?:\((\d+)\))?")
 #: Types whose values end in blanks that are not theirs.
@@ -258,7 +258,7 @@ def load_items(
 ) -> tuple[ChecksumItem, ...]:
     """What client and server of a load both count and sum: figures of every column, whatever its type, and of whole rows.
 
-    hashing: the engine's function of `ValueHash` in rust/src/rows/value_hash.rs, for texts and floats. Lists have none, and
+    hashing: the engine's function of `ValueHash` in rust/rows/src/rows/value_hash.rs, for texts and floats. Lists have none, and
     are read back. declared: column -> type in the database; blanks at the end of a `char(n)` do not count. loose: columns
     whose values the database may round, which are in no figure of rows.
     """
@@ -306,7 +306,7 @@ def _counted(column: Column, unsigned_is_signed: bool) -> list[ChecksumItem]:
 
 
 def row_weights(columns: int) -> list[int]:
-    """What the remainders of so many columns are multiplied by. Twin of rust/src/rows/row_sum.rs."""
+    """What the remainders of so many columns are multiplied by. Twin of rust/rows/src/rows/row_sum.rs."""
     return [pow(48_271, k + 1, 1_048_573) for k in range(columns)]
 
 

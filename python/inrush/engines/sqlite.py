@@ -1,4 +1,4 @@
-"""SQLite: one file in the client's process. Twin of rust/src/engine/sqlite.rs.
+"""SQLite: one file in the client's process. Twin of rust/engines/src/engine/sqlite.rs.
 
 A namespace is a prefix of table names, marked by a table of its own: a user's file keeps what else is in it.
 """

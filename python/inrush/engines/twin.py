@@ -24,7 +24,7 @@ class NoDatabase(Exception):
 
 
 class Twin(Dialect):
-    """Twin of rust/src/engine/<name>.rs. A part that an engine does not have is None."""
+    """Twin of rust/engines/src/engine/<name>.rs. A part that an engine does not have is None."""
 
     #: As its makers write it, for sentences.
     title: ClassVar[str] = ""
@@ -62,7 +62,7 @@ class Twin(Dialect):
 
     #: Sessions that may write at once; None: no limit.
     max_writers: ClassVar[int | None] = None
-    #: Calls that one session can have in flight; twin of `max_depth` in rust/src/engine/mod.rs.
+    #: Calls that one session can have in flight; twin of `max_depth` in rust/engines/src/engine/mod.rs.
     max_depth: ClassVar[int] = 1
     #: Insert method -> calls in flight, of those with fewer than `max_depth`.
     depths: ClassVar[Mapping[str, int]] = {}

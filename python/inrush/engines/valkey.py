@@ -1,7 +1,7 @@
-"""Valkey, and Redis from version 6: their dialect. Twin of rust/src/engine/valkey.rs; its life is valkey_life.py.
+"""Valkey, and Redis from version 6: their dialect. Twin of rust/engines/src/engine/valkey.rs; its life is valkey_life.py.
 
 A row is a field of a hash: the first column of the table's identity is the hash's key (`<table>/<value>`), the other
-columns of it are the field, and the value is the whole row, packed (rust/src/encode/resp.rs). So a look-up by key is one
+columns of it are the field, and the value is the whole row, packed (rust/rows/src/encode/resp.rs). So a look-up by key is one
 command and returns all rows of the key. A namespace is a prefix of keys; the key of that name bears inrush's mark.
 
 A statement is a command a line, as `valkey-cli` takes it. What takes several commands is a script in Lua, which the

@@ -32,7 +32,7 @@ from inrush.plan.units import ns
 from inrush.workload import Operation, Table
 
 LEDGER = "inrush_load_ledger"
-#: Column -> type, in the order of the values that `rust/src/load/shard.rs` writes.
+#: Column -> type, in the order of the values that `rust/load/src/shard.rs` writes.
 LEDGER_COLUMNS = {
     "load_id": "varchar(64)", "file_no": "integer", "chunk_no": "bigint", "row_count": "bigint", "is_last": "smallint",
     "goes_on": "varchar(400)",

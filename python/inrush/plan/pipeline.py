@@ -1,7 +1,7 @@
 """One point of a pipeline study: its input files, both ends of the load, its shards, and what proves it. Pure.
 
 The plan is one of its own kind: `inrush.pipeline` executes it, with the ends as the core reads them
-(`rust/src/load`). Tables, operations and segments stand in it as in other plans, for readers of results.
+(`rust/load/src`). Tables, operations and segments stand in it as in other plans, for readers of results.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Inserts of which no answer came, and what a run's proof found of them (`rust/src/proof/unanswered.rs`). Pure."""
+"""Inserts of which no answer came, and what a run's proof found of them (`rust/drive/src/proof/unanswered.rs`). Pure."""
 
 from __future__ import annotations
 

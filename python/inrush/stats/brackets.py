@@ -37,7 +37,7 @@ from inrush.stats.samples import Sampled, role_samples
 WIDEST = 1.05
 #: Ends nearer than this are one bucket of the histograms: they cannot be distinguished from each other.
 RESOLUTION = 1.01
-#: Heartbeats later than this are a stall (rust/src/watch/heartbeat.rs): so many fit into a stalled time.
+#: Heartbeats later than this are a stall (rust/drive/src/watch/heartbeat.rs): so many fit into a stalled time.
 STALL_S = 0.2
 #: Shares of the largest lateness that a bound may leave out.
 LEFT_OUT = (0.0, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
@@ -282,7 +282,7 @@ def parts(run: RunRecord, role: str) -> int:
 def stalled_s(run: RunRecord) -> tuple[float, float]:
     """Seconds in which the client's process stood still, and all seconds, of the measured repetitions.
 
-    The core's heartbeat counts what an ordinarily busy machine does not do (rust/src/watch/heartbeat.rs).
+    The core's heartbeat counts what an ordinarily busy machine does not do (rust/drive/src/watch/heartbeat.rs).
     """
     windows = measured_windows(run)
     t_ns, total_s = cumulative(run, "stall_total_s").get("client", ((), ()))

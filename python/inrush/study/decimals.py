@@ -9,7 +9,7 @@ from typing import Any
 from inrush.study.document import Node
 
 DECIMAL = re.compile(r"decimal(?:\((\d+)(?:, *(\d+))?\))?\Z")
-#: Digits at most. Twin of PRECISION_MOST in rust/src/rows/decimals.rs.
+#: Digits at most. Twin of PRECISION_MOST in rust/rows/src/rows/decimals.rs.
 MOST = 38
 
 

@@ -137,7 +137,7 @@ def cast(batch: pa.RecordBatch, schema: pa.Schema, parquet: Path) -> pa.RecordBa
 
 
 def arrow_schema(types: Mapping[str, str]) -> pa.Schema:
-    """Twin of `holds` in rust/src/rows/files/arrow.rs."""
+    """Twin of `holds` in rust/rows/src/rows/files/arrow.rs."""
     import pyarrow as pa
 
     arrow: dict[str, pa.DataType] = {

@@ -96,7 +96,7 @@ ROUNDED_LIST = TextKind(frozenset(), FLOAT_LIST.fits)
 
 
 def kind_of(value: str) -> TextKind:
-    """By the rules of the core's reader (rust/src/rows/files/parse), and stricter where it would change a value."""
+    """By the rules of the core's reader (rust/rows/src/rows/files/parse), and stricter where it would change a value."""
     text = value.strip(BLANKS)
     if found := NUMBER.match(text):
         if text[0] == "+":

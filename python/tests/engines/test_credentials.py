@@ -94,7 +94,7 @@ def test_a_file_with_passwords_that_others_can_read_is_named_and_not_used(
     file = tmp_path / name
     file.write_text(text)
     file.chmod(0o640)
-    captures = Path(__file__).parents[3] / "rust/tests/captures"
+    captures = Path(__file__).parents[3] / "rust/engines/tests/captures"
     answer = CLEAR_PASSWORD if engine == "postgresql" else (captures / "mysql-log-in.bin").read_bytes()
     # A server of PostgreSQL's waits for the client's first word, one of MySQL's does not.
     port = refusing(answer) if engine == "postgresql" else speaking(answer)

@@ -1,4 +1,4 @@
-"""The wire halves pass their own tests (rust/tests) on real servers."""
+"""The wire halves pass their own tests (rust/core/tests) on real servers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_every_lie_about_a_call_has_its_word_at_every_depth(
 
 
 def passes_its_own_tests(target: Target, tests: str, **environment: str) -> None:
-    """Runs the ignored tests of `rust/tests/all.rs` whose names contain `tests`, compiled as `make test-rust` does."""
+    """Runs the ignored tests of `rust/core/tests/all.rs` whose names contain `tests`, compiled as `make test-rust` does."""
     others = {k: v for k, v in os.environ.items() if not (k.startswith("INRUSH_") and k.endswith("_URL"))}
     done = subprocess.run(
         [
