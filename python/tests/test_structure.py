@@ -342,7 +342,9 @@ def test_the_ground_imports_nothing_that_is_in_a_picture() -> None:
 
 def test_every_folder_has_a_line_that_says_what_may_be_changed_in_it() -> None:
     text = PAGE.read_text(encoding="utf-8")
-    rows = [cells for line in text.splitlines() if (cells := line.split("|"))[0] == "" and len(cells) in (5, 6)]
+    rows = [
+        cells for line in text.splitlines() if (cells := line.split("|"))[0] == "" and len(cells) in (5, 6)
+    ]
     named = {name for cells in rows for name in re.findall(r"`([a-z_]+)`", cells[1])}
     folders = {stage for stage, _, _ in modules()} - GROUND - {"__main__"}
     assert named == folders | rust_nodes() | {"fuzz"}

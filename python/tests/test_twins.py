@@ -29,9 +29,7 @@ def constant(path: str, name: str) -> str:
     """What a constant is set to, as it is written. Raises LookupError where the file has none of that name."""
     found = re.search(rf"\bconst {name}: [^=]+= ([^;]+);", source(path))
     if found is None:
-        raise LookupError(
-            f"rust/{path} has no constant {name}: name the new place here and beside its pair"
-        )
+        raise LookupError(f"rust/{path} has no constant {name}: name the new place here and beside its pair")
     return found[1]
 
 
@@ -94,7 +92,9 @@ def test_a_name_is_the_same_in_both_halves(path: str, name: str, values: list[st
 
 
 def test_the_port_of_questdbs_http_is_the_same_in_both_halves() -> None:
-    assert re.findall(r"\d+", constant("engines/src/engine/questdb.rs", "HTTP")) == [str(questdb_http.USUAL_PORT)]
+    assert re.findall(r"\d+", constant("engines/src/engine/questdb.rs", "HTTP")) == [
+        str(questdb_http.USUAL_PORT)
+    ]
 
 
 def test_a_session_connects_again_for_as_long_as_a_study_says_that_says_nothing() -> None:
@@ -102,7 +102,9 @@ def test_a_session_connects_again_for_as_long_as_a_study_says_that_says_nothing(
 
 
 def test_weights_of_a_rows_sum_are_the_same_in_both_halves() -> None:
-    base, divisor = (number(constant("rows/src/rows/row_sum.rs", f"WEIGHT_{name}")) for name in ("BASE", "DIVISOR"))
+    base, divisor = (
+        number(constant("rows/src/rows/row_sum.rs", f"WEIGHT_{name}")) for name in ("BASE", "DIVISOR")
+    )
     assert sql.row_weights(4) == [pow(base, k + 1, divisor) for k in range(4)]
 
 
@@ -148,7 +150,9 @@ def test_hashes_of_values_have_the_same_names_in_both_halves() -> None:
 
 
 def test_sqlites_declared_types_are_read_as_they_were_written() -> None:
-    arms = re.findall(r'"([^"]+)" => LogicalType::(\w+)', body("engines/src/engine/sqlite/statement.rs", "fn logical"))
+    arms = re.findall(
+        r'"([^"]+)" => LogicalType::(\w+)', body("engines/src/engine/sqlite/statement.rs", "fn logical")
+    )
     assert len(arms) > 3
     for declared, logical in arms:
         name = re.sub(r"(?<!^)(?=[A-Z])", "_", logical).lower()

@@ -11,7 +11,7 @@ use inrush_rows::error::Error;
 use inrush_rows::plan::{KeyLaw, KeyPlan, OpPlan, ParamGen, RowSource, RunPlan};
 use inrush_rows::rows::hash::{key, Permutation};
 use inrush_rows::rows::order::Ordered;
-use inrush_rows::rows::table::Zipf;
+use inrush_rows::rows::Zipf;
 use inrush_rows::rows::{Generators, Picked, RowGen, Value};
 
 /// Which of how many sessions draws.
