@@ -10,6 +10,8 @@ PYTHONS ?=
 # Tests at once: some wait for a server, a limit or a clock, so one more than this machine has cores, and of Rust's two.
 JOBS ?= 3
 THREADS ?= 4
+# Of a property that says nothing else. `.ci/run` and `make test-all` take 256, and ten times the mutations of answers.
+CASES ?= 64
 # Tests on servers. Where servers must be there, all work on the same ones: these run after the others, one at a time.
 ON_SERVERS := python/tests/engines
 # Ten minutes each.
@@ -53,7 +55,7 @@ run: core ## the quickstart study; prints where its report is
 test: test-rust test-python ## the tests; needs no server and no browser
 
 test-all: core ## all tests, also those that are dear in time
-	$(CARGO_TEST)
+	INRUSH_MUTATIONS=20000 $(CARGO_TEST)
 	$(BIN)/python -m pytest --slow
 
 test-python: core ## tests of the Python half and of the border
@@ -66,7 +68,7 @@ endif
 
 test-rust: ## tests of the Rust half
 	@tools/needs $(PYTHON) fetch
-	RUST_TEST_THREADS=$(THREADS) $(CARGO_TEST)
+	PROPTEST_CASES=$(CASES) RUST_TEST_THREADS=$(THREADS) $(CARGO_TEST)
 
 fuzz: ## a million mutated answers to each decoder (or as many as INRUSH_MUTATIONS says)
 	INRUSH_MUTATIONS=$${INRUSH_MUTATIONS:-1000000} cargo test --release -p inrush-engines -p inrush-load --lib fuzz:: -- --nocapture

@@ -132,6 +132,7 @@ def test_a_server_that_is_not_there_is_one_line_and_code_2_and_no_result(inrush:
     assert inrush.store.studies() == []
 
 
+@pytest.mark.slow
 def test_engines_whose_rows_survive_different_things_are_refused_before_the_run_unless_asked(
     inrush: Inrush, tmp_path: Path
 ) -> None:
@@ -194,6 +195,7 @@ def test_engines_side_by_side_are_refused_too_where_the_answer_speaks_of_each_al
     assert inrush(*words[:2], "sqlite", *words[2:]).code == 0, "one engine is beside none"
 
 
+@pytest.mark.slow
 def test_a_study_of_unequal_durability_that_was_begun_goes_on_and_says_what_is_not_compared(
     inrush: Inrush, tmp_path: Path
 ) -> None:
@@ -313,6 +315,7 @@ def test_exports_are_written_where_asked(after: Inrush, tmp_path: Path) -> None:
     assert measures["makespan"]["value"] > 0
 
 
+@pytest.mark.slow
 def test_null_engines_run_beside_others_unasked_and_set_the_floor(inrush: Inrush) -> None:
     """A study with readers whose answers an oracle checks: nobody asks an engine that keeps nothing."""
     options = ("-P", "batch_rows=1000", "-P", "repeats.count=1", "-P", "schedule.at_least_s=0.01")
@@ -371,6 +374,7 @@ def test_a_crossed_limit_of_the_study_is_code_99(inrush: Inrush) -> None:
     assert said.code == 99 and "limit crossed: writers.makespan_s" in said.err
 
 
+@pytest.mark.slow
 def test_ctrl_c_is_code_130_and_resume_ends_what_was_begun(inrush: Inrush) -> None:
     """A study of two points is interrupted by the terminal's signal, then resumed, its fresh repeats too."""
     words = ("run", "quickstart", "sqlite", "--scale", "xs", "-P", "repeats={count=1, confirm=1}")
@@ -393,6 +397,7 @@ def test_ctrl_c_is_code_130_and_resume_ends_what_was_begun(inrush: Inrush) -> No
     assert inrush("runs", "--json").json[0]["status"] == "done"
 
 
+@pytest.mark.slow
 def test_kill_9_of_a_real_study_loses_the_run_in_hand_and_nothing_else(inrush: Inrush) -> None:
     """inrush is killed twice in the middle of SQLite runs; resumed, every run is there once and proven."""
     environment = {**ENVIRONMENT, "INRUSH_RESULTS": str(inrush.store.root)}

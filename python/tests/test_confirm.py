@@ -36,6 +36,7 @@ def studied(search: Mapping[int, Any], fresh: Mapping[int, Any]) -> Analysis:
     return analysis_of(StudyRecord(synthetic.STUDY, [m.run for m in runs]), runs)
 
 
+@pytest.mark.slow
 def test_the_interval_of_the_best_of_equals_holds_the_truth_only_by_fresh_repeats() -> None:
     """Eight batch sizes that all take 1 s: the one that looks best was lucky, its fresh repeats are not."""
     noise = np.random.default_rng(7).normal(0, 0.05, (STUDIES, 2, 8, BLOCKS))

@@ -342,6 +342,7 @@ def test_panels_of_one_figure_have_one_unit_and_one_scale() -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_load_that_the_search_passed_over_is_not_drawn_as_stopped() -> None:
     passed = Absent({"engine": "sqlite", "batch_rows": 100}, "stopped", "bisection: 200 held")
     limit = Absent({"engine": "sqlite", "batch_rows": 50}, "stopped", "makespan is 95 s, above 90 s")
@@ -367,6 +368,7 @@ def test_a_chart_of_a_load_shows_the_load_that_the_answer_is_about() -> None:
     assert {dict(p)["engine"] for p in shown_points(analysis, found)} == {"clickhouse", "postgresql", "mysql"}
 
 
+@pytest.mark.slow
 def test_labels_of_latencies_have_the_unit_of_their_size() -> None:
     for ns, unit in ((2 * 10**9, "s"), (10**7, "ms"), (10**4, "µs")):
         made = drawn(synthetic.study(TRUTH, blocks=3, reader_ns=[ns, 2 * ns] * 30))["latency-readers"]

@@ -51,6 +51,7 @@ def test_rounded_values_are_counted(
     assert f", as far as {said} more digits (in v)" in done.why
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verify", [False, True])
 @pytest.mark.parametrize("kind", ["DOUBLE", "FLOAT"])
 def test_where_none_was_rounded_nothing_is_said_of_it(kind: str, verify: bool, tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ def test_a_table_of_many_columns_is_proven(columns: int, tmp_path: Path) -> None
     assert (done.verdict, done.rows_stored, len(done.columns)) == ("proven", 2, columns), done.why
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("column", ["c0", "c667", "c699"])
 def test_a_value_that_changed_shows_in_whichever_row_its_figure_stands(column: str, tmp_path: Path) -> None:
     call = wide(tmp_path, 700)

@@ -56,6 +56,7 @@ def recovered(found: list[tuple[bool, float]]) -> bool:
     return bool(np.mean([i for i, _ in found]) >= 0.9 and np.median([abs(e) for _, e in found]) < 0.06)
 
 
+@pytest.mark.slow
 def test_loads_of_trees_are_recovered_at_sixteen_times_the_largest() -> None:
     assert recovered(outcomes())
 

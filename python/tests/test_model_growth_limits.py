@@ -30,6 +30,7 @@ def load_of(store: Store, share: float, read_s: float = 5e-5) -> Truth:
 # The device.
 
 
+@pytest.mark.slow
 def test_the_device_is_counted_once_where_the_small_loads_read_from_it_already() -> None:
     # The memory is the engine's cache: all that the fit calls a read is one of the device.
     direct = replace(STORE, memory_bytes=STORE.cache_bytes, read_s=5e-5, direct=True)

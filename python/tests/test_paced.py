@@ -13,6 +13,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 PACKAGE = Path(__file__).parents[1]
 STUDY = """
 schema = 1
@@ -92,6 +94,7 @@ def test_a_paced_study_left_alone_offers_everything_and_is_not_blamed(tmp_path: 
     assert code in (0, 3)
 
 
+@pytest.mark.slow
 def test_a_client_that_was_stopped_makes_its_run_invalid_and_the_code_3(tmp_path: Path) -> None:
     code, said = run(tmp_path, stop_client=True)
     late = [v for v in said["verdicts"] if v["guard"] == "client on time"]

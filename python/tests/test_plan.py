@@ -368,6 +368,7 @@ def test_the_pilot_replaces_the_forecast() -> None:
     assert ten.seconds == pytest.approx(10.0 * 3 * len(plan.points))
 
 
+@pytest.mark.slow
 def test_a_larger_scale_never_costs_less() -> None:
     for path in shipped_files():
         small, full = (cost(plan_study(load_study(str(path), s), embedded_servers())) for s in ("xs", "full"))

@@ -6,12 +6,19 @@ import copy
 
 import pytest
 
-from tests.plan_hashes import cases, difference, hashes_of, read, studies
+from tests.plan_hashes import EVERY_ENGINE_AT, cases, difference, hashes_of, read, studies
 
 RENEW = "if that is wanted: cd python && ../.venv/bin/python -m tests.plan_hashes"
 
 
-@pytest.mark.parametrize(("study", "scale"), cases())
+#: Scales of the largest studies take seconds each to plan.
+ALWAYS = ("xs", "s", EVERY_ENGINE_AT)
+
+
+@pytest.mark.parametrize(
+    ("study", "scale"),
+    [pytest.param(*case, marks=[] if case[1] in ALWAYS else pytest.mark.slow) for case in cases()],
+)
 def test_a_shipped_study_plans_what_it_planned(study: str, scale: str) -> None:
     changed = difference(read().get(study, {}).get(scale), hashes_of(studies()[study], scale))
     assert not changed, f"{study} at scale {scale}: {changed}; {RENEW} {study}"

@@ -388,6 +388,7 @@ def test_runs_in_which_the_figure_failed_are_not_left_out_of_a_proof(tmp_path: P
     )
 
 
+@pytest.mark.slow
 def test_only_scored_claims_calibrate_and_nine_of_a_reach_suffice(tmp_path: Path) -> None:
     score = proven(tmp_path, 360_000)
     archive, sources = archive_of([score] * 9 + [{"verdict": "invalid", "prediction": "x"}])
@@ -440,6 +441,7 @@ def test_the_page_is_offline_and_escapes_what_it_shows(tmp_path: Path) -> None:
 # The commands.
 
 
+@pytest.mark.slow
 def test_from_a_study_to_a_claim_to_its_proof_and_the_board(inrush: Inrush) -> None:
     trained = inrush(
         "run", "quickstart", "sqlite", "--scale", "xs", "-P", "batch_rows=[100,2000]", "-P", "repeats.count=2"

@@ -94,6 +94,7 @@ def test_a_core_whose_session_spins_is_ended_after_its_limit_and_the_grace_time(
     spun_and_is_gone(watched)
 
 
+@pytest.mark.slow
 def test_a_core_whose_session_spins_is_ended_after_a_stop_and_the_grace_time(tmp_path: Path) -> None:
     watched = Watched(stop=True)
     with pytest.raises(Interrupted, match="--resume"):

@@ -49,7 +49,9 @@ def plans(engine: str) -> list[dict[str, Any]]:
     return found
 
 
-@pytest.mark.parametrize("engine", STORING)
+@pytest.mark.parametrize(
+    "engine", [pytest.param(e, marks=[] if e == "influxdb" else pytest.mark.slow) for e in STORING]
+)
 def test_no_plan_has_control_words_in_its_texts(engine: str) -> None:
     of_engine = plans(engine)
     assert len(of_engine) > 10
@@ -57,6 +59,7 @@ def test_no_plan_has_control_words_in_its_texts(engine: str) -> None:
     assert not found
 
 
+@pytest.mark.slow
 def test_plans_with_directives_have_the_version_that_knows_them() -> None:
     of_engine = plans("influxdb")
     assert {plan["version"] for plan in of_engine} == {DIRECTIVES_VERSION}

@@ -216,6 +216,7 @@ def test_a_step_shorter_than_the_time_between_two_looks_has_figures_of_its_own_t
         assert "rest.client_read_bytes" not in figures_of_run(blind)
 
 
+@pytest.mark.slow
 def test_a_read_that_is_cut_at_its_limit_leaves_the_proofs_their_time(tmp_path: Path) -> None:
     """Reading 400,000 rows back takes longer than the limit of the read."""
     study = STUDY.replace("total = 20_000", "total = 400_000").replace(
@@ -228,6 +229,7 @@ def test_a_read_that_is_cut_at_its_limit_leaves_the_proofs_their_time(tmp_path: 
         assert not verdict(found, engine, "ended as planned").breaks("load.rows_per_s")
 
 
+@pytest.mark.slow
 def test_every_step_up_to_the_next_read_is_as_warm_as_a_cold_step_that_failed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

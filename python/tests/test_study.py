@@ -30,7 +30,7 @@ from tests.strategies import (
 WORKLOAD = workload_tree()
 MUTATIONS = 1000
 #: Of one file; by default the first of them, for all of them take half a minute of CPU.
-OF_A_FILE, FIRST = MUTATIONS // len(shipped_files()), 25
+OF_A_FILE, FIRST = MUTATIONS // len(shipped_files()), 8
 SHARES = [
     pytest.param(range(FIRST), id="first"),
     pytest.param(range(FIRST, OF_A_FILE), id="rest", marks=pytest.mark.slow),
@@ -391,6 +391,7 @@ def test_mutated_values_of_a_study_never_give_a_traceback(path: Path, share: ran
     assert "invalid" in {outcome(use_study, mutated_tree(tree, rng)) for rng in seeds}
 
 
+@pytest.mark.slow
 def test_some_mutations_are_valid_studies() -> None:
     """Else the others were refused before they were looked at."""
     batch = next(path for path in shipped_files() if path.stem == "batch")

@@ -59,8 +59,13 @@ def steady(_: np.ndarray) -> np.ndarray:
     return np.full(len(_), 1e-3)
 
 
+#: Seconds of a role and how its noise goes on from one to the next.
+LONGER = ((20, 0.5), (60, 0.8), (120, 0.8))
+
+
 @pytest.mark.parametrize(
-    ("seconds", "rho"), [(7, 0.0), (7, 0.5), (12, 0.5), (20, 0.5), (60, 0.8), (120, 0.8)]
+    ("seconds", "rho"),
+    [(7, 0.0), (7, 0.5), (12, 0.5), *(pytest.param(s, rho, marks=pytest.mark.slow) for s, rho in LONGER)],
 )
 @pytest.mark.parametrize("spread", [0.05, 0.3])
 def test_a_stationary_role_is_not_flagged_in_95_of_100_seeds(seconds: int, rho: float, spread: float) -> None:

@@ -56,6 +56,7 @@ def loaded(file: Path, folder: Path, **words: Any) -> tuple[Loaded, list[str]]:
     return done, notes
 
 
+@pytest.mark.slow
 def test_twenty_one_bad_rows_make_three_columns_text_and_each_is_said(
     seen_case: Path, tmp_path: Path
 ) -> None:
@@ -77,6 +78,7 @@ def test_twenty_one_bad_rows_make_three_columns_text_and_each_is_said(
     assert '{ name = "temperature", type = "text" }' in text
 
 
+@pytest.mark.slow
 def test_strict_keeps_the_types_and_rejects_those_rows_with_line_and_reason(
     seen_case: Path, tmp_path: Path
 ) -> None:

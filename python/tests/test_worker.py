@@ -146,6 +146,9 @@ def test_a_leftover_is_found_by_what_it_writes_and_ended(tmp_path: Path) -> None
         [sys.executable, "-c", "input()", "inrush.worker.worker", str(tmp_path)], stdin=subprocess.PIPE
     )
     try:
+        for p in (sleeper, other):  # a program that was just started has no command line yet
+            while not Path(f"/proc/{p.pid}/cmdline").read_bytes():
+                time.sleep(0.01)
         assert end_leftover(parts) == [sleeper.pid]
         assert gone(sleeper.pid)
         assert other.poll() is None

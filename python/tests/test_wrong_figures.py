@@ -25,6 +25,7 @@ def analysed(runs: object) -> Analysis:
     return analyse(StudyRecord({**synthetic.STUDY, **DOC}, list(runs)))  # type: ignore[call-overload]
 
 
+@pytest.mark.slow
 def test_an_extract_that_is_right_has_no_wrong_answer_and_that_is_judged(tmp_path: Path) -> None:
     """It was "not judged: no point measured it", although every call was compared row by row."""
     runs = extracting.run_study_file(extracting.write_study(tmp_path), tmp_path)

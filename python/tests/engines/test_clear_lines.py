@@ -159,6 +159,7 @@ def small_disk(folder: Path, engine: str) -> Iterator[Path]:
         subprocess.run(["umount", "--lazy", str(data)], check=True)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("engine", ROOM)
 def test_a_full_data_disk_is_one_line_with_what_to_do(engine: str, folder: Path) -> None:
@@ -174,6 +175,7 @@ def test_a_full_data_disk_is_one_line_with_what_to_do(engine: str, folder: Path)
         assert left_by(engine, data, folder) == []
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("engine", [*EMBEDDED, "postgresql"])
 def test_a_range_longer_than_any_series_is_one_line_with_the_longest(engine: str, folder: Path) -> None:
@@ -198,6 +200,7 @@ def placed(engine: str, folder: Path) -> tuple[Path, list[str]]:
     return data, started(engine, data)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("engine", [*EMBEDDED, "postgresql"])
 @pytest.mark.parametrize(("accept", "code"), [("", 0), ('[accept]\n"slow.duration_s" = 100\n', 3)])

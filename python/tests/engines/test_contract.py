@@ -82,7 +82,14 @@ def deployment(engine: str, request: pytest.FixtureRequest) -> Iterator[Deployme
         deployment.drop_leftover(planned(engine, method).plan)
 
 
-@pytest.mark.parametrize(("engine", "method"), [(e, m) for e in ENGINES for m in WAYS[e]])
+#: It runs each row of the many types as a statement of its own text.
+DEAR = ("duckdb", "multirow")
+
+
+@pytest.mark.parametrize(
+    ("engine", "method"),
+    [pytest.param(e, m, marks=pytest.mark.slow if (e, m) == DEAR else []) for e in ENGINES for m in WAYS[e]],
+)
 def test_every_type_is_stored_proven_and_answered_right(
     engine: str, method: str, deployment: Deployment, folder: Path
 ) -> None:

@@ -52,6 +52,7 @@ def test_a_text_has_room_for_twice_the_longest_that_was_sampled(longest: int, ex
     assert holds >= 2 * longest
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [1, 3, 20, 250, 900])
 @pytest.mark.parametrize("longest", [5, 60, 700, 2_000])
 def test_a_row_is_never_longer_than_mysql_takes(columns: int, longest: int) -> None:

@@ -166,6 +166,7 @@ def test_the_catalogue_of_stars_is_stored_with_its_nulls(
     assert loaded.found(f"sum_low({first})") == sum(int(row[0]) & 0xFFFFFFFF for row in rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_thousand_malformed_rows_are_rejected_and_every_good_one_is_stored(
     engine: str, deployment: Deployment, folder: Path

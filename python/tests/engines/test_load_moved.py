@@ -52,6 +52,7 @@ def test_two_values_that_changed_places_are_found_by_the_next_command_and_their_
     assert any(line.startswith(f"{column}: ") and "in other rows: different" in line for line in said), said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["sqlite", "duckdb"])
 def test_an_embedded_database_is_read_back_for_them(engine: str, tmp_path: Path) -> None:
     file = rows_file(tmp_path / "a.csv", 0, ROWS)

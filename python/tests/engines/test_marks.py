@@ -33,6 +33,7 @@ def duckdb_file(path: Path) -> None:
         file.execute("CREATE TABLE customers AS SELECT 7 AS id")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("engine", "make"), [("sqlite", sqlite_file), ("duckdb", duckdb_file)])
 def test_a_file_with_tables_of_the_users_is_refused_and_with_force_keeps_them(
     inrush: Inrush, tmp_path: Path, engine: str, make: object

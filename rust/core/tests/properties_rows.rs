@@ -23,7 +23,7 @@ fn hashes(columns: &Columns) -> Vec<u128> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 4, ..ProptestConfig::default() })]
 
     #[test]
     fn a_cycle_counted_along_is_the_cycle_divided(
@@ -368,7 +368,7 @@ fn an_identity_that_names_two_rows_is_refused() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 4, ..ProptestConfig::default() })]
 
     #[test]
     fn rows_picked_anywhere_are_those_of_their_batches(

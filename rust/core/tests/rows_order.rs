@@ -55,7 +55,7 @@ fn any_series() -> impl Strategy<Value = Vec<Series>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 4, ..ProptestConfig::default() })]
 
     #[test]
     fn every_order_has_the_first_events_once_and_in_its_own_sequence(

@@ -20,7 +20,7 @@ pub use replay::{more_than_buffers, stalled, stops, Replay};
 use inrush_rows::clock::thread_cpu_ns;
 use mutate::Random;
 
-const MUTATIONS: u64 = 20_000;
+const MUTATIONS: u64 = 2_000;
 /// CPU time of one case. A case of real captures takes microseconds.
 const CASE_NS: u64 = 2_000_000_000;
 /// A case that runs so long does not end.
