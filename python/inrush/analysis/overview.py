@@ -73,6 +73,8 @@ class EngineRow:
     absent: str = ""
     #: Whether a guard has a note on a run of the row, or on the study at its points.
     noted: bool = False
+    #: Of the figures that the answer shows beside its own.
+    shown: tuple[Cell | None, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,8 @@ class Overview:
     write: str | None
     read: str | None
     rows: Sequence[EngineRow]
+    #: Figures that the question asks about besides: then percentiles of writes and reads are none of its columns.
+    shown: tuple[str, ...] = ()
 
 
 def overview(analysis: Analysis, found: Answer | None, condition: Point | None = None) -> Overview | None:
@@ -97,9 +101,12 @@ def overview(analysis: Analysis, found: Answer | None, condition: Point | None =
     points = [point for point, _ in asked.points.values()]
     rate = rate_figure(analysis, found.figure)
     stated = rate if found.figure.endswith(".makespan_s") else found.figure
-    write, read = write_figure(analysis, found, points), read_figure(analysis, points)
+    shown = tuple((analysis.study.get("answer") or {}).get("show") or ())
+    write, read = (
+        (None, None) if shown else (write_figure(analysis, found, points), read_figure(analysis, points))
+    )
     rows = [
-        engine_row(analysis, found, engine, *asked.points[engine], (stated, rate, write, read))
+        engine_row(analysis, found, engine, *asked.points[engine], (stated, rate, write, read, *shown))
         if engine in asked.points
         else EngineRow(
             engine,
@@ -108,7 +115,7 @@ def overview(analysis: Analysis, found: Answer | None, condition: Point | None =
         )
         for engine in engines(analysis)
     ]
-    return Overview(asked.condition, asked.others, stated, rate, write, read, rows)
+    return Overview(asked.condition, asked.others, stated, rate, write, read, rows, shown)
 
 
 def absent_words(analysis: Analysis, engine: str) -> str:
@@ -261,8 +268,9 @@ def engine_row(
 ) -> EngineRow:
     counted = [m for m in analysis.runs if m.counts and m.point == point]
     again = fresh(analysis, found, [point])
-    stated, rate, write, read = (cell(analysis, found, point, figure) for figure in figures)
-    held = [found.figure, *(c.figure for c in (stated, rate, write, read) if c is not None)]
+    cells = [cell(analysis, found, point, figure) for figure in figures]
+    (stated, rate, write, read), shown = cells[:4], tuple(cells[4:])
+    held = [found.figure, *(c.figure for c in cells if c is not None)]
     behind = tried if found.kind in CHOSEN else (point,)
     verdicts = [(f, v) for f in held for _, v in analysis.broken(f, point)]
     verdicts += [(found.figure, v) for p in behind for _, v in analysis.broken(found.figure, p)]
@@ -293,6 +301,7 @@ def engine_row(
                 *(v for v in analysis.study_verdicts if v.points is None or set(v.points) & set(behind)),
             ]
         ),
+        shown=shown,
     )
 
 
