@@ -283,7 +283,7 @@ def with_load(workload: Workload) -> Workload:
     if LOAD in workload.operations:
         return workload
     operations = {**workload.operations, LOAD: Operation(LOAD, "insert")}
-    return Workload(workload.name, workload.epoch, workload.sizes, workload.tables, operations)
+    return replace(workload, operations=operations)
 
 
 def check_order(node: Node, steps: Sequence[Step], factors: Factors, workload: Workload) -> None:

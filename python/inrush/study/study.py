@@ -47,6 +47,7 @@ from inrush.study.step_kinds import Step
 from inrush.study.steps import check_schedule, named_figures, parse_steps, with_own_operations
 from inrush.study.storage import parse_storage
 from inrush.study.toml import read_toml
+from inrush.study.used_sizes import Work, unused_sizes
 from inrush.study.workload_file import parse_workload
 from inrush.workload import Workload
 
@@ -128,6 +129,10 @@ class Study:
             return self.repeats.pilot
         several = any(len(values) > 1 for values in self.factors.values())
         return several or self.repeats.count > 1 or bool(self.stop) or self.search is not None
+
+    @property
+    def work(self) -> Work:
+        return Work(self.workload, self.factors, tuple(self.roles.values()), self.steps, self.pipeline)
 
     @property
     def blocks(self) -> range:
@@ -215,6 +220,8 @@ def parse_study(
                 for p in inside
                 if p not in problems
             ]
+    if not problems and workload_tree is not None:
+        problems = unused_sizes(changes, study.work, workload_tree)
     if problems:
         raise StudyInvalid(first_of_each_value(problems))
     return replace(study, scale=scale, scales=scales, overrides=tuple(overrides))
