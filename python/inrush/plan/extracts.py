@@ -84,7 +84,9 @@ def range_problems(
             found.append(Problem("", f"{key}.rows", f"{of.rows:,}", remedy))
         elif of.seconds is not None and of.seconds > (span_s := time_span_s(tables[table], of.time, rows)):
             found.append(
-                Problem("", f"{key}.seconds", of.seconds, too_long(tables[table], of.seconds, rows, span_s))
+                Problem(
+                    "", f"{key}.seconds", f"{of.seconds:g}", too_long(tables[table], of.seconds, rows, span_s)
+                )
             )
     return found
 

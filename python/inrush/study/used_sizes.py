@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from inrush.errors import Problem
-from inrush.study.document import Node
+from inrush.study.document import Node, shown
 from inrush.study.forms import Factors, FromFactor, values_of
 from inrush.study.operations import tables_of
 from inrush.study.overlay import Change
@@ -49,7 +49,7 @@ def unused_sizes(changes: Mapping[str, Change], work: Work, tree: Mapping[str, A
     )
     sizes = {f"sizes.{name}" for name in work.workload.sizes.keys() - used}
     return [
-        Problem(f"-P {change.text}", key, change.value, remedy)
+        Problem(f"-P {change.text}", key, shown(change.value), remedy)
         for key, change in changes.items()
         if key in sizes
     ]
