@@ -10,7 +10,7 @@ from inrush.guards import lateness
 from inrush.guards.rows import MORE_THAN_LIMIT, REJECTED
 from inrush.study.document import shown
 
-#: Outcomes that more repeats do not mend: an answer or a statement is wrong, or the server refuses it.
+#: Outcomes that more repeats do not change: an answer or a statement is wrong, or the server refuses it.
 TO_LOOK_AT = ("wrong", "missing", "undefined", "refused", "auth", "too_large", "lost", "other")
 #: Guards that found wrong rows or answers -> where what they compared stands.
 COMPARED = {
