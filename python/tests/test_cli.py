@@ -387,10 +387,17 @@ def test_ctrl_c_is_code_130_and_resume_ends_what_was_begun(inrush: Inrush) -> No
             assert process.poll() is None
         process.send_signal(signal.SIGINT)
         rest = process.stderr.read()
-    assert process.returncode == 130 and "--resume" in rest and "Traceback" not in rest
+    assert process.returncode == 130 and "Traceback" not in rest
+    folder = inrush.store.latest().path
+    said = re.search(
+        r"inrush: interrupted: (\d) of (\d) runs (?:is|are) complete and kept in (\S+); .*\n(.*)\n", rest
+    )
+    assert said is not None, rest
+    assert (int(said[1]), said[3]) == (len(Results(folder).runs), str(folder)) and int(said[1]) < int(said[2])
+    assert said[4] == f"next: inrush run --resume {folder.name}"
     assert inrush.store.latest().doc["status"] == "interrupted"
-    said = inrush("run", "--resume")
-    assert said.code == 0, said.err
+    resumed = inrush("run", "--resume")
+    assert resumed.code == 0, resumed.err
     doc = inrush.store.latest().doc
     made = [*(p["run"] for p in doc["planned"]), *doc["confirming"]]
     assert [r.id for r in Results(inrush.store.latest().path).runs] == made

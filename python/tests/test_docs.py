@@ -13,7 +13,8 @@ from inrush.cli import app
 from inrush.engines import engine_of_url, server
 from inrush.errors import UsageError
 from inrush.run.prepare import StudyCall, prepare
-from inrush.study.shipped import find_study
+from inrush.study.shipped import find_study, shipped_studies
+from inrush.study.toml import read_toml
 from tests.pages import Page, broken_links, page_at
 
 ROOT = Path(__file__).parents[2]
@@ -281,3 +282,9 @@ def test_a_command_in_a_sentence_is_found_by_its_first_word() -> None:
     page = Page("a.md", "Use `inrush load-server` or `make tset`, not inrush.\n```\ninrush plan x\n```\n")
     assert list(page.named("inrush")) == [(1, "load-server"), (3, "plan")]
     assert list(page.named("make")) == [(1, "tset")]
+
+
+def test_the_page_about_studies_lists_every_shipped_study_with_its_question() -> None:
+    page = (ROOT / "docs" / "studies.md").read_text().partition("## Shipped studies")[2]
+    listed = re.findall(r"^\| `([a-z-]+)` \| (.*) \|$", page, re.MULTILINE)
+    assert listed == [(study.name, read_toml(study.path)["question"]) for study in shipped_studies()]

@@ -11,7 +11,9 @@ import pytest
 from inrush import _core
 from inrush.border.plan import PLAN_VERSION
 from inrush.errors import StudyInvalid
+from inrush.plan.extracts import time_span_s
 from inrush.plan.plan import canonical
+from inrush.workload import Column, Table
 from tests.extracting import STUDY, WORKLOAD, planned, write_study
 
 
@@ -179,6 +181,42 @@ def test_mistakes_of_a_step_are_named(tmp_path: Path, change: Change, said: str)
     text = change(STUDY)
     assert text != STUDY
     assert said in problems(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    "seconds, rates, said",
+    [
+        ("1e14", True, "span 50 s of data time; set seconds to 50 at most"),
+        ("1e9", True, "or load 400,000,000,000 rows"),
+        ("50.1", True, "or load 20,040 rows"),
+        ("50.1", False, "or load 20,040 rows"),
+        ("50", True, None),
+        ("50", False, None),
+    ],
+)
+def test_a_range_longer_than_the_time_of_its_table_is_refused(
+    tmp_path: Path, seconds: str, rates: bool, said: str | None
+) -> None:
+    """20,000 rows of 20 series, 0.05 s apart."""
+    text = WORKLOAD.replace('range = { rows = "length" }', f"range = {{ seconds = {seconds} }}")
+    text = text if rates else text.replace("rates = ", "# ")
+    if said is None:
+        assert operations(planned(write_study(tmp_path, workload=text)))
+        return
+    found = problems(tmp_path, workload=text)
+    assert found.count("operations.all.range.seconds") == 1 and said in found
+
+
+@pytest.mark.parametrize(
+    "gen, span_s", [("time_us_of_rows", 3.0), ("series_time", pytest.approx(151 * 0.2 * 41.2, rel=1e-2))]
+)
+def test_the_time_of_a_table_is_that_of_the_column_of_the_range(gen: str, span_s: float) -> None:
+    by = {
+        "time_us_of_rows": {"kind": "time", "period_us": 1_000},
+        "series_time": {"kind": "series_time", "median_period_ms": 200, "sigma": 1.0},
+    }
+    table = Table("t", (Column("at", "time_us", by[gen]),), series=20)
+    assert time_span_s(table, "at", 3_000) == span_s
 
 
 def test_all_mistakes_are_named_at_once(tmp_path: Path) -> None:

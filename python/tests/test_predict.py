@@ -464,8 +464,8 @@ def test_from_a_study_to_a_claim_to_its_proof_and_the_board(inrush: Inrush) -> N
     assert (inrush.store.root / "predictions" / "scoreboard.html").is_file()
     if result.json["verdict"] != "invalid":
         again = inrush("prove", held["id"])
-        assert again.code == 2 and "is already scored" in again.err
-        assert "no claim was scored" in inrush("prove", "open", "--with", "latest").err
+        assert again.code == 2 and "has a score already" in again.err
+        assert "no claim is without a score" in inrush("prove", "open", "--with", "latest").err
     # The newest results are the proof's now, of one value: what was trained on is predicted from again.
     for which in ([], ["quickstart"]):
         more = inrush("predict", *which, "--to", "1500", "--where", "engine=sqlite", "--json")

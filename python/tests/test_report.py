@@ -177,6 +177,44 @@ def test_the_last_lines_of_an_invalid_study_begin_their_verdict_with_the_word() 
     assert lines[-2].startswith("INVALID: release build") and lines[-1] == "next: inrush doctor"
 
 
+def failure(outcome: str, message: str = "no such table: t") -> dict[str, Any]:
+    return {
+        "segment": 2,
+        "repetition": 0,
+        "role": "readers",
+        "op": "look",
+        "outcome": outcome,
+        "count": 2,
+        "first_message": message,
+    }
+
+
+@pytest.mark.parametrize("outcome", ["wrong", "undefined", "other"])
+@pytest.mark.parametrize("blocks", [2, 5])
+def test_after_wrong_answers_and_errors_of_statements_these_are_looked_at_next(
+    outcome: str, blocks: int
+) -> None:
+    record = synthetic.study(TRUTH, blocks=blocks, more={"failures": [failure(outcome)]})
+    runs = len(record.runs)
+    assert closing_lines(record)[-1] == (
+        f"next: inrush show synthetic-1 --csv DIR   (look at the errors first: {2 * runs:,} calls, readers look {outcome}: "
+        '"no such table: t"; all are in DIR/failures.csv)'
+    )
+
+
+def test_deadlocks_and_calls_that_took_too_long_are_no_mistakes_to_look_at() -> None:
+    more = [failure("conflict"), failure("timeout")]
+    line = closing_lines(synthetic.study(TRUTH, blocks=2, more={"failures": more}))[-1]
+    assert line.startswith("next: ") and "errors" not in line
+
+
+def test_after_wrong_rows_the_proofs_are_looked_at_next() -> None:
+    proof = {"table": "t", "item": "sum_low(x)", "expected": "7", "found": "8", "holds": False}
+    line = closing_lines(synthetic.study(TRUTH, blocks=2, more={"proofs": [proof]}))[-1]
+    assert line.startswith("next: inrush show synthetic-1 --csv DIR   (look at the wrong rows first: ")
+    assert "sum_low(x) is 8, expected 7" in line and line.endswith("all are in DIR/proofs.csv)")
+
+
 def test_an_interrupted_study_is_resumed_next() -> None:
     lines = closing_lines(synthetic.study(TRUTH, blocks=2, doc={"status": "interrupted"}))
     assert lines[-1] == "next: inrush run --resume synthetic-1"

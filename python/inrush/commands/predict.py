@@ -172,7 +172,7 @@ def refuse_unprovable(store: Store, claimed: Mapping[str, Any]) -> None:
     except UsageError as e:
         x = claimed["forecast"]["x"]
         raise Refused(
-            f"{claimed['along']} {number(x)} cannot be run, so no claim about it could be proven: {e}; name another --to, or "
+            f"{claimed['along']} {number(x)} cannot be run, so no run could score a claim about it: {e}; name another --to, or "
             f"predict from results with other sizes ({call.study} at another --scale)"
         ) from e
 

@@ -11,7 +11,7 @@ import typer
 
 from inrush.commands.printing import opened_store, say, show, show_json
 from inrush.commands.running import INVALID
-from inrush.errors import UsageError
+from inrush.errors import Interrupted, UsageError
 from inrush.text import percent, signed_percent
 
 if TYPE_CHECKING:
@@ -51,7 +51,11 @@ def prove(
         if not as_json:
             show(score_lines(c.doc, document))
     if not documents:
-        raise UsageError("no claim was scored")
+        raise UsageError(
+            "no claim is without a score; `inrush scoreboard` shows the scores, `inrush predict` makes a claim"
+            if not claims
+            else "no claim was scored; the lines above say why"
+        )
     write_board(kept)
     if as_json:
         show_json(documents[0] if len(documents) == 1 else documents)
@@ -67,7 +71,7 @@ def named_claims(kept: Predictions, specs: Sequence[str]) -> list[Claim]:
     for c in claims:
         if c.scored:
             raise UsageError(
-                f"{c.id}: is already scored ({(c.score or {})['verdict']}); predict anew to try again"
+                f"{c.id}: has a score already ({(c.score or {})['verdict']}), and a claim is scored once; make another one by inrush predict"
             )
     return claims
 
@@ -88,7 +92,12 @@ def run_for(store: Store, c: Claim, targets: Sequence[str], data: Path | None) -
         on = dict.fromkeys(call.storages, there)
         call = replace(call, storages=on) if on else replace(call, data=there)
     prepared, folder = begin(store, call, [*targets, *call.targets][:1])
-    outcome = execute(prepared, folder, store.instances_path)
+    try:
+        outcome = execute(prepared, folder, store.instances_path)
+    except Interrupted as e:
+        raise Interrupted(
+            f"{e}\n{c.id} has no score yet; when these runs are complete: inrush prove {c.id} --with {folder.path.name}"
+        ) from e
     for run, message in outcome.failed.items():
         say(f"{run}: {message}")
     found = store.find(str(outcome.path))
@@ -102,7 +111,11 @@ def score_lines(doc: dict[str, Any], score: dict[str, Any]) -> list[str]:
 
     made, figure = doc["forecast"], doc["figure"]
     if score["verdict"] == "invalid":
-        return [f"invalid: {doc['id']}: {'; '.join(score['why'])}"]
+        return [
+            f"invalid: {doc['id']}: {'; '.join(score['why'])}",
+            f"  the claim has no score and stays open; its runs are kept as {score['results']}",
+            f"  next: inrush prove {doc['id']}   (runs it again)",
+        ]
     skills = ", ".join(f"{k} {signed_percent(v)}" for k, v in score["skill"].items())
     seen, claimed = score["bottleneck_seen"], made["bottleneck"]
     named = f"; bottleneck {seen}, claimed {claimed}" if seen and claimed else ""
@@ -111,6 +124,8 @@ def score_lines(doc: dict[str, Any], score: dict[str, Any]) -> list[str]:
         f"[{shown(made['lo'], figure)}, {shown(made['hi'], figure)}] claimed, a factor of {made['hi'] / made['lo']:.2g} wide: off by {percent(score['error'], 1)}{named}{kept_up(score)}",
         *(f"  {why}" for why in score.get("why", ())),
         f"  skill over {skills}" if skills else "  no simpler claim to compare with",
+        f"  the score stands; the claim keeps it, its runs are kept as {score['results']}",
+        "  next: inrush scoreboard",
     ]
 
 

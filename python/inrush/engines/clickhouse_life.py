@@ -46,6 +46,7 @@ class ClickhouseLife(OwnServer):
     name = "clickhouse"
     title = "ClickHouse"
     series = 1
+    unknown_setting = re.compile(r"Unknown setting '?([\w.]+)")
     reserved = frozenset(
         {"http_port", "tcp_port", "interserver_http_port", "listen_host", "path", "tmp_path", "timezone"}
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import socket
 from collections.abc import Sequence
 from pathlib import Path
@@ -49,6 +50,7 @@ class MysqlLife(OwnServer):
     name = "mysql"
     title = "MySQL"
     home = "data"
+    unknown_setting = re.compile(r"unknown (?:variable|option) '-*([^'=]+)")
     reserved = frozenset(
         {
             "port",

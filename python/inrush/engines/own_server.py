@@ -63,6 +63,9 @@ class OwnServer(Lifecycle):
     home: ClassVar[str] = "files"
     #: What inrush sets itself: no user may.
     reserved: ClassVar[frozenset[str]] = frozenset()
+    #: What it writes to its log where it ends because of a setting that it does not know; the group is the setting's name.
+    #: None: it passes over such a setting.
+    unknown_setting: ClassVar[re.Pattern[str] | None] = None
 
     # what an engine says
 
@@ -185,6 +188,8 @@ class OwnServer(Lifecycle):
                     raise TargetError(
                         server_limits.memory_clause(what, limits["memory"], self.with_less_memory)
                     ) from None
+            if isinstance(ended, TargetError) and (unknown := self._unknown(place, log_bytes)):
+                raise UsageError(f"{self.title} {place.release.version} has no setting {unknown}") from None
             raise
         url = self.url_in(data, place.port)
         return Instance(
@@ -247,6 +252,14 @@ class OwnServer(Lifecycle):
             unknown = [name + (f" (did you mean {near[name][0]}?)" if near[name] else "") for name in strange]
             raise UsageError(f"{self.title} {release.version} has no setting {', '.join(unknown)}")
         return self._with_profile(settings)
+
+    def _unknown(self, place: ServerPlace, log_bytes: int) -> str | None:
+        """The caller's setting that the server ended at, by the lines that it has written to its log since `log_bytes`."""
+        if self.unknown_setting is None:
+            return None
+        written = "\n".join(life.log_lines(place.log, 200, log_bytes))
+        names = self.unknown_setting.findall(written)
+        return next((name for name in names if name in place.settings), None)
 
     def asked(self, instance: Instance) -> dict[str, str]:
         """What a server of ours was started with, by the names under which it reports its settings. Pure but for the

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,6 +26,7 @@ class PostgresqlLife(OwnServer):
     #: A fast shutdown: sessions end, a checkpoint is written.
     stop_signal = signal.SIGINT
     with_less_memory = "shared_buffers, maintenance_work_mem"
+    unknown_setting = re.compile(r'unrecognized configuration parameter "([^"]+)"')
     reserved = frozenset({"listen_addresses", "port", "unix_socket_directories", "data_directory"})
 
     def fetch(self, version: str | None = None) -> Release:

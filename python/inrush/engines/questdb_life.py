@@ -47,6 +47,7 @@ class QuestdbLife(OwnServer):
     title = "QuestDB"
     reserved = frozenset({*OWN, *USERS, PORT, HTTP, "cairo.root"})
 
+    unknown_setting = re.compile(r"^\s*\* ([\w.]+)$", re.MULTILINE)
     offers = QUESTDB
 
     def url_of(self, port: int) -> str:

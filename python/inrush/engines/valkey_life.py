@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -26,6 +27,7 @@ class ValkeyLife(OwnServer):
     name = "valkey"
     title = "Valkey"
     reserved = frozenset({"bind", "port", "dir", "daemonize", "logfile", "pidfile", "supervised"})
+    unknown_setting = re.compile(r">>> '([\w.-]+) .*'\s+Bad directive")
     offers = PACKAGES
 
     def url_of(self, port: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
@@ -11,7 +12,8 @@ from inrush.engines.twin import Twin
 from inrush.errors import Problem
 from inrush.plan.roles import ActiveRole
 from inrush.plan.units import ns
-from inrush.workload import Operation, RangeOf, Workload
+from inrush.study.forms import MAX_ROWS
+from inrush.workload import Operation, RangeOf, Table, Workload
 
 #: The way out that takes rows in fetches of so many; and how many, where the study does not say.
 CURSOR, FETCH_ROWS = "cursor", 10_000
@@ -58,9 +60,12 @@ def way_out(operation: Operation, server: Twin) -> str | Unsupported:
 
 
 def range_problems(
-    operations: Sequence[Operation], before: Callable[[str], int], changes: Callable[[str], bool]
+    operations: Sequence[Operation],
+    tables: Mapping[str, Table],
+    before: Callable[[str], int],
+    changes: Callable[[str], bool],
 ) -> list[Problem]:
-    """Extracts, and queries of ranges, of tables without rows that lie there before, and stay.
+    """Extracts, and queries of ranges, of tables without rows that lie there before, and stay; and ranges that are too long.
 
     before: table -> rows that lie there when it is read. changes: whether rows come or go meanwhile.
     """
@@ -77,7 +82,36 @@ def range_problems(
         elif of.rows is not None and of.rows > rows:
             remedy = f"{table} has {rows:,} rows in all; ask for fewer"
             found.append(Problem("", f"{key}.rows", f"{of.rows:,}", remedy))
+        elif of.seconds is not None and of.seconds > (span_s := time_span_s(tables[table], of.time, rows)):
+            found.append(
+                Problem(
+                    "", f"{key}.seconds", f"{of.seconds:g}", too_long(tables[table], of.seconds, rows, span_s)
+                )
+            )
     return found
+
+
+def too_long(table: Table, seconds: float, rows: int, span_s: float) -> str:
+    """What is said of a range that is longer than its table."""
+    remedy = f"the {rows:,} rows of {table.name} span {span_s:.6g} s of data time; set seconds to {span_s:.6g} at most"
+    needed = math.ceil(rows * (seconds / span_s))
+    return f"{remedy}, or load {needed:,} rows" if needed <= MAX_ROWS else remedy
+
+
+def time_span_s(table: Table, time: str, rows: int) -> float:
+    """Data time from the first row to behind the last one, in a column that grows along the series.
+
+    Where each series has a period of its own, that of a period which one in ten thousand series exceeds.
+    """
+    gen = table.column(time).gen or {}
+    if gen.get("kind") == "time":
+        return rows * float(gen["period_us"]) / 1e6
+    if gen.get("kind") == "series_time":
+        longest_s = float(gen["median_period_ms"]) / 1e3 * math.exp(3.72 * float(gen["sigma"]))
+        return math.ceil(rows / table.series + 1) * longest_s
+    if table.rates is not None:
+        return rows / table.series * table.period_s
+    return math.ceil(rows / table.series) * table.period_s
 
 
 def range_document(operation: Operation, method: str, index: Mapping[str, int], rows: int) -> RangePlan:

@@ -55,7 +55,7 @@ def ranges_without_rows(draft: Draft) -> list[Problem]:
     def changes(table: str) -> bool:
         return table in draft.retained or (table in draft.written and not draft.study.steps)
 
-    return range_problems(ranged, draft.rows_before, changes)
+    return range_problems(ranged, draft.tables, draft.rows_before, changes)
 
 
 def order_problems(draft: Draft) -> list[Problem]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from typing import Literal
 
 from inrush.analysis.comparability import default_along
@@ -77,6 +78,8 @@ def trainings(analysis: Analysis, along: str | None = None, figure: str | None =
     asked = figure or headline(analysis)
     if asked is None:
         raise UsageError("no counted run measured anything to predict")
+    if figure is not None:
+        refuse_unknown(figure, analysis)
     found = []
     for group, runs in grouped(analysis, along).items():
         measured = asked if figure else stand_in(runs, along, asked)
@@ -97,6 +100,14 @@ def trainings(analysis: Analysis, along: str | None = None, figure: str | None =
             f"{asked}: no group has two numbers of {along} with a valid run; a prediction needs two, better three.{why}"
         )
     return found
+
+
+def refuse_unknown(figure: str, analysis: Analysis) -> None:
+    """Raises UsageError with the figures that the runs have, the nearest first."""
+    names = {STORED, *(name for m in analysis.runs if m.counts for name in m.figures)}
+    if figure not in names:
+        near = sorted(names, key=lambda name: (-SequenceMatcher(None, figure, name).ratio(), name))
+        raise UsageError(f"--of {figure}: no such figure; there are, nearest first: {', '.join(near)}")
 
 
 def waves_of(runs: Sequence[Measured]) -> str | None:

@@ -5,20 +5,18 @@ Everything shown can be derived again from the sealed runs; nothing is fetched w
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inrush.analysis.analyse import analyse
-from inrush.analysis.answer import Answer, answer
+from inrush.analysis.answer import answer
 from inrush.analysis.overview import overview
 from inrush.analysis.points import Analysis, say
 from inrush.analysis.rejected import reject_lines
 from inrush.errors import UsageError
-from inrush.guards import lateness
-from inrush.guards.rows import MORE_THAN_LIMIT, REJECTED
 from inrush.guards.verdicts import Outcome, by_guard, conditions_last, counted, grouped_figures
 from inrush.report.first_sentence import first_sentence
+from inrush.report.next_command import next_command
 from inrush.report.overview import text_table
 from inrush.stats.measures import study_record
 from inrush.stats.record import StudyRecord
@@ -133,41 +131,6 @@ def beside_the_result(analysis: Analysis) -> str:
     named = list(points)[:POINTS_NAMED]
     more = f"; {counted(len(points) - len(named), 'more point')}" if len(points) > len(named) else ""
     return f"; INVALID, and part of neither: {grouped_figures(figures)} (at {'; '.join(named)}{more})"
-
-
-def next_command(analysis: Analysis, found: Answer | None) -> str:
-    """What a careful reader would type next."""
-    again = str(analysis.study.get("command") or f"inrush run {analysis.study.get('study', 'STUDY')}")
-    spot = str(analysis.study.get("id", ""))
-    if rows_do_not_fit(analysis):
-        return f"next: give the column another type in the workload file, or repair the files; then: {again}"
-    if analysis.study.get("status") in ("running", "interrupted", "failed"):
-        return f"next: inrush run --resume {spot}"
-    if not analysis.valid:
-        return f"next: {on_time_command(again, analysis) or 'inrush doctor'}"
-    blocks = {m.run.block for m in analysis.runs if m.counts}
-    if len(blocks) < 5:
-        again = re.sub(r" -P (repeats\.count=\S+|'repeats\.count ?=[^']*')", "", again)
-        return f"next: {again} -P repeats.count=5   (five blocks are the least to publish a figure)"
-    return f"next: inrush show {spot}".rstrip()
-
-
-def rows_do_not_fit(analysis: Analysis) -> bool:
-    """Whether files are what is wrong: every row of a table was rejected, or more than its limit takes. The same plan fails again."""
-    return any(v.guard == REJECTED or MORE_THAN_LIMIT in v.sentence for _, v in analysis.invalidating)
-
-
-def on_time_command(again: str, analysis: Analysis) -> str | None:
-    """The same study with the options that keep its client on time; None where that is not what is wrong, or none is known."""
-    late = {run for run, v in analysis.invalidating if v.guard == lateness.NAME}
-    found = [cause for m in analysis.runs if m.run.run_id in late for cause in lateness.causes(m.run)]
-    if not found:
-        return None
-    if lateness.UNJOURNALED in found:
-        again = re.sub(r" --data ('[^']*'|\S+)", "", again)
-    options = " ".join(dict.fromkeys(cause.option for cause in found))
-    note = "   (DIR on a filesystem with a journal)" if lateness.UNJOURNALED in found else ""
-    return f"{again} {options}{note}"
 
 
 def recorded(results: Any) -> StudyRecord:

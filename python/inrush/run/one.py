@@ -19,6 +19,7 @@ from inrush.engines.instance import Instance
 from inrush.engines.survives import Durability
 from inrush.errors import Interrupted
 from inrush.guards.rows import MORE_THAN_LIMIT
+from inrush.guards.verdicts import counted
 from inrush.machine import host
 from inrush.plan.planned import PlannedRun
 from inrush.results.store import Doc, OpenRun, StudyFolder, read_json
@@ -215,9 +216,11 @@ def oracle_verdicts(opened: OpenRun, ended: RunEnded) -> list[Doc]:
 
 def interrupted(folder: StudyFolder) -> Interrupted:
     folder.write({"status": "interrupted"})
+    planned = [*(p["run"] for p in folder.doc.get("planned", ())), *folder.doc.get("confirming", ())]
+    done = sum((sealed := folder.sealed(run)) is not None and sealed["status"] == "done" for run in planned)
     return Interrupted(
-        f"stopped; what is sealed stays, the run in hand will be done again: "
-        f"go on with `inrush run --resume {folder.path.name}`"
+        f"interrupted: {done} of {counted(len(planned), 'run')} {'is' if done == 1 else 'are'} complete and kept in "
+        f"{folder.path}; a run that was cut short is made again\nnext: inrush run --resume {folder.path.name}"
     )
 
 

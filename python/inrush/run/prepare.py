@@ -15,7 +15,7 @@ from inrush.engines.instance import TRANSPORT, UNIX
 from inrush.errors import Problem, StudyInvalid, UsageError
 from inrush.extras import need
 from inrush.results.store import Results, SealedRun, Store, StudyFolder
-from inrush.study.step_kinds import Cold, Restart
+from inrush.study.step_kinds import Cold, Restart, Step
 from inrush.targets import shards
 from inrush.targets.deployments import NamedTargets, known_engines, named_targets
 from inrush.targets.limits import limit_problems, read_limits
@@ -174,20 +174,29 @@ def check_transports(plan: StudyPlan, found: NamedTargets) -> None:
 def check_steps(plan: StudyPlan, found: NamedTargets) -> None:
     """Raises StudyInvalid with every step for which inrush would have to stop and start a server that is not its own, or
     lacks the right to drop the kernel's caches."""
-    problems = []
-    for i, step in enumerate(plan.study.steps):
+    refused: dict[str, list[Step]] = {}
+    for step in plan.study.steps:
         for engine in plan.study.engines if isinstance(step, Cold | Restart) else ():
             if server(engine).embedded:
                 continue
-            remedy = ""
             if engine in found.urls:
                 remedy = f"inrush did not start this server and will not stop it; use --start {engine}, or leave the step out"
             elif isinstance(step, Cold) and not page_cache.can_drop():
                 remedy = f"the kernel keeps {engine}'s files in memory: {page_cache.DROP} can be written by root only"
-            if remedy:
-                problems.append(Problem(plan.study.file, f"steps[{i}].do", step.do, remedy))
-    if problems:
-        raise StudyInvalid(problems)
+            else:
+                continue
+            refused.setdefault(remedy, []).append(step)
+    if refused:
+        raise StudyInvalid([steps_problem(plan.study, steps, remedy) for remedy, steps in refused.items()])
+
+
+def steps_problem(study: Study, steps: Sequence[Step], remedy: str) -> Problem:
+    """One for all steps that it is said of."""
+    places = [f"steps[{study.steps.index(step)}].do" for step in steps]
+    kinds = " or ".join(dict.fromkeys(step.do for step in steps))
+    if len(steps) > 1:
+        remedy = remedy.replace("leave the step out", "leave the steps out")
+    return Problem(study.file, ", ".join(places), kinds, remedy)
 
 
 def over_shards(study: Study, found: NamedTargets) -> Study:

@@ -107,22 +107,28 @@ class Node:
         return {key: self.at(key, value) for key, value in self.value.items()}
 
     def fields(self, allowed: Iterable[str], required: Iterable[str] = ()) -> dict[str, Node]:
-        """The entries of a table with keys of ours: unknown ones are problems, so are missing ones."""
+        """The entries of a table with keys of ours: unknown ones are problems, so are missing ones.
+
+        A misspelt key stands for the one that was meant, and nothing else is said of it.
+        """
         members = self.members()
         if not isinstance(self.value, dict):
             return {}
         known = list(allowed)
+        fields = {key: node for key, node in members.items() if key in known}
         for key, node in members.items():
             if key not in known:
                 node.problem(unknown("key", key, known))
+                if guess := nearest(key, known):
+                    fields.setdefault(guess, Node(node.file, node.key, node.value, []))
         for key in required:
-            if key not in members:
+            if key not in fields:
                 self.problems.append(
                     Problem(
                         self.file, self.at(key, None).key, "", "is missing; every file of this kind says it"
                     )
                 )
-        return {key: node for key, node in members.items() if key in known}
+        return fields
 
 
 #: What reads one field of a table, e.g. `Node.flag`.
@@ -150,6 +156,17 @@ def shown(value: Any, limit: int = 60) -> str:
     text = "a table" if isinstance(value, Mapping) else f'"{value}"' if isinstance(value, str) else str(value)
     text = " ".join(text.split())
     return text if len(text) <= limit else text[: limit - 1] + "…"
+
+
+def first_of_each_value(problems: Sequence[Problem]) -> list[Problem]:
+    """Without what is said of the stand-in of a wrong value: of one place, the value that was found there first.
+
+    An empty list has a stand-in inside of it.
+    """
+    first: dict[tuple[str, str], str] = {}
+    own = [p for p in dict.fromkeys(problems) if first.setdefault((p.file, p.key), p.value) == p.value]
+    empty = {(p.file, p.key) for p in own if p.value == "[]"}
+    return [p for p in own if (p.file, p.key.rpartition("[")[0]) not in empty]
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:

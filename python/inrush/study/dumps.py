@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -86,4 +87,4 @@ def with_dumps(workload: Workload, steps: Sequence[Step]) -> Workload:
     if not own:
         return workload
     operations = {**workload.operations, **own}
-    return Workload(workload.name, workload.epoch, workload.sizes, workload.tables, operations)
+    return replace(workload, operations=operations)

@@ -63,12 +63,17 @@ def parse_steps(node: Node | None, factors: Factors, workload: Workload) -> tupl
     found: list[Step] = []
     #: Names so far, also of steps that could not be read: what follows them is no mistake of its own.
     before: dict[str, str] = {}
+    #: With their places; None: it may have loaded any table, and which one could not be read.
+    in_order: list[tuple[int, Step | None]] = []
     later = [item.value.get("name") for item in node.items(at_least=1) if isinstance(item.value, dict)]
-    for item in node.items():
+    for i, item in enumerate(node.items()):
         step = parse_step(item, factors, workload, before, later, found)
         if step is not None:
             found.append(step)
-    check_order(node, found, factors, workload)
+        is_read = step is not None and not (isinstance(step, Load) and step.role.table is None)
+        if is_read or any(key in item.members() for key in ("table", "roles")):
+            in_order.append((i, step if is_read else None))
+    check_order(node, in_order, factors, workload)
     return tuple(found)
 
 
@@ -161,16 +166,18 @@ def role_step(
     factors: Factors,
     workload: Workload,
     common: Mapping[str, object],
-) -> RoleStep:
+) -> RoleStep | None:
     """The step as a role of its name, read as any role is."""
-    own = {key: value for key, value in node.value.items() if key in kind.keys and key != "seconds"}
+    own = {key: field.value for key, field in fields.items() if key in kind.keys and key != "seconds"}
     name = str(common["name"])
     if kind is Load:
         own = {"operation": LOAD, "batch_rows": 1, **own}
         workload = with_load(workload)
+    elif problem := not_read(own, workload):
+        node.at(*problem[:2]).problem(problem[2])
+        return None
     role = parse_role(Node(node.file, node.key, own, node.problems), name, factors, workload, ())
     inserts = [o for o in role.operations if workload.operations[o].kind == "insert"]
-    others = [o for o in role.operations if workload.operations[o].kind in ("insert", "maintain")]
     extracts = [o for o in role.operations if workload.operations[o].kind == "extract"]
     key = "operation" if "operation" in own else "operations"
     if kind is Load:
@@ -189,14 +196,22 @@ def role_step(
         )
     elif kind is Read and extracts:
         node.at(key, own.get(key)).problem(f'{extracts[0]} is an extract; its step is do = "extract"')
-    elif others:
-        remedy = f'{others[0]} is no query; rows go in by do = "load", maintenance by do = "statement"'
-        node.at(key, own.get(key)).problem(remedy)
     if ("calls" in fields) == ("seconds" in fields):
         node.problem("write calls = N or seconds = S: how much is read")
     seconds = read_seconds(fields["seconds"]) if "seconds" in fields else 0.0
     made = Extract if kind is Extract else Read
     return made(role=role, seconds=seconds, **common)  # type: ignore[arg-type]
+
+
+def not_read(own: Mapping[str, Any], workload: Workload) -> tuple[str, Any, str] | None:
+    """Key, value and remedy of a step that reads and names an operation that changes rows. Such a role has other keys."""
+    for key in ("operation", "operations"):
+        value = own.get(key)
+        for name in (value,) if isinstance(value, str) else value if isinstance(value, dict) else ():
+            if name in workload.operations and workload.operations[name].kind in ("insert", "maintain"):
+                remedy = f'{name} is no query; rows go in by do = "load", maintenance by do = "statement"'
+                return key, value, remedy
+    return None
 
 
 def several_roles(
@@ -212,6 +227,8 @@ def several_roles(
             node.problem(f'{other} is maintenance; it is a step of its own, do = "statement"')
         elif "insert" in kinds.values() or role.calls is not None or role.until:
             continue
+        elif "until" in fields["roles"].value[own]:
+            continue  # it names no role, which was said
         elif not seconds and role.operations:
             node.problem("it has no end; write its calls, until = a role, or seconds of the step")
     roles = {
@@ -238,9 +255,9 @@ def load_of_dump(
     source, first = read_source(fields["from"], fields["table"].text(), steps, names)
     if source is None or first is None:
         return None
-    own = {key: value for key, value in node.value.items() if key not in ("from", "rows")}
-    again = Node(node.file, node.key, {**own, "rows": {"total": 1}}, node.problems)
-    step = role_step(Load, again, {k: v for k, v in fields.items() if k != "from"}, factors, workload, common)
+    own = {key: field for key, field in fields.items() if key != "from"}
+    own["rows"] = node.at("rows", {"total": 1})
+    step = role_step(Load, node, own, factors, workload, common)
     assert isinstance(step, Load)
     return replace(step, role=replace(step.role, rows=first.role.rows), source=source)
 
@@ -264,12 +281,11 @@ def load_by_pipeline(
     elif name in workload.tables and not workload.tables[name].identity:
         fields["table"].problem("rows are placed by the table's identity, and it has none")
     found = parse_step_pipeline(fields["pipeline"], factors, "from" in fields)
-    own = {key: value for key, value in node.value.items() if key not in ("pipeline", *OF_SESSIONS)}
-    plain, kept = Node(node.file, node.key, own, node.problems), {k: fields[k] for k in own}
+    own = {key: field for key, field in fields.items() if key not in ("pipeline", *OF_SESSIONS)}
     if "from" in fields:
-        step = load_of_dump(plain, kept, factors, workload, common, steps, names)
+        step = load_of_dump(node, own, factors, workload, common, steps, names)
     else:
-        step = role_step(Load, plain, kept, factors, workload, common)
+        step = role_step(Load, node, own, factors, workload, common)
     return replace(step, pipeline=found) if isinstance(step, Load) else None
 
 
@@ -283,28 +299,36 @@ def with_load(workload: Workload) -> Workload:
     if LOAD in workload.operations:
         return workload
     operations = {**workload.operations, LOAD: Operation(LOAD, "insert")}
-    return Workload(workload.name, workload.epoch, workload.sizes, workload.tables, operations)
+    return replace(workload, operations=operations)
 
 
-def check_order(node: Node, steps: Sequence[Step], factors: Factors, workload: Workload) -> None:
+def check_order(
+    node: Node, steps: Sequence[tuple[int, Step | None]], factors: Factors, workload: Workload
+) -> None:
     """What is read was loaded before, and by one step: at each value of the factors that say which tables."""
-    forms = [role.table for step in steps for role in step.sessions.values()]
+    forms = [role.table for _, step in steps if step is not None for role in step.sessions.values()]
     named = list(dict.fromkeys(form.factor for form in forms if isinstance(form, FromFactor)))
     for values in itertools.product(*(factors[name] for name in named)):
         check_order_at(node, steps, dict(zip(named, values, strict=True)), workload)
 
 
-def check_order_at(node: Node, steps: Sequence[Step], point: Mapping[str, Any], workload: Workload) -> None:
+def check_order_at(
+    node: Node, steps: Sequence[tuple[int, Step | None]], point: Mapping[str, Any], workload: Workload
+) -> None:
+    #: Table -> the step that loads it; empty: perhaps one that could not be read.
     loaded: dict[str, str] = {}
     where = "".join(f", where {name} is {label(value)}" for name, value in point.items())
-    for i, step in enumerate(steps):
+    for i, step in steps:
+        if step is None:
+            loaded = {**dict.fromkeys(workload.tables, ""), **loaded}
+            continue
         if isinstance(step, Load):
             for name in tables_at(step.role, point):
-                if name in loaded and step.source is None:
+                if loaded.get(name) and step.source is None:
                     node.at(i, name).at("table", name).problem(
                         f"{loaded[name]} loads this table already{where}; a table is loaded once, or again from a dump"
                     )
-                loaded.setdefault(name, step.name)
+                loaded[name] = loaded.get(name) or step.name
             continue
         if isinstance(step, Roles):
             check_roles_at(node.at(i, step.name), step, loaded, point, workload, where)
@@ -399,7 +423,17 @@ def check_schedule(steps_node: Node, steps: Sequence[Step], schedule_node: Node,
             )
 
 
-def named_figures(steps: Sequence[Step]) -> Named:
-    """Step -> the figures that can be asked of it."""
+def named_figures(steps: Sequence[Step], node: Node) -> Named:
+    """Step -> the figures that can be asked of it; of one that could not be read, those of any."""
     roles = {name: (*METRICS, *OF_WORK) for s in steps if isinstance(s, Roles) for name in s.roles}
-    return {**dict.fromkeys(WATCHED, ()), **{step.name: step.figures for step in steps}, **roles}
+    of_any = {figure for kind in STEPS.values() for figure in (*kind.figures, *METRICS, *OF_WORK)}
+    given = [item for item in node.value if isinstance(item, dict)] if isinstance(node.value, list) else []
+    unread = {str(item.get("name")): of_any for item in given}
+    of_roles = [(str(i.get("name")), i["roles"]) for i in given if isinstance(i.get("roles"), dict)]
+    unread |= {
+        f"{name}.{role}": of_any
+        for name, mine in of_roles
+        for role in mine
+        if name not in {s.name for s in steps}
+    }
+    return {**dict.fromkeys(WATCHED, ()), **unread, **{step.name: step.figures for step in steps}, **roles}

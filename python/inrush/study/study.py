@@ -14,7 +14,7 @@ from typing import Any
 from inrush.errors import Problem, StudyInvalid
 from inrush.study import pipeline
 from inrush.study.claims import Expected, Published, parse_expected, parse_published
-from inrush.study.document import Node, unknown
+from inrush.study.document import Node, first_of_each_value, unknown
 from inrush.study.events import parse_order
 from inrush.study.files import locate
 from inrush.study.forms import Factors, FromFactor, check_no_password, read_count, read_reference
@@ -47,7 +47,8 @@ from inrush.study.step_kinds import Step
 from inrush.study.steps import check_schedule, named_figures, parse_steps, with_own_operations
 from inrush.study.storage import parse_storage
 from inrush.study.toml import read_toml
-from inrush.study.workload_file import parse_workload
+from inrush.study.used_sizes import Work, texts, unused_sizes
+from inrush.study.workload_file import WorkloadReader
 from inrush.workload import Workload
 
 SCHEMA = 1
@@ -60,6 +61,7 @@ KEYS = (
 REQUIRED = ("schema", "title", "question", "expect", "workload", "kind", "engines")
 #: Kind -> the key that says what runs; `roles` of every other.
 WORK = {pipeline.KIND: "pipeline", STEPS_KIND: "steps"}
+WORKS = ("pipeline", "roles", "steps")
 #: More runs than this are a mistake in the factors.
 MAX_RUNS = 100_000
 
@@ -128,6 +130,10 @@ class Study:
             return self.repeats.pilot
         several = any(len(values) > 1 for values in self.factors.values())
         return several or self.repeats.count > 1 or bool(self.stop) or self.search is not None
+
+    @property
+    def work(self) -> Work:
+        return Work(self.workload, self.factors, tuple(self.roles.values()), self.steps, self.pipeline)
 
     @property
     def blocks(self) -> range:
@@ -215,39 +221,17 @@ def parse_study(
                 for p in inside
                 if p not in problems
             ]
+    if not problems and workload_tree is not None:
+        problems = unused_sizes(changes, study.work, workload_tree)
     if problems:
         raise StudyInvalid(first_of_each_value(problems))
     return replace(study, scale=scale, scales=scales, overrides=tuple(overrides))
-
-
-def first_of_each_value(problems: Sequence[Problem]) -> list[Problem]:
-    """Without what is said of the stand-in of a wrong value: of one place, the value that was found there first."""
-    held: dict[tuple[str, str], str] = {}
-    return [p for p in dict.fromkeys(problems) if held.setdefault((p.file, p.key), p.value) == p.value]
 
 
 def scale_names(node: Node) -> tuple[str, ...]:
     for overlay in node.members().values():
         overlay.members()
     return tuple(name for name, overlay in node.members().items() if isinstance(overlay.value, dict))
-
-
-class WorkloadReader:
-    """One workload file under the sizes of several scales; equal sizes are read once."""
-
-    def __init__(self, tree: Mapping[str, Any] | None, file: str, generators: Catalogue | None) -> None:
-        self.tree, self.file, self.generators = tree, file, generators
-        self._read: dict[str, tuple[Workload, list[Problem]]] = {}
-
-    def read(self, name: str, sizes: Mapping[str, float], problems: list[Problem]) -> Workload:
-        key = f"{name} {sorted(sizes.items())}"
-        if key not in self._read:
-            found: list[Problem] = []
-            workload = parse_workload(self.tree, self.file, name, found, self.generators, sizes)
-            self._read[key] = (workload, found)
-        workload, found = self._read[key]
-        problems += found
-        return workload
 
 
 def read_tree(
@@ -259,9 +243,9 @@ def read_tree(
     problems: list[Problem],
 ) -> Study:
     root = Node(file, "", dict(tree), problems)
-    work = WORK.get(str(tree.get("kind")), "roles")
+    work = work_of(tree)
     fields = root.fields(KEYS, (*REQUIRED, work))
-    for other in ("pipeline", "roles", "steps"):
+    for other in WORKS:
         if other in fields and other != work:
             fields[other].problem(
                 f'a study of this kind has no `{other}`; kind = "pipeline" has `pipeline`, kind = "steps" has `steps`, the '
@@ -272,9 +256,15 @@ def read_tree(
     workload = read_workload(fields, workloads, problems)
     factors = parse_factors(fields.get("factors"))
     schedule = parse_schedule(fields.get("schedule"), factors)
-    roles = parse_roles(fields.get("roles"), factors, workload)
+
+    def judged(key: str) -> Node | None:
+        """Without its workload nothing can be said of what a study does with it."""
+        node = fields.get(key)
+        return node if workload.tables or node is None else Node(node.file, node.key, node.value, [])
+
+    roles = parse_roles(judged("roles"), factors, workload)
     kind = (fields["kind"].text(KINDS, "kind") if "kind" in fields else "") or KINDS[0]
-    stepped = parse_steps(fields.get("steps"), factors, workload)
+    stepped = parse_steps(judged("steps"), factors, workload)
     if work == "steps":
         if "steps" in fields:
             check_schedule(
@@ -285,7 +275,7 @@ def read_tree(
         if "load" in fields:
             fields["load"].problem('what is loaded is a step here, do = "load"; remove it')
     named: Named = dict.fromkeys((pipeline.ROLE,) if work == "pipeline" else roles, METRICS)
-    named = named_figures(stepped) if work == "steps" else named
+    named = named_figures(stepped, fields["steps"]) if work == "steps" and "steps" in fields else named
     check_kind(fields.get("schedule") or root.at("schedule", None), kind, schedule)
     study = Study(
         name=name,
@@ -298,7 +288,7 @@ def read_tree(
         engines=parse_engines(fields["engines"], known) if "engines" in fields else (),
         factors=factors,
         roles=roles,
-        pipeline=parse_pipeline(fields.get("pipeline"), factors, workload),
+        pipeline=parse_pipeline(judged("pipeline"), factors, workload),
         steps=stepped if work == "steps" else (),
         schedule=schedule,
         repeats=parse_repeats(fields.get("repeats")),
@@ -319,6 +309,13 @@ def read_tree(
     )
     check_used(root, study)
     return study
+
+
+def work_of(tree: Mapping[str, Any]) -> str:
+    """The key that says what runs: by the kind, and by what is there where no such kind is."""
+    kind = str(tree.get("kind"))
+    is_there = next((key for key in WORKS if key in tree), "roles")
+    return WORK.get(kind, "roles") if kind in KINDS else is_there
 
 
 def read_workload(fields: Mapping[str, Node], workloads: WorkloadReader, problems: list[Problem]) -> Workload:
@@ -414,8 +411,11 @@ def option_text(value: Any) -> str:
 
 
 def check_used(root: Node, study: Study) -> None:
-    """A factor that nothing reads would give equal points under different names."""
-    used = {f.factor for f in references(study)}
+    """A factor that nothing reads would give equal points under different names.
+
+    One that is named where something else is wrong was not read there.
+    """
+    used = {f.factor for f in references(study)} | (named_factors(root.value) if root.problems else set())
     for name in study.factors:
         if name not in used:
             root.at(f"factors.{name}", [label(v) for v in study.factors[name]]).problem(
@@ -430,6 +430,11 @@ def check_used(root: Node, study: Study) -> None:
         root.at("factors", points).problem(
             f"with {study.repeats.count} repeats that is more than {MAX_RUNS:,} runs; remove values"
         )
+
+
+def named_factors(tree: Any) -> set[str]:
+    """Names behind an @ in the texts of a document."""
+    return {text[1:].partition(".")[0] for text in texts(tree) if text.startswith("@")}
 
 
 def references(value: Any) -> list[FromFactor]:

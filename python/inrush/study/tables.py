@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from inrush.study.chars import char_problem, parse_chars
+from inrush.study.column_types import NAMES, NAMES_OF_FILES, read_type
 from inrush.study.decimals import of_digits, parse_decimal
 from inrush.study.document import Node, Reader, given, unknown, word
 from inrush.study.events import parse_rates
@@ -18,7 +19,6 @@ from inrush.workload import (
     DRAWN_LISTS,
     FILE_TYPES,
     FLOAT_TYPES,
-    LOGICAL_TYPES,
     NOT_FINITE,
     Column,
     FileSource,
@@ -28,7 +28,6 @@ from inrush.workload import (
 #: Types with texts of a given form.
 TIMES = ("time_ms", "time_us", "date")
 #: Types that are written as one word.
-KINDS = (*LOGICAL_TYPES, *DRAWN_LISTS, *FILE_TYPES, "blob", "enum")
 TIME_FORMS = ("iso", "dmy", "mdy")
 NAME = re.compile(r"[a-z][a-z0-9_]{0,47}\Z")
 
@@ -99,9 +98,9 @@ def parse_column(
     elif digits:
         logical = "decimal"
     elif "type" in members:
-        logical = members["type"].text(KINDS, "type") or "i64"
+        logical = read_type(members["type"], from_files) or "i64"
     else:
-        node.problem(f"column `{name}` needs a type: {', '.join(KINDS)}, char(n), decimal(p, s)")
+        node.problem(f"column `{name}` needs a type: {', '.join(NAMES_OF_FILES if from_files else NAMES)}")
         logical = "i64"
     share = parse_share(members.get("null_share"))
     not_finite = parse_not_finite(members, logical)

@@ -64,6 +64,24 @@ def parse_workload(
     )
 
 
+class WorkloadReader:
+    """One workload file under the sizes of several scales; equal sizes are read once."""
+
+    def __init__(self, tree: Mapping[str, Any] | None, file: str, generators: Catalogue | None) -> None:
+        self.tree, self.file, self.generators = tree, file, generators
+        self._read: dict[str, tuple[Workload, list[Problem]]] = {}
+
+    def read(self, name: str, sizes: Mapping[str, float], problems: list[Problem]) -> Workload:
+        key = f"{name} {sorted(sizes.items())}"
+        if key not in self._read:
+            found: list[Problem] = []
+            workload = parse_workload(self.tree, self.file, name, found, self.generators, sizes)
+            self._read[key] = (workload, found)
+        workload, found = self._read[key]
+        problems += found
+        return workload
+
+
 def parse_epoch(node: Node | None) -> str:
     """RFC 3339 in UTC, data time zero."""
     default = "2026-01-01T00:00:00Z"

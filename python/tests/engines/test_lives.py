@@ -24,12 +24,12 @@ pytestmark = pytest.mark.timeout(600)
 WRONG = {
     "postgresql": {"shared_buffers": "many"},
     "timescaledb": {"shared_buffers": "many"},
-    "mysql": {"no_such_setting": "1"},
-    "mariadb": {"no_such_setting": "1"},
-    "clickhouse": {"no_such_setting": "1"},
+    "mysql": {"default_storage_engine": "none"},
+    "mariadb": {"default_storage_engine": "none"},
+    "clickhouse": {"mark_cache_size": "many"},
     "influxdb": {"data.index-version": "none"},
     "valkey": {"appendfsync": "sometimes"},
-    "questdb": {"no.such.setting": "1"},
+    "questdb": {"shared.worker.count": "many"},
 }
 
 
@@ -78,6 +78,14 @@ def test_a_failed_start_shows_the_end_of_its_log_and_leaves_nothing(own: OwnServ
     assert name in str(failed.value) or value in str(failed.value), "the log says what was wrong"
     assert not life.working_in(folder)
     own.stop(begun(own, folder), Stop.CLEAN)
+
+
+def test_an_unknown_setting_is_a_usage_error_that_names_it_and_leaves_nothing(
+    own: OwnServer, folder: Path
+) -> None:
+    with pytest.raises(UsageError, match=rf"^{own.title} \S+ has no setting no_such_setting\b"):
+        own.start(folder / own.name, {**SETTINGS[own.name], "no_such_setting": "1"})
+    assert not life.working_in(folder)
 
 
 def test_what_inrush_sets_itself_and_strange_profiles_are_refused(own: OwnServer, folder: Path) -> None:

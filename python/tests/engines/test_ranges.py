@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -17,7 +18,7 @@ from inrush.engines import server
 from inrush.engines.instance import Target
 from inrush.plan import draft
 from inrush.plan.plan import plan_study
-from inrush.plan.ranges import holds_too_many, ranges_by_key
+from inrush.plan.ranges import holds_too_many, ranges_by_key, span_of_series
 from inrush.study.study import load_study
 from inrush.targets.deployment import Deployment
 from inrush.workload import Column, Rates, Table
@@ -235,6 +236,36 @@ def test_a_pinned_series_is_too_long_where_its_share_is_more_than_all_ranges(
     assert holds_too_many(0, 4, table, 20_000_000) is left_out
     assert not holds_too_many(4, 1, table, 20_000_000) and not holds_too_many(0, 3, table, 20_000_000)
     assert not holds_too_many(3, 1, Table("values", (), series=40), 20_000_000)
+
+
+@pytest.mark.parametrize(
+    ("share", "span"),
+    [(None, 50), (0.0, 49), (0.6, 125), (0.9, 500)],
+)
+def test_ranges_are_sized_by_the_rows_of_series_that_are_not_pinned(share: float | None, span: int) -> None:
+    """20 million rows of 4,000 series: a pinned one with most of them leaves the others few, and a range takes more."""
+    rates = Rates(0.0, None if share is None else 3, share or 0.0)
+    assert span_of_series(Table("values", (), series=4_000, rates=rates), 20_000_000) == span
+
+
+def test_a_pinned_series_with_most_rows_does_not_make_the_others_too_long() -> None:
+    """On average a series has 2 million rows; those that are not pinned have 0.2 million."""
+    even, pinned = (Table("values", (), series=100, rates=r) for r in (Rates(0.0), Rates(0.0, 3, 0.9)))
+    assert (span_of_series(even, 200_000_000), span_of_series(pinned, 200_000_000)) == (0, 1)
+
+
+@pytest.mark.parametrize(("series", "rows"), [(400, 40_000_000), (4_000, 12_000_000), (100, 40_000_000)])
+@pytest.mark.parametrize("sigma", [0.0, 1.2, 3.0])
+def test_ranges_of_series_at_different_rates_have_the_rows_that_they_are_to_have(
+    series: int, rows: int, sigma: float
+) -> None:
+    """Rates are drawn 4,000 times by the generator's law: so many rows in all, each series its share of them."""
+    span = span_of_series(Table("values", (), series=series, rates=Rates(sigma)), rows)
+    drawn = np.exp(sigma * np.random.default_rng(1).standard_normal((4_000, series)))
+    sizes = drawn[:, :span].sum(axis=1) / drawn.sum(axis=1) * rows
+    wanted = max(250_000, rows // series)
+    assert 0.7 * wanted < np.mean(sizes) < 1.3 * wanted, "on average"
+    assert np.quantile(sizes, 0.99) < 10_000_000, "no more than a table that is read back whole"
 
 
 # --- beside inserts of which no answer came

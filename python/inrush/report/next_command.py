@@ -1,0 +1,71 @@
+"""The last line of the terminal: what a careful reader would type next. Pure."""
+
+from __future__ import annotations
+
+import re
+
+from inrush.analysis.answer import Answer
+from inrush.analysis.points import Analysis
+from inrush.guards import lateness
+from inrush.guards.rows import MORE_THAN_LIMIT, REJECTED
+from inrush.study.document import shown
+
+#: Outcomes that more repeats do not change: an answer or a statement is wrong, or the server refuses it.
+TO_LOOK_AT = ("wrong", "missing", "undefined", "refused", "auth", "too_large", "lost", "other")
+#: Guards that found wrong rows or answers -> where what they compared stands.
+COMPARED = {
+    "rows proven": "all are in DIR/proofs.csv",
+    "oracle agrees": "all are in `oracle` of each run.json",
+}
+
+
+def next_command(analysis: Analysis, found: Answer | None) -> str:
+    again = str(analysis.study.get("command") or f"inrush run {analysis.study.get('study', 'STUDY')}")
+    spot = str(analysis.study.get("id", ""))
+    if rows_do_not_fit(analysis):
+        return f"next: give the column another type in the workload file, or repair the files; then: {again}"
+    if analysis.study.get("status") in ("running", "interrupted", "failed"):
+        return f"next: inrush run --resume {spot}"
+    if looked := errors_to_look_at(analysis):
+        return f"next: inrush show {spot} --csv DIR   ({looked})"
+    if not analysis.valid:
+        return f"next: {on_time_command(again, analysis) or 'inrush doctor'}"
+    blocks = {m.run.block for m in analysis.runs if m.counts}
+    if len(blocks) < 5:
+        again = re.sub(r" -P (repeats\.count=\S+|'repeats\.count ?=[^']*')", "", again)
+        return f"next: {again} -P repeats.count=5   (five blocks are the least to publish a figure)"
+    return f"next: inrush show {spot}".rstrip()
+
+
+def errors_to_look_at(analysis: Analysis) -> str:
+    """How many calls failed or were answered wrongly, the first of them, and the file with all; empty where none did."""
+    failures = [
+        f for m in analysis.runs for f in m.run.rows("failures") if f["outcome"] in TO_LOOK_AT and f["count"]
+    ]
+    if failures:
+        first, count = failures[0], sum(f["count"] for f in failures)
+        said = shown(str(first.get("first_message") or ""), 100)
+        calls = "1 call" if count == 1 else f"{count:,} calls"
+        return f"look at the errors first: {calls}, {first['role']} {first['op']} {first['outcome']}: {said}; all are in DIR/failures.csv"
+    broken = {v.guard: v.sentence for _, v in analysis.invalidating if v.guard in COMPARED}
+    for guard, sentence in broken.items():
+        return f"look at the wrong rows first: {sentence}; {COMPARED[guard]}"
+    return ""
+
+
+def rows_do_not_fit(analysis: Analysis) -> bool:
+    """Whether files are what is wrong: every row of a table was rejected, or more than its limit takes. The same plan fails again."""
+    return any(v.guard == REJECTED or MORE_THAN_LIMIT in v.sentence for _, v in analysis.invalidating)
+
+
+def on_time_command(again: str, analysis: Analysis) -> str | None:
+    """The same study with the options that keep its client on time; None where that is not what is wrong, or none is known."""
+    late = {run for run, v in analysis.invalidating if v.guard == lateness.NAME}
+    found = [cause for m in analysis.runs if m.run.run_id in late for cause in lateness.causes(m.run)]
+    if not found:
+        return None
+    if lateness.UNJOURNALED in found:
+        again = re.sub(r" --data ('[^']*'|\S+)", "", again)
+    options = " ".join(dict.fromkeys(cause.option for cause in found))
+    note = "   (DIR on a filesystem with a journal)" if lateness.UNJOURNALED in found else ""
+    return f"{again} {options}{note}"

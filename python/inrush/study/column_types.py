@@ -1,0 +1,61 @@
+"""The type of a column as a workload file names it, and what is said of a name that is none. Pure."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from typing import Final
+
+from inrush.study.document import Node
+from inrush.workload import DRAWN_LISTS, FILE_TYPES, LOGICAL_TYPES
+
+KINDS: Final = (*LOGICAL_TYPES, *DRAWN_LISTS, *FILE_TYPES, "blob", "enum")
+CHAR, DECIMAL = "char(n)", "decimal(p, s)"
+#: All that may be written, and those of tables that are fed from files.
+NAMES: Final = (*KINDS, CHAR, DECIMAL)
+NAMES_OF_FILES: Final = (*LOGICAL_TYPES, CHAR)
+#: Names that databases and languages have -> ours.
+ELSEWHERE: Final = {
+    **dict.fromkeys(("int", "integer", "int4", "int32", "serial"), "i32"),
+    **dict.fromkeys(("bigint", "long", "int8", "int64", "bigserial"), "i64"),
+    **dict.fromkeys(("smallint", "short", "int2", "int16"), "i16"),
+    **dict.fromkeys(("uint64", "ubigint"), "u64"),
+    **dict.fromkeys(("uint32", "uint", "uinteger"), "u32"),
+    **dict.fromkeys(("uint16", "usmallint"), "u16"),
+    **dict.fromkeys(("uint8", "utinyint", "byte"), "u8"),
+    **dict.fromkeys(("double", "double precision", "float8", "float64", "number"), "f64"),
+    **dict.fromkeys(("float", "real", "float4", "float32"), "f32"),
+    **dict.fromkeys(("timestamp", "timestamptz", "datetime", "datetime64", "time"), "time_us"),
+    **dict.fromkeys(("string", "str", "json", "jsonb"), "text"),
+    **dict.fromkeys(("char", "varchar", "character", "character varying", "fixedstring"), CHAR),
+    **dict.fromkeys(("decimal", "numeric", "money"), DECIMAL),
+    **dict.fromkeys(("bytea", "bytes", "binary", "varbinary"), "blob"),
+    **dict.fromkeys(("list", "array"), "list_f64"),
+    "boolean": "bool",
+    "categorical": "enum",
+}
+#: A name this near to one of ours is a slip of the hand. Nearer names of two characters differ in what they hold.
+NEAR: Final = 0.8
+
+
+def read_type(node: Node, from_files: bool) -> str:
+    name = node.text()
+    if name and name not in KINDS:
+        node.problem(unknown_type(name, from_files))
+        return ""
+    return name
+
+
+def unknown_type(name: str, from_files: bool) -> str:
+    """Remedy: the type that was meant, where that is clear, and all there are."""
+    names = NAMES_OF_FILES if from_files else NAMES
+    plain = re.sub(r"\s*\(.*", "", name.strip().lower())
+    near = difflib.get_close_matches(plain, [n for n in names if len(n) > 3], n=1, cutoff=NEAR)
+    guess = ELSEWHERE.get(plain) or (near[0] if near and same_width(near[0], plain) else None)
+    meant = f"; did you mean `{guess}`?" if guess in names else ";"
+    return f"unknown type{meant} choose from: {', '.join(names)}"
+
+
+def same_width(one: str, other: str) -> bool:
+    """list_f16 is not list_u16, nor list_f64 list_f46: what holds so many bits is no slip."""
+    return re.findall(r"\D\d+", one) == re.findall(r"\D\d+", other)
