@@ -6,6 +6,7 @@
 //! event each row is, where series differ in rate.
 
 pub mod asked;
+pub mod bits;
 pub mod calendar;
 mod catalogue;
 mod checked;
@@ -16,6 +17,7 @@ mod counter;
 mod crc32;
 pub mod decimals;
 mod digest;
+pub mod documents;
 pub mod files;
 mod generate;
 mod generators;
