@@ -17,7 +17,7 @@ LOGICAL_TYPES = (
 DRAWN_LISTS = (
     "list_bool", "list_i16", "list_i32", "list_u8", "list_u16", "list_u32", "list_u64", "list_f32", "list_text",
 )  # fmt: skip
-DRAWN_TYPES = ("decimal", "blob", "enum", *DRAWN_LISTS)
+DRAWN_TYPES = ("decimal", "blob", "enum", "json", "bit", *DRAWN_LISTS)
 #: Types that `inrush load` brings into tables that are there, and generators; no table fed from files has them.
 FILE_TYPES = ("date",)
 #: Types of tables that `inrush load` fills, which the core knows as texts: of bytes, their hexadecimal digits.
@@ -61,6 +61,7 @@ VALUE_BYTES = {
     "blob": 32,
     "date": 4,
     "enum": 2,
+    "json": 120,
 }
 #: Stored bytes by bytes of values, indexes and logs included, where nothing was measured yet.
 STORED_SHARE = 2.0
@@ -83,6 +84,8 @@ class Column:
     #: Of a decimal: its digits, and how many of them stand behind the point.
     precision: int = 0
     scale: int = 0
+    #: Of a bit: how many.
+    bits: int = 0
     #: Takes no NULL, although files might hold one.
     required: bool = False
     #: Of a table that `inrush load` fills: its type in the database.

@@ -44,7 +44,9 @@ TYPES: Mapping[str, str] = {
     "uuid": "VARCHAR",
     "enum": "VARCHAR",
     # Named so that a plan with them can say that it lacks them.
-    **dict.fromkeys(("list_u8", "list_u16", "list_u32", "list_u64", "blob", "date"), "VARCHAR"),
+    **dict.fromkeys(
+        ("list_u8", "list_u16", "list_u32", "list_u64", "blob", "date", "json", "bit"), "VARCHAR"
+    ),
     "decimal": "VARCHAR",
 }
 LOSSES: Mapping[str, str] = {
@@ -63,7 +65,7 @@ class Adbc(Twin):
     namespace_holds_tables = False
     works_in_client = True
     lacks: ClassVar[frozenset[str]] = frozenset(
-        {"list_u8", "list_u16", "list_u32", "list_u64", "blob", "date"}
+        {"list_u8", "list_u16", "list_u32", "list_u64", "blob", "date", "json"}
     )
 
     def open_namespace(self, namespace: str) -> tuple[str, ...]:

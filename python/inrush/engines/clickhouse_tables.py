@@ -40,6 +40,8 @@ TYPES: Mapping[str, str] = {
     "blob": "String",
     "enum": "Enum16({numbers})",
     "decimal": "Decimal({p}, {s})",
+    "json": "String",
+    "bit": "UInt64",
 }
 #: Digits of a second -> function that gives such a time as the whole number that is stored.
 NUMBERS = {"3": "toUnixTimestamp64Milli", "6": "toUnixTimestamp64Micro"}

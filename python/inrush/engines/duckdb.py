@@ -54,6 +54,8 @@ TYPES: Mapping[str, str] = {
     "blob": "BLOB",
     "enum": "ENUM({labels})",
     "decimal": "DECIMAL({p}, {s})",
+    "json": "JSON",
+    "bit": "BIT",
     "bytes": "BLOB",
 }
 COLUMN_TYPES: Mapping[str, tuple[str, ...]] = {
@@ -110,6 +112,7 @@ class DuckDB(Twin):
     embedded = True
     extra = "duckdb"
     oracle = "sqlite"
+    has_bits = True
     works_in_client = True
     loading = DuckDBLoading()
     in_memory = DuckDBInMemory
@@ -170,7 +173,9 @@ class DuckDB(Twin):
         return sql.operation(operation, method, self.name, tables, inserts)
 
     def proof(self, table: Table, plan: TablePlan) -> Proof:
-        return sql.proof(table, plan, _figure, unsigned_is_signed=False, read_column=read_column)
+        return sql.proof(
+            table, plan, _figure, unsigned_is_signed=False, lengths=("text", "json"), read_column=read_column
+        )
 
     def instant(self, column: Column, at_ns: int) -> str | None:
         return f"TIMESTAMPTZ '{sql.instant_text(at_ns)}'"
@@ -211,6 +216,9 @@ def read_column(column: Column) -> str:
     name = quote(column.name)
     if column.type == "bytes":
         return f"lower(hex({name})) AS {name}"
+    if column.bits:
+        # A string of another length may be the same number: it is read as NULL, and differs.
+        return f"CASE WHEN length({name}) = {column.bits} THEN {name} END AS {name}"
     return f"CAST({name} AS VARCHAR) AS {name}" if column.type in ("date", "uuid") else name
 
 
@@ -274,6 +282,8 @@ def _bits(column: Column) -> str:
         return f"epoch_ms({name})"
     if column.type == "time_us":
         return f"epoch_us({name})"
+    if column.type == "bit":
+        return f"{name}::UBIGINT"
     return name if column.type == "u64" else f"{name}::BIGINT"
 
 

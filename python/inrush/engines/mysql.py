@@ -35,6 +35,7 @@ LOSSES: Mapping[str, str] = {
     "list_f64": "lists are JSON: stored and read back, not searched; NaN and infinities are refused",
     "uuid": "a UUID is its text of 36 characters",
     **dict.fromkeys(("list_i64", *DRAWN_LISTS), "lists are JSON: stored and read back, not searched"),
+    "json": "documents are parsed: blanks between values and the order of keys are the engine's own",
     "list_f32": "lists are JSON: stored and read back, not searched; NaN and infinities are refused",
 }
 #: Types of columns of bytes and bits.
@@ -84,6 +85,7 @@ class Mysql(Twin):
     keeps_not_finite_items: ClassVar[frozenset[str]] = frozenset()
     schemes: ClassVar[tuple[str, ...]] = ("mysql",)
     most_scale: ClassVar[int] = 30
+    has_bits = True
     days = ("1000-01-01", "9999-12-31")
     #: Texts are compared byte by byte, blanks at their end included.
     collation: ClassVar[str] = "utf8mb4_0900_bin"
@@ -116,6 +118,9 @@ class Mysql(Twin):
         Survives.POWER_LOSS: "--start {engine},innodb_flush_log_at_trx_commit=1,innodb_doublewrite=ON,sync_binlog=1",
         Survives.PROCESS_CRASH: "--start {engine},innodb_flush_log_at_trx_commit=2",
     }
+    known_losses: ClassVar[Mapping[str, str]] = LOSSES
+    #: Types that a hash is summed of.
+    hashed: ClassVar[frozenset[str]] = sql.HASHED_TYPES
     #: Where a connection reads its own status.
     session_status: ClassVar[str] = "performance_schema.session_status"
 
@@ -158,7 +163,7 @@ class Mysql(Twin):
             fresh=(f"TRUNCATE TABLE {name}",),
             drop=(_if_marked(namespace, f"DROP TABLE IF EXISTS {name}"),),
             wire=wire,
-            losses=sql.losses(table, LOSSES),
+            losses=sql.losses(table, self.known_losses),
         )
 
     def plan_operation(
@@ -175,7 +180,7 @@ class Mysql(Twin):
         return self.name
 
     def proof(self, table: Table, plan: TablePlan) -> Proof:
-        return sql.proof(table, plan, figure, unsigned_is_signed=False, hashing="crc32")
+        return sql.proof(table, plan, figure, unsigned_is_signed=False, hashing="crc32", hashed=self.hashed)
 
     def instant(self, column: Column, at_ns: int) -> str | None:
         return f"TIMESTAMP '{sql.instant_text(at_ns).removesuffix('+00')}'"
@@ -233,6 +238,11 @@ class Mariadb(Mysql):
     name = "mariadb"
     title = "MariaDB"
     most_scale = 38
+    hashed = sql.HASHED_TYPES | {"json"}
+    known_losses: ClassVar[Mapping[str, str]] = {
+        **LOSSES,
+        "json": "documents are texts that the engine checks: kept as they were written",
+    }
     schemes = ("mariadb",)
     collation = "utf8mb4_nopad_bin"
     lifecycle = MariadbLife()

@@ -73,4 +73,4 @@ def _whole(column: Column) -> str:
     """A whole column as a number: times in their own unit since 1970."""
     name = quote(column.name)
     since = f"TIMESTAMPDIFF(MICROSECOND, TIMESTAMP '1970-01-01 00:00:00', {name})"
-    return {"time_ms": f"({since} DIV 1000)", "time_us": since}.get(column.type, name)
+    return {"time_ms": f"({since} DIV 1000)", "time_us": since, "bit": f"({name} + 0)"}.get(column.type, name)

@@ -32,6 +32,8 @@ DECLARED: Mapping[str, str] = {
     "blob": "LONGBLOB",
     "enum": "ENUM({labels})",
     "decimal": "DECIMAL({p}, {s})",
+    "json": "JSON",
+    "bit": "BIT({n})",
     "bytes": "LONGBLOB",
 }
 #: Longest text of a column that an index may hold whole and a temporary table keeps in memory.

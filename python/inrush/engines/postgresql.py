@@ -55,6 +55,8 @@ DECLARED: Mapping[str, str] = {
     "blob": "bytea",
     "enum": "text",
     "decimal": "numeric({p}, {s})",
+    "json": "jsonb",
+    "bit": "bit({n})",
     "bytes": "bytea",
 }
 #: Logical type -> type on the wire, as rust/rows/src/encode/pgcopy/types.rs names them.
@@ -88,12 +90,15 @@ WIRE: Mapping[str, str] = {
     "blob": "bytea",
     "enum": "text",
     "decimal": "numeric",
+    "json": "jsonb",
+    "bit": "varbit",
     "bytes": "text",
 }
 LOSSES: Mapping[str, str] = {
     "u64": "unsigned 64-bit values are stored with their bits reinterpreted: read back exactly, ordered and aggregated as signed",
     "text": "a text with a NUL character is refused",
     "enum": "enums are texts: no other text is refused",
+    "json": "documents are parsed: blanks between values and the order of keys are the engine's own",
     "list_u64": "unsigned 64-bit items are stored with their bits reinterpreted: read back exactly, ordered and aggregated as signed",
 }
 MARK = "made by inrush"
@@ -126,6 +131,7 @@ class Postgresql(Twin):
     methods = ("bulk", "multirow", "unnest")
     ways_out = ("copy", "binary", "cursor")
     max_depth = 1024
+    has_bits = True
     protocol = Protocol.POSTGRESQL
     usual_port = 5432
     transports = TRANSPORTS

@@ -48,7 +48,7 @@ TYPES: Mapping[str, tuple[str, str]] = {
     "uuid": ("uuid", "uuid"),
     "enum": ("varchar", "text"),
     # Named so that a plan with them can say that it lacks them.
-    **dict.fromkeys(("list_bool", "list_text", "blob", "date"), ("varchar", "text")),
+    **dict.fromkeys(("list_bool", "list_text", "blob", "date", "json", "bit"), ("varchar", "text")),
     "decimal": ("varchar", "text"),
 }
 #: Where a value may be NULL: types without one of their own are stored wider.
@@ -88,7 +88,7 @@ class Questdb(Twin):
     keeps_not_finite: ClassVar[frozenset[str]] = frozenset()
     keeps_not_finite_items: ClassVar[frozenset[str]] = frozenset()
     keeps_null_items: ClassVar[frozenset[str] | None] = frozenset()
-    lacks: ClassVar[frozenset[str]] = frozenset({"list_bool", "list_text", "blob", "date"})
+    lacks: ClassVar[frozenset[str]] = frozenset({"list_bool", "list_text", "blob", "date", "json"})
     schemes = ("questdb",)
     lifecycle = QuestdbLife()
     methods = ("multirow", "ilp")

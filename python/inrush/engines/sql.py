@@ -23,7 +23,7 @@ DEFAULT_FLOAT_BITS = 8
 #: The checksum query multiplies every value with this many key columns, so that a value moved to another row shows.
 PRODUCT_KEYS = 2
 
-WHOLE_TYPES = frozenset({"i16", "i32", "i64", "u8", "u16", "u32", "u64", "time_ms", "time_us"})
+WHOLE_TYPES = frozenset({"i16", "i32", "i64", "u8", "u16", "u32", "u64", "bit", "time_ms", "time_us"})
 #: Types with values that a function of `ValueHash` is asked for, and that no other sum holds.
 HASHED_TYPES = frozenset({"uuid", "decimal"})
 #: A whole row as a number: what its values are divided by, and stands for NULL. Twin of rust/rows/src/rows/row_sum.rs.
@@ -151,12 +151,14 @@ def operation(
 
 
 def type_of(column: Column, types: Mapping[str, str]) -> str:
-    """The type of a column; of a decimal with its digits, of an enum with its labels."""
+    """The type of a column; of a decimal and of bits with their digits, of an enum with its labels."""
     labels, numbers = "", ""
     if column.labels:
         labels = ", ".join(map(literal, column.labels))
         numbers = ", ".join(f"{literal(label)} = {k}" for k, label in enumerate(column.labels, start=1))
-    return types[column.type].format(p=column.precision, s=column.scale, labels=labels, numbers=numbers)
+    return types[column.type].format(
+        p=column.precision, s=column.scale, n=column.bits, labels=labels, numbers=numbers
+    )
 
 
 def bits_of(declared: str) -> int:
@@ -227,12 +229,14 @@ def checksum_items(
     unsigned_is_signed: bool,
     hashing: ValueHash | None = None,
     hashed: Collection[str] = HASHED_TYPES,
+    lengths: Collection[str] = ("text",),
 ) -> tuple[ChecksumItem, ...]:
     """What engine and generator both count and sum.
 
     unsigned_is_signed: u64 is stored with its bits reinterpreted, so its upper half shifts arithmetically.
     hashing: the engine's function of `ValueHash`, for values of types in `hashed`; without one they are proven by the
-    read-back alone.
+    read-back alone. lengths: types whose values the engine keeps as the bytes that were sent, so that it can sum their
+    lengths.
     Floats from files are not summed: only generated ones are known to be k * 2**-bits. Nor are columns with NaN or an
     infinity, whose sum would be one.
     """
@@ -242,7 +246,7 @@ def checksum_items(
         items += _counted(column, unsigned_is_signed)
         if column.type in FLOAT_TYPES and column.gen is not None and not column.not_finite:
             items.append({"kind": "sum_scaled", "column": name, "bits": float_bits(column)})
-        elif column.type == "text":
+        elif column.type in lengths:
             items.append({"kind": "sum_length", "column": name})
         elif column.type in hashed and hashing is not None:
             items.append({"kind": "sum_hash", "column": name, "hash": hashing})
@@ -299,7 +303,7 @@ def _counted(column: Column, unsigned_is_signed: bool) -> list[ChecksumItem]:
     """The values of a column that may be NULL, and both halves of a whole number."""
     found: list[ChecksumItem] = [{"kind": "not_null", "column": column.name}] if column.nullable else []
     if column.type in WHOLE_TYPES:
-        signed = unsigned_is_signed or column.type != "u64"
+        signed = unsigned_is_signed or column.type not in ("u64", "bit")
         found.append({"kind": "sum_low", "column": column.name})
         found.append({"kind": "sum_high", "column": column.name, "signed": signed})
     return found
@@ -346,14 +350,15 @@ def proof(
     unsigned_is_signed: bool,
     hashing: ValueHash | None = None,
     hashed: Collection[str] = HASHED_TYPES,
+    lengths: Collection[str] = ("text",),
     read_column: Callable[[Column], str] = lambda column: quote(column.name),
 ) -> Proof:
     """Screen and read-back; `expression` gives one item as an SQL aggregate in the engine's dialect.
 
-    Sums are wrapped so that an empty table gives 0, as the generator's twin does. hashing, hashed: as of `checksum_items`.
+    Sums are wrapped so that an empty table gives 0, as the generator's twin does. hashing, hashed, lengths: as of `checksum_items`.
     read_column: a column as the read-back selects it.
     """
-    items = checksum_items(table, unsigned_is_signed, hashing, hashed)
+    items = checksum_items(table, unsigned_is_signed, hashing, hashed, lengths)
     figures = (expression(item, table.column) for item in items)
     return Proof(
         checksum_query=f"SELECT {', '.join(figures)} FROM {plan.name}",

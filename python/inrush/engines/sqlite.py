@@ -57,6 +57,8 @@ DECLARED: Mapping[str, str] = {
     "blob": "BLOB BYTES",
     "enum": "TEXT",
     "decimal": "TEXT",
+    "json": "TEXT",
+    "bit": "UNSIGNED BIGINT",
     "bytes": "BLOB",
 }
 #: A table may call its columns what it likes. SQLite's numbers have 64 bits whatever they are called.
@@ -95,6 +97,7 @@ LOSSES: Mapping[str, str] = {
     "uuid": "a UUID is its text of 36 characters",
     "enum": "enums are texts: no other text is refused",
     "decimal": "decimals are texts: exact, compared and ordered as texts",
+    "json": "documents are texts: kept as they were written, and no text is refused",
     "list_i64": "lists are blobs of 8-byte items: stored and read back, not searched",
     **dict.fromkeys(
         DRAWN_LISTS, "lists are blobs of little-endian items: stored and read back, not searched"
@@ -217,7 +220,7 @@ class Sqlite(Twin):
         return sql.operation(operation, method, self.name, tables, inserts)
 
     def proof(self, table: Table, plan: TablePlan) -> Proof:
-        return sql.proof(table, plan, _figure, unsigned_is_signed=True)
+        return sql.proof(table, plan, _figure, unsigned_is_signed=True, lengths=("text", "json"))
 
     def instant(self, column: Column, at_ns: int) -> str | None:
         return str(at_ns // (1_000_000 if column.type == "time_ms" else 1_000))

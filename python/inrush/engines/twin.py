@@ -89,6 +89,8 @@ class Twin(Dialect):
     #: Logical types that it cannot store at all.
     lacks: ClassVar[frozenset[str]] = frozenset()
 
+    #: Has strings of bits; without, they are unsigned numbers of the next width.
+    has_bits: ClassVar[bool] = False
     #: Digits that its decimals have behind the point at most.
     most_scale: ClassVar[int] = 38
     #: First and last day of its dates.

@@ -28,7 +28,7 @@ MARK = "made_by_inrush"
 #: Wire types, for people: where a column stands. The packed row holds every column.
 KEY, FIELD, VALUE = "key", "field", "value"
 #: Logical types that have no text of their own: no key is made of them.
-NO_KEYS = ("f32", "f64", "list_f64", "list_i64", *DRAWN_LISTS)
+NO_KEYS = ("f32", "f64", "list_f64", "list_i64", "json", *DRAWN_LISTS)
 COLLAPSE = "rows of equal identity are one field, the last one written: {identity} must be unique"
 PACKED = (
     "a row is one packed value: the server sees its key and no column, so that proofs read every row back"

@@ -25,7 +25,7 @@ from inrush.plan.documents import (
 from inrush.plan.dumps import dump_document, dumped_bytes
 from inrush.plan.extracts import ends_as, range_document, way_out
 from inrush.plan.intervals import coarser
-from inrush.plan.kept import not_kept
+from inrush.plan.kept import as_stored, not_kept
 from inrush.plan.keys import coverage, sentence
 from inrush.plan.oracle import not_compared, oracle_plan
 from inrush.plan.pipeline_numbers import PipelineNumbers
@@ -42,7 +42,14 @@ from inrush.study.study import Study
 from inrush.workload import Operation, Table
 
 #: Types that not every engine sums, and what their values are called.
-UNSEEN = {"uuid": "UUIDs", "decimal": "decimals", "blob": "blobs", "enum": "enums", "date": "dates"}
+UNSEEN = {
+    "uuid": "UUIDs",
+    "decimal": "decimals",
+    "blob": "blobs",
+    "enum": "enums",
+    "date": "dates",
+    "json": "documents",
+}
 #: Up to so many rows of a table are read back whole; beyond, the checksum query alone proves it.
 READ_BACK_ROWS = 10_000_000
 
@@ -76,7 +83,7 @@ class Draft:
         #: Of the rows of generated tables.
         self.order = order
         self.tables: dict[str, Table] = {
-            name: workload.tables[name] for name in workload.tables if name in used
+            name: as_stored(server, workload.tables[name]) for name in workload.tables if name in used
         }
         self.index = {name: i for i, name in enumerate(self.tables)}
         self.plans: dict[str, TablePlan] = {

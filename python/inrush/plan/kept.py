@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from inrush.engines.twin import Twin
 from inrush.workload import NOT_FINITE, Column, Table
 
@@ -51,6 +53,20 @@ def list_not_kept(server: Twin, table: Table, column: Column) -> str:
                 f"out {server.name}"
             )
     return ""
+
+
+def as_stored(server: Twin, table: Table) -> Table:
+    """The table as the engine has it: without bits, they are unsigned numbers of the next width."""
+    if server.has_bits or not any(column.bits for column in table.columns):
+        return table
+    return replace(table, columns=tuple(_as_number(column) for column in table.columns))
+
+
+def _as_number(column: Column) -> Column:
+    if not column.bits:
+        return column
+    width = next(width for width in (8, 16, 32, 64) if column.bits <= width)
+    return replace(column, type=f"u{width}", bits=0)
 
 
 def days_of(column: Column) -> tuple[str, ...]:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 #: Of the pauses before a load, of it, and behind it: what `inrush.pipeline` does there.
 READY, LOAD, STORED = "ready_to_load", "load_files", "stored"
 #: Types with values that a CSV without quotes cannot say, and the writer of generated files does not write.
-UNWRITTEN = ("list_f64", "list_i64", "blob", "bytes", "json")
+UNWRITTEN = ("list_f64", "list_i64", "blob", "bytes", "json", "bit")
 
 
 def pipelined(study: Study) -> dict[str, Load]:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from inrush.border.labels import OracleOperation, OraclePlan
 from inrush.engines import server
 from inrush.engines.plans import OpPlan
-from inrush.plan.kept import not_kept
+from inrush.plan.kept import as_stored, not_kept
 from inrush.workload import Operation, Table
 
 #: More rows than this are not loaded a second time only to be asked.
@@ -38,6 +38,7 @@ def oracle_plan(
     if not asked or any(t.files is not None for t in tables.values()) or sum(rows.values()) > ROWS:
         return None
     twin = server(name)
+    tables = {key: as_stored(twin, table) for key, table in tables.items()}
     if any(not_kept(twin, table) for table in tables.values()):
         return None
     namespace = "inrush_oracle"

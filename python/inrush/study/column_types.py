@@ -9,10 +9,10 @@ from typing import Final
 from inrush.study.document import Node
 from inrush.workload import DRAWN_LISTS, FILE_TYPES, LOGICAL_TYPES
 
-KINDS: Final = (*LOGICAL_TYPES, *DRAWN_LISTS, *FILE_TYPES, "blob", "enum")
-CHAR, DECIMAL = "char(n)", "decimal(p, s)"
+KINDS: Final = (*LOGICAL_TYPES, *DRAWN_LISTS, *FILE_TYPES, "blob", "enum", "json")
+CHAR, DECIMAL, BIT = "char(n)", "decimal(p, s)", "bit(n)"
 #: All that may be written, and those of tables that are fed from files.
-NAMES: Final = (*KINDS, CHAR, DECIMAL)
+NAMES: Final = (*KINDS, CHAR, DECIMAL, BIT)
 NAMES_OF_FILES: Final = (*LOGICAL_TYPES, CHAR)
 #: Names that databases and languages have -> ours.
 ELSEWHERE: Final = {
@@ -26,12 +26,14 @@ ELSEWHERE: Final = {
     **dict.fromkeys(("double", "double precision", "float8", "float64", "number"), "f64"),
     **dict.fromkeys(("float", "real", "float4", "float32"), "f32"),
     **dict.fromkeys(("timestamp", "timestamptz", "datetime", "datetime64", "time"), "time_us"),
-    **dict.fromkeys(("string", "str", "json", "jsonb"), "text"),
+    **dict.fromkeys(("string", "str"), "text"),
     **dict.fromkeys(("char", "varchar", "character", "character varying", "fixedstring"), CHAR),
     **dict.fromkeys(("decimal", "numeric", "money"), DECIMAL),
     **dict.fromkeys(("bytea", "bytes", "binary", "varbinary"), "blob"),
     **dict.fromkeys(("list", "array"), "list_f64"),
     "boolean": "bool",
+    "jsonb": "json",
+    **dict.fromkeys(("bits", "varbit", "bit varying", "bit"), BIT),
     "categorical": "enum",
 }
 #: A name this near to one of ours is a slip of the hand. Nearer names of two characters differ in what they hold.

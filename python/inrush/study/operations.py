@@ -44,6 +44,8 @@ PARAM_GENS: Mapping[str, tuple[str, ...]] = {
 }
 #: What a list of keys is drawn by.
 LISTED = ("key", "of_series", "uniform")
+#: Types with values that no statement is given.
+UNBOUND = ("json", "bit")
 TABLE_IN_SQL = re.compile(r"\{(\w+)\}")
 LIKE_SQL = re.compile(r"\b(SELECT|DELETE|UPDATE)\b.*\b(FROM|SET|WHERE)\b", re.IGNORECASE | re.DOTALL)
 
@@ -335,6 +337,10 @@ def parse_param(
         columns = {c.name: c.type for c in tables[of_keys].columns} if of_keys and of_keys in tables else {}
         gen |= {"table": of_keys or "", "column": fields["column"].text()}
         logical = columns.get(gen["column"], logical)
+        if logical in UNBOUND:
+            fields["column"].problem(
+                f"a value of type {logical} is no parameter; find the row by another column"
+            )
     elif kind == "range":
         gen, logical = range_param(fields, node, tables.get(table or ""))
     elif kind == "uniform":

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from inrush.study.bits import of_bits, parse_bits
 from inrush.study.chars import char_problem, parse_chars
 from inrush.study.column_types import NAMES, NAMES_OF_FILES, read_type
 from inrush.study.decimals import of_digits, parse_decimal
@@ -93,10 +94,13 @@ def parse_column(
         check_name(node.at("name", name), name)
     chars, charset = parse_chars(members)
     digits = parse_decimal(members)
+    bits = parse_bits(members)
     if chars:
         logical = "text"
     elif digits:
         logical = "decimal"
+    elif bits:
+        logical = "bit"
     elif "type" in members:
         logical = read_type(members["type"], from_files) or "i64"
     else:
@@ -113,8 +117,10 @@ def parse_column(
             members["type"].problem("no file is read as decimals; write f64, or text for every digit")
         if logical in DRAWN_LISTS:
             members["type"].problem("no file is read as such lists; write list_f64 or list_i64")
-        if logical in (*FILE_TYPES, "blob", "enum"):
+        if logical in (*FILE_TYPES, "blob", "enum", "json"):
             members["type"].problem(f"no file is read as {logical}; write text")
+        if bits:
+            members["type"].problem("no file is read as bits; write u64")
         if not_finite:
             node.problem(
                 f"`{share_name(next(iter(not_finite)))}` generates values; this table is fed from files"
@@ -128,7 +134,9 @@ def parse_column(
         members["gen"].problem(problem)
     if digits:
         gen = of_digits(gen, digits, node)
-    return Column(name, logical, gen, share, not_finite, chars, charset, *(digits or ()))
+    if bits:
+        gen = of_bits(gen, bits, node)
+    return Column(name, logical, gen, share, not_finite, chars, charset, *(digits or (0, 0)), bits=bits)
 
 
 def share_name(value: str) -> str:

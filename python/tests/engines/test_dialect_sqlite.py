@@ -71,7 +71,7 @@ def test_every_logical_type_has_a_declared_type_of_the_affinity_it_is_stored_wit
         "list_i64": "blob",
         "bytes": "blob",
     }
-    stored |= dict.fromkeys((*FILE_TYPES, "enum", "list_text"), "text")
+    stored |= dict.fromkeys((*FILE_TYPES, "enum", "json", "list_text"), "text")
     stored |= dict.fromkeys((kind for kind in DRAWN_TYPES if DECLARED[kind].startswith("BLOB")), "blob")
     db = sqlite3.connect(":memory:")
     for kind, declared in DECLARED.items():

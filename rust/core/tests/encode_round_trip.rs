@@ -7,7 +7,7 @@ mod decoders;
 
 use inrush_rows::encode::pgcopy::{Cells, RowHead};
 use inrush_rows::encode::{encoder, parts, KEYED_WIRES, PART_ROWS, WIRES};
-use inrush_rows::plan::{ColumnPlan, LogicalType, RowSource, TablePlan};
+use inrush_rows::plan::{ColumnPlan, GenPlan, LogicalType, Per, RowSource, TablePlan};
 use inrush_rows::rows::{Column, Columns, RowGen, Value, Values};
 use proptest::prelude::*;
 
@@ -232,6 +232,41 @@ fn a_date_of_clickhouse_is_a_day_of_1970_to_2149() {
             assert!(said.contains(&format!("{day} does not fit the days of Date")), "{said}");
         }
     }
+}
+
+fn one_of_bits(bits: u32, number: u64) -> (TablePlan, Columns) {
+    let (mut plan, batch) = one_column(LogicalType::Bit, "", Value::U64(number));
+    plan.columns[0].gen = Some(GenPlan::Bits { bits, of: None, per: Per::Row });
+    (plan, batch)
+}
+
+#[test]
+fn bits_of_postgresql_begin_with_the_first_and_their_number() {
+    let cases: [(u32, u64, &[u8]); 5] = [
+        (1, 1, &[0x80]),
+        (5, 0b10110, &[0b1011_0000]),
+        (12, 0x801, &[0x80, 0x10]),
+        (32, 0xdead_beef, &[0xde, 0xad, 0xbe, 0xef]),
+        (64, u64::MAX - 1, &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xfe]),
+    ];
+    for (bits, number, bytes) in cases {
+        let (plan, batch) = one_of_bits(bits, number);
+        let cell = [&(4 + bytes.len() as u32).to_be_bytes(), &bits.to_be_bytes(), bytes].concat();
+        let sent = encoded("pgcopy", &plan, &batch);
+        assert!(sent.strip_suffix(&[0xff, 0xff]).unwrap_or(&sent).ends_with(&cell), "bit({bits}): {sent:?}");
+    }
+    let (plan, batch) = one_of_bits(5, 32);
+    let refused = encoder("pgcopy", &plan).expect("valid").encode(&batch, &mut Vec::new());
+    assert!(refused.expect_err("six bits").to_string().contains("U64(32) does not fit"));
+}
+
+#[test]
+fn bits_are_hexadecimal_digits_in_text_and_documents_have_a_version_in_postgresql() {
+    let (plan, batch) = one_of_bits(64, 0xf00d_0000_0000_0001);
+    assert_eq!(encoded("text", &plan, &batch), b"f00d000000000001\n");
+    let (plan, batch) = one_column(LogicalType::Json, "jsonb", Value::Text("{}".into()));
+    let sent = encoded("pgcopy", &plan, &batch);
+    assert!(sent.strip_suffix(&[0xff, 0xff]).unwrap_or(&sent).ends_with(b"\0\0\0\x03\x01{}"), "{sent:?}");
 }
 
 #[test]

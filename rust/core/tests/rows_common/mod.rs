@@ -138,6 +138,13 @@ pub fn every_kind(series: u64) -> TablePlan {
         ),
         column("days", "date", json!({"kind": "days", "from": "0001-01-01", "to": "9999-12-31"})),
         column("bytes", "blob", json!({"kind": "bytes", "min_bytes": 0, "max_bytes": 20})),
+        column("document", "json", json!({"kind": "document", "max_items": 5, "max_chars": 9})),
+        column("bits", "bit", json!({"kind": "bits", "bits": 64})),
+        column(
+            "bits_of",
+            "bit",
+            json!({"kind": "bits", "bits": 5, "of": {"kind": "cycle", "from": 0, "to": 31}}),
+        ),
         column("state", "enum", json!({"kind": "categorical", "values": ["ON", "OFF", "MOVING"]})),
         column(
             "flags",

@@ -16,12 +16,15 @@ use arrow_array::{
 use arrow_buffer::{ArrowNativeType, BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 
-use inrush_rows::plan::{ColumnPlan, LogicalType};
+use inrush_rows::plan::{ColumnPlan, GenPlan, LogicalType};
+use inrush_rows::rows::bits::bits_of_duckdb;
 use inrush_rows::rows::decimals::decimal_text;
 use inrush_rows::rows::spelled::{date_text, digits};
 use inrush_rows::rows::{Column, Columns, ListValues, TextValues, Value, Values};
 
 const UTC: &str = "UTC";
+/// Of a field with bits, which travel as their digits: how many.
+const BITS: &str = "bits";
 
 /// Arrow schema of a table. An unsigned column travels as the signed bits of one of 64, or
 /// as a wider signed one, where its wire type has no `U`; a text of wire type
@@ -36,7 +39,11 @@ pub fn schema_of(columns: &[ColumnPlan]) -> SchemaRef {
             LogicalType::Text if c.wire == "BLOB" => DataType::Binary,
             ty => data_type(ty),
         };
-        Field::new(&c.name, ty, true)
+        let field = Field::new(&c.name, ty, true);
+        match c.gen.as_ref().and_then(GenPlan::bits).filter(|_| c.ty == LogicalType::Bit) {
+            Some(bits) => field.with_metadata([(BITS.to_owned(), bits.to_string())]),
+            None => field,
+        }
     };
     Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()))
 }
@@ -60,6 +67,8 @@ pub fn data_type(ty: LogicalType) -> DataType {
         | LogicalType::Date
         | LogicalType::Uuid
         | LogicalType::Decimal
+        | LogicalType::Json
+        | LogicalType::Bit
         | LogicalType::Enum => DataType::Utf8,
         LogicalType::Blob => DataType::Binary,
         ty => list(data_type(ty.item().expect("every other type is of lists"))),
@@ -68,7 +77,7 @@ pub fn data_type(ty: LogicalType) -> DataType {
 
 /// One batch of `schema`, which is `schema_of` the columns' table.
 pub fn record_batch(columns: &Columns, schema: &SchemaRef) -> RecordBatch {
-    let arrays = columns.columns.iter().zip(schema.fields()).map(|(c, f)| array(c, f.data_type())).collect();
+    let arrays = columns.columns.iter().zip(schema.fields()).map(|(c, f)| array(c, f)).collect();
     RecordBatch::try_new(schema.clone(), arrays).expect("the schema is made from the columns' own types")
 }
 
@@ -86,8 +95,16 @@ pub fn one_row(batch: &RecordBatch, first: usize, wide: &SchemaRef) -> RecordBat
     RecordBatch::try_new(wide.clone(), cells.collect()).expect("the schema repeats the batch's own")
 }
 
-fn array(column: &Column, ty: &DataType) -> ArrayRef {
-    array_of(&column.values, ty, nulls(&column.present))
+fn array(column: &Column, field: &Field) -> ArrayRef {
+    match &column.values {
+        Values::I64(v) if column.ty == LogicalType::Bit => {
+            let bits = field.metadata().get(BITS).and_then(|bits| bits.parse().ok()).unwrap_or(64usize);
+            let mut texts = TextValues::default();
+            v.iter().for_each(|number| texts.push(format!("{number:0bits$b}").as_bytes()));
+            array_of(&Values::Text(texts), field.data_type(), nulls(&column.present))
+        }
+        values => array_of(values, field.data_type(), nulls(&column.present)),
+    }
 }
 
 fn array_of(values: &Values, ty: &DataType, nulls: Option<NullBuffer>) -> ArrayRef {
@@ -325,6 +342,12 @@ fn append_values(array: &ArrayRef, values: &mut Values, ty: LogicalType) -> Resu
         }
         (Values::I64(v), DataType::UInt64) if ty == LogicalType::U64 => {
             v.extend(or_zero::<UInt64Type>(array).map(|x| x as i64));
+        }
+        (Values::I64(v), DataType::Binary) if ty == LogicalType::Bit => {
+            for cell in array.as_binary::<i32>() {
+                let number = cell.map_or(Some(0), bits_of_duckdb);
+                v.push(number.ok_or("bytes, which are no string of up to 64 bits")? as i64);
+            }
         }
         (Values::I64(v), DataType::Timestamp(unit, _)) => append_times(v, ty, array, unit)?,
         // Databases with one type of integer or float return the widest of it; what does not fit was never stored.

@@ -46,6 +46,8 @@ fn uncast(ty: LogicalType) -> &'static str {
         | LogicalType::Date
         | LogicalType::Uuid
         | LogicalType::Decimal
+        | LogicalType::Json
+        | LogicalType::Bit
         | LogicalType::Enum => "VARCHAR",
         LogicalType::Blob => "BLOB",
         LogicalType::ListF64 => "DOUBLE[]",

@@ -155,10 +155,14 @@ impl Plain {
             LogicalType::I64 | LogicalType::TimeMs | LogicalType::TimeUs => Plain::Int64,
             LogicalType::U16 => Plain::UInt16,
             LogicalType::U32 => Plain::UInt32,
-            LogicalType::U64 => Plain::UInt64,
+            LogicalType::U64 | LogicalType::Bit => Plain::UInt64,
             LogicalType::F32 => Plain::Float32,
             LogicalType::F64 => Plain::Float64,
-            LogicalType::Text | LogicalType::Date | LogicalType::Uuid | LogicalType::Blob => Plain::String,
+            LogicalType::Text
+            | LogicalType::Date
+            | LogicalType::Uuid
+            | LogicalType::Blob
+            | LogicalType::Json => Plain::String,
             LogicalType::Enum => Plain::Enum,
             LogicalType::Decimal => match column.gen {
                 Some(GenPlan::Decimal { precision, scale, .. }) => {

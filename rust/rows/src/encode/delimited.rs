@@ -130,6 +130,12 @@ fn field<'a>(column: &'a Column, shape: &Shape) -> Result<Field<'a>, Error> {
         }
         (Values::I64(v), LogicalType::TimeMs) => Field::Time(v, 1_000),
         (Values::I64(v), LogicalType::TimeUs) => Field::Time(v, 1_000_000),
+        (Values::I64(v), LogicalType::Bit) => {
+            // Their hexadecimal digits, of which the statement makes bits.
+            let mut texts = TextValues::default();
+            v.iter().for_each(|bits| texts.push(format!("{bits:x}").as_bytes()));
+            Field::Made(texts)
+        }
         (Values::I64(v), LogicalType::U64) if !shape.stored_signed => Field::Unsigned(v),
         (Values::I64(v), _) => Field::Signed(v),
         (Values::F32(v), _) => Field::F32(v),

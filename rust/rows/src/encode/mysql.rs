@@ -38,7 +38,7 @@ impl MyType {
             LogicalType::U8 => MyType::UnsignedTiny,
             LogicalType::U16 => MyType::UnsignedShort,
             LogicalType::U32 => MyType::UnsignedLong,
-            LogicalType::U64 => MyType::UnsignedLongLong,
+            LogicalType::U64 | LogicalType::Bit => MyType::UnsignedLongLong,
             LogicalType::F32 => MyType::Float,
             LogicalType::F64 => MyType::Double,
             LogicalType::TimeMs | LogicalType::TimeUs => MyType::Datetime,

@@ -123,7 +123,9 @@ fn integer(out: &mut Vec<u8>, value: i64) {
 fn put_key(column: &Column, row: usize, out: &mut Vec<u8>) {
     match &column.values {
         Values::I32(v) => integer(out, v[row].into()),
-        Values::I64(v) if column.ty == LogicalType::U64 => natural(out, v[row] as u64),
+        Values::I64(v) if matches!(column.ty, LogicalType::U64 | LogicalType::Bit) => {
+            natural(out, v[row] as u64)
+        }
         Values::I64(v) => integer(out, v[row]),
         Values::Text(v) => out.extend_from_slice(v.get(row)),
         Values::F32(_) | Values::F64(_) | Values::List(_) => unreachable!("`Resp::new` has refused them"),

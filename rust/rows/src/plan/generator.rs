@@ -200,6 +200,26 @@ pub enum GenPlan {
         #[serde(default)]
         per: Per,
     },
+    /// Documents of JSON in their shortest form, with keys in the order that databases keep them in.
+    Document {
+        #[serde(default)]
+        min_items: u32,
+        max_items: u32,
+        #[serde(default)]
+        min_chars: u32,
+        max_chars: u32,
+        #[serde(default)]
+        per: Per,
+    },
+    /// A number below 2^bits, as so many bits.
+    Bits {
+        #[serde(default)]
+        bits: u32,
+        /// Gives the number; absent: every number equally often.
+        of: Option<Box<GenPlan>>,
+        #[serde(default)]
+        per: Per,
+    },
     Array {
         of: Box<GenPlan>,
         min_items: u32,
@@ -318,6 +338,14 @@ impl GenPlan {
             GenPlan::Categorical { values, .. } => values.iter().filter_map(Json::as_str).collect(),
             GenPlan::Constant { value, .. } => value.as_str().into_iter().collect(),
             _ => Vec::new(),
+        }
+    }
+
+    /// Of a column of type bit: how many bits its values have.
+    pub fn bits(&self) -> Option<u32> {
+        match self {
+            GenPlan::Bits { bits, .. } => Some(*bits),
+            _ => None,
         }
     }
 }

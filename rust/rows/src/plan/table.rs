@@ -90,6 +90,10 @@ pub enum LogicalType {
     Blob,
     /// A text of a closed set, which its generator names.
     Enum,
+    /// A document of JSON in its shortest form: no blanks outside of its texts.
+    Json,
+    /// A string of 1 to 64 bits, as the number that they are. Its generator knows how many.
+    Bit,
 }
 
 impl LogicalType {

@@ -1,7 +1,7 @@
 //! What generators there are, what they take and which columns they fill: the one list that people,
 //! study files and `compile` go by.
 
-use serde_json::{json, Map, Value as Json};
+use serde_json::{json, Map, Value as JsonValue};
 
 use crate::plan::LogicalType;
 
@@ -30,6 +30,8 @@ const TIMES: &[LogicalType] = &[TimeMs, TimeUs];
 const TEXTS: &[LogicalType] = &[Text];
 const BLOBS: &[LogicalType] = &[Blob];
 const DATES: &[LogicalType] = &[Date];
+const DOCUMENTS: &[LogicalType] = &[Json];
+const BITS_OF: &[LogicalType] = &[Bit, U8, U16, U32, U64];
 const UUIDS: &[LogicalType] = &[Uuid, Text];
 const ANY: &[LogicalType] = &[Bool, I16, I32, I64, U8, U16, U32, U64, F32, F64, TimeMs, TimeUs, Text, Enum];
 
@@ -266,6 +268,28 @@ pub const KINDS: &[Kind] = &[
         ],
     },
     Kind {
+        name: "document",
+        about: "documents of JSON with a number, a truth value, a list of numbers, texts and lists, and a text",
+        types: DOCUMENTS,
+        params: &[
+            or("min_items", "integer", "0", "items of the shortest list"),
+            need("max_items", "integer", "items of the longest list"),
+            or("min_chars", "integer", "0", "characters of the shortest text"),
+            need("max_chars", "integer", "characters of the longest text"),
+            PER,
+        ],
+    },
+    Kind {
+        name: "bits",
+        about: "strings of bits: every one equally often, or those of numbers",
+        types: BITS_OF,
+        params: &[
+            or("bits", "integer", "0", "how many; those of the column's type"),
+            may("of", "generator", "gives the number that the bits are, 0 or above; every number if absent"),
+            PER,
+        ],
+    },
+    Kind {
         name: "array",
         about: "a list of values of another generator",
         types: &LogicalType::LISTS,
@@ -322,8 +346,8 @@ pub fn generators_json() -> String {
             (p.name.to_string(), entry)
         });
         let types = serde_json::to_value(kind.types).expect("types have names");
-        let params: Map<String, Json> = params.collect();
+        let params: Map<String, JsonValue> = params.collect();
         (kind.name.to_string(), json!({"about": kind.about, "types": types, "params": params}))
     });
-    Json::Object(kinds.collect()).to_string()
+    JsonValue::Object(kinds.collect()).to_string()
 }

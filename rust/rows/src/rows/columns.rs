@@ -186,6 +186,7 @@ impl Values {
             LogicalType::I64
             | LogicalType::U32
             | LogicalType::U64
+            | LogicalType::Bit
             | LogicalType::TimeMs
             | LogicalType::TimeUs => Values::I64(Vec::new()),
             LogicalType::F32 => Values::F32(Vec::new()),
@@ -195,6 +196,7 @@ impl Values {
             | LogicalType::Uuid
             | LogicalType::Decimal
             | LogicalType::Blob
+            | LogicalType::Json
             | LogicalType::Enum => Values::Text(TextValues::default()),
             list => Values::List(ListValues::of(list.item().expect("every other type is of lists"))),
         }
@@ -262,7 +264,7 @@ impl Values {
         match (self, ty) {
             (Values::I32(v), LogicalType::Bool) => Value::Bool(v[row] != 0),
             (Values::I32(v), _) => Value::I64(v[row] as i64),
-            (Values::I64(v), LogicalType::U64) => Value::U64(v[row] as u64),
+            (Values::I64(v), LogicalType::U64 | LogicalType::Bit) => Value::U64(v[row] as u64),
             (Values::I64(v), LogicalType::TimeMs) => Value::TimeMs(v[row]),
             (Values::I64(v), LogicalType::TimeUs) => Value::TimeUs(v[row]),
             (Values::I64(v), _) => Value::I64(v[row]),

@@ -345,6 +345,7 @@ fn text_stays(text: &TextGenerator) -> bool {
         TextGenerator::Random { draw, .. }
         | TextGenerator::Bytes { draw, .. }
         | TextGenerator::Days { draw, .. } => draw.is_by_place(),
+        TextGenerator::Document(documents) => documents.draw.is_by_place(),
         TextGenerator::Decimal(decimals) => decimals.is_by_place(),
         TextGenerator::Foreign { .. } => false,
     }

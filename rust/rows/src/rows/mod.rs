@@ -6,6 +6,7 @@
 //! event each row is, where series differ in rate.
 
 pub mod asked;
+pub mod bits;
 pub mod calendar;
 mod catalogue;
 mod checked;
@@ -17,6 +18,7 @@ mod crc32;
 pub mod decimals;
 mod digest;
 mod expected;
+pub mod documents;
 pub mod files;
 mod generate;
 mod generators;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::calendar::civil;
 use super::columns::TextValues;
 use super::decimals::{put_decimal, Decimals, DECIMAL_BYTES};
+use super::documents::Documents;
 use super::hash::{hash, scale};
 use super::integers::{foreign_places, with_foreign_chunk, Chunk, Draw, IntGenerator, Sources};
 use super::simd::Level;
@@ -49,6 +50,7 @@ pub enum TextGenerator {
         from: i32,
         range: u64,
     },
+    Document(Documents),
     Uuid(Uuids),
     Decimal(Decimals),
     Foreign {
@@ -129,6 +131,12 @@ impl TextGenerator {
                     push(i, &mut |bytes| write_date(day, bytes));
                 }
             }
+            TextGenerator::Document(documents) => {
+                let index = if documents.draw.per == Per::Row { chunk.rows } else { chunk.place() };
+                for (i, &index) in index.iter().enumerate() {
+                    push(i, &mut |bytes| documents.write(index, bytes));
+                }
+            }
             TextGenerator::Uuid(uuids) => {
                 for (i, &place) in chunk.place().iter().enumerate() {
                     push(i, &mut |bytes| bytes.extend_from_slice(&uuid_text(uuids.at(place))));
@@ -163,6 +171,7 @@ impl TextGenerator {
                 (min + range - 1) as usize
             }
             TextGenerator::Days { .. } => DATE_BYTES,
+            TextGenerator::Document(documents) => documents.max_bytes(),
             TextGenerator::Uuid(_) => UUID_BYTES,
             TextGenerator::Decimal(_) => DECIMAL_BYTES,
             TextGenerator::Foreign { of, .. } => of.max_bytes(),

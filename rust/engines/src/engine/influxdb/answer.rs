@@ -189,7 +189,7 @@ pub fn value(cell: &serde_json::Value, ty: Option<LogicalType>, time: bool) -> O
             | LogicalType::U8
             | LogicalType::U16
             | LogicalType::U32 => Value::I64(n.as_i64()?),
-            LogicalType::U64 => Value::U64(n.as_i64()? as u64),
+            LogicalType::U64 | LogicalType::Bit => Value::U64(n.as_i64()? as u64),
             LogicalType::F32 | LogicalType::F64 => Value::F64(n.as_f64()?),
             LogicalType::TimeMs => Value::TimeMs(in_unit(n.as_i64()?, if time { 1_000_000 } else { 1 })?),
             LogicalType::TimeUs => Value::TimeUs(in_unit(n.as_i64()?, if time { 1_000 } else { 1 })?),
@@ -212,6 +212,7 @@ pub fn text_value(text: &str, ty: LogicalType) -> Option<Value> {
         | LogicalType::Uuid
         | LogicalType::Decimal
         | LogicalType::Blob
+        | LogicalType::Json
         | LogicalType::Enum => Value::Text(text.to_owned()),
         LogicalType::Bool => Value::Bool(text == "t"),
         LogicalType::I16
@@ -220,7 +221,7 @@ pub fn text_value(text: &str, ty: LogicalType) -> Option<Value> {
         | LogicalType::U8
         | LogicalType::U16
         | LogicalType::U32 => Value::I64(text.parse().ok()?),
-        LogicalType::U64 => Value::U64(text.parse().ok()?),
+        LogicalType::U64 | LogicalType::Bit => Value::U64(text.parse().ok()?),
         LogicalType::F32 | LogicalType::F64 => Value::F64(text.parse().ok()?),
         LogicalType::TimeMs => Value::TimeMs(text.parse().ok()?),
         LogicalType::TimeUs => Value::TimeUs(text.parse().ok()?),

@@ -2,7 +2,9 @@
 
 use inrush_rows::encode::lists::push_json;
 use inrush_rows::plan::LogicalType;
+use inrush_rows::rows::bits::bits_of_mysql;
 use inrush_rows::rows::calendar;
+use inrush_rows::rows::documents::compact;
 use inrush_rows::rows::spelled::{date_text, text_or_digits};
 use inrush_rows::rows::{Column, Columns, ListValues, Value, Values};
 
@@ -31,6 +33,7 @@ const DATE: u8 = 10;
 const TIME: u8 = 11;
 const DATETIME: u8 = 12;
 const YEAR: u8 = 13;
+const BIT: u8 = 16;
 const NEWDECIMAL: u8 = 246;
 const DAY_US: i64 = 86_400_000_000;
 
@@ -277,6 +280,7 @@ impl<'a> Row<'a> {
             DATE | DATETIME | TIMESTAMP => Cell::Time(time_us(bytes)?),
             TIME => Cell::Span(span_us(bytes)?),
             NULL => Cell::Null,
+            BIT => Cell::Unsigned(bits_of_mysql(bytes.text()?)?),
             DECIMAL | NEWDECIMAL if column.scaled => Cell::Scaled(bytes.text()?),
             DECIMAL | NEWDECIMAL => Cell::Decimal(bytes.text()?),
             _ => Cell::Text(bytes.text()?),
@@ -322,7 +326,7 @@ fn push_cell(column: &mut Column, cell: &Cell) -> Option<()> {
             v.push((us.rem_euclid(1000) == 0).then(|| us.div_euclid(1000))?);
         }
         (Values::I64(v), LogicalType::TimeUs, Cell::Time(us)) => v.push(us),
-        (Values::I64(v), LogicalType::U64, Cell::Unsigned(n)) => v.push(n as i64),
+        (Values::I64(v), LogicalType::U64 | LogicalType::Bit, Cell::Unsigned(n)) => v.push(n as i64),
         (Values::I64(v), LogicalType::U64, Cell::Signed(n)) => v.push(u64::try_from(n).ok()? as i64),
         (Values::I64(v), LogicalType::I64 | LogicalType::U32, Cell::Signed(n)) => v.push(n),
         (Values::I64(v), LogicalType::I64 | LogicalType::U32, Cell::Unsigned(n)) => {
@@ -337,6 +341,9 @@ fn push_cell(column: &mut Column, cell: &Cell) -> Option<()> {
             v.push(date_text(us.div_euclid(DAY_US).try_into().ok()?)?.as_bytes());
         }
         (Values::Text(v), LogicalType::Blob, Cell::Text(bytes)) => v.push(bytes),
+        (Values::Text(v), LogicalType::Json, Cell::Text(text)) => {
+            v.push(&compact(std::str::from_utf8(text).ok()?.as_bytes()));
+        }
         (Values::Text(v), _, Cell::Text(text)) => v.push(std::str::from_utf8(text).ok()?.as_bytes()),
         (Values::List(list), ty, Cell::Text(text)) => push_list(list, ty.item()?, text)?,
         _ => return None,

@@ -4,7 +4,9 @@ use super::decode::{list_bits, list_cells, Bytes, FLOAT8};
 use inrush_rows::encode::lists::within;
 use inrush_rows::encode::pgcopy::{numeric_text, HEADER, POSTGRES_EPOCH_DAYS, POSTGRES_EPOCH_US};
 use inrush_rows::plan::LogicalType;
+use inrush_rows::rows::bits::bits_of_postgresql;
 use inrush_rows::rows::decimals::decimal_units;
+use inrush_rows::rows::documents::compact;
 use inrush_rows::rows::spelled::{date_text, uuid_text};
 use inrush_rows::rows::{Column, Columns, ListValues, Values};
 
@@ -125,6 +127,7 @@ fn push_cell(column: &mut Column, cell: &[u8]) -> Option<()> {
         (Values::I32(v), _) => v.push(i32::try_from(small_integer(cell)?).ok()?),
         (Values::I64(v), LogicalType::TimeMs) => v.push(whole_ms(time_us(cell)?)?),
         (Values::I64(v), LogicalType::TimeUs) => v.push(time_us(cell)?),
+        (Values::I64(v), LogicalType::Bit) => v.push(bits_of_postgresql(cell)? as i64),
         (Values::I64(v), ty) => v.push(match cell.len() {
             // An int8; or the numeric 0, which has 8 zero bytes too.
             8 => i64::from_be_bytes(cell.try_into().ok()?),
@@ -145,6 +148,10 @@ fn push_cell(column: &mut Column, cell: &[u8]) -> Option<()> {
         (Values::Text(v), LogicalType::Decimal) => v.push(numeric_text(cell)?.as_bytes()),
         (Values::Text(v), LogicalType::Uuid) => v.push(&uuid_text(cell.try_into().ok()?)),
         (Values::Text(v), LogicalType::Blob) => v.push(cell),
+        (Values::Text(v), LogicalType::Json) => {
+            let text = std::str::from_utf8(cell.strip_prefix(&[1]).unwrap_or(cell)).ok()?;
+            v.push(&compact(text.as_bytes()));
+        }
         (Values::Text(v), _) => v.push(std::str::from_utf8(cell).ok()?.as_bytes()),
         (Values::List(list), ty) => push_list(list, ty.item()?, cell)?,
     }
@@ -320,6 +327,21 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn bits_come_back_as_their_number_and_documents_without_blanks() {
+        let mut column = Column::new("b", LogicalType::Bit);
+        assert!(push_cell(&mut column, &[0, 0, 0, 12, 0x80, 0x10]).is_some());
+        assert!(push_cell(&mut column, &[0, 0, 0, 64, 255, 255, 255, 255, 255, 255, 255, 254]).is_some());
+        assert_eq!((column.value(0), column.value(1)), (Value::U64(0x801), Value::U64(u64::MAX - 1)));
+        for none in [&[0, 0, 0, 12, 0x80][..], &[0, 0, 0, 65, 0, 0, 0, 0, 0, 0, 0, 0, 0], &[0, 0, 0, 0], &[1]]
+        {
+            assert!(push_cell(&mut column, none).is_none(), "{none:?}");
+        }
+        let mut column = Column::new("d", LogicalType::Json);
+        push_cell(&mut column, b"\x01{\"a\": [1, 2], \"b\": \", \"}").expect("it is UTF-8");
+        assert_eq!(column.value(0), Value::Text("{\"a\":[1,2],\"b\":\", \"}".into()));
     }
 
     #[test]

@@ -219,6 +219,9 @@ pub fn param(out: &mut Vec<u8>, value: &Value, ty: LogicalType) -> Result<(), St
             _ => return Err(unfit()),
         },
         LogicalType::Date => return Err(format!("parameter {value:?}: dates are not bound as parameters")),
+        LogicalType::Json | LogicalType::Bit => {
+            return Err(format!("parameter {value:?}: documents and bits are not bound as parameters"))
+        }
         _ => return Err(format!("parameter {value:?}: lists are not bound as parameters")),
     }
     Ok(())

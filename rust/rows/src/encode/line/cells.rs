@@ -28,7 +28,7 @@ pub fn cells(column: &Column) -> Result<Cells<'_>, Error> {
     Ok(match (&column.values, column.ty) {
         (Values::I32(v), LogicalType::Bool) => Cells::Bool(v),
         (Values::I32(v), _) => Cells::Small(v),
-        (Values::I64(v), LogicalType::U64) => Cells::Unsigned(v),
+        (Values::I64(v), LogicalType::U64 | LogicalType::Bit) => Cells::Unsigned(v),
         (Values::I64(v), _) => Cells::Whole(v),
         (Values::F32(v), _) => Cells::F32(v),
         (Values::F64(v), _) => Cells::F64(v),

@@ -9,6 +9,8 @@ use crate::plan::LogicalType;
 use crate::rows::spelled::{date_days, uuid_bytes};
 use crate::rows::{Column, Values};
 
+/// Of the one form that `jsonb` has on the wire.
+pub const JSONB_VERSION: u8 = 1;
 /// Times that `timestamptz` holds, in µs since 2000: 4714-11-24 BC to 294277 AD.
 const TIME_US: std::ops::Range<i64> = -211_813_488_000_000_000..9_223_371_331_200_000_000;
 
@@ -21,6 +23,7 @@ pub fn add_sizes(sizes: &mut [usize], column: &Column, ty: PgType, first: usize)
             *size += match (&column.values, ty.width()) {
                 (_, Some(width)) => width,
                 (Values::Text(text), None) if ty == PgType::Decimal => numeric_bytes(text.get(row)),
+                (Values::Text(text), None) if ty == PgType::Jsonb => 1 + text.get(row).len(),
                 (Values::Text(text), None) => text.get(row).len(),
                 (Values::List(list), None) => list_bytes(list, row, ty),
                 _ => unreachable!("`check` let texts and lists through"),
@@ -53,6 +56,17 @@ pub unsafe fn put_column(
             fixed(place, &v[first..last], present, |v| Some((v as i64).to_be_bytes()))
         }
         (Values::I64(v), PgType::Int8) => fixed(place, &v[first..last], present, |v| Some(v.to_be_bytes())),
+        (Values::I64(v), PgType::Bit(bits)) => {
+            let mut bad = None;
+            for row in first..last {
+                match column.is_present(row) {
+                    true if put_bits(place, row - first, v[row] as u64, bits) => {}
+                    true => bad = bad.or(Some(row - first)),
+                    false => put_null(place, row - first),
+                }
+            }
+            bad
+        }
         (Values::I64(v), PgType::Numeric) => {
             let unsigned = column.ty == LogicalType::U64;
             fixed(place, &v[first..last], present, |v| Some(numeric(v, unsigned)))
@@ -82,6 +96,15 @@ pub unsafe fn put_column(
                 }
             }
             bad
+        }
+        (Values::Text(v), PgType::Jsonb) => {
+            for row in first..last {
+                match column.is_present(row) {
+                    true => put_document(place, row - first, v.get(row)),
+                    false => put_null(place, row - first),
+                }
+            }
+            None
         }
         (Values::Text(v), PgType::Text | PgType::Bytea) => {
             for row in first..last {
@@ -215,6 +238,24 @@ unsafe fn put_decimal(place: &mut impl Place, row: usize, text: &[u8]) -> bool {
     let at = place.take(row, 4 + bytes);
     put(at, (bytes as u32).to_be_bytes());
     put_numeric(text, at.add(4))
+}
+
+/// The bits from the first on, in whole bytes; false where the number has more of them.
+unsafe fn put_bits(place: &mut impl Place, row: usize, number: u64, bits: u32) -> bool {
+    let bytes = bits.div_ceil(8) as usize;
+    let at = place.take(row, 8 + bytes);
+    put(at, (4 + bytes as u32).to_be_bytes());
+    put(at.add(4), bits.to_be_bytes());
+    let left = number << (64 - bits);
+    std::ptr::copy_nonoverlapping(left.to_be_bytes().as_ptr(), at.add(8), bytes);
+    bits == 64 || number >> bits == 0
+}
+
+unsafe fn put_document(place: &mut impl Place, row: usize, text: &[u8]) {
+    let at = place.take(row, 5 + text.len());
+    put(at, (1 + text.len() as u32).to_be_bytes());
+    *at.add(4) = JSONB_VERSION;
+    std::ptr::copy_nonoverlapping(text.as_ptr(), at.add(5), text.len());
 }
 
 #[inline(always)]

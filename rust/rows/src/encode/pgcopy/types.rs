@@ -2,7 +2,7 @@
 
 use super::super::mismatch;
 use crate::error::Error;
-use crate::plan::{ColumnPlan, LogicalType};
+use crate::plan::{ColumnPlan, GenPlan, LogicalType};
 use crate::rows::{Column, Values};
 
 /// Types of PostgreSQL that rows are sent as.
@@ -22,6 +22,10 @@ pub enum PgType {
     Date,
     Uuid,
     Bytea,
+    /// A version, then the text.
+    Jsonb,
+    /// `varbit`, which becomes a `bit(n)`: how many bits, then their bytes.
+    Bit(u32),
     Float8List,
     Int8List,
     BoolList,
@@ -35,6 +39,9 @@ impl PgType {
     /// From the wire type of a plan; the usual one where the plan names none.
     pub fn of(column: &ColumnPlan) -> Result<PgType, Error> {
         let ty = match column.wire.as_str() {
+            "" | "varbit" if column.ty == LogicalType::Bit => {
+                PgType::Bit(column.gen.as_ref().and_then(GenPlan::bits).unwrap_or(64))
+            }
             "" => PgType::usual(column.ty),
             "bool" => PgType::Bool,
             "int2" => PgType::Int2,
@@ -49,6 +56,7 @@ impl PgType {
             "date" => PgType::Date,
             "uuid" => PgType::Uuid,
             "bytea" => PgType::Bytea,
+            "jsonb" => PgType::Jsonb,
             "float8[]" => PgType::Float8List,
             "int8[]" => PgType::Int8List,
             "bool[]" => PgType::BoolList,
@@ -78,6 +86,8 @@ impl PgType {
             LogicalType::TimeMs | LogicalType::TimeUs => PgType::Timestamptz,
             LogicalType::Text | LogicalType::Enum => PgType::Text,
             LogicalType::Blob => PgType::Bytea,
+            LogicalType::Json => PgType::Jsonb,
+            LogicalType::Bit => PgType::Bit(64),
             LogicalType::Date => PgType::Date,
             LogicalType::Uuid => PgType::Uuid,
             LogicalType::Decimal => PgType::Decimal,
@@ -127,6 +137,8 @@ impl PgType {
             PgType::Timestamptz => 1184,
             PgType::Numeric | PgType::Decimal => 1700,
             PgType::Uuid => 2950,
+            PgType::Bit(_) => 1562,
+            PgType::Jsonb => 3802,
         }
     }
 
@@ -140,7 +152,8 @@ impl PgType {
             PgType::Int8 | PgType::Float8 | PgType::Timestamptz => Some(8),
             PgType::Uuid => Some(16),
             PgType::Numeric => Some(NUMERIC_BYTES),
-            PgType::Text | PgType::Decimal | PgType::Bytea => None,
+            PgType::Bit(bits) => Some(4 + bits.div_ceil(8) as usize),
+            PgType::Text | PgType::Decimal | PgType::Bytea | PgType::Jsonb => None,
             PgType::Float8List | PgType::Int8List | PgType::BoolList | PgType::Int2List => None,
             PgType::Int4List | PgType::Float4List | PgType::TextList => None,
         }
@@ -168,6 +181,8 @@ pub(super) fn check(column: &Column, ty: PgType, rows: usize) -> Result<(), Erro
         // A decimal as text, for servers without that type.
         PgType::Text => matches!(column.ty, L::Text | L::Decimal | L::Enum),
         PgType::Bytea => column.ty == L::Blob,
+        PgType::Jsonb => column.ty == L::Json,
+        PgType::Bit(_) => column.ty == L::Bit,
         PgType::Decimal => column.ty == L::Decimal,
         PgType::Date => column.ty == L::Date,
         PgType::Uuid => column.ty == L::Uuid,

@@ -121,6 +121,7 @@ impl<'a> Setting<'a> {
             | LogicalType::Uuid
             | LogicalType::Decimal
             | LogicalType::Blob
+            | LogicalType::Json
             | LogicalType::Enum => Ok(ColumnGenerator::Text(self.text(plan, path)?)),
             list if list.is_list() => Ok(ColumnGenerator::List(self.list(ty, plan, path)?)),
             _ => {
@@ -318,9 +319,11 @@ impl<'a> Setting<'a> {
                 }
                 IntGenerator::Rank(self.job(job, &[&self.table.stream, &self.table.columns[of].name])?)
             }
+            GenPlan::Bits { bits, of, per } => self.bits(*bits, of.as_deref(), draw(*per), path)?,
             GenPlan::Uuid {}
             | GenPlan::Bytes { .. }
             | GenPlan::Days { .. }
+            | GenPlan::Document { .. }
             | GenPlan::Decimal { .. }
             | GenPlan::Format { .. }
             | GenPlan::Text { .. }
@@ -411,6 +414,8 @@ impl<'a> Setting<'a> {
             LogicalType::Decimal,
             LogicalType::Blob,
             LogicalType::Enum,
+            LogicalType::Json,
+            LogicalType::Bit,
         ];
         let numbers = !floats.contains(&column.ty) && !column.ty.is_list();
         if of == at || column.gen.is_none() || !numbers {

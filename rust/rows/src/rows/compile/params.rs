@@ -38,6 +38,8 @@ pub fn per_of(plan: &GenPlan) -> Option<Per> {
         | GenPlan::Flag { per, .. }
         | GenPlan::Bytes { per, .. }
         | GenPlan::Days { per, .. }
+        | GenPlan::Document { per, .. }
+        | GenPlan::Bits { per, of: None, .. }
         | GenPlan::Text { per, .. } => Some(*per),
         _ => None,
     }

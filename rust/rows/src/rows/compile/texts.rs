@@ -9,6 +9,7 @@ use super::Setting;
 use crate::plan::{GenPlan, NotFinite, Per};
 use crate::plan::{LogicalType, RowSource, TablePlan};
 use crate::rows::decimals::{Decimals, Digits, PRECISION_MOST};
+use crate::rows::documents::Documents;
 use crate::rows::integers::{Draw, IntGenerator};
 use crate::rows::lists::{Items, ListGenerator};
 use crate::rows::not_finite::NotFiniteShares;
@@ -89,6 +90,20 @@ impl Setting<'_> {
                 let draw = Draw { key: self.key(path, "draw"), per: *per };
                 Ok(TextGenerator::Days { draw, from, range: (to - from) as u64 + 1 })
             }
+            GenPlan::Document { min_items, max_items, min_chars, max_chars, per } => {
+                let range =
+                    |least: u32, most: u32, what: &str, limit: u32| match least <= most && most <= limit {
+                        true => Ok((u64::from(least), u64::from(most - least) + 1)),
+                        false => Err(format!(
+                            "min_{what} is {least} and max_{what} {most}; in order, up to {limit}"
+                        )),
+                    };
+                Ok(TextGenerator::Document(Documents {
+                    draw: Draw { key: self.key(path, "draw"), per: *per },
+                    items: range(*min_items, *max_items, "items", 1 << 16)?,
+                    chars: range(*min_chars, *max_chars, "chars", 1 << 20)?,
+                }))
+            }
             GenPlan::Uuid {} => Ok(TextGenerator::Uuid(Uuids::new(self.key(path, "uuid")))),
             GenPlan::Decimal { precision, scale, of } => {
                 self.decimals(*precision, *scale, of.as_deref(), path)
@@ -103,6 +118,35 @@ impl Setting<'_> {
                 })
             }
             _ => Err(format!("`{}` makes no text", kind_name(plan))),
+        }
+    }
+
+    /// Numbers below 2^bits.
+    pub(super) fn bits(
+        &self,
+        bits: u32,
+        of: Option<&GenPlan>,
+        draw: Draw,
+        path: &[&str],
+    ) -> Result<IntGenerator> {
+        if !(1..=64).contains(&bits) {
+            return Err(format!("bits is {bits}; 1 … 64"));
+        }
+        let Some(of) = of else {
+            // A range of 0 is that of all 64 bits.
+            return Ok(IntGenerator::Uniform { draw, from: 0, range: 1u64.checked_shl(bits).unwrap_or(0) });
+        };
+        let path: Vec<&str> = path.iter().copied().chain(["of"]).collect();
+        let of = self.nested(LogicalType::U64, of, &path, 0).map_err(|e| format!("of: {e}"))?;
+        check_bounds(LogicalType::U64, &of, 0).map_err(|e| format!("of: {e}"))?;
+        match of.bounds() {
+            _ if bits == 64 => Ok(of),
+            Some((low, high)) if low >= 0 && (high as u64) >> bits == 0 => Ok(of),
+            Some((low, high)) => Err(format!(
+                "of: its numbers are {low} … {high}, and bit({bits}) ends at {}",
+                (1u64 << bits) - 1
+            )),
+            None => Err("of: its numbers have no bounds; give it from and to, or min and max".into()),
         }
     }
 

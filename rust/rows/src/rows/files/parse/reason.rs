@@ -94,5 +94,7 @@ pub fn type_name(ty: LogicalType) -> &'static str {
         LogicalType::Decimal => "decimal",
         LogicalType::Blob => "blob",
         LogicalType::Enum => "enum",
+        LogicalType::Json => "json",
+        LogicalType::Bit => "bit",
     }
 }
