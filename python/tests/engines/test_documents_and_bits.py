@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
+from inrush import _core
+from inrush.errors import UsageError
 from inrush.targets.deployment import Deployment
 
 from .border import run
-from .test_column_types import ENGINES, METHODS, SERVERS, changed, deployment, plan_of, planned
+from .test_column_types import ASKED, ENGINES, METHODS, SERVERS, changed, deployment, plan_of, planned
 
 __all__ = ["deployment"]
 
@@ -209,3 +211,35 @@ def test_bits_are_bits_or_numbers_of_the_next_width(
 
 def test_every_engine_is_asked() -> None:
     assert {engine for engine, _, _ in WAYS} == {"duckdb", "sqlite", *SERVERS}
+
+
+@pytest.mark.parametrize(
+    ("column", "said"),
+    [
+        ('{ name = "b", type = "bit(0)", gen = "bits" },', "bit(n) has 1 to 64 bits; write bit(8)"),
+        ('{ name = "b", type = "bit(65)", gen = "bits" },', "bit(n) has 1 to 64 bits; write bit(8)"),
+        ('{ name = "b", type = "bit(4)", gen = "bits", bits = 4 },', "`bits` stands in the column's type"),
+    ],
+)
+def test_a_column_of_bits_that_makes_no_sense_is_refused(column: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError) as refused:
+        planned("sqlite", "bulk", column, tmp_path)
+    assert said in str(refused.value)
+
+
+@pytest.mark.parametrize("logical", ["json", "bit"])
+def test_documents_and_bits_are_no_parameters(logical: str, tmp_path: Path, monkeypatch: Any) -> None:
+    columns, name = (DOCUMENTS, "state") if logical == "json" else (BITS, "five")
+    by_it = (f'params.{name} = {{ gen = "key", column = "{name}" }}', f"{name} = :{name}", "")
+    monkeypatch.setitem(ASKED, columns, by_it)
+    with pytest.raises(
+        UsageError, match=f"a value of type {logical} is no parameter; find the row by another"
+    ):
+        planned("postgresql", "bulk", columns, tmp_path)
+
+
+def test_numbers_beyond_their_bits_are_refused(folder: Path, tmp_path: Path) -> None:
+    columns = '{ name = "b", type = "bit(4)", gen = "bits", of = { gen = "cycle", from = 0, to = 16 } },'
+    plan = plan_of("sqlite", "bulk", columns, tmp_path)
+    with pytest.raises(Exception, match=r"its numbers are 0 … 16, and bit\(4\) ends at 15"):
+        _core.generate(json.dumps(plan["tables"][0]), 1, 0, 0, 10)
