@@ -91,7 +91,7 @@ def span_of_series(table: Table, rows: int) -> int:
     """Series of one range: so many that the ranges have about `RANGE_ROWS` together; 0: series are too few or too long.
 
     By the mean of the series: which of them a range has does not depend on their rates, so that over many seeds its mean is
-    theirs. Where rates differ most (sigma = 3) one range in a hundred has ten times as many rows, which is still as many as
+    theirs. Where rates differ most (sigma = 3) one range in a hundred has ten to twenty times as many rows, which is still as many as
     a table that is read back whole may have.
     """
     if table.series < RANGES:
