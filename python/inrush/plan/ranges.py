@@ -41,18 +41,18 @@ def read_back_ranges(
         return []
     span = max(1, min(RANGE_ROWS // RANGES // table.series, sweeps // RANGES))
     period_ns = round(table.period_s * 1e9)
-    found: list[Range] = []
+    ranges: list[Range] = []
     for first in firsts(sweeps, span, seed, table):
         low, high = (server.instant(time, epoch_ns + s * period_ns) for s in (first, first + span))
         column = quote(time.name)
-        found.append(
+        ranges.append(
             Range(
                 first * table.series,
                 span * table.series,
                 f"{read_back} WHERE {column} >= {low} AND {column} < {high}",
             )
         )
-    return found
+    return ranges
 
 
 def firsts(of: int, span: int, seed: int, table: Table) -> list[int]:
@@ -76,15 +76,15 @@ def ranges_by_key(server: Twin, table: Table, read_back: str, rows: int, seed: i
     if not span:
         return []
     first_key = int((key.gen or {})["from"])
-    found: list[Range] = []
+    ranges: list[Range] = []
     for first in firsts(table.series, span, seed, table):
         if holds_too_many(first, span, table, rows):
             continue
         low, high = (server.whole_number(first_key + s) for s in (first, first + span))
         column = quote(key.name)
         where = f"{read_back} WHERE {column} >= {low} AND {column} < {high}"
-        found.append(Range(0, rows, where, {"first": first, "count": span}))
-    return found
+        ranges.append(Range(0, rows, where, {"first": first, "count": span}))
+    return ranges
 
 
 def span_of_series(table: Table, rows: int) -> int:
