@@ -240,7 +240,7 @@ def log_tail(log: Path, begin: int = 0) -> str:
     return "\n".join(f"  {line.strip()}" for line in log_lines(log, begin=begin)) or "  (nothing)"
 
 
-def asked(port: int, path: str) -> tuple[int, bytes]:
+def http_answer(port: int, path: str) -> tuple[int, bytes]:
     """Status and body of one request to a server on this machine; status 0 when there is none."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=ASK_S)
     with contextlib.closing(connection), contextlib.suppress(OSError, http.client.HTTPException):
