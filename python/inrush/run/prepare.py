@@ -206,7 +206,7 @@ def over_shards(study: Study, found: NamedTargets) -> Study:
     """
     from inrush.study.forms import FromFactor, resolve
 
-    begun = {engine: shards.asked(server(engine), settings) for engine, settings in found.start.items()}
+    begun = {engine: shards.shard_count(server(engine), settings) for engine, settings in found.start.items()}
     begun = {engine: count for engine, count in begun.items() if count}
     if not begun:
         return study
