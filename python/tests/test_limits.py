@@ -151,13 +151,13 @@ def test_a_limit_that_does_not_hold_or_has_nothing_to_hold_is_refused(
             lambda made, *_, free=free, within=within: (0, within if made is not None else free),
         )
         if says is None:
-            assert server_limits.held(group, tmp_path, "writes_per_s", 10) == 11
+            assert server_limits.probed_limit(group, tmp_path, "writes_per_s", 10) == 11
             continue
         with pytest.raises(TargetError, match=says):
-            server_limits.held(group, tmp_path, "writes_per_s", 10)
+            server_limits.probed_limit(group, tmp_path, "writes_per_s", 10)
     monkeypatch.setattr(server_limits, "probe", lambda *_: (0, "1"))
     with pytest.raises(TargetError, match="was not ended"):
-        server_limits.held(group, tmp_path, "memory", 64e6)
+        server_limits.probed_limit(group, tmp_path, "memory", 64e6)
 
 
 def test_every_wrong_limit_of_a_call_is_one_planning_error(tmp_path: Path) -> None:

@@ -143,15 +143,15 @@ def groups(analysis: Analysis, figure: str, along: str, per: Sequence[str]) -> d
     """Group -> its points. Without `per` everything that varies but `along` makes a group, so that a group
     has one point for each value of `along`; with it, what is in neither competes."""
     names = [n for n in per or analysis.factors if n != along]
-    found: dict[Point, Values] = {}
+    values_by_point: dict[Point, Values] = {}
     for point, of in analysis.values(figure).items():
         held = dict(point)
         group = tuple((n, held[n]) for n in names if n in held)
         # A rate of 0 is the worst there is, a count of faults the best. Another cost of 0 was not measured.
-        found.setdefault(group, {})[point] = {
+        values_by_point.setdefault(group, {})[point] = {
             b: v for b, v in of.items() if v > 0 or not lower_is_better(figure) or counts_faults(figure)
         }
-    return {g: {p: of for p, of in v.items() if of} for g, v in found.items() if any(v.values())}
+    return {g: {p: of for p, of in v.items() if of} for g, v in values_by_point.items() if any(v.values())}
 
 
 def each_engine(found: Mapping[Point, Values]) -> dict[Point, Values]:

@@ -134,13 +134,13 @@ def cores_missing(analysis: Analysis, rule: Mapping[str, Any]) -> str:
 def by_group(analysis: Analysis, rule: Mapping[str, Any], engine: str, along: str) -> dict[str, Values]:
     """Group, as people read it -> value of `along` -> block -> figure; only points that agree with `where`."""
     where = {**dict(rule.get("where") or {}), "engine": engine}
-    found: dict[str, Values] = {}
+    measured_values: dict[str, Values] = {}
     for group, of in groups(analysis, str(rule["of"]), along, ()).items():
         for point, values in of.items():
             held = dict(point)
             if all(held.get(k) == v for k, v in where.items()):
-                found.setdefault(say(group), {})[held.get(along)] = values
-    return found
+                measured_values.setdefault(say(group), {})[held.get(along)] = values
+    return measured_values
 
 
 def ends_of(analysis: Analysis, rule: Mapping[str, Any]) -> tuple[Any, Any]:

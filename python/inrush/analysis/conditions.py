@@ -29,18 +29,18 @@ def same_conditions(analysis: Analysis) -> Verdict | None:
     repeated = {engine: runs for engine, runs in engines.items() if len(runs) > 1}
     if not repeated:
         return None
-    found: dict[str, list[Point]] = {}
+    points_by_value: dict[str, list[Point]] = {}
     for engine, runs in repeated.items():
         for sentence, points in differing(engine, runs):
-            found.setdefault(sentence, []).extend(points)
-    if not found:
+            points_by_value.setdefault(sentence, []).extend(points)
+    if not points_by_value:
         return passed(NAME, "All runs of an engine share disk, durability, version and settings")
-    points = list(dict.fromkeys(p for each in found.values() for p in each))
+    points = list(dict.fromkeys(p for each in points_by_value.values() for p in each))
     named = "; ".join(say(p) for p in points[:POINTS_NAMED])
     more = f" and {len(points) - POINTS_NAMED} more" if len(points) > POINTS_NAMED else ""
     return invalid(
         NAME,
-        f"{'; '.join(found)}. Invalid: every figure at {named}{more}. Run the study anew in one place",
+        f"{'; '.join(points_by_value)}. Invalid: every figure at {named}{more}. Run the study anew in one place",
         points=points,
     )
 
@@ -60,16 +60,16 @@ def differing(engine: str, runs: Sequence[Measured]) -> list[tuple[str, list[Poi
 
 def facts(runs: Sequence[Measured]) -> dict[str, Callable[[RunRecord], str]]:
     """What is one for the whole of an engine."""
-    found: dict[str, Callable[[RunRecord], str]] = {
+    readers: dict[str, Callable[[RunRecord], str]] = {
         name: lambda run, key=key: str(run.env.get(key) or UNKNOWN)  # type: ignore[misc]
         for key, name in PLACE.items()
     }
-    found["version"] = lambda run: next(
+    readers["version"] = lambda run: next(
         (str(row["value"]) for row in run.rows("settings") if row["name"] == "version"), UNKNOWN
     )
     for name in sorted({name for m in runs for name in asked(m.run)}):
-        found[f"{name} asked"] = lambda run, name=name: str(asked(run).get(name, SHIPPED))  # type: ignore[misc]
-    return found
+        readers[f"{name} asked"] = lambda run, name=name: str(asked(run).get(name, SHIPPED))  # type: ignore[misc]
+    return readers
 
 
 def asked(run: RunRecord) -> Mapping[str, Any]:
@@ -84,11 +84,11 @@ def survived(run: RunRecord) -> str:
 
 def alike_by_plan(runs: Sequence[Measured]) -> list[list[Measured]]:
     """Runs that ask their engine for the same, by the options of their sessions."""
-    found: dict[str, list[Measured]] = {}
+    groups: dict[str, list[Measured]] = {}
     for m in runs:
         options = m.run.plan.get("target", {}).get("options", {})
-        found.setdefault(json.dumps(options, sort_keys=True, default=str), []).append(m)
-    return list(found.values())
+        groups.setdefault(json.dumps(options, sort_keys=True, default=str), []).append(m)
+    return list(groups.values())
 
 
 def values(runs: Sequence[Measured], of: Callable[[RunRecord], str]) -> str:

@@ -42,11 +42,11 @@ def due(run: RunRecord, role: str) -> Due | None:
 
 def sessions(run: RunRecord, roles: Collection[str]) -> dict[str, int]:
     """Closed role of these -> its sessions, those of all its parts."""
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for part in measured_roles(run):
         if part["name"] in roles and part["schedule"]["kind"] == "closed":
-            found[whole(part["name"])] = found.get(whole(part["name"]), 0) + part["sessions"]
-    return found
+            counts[whole(part["name"])] = counts.get(whole(part["name"]), 0) + part["sessions"]
+    return counts
 
 
 def measured_roles(run: RunRecord, role: str | None = None) -> Iterator[Mapping[str, Any]]:

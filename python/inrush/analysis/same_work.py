@@ -94,14 +94,14 @@ def planned(analysis: Analysis, point: Point) -> dict[str, Any]:
     run = next((m.run for m in analysis.runs if m.counts and m.point == point), None)
     if run is None:
         return {}
-    found: dict[str, Any] = {
+    facts: dict[str, Any] = {
         f"options.{k}": v for k, v in run.plan.get("target", {}).get("options", {}).items()
     }
     for segment in run.plan.get("segments", ()):
         for role in roles_of(segment) if phase_of(segment) == "measure" else ():
             how = {**role, **role.get("work", {})}
-            found |= {f"{role['name']}.{k}": how[k] for k in OF_ROLES if how.get(k) is not None}
-    return found
+            facts |= {f"{role['name']}.{k}": how[k] for k in OF_ROLES if how.get(k) is not None}
+    return facts
 
 
 def unequal_values(key: str, x: Any, y: Any) -> Iterator[str]:

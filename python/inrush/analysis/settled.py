@@ -67,10 +67,10 @@ def best_of_each(of: Values, along: str, figure: str) -> dict[Any, Point]:
     # Where a run's figure is 0 or failed in one of them, a mean puts that point behind the others.
     whole = all(v > 0 and isfinite(v) for runs in of.values() for v in runs.values())
     level = {p: sign * (fmean(map(log, v.values())) if whole else fmean(v.values())) for p, v in of.items()}
-    found: dict[Any, Point] = {}
+    lasts: dict[Any, Point] = {}
     for point in sorted(of, key=lambda p: level[p]):
-        found.setdefault(dict(point).get(along), point)
-    return found
+        lasts.setdefault(dict(point).get(along), point)
+    return lasts
 
 
 def run_once(points: Collection[Point], *values: Values) -> bool:

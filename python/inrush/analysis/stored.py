@@ -29,13 +29,13 @@ def stored_points(analysis: Analysis) -> list[StoredAt]:
     """Of each combination of engine and unordered factors the point with the most rows: small tables are mostly pages
     that are not full yet."""
     runs = [(m, of) for m in analysis.runs if m.counts and (of := stored(m.run)) is not None]
-    found: dict[Point, StoredAt] = {}
+    largest: dict[Point, StoredAt] = {}
     for point in dict.fromkeys(m.point for m, _ in runs):
         here = typical([of for m, of in runs if m.point == point])
         key = unordered(point)
-        if key not in found or here.rows > found[key].stored.rows:
-            found[key] = StoredAt(point, here)
-    return list(found.values())
+        if key not in largest or here.rows > largest[key].stored.rows:
+            largest[key] = StoredAt(point, here)
+    return list(largest.values())
 
 
 def unordered(point: Point) -> Point:

@@ -60,8 +60,8 @@ class ClickhouseLife(OwnServer):
         for folder in FOLDERS:
             life.own_folder(place.home / folder, place.user)
 
-    def asked(self, instance: Instance) -> dict[str, str]:
-        return {name: value for name, value in super().asked(instance).items() if name != SHARDS}
+    def start_settings(self, instance: Instance) -> dict[str, str]:
+        return {name: value for name, value in super().start_settings(instance).items() if name != SHARDS}
 
     def command(self, place: ServerPlace) -> Sequence[str | Path]:
         # As before, where it is free: a server in front knows its shards by this port.
@@ -79,7 +79,7 @@ class ClickhouseLife(OwnServer):
         return None  # the server refuses what it does not know, and names it
 
     def is_ready(self, place: ServerPlace) -> bool:
-        status, body = life.asked(place.port, "/?query=SELECT%201")
+        status, body = life.http_answer(place.port, "/?query=SELECT%201")
         return (status, body.strip()) == (200, b"1")
 
 

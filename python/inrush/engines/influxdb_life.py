@@ -55,7 +55,7 @@ class InfluxdbLife(OwnServer):
         return names(output.stdout)
 
     def is_ready(self, place: ServerPlace) -> bool:
-        status, _ = life.asked(place.port, "/ping")
+        status, _ = life.http_answer(place.port, "/ping")
         return status == 204
 
 

@@ -240,7 +240,7 @@ def log_tail(log: Path, begin: int = 0) -> str:
     return "\n".join(f"  {line.strip()}" for line in log_lines(log, begin=begin)) or "  (nothing)"
 
 
-def asked(port: int, path: str) -> tuple[int, bytes]:
+def http_answer(port: int, path: str) -> tuple[int, bytes]:
     """Status and body of one request to a server on this machine; status 0 when there is none."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=ASK_S)
     with contextlib.closing(connection), contextlib.suppress(OSError, http.client.HTTPException):
@@ -265,7 +265,7 @@ def started_at(pid: int) -> int | None:
 
 def working_in(folder: Path) -> dict[int, int]:
     """Processes that work in `folder`, by their directory or by a file open for writing: id -> time of start."""
-    found: dict[int, int] = {}
+    processes: dict[int, int] = {}
     folder = folder.resolve()
     for entry in Path("/proc").glob("[0-9]*"):
         # A process that ends while we look, or that is not ours to look at.
@@ -273,8 +273,8 @@ def working_in(folder: Path) -> dict[int, int]:
             if (entry / "cwd").readlink().is_relative_to(folder) or _writes_in(entry, folder):
                 pid = int(entry.name)
                 if (began := started_at(pid)) is not None:
-                    found[pid] = began
-    return found
+                    processes[pid] = began
+    return processes
 
 
 def servers_in(folder: Path) -> list[int]:

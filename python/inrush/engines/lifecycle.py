@@ -51,12 +51,12 @@ class Lifecycle(ABC):
     def data_version(self, data: Path) -> str:
         """Version of the release that made the data in an instance's folder; empty where it is not known."""
 
-    def asked(self, instance: Instance) -> Mapping[str, str]:
+    def start_settings(self, instance: Instance) -> Mapping[str, str]:
         """Settings that a server of ours was started with, by the names under which it reports them."""
         return {}
 
     def by_profile(self, instance: Instance) -> Sequence[str]:
-        """Those of `asked` that inrush chose by itself."""
+        """Those of `start_settings` that inrush chose by itself."""
         return ()
 
     def socket_url(self, instance: Instance) -> str | None:

@@ -261,7 +261,7 @@ class OwnServer(Lifecycle):
         names = self.unknown_setting.findall(written)
         return next((name for name in names if name in place.settings), None)
 
-    def asked(self, instance: Instance) -> dict[str, str]:
+    def start_settings(self, instance: Instance) -> dict[str, str]:
         """What a server of ours was started with, by the names under which it reports its settings. Pure but for the
         machine's memory, of which a profile takes its share."""
         return {
@@ -270,7 +270,7 @@ class OwnServer(Lifecycle):
 
     def by_profile(self, instance: Instance) -> Sequence[str]:
         named = {self.setting_name(name) for name in self._own(instance.settings)}
-        return sorted(self.asked(instance).keys() - named)
+        return sorted(self.start_settings(instance).keys() - named)
 
     def setting_name(self, name: str) -> str:
         """The name under which the server reports a setting that is given to it as `name`."""

@@ -15,7 +15,7 @@ LISTENS = "0A"
 def serves(port: int, folder: Path) -> bool:
     """Whether a process that works in `folder` listens on the port: an answer may be that of another server."""
     wanted = {f"socket:[{inode}]" for inode in listening(port)}
-    return any(wanted & held(pid) for pid in life.working_in(folder))
+    return any(wanted & open_files(pid) for pid in life.working_in(folder))
 
 
 def listening(port: int) -> set[str]:
@@ -30,7 +30,7 @@ def listening(port: int) -> set[str]:
     return found
 
 
-def held(pid: int) -> set[str]:
+def open_files(pid: int) -> set[str]:
     """What the open files of a process are; none of one that has ended."""
     try:
         return {str(fd.readlink()) for fd in Path(f"/proc/{pid}/fd").iterdir()}

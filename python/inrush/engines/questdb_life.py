@@ -75,7 +75,7 @@ class QuestdbLife(OwnServer):
 
     def is_ready(self, place: ServerPlace) -> bool:
         """It listens last, when its tables are open: for HTTP, then for PostgreSQL's protocol."""
-        if life.asked(http_port(place.home), "/ping")[0] != 204:
+        if life.http_answer(http_port(place.home), "/ping")[0] != 204:
             return False
         with contextlib.suppress(OSError):
             port = greeting.Port("127.0.0.1", place.port)

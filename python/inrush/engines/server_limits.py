@@ -133,7 +133,7 @@ def made(data: Path, limits: Mapping[str, float]) -> tuple[Group, dict[str, floa
     except OSError as e:
         raise TargetError(f"{data}: limits are not permitted here ({e.strerror or e}: {e.filename})") from e
     try:
-        return made, {name: held(made, data, name, value) for name, value in limits.items()}
+        return made, {name: probed_limit(made, data, name, value) for name, value in limits.items()}
     except BaseException:
         made.remove()
         raise
@@ -166,7 +166,7 @@ def memory_clause(what: str, limit: float, remedy: str) -> str:
     )
 
 
-def held(made: Group, data: Path, name: str, limit: float) -> float:
+def probed_limit(made: Group, data: Path, name: str, limit: float) -> float:
     """What a probe in the group came to. Raises TargetError where the limit did not hold it, or had nothing to hold."""
     if name == "memory":
         code, _ = probe(made, name, int(limit) + ABOVE_BYTES, data)

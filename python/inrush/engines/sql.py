@@ -301,12 +301,12 @@ def load_items(
 
 def _counted(column: Column, unsigned_is_signed: bool) -> list[ChecksumItem]:
     """The values of a column that may be NULL, and both halves of a whole number."""
-    found: list[ChecksumItem] = [{"kind": "not_null", "column": column.name}] if column.nullable else []
+    items: list[ChecksumItem] = [{"kind": "not_null", "column": column.name}] if column.nullable else []
     if column.type in WHOLE_TYPES:
         signed = unsigned_is_signed or column.type not in ("u64", "bit")
-        found.append({"kind": "sum_low", "column": column.name})
-        found.append({"kind": "sum_high", "column": column.name, "signed": signed})
-    return found
+        items.append({"kind": "sum_low", "column": column.name})
+        items.append({"kind": "sum_high", "column": column.name, "signed": signed})
+    return items
 
 
 def row_weights(columns: int) -> list[int]:

@@ -20,13 +20,13 @@ def below_physical_ceilings(run: RunRecord, figures: Figures) -> Verdict | None:
     if survives(run) != "POWER_LOSS" or not fsyncs or not writes:
         return None
     name = "below physical ceilings"
-    found: list[tuple[float, float, str]] = []
+    shares: list[tuple[float, float, str]] = []
     for role in sorted(writing_roles(run.plan)):
         sessions = max(1.0, figures.get(f"{role}.sessions", 1.0))  # they may share an fsync
         commits, sent = figures.get(f"{role}.ops_per_s", 0.0), figures.get(f"{role}.bytes_per_s", 0.0)
         for rate, probes, share in ((commits, fsyncs, sessions), (sent, writes, 1.0)):
-            found.append((rate / (max(probes) * share), max(probes) / min(probes), role))
-    if not any(times for times, _, _ in found):
+            shares.append((rate / (max(probes) * share), max(probes) / min(probes), role))
+    if not any(times for times, _, _ in shares):
         return None
 
     def said(role: str) -> str:
@@ -36,7 +36,7 @@ def below_physical_ceilings(run: RunRecord, figures: Figures) -> Verdict | None:
             f"{max(fsyncs):.0f} fsyncs/s and {max(writes) / 1e6:.0f} MB/s"
         )
 
-    impossible = dict.fromkeys(role for times, spread, role in found if times > IMPOSSIBLE * spread)
+    impossible = dict.fromkeys(role for times, spread, role in shares if times > IMPOSSIBLE * spread)
     if impossible:
         return invalid(
             name,
@@ -44,7 +44,7 @@ def below_physical_ceilings(run: RunRecord, figures: Figures) -> Verdict | None:
             "settings and the disk's cache",
             figures=[figure for role in impossible for figure in role_figures(figures, role)],
         )
-    worst, spread, role = max(found)
+    worst, spread, role = max(shares)
     if worst > IMPLAUSIBLE:
         doubt = f"the probes differ by a factor of {spread:.1f}, so " if worst > IMPOSSIBLE else ""
         return noted(

@@ -124,7 +124,7 @@ def totals(rows: Iterable[RepetitionRow | IntervalRow | SessionRow]) -> Totals:
 def service_s(run: RunRecord) -> dict[str, tuple[int, float, float]]:
     """Role -> calls, their service time together, the longest."""
     windows, scheduled = measured_windows(run), scheduled_operations(run.plan)
-    found: dict[str, tuple[int, float, float]] = {}
+    sums: dict[str, tuple[int, float, float]] = {}
     for h in run.rows("hist"):
         role = h["role"]
         if (
@@ -133,21 +133,21 @@ def service_s(run: RunRecord) -> dict[str, tuple[int, float, float]]:
             and h["n"]
             and h["op"] in scheduled.get(role, {h["op"]})
         ):
-            n, total_s, longest_s = found.get(role, (0, 0.0, 0.0))
-            found[role] = (n + h["n"], total_s + h["sum_ns"] / 1e9, max(longest_s, h["max_ns"] / 1e9))
-    return found
+            n, total_s, longest_s = sums.get(role, (0, 0.0, 0.0))
+            sums[role] = (n + h["n"], total_s + h["sum_ns"] / 1e9, max(longest_s, h["max_ns"] / 1e9))
+    return sums
 
 
 def slots(run: RunRecord, depth: Mapping[str, int]) -> dict[str, tuple[float, float]]:
     """Role -> time that its sessions had for calls, all together and on the clock, in s."""
     windows = measured_windows(run)
-    found: dict[str, tuple[float, float]] = {}
+    sums: dict[str, tuple[float, float]] = {}
     for s in run.rows("repetitions"):
         if s["segment"] in windows:
             span_s = (s["end_ns"] - s["start_ns"]) / 1e9
-            slots_s, clock_s = found.get(s["role"], (0.0, 0.0))
-            found[s["role"]] = (slots_s + s["sessions"] * depth.get(s["role"], 1) * span_s, clock_s + span_s)
-    return found
+            slots_s, clock_s = sums.get(s["role"], (0.0, 0.0))
+            sums[s["role"]] = (slots_s + s["sessions"] * depth.get(s["role"], 1) * span_s, clock_s + span_s)
+    return sums
 
 
 def depths(run: RunRecord) -> dict[str, int]:

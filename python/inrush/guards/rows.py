@@ -71,12 +71,12 @@ def rows_proven(run: RunRecord, figures: Figures) -> Verdict | None:
 def written_tables(run: RunRecord) -> dict[str, list[str]]:
     """Table that rows are put into while it is measured -> the roles that do."""
     names, writers = [t["name"] for t in run.plan.get("tables", ())], writing_roles(run.plan)
-    found: dict[str, list[str]] = {}
+    writers_of: dict[str, list[str]] = {}
     for segment in run.plan.get("segments", ()):
         for role in roles_of(segment) if phase_of(segment) == "measure" else ():
             if role["work"]["kind"] == "rows" and role["name"] in writers:
-                found.setdefault(names[role["work"]["table"]], []).append(role["name"])
-    return found
+                writers_of.setdefault(names[role["work"]["table"]], []).append(role["name"])
+    return writers_of
 
 
 def rows_of_unanswered(run: RunRecord, figures: Figures, found: Unanswered) -> Verdict:

@@ -187,21 +187,21 @@ def worst(verdicts: Iterable[Verdict]) -> Outcome:
 
 def by_guard(verdicts: Sequence[tuple[str, Verdict]]) -> dict[str, list[tuple[str, Verdict]]]:
     """(run id, verdict) pairs gathered by guard, worst first within each."""
-    found: dict[str, list[tuple[str, Verdict]]] = {}
+    by_name: dict[str, list[tuple[str, Verdict]]] = {}
     for where, verdict in verdicts:
-        found.setdefault(verdict.guard, []).append((where, verdict))
-    return {g: sorted(v, key=lambda pair: -pair[1].outcome.weight) for g, v in found.items()}
+        by_name.setdefault(verdict.guard, []).append((where, verdict))
+    return {g: sorted(v, key=lambda pair: -pair[1].outcome.weight) for g, v in by_name.items()}
 
 
 def paced_roles(run: RunRecord) -> list[str]:
     """Roles, and wholes of roles, with calls that have a due time of their own."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for segment in run.plan.get("segments", ()):
         if phase_of(segment) == "measure":
             for role in roles_of(segment):
                 if role["schedule"]["kind"] != "closed":
-                    found |= dict.fromkeys((role["name"], whole(role["name"])))
-    return list(found)
+                    names |= dict.fromkeys((role["name"], whole(role["name"])))
+    return list(names)
 
 
 def is_instrument(engine: str) -> bool:

@@ -56,11 +56,11 @@ class Input:
 
 def expand(words: Sequence[str]) -> list[str]:
     """Files of words that may be patterns, each once, in order of name within a pattern. Raises UsageError."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     missing = []
     for word in words:
         if word == STDIN:
-            found[word] = None
+            names[word] = None
             continue
         try:
             matched = matching(word)
@@ -68,10 +68,10 @@ def expand(words: Sequence[str]) -> list[str]:
             raise UsageError(f"{word}: cannot be read ({error.strerror or error})") from error
         if not matched:
             missing.append(word)
-        found.update(dict.fromkeys(matched))
+        names.update(dict.fromkeys(matched))
     if missing:
         raise UsageError("; ".join(map(no_file, missing)))
-    return list(found)
+    return list(names)
 
 
 def no_file(word: str) -> str:

@@ -74,16 +74,18 @@ def ask_headers(name: str) -> str:
 
 def headers(rows: Iterable[Sequence[Any]], table: str) -> list[Header]:
     """Of the rows of `ask_headers`, those of this table, the latest last; of two of one import, the later one."""
-    found: dict[str, Header] = {}
+    first_lines: dict[str, Header] = {}
     for load, text in rows:
         # Lines of version 1 do not say of which table they are.
         if load == OWN or not text:
             continue
         document = json.loads(unquote(str(text)))
         header = Header(**{**document, **{key: tuple(document[key]) for key in ("files", "names", "items")}})
-        if header.table == table and (header.load not in found or found[header.load].began < header.began):
-            found[header.load] = header
-    return sorted(found.values(), key=lambda header: (header.began, header.load))
+        if header.table == table and (
+            header.load not in first_lines or first_lines[header.load].began < header.began
+        ):
+            first_lines[header.load] = header
+    return sorted(first_lines.values(), key=lambda header: (header.began, header.load))
 
 
 def note_header(name: str, header: Header) -> str:

@@ -105,28 +105,28 @@ def folders_of(name: str, limits: Mapping[str, float], version: int, root: Path)
 
 def entries(group: Group, limits: Mapping[str, float], device: str) -> list[tuple[Path, str]]:
     """Files and what is written into them, in order."""
-    found: list[tuple[Path, str]] = []
+    groups: list[tuple[Path, str]] = []
     for limit, value in limits.items():
         folder = group.folders[CONTROLLERS[limit][group.version - 1]]
         if limit in DEVICE_FILES:
             old, new = DEVICE_FILES[limit]
-            found.append(
+            groups.append(
                 (folder / old, f"{device} {int(value)}")
                 if group.version == 1
                 else (folder / "io.max", f"{device} {new}={int(value)}")
             )
         elif limit == "memory":
-            found += memory_entries(folder, group.version, int(value))
+            groups += memory_entries(folder, group.version, int(value))
         else:
             quota_us, period_us = quota(value)
             if group.version == 1:
-                found += [
+                groups += [
                     (folder / "cpu.cfs_period_us", str(period_us)),
                     (folder / "cpu.cfs_quota_us", str(quota_us)),
                 ]
             else:
-                found.append((folder / "cpu.max", f"{quota_us} {period_us}"))
-    return found
+                groups.append((folder / "cpu.max", f"{quota_us} {period_us}"))
+    return groups
 
 
 def memory_entries(folder: Path, version: int, bytes_: int) -> list[tuple[Path, str]]:

@@ -37,12 +37,12 @@ class Key:
 
 def snapshot(data_dir: Path) -> dict[str, Value]:
     """Every key of `KEYS` that can be read here. `data_dir`: where the engine's data will lie."""
-    found: dict[str, Value] = {}
+    facts: dict[str, Value] = {}
     for key in KEYS:
         value = read_or_none(key.read, data_dir)
         if value is not None:
-            found[key.name] = value
-    return found
+            facts[key.name] = value
+    return facts
 
 
 def read_or_none(read: Callable[[Path], Value | None], data_dir: Path) -> Value | None:
@@ -116,15 +116,15 @@ class Mount:
 def mount_of(path: Path) -> Mount:
     """The mount that holds `path`: the longest mount point that is its beginning, last mounted first."""
     real = existing(path).resolve()
-    found: Mount | None = None
+    mount: Mount | None = None
     for line in Path("/proc/self/mounts").read_text().splitlines():
         device, point, filesystem, options, *_ = line.split(" ")
         point = point.replace("\\040", " ")
-        if real.is_relative_to(point) and (found is None or len(point) >= len(found.point)):
-            found = Mount(device, point, filesystem, options)
-    if found is None:
+        if real.is_relative_to(point) and (mount is None or len(point) >= len(mount.point)):
+            mount = Mount(device, point, filesystem, options)
+    if mount is None:
         raise OSError(f"{path}: on no mount of /proc/self/mounts")
-    return found
+    return mount
 
 
 def existing(path: Path) -> Path:

@@ -212,9 +212,9 @@ class LoadProcesses:
 
 def without_generator(column: ColumnPlan) -> ColumnPlan:
     """As of a table with rows that come from files."""
-    found: ColumnPlan = {**column}
-    found.pop("gen", None)
-    return found
+    plan: ColumnPlan = {**column}
+    plan.pop("gen", None)
+    return plan
 
 
 def files_of(k: int, clients: int, files: int) -> range:

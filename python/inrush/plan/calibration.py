@@ -75,11 +75,11 @@ def operation(document: OpPlan) -> OpPlan:
 def shortened(segment: DriveSegment) -> DriveSegment:
     """Fewer rows and less time. What ends with its work is repeated until it was long enough to be measured."""
     roles: list[RolePlan] = [{**r, "work": less(r), "until": sooner(r["until"])} for r in segment["roles"]]
-    found: DriveSegment = {**segment, "roles": roles}
-    found.pop("repeat", None)
+    drive: DriveSegment = {**segment, "roles": roles}
+    drive.pop("repeat", None)
     if not any(r["until"]["kind"] == "time" for r in roles):
-        found["repeat"] = {"at_least_ns": AT_LEAST_NS, "max": REPETITIONS, "fresh": [], "proofs": []}
-    return found
+        drive["repeat"] = {"at_least_ns": AT_LEAST_NS, "max": REPETITIONS, "fresh": [], "proofs": []}
+    return drive
 
 
 def less(role: RolePlan) -> Work:

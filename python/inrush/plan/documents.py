@@ -115,22 +115,22 @@ def operation_document(
 def holds_of(operation: Operation, table: int, params: Sequence[str]) -> list[border.Assertion]:
     """What its answers promise. params: their names, in placeholder order."""
     columns, compared = list(operation.returns), [operation.compared.get(name, "") for name in params]
-    found: list[border.Assertion] = []
+    assertions: list[border.Assertion] = []
     for hold in operation.holds:
         if hold == "asked":
-            found.append({"kind": "asked", "table": table, "columns": columns, "keys": compared})
+            assertions.append({"kind": "asked", "table": table, "columns": columns, "keys": compared})
         elif hold == "rows_regenerate":
             rows: border.RowsRegenerate = {"kind": "rows_regenerate", "table": table, "columns": columns}
             if any(compared):
                 rows["keys"] = compared
             if operation.may_be_empty:
                 rows["may_be_empty"] = True
-            found.append(rows)
+            assertions.append(rows)
         elif hold == "freshness":
-            found.append({"kind": "freshness", "table": table, "series": operation.series})
+            assertions.append({"kind": "freshness", "table": table, "series": operation.series})
         elif hold == "count_bounds":
-            found.append({"kind": "count_bounds", "table": table})
-    return found
+            assertions.append({"kind": "count_bounds", "table": table})
+    return assertions
 
 
 def members_on(operation: Operation, tables: Sequence[str], study: Study) -> tuple[str, ...]:
@@ -225,7 +225,7 @@ def source_document(table: Table, order: str | None, rows: int) -> border.RowSou
         if has_events(table, order):
             generated["events"] = events_document(table, order, rows)
         return generated
-    found: border.FileRows = {
+    row_source: border.FileRows = {
         "kind": "files",
         "paths": list(table.files.paths),
         "format": table.files.format,
@@ -236,10 +236,10 @@ def source_document(table: Table, order: str | None, rows: int) -> border.RowSou
         "reject_limit": table.files.reject_limit,
     }
     if table.files.required:
-        found["required"] = list(table.files.required)
+        row_source["required"] = list(table.files.required)
     if table.files.times:
-        found["times"] = dict(table.files.times)
-    return found
+        row_source["times"] = dict(table.files.times)
+    return row_source
 
 
 def has_events(table: Table, order: str | None) -> bool:

@@ -178,13 +178,13 @@ def dumped_bytes(roles: Sequence[ActiveRole], workload: Workload, held: Mapping[
 def dump_document(operation: Operation, method: str, index: Mapping[str, int]) -> DumpPlan:
     of = operation.dump
     assert of is not None
-    found: DumpPlan = {
+    dump: DumpPlan = {
         "table": index[operation.table or ""],
         "folder": of.folder,
         "name": of.name,
     }
     if of.bounds:
-        found["bounds"] = list(of.bounds)
+        dump["bounds"] = list(of.bounds)
     if method == CURSOR:
-        found["fetch_rows"] = operation.fetch_rows or FETCH_ROWS
-    return found
+        dump["fetch_rows"] = operation.fetch_rows or FETCH_ROWS
+    return dump

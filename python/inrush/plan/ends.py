@@ -178,7 +178,7 @@ def table_document(wanted: Wanted, planned: TablePlan, source: border.RowSource)
 
 
 def source_of(wanted: Wanted, file: TextFile, reject_path: str, reject_limit: int) -> border.FileRows:
-    found: border.FileRows = {
+    row_source: border.FileRows = {
         "kind": "files",
         "paths": [file["path"]],
         "format": file["format"],
@@ -191,10 +191,10 @@ def source_of(wanted: Wanted, file: TextFile, reject_path: str, reject_limit: in
         "limits": dict(wanted.limits),
     }
     if wanted.times:
-        found["times"] = dict(wanted.times)
+        row_source["times"] = dict(wanted.times)
     if of_bytes := [c.name for c in wanted.table.columns if c.type == "bytes"]:
-        found["bytes"] = of_bytes
-    return found
+        row_source["bytes"] = of_bytes
+    return row_source
 
 
 def server_plan(
@@ -239,7 +239,7 @@ def shard_document(
     wanted: Wanted, name: str, plan: border.RunPlan, ledger: LedgerPlan, raw: Mapping[str, int]
 ) -> ShardPlan:
     """plan: what its engine is opened with. raw: as of `Loading.raw_columns`."""
-    found: ShardPlan = {
+    shard: ShardPlan = {
         "name": name,
         "plan": plan,
         "ledger": ledger,
@@ -249,8 +249,8 @@ def shard_document(
         "rows_per_s": wanted.shard_rows_per_s,
     }
     if raw:
-        found["raw"] = dict(raw)
-    return found
+        shard["raw"] = dict(raw)
+    return shard
 
 
 def shard_plan(wanted: Wanted, planned: TablePlan, insert: OpPlan, target: border.Target) -> border.RunPlan:

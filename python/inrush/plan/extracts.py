@@ -117,7 +117,7 @@ def time_span_s(table: Table, time: str, rows: int) -> float:
 def range_document(operation: Operation, method: str, index: Mapping[str, int], rows: int) -> RangePlan:
     of = operation.range
     assert of is not None, "it was asked for"
-    found: RangePlan = {
+    document: RangePlan = {
         "table": index[operation.table or ""],
         "rows": rows,
         "columns": list(operation.returns),
@@ -125,10 +125,10 @@ def range_document(operation: Operation, method: str, index: Mapping[str, int], 
         "length": length_document(of),
     }
     if of.series is not None:
-        found["series"] = of.series
+        document["series"] = of.series
     if method == CURSOR:
-        found["fetch_rows"] = operation.fetch_rows or FETCH_ROWS
-    return found
+        document["fetch_rows"] = operation.fetch_rows or FETCH_ROWS
+    return document
 
 
 def length_document(of: RangeOf) -> RangeLength:

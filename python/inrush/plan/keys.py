@@ -35,7 +35,7 @@ def planned_keys(
     for role in roles:
         for op in asked_by(role, workload):
             sessions[op] = max(sessions.get(op, 0), role.sessions)
-    found: dict[str, KeyPlan] = {}
+    by_operation: dict[str, KeyPlan] = {}
     problems = []
     for name, most in sessions.items():
         keys = workload.operations[name].key_rows
@@ -50,8 +50,8 @@ def planned_keys(
         if isinstance(rows, str):
             problems.append(problem(f"operations.{name}.keys", "", rows))
         else:
-            found[name] = keys_document(keys, index, rows)
-    return found, problems
+            by_operation[name] = keys_document(keys, index, rows)
+    return by_operation, problems
 
 
 def as_roles_draw(workload: Workload, roles: Sequence[ActiveRole]) -> tuple[Workload, list[ActiveRole]]:

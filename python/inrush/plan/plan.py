@@ -215,7 +215,7 @@ def planned_confirmations(
         return ()
     fresh_seed = int(digest([seed, "confirm"])[:12], 16)
     fresh: dict[str, PointPlan] = {}
-    found: list[PlannedRun] = []
+    runs: list[PlannedRun] = []
     for block in range(study.repeats.count + 1, study.repeats.count + 1 + study.repeats.confirmations):
         in_order = (p for p in block_order(study, points, block, seed) if p.id in planned)
         for order, point in enumerate(in_order):
@@ -225,8 +225,8 @@ def planned_confirmations(
                 )
                 assert isinstance(again, PointPlan), "another seed changes rows, not what an engine can do"
                 fresh[point.id] = again
-            found.append(planned_run(study, point, fresh[point.id], block, order, confirms=True))
-    return tuple(found)
+            runs.append(planned_run(study, point, fresh[point.id], block, order, confirms=True))
+    return tuple(runs)
 
 
 # --- hashes ----------------------------------------------------------------------------------------------

@@ -41,18 +41,18 @@ def read_back_ranges(
         return []
     span = max(1, min(RANGE_ROWS // RANGES // table.series, sweeps // RANGES))
     period_ns = round(table.period_s * 1e9)
-    found: list[Range] = []
+    ranges: list[Range] = []
     for first in firsts(sweeps, span, seed, table):
         low, high = (server.instant(time, epoch_ns + s * period_ns) for s in (first, first + span))
         column = quote(time.name)
-        found.append(
+        ranges.append(
             Range(
                 first * table.series,
                 span * table.series,
                 f"{read_back} WHERE {column} >= {low} AND {column} < {high}",
             )
         )
-    return found
+    return ranges
 
 
 def firsts(of: int, span: int, seed: int, table: Table) -> list[int]:
@@ -76,22 +76,22 @@ def ranges_by_key(server: Twin, table: Table, read_back: str, rows: int, seed: i
     if not span:
         return []
     first_key = int((key.gen or {})["from"])
-    found: list[Range] = []
+    ranges: list[Range] = []
     for first in firsts(table.series, span, seed, table):
         if holds_too_many(first, span, table, rows):
             continue
         low, high = (server.whole_number(first_key + s) for s in (first, first + span))
         column = quote(key.name)
         where = f"{read_back} WHERE {column} >= {low} AND {column} < {high}"
-        found.append(Range(0, rows, where, {"first": first, "count": span}))
-    return found
+        ranges.append(Range(0, rows, where, {"first": first, "count": span}))
+    return ranges
 
 
 def span_of_series(table: Table, rows: int) -> int:
     """Series of one range: so many that the ranges have about `RANGE_ROWS` together; 0: series are too few or too long.
 
     By the mean of the series: which of them a range has does not depend on their rates, so that over many seeds its mean is
-    theirs. Where rates differ most (sigma = 3) one range in a hundred has ten times as many rows, which is still as many as
+    theirs. Where rates differ most (sigma = 3) one range in a hundred has ten to twenty times as many rows, which is still as many as
     a table that is read back whole may have.
     """
     if table.series < RANGES:

@@ -37,7 +37,7 @@ def retained(
     study: Study, roles: Sequence[ActiveRole]
 ) -> tuple[dict[str, Retained], list[ActiveRole], list[Problem]]:
     """Table -> what is left; the roles, with deletes that end before the last sample is due; what cannot be meant."""
-    found: dict[str, Retained] = {}
+    by_table: dict[str, Retained] = {}
     problems: list[Problem] = []
     changed = []
     for role in roles:
@@ -60,13 +60,13 @@ def retained(
             period_ns = round(table.period_s * NS)
             cut_ns = max(0, round((last_s - keeps_s) * NS))
             sweeps = -(-cut_ns // period_ns)
-            found[table.name] = Retained(
+            by_table[table.name] = Retained(
                 table.name, operation.name, str(operation.deletes_before), cut_ns, sweeps * table.series
             )
             # The k-th call is due at k / rate: none asks for more than the last one does.
             role = replace(role, calls=min(role.calls or 10**12, int(last_s * role.rate_per_s) + 1))
         changed.append(role)
-    return found, changed, problems
+    return by_table, changed, problems
 
 
 def in_pieces(of: Retained, table: Table, piece_s: float, epoch_ns: int) -> Retained:

@@ -79,7 +79,7 @@ class Broken:
 def active_roles(
     study: Study, server: Twin, point: Mapping[str, object], best: Mapping[str, Sequence[Best]]
 ) -> list[ActiveRole] | Broken:
-    found: list[ActiveRole] = []
+    roles: list[ActiveRole] = []
     problems: list[Problem] = []
     for role in study.roles.values():
         sessions = int(resolve(role.sessions, point))
@@ -87,23 +87,23 @@ def active_roles(
         if sessions == 0 or tables == ():
             continue
         if "insert" in {study.workload.operations[o].kind for o in role.operations}:
-            found += writers(study, server, role, sessions, tables or (), point, best, problems)
+            roles += writers(study, server, role, sessions, tables or (), point, best, problems)
         else:
-            found.append(reader(study, role, sessions, tables or (), point, problems))
-    problems += deep_problems(study, server, found, point)
-    problems += deadline_problems(study, found)
-    writing = [role for role in found if role.table is not None]
+            roles.append(reader(study, role, sessions, tables or (), point, problems))
+    problems += deep_problems(study, server, roles, point)
+    problems += deadline_problems(study, roles)
+    writing = [role for role in roles if role.table is not None]
     if not writing and study.kind == "fixed_volume":
         problems.append(
             problem("roles", "", 'no role inserts here; kind = "mixed" allows points that only read')
         )
-    if not writing and study.schedule.measure_s <= 0 and any(r.calls is None for r in found):
+    if not writing and study.schedule.measure_s <= 0 and any(r.calls is None for r in roles):
         problems.append(
             problem("schedule.measure_s", "", "points that only read need measure_s, their length")
         )
     load_rows = int(resolve(study.load_rows, point))
-    found = [replace(ended(role, found, study), load_rows=load_rows) for role in found]
-    return Broken(tuple(problems)) if problems else found
+    roles = [replace(ended(role, roles, study), load_rows=load_rows) for role in roles]
+    return Broken(tuple(problems)) if problems else roles
 
 
 def deadline_problems(study: Study, roles: Sequence[ActiveRole]) -> list[Problem]:

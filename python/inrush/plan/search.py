@@ -83,11 +83,11 @@ def standings(candidates: Sequence[object], tried: Sequence[tuple[object, Tried]
 
 def sweeps(points: Sequence[Point], along: str) -> list[list[Point]]:
     """Points that differ in one factor alone, ascending along it."""
-    found: dict[str, list[Point]] = {}
+    curves: dict[str, list[Point]] = {}
     for point in points:
         others = {name: value for name, value in point.factors.items() if name != along}
-        found.setdefault(f"{point.engine} {others}", []).append(point)
-    return [sorted(sweep, key=lambda p: p.number(along)) for sweep in found.values()]
+        curves.setdefault(f"{point.engine} {others}", []).append(point)
+    return [sorted(sweep, key=lambda p: p.number(along)) for sweep in curves.values()]
 
 
 def in_bisection_order(sweep: Sequence[T]) -> list[T]:

@@ -85,7 +85,7 @@ def stopped(plan: StudyPlan, measured: Figures, objecting: Objecting = none_obje
     objecting: what speaks against deciding by a figure; a crossing in doubt stops nothing. Apply it while the pilot
     ascends and after it.
     """
-    found: dict[str, Stopped] = {}
+    stops: dict[str, Stopped] = {}
     for crossing in crossed(plan, measured, objecting):
         if crossing.doubt is not None:
             continue
@@ -94,8 +94,8 @@ def stopped(plan: StudyPlan, measured: Figures, objecting: Objecting = none_obje
         for point in plan.points:
             if same_sweep(smaller, point, along) and point.number(along) > smaller.number(along):
                 reason = f"{crossing.limits} at {along} = {smaller.factors[along]}{said}"
-                found.setdefault(point.id, Stopped(point.id, point.engine, point.labels, reason))
-    return found
+                stops.setdefault(point.id, Stopped(point.id, point.engine, point.labels, reason))
+    return stops
 
 
 def same_sweep(a: Point, b: Point, along: str) -> bool:

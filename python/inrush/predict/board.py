@@ -50,13 +50,13 @@ def scores_of(entries: Sequence[Entry]) -> list[tuple[Mapping[str, Any], Score]]
 def groups(entries: Sequence[Entry]) -> dict[str, dict[str, Board]]:
     """Grouping -> its value -> the scores of it."""
     held = scores_of(entries)
-    found: dict[str, dict[str, Board]] = {}
+    boards: dict[str, dict[str, Board]] = {}
     for name, key in GROUPS.items():
         parts: dict[str, list[Score]] = {}
         for doc, s in held:
             parts.setdefault(key(doc), []).append(s)
-        found[name] = {k: b for k, of in sorted(parts.items()) if (b := board(of))}
-    return found
+        boards[name] = {k: b for k, of in sorted(parts.items()) if (b := board(of))}
+    return boards
 
 
 @dataclass(frozen=True)

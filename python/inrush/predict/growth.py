@@ -120,8 +120,8 @@ def pages_read(runs: Sequence[Measured], along: str, step: str, name: str) -> tu
 
 def steps_of(m: Measured) -> Mapping[str, str]:
     """Step -> what it does, in order; empty for a study without steps."""
-    found: Mapping[str, str] = m.run.labels.get("steps") or {}
-    return found
+    kinds: Mapping[str, str] = m.run.labels.get("steps") or {}
+    return kinds
 
 
 def load_step(runs: Sequence[Measured], along: str) -> tuple[str, float] | None:

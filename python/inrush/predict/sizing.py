@@ -125,7 +125,7 @@ Source = tuple[Analysis, Training]
 
 def of_kind(analyses: Sequence[Analysis], along: str | None) -> dict[str, Source]:
     """Engine -> its most demanding group of the newest study along a factor (None: along sessions that write)."""
-    found: dict[str, Source] = {}
+    sources: dict[str, Source] = {}
     for analysis in analyses:
         try:
             groups = trainings(analysis, along)
@@ -136,9 +136,9 @@ def of_kind(analyses: Sequence[Analysis], along: str | None) -> dict[str, Source
                 t for t in groups if dict(t.group)["engine"] == engine and t.figure.endswith(".rows_per_s")
             ]
             wanted = [t for t in mine if t.kind == ("batch" if along else "load") and writes(analysis, t)]
-            if wanted and engine not in found:
-                found[engine] = (analysis, chosen_group(wanted))
-    return found
+            if wanted and engine not in sources:
+                sources[engine] = (analysis, chosen_group(wanted))
+    return sources
 
 
 def writes(analysis: Analysis, training: Training) -> bool:

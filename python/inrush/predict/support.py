@@ -173,11 +173,11 @@ def records_of(
     entries: Sequence[tuple[Mapping[str, Any], Mapping[str, Any] | None]], version: int
 ) -> dict[tuple[str, int], Record]:
     """entries: claims and their scores. version: of the model; scores of another say nothing of it."""
-    found: dict[tuple[str, int], Record] = {}
+    records: dict[tuple[str, int], Record] = {}
     for doc, score in entries:
         if score is None or score["verdict"] == "invalid" or doc["model_version"] != version:
             continue
         key = (str(doc["kind"]), reach_bin(float(doc["forecast"]["reach"])))
-        before = found.get(key, Record(key[0], 0, 0))
-        found[key] = Record(key[0], before.claims + 1, before.inside + int(bool(score["inside"])))
-    return found
+        before = records.get(key, Record(key[0], 0, 0))
+        records[key] = Record(key[0], before.claims + 1, before.inside + int(bool(score["inside"])))
+    return records

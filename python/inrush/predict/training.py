@@ -121,13 +121,13 @@ def waves_of(runs: Sequence[Measured]) -> str | None:
 
 def grouped(analysis: Analysis, along: str) -> dict[Point, list[Measured]]:
     """Runs that count, by everything but the factor; points without a number of it are left out."""
-    found: dict[Point, list[Measured]] = {}
+    groups: dict[Point, list[Measured]] = {}
     for m in analysis.runs:
         held = dict(m.point)
         if m.counts and is_number(held.get(along)):
             key = tuple((k, v) for k, v in m.point if k != along and (k in analysis.factors or k == "engine"))
-            found.setdefault(key, []).append(m)
-    return found
+            groups.setdefault(key, []).append(m)
+    return groups
 
 
 def stand_in(runs: Sequence[Measured], along: str, figure: str) -> str:

@@ -64,10 +64,10 @@ def version_of(settings: Mapping[str, str]) -> str:
 
 
 def first_of_each_place(analysis: Analysis) -> dict[str, Measured]:
-    found: dict[str, Measured] = {}
+    latest: dict[str, Measured] = {}
     for m in analysis.runs:
-        found.setdefault(m.run.place, m)
-    return found
+        latest.setdefault(m.run.place, m)
+    return latest
 
 
 def machine(analysis: Analysis) -> str:

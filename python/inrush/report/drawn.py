@@ -60,11 +60,11 @@ def short_said(short: Collection[Point]) -> str:
 
 def by_panel(held: Mapping[Point, Values]) -> dict[Point, list[tuple[str, Values]]]:
     """Group without its engine -> (engine, points): engines share a panel."""
-    found: dict[Point, list[tuple[str, Values]]] = {}
+    lines: dict[Point, list[tuple[str, Values]]] = {}
     for group, of in held.items():
         rest = tuple((k, v) for k, v in group if k != "engine")
-        found.setdefault(rest, []).append((str(dict(group).get("engine", "all")), of))
-    return found
+        lines.setdefault(rest, []).append((str(dict(group).get("engine", "all")), of))
+    return lines
 
 
 def shown_points(analysis: Analysis, answer: Answer) -> list[Point]:

@@ -219,7 +219,7 @@ BMF_MEASURES: Mapping[str, tuple[str, float]] = {
 
 
 def bmf(analysis: Analysis) -> dict[str, dict[str, dict[str, float]]]:
-    found: dict[str, dict[str, dict[str, float]]] = {}
+    figures: dict[str, dict[str, dict[str, float]]] = {}
     for figure in exported(name for m in analysis.runs for name in m.figures):
         role, metric = figure.rsplit(".", 1)
         measure, factor = BMF_MEASURES[metric]
@@ -233,8 +233,8 @@ def bmf(analysis: Analysis) -> dict[str, dict[str, dict[str, float]]]:
                     "lower_value": factor * s.interval.low,
                     "upper_value": factor * s.interval.high,
                 }
-            found.setdefault(f"{role}: {say(s.point)}", {})[measure] = value
-    return found
+            figures.setdefault(f"{role}: {say(s.point)}", {})[measure] = value
+    return figures
 
 
 def exported(names: Iterable[str]) -> list[str]:

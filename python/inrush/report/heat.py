@@ -39,21 +39,21 @@ class ColourStep:
 
 def heat_maps(analysis: Analysis, answer: Answer, points: Sequence[Point]) -> list[Figure]:
     """Of typical runs that were paced, or went on for long."""
-    found: list[Figure] = []
+    figures: list[Figure] = []
     for m in typical_runs(analysis, answer.figure, points):
         paced = {whole(role) for role in paced_roles(m.run)}
         for role in dict.fromkeys(whole(r) for r in scheduled_operations(m.run.plan)):
             steps = steps_of(m.run, role)
             if len(steps) < (LEAST_STEPS if role in paced else LONG_STEPS) or is_sparse(steps):
                 continue
-            found.append(Figure(
-                f"heat-{len(found)}", f"When calls of {role} took how long: {label(m.point, analysis)}",
+            figures.append(Figure(
+                f"heat-{len(figures)}", f"When calls of {role} took how long: {label(m.point, analysis)}",
                 f"Run {m.run.run_id}, the one nearest the median. Colour: calls of a step that succeeded with such a latency; red line: "
                 "p99 of each step, from merged histograms, and nothing where it failed." + ("" if role in paced else " Closed schedule: latency contains no queueing."),
                 finished(chart(steps)),
                 ((f"{role}.latency_p99_s", m.point),),
             ))  # fmt: skip
-    return found[:MOST_MAPS]
+    return figures[:MOST_MAPS]
 
 
 def is_sparse(steps: Sequence[ColourStep]) -> bool:

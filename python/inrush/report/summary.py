@@ -285,11 +285,11 @@ def differences(a: Analysis, b: Analysis) -> list[str]:
 
 def durabilities(analysis: Analysis) -> dict[str, set[str]]:
     """Engine -> what its acknowledged rows survive, over all its runs; why so names each run's own file."""
-    found: dict[str, set[str]] = {}
+    engines: dict[str, set[str]] = {}
     for m in analysis.runs:
         window_s = (m.run.summary.get("durability") or {}).get("window_s")
         detail = (survives(m.run) or "not recorded").replace("_", " ").lower()
-        found.setdefault(m.run.engine, set()).add(
+        engines.setdefault(m.run.engine, set()).add(
             f"{detail} but the last {window_s:g} s" if window_s else detail
         )
-    return found
+    return engines

@@ -96,14 +96,14 @@ def bucket_of(value: int, grouping_power: int) -> int:
 def of_values(values_ns: Iterable[int], grouping_power: int = 7) -> Histogram:
     """Histogram of values in ns; for figures that reach Python one by one, and for tests."""
     values = Counter(int(v) for v in values_ns)
-    found: Counter[int] = Counter()
+    counts: Counter[int] = Counter()
     for value, count in values.items():
-        found[bucket_of(value, grouping_power)] += count
-    bucket = sorted(found)
+        counts[bucket_of(value, grouping_power)] += count
+    bucket = sorted(counts)
     return Histogram(
         grouping_power,
         np.array(bucket, np.int64),
-        np.array([found[b] for b in bucket], np.int64),
+        np.array([counts[b] for b in bucket], np.int64),
         min(values, default=0),
         max(values, default=0),
         sum(value * count for value, count in values.items()),

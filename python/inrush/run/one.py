@@ -169,7 +169,7 @@ def of_our_instance(deployment: Deployment) -> Doc:
     return {
         **({"limits": limits} if (limits := limits_held(instance)) else {}),
         "data_servers": deployment.data_servers(),
-        "settings_asked": dict(lifecycle.asked(instance)),
+        "settings_asked": dict(lifecycle.start_settings(instance)),
         "settings_by_profile": list(lifecycle.by_profile(instance)),
     }
 

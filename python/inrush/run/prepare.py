@@ -206,7 +206,7 @@ def over_shards(study: Study, found: NamedTargets) -> Study:
     """
     from inrush.study.forms import FromFactor, resolve
 
-    begun = {engine: shards.asked(server(engine), settings) for engine, settings in found.start.items()}
+    begun = {engine: shards.shard_count(server(engine), settings) for engine, settings in found.start.items()}
     begun = {engine: count for engine, count in begun.items() if count}
     if not begun:
         return study
@@ -253,13 +253,13 @@ def generators() -> Any:
 
 def best_found(store: Store, names: Sequence[str], scale: str | None) -> dict[str, list[dict[str, Any]]]:
     """What the latest finished results of the named studies, of the same scale, answer as best."""
-    found: dict[str, list[dict[str, Any]]] = {}
+    best_values: dict[str, list[dict[str, Any]]] = {}
     for name in names:
         done = [s for s in store.studies() if s.name == name and s.doc.get("status") == "done"]
         same = [s for s in done if s.doc.get("scale") == scale]
         if same:
-            found[name] = bests(Results(same[-1].path))
-    return found
+            best_values[name] = bests(Results(same[-1].path))
+    return best_values
 
 
 def bests(results: Results) -> list[dict[str, Any]]:

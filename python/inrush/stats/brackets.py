@@ -145,27 +145,27 @@ def bounded(
     paced: Sequence[str],
 ) -> dict[str, Bracket]:
     """Of what the core did not record on time: freshness, and paced roles of results before schema 4."""
-    found: dict[str, Bracket] = {}
+    by_role: dict[str, Bracket] = {}
     for (role, kind), histogram in histograms.items():
         wait, service = histograms.get((role, "wait")), histograms.get((role, "service"))
         if kind == "freshness":
             lateness, old = freshness_lateness(run, histograms, role)
             if lateness:
-                found |= bounded_quantiles(
+                by_role |= bounded_quantiles(
                     f"{role}.freshness", figures, quantile_of(histogram), lateness, old=old
                 )
         if kind == "latency" and role in paced and wait and service and (role, "on_time") not in histograms:
             of, late, least = quantile_of(histogram), [Lateness(quantile_of(wait))], quantile_of(service)
-            found |= bounded_quantiles(f"{role}.latency", figures, of, late, least, old=True)
+            by_role |= bounded_quantiles(f"{role}.latency", figures, of, late, least, old=True)
     for role, sampled in role_samples(run, measured_windows(run)).items():
         if not sampled.tells_on_time and role in paced:
             late_s = late_at_most(run, role, sampled)
             of, of_late = (sorted_quantile(np.sort(v)) for v in (sampled.sample_s, late_s))
-            found |= bounded_quantiles(f"{role}.sample", figures, of, [Lateness(of_late)], old=True)
+            by_role |= bounded_quantiles(f"{role}.sample", figures, of, [Lateness(of_late)], old=True)
             share = float((sampled.sample_s - np.nan_to_num(late_s, posinf=0.0) <= sampled.every_s).mean())
             in_time = figures[f"{role}.in_time_share"]
-            found[f"{role}.in_time_share"] = Bracket(share, in_time, recorded=False, old=True)
-    return found
+            by_role[f"{role}.in_time_share"] = Bracket(share, in_time, recorded=False, old=True)
+    return by_role
 
 
 def bounded_quantiles(
@@ -308,7 +308,7 @@ def stall_brackets(
     stood_s, measured_s = stalled_s(run)
     if stood_s <= 0 or measured_s <= 0:
         return {}
-    found: dict[str, Bracket] = {}
+    by_role: dict[str, Bracket] = {}
     times = np.ceil(stood_s / STALL_S)
     for role in {role for role, _ in histograms}:
         calls = max((h.calls for (r, _), h in histograms.items() if r == role), default=0)
@@ -316,21 +316,21 @@ def stall_brackets(
         if role in paced:
             share += stood_s / measured_s / (1 - utilisation(run, role))
         else:
-            found |= slowed(role, figures, stood_s, measured_s)
+            by_role |= slowed(role, figures, stood_s, measured_s)
         for kind in ("latency", "service", "freshness"):
             histogram = histograms.get((role, kind))
             if histogram is not None:
                 best = histograms.get((role, "on_time"), histogram) if kind == "latency" else histogram
-                found |= without_the_slowest(f"{role}.{kind}", figures, quantile_of(best), share, QUANTILES)
+                by_role |= without_the_slowest(f"{role}.{kind}", figures, quantile_of(best), share, QUANTILES)
     for role, sampled in role_samples(run, measured_windows(run)).items():
         n = len(sampled.sample_s)
         share = (times + n * stood_s / measured_s / (1 - utilisation(run, role))) / n
         times_s = sampled.sample_on_time_s if sampled.tells_on_time else sampled.sample_s
         of = sorted_quantile(np.sort(times_s))
-        found |= without_the_slowest(f"{role}.sample", figures, of, share, SAMPLE_QUANTILES)
+        by_role |= without_the_slowest(f"{role}.sample", figures, of, share, SAMPLE_QUANTILES)
         in_time = figures[f"{role}.in_time_share"]
-        found[f"{role}.in_time_share"] = Bracket(min(1.0, in_time + share), in_time, recorded=False)
-    return found
+        by_role[f"{role}.in_time_share"] = Bracket(min(1.0, in_time + share), in_time, recorded=False)
+    return by_role
 
 
 def slowed(role: str, figures: Mapping[str, float], stood_s: float, measured_s: float) -> dict[str, Bracket]:

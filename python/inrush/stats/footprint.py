@@ -28,10 +28,10 @@ def footprint(run: RunRecord) -> dict[str, dict[str, float]]:
     span_s = sum(end - start for start, end in windows) / 1e9
     if span_s <= 0:
         return {}
-    found: dict[str, dict[str, float]] = {}
+    bytes_by_role: dict[str, dict[str, float]] = {}
     for figure, (metric, device, unit) in GROWING.items():
         held = {role: of for role, of in cumulative(run, metric, device).items() if role in ROLES}
-        found[figure] = {
+        bytes_by_role[figure] = {
             role: sum(grown(*of, *w) for w in windows) / span_s / unit for role, of in held.items()
         }
     rss = cumulative(run, "rss_bytes")
@@ -40,8 +40,8 @@ def footprint(run: RunRecord) -> dict[str, dict[str, float]]:
         for role, of in rss.items()
         if role in ROLES
     }
-    found[MEMORY] = {role: float(np.max(v)) / 1e6 for role, v in inside.items() if v}
-    return {figure: of for figure, of in found.items() if of}
+    bytes_by_role[MEMORY] = {role: float(np.max(v)) / 1e6 for role, v in inside.items() if v}
+    return {figure: of for figure, of in bytes_by_role.items() if of}
 
 
 def embedded_shard_threads(run: RunRecord) -> float | None:

@@ -134,15 +134,15 @@ def last_of_each(keys: Sequence[tuple[int, int, int]]) -> NDArray[np.bool_]:
 
 def intervals_s(run: RunRecord) -> dict[str, float | None]:
     """Role -> seconds between its samples; a whole with parts that differ has None: its samples are not comparable."""
-    found: dict[str, float | None] = {}
+    shares: dict[str, float | None] = {}
     for segment in run.plan.get("segments", ()):
         for role in roles_of(segment):
             if role["schedule"]["kind"] == "samples":
                 every_s = role["schedule"]["every_ns"] / 1e9
-                found[role["name"]] = every_s
+                shares[role["name"]] = every_s
                 whole = role["name"].split("/", 1)[0]
-                found[whole] = every_s if found.get(whole, every_s) == every_s else None
-    return found
+                shares[whole] = every_s if shares.get(whole, every_s) == every_s else None
+    return shares
 
 
 def sample_figures(sampled: Sampled) -> dict[str, float]:

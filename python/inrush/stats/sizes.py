@@ -22,15 +22,15 @@ def sizes_over_rows(run: RunRecord) -> Mapping[str, Curve]:
     """
     windows = measured_windows(run)
     written = rows_written(run)
-    found: dict[str, list[tuple[float, float]]] = {}
+    curves: dict[str, list[tuple[float, float]]] = {}
     for sample in run.rows("sizes"):
         if sample["segment"] not in windows:
             continue
         at = rows_at(written, sample["t_ns"] / 1e9)
         size = number(sample["value"])
         if at is not None and size is not None:
-            found.setdefault(str(sample["name"]), []).append((at, size))
-    return {name: tuple(np.array(points).T) for name, points in found.items()}
+            curves.setdefault(str(sample["name"]), []).append((at, size))
+    return {name: tuple(np.array(points).T) for name, points in curves.items()}
 
 
 def rows_written(run: RunRecord) -> list[Curve]:

@@ -81,7 +81,7 @@ def held_bytes(run: RunRecord, step: str) -> dict[str, float]:
     ]
     if not after or not before or between:
         return {}
-    found = {"before": held(sizes[max(before)]), "after": held(sizes[after[0]])}
+    found = {"before": bytes_of_tables(sizes[max(before)]), "after": bytes_of_tables(sizes[after[0]])}
     # An engine that gives no sizes of tables has none of them.
     return found if found["after"] else {}
 
@@ -128,7 +128,7 @@ def loaded_rows(run: RunRecord) -> dict[str, dict[int, float]]:
     return loads
 
 
-def held(sizes: Mapping[str, float]) -> float:
+def bytes_of_tables(sizes: Mapping[str, float]) -> float:
     return (total(sizes, ROWS) or total(sizes, WHOLE)) + total(sizes, INDEXES)
 
 

@@ -88,18 +88,18 @@ def rows_at_end(run: RunRecord) -> dict[int, int]:
     for s in repetitions:
         key = (s["segment"], tables[s["role"]])
         last[key] = max(last.get(key, 0), s["repetition"])
-    found: dict[int, int] = {}
+    rows_of_tables: dict[int, int] = {}
     for s in repetitions:
         table = tables[s["role"]]
         if s["repetition"] == last[s["segment"], table] and (
             s["role"] in writers or s["role"].startswith("load/")
         ):
-            found[table] = found.get(table, 0) + int(s["rows"])
+            rows_of_tables[table] = rows_of_tables.get(table, 0) + int(s["rows"])
     names = {str(table["name"]): k for k, table in enumerate(run.plan.get("tables", ()))}
     for insert in at_the_end(run.rows("proofs")):
         if insert.table in names:
-            found[names[insert.table]] = found.get(names[insert.table], 0) + insert.rows
-    return found
+            rows_of_tables[names[insert.table]] = rows_of_tables.get(names[insert.table], 0) + insert.rows
+    return rows_of_tables
 
 
 def tables_of_roles(plan: Mapping[str, Any]) -> Iterable[tuple[str, int]]:

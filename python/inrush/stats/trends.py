@@ -42,11 +42,11 @@ def service_trends(run: RunRecord) -> dict[str, Trend]:
     The level of an interval is the geometric mean of its calls that were answered. A role without LEAST intervals in
     any repetition has none. Of n repetitions one shows a p of 1/n without any trend: p counts all of them (Bonferroni).
     """
-    found: dict[str, list[Trend]] = {}
+    trends: dict[str, list[Trend]] = {}
     for (role, _, _), (t_s, level, calls) in levels(run).items():
         if len(t_s) >= LEAST:
-            found.setdefault(role, []).append(trend(t_s, level, calls))
-    return {role: strongest(each) for role, each in found.items()}
+            trends.setdefault(role, []).append(trend(t_s, level, calls))
+    return {role: strongest(each) for role, each in trends.items()}
 
 
 def strongest(trends: Sequence[Trend]) -> Trend:

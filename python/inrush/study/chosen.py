@@ -69,13 +69,13 @@ class Asked:
 
 def read_dates(words: str | None) -> dict[str, str]:
     """`dmy`, `mdy` or `text`, or `COLUMN=dmy,…`. Raises UsageError."""
-    found: dict[str, str] = {}
+    orders: dict[str, str] = {}
     for word in (words or "").split(",") if words else ():
         column, _, order = word.strip().rpartition("=")
         if order not in (*ORDERS, "text"):
             raise UsageError(f"--dates {words}: write dmy, mdy or text, or COLUMN=dmy for one column")
-        found[column] = order
-    return found
+        orders[column] = order
+    return orders
 
 
 @dataclass(frozen=True)
@@ -275,7 +275,7 @@ def forms_in_table(columns: Sequence[Chosen], asked: Asked, names: Sequence[str]
 
     A column of whole numbers, units since 1970, has no form. Raises DatesUndecided.
     """
-    found: dict[str, str] = {}
+    form_of: dict[str, str] = {}
     undecided = []
     for c in columns:
         if c.evidence is None:
@@ -286,13 +286,13 @@ def forms_in_table(columns: Sequence[Chosen], asked: Asked, names: Sequence[str]
         if max(counts.values()) == 0 or whole > max(counts.values()):
             continue
         if counts["iso"] >= max(counts[form] for form in ORDERS):
-            found[c.name] = "iso"
+            form_of[c.name] = "iso"
         elif order is not None:
-            found.update({c.name: order} if order in ORDERS else {})
+            form_of.update({c.name: order} if order in ORDERS else {})
         elif is_undecided(c.evidence):
             undecided.append(c)
         else:
-            found[c.name] = max(ORDERS, key=lambda form: counts[form])
+            form_of[c.name] = max(ORDERS, key=lambda form: counts[form])
     if undecided:
         raise DatesUndecided("\n".join([*(undecided_line(c, names) for c in undecided), HOW_TO_SAY]))
-    return found
+    return form_of

@@ -357,12 +357,12 @@ def parse_param(
         )
     if "type" in fields:
         logical = fields["type"].text(LOGICAL_TYPES, "type") or logical
-    found: dict[str, Any] = {"type": logical, "gen": gen}
+    parameter: dict[str, Any] = {"type": logical, "gen": gen}
     if "list" in fields and fields["list"].flag():
         if kind not in LISTED:
             fields["list"].problem(f"keys of a list are drawn, by gen = {' or '.join(LISTED)}; remove it")
-        found["list"] = True
-    return found
+        parameter["list"] = True
+    return parameter
 
 
 def check_no_range(fields: Mapping[str, Node], params: Mapping[str, Any]) -> None:

@@ -23,7 +23,7 @@ def parse_partitions(
     if table.time is None:
         node.problem("the table has no time that is never NULL; partitions are cut by one")
         return {}
-    found: dict[str, Partitions] = {}
+    by_engine: dict[str, Partitions] = {}
     for engine, entry in node.members().items():
         if engine not in ENGINES:
             entry.problem(unknown("engine", engine, ENGINES))
@@ -41,5 +41,5 @@ def parse_partitions(
             long = fields["count" if "count" in fields else "every_s"]
             long.problem("the last partition would end after the year 9999; cut fewer or shorter ones")
             continue
-        found[engine] = Partitions(every_s, count, epoch)
-    return found
+        by_engine[engine] = Partitions(every_s, count, epoch)
+    return by_engine

@@ -40,12 +40,12 @@ def check_rule_values(
 
 def values_of(everywhere: Iterable[Factors]) -> dict[str, list[Any]]:
     """Factor -> every value that some scale gives it, as points have it."""
-    found: dict[str, list[Any]] = {}
+    values_of_factor: dict[str, list[Any]] = {}
     for factors in everywhere:
         for name, values in factors.items():
-            held = found.setdefault(name, [])
+            held = values_of_factor.setdefault(name, [])
             held += [v for v in map(label, values) if not is_among(v, held)]
-    return found
+    return values_of_factor
 
 
 def named(rule: Node, of: Mapping[str, Any]) -> Iterator[tuple[Node, str]]:

@@ -60,21 +60,21 @@ def parse_steps(node: Node | None, factors: Factors, workload: Workload) -> tupl
     """Every mistake of every step is a problem; what cannot be read is left out."""
     if node is None:
         return ()
-    found: list[Step] = []
+    steps: list[Step] = []
     #: Names so far, also of steps that could not be read: what follows them is no mistake of its own.
     before: dict[str, str] = {}
     #: With their places; None: it may have loaded any table, and which one could not be read.
     in_order: list[tuple[int, Step | None]] = []
     later = [item.value.get("name") for item in node.items(at_least=1) if isinstance(item.value, dict)]
     for i, item in enumerate(node.items()):
-        step = parse_step(item, factors, workload, before, later, found)
+        step = parse_step(item, factors, workload, before, later, steps)
         if step is not None:
-            found.append(step)
+            steps.append(step)
         is_read = step is not None and not (isinstance(step, Load) and step.role.table is None)
         if is_read or any(key in item.members() for key in ("table", "roles")):
             in_order.append((i, step if is_read else None))
     check_order(node, in_order, factors, workload)
-    return tuple(found)
+    return tuple(steps)
 
 
 def parse_step(

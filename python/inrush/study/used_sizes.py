@@ -72,25 +72,25 @@ def without_sql(operation: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def with_members(operations: Iterable[str], workload: Workload) -> set[str]:
-    found: set[str] = set()
+    called: set[str] = set()
     left = [name for name in operations if name in workload.operations]
     while left:
         name = left.pop()
-        found.add(name)
-        left += [member for member in workload.operations[name].members if member not in found]
-    return found
+        called.add(name)
+        left += [member for member in workload.operations[name].members if member not in called]
+    return called
 
 
 def tables_of_roles(roles: Iterable[Role], factors: Factors) -> set[str]:
     """Tables that roles name, at any point."""
-    found: set[str] = set()
+    tables: set[str] = set()
     for role in roles:
         if isinstance(role.table, FromFactor):
             nodes = values_of(Node("", "", None, []), role.table, factors)
-            found.update(*(n.value if isinstance(n.value, tuple) else (n.value,) for n in nodes))
+            tables.update(*(n.value if isinstance(n.value, tuple) else (n.value,) for n in nodes))
         else:
-            found.update(role.table or ())
-    return found
+            tables.update(role.table or ())
+    return tables
 
 
 def texts(value: Any) -> list[str]:

@@ -142,10 +142,10 @@ def started_words(words: Sequence[str], option: str = "--start ") -> dict[str, d
     A part without `=` goes on with the value before it. option: what stands before each word where it is typed. Raises
     UsageError.
     """
-    found: dict[str, dict[str, str]] = {}
+    settings_of: dict[str, dict[str, str]] = {}
     for word in words:
         engine, *parts = word.split(",")
-        if engine in found:
+        if engine in settings_of:
             raise UsageError(f"{option}{word}: {engine} is named twice")
         settings: dict[str, str] = {}
         for part in parts:
@@ -161,8 +161,8 @@ def started_words(words: Sequence[str], option: str = "--start ") -> dict[str, d
                         f"{option}{word}: engines stand apart; write {option}{engine} {option}{part.strip()}"
                     )
                 raise UsageError(f"{option}{word}: {part!r} is no setting; write {engine},name=value")
-        found[engine] = settings
-    return found
+        settings_of[engine] = settings
+    return settings_of
 
 
 def started(twin: Twin, data: Path, settings: Mapping[str, str], note: Callable[[str], None]) -> Deployment:

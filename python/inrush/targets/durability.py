@@ -43,15 +43,15 @@ def refuse_unequal(
     """
     if plan.study.unequal_durability or len(measured_engines(plan.runs)) < 2:
         return
-    found: dict[str, Durability | None] = {}
+    by_engine: dict[str, Durability | None] = {}
 
     def asked(run: PlannedRun) -> Durability | None:
         target = run.plan["target"]
         key = json.dumps([key_of(run), target.get("options", {})], sort_keys=True)
-        if key not in found:
+        if key not in by_engine:
             deployment = deployments[key_of(run)]
-            found[key] = ask(run.plan, deployment, deployment.folder or data)
-        return found[key]
+            by_engine[key] = ask(run.plan, deployment, deployment.folder or data)
+        return by_engine[key]
 
     if not (engines := unequal(plan.runs, asked)):
         return

@@ -21,7 +21,7 @@ def lacking(study: Study, deployments: Iterable[Deployment]) -> dict[str, dict[s
     from inrush import _core
 
     operations = [study.workload.operations[s.operation] for s in study.steps if isinstance(s, Statement)]
-    found: dict[str, dict[str, str]] = {}
+    reasons: dict[str, dict[str, str]] = {}
     for deployment in deployments:
         engine = deployment.server.name
         for operation in operations:
@@ -33,8 +33,8 @@ def lacking(study: Study, deployments: Iterable[Deployment]) -> dict[str, dict[s
             except _core.CoreFailure:
                 continue
             if not rows or str(rows[0][0]) != need.equals:
-                found.setdefault(engine, {})[operation.name] = need.reason
-    return found
+                reasons.setdefault(engine, {})[operation.name] = need.reason
+    return reasons
 
 
 def without(study: Study, lacks: Lacks) -> Study:

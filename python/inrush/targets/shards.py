@@ -21,7 +21,7 @@ MOST = 64
 KNOW_S = 60.0
 
 
-def asked(twin: Twin, settings: Mapping[str, str]) -> int:
+def shard_count(twin: Twin, settings: Mapping[str, str]) -> int:
     """How many shards the settings ask for; 0 for a server that stands alone. Raises UsageError."""
     if SHARDS not in settings:
         return 0
@@ -42,7 +42,7 @@ def cluster_of(twin: Twin) -> Cluster:
 def split(twin: Twin, settings: Mapping[str, str]) -> tuple[int, dict[str, str]]:
     """How many shards are asked for, and the servers' own settings. Raises UsageError."""
     own = {name: value for name, value in settings.items() if name != SHARDS}
-    count = asked(twin, settings)
+    count = shard_count(twin, settings)
     if not count:
         return 0, own
     # Together they may use what one server may: the budget is the machine's.

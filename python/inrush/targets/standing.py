@@ -85,13 +85,13 @@ def neighbours(deployment: Deployment) -> dict[int, Doc] | None:
     if mine is None:
         return {}
     alike = {pid: p for pid, p in running.items() if same_program(p, mine)}
-    found: dict[int, Doc] = {}
+    states: dict[int, Doc] = {}
     for pid in alike:
         first = first_of(pid, alike)
         if first not in ours:
-            at = found.setdefault(first, {"pid": first, "folder": working_folder(first), "cpu_s": 0.0})
+            at = states.setdefault(first, {"pid": first, "folder": working_folder(first), "cpu_s": 0.0})
             at["cpu_s"] += alike[pid].cpu_s
-    return found
+    return states
 
 
 def beside(before: Mapping[int, Doc] | None, after: Mapping[int, Doc] | None) -> Doc:
