@@ -26,7 +26,8 @@ def beat(at_s: float, rows: int, ops: int, repetition: int = 0, rate: float = 0.
 
 def rate_in(line: str) -> str:
     (shown,) = (part for part in line.split(" · ") if part.endswith("/s"))
-    return shown
+    assert shown.startswith("now "), "no rate of the run, which its end says"
+    return shown.removeprefix("now ")
 
 
 @pytest.mark.parametrize("ends_at_s", [30.0, 30.25, 30.5, 30.75])

@@ -25,6 +25,7 @@ from inrush.stats import stats
 from inrush.stats.headroom import client_share, idle_share
 from inrush.stats.levels import levels_off
 from inrush.stats.measures import scheduled_operations, whole, writing_roles
+from inrush.stats.quantity import rate_of
 from inrush.stats.record import RunRecord
 from inrush.stats.trials import Trial, standing
 
@@ -214,13 +215,9 @@ def fresh(analysis: Analysis, found: Answer, of: Iterable[Point], figure: str | 
 
 def rate_figure(analysis: Analysis, figure: str) -> str:
     """Rows or calls a second of the role that the answer is about, where they were measured; else the answer's own figure."""
-    role, metric = figure.rsplit(".", 1)
-    if metric.endswith("_per_s"):
-        return figure
+    role = figure.rsplit(".", 1)[0]
     measured = {k for m in analysis.runs if m.counts for k, v in m.figures.items() if v > 0}
-    writes = any(role in writing_roles(m.run.plan) for m in analysis.runs)
-    wanted = ("rows_per_s", "ops_per_s") if writes else ("ops_per_s",)
-    return next((f for name in wanted if (f := f"{role}.{name}") in measured), figure)
+    return rate_of(figure, measured, any(role in writing_roles(m.run.plan) for m in analysis.runs))
 
 
 def write_figure(analysis: Analysis, found: Answer, points: Sequence[Point]) -> str | None:

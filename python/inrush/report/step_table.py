@@ -10,10 +10,14 @@ from inrush.report.html import number, table
 from inrush.stats import quantity
 from inrush.stats.measures import whole
 
+#: The time that rows by rows/s come to: no metric, and beside the rate, since the duration is another time.
+RATED_S = "rated_s"
 #: Metric of a step -> its column.
 COLUMNS = {
     "duration_s": "duration",
+    "rows": "rows",
     "rows_per_s": "rows/s",
+    RATED_S: "rows/s are over",
     "latency_p50_s": "p50 of calls",
     "server_busy_cores": "server",
     "client_busy_cores": "client",
@@ -26,6 +30,12 @@ COLUMNS = {
     "bytes_per_row": "bytes/row",
 }
 
+#: What stands below the table.
+TIMES = (
+    "<p>A step's duration is from its begin to its end, connecting among it. Its rows/s are over the time beside them: from "
+    "the first call to the end of the last one; of an <code>extract</code>, the time in which its calls ran.</p>"
+)
+
 
 def steps_table(analysis: Analysis) -> str:
     """Centres of the runs that count; figures that a guard makes invalid are marked."""
@@ -34,9 +44,9 @@ def steps_table(analysis: Analysis) -> str:
         for point in analysis.points
         for step, do in steps_at(analysis, point).items()
     ]  # fmt: skip
-    return (
-        table(["point", "step", "kind", *(f"#{title}" for title in COLUMNS.values())], rows) if rows else ""
-    )
+    if not rows:
+        return ""
+    return table(["point", "step", "kind", *(f"#{title}" for title in COLUMNS.values())], rows) + TIMES
 
 
 def steps_at(analysis: Analysis, point: Point) -> dict[str, str]:
@@ -54,11 +64,24 @@ def steps_at(analysis: Analysis, point: Point) -> dict[str, str]:
 
 
 def cell(analysis: Analysis, point: Point, figure: str) -> str:
+    step, metric = figure.rsplit(".", 1)
+    if metric == RATED_S:
+        return rated_cell(analysis, point, step)
     values = analysis.values(figure).get(point, {})
     if not values:
         return number("–")
     marked = " INVALID" if analysis.broken(figure, point) else ""
     return number(quantity.show(centre(values), figure) + marked)
+
+
+def rated_cell(analysis: Analysis, point: Point, step: str) -> str:
+    rate = f"{step}.rows_per_s"
+    rows, rates = (analysis.values(f).get(point, {}) for f in (f"{step}.rows", rate))
+    times = {block: rows[block] / per_s for block, per_s in rates.items() if per_s and block in rows}
+    if not times:
+        return number("–")
+    marked = " INVALID" if analysis.broken(rate, point) else ""
+    return number(quantity.show(centre(times), f"{step}.{RATED_S}") + marked)
 
 
 def left_out_steps(analysis: Analysis) -> list[list[str]]:

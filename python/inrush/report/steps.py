@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import altair as alt
 
 from inrush.analysis.answer import Answer
 from inrush.analysis.points import Analysis
 from inrush.report.charts import HEIGHT, WIDTH, Figure, Row, finished, inline, label
 from inrush.report.drawn import shown_points
-from inrush.report.time_lines import panel_chart, stacked
-from inrush.report.timeline import Panel, drawn_panels, panels, typical_runs
+from inrush.report.panel_lines import MOST_LINES, legible, names, others_said, together
+from inrush.report.time_lines import panel_charts, stacked
+from inrush.report.timeline import THROUGHPUT, Panel, drawn_panels, panels, typical_runs
 from inrush.stats.quantity import show
 from inrush.stats.record import RunRecord
 from inrush.stats.steps import INDEXES, ROWS, WHOLE, number, segments_of_steps, step_windows, total
@@ -17,24 +20,26 @@ from inrush.stats.steps import INDEXES, ROWS, WHOLE, number, segments_of_steps, 
 MB = 1e6
 #: How the names of such counters begin.
 PROGRESS = "progress:"
-#: Height of one step's bar with its room.
-BAR = 22
+#: Height of one step: its words, and its bar below them.
+ROW = 28
+#: Steps with a row of their own; the shorter ones of a kind share one.
+MOST_STEPS = 12
 
 
 def step_lines(analysis: Analysis, answer: Answer) -> list[Figure]:
     """One typical run per engine, of a study with steps."""
     found = []
     for n, m in enumerate(typical_runs(analysis, answer.figure, shown_points(analysis, answer))):
-        bars = step_bars(m.run)
+        bars = in_rows(step_bars(m.run))
         if not bars:
             continue
-        held = [*drawn_panels(panels(m.run), m.run), *progress_panel(m.run), *size_panel(m.run)]
-        drawn: list[alt.Chart | alt.LayerChart] = [bar_chart(bars, last=not held)]
-        drawn += [panel_chart(p, last=p is held[-1]) for p in held]
+        did = by_kind(drawn_panels(panels(m.run), m.run), kinds_of_roles(m.run))
+        held = legible([*did, *progress_panel(m.run), *size_panel(m.run)])
+        drawn: list[alt.Chart | alt.LayerChart] = [bar_chart(bars, last=not held), *panel_charts(held)]
         found.append(Figure(
             f"steps-{n}", f"The steps of a run: {label(m.point, analysis)}",
-            f"Run {m.run.run_id}, the one nearest the median. Each bar is a step, with its length; what was sized between two "
-            "steps stands below. Drag to move, scroll to zoom: all panels follow.",
+            f"Run {m.run.run_id}, the one nearest the median. Each bar is a step, with its kind and its length; what was sized between two "
+            f"steps stands below.{shared_said(bars)} Drag to move, scroll to zoom: all panels follow.{others_said(held)}",
             finished(stacked(drawn)),
             ((answer.figure, m.point),),
         ))  # fmt: skip
@@ -55,10 +60,71 @@ def step_bars(run: RunRecord) -> list[Row]:
             "end": round((end - begin_ns) / 1e9, 4),
             "step": step,
             "do": str(kinds.get(step, "")),
-            "length": show((end - start) / 1e9, "duration_s") + (", cut at its limit" if step in cut else ""),
+            "s": (end - start) / 1e9,
+            "length": length_said((end - start) / 1e9) + (", cut at its limit" if step in cut else ""),
         }
         for step, (start, end) in windows.items()
     ]
+
+
+def length_said(s: float) -> str:
+    return show(s, "duration_s")
+
+
+def in_rows(bars: Sequence[Row]) -> list[Row]:
+    """The bars with the `row` that each stands in, and with its words beside the first of a row.
+
+    The longest steps have rows of their own; where there are more, the shorter ones of a kind share a row.
+    """
+    own = {bar["step"] for bar in sorted(bars, key=lambda bar: -bar["s"])[:MOST_STEPS]}
+    shorter: dict[str, list[Row]] = {}
+    for bar in bars:
+        if bar["step"] not in own:
+            shorter.setdefault(bar["do"], []).append(bar)
+    own |= {of[0]["step"] for of in shorter.values() if len(of) == 1}
+    found, said = [], set()
+    for bar in bars:
+        alone, of = bar["step"] in own, shorter.get(bar["do"], [])
+        row = bar["step"] if alone else f"others {bar['do']}"
+        words = (
+            f"{bar['step']} ({bar['do']}), {bar['length']}"
+            if alone
+            else f"{len(of)} other steps ({bar['do']}), {length_said(sum(b['s'] for b in of))} together"
+        )
+        found.append({**bar, "row": row, "words": "" if row in said else words})
+        said.add(row)
+    return found
+
+
+def shared_said(bars: Sequence[Row]) -> str:
+    if all(bar["row"] == bar["step"] for bar in bars):
+        return ""
+    return f" Beside the {MOST_STEPS} longest steps those of a kind share a row; the table of steps has each of them."
+
+
+def kinds_of_roles(run: RunRecord) -> dict[str, str]:
+    """Role of a step that is one role -> the step's kind. Roles beside one another keep their names."""
+    kinds = run.labels.get("steps", {})
+    return {step: str(do) for step, do in kinds.items() if do != "roles"}
+
+
+def by_kind(panels: Sequence[Panel], kinds: Mapping[str, str]) -> list[Panel]:
+    """What many steps did one after the other is one line for each kind: the bars say which step it was."""
+    return [
+        together(panel, kinds_called(panel, kinds))
+        if panel.title in THROUGHPUT and len(names([panel])) > MOST_LINES
+        else panel
+        for panel in panels
+    ]
+
+
+def kinds_called(panel: Panel, kinds: Mapping[str, str]) -> dict[str, str]:
+    """Line -> `load, 54 steps`; of the only step of a kind nothing."""
+    steps: dict[str, list[str]] = {}
+    for name in names([panel]):
+        if name in kinds:
+            steps.setdefault(kinds[name], []).append(name)
+    return {name: f"{do}, {len(of)} steps" for do, of in steps.items() if len(of) > 1 for name in of}
 
 
 def size_panel(run: RunRecord) -> list[Panel]:
@@ -104,22 +170,18 @@ def command_of(name: str) -> str:
     return name.removeprefix(PROGRESS).partition(",")[0]
 
 
-def bar_chart(bars: list[Row], last: bool) -> alt.LayerChart:
-    order = [bar["step"] for bar in bars]
+def bar_chart(bars: Sequence[Row], last: bool) -> alt.LayerChart:
+    """A step's words stand above its bar and begin at the left: names of any length have room there on any screen."""
+    order = list(dict.fromkeys(bar["row"] for bar in bars))
     base = alt.Chart(inline(bars)).encode(
-        y=alt.Y("step:N", title=None, sort=order, axis=alt.Axis(labelLimit=160)),
+        y=alt.Y("row:N", title=None, sort=order, axis=None),
         tooltip=["step:N", "do:N", "length:N", alt.Tooltip("t:Q", title="begin, s", format=".4g")],
     )
     axis = alt.Axis(title="time in the run, s" if last else None, labels=last, ticks=last)
-    drawn = base.mark_bar(height=BAR * 0.6, cornerRadius=2).encode(
-        x=alt.X("t:Q", axis=axis),
-        x2="end:Q",
-        color=alt.Color("do:N", title=None, legend=alt.Legend(orient="top", offset=4)),
+    drawn = base.mark_bar(style="step", height=ROW * 0.3, yOffset=ROW * 0.25, cornerRadius=2).encode(
+        x=alt.X("t:Q", axis=axis), x2="end:Q"
     )
-    # A short step has no room inside: its length stands behind it.
-    text = base.mark_text(style="absent", align="left", dx=4).encode(
-        x=alt.X("end:Q", axis=axis), text="length:N"
-    )
-    chart = alt.layer(drawn, text, width=WIDTH, height=max(HEIGHT // 4, BAR * len(bars)))
+    text = base.mark_text(style="absent", align="left", dy=-ROW * 0.15).encode(x=alt.value(0), text="words:N")
+    chart = alt.layer(drawn, text, width=WIDTH, height=max(HEIGHT // 4, ROW * len(order)))
     assert isinstance(chart, alt.LayerChart), "nothing here asks for facets"
     return chart

@@ -11,6 +11,7 @@ from inrush.analysis.answer import Answer
 from inrush.analysis.points import Analysis
 from inrush.report.charts import HEIGHT, WIDTH, Figure, Row, finished, inline, label
 from inrush.report.drawn import shown_points
+from inrush.report.panel_lines import legible, names, others_said
 from inrush.report.sampled import sample_panels
 from inrush.report.timeline import Panel, drawn_panels, panels, typical_runs
 from inrush.stats.steps import step_windows
@@ -20,14 +21,13 @@ def time_lines(analysis: Analysis, answer: Answer) -> list[Figure]:
     """One typical run per engine: panels over one time axis, never two y-axes."""
     found = []
     for n, m in enumerate(typical_runs(analysis, answer.figure, shown_points(analysis, answer))):
-        held = drawn_panels(panels(m.run), m.run)
+        held = legible(drawn_panels(panels(m.run), m.run))
         if not held or step_windows(m.run):  # steps have a time line of their own
             continue
-        drawn = [panel_chart(p, last=p is held[-1]) for p in held]
         found.append(Figure(
             f"time-{n}", f"A typical run over time: {label(m.point, analysis)}",
-            f"Run {m.run.run_id}, the one nearest the median. Drag to move, scroll to zoom: all panels follow.",
-            finished(stacked(drawn)),
+            f"Run {m.run.run_id}, the one nearest the median. Drag to move, scroll to zoom: all panels follow.{others_said(held)}",
+            finished(stacked(panel_charts(held))),
             ((answer.figure, m.point),),
         ))  # fmt: skip
     return found
@@ -41,12 +41,11 @@ def sample_lines(analysis: Analysis, answer: Answer) -> list[Figure]:
     ):
         held = drawn_panels(sample_panels(m.run), m.run)
         if held:
-            drawn = [panel_chart(p, last=p is held[-1]) for p in held]
             found.append(Figure(
                 f"samples-{n}", f"Sample after sample: {label(m.point, analysis)}",
                 f"Run {m.run.run_id}. Collect: a simulated collector's time; queue: until the first part went out; insert: until the "
                 "last was stored. Where there are many, the slowest of equal numbers.",
-                finished(stacked(drawn)),
+                finished(stacked(panel_charts(held))),
                 (("", m.point),),
             ))  # fmt: skip
     return found
@@ -70,12 +69,18 @@ LEGEND_LETTERS, SYMBOL_LETTERS = 100, 6
 
 def columns(rows: Sequence[Row]) -> int:
     """Of a legend: as many as fit its panel, with names as long as the longest."""
-    names = {str(row["series"]) for row in rows}
-    longest = max((len(name) for name in names), default=0) + SYMBOL_LETTERS
-    return max(1, min(len(names), LEGEND_LETTERS // longest))
+    shown = {str(row["series"]) for row in rows}
+    longest = max((len(name) for name in shown), default=0) + SYMBOL_LETTERS
+    return max(1, min(len(shown), LEGEND_LETTERS // longest))
 
 
-def panel_chart(panel: Panel, last: bool) -> alt.Chart:
+def panel_charts(panels: Sequence[Panel]) -> list[alt.Chart]:
+    """The last one has the axis of time. A name has one colour in all of them."""
+    colours = names(panels)
+    return [panel_chart(p, colours, last=p is panels[-1]) for p in panels]
+
+
+def panel_chart(panel: Panel, colours: Sequence[str], last: bool) -> alt.Chart:
     """Width and height are set per panel: stacked charts have none of their own."""
     axis = alt.Axis(title="time in the run, s" if last else None, labels=last, ticks=last)
     chart: alt.Chart = (
@@ -96,7 +101,11 @@ def panel_chart(panel: Panel, last: bool) -> alt.Chart:
             color=alt.Color(
                 "series:N",
                 title=None,
-                legend=alt.Legend(orient="top", labelLimit=260, offset=4, columns=columns(panel.rows)),
+                scale=alt.Scale(domain=list(colours)),
+                # Only its own names: the scale has those of all panels.
+                legend=alt.Legend(
+                    orient="top", labelLimit=260, offset=4, columns=columns(panel.rows), values=names([panel])
+                ),
             ),
             tooltip=["series:N", alt.Tooltip("t:Q", format=".3g"), alt.Tooltip("y:Q", format=".4g")],
         )

@@ -29,6 +29,8 @@ LOOKS = 5
 class Panel:
     title: str
     rows: list[dict[str, Any]]
+    #: Names of lines that are summed in one.
+    others: tuple[str, ...] = ()
 
     @property
     def large(self) -> bool:

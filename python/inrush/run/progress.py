@@ -8,12 +8,13 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from inrush.analysis.wording import name as name_of
 from inrush.border.events import Event, Progress, RoleProgress
 from inrush.plan.calibration import OWN_SHARE, title
-from inrush.results.store import SealedRun
+from inrush.results.store import Results, SealedRun
 from inrush.stats.files import rejected_rows
 from inrush.stats.measures import call_gaps_s, figures_of_run, whole, writing_roles
-from inrush.stats.quantity import show
+from inrush.stats.quantity import rate_of, show
 from inrush.stats.record import RunRecord
 from inrush.text import show_s
 
@@ -70,7 +71,9 @@ class Plain:
     def found(self, run: PlannedRun) -> str:
         """Rate and proof of the run that has just been sealed."""
         path = self.results / run.run_id if self.results is not None else None
-        return found_line(SealedRun(path)) if path is not None and (path / "run.json").is_file() else ""
+        if self.results is None or path is None or not (path / "run.json").is_file():
+            return ""
+        return found_line(SealedRun(path), Results(self.results).study.get("answer"))
 
     def first(self, sentence: str) -> None:
         """Says when there is a first figure with its proof: what follows repeats it and shows how sure it is."""
@@ -167,7 +170,7 @@ class StudyClock:
         self.took_s.append(time.monotonic() - self.run_began_s)
 
     def line(self) -> str:
-        """`[3/24] duckdb batch_rows=1000 · measure · 1.2 M rows/s · p99 3.1 ms · client 0.4 cores · 2 min left`"""
+        """`[3/24] duckdb batch_rows=1000 · measure · now 1.2 M rows/s · p99 3.1 ms · client 0.4 cores · 2 min left`"""
         shown = [] if self.last is None else figures(self.last, self.recent)
         return " · ".join(
             [
@@ -257,14 +260,14 @@ class Recent:
 
 
 def figures(event: Progress, recent: Recent) -> list[str]:
-    """Rate, worst p99 and client CPU of a progress event; nothing of a core that has not said any."""
+    """Rate of the last moments, worst p99 and client CPU of a progress event; nothing of a core that has not said any."""
     roles = event.get("roles", {}).values()
     shown = []
     rows, operations = recent.per_s() or recent.alone(event)
     if rows:
-        shown.append(show(rows, "x.rows_per_s"))
+        shown.append(f"now {show(rows, 'x.rows_per_s')}")
     elif operations:
-        shown.append(show(operations, "x.ops_per_s"))
+        shown.append(f"now {show(operations, 'x.ops_per_s')}")
     slowest = max((r["p99_ms"] for r in roles if r["p99_ms"] is not None), default=None)
     if slowest is not None:
         shown.append(f"p99 {show(slowest / 1e3, 'x.p99_s')}")
@@ -286,16 +289,50 @@ def ended_line(study: StudyClock, doc: Mapping[str, Any]) -> str:
     return f"{where}: failed after {took}: {doc['failure']['message']}"
 
 
-def found_line(run: SealedRun) -> str:
-    """`431 k rows/s, 26 of 26 proofs hold`; empty for a run that proves nothing, such as one on the null engine."""
+def found_line(run: SealedRun, answer: Mapping[str, Any] | None = None) -> str:
+    """`431 k rows/s, 26 of 26 proofs hold`; empty for a run that proves nothing, such as one on the null engine.
+
+    answer: the study's own. The line has this run's part of the answer, by the same clock and the same rows.
+    """
     proofs = run.table("proofs").column("holds").to_pylist()
     if run.doc.get("status") != "done" or not proofs:
         return ""
     record = RunRecord(run.id, run.plan, run.env, run.doc, run.tables)
-    rows_per_s = written_per_s(figures_of_run(record), {whole(role) for role in writing_roles(run.plan)})
-    rate = f"{show(rows_per_s, 'x.rows_per_s')}, " if rows_per_s else ""
+    writers = {whole(role) for role in writing_roles(run.plan)}
+    in_steps = bool(record.labels.get("steps"))
+    figure = figure_said(figures_of_run(record), str(answer["of"]) if answer else None, writers, in_steps)
     holds = f"{sum(proofs)} of {len(proofs)} proofs hold"
-    return with_rejected(f"{rate}{holds}" if all(proofs) else f"NO FIGURE: {holds}", record)
+    line = ", ".join(filter(None, [figure, holds])) if all(proofs) else f"NO FIGURE: {holds}"
+    return with_rejected(line, record)
+
+
+def figure_said(
+    figures: Mapping[str, float], of: str | None, writers: Collection[str], in_steps: bool
+) -> str:
+    """`134 k rows/s (rate of load)`: the answer's figure, of a fixed job its rate; without the name where one role works.
+
+    of: the answer's figure. Without one, rows of all that write side by side; steps follow one another, and their rows
+    have no rate together.
+    """
+    stated = stated_figure(figures, of, writers) if of else None
+    if stated is not None:
+        roles = {whole(name.rsplit(".", 1)[0]) for name in figures if name.endswith(".ops")}
+        named = "" if roles == {stated.rsplit(".", 1)[0]} else f" ({name_of(stated)})"
+        return show(figures[stated], stated) + named
+    rows_per_s = None if in_steps else written_per_s(figures, writers)
+    if not rows_per_s:
+        return ""
+    return show(rows_per_s, "x.rows_per_s") + (" by all that write" if len(writers) > 1 else "")
+
+
+def stated_figure(figures: Mapping[str, float], of: str, writers: Collection[str]) -> str | None:
+    """What the report's first sentence states of the answer's figure; None where this run has not measured it."""
+    role, metric = of.rsplit(".", 1)
+    if metric == "makespan_s":
+        of = rate_of(of, {name for name, value in figures.items() if value > 0}, role in writers)
+    elif metric == "keeps_up" or metric.endswith("_share"):
+        of = f"{role}.rows_per_s"
+    return of if of in figures else None
 
 
 def with_rejected(line: str, run: RunRecord) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from math import floor, isfinite, log10
 from typing import TYPE_CHECKING
 
@@ -143,3 +144,12 @@ def digits(value: float) -> str:
 
 def joined(number: str, unit: str) -> str:
     return f"{number} {unit}" if unit else number
+
+
+def rate_of(figure: str, measured: Collection[str], writes: bool) -> str:
+    """Rows or calls a second of the figure's role, where they were measured; else the figure itself. writes: that role does."""
+    role, metric = figure.rsplit(".", 1)
+    if metric.endswith("_per_s"):
+        return figure
+    wanted = ("rows_per_s", "ops_per_s") if writes else ("ops_per_s",)
+    return next((f for name in wanted if (f := f"{role}.{name}") in measured), figure)

@@ -9,7 +9,20 @@ const theme = () => chosen ?? (system.matches ? "dark" : "light");
 // Stacked panels have no container width of their own: every panel gets what is left beside its axis and a legend at its side.
 const beside = (spec) => (JSON.stringify(spec).includes('"orient":"right"') ? 190 : 75);
 const fitted = (spec, width) =>
-  spec.vconcat ? { ...spec, vconcat: spec.vconcat.map((p) => ({ ...p, width: Math.max(160, width - beside(spec)) })) } : spec;
+  spec.vconcat ? { ...spec, vconcat: spec.vconcat.map((p) => narrowed(p, Math.max(160, width - beside(spec)))) } : spec;
+// Words beside bars end where the panel does, and a legend above it has as many columns as fit.
+const narrowed = (panel, width) => {
+  const found = { ...panel, width };
+  if (panel.layer) found.layer = panel.layer.map((l) => (l.mark.type === "text" ? { ...l, mark: { ...l.mark, limit: width } } : l));
+  const legend = panel.encoding?.color?.legend;
+  if (legend?.orient === "top" && legend.values) {
+    const longest = Math.min(width, 28 + 7 * Math.max(...legend.values.map((name) => name.length)));
+    const columns = Math.max(1, Math.min(legend.columns ?? legend.values.length, Math.floor(width / longest)));
+    const color = { ...panel.encoding.color, legend: { ...legend, columns, labelLimit: Math.min(260, width - 28) } };
+    found.encoding = { ...panel.encoding, color };
+  }
+  return found;
+};
 
 async function draw() {
   root.dataset.theme = theme();
