@@ -30,7 +30,7 @@ from tests.strategies import (
 WORKLOAD = workload_tree()
 MUTATIONS = 1000
 #: Of one file; by default the first of them, for all of them take half a minute of CPU.
-OF_A_FILE, FIRST = MUTATIONS // len(shipped_files()), 25
+OF_A_FILE, FIRST = MUTATIONS // len(shipped_files()), 10
 SHARES = [
     pytest.param(range(FIRST), id="first"),
     pytest.param(range(FIRST, OF_A_FILE), id="rest", marks=pytest.mark.slow),

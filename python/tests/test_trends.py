@@ -23,6 +23,8 @@ from tests.synthetic import SECOND
 
 SEEDS = 200
 CALLS = 40
+#: Seconds of a run and the autocorrelation of its noise, as in a run of 7 s without any.
+OTHER_LENGTHS = ((7, 0.5), (12, 0.5), (20, 0.5), (60, 0.8), (120, 0.8))
 
 
 def served(service_s: np.ndarray, role: str = "readers", block: int = 1, kind: str = "service") -> RunRecord:
@@ -60,7 +62,7 @@ def steady(_: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "rho"), [(7, 0.0), (7, 0.5), (12, 0.5), (20, 0.5), (60, 0.8), (120, 0.8)]
+    ("seconds", "rho"), [(7, 0.0), *(pytest.param(*case, marks=pytest.mark.slow) for case in OTHER_LENGTHS)]
 )
 @pytest.mark.parametrize("spread", [0.05, 0.3])
 def test_a_stationary_role_is_not_flagged_in_95_of_100_seeds(seconds: int, rho: float, spread: float) -> None:
