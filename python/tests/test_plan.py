@@ -23,8 +23,8 @@ from inrush.report.plan_text import plan_lines
 from inrush.study.forms import Best
 from inrush.study.study import Study, load_study, parse_study
 from tests.strategies import (
-    each_family_first,
     FakeServer,
+    each_family_first,
     embedded_servers,
     fake_servers,
     shipped_files,
