@@ -35,6 +35,8 @@ unexport VIRTUAL_ENV CONDA_PREFIX
 unexport PYTHONDONTWRITEBYTECODE
 # Dependencies as `make core` compiled them; see rust/tests.toml.
 CARGO_TEST := cargo test --release --config rust/tests.toml --workspace
+# Of what is random, in place of the few of `make test` (rust/tests.toml).
+MANY_CASES := PROPTEST_CASES=64 INRUSH_MUTATIONS=20000
 # Runs a command that fetches packages; where it fails, its last line is all that is shown.
 install = echo '$(1)'; said=$$($(1) 2>&1) || { echo "inrush needs a network for the first build: \
   $$(tail -n 1 <<<"$$said"); check it, or set HTTPS_PROXY" | tr -s ' ' >&2; exit 1; }
@@ -50,10 +52,19 @@ build: core ## core, and the programs of the Rust tests
 run: core ## the quickstart study; prints where its report is
 	$(BIN)/inrush run quickstart
 
-test: test-rust test-python ## the tests; needs no server and no browser
+test: core ## the tests; needs no server and no browser
+ifdef INRUSH_REQUIRE_SERVERS
+	$(MAKE) test-rust
+	$(MAKE) test-python
+else
+	@# Both halves at once: Rust's compiler takes one core, and many of its tests wait. Its output comes when it has ended.
+	@said=$$(mktemp); $(MAKE) test-rust >$$said 2>&1 & rust=$$!; failed=0; \
+	  trap 'kill $$rust 2>/dev/null || true; rm -f $$said' EXIT; \
+	  $(MAKE) test-python || failed=1; wait $$rust || failed=1; cat $$said; exit $$failed
+endif
 
 test-all: core ## all tests, also those that are dear in time
-	$(CARGO_TEST)
+	$(MANY_CASES) $(CARGO_TEST)
 	$(BIN)/python -m pytest --slow
 
 test-python: core ## tests of the Python half and of the border

@@ -66,10 +66,6 @@ def pytest_collection(session: pytest.Session) -> None:
             importlib.import_module(".".join(file.relative_to(PACKAGE).with_suffix("").parts))
 
 
-def pytest_collection_finish() -> None:
-    gc.freeze()
-
-
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leaves out what is marked slow, unless it is asked for: by --slow, by the environment or by a test's full name."""
     if config.getoption("--reversed-files"):
@@ -180,6 +176,15 @@ def disk_is_probed_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(host, "environment", environment_of)
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def charts_are_checked(pytestconfig: pytest.Config) -> None:
+    """Where there is time for it, every chart of every test; else those of `test_figures.py`."""
+    if runs_all(pytestconfig):
+        from inrush.report import charts
+
+        charts.CHECKED = True
 
 
 @pytest.fixture(autouse=True)
