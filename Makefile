@@ -10,8 +10,6 @@ PYTHONS ?=
 # Tests at once: some wait for a server, a limit or a clock, so one more than this machine has cores, and of Rust's two.
 JOBS ?= 3
 THREADS ?= 4
-# Of a property that says nothing else. `.ci/run` and `make test-all` take 256, and ten times the mutations of answers.
-CASES ?= 64
 # Tests on servers. Where servers must be there, all work on the same ones: these run after the others, one at a time.
 ON_SERVERS := python/tests/engines
 # Ten minutes each.
@@ -37,6 +35,8 @@ unexport VIRTUAL_ENV CONDA_PREFIX
 unexport PYTHONDONTWRITEBYTECODE
 # Dependencies as `make core` compiled them; see rust/tests.toml.
 CARGO_TEST := cargo test --release --config rust/tests.toml --workspace
+# Of what is random, in place of the few of `make test` (rust/tests.toml).
+MANY_CASES := PROPTEST_CASES=128 INRUSH_MUTATIONS=20000
 # Runs a command that fetches packages; where it fails, its last line is all that is shown.
 install = echo '$(1)'; said=$$($(1) 2>&1) || { echo "inrush needs a network for the first build: \
   $$(tail -n 1 <<<"$$said"); check it, or set HTTPS_PROXY" | tr -s ' ' >&2; exit 1; }
@@ -55,7 +55,7 @@ run: core ## the quickstart study; prints where its report is
 test: test-rust test-python ## the tests; needs no server and no browser
 
 test-all: core ## all tests, also those that are dear in time
-	INRUSH_MUTATIONS=20000 $(CARGO_TEST)
+	$(MANY_CASES) $(CARGO_TEST)
 	$(BIN)/python -m pytest --slow
 
 test-python: core ## tests of the Python half and of the border
@@ -68,7 +68,7 @@ endif
 
 test-rust: ## tests of the Rust half
 	@tools/needs $(PYTHON) fetch
-	PROPTEST_CASES=$(CASES) RUST_TEST_THREADS=$(THREADS) $(CARGO_TEST)
+	RUST_TEST_THREADS=$(THREADS) $(CARGO_TEST)
 
 fuzz: ## a million mutated answers to each decoder (or as many as INRUSH_MUTATIONS says)
 	INRUSH_MUTATIONS=$${INRUSH_MUTATIONS:-1000000} cargo test --release -p inrush-engines -p inrush-load --lib fuzz:: -- --nocapture

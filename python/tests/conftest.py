@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
+import importlib
 import os
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -14,10 +17,14 @@ from hypothesis import HealthCheck, settings
 from tests.terminal import Inrush
 
 PACKAGE = Path(__file__).parents[1]
+TESTS = Path(__file__).parent
+#: So many new objects before they are looked at for garbage (Python's own default: 700).
+GARBAGE = 50_000
 
 # A machine that is busy with something else is no failure of ours; pytest's own limit ends what hangs.
 settings.register_profile("inrush", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("inrush")
+# What a property without a number of its own gets where time is short; with the tests marked slow it gets all 100.
+settings.register_profile("brief", settings.get_profile("inrush"), max_examples=30)
 
 
 #: Where nothing may be left out: real servers are there, and so is the time for what is dear.
@@ -35,11 +42,35 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def runs_all(config: pytest.Config) -> bool:
+    """Whether what is dear runs too: by --slow or by the environment."""
+    return config.getoption("--slow") or bool(os.environ.get(REQUIRE))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    settings.load_profile("inrush" if runs_all(config) else "brief")
+
+
+def pytest_collection(session: pytest.Session) -> None:
+    """With `-n` in a fresh clone, each process compiles its share of the tests' files, not all of them each."""
+    # What modules and plans are made of stays: looking whether it is garbage takes a tenth of the CPU time.
+    gc.set_threshold(GARBAGE)
+    config = session.config
+    worker = getattr(config, "workerinput", None)
+    if worker is None or config.args != config.getini("testpaths"):
+        return
+    share, shares = int(worker["workerid"].removeprefix("gw")), worker["workercount"]
+    for file in sorted(TESTS.rglob("test_*.py"))[share::shares]:
+        # One that cannot be imported, or skips itself, says so when it is collected.
+        with contextlib.suppress(Exception, pytest.skip.Exception):
+            importlib.import_module(".".join(file.relative_to(PACKAGE).with_suffix("").parts))
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leaves out what is marked slow, unless it is asked for: by --slow, by the environment or by a test's full name."""
     if config.getoption("--reversed-files"):
         items[:] = reversed_files(items, [item.path for item in items])
-    if config.getoption("--slow") or os.environ.get(REQUIRE) or any("::" in a for a in config.args):
+    if runs_all(config) or any("::" in a for a in config.args):
         return
     slow = [item for item in items if item.get_closest_marker("slow")]
     config.stash[LEFT_OUT] = len(slow)
@@ -145,6 +176,15 @@ def disk_is_probed_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(host, "environment", environment_of)
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def charts_are_checked(pytestconfig: pytest.Config) -> None:
+    """Where there is time for it, every chart of every test; else those of `test_figures.py`."""
+    if runs_all(pytestconfig):
+        from inrush.report import charts
+
+        charts.CHECKED = True
 
 
 @pytest.fixture(autouse=True)

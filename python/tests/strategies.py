@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from inrush.engines.plans import OpPlan, Probes, Proof, TablePlan, Unsupported
 from inrush.engines.sql import checksum_items as items_of
 from inrush.engines.sql import insert_one_row, quote, statement
@@ -103,6 +105,15 @@ def embedded_servers() -> dict[str, Twin]:
 
 def shipped_files() -> list[Path]:
     return sorted(p for p in SHIPPED.glob("*/*.toml") if not p.stem.endswith("workload"))
+
+
+def each_family_first() -> list[Any]:
+    """Parameters: the files of shipped studies, of which the first of each family runs by default."""
+    first = {path.parent: path for path in reversed(shipped_files())}
+    return [
+        pytest.param(path, id=path.stem, marks=[] if path in first.values() else pytest.mark.slow)
+        for path in shipped_files()
+    ]
 
 
 def workload_tree(family: str = "telemetry") -> dict[str, Any]:

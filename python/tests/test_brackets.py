@@ -72,7 +72,7 @@ def verdict(run: RunRecord) -> Verdict:
     return client_on_time(run, figures_of_run(run))
 
 
-@pytest.mark.parametrize("old", [False, True])
+@pytest.mark.parametrize("old", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_the_bracket_holds_the_true_percentile_in_nearly_every_run(old: bool) -> None:
     held = []
     for seed in range(40):

@@ -56,6 +56,7 @@ def test_h_is_help_of_every_command(inrush: Inrush) -> None:
         assert short.code == 0 and short.out == long.out and "Usage: " in short.out
 
 
+@pytest.mark.slow
 def test_every_shipped_study_is_listed_and_planned(inrush: Inrush) -> None:
     names = [s["name"] for s in inrush("studies", "--json").json]
     assert "telemetry-quickstart" in names and "telemetry-batch" in names

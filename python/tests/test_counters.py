@@ -107,7 +107,7 @@ count = 1
 """
 
 
-@pytest.mark.parametrize("engine", ["duckdb", "sqlite"])
+@pytest.mark.parametrize("engine", ["duckdb", pytest.param("sqlite", marks=pytest.mark.slow)])
 def test_an_engine_answers_as_another_does_over_cleared_counters(
     engine: str, inrush: Inrush, tmp_path: Path
 ) -> None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import pytest
@@ -115,8 +116,10 @@ ELSEWHERE: Mapping[str, Elsewhere] = {
     "inrush prove": Elsewhere("a claim on results of many points", CLAIMED, 'inrush("prove"'),
 }
 
-#: Those that take more than some seconds.
-LONG = ("inrush run", "inrush doctor")
+#: Those that need the results of a study.
+OF_RESULTS = ("run", "show", "report", "compare", "runs")
+#: Those that take more than some seconds, or are the first to need what does.
+LONG = ("inrush doctor", *(f"inrush {name}" for name in OF_RESULTS))
 
 
 def elsewhere(call: Typed) -> Elsewhere | None:
@@ -140,10 +143,15 @@ class Reader:
             "XDG_CACHE_HOME": str(folder / ".cache"),
         }
         self.types(["new", "mine", "--from", "my.csv"])
-        for seed in ("1", "2"):  # what `show`, `report` and `compare` need
+
+    @cached_property
+    def results(self) -> tuple[Path, Path]:
+        """What `show`, `report` and `compare` need: the newer and the older one."""
+        for seed in ("1", "2"):
             words = ["quickstart", "sqlite", "--scale", "xs", "--seed", seed, "-P", "batch_rows=1000"]
             self.types(["run", *words, "-P", "repeats.count=2"], (0, 3))
-        self.newer, self.older = sorted((folder / "results").glob("telemetry-*"), reverse=True)[:2]
+        newer, older = sorted((self.folder / "results").glob("telemetry-*"), reverse=True)[:2]
+        return newer, older
 
     def types(self, words: list[str], codes: tuple[int, ...] = (0,)) -> None:
         done = subprocess.run(
@@ -157,9 +165,10 @@ class Reader:
 
     def own(self, call: Typed) -> dict[str, str]:
         """What stands for the reader's own in a command."""
+        newer, older = self.results if call.words[1] in OF_RESULTS else (Path(), Path())
         return {
-            "A": self.older.name,
-            "B": self.newer.name,
+            "A": older.name,
+            "B": newer.name,
             **({"my.csv": "curve.csv"} if call.words[1] == "predict" else {}),
             **({"mine": "another"} if call.words[1] == "new" else {}),
         }
@@ -177,7 +186,7 @@ def reader(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reader]:
 )
 def test_a_documented_command_runs_at_its_smallest(call: Typed, reader: Reader) -> None:
     if "--resume" in call.words:  # as if it had been interrupted
-        study = reader.newer / "study.json"
+        study = reader.results[0] / "study.json"
         study.write_text(study.read_text().replace('"status": "done"', '"status": "interrupted"'))
     # 3: the machine was busy or the core is a debug build.
     reader.types(

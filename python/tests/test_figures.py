@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from inrush.analysis.analyse import analyse
 from inrush.analysis.answer import answer
 from inrush.errors import UsageError
+from inrush.report import charts
 from inrush.report.charts import RING, Figure, labels, ticks
 from inrush.report.curves import five_numbers
 from inrush.report.draw import render, themes
@@ -89,6 +90,15 @@ def shown(study: StudyRecord) -> dict[str, Figure]:
 def test_every_kind_of_figure_is_drawn(shown: dict[str, Figure]) -> None:
     names = {name.rsplit("-", 1)[0] for name in shown}
     assert names == {"rate", "box", "curve", "latency", "time", "published"}
+
+
+def test_every_spec_is_of_the_schema_of_vega_lite(
+    study: StudyRecord, shown: dict[str, Figure], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(charts, "CHECKED", True)
+    assert {name: figure.spec for name, figure in drawn(study).items()} == {
+        name: figure.spec for name, figure in shown.items()
+    }
 
 
 def test_stopped_points_are_shown_as_stopped_with_their_reason(shown: dict[str, Figure]) -> None:

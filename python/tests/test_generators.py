@@ -141,13 +141,13 @@ def test_every_type_of_a_parameter_of_the_core_is_one_that_is_checked() -> None:
             assert problems, f"{kind}.{name} takes {value!r} for {said['type']}"
 
 
-#: One of thousands of points, with the tables of archive-load.
-DEAR = "archive-rate"
+#: Of many points, with the tables of archive-load and of telemetry-quickstart.
+DEAR = ("archive-rate", "telemetry-batch", "telemetry-mixed")
 
 
 @pytest.mark.parametrize(
     "study",
-    [pytest.param(s.name, marks=[pytest.mark.slow] if s.name == DEAR else []) for s in shipped_studies()],
+    [pytest.param(s.name, marks=[pytest.mark.slow] if s.name in DEAR else []) for s in shipped_studies()],
 )
 def test_the_core_makes_every_row_of_every_shipped_study(study: str) -> None:
     assert prepare(StudyCall(study, "full")).plan.runs

@@ -24,7 +24,7 @@ def loaded(folder: Path, kind: str, values: list[str], header: bool = True, **wo
     return load(call, folder / "loads", lambda _: None, lambda _: None)
 
 
-@pytest.mark.parametrize("verify", [False, True])
+@pytest.mark.parametrize("verify", [pytest.param(False, marks=pytest.mark.slow), True])
 @pytest.mark.parametrize("header", [pytest.param(False, marks=pytest.mark.slow), True])
 @pytest.mark.parametrize(
     ("kind", "values", "said"),

@@ -69,7 +69,9 @@ def test_calibrated_intervals_hold_as_often_as_they_say() -> None:
     assert 0.82 <= np.mean(inside) <= 0.98
 
 
-@pytest.mark.parametrize("mutation", ["no reads", "no writes", "one leaf"])
+@pytest.mark.parametrize(
+    "mutation", ["no writes", *(pytest.param(m, marks=pytest.mark.slow) for m in ("no reads", "one leaf"))]
+)
 def test_a_tree_that_lacks_a_part_is_not_recovered(monkeypatch: pytest.MonkeyPatch, mutation: str) -> None:
     right = {seed: tree_load(seed) for seed in range(40)}
     held = {seed: observed(truth, seed) for seed, truth in right.items()}

@@ -182,7 +182,12 @@ def knee(capacity: float, batch: int, subscribers: int, seed: int) -> tuple[floa
 
 @pytest.mark.parametrize(
     ("batch", "capacity", "subscribers"),
-    [(1, 150.0, 1), (1_000, 20_000.0, 1), (10_000, 60_000.0, 1), (100, 8_000.0, 4)],
+    [
+        (1, 150.0, 1),
+        pytest.param(1_000, 20_000.0, 1, marks=pytest.mark.slow),
+        pytest.param(10_000, 60_000.0, 1, marks=pytest.mark.slow),
+        (100, 8_000.0, 4),
+    ],
 )
 def test_the_knee_of_an_engine_of_known_capacity_is_found_within_5_percent_twice(
     batch: int, capacity: float, subscribers: int

@@ -190,7 +190,7 @@ class CtrlC(Silent):
             os.kill(os.getpid(), signal.SIGINT)
 
 
-@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize("times", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_ctrl_c_ends_the_run_uncounted_and_resume_makes_it_whole(tmp_path: Path, times: int) -> None:
     folder = begin(tmp_path)
     runs = [

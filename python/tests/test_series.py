@@ -58,7 +58,7 @@ def test_the_slope_test_keeps_its_level_under_autocorrelation() -> None:
     assert series.newey_west_slope(np.arange(50) + rng.normal(0, 1, 50))[0] == pytest.approx(1, abs=0.05)
 
 
-@pytest.mark.parametrize("phi", [0.0, 0.5, 0.8])
+@pytest.mark.parametrize("phi", [*(pytest.param(phi, marks=pytest.mark.slow) for phi in (0.0, 0.5)), 0.8])
 def test_a_wave_of_five_percent_is_found_and_its_period_with_it(phi: float) -> None:
     t, found = np.arange(300), []
     for seed in range(10):

@@ -291,7 +291,7 @@ def run_here(path: Path, folder: Path, listener: Silent) -> tuple[StudyEnd, Resu
     return run_study(plan.runs, results, deployments, listener), Results(results.path)
 
 
-@pytest.mark.parametrize("role", ["client", "server"])
+@pytest.mark.parametrize("role", ["client", pytest.param("server", marks=pytest.mark.slow)])
 def test_an_end_that_is_killed_fails_its_run_and_says_which(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, role: str
 ) -> None:

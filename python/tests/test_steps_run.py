@@ -282,6 +282,7 @@ def test_every_step_up_to_the_next_read_is_as_warm_as_a_cold_step_that_failed(
     assert not said.breaks("bare.latency_p50_s")
 
 
+@pytest.mark.slow
 def test_a_cold_step_that_could_not_be_is_said_of_the_step_that_follows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -205,9 +205,13 @@ def bare(row: Row) -> Row:
     return {k: v for k, v in row.items() if k not in ("runs", "short")}
 
 
+#: Whether specs are compared with the schema of Vega-Lite. It takes half of a chart's time; tests of charts do it.
+CHECKED = False
+
+
 def finished(chart: alt.TopLevelMixin) -> Spec:
     """A spec without theme: the page and `render` give it one."""
-    spec: Spec = chart.to_dict()
+    spec: Spec = chart.to_dict(validate=CHECKED)
     spec.pop("config", None)
     spec.pop("$schema", None)
     if "vconcat" not in spec:

@@ -23,8 +23,6 @@ fn hashes(columns: &Columns) -> Vec<u128> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 4, ..ProptestConfig::default() })]
-
     #[test]
     fn a_cycle_counted_along_is_the_cycle_divided(
         series in prop::sample::select(vec![1u64, 2, 7, 1000, 3000]), to in 1i64..50,
@@ -368,8 +366,6 @@ fn an_identity_that_names_two_rows_is_refused() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 4, ..ProptestConfig::default() })]
-
     #[test]
     fn rows_picked_anywhere_are_those_of_their_batches(
         seed: u64, series in prop::sample::select(vec![1u64, 2, 7, 1000, 3000]),

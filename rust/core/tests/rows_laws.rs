@@ -158,8 +158,6 @@ fn increments(values: &[i64]) -> Vec<i64> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 6, ..ProptestConfig::default() })]
-
     #[test]
     fn counters_never_fall_and_keep_their_cap(seed: u64, of in 0u64..100, cap in 1u64..10_000_000_000) {
         for increment in ["lognormal", "poisson", "burst"] {

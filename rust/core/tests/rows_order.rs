@@ -55,8 +55,6 @@ fn any_series() -> impl Strategy<Value = Vec<Series>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases / 4, ..ProptestConfig::default() })]
-
     #[test]
     fn every_order_has_the_first_events_once_and_in_its_own_sequence(
         series in any_series(), rows in prop_oneof![0usize..4, 0usize..600, 4_000usize..20_000],
