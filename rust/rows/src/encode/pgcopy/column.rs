@@ -58,11 +58,11 @@ pub unsafe fn put_column(
         (Values::I64(v), PgType::Int8) => fixed(place, &v[first..last], present, |v| Some(v.to_be_bytes())),
         (Values::I64(v), PgType::Bit(bits)) => {
             let mut bad = None;
-            for row in first..last {
-                match column.is_present(row) {
-                    true if put_bits(place, row - first, v[row] as u64, bits) => {}
-                    true => bad = bad.or(Some(row - first)),
-                    false => put_null(place, row - first),
+            for (at, &number) in v[first..last].iter().enumerate() {
+                match column.is_present(first + at) {
+                    true if put_bits(place, at, number as u64, bits) => {}
+                    true => bad = bad.or(Some(at)),
+                    false => put_null(place, at),
                 }
             }
             bad
