@@ -1,6 +1,8 @@
 //! Documents of JSON: each a function of its row, written in the shortest form, its keys in the order that databases
 //! which parse them keep: by length, then by bytes.
 
+use std::io::Write;
+
 use super::hash::{hash, scale};
 use super::integers::Draw;
 
@@ -87,7 +89,8 @@ fn put_text(out: &mut Vec<u8>, h: u64, chars: u64) {
 }
 
 fn put_number(out: &mut Vec<u8>, number: i64) {
-    put(out, &number.to_string());
+    // Into the text itself: no row allocates.
+    write!(out, "{number}").expect("a text in memory takes everything");
 }
 
 fn put(out: &mut Vec<u8>, text: &str) {
