@@ -15,8 +15,6 @@ import pytest
 
 from inrush.analysis.analyse import analyse
 from inrush.analysis.answer import answer
-from inrush.analysis.conclusion import conclusion
-from inrush.analysis.overview import overview
 from inrush.analysis.points import Analysis
 from inrush.engines import page_cache
 from inrush.engines.instance import Cold, NotCold
@@ -25,7 +23,6 @@ from inrush.guards.steps import cut_step
 from inrush.guards.verdicts import Outcome, Verdict
 from inrush.report.export import exported
 from inrush.report.figures import figures as figures_of
-from inrush.report.overview import html_table, markdown, text_table
 from inrush.report.step_table import steps_table
 from inrush.report.steps import step_bars
 from inrush.results.store import Results
@@ -93,41 +90,6 @@ def test_sizes_before_and_after_a_step_say_what_it_added(finished: Analysis) -> 
     assert found["index.grown_bytes"] == found["index.after_bytes"] - found["index.before_bytes"] > 0
     assert found["index.before_bytes"] == found["load.after_bytes"]
     assert found["rest.grown_bytes"] == 0
-
-
-def test_figures_that_the_question_asks_about_stand_in_the_sentence_and_the_table(finished: Analysis) -> None:
-    shown = ["index.duration_s", "indexed.latency_p50_s", "bare.fresh_p50_s"]
-    asked = {"kind": "comparison", "of": "load.rows_per_s", "along": None, "per": ["engine"], "show": shown}
-    analysis = replace(finished, record=replace(finished.record, study={**finished.study, "answer": asked}))
-    found = answer(analysis)
-    seen = overview(analysis, found)
-    assert seen is not None and (seen.write, seen.read) == (None, None)
-    said = conclusion(analysis, found, seen)
-    for row in seen.rows:
-        of_run = figures(finished, row.engine)
-        index, indexed, fresh = row.shown
-        assert index is not None and index.value == pytest.approx(of_run["index.duration_s"])
-        assert indexed is not None and indexed.value == pytest.approx(
-            of_run["indexed.latency_p50_s"], rel=0.05
-        )
-        assert fresh is None
-    for engine in ("SQLite", "DuckDB"):
-        assert re.search(rf"Duration of index: [^.]*\b{engine} [\d.]+ m?s\b", said), said
-    assert "No engine here has a figure for fresh p50 of bare." in said
-    header, *lines = text_table(analysis, seen)
-    assert re.split(r"  +", header) == [
-        "engine",
-        "rows/s",
-        "index duration",
-        "indexed latency p50",
-        "bare fresh p50",
-        "verdict",
-    ]
-    assert len([line for line in lines if re.match(r"(sqlite|duckdb) .* –", line)]) == 2
-    page = html_table(analysis, seen)
-    assert "index duration" in page and "p99 of writes" not in page
-    for marked in markdown(analysis, seen, said)[2:]:
-        assert marked.count("|") == markdown(analysis, seen, said)[2].count("|")
 
 
 def test_what_a_row_costs_the_threads_and_the_process_are_two_figures(finished: Analysis) -> None:

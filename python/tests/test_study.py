@@ -52,9 +52,6 @@ def problems(tree: dict[str, Any], **options: Any) -> dict[str, Problem]:
     return {p.key: p for p in caught.value.problems}
 
 
-#: Figures, one more than an answer shows beside its own.
-FIVE = [f"writers.{m}" for m in ("makespan_s", "rows_per_s", "rows", "errors", "latency_p50_s")]
-
 # --- what is valid ---------------------------------------------------------------------------------------
 
 
@@ -143,9 +140,6 @@ def test_every_problem_is_reported_at_once_with_file_key_value_and_remedy() -> N
         ({"stop": [{"along": "batch_rows", "above": {"writers.makespan": 1}}]}, "stop[0].above.writers.makespan", "`makespan_s`"),
         ({"accept": {"writer.errors": 0}}, "accept.writer.errors", "`writers`"),
         ({"answer": {"kind": "best", "of": "writers.makespan_s"}}, "answer", "along"),
-        ({"answer": {"kind": "comparison", "of": "writers.makespan_s", "show": ["writers.makspan_s"]}}, "answer.show[0]", "did you mean"),
-        ({"answer": {"kind": "comparison", "of": "writers.makespan_s", "show": []}}, "answer.show", "at least"),
-        ({"answer": {"kind": "comparison", "of": "writers.makespan_s", "show": FIVE}}, "answer.show", "room for 4"),
         ({"schedule": {"mode": "poisson"}}, "schedule", "needs rate_per_s"),
         ({"schedule": {"mode": "closed", "rate_per_s": 5}}, "schedule.rate_per_s", "no rate"),
         ({"kind": "timed"}, "schedule", "needs measure_s"),

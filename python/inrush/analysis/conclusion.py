@@ -61,7 +61,7 @@ def conclusion(analysis: Analysis, found: Answer | None, seen: Overview | None =
     undecided = (
         [f"INVALID: no decision ({', '.join(guards)})"] if sound and (guards := no_decision(analysis)) else []
     )
-    return in_a_row([*undecided, *sentences, *shown_said(seen), *beside(analysis, seen)])
+    return in_a_row([*undecided, *sentences, *beside(analysis, seen)])
 
 
 def other_conditions(analysis: Analysis, found: Answer | None, seen: Overview | None) -> list[str]:
@@ -76,33 +76,11 @@ def other_conditions(analysis: Analysis, found: Answer | None, seen: Overview | 
         broken, sound = judged_rows(found, there)
         missing = left_out(there, broken, sound)
         said.append(
-            in_a_row([*stated(analysis, found, there, sound), *missing, *shown_said(there)])
+            in_a_row([*stated(analysis, found, there, sound), *missing])
             if sound
             else headed(condition, in_a_row(missing))
         )
     return said
-
-
-def shown_said(seen: Overview) -> list[str]:
-    """A sentence for each further figure of the answer: `Duration of whole: DuckDB 0.21 s, SQLite not measured`."""
-    rows = [row for row in seen.rows if row.point is not None]
-    said, nowhere = [], []
-    for k, figure in enumerate(seen.shown):
-        words = name(figure)
-        if all(row.shown[k] is None for row in rows):
-            nowhere.append(words)
-            continue
-        each = [f"{title(row.engine)} {shown_value(row.shown[k])}" for row in rows]
-        said.append(f"{words[0].upper()}{words[1:]}: {', '.join(each)}")
-    return [*said, *([f"No engine here has a figure for {listed(nowhere)}"] if nowhere else [])]
-
-
-def shown_value(cell: Cell | None) -> str:
-    if cell is None:
-        return "not measured"
-    if cell.broken:
-        return "INVALID"
-    return show_known(cell.value, cell.interval, cell.figure) if isfinite(cell.value) else "failed"
 
 
 def in_a_row(sentences: Sequence[str]) -> str:

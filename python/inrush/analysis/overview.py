@@ -74,8 +74,6 @@ class EngineRow:
     absent: str = ""
     #: Whether a guard has a note on a run of the row, or on the study at its points.
     noted: bool = False
-    #: Of the figures that the answer shows beside its own.
-    shown: tuple[Cell | None, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -90,8 +88,6 @@ class Overview:
     write: str | None
     read: str | None
     rows: Sequence[EngineRow]
-    #: Figures that the question asks about besides: then percentiles of writes and reads are none of its columns.
-    shown: tuple[str, ...] = ()
 
 
 def overview(analysis: Analysis, found: Answer | None, condition: Point | None = None) -> Overview | None:
@@ -102,12 +98,9 @@ def overview(analysis: Analysis, found: Answer | None, condition: Point | None =
     points = [point for point, _ in asked.points.values()]
     rate = rate_figure(analysis, found.figure)
     stated = rate if found.figure.endswith(".makespan_s") else found.figure
-    shown = tuple((analysis.study.get("answer") or {}).get("show") or ())
-    write, read = (
-        (None, None) if shown else (write_figure(analysis, found, points), read_figure(analysis, points))
-    )
+    write, read = write_figure(analysis, found, points), read_figure(analysis, points)
     rows = [
-        engine_row(analysis, found, engine, *asked.points[engine], (stated, rate, write, read, *shown))
+        engine_row(analysis, found, engine, *asked.points[engine], (stated, rate, write, read))
         if engine in asked.points
         else EngineRow(
             engine,
@@ -116,7 +109,7 @@ def overview(analysis: Analysis, found: Answer | None, condition: Point | None =
         )
         for engine in engines(analysis)
     ]
-    return Overview(asked.condition, asked.others, stated, rate, write, read, rows, shown)
+    return Overview(asked.condition, asked.others, stated, rate, write, read, rows)
 
 
 def absent_words(analysis: Analysis, engine: str) -> str:
@@ -265,9 +258,8 @@ def engine_row(
 ) -> EngineRow:
     counted = [m for m in analysis.runs if m.counts and m.point == point]
     again = fresh(analysis, found, [point])
-    cells = [cell(analysis, found, point, figure) for figure in figures]
-    (stated, rate, write, read), shown = cells[:4], tuple(cells[4:])
-    held = [found.figure, *(c.figure for c in cells if c is not None)]
+    stated, rate, write, read = (cell(analysis, found, point, figure) for figure in figures)
+    held = [found.figure, *(c.figure for c in (stated, rate, write, read) if c is not None)]
     behind = tried if found.kind in CHOSEN else (point,)
     verdicts = [(f, v) for f in held for _, v in analysis.broken(f, point)]
     verdicts += [(found.figure, v) for p in behind for _, v in analysis.broken(found.figure, p)]
@@ -298,7 +290,6 @@ def engine_row(
                 *(v for v in analysis.study_verdicts if v.points is None or set(v.points) & set(behind)),
             ]
         ),
-        shown=shown,
     )
 
 

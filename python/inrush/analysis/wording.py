@@ -115,8 +115,6 @@ def name(figure: str) -> str:
         "file_bytes_per_s": "byte rate of a file", "busy_cores": "busy cores", "achieved_share": "share of due calls that succeeded",
         "attempted_share": "share of calls sent", "attempts_per_s": "rate of attempts", "failed_share": "share of calls that failed",
     }  # fmt: skip
-    if metric in ("before_bytes", "after_bytes"):
-        return f"bytes {metric.removesuffix('_bytes')} {role}"
     return f"{words.get(metric) or metric.removesuffix('_s').replace('_', ' ')} of {role}"
 
 

@@ -9,7 +9,6 @@ from math import isfinite
 from inrush.analysis.comparability import refused
 from inrush.analysis.overview import Cell, EngineRow, Overview, where
 from inrush.analysis.points import Analysis, lower_is_better, say
-from inrush.analysis.wording import name
 from inrush.engines import title
 from inrush.guards.verdicts import WITH_NOTES, kind_and_quantile, said_figures
 from inrush.report.html import Cells, number, table
@@ -33,26 +32,20 @@ def text_table(analysis: Analysis, seen: Overview | None) -> list[str]:
         (
             row.engine,
             rate_cell(row.rate),
-            *(
-                time_cell(cell)
-                for cell in (row.shown or [None] * len(seen.shown) if seen.shown else (row.write, row.read))
-            ),
+            time_cell(row.write),
+            time_cell(row.read),
             NONE if row.idle_share is None else percent(row.idle_share),
             row.survives or NONE,
             NOTED if verdict_word(row) == WITH_NOTES else verdict_word(row),
         )
         for row in seen.rows
     ]
-    if seen.shown:  # which leave no room for what a machine had left
-        rows = [(*row[:-3], *row[-2:]) for row in rows]
     noted = [NOTED_WORDS] if any(row[-1] == NOTED for row in rows) else []
-    between = [*map(shown_name, seen.shown)] if seen.shown else ["write", "read", "idle"]
-    header = ("engine", rate_unit(seen.rate), *between, "survives", "verdict")
-    right = range(1, 2 + len(between))
-    lines = columns(rows, header, right=right)
+    header = ("engine", rate_unit(seen.rate), "write", "read", "idle", "survives", "verdict")
+    lines = columns(rows, header, right=(1, 2, 3, 4))
     wide = max(map(len, lines)) > WIDEST
     if wide:
-        lines = columns([(*row[:-2], row[-1]) for row in rows], (*header[:-2], header[-1]), right=right)
+        lines = columns([(*row[:5], row[6]) for row in rows], (*header[:5], header[6]), right=(1, 2, 3, 4))
     best = best_engines(analysis, seen)
     lines[1:] = [
         BestLine(line) if row.engine in best else line for line, row in zip(lines[1:], seen.rows, strict=True)
@@ -96,7 +89,7 @@ def legend(analysis: Analysis, seen: Overview) -> list[str]:
         for column, figure in (("write", seen.write), ("read", seen.read))
         if figure
     ]
-    if not seen.shown and any(row.idle_share is not None for row in seen.rows):
+    if any(row.idle_share is not None for row in seen.rows):
         held.append("idle: CPU of the client's machine")
     own = {row.engine: where(row, seen, analysis) for row in seen.rows if row.point}
     alike = next(iter(own.values())) if len(set(own.values())) == 1 else ""
@@ -151,7 +144,6 @@ def full_table(analysis: Analysis, seen: Overview) -> tuple[list[str], list[list
         f"#{rate_unit(seen.rate)}",
         f"#{column_name('writes', seen.write)}",
         f"#{column_name('reads', seen.read)}",
-        *(f"#{shown_name(figure)}" for figure in seen.shown),
         "#CPU idle (client's share)",
         "acknowledged rows survive",
         "#runs",
@@ -162,7 +154,6 @@ def full_table(analysis: Analysis, seen: Overview) -> tuple[list[str], list[list
             title(row.engine),
             *([place or NONE] if any(places) else []),
             *(marked(text, cell) for text, cell in ((rate_cell(row.rate), row.rate), (time_cell(row.write), row.write), (time_cell(row.read), row.read))),
-            *(marked(time_cell(cell), cell) for cell in row.shown or [None] * len(seen.shown)),
             headroom_words(row),
             row.survives or NONE,
             str(row.runs) if row.point else NONE,
@@ -249,15 +240,6 @@ def column_name(what: str, figure: str | None) -> str:
     if figure is None:
         return f"p99 of {what}"
     return f"{kind_and_quantile(figure.rsplit('.', 1)[1])[1]} of {what}"
-
-
-def shown_name(figure: str) -> str:
-    """Above a column: `whole duration` of whole.duration_s."""
-    role, metric = figure.rsplit(".", 1)
-    if metric in ("before_bytes", "after_bytes"):
-        return name(figure)
-    kind, quantile = kind_and_quantile(metric)
-    return " ".join(word for word in (role, kind, quantile) if word)
 
 
 def percentile_words(figure: str) -> str:

@@ -99,18 +99,12 @@ class Search:
     at_least: float
 
 
-#: Figures of an answer beside its own.
-MOST_SHOWN = 4
-
-
 @dataclass(frozen=True)
 class AnswerSpec:
     kind: str
     of: str
     along: str | None = None
     per: tuple[str, ...] = ()
-    #: Further figures that the question asks about: beside the first one in the sentence and in the table of engines.
-    show: tuple[str, ...] = ()
 
 
 def parse_schedule(node: Node | None, factors: Factors, of_role: bool = False) -> Schedule:
@@ -244,27 +238,12 @@ def parse_answer(node: Node | None, factors: Factors, roles: Named) -> AnswerSpe
         "kind": word(ANSWERS, "kind of answer"),
         "along": lambda along: along.text(names, "factor") or None,
         "per": lambda per: per.texts(names, "factor"),
-        "show": shown_figures(roles),
     }
-    fields = node.fields(("kind", "of", "along", "per", "show"), required=("kind", "of"))
+    fields = node.fields(("kind", "of", "along", "per"), required=("kind", "of"))
     answer = AnswerSpec(**given(fields, readers, kind=ANSWERS[0], of=""))
     if answer.kind != "comparison" and "along" not in fields:
         node.problem(f'kind = "{answer.kind}" needs along = a factor')
     return answer
-
-
-def shown_figures(roles: Named) -> Reader:
-    """Some of `role.metric`, as many as a table of engines has room for."""
-
-    def read(node: Node) -> tuple[str, ...]:
-        names = node.texts(what="figure", at_least=1)
-        for at, name in zip(node.items(1), names, strict=False):
-            check_measure(at, name, roles)
-        if len(names) > MOST_SHOWN:
-            node.problem(f"{len(names)} figures; a table of engines has room for {MOST_SHOWN}")
-        return names
-
-    return read
 
 
 def figure(roles: Named) -> Reader:
