@@ -18,6 +18,7 @@ from inrush.errors import UsageError
 from inrush.guards import lateness
 from inrush.guards.rows import MORE_THAN_LIMIT, REJECTED
 from inrush.guards.verdicts import Outcome, by_guard, conditions_last, counted, grouped_figures
+from inrush.report.asked import asked_lines
 from inrush.report.first_sentence import first_sentence
 from inrush.report.overview import text_table
 from inrush.stats.measures import study_record
@@ -84,6 +85,7 @@ def closing_lines(results: Any) -> list[str]:
     return [
         first_sentence(analysis, found, seen),
         *(["", *rows, ""] if rows else []),
+        *asked_lines(analysis),
         *reject_lines(analysis),
         verdict_line(analysis),
         next_command(analysis, found),
