@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import subprocess
 import sys
@@ -81,3 +82,12 @@ assert SealedRun(folder).table("proofs").num_rows == 3
 
 def test_a_table_of_a_sealed_run_is_read_without_what_reads_many_files(tmp_path: Path) -> None:
     assert "pyarrow.dataset" not in loaded(SEALED.format(folder=str(tmp_path)))
+
+
+def test_pandas_is_not_loaded_where_it_is_installed() -> None:
+    if importlib.util.find_spec("pandas") is None:
+        pytest.skip("NOT TESTED: pandas is not installed, so that nothing could load it")
+    array = "import pyarrow\npyarrow.array([1])\n"
+    assert "pandas" in loaded(array), "pyarrow loads it by itself"
+    command = OURS.format(words=["version"]).replace("main()\n", "")
+    assert "pandas" not in loaded(f"{command}try:\n    main()\nexcept SystemExit:\n    pass\n{array}")
