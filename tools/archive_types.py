@@ -220,6 +220,7 @@ seed = 1
 [answer]
 kind = "comparison"
 of = "load_scalar_devdouble_ro.rows_per_s"
+asked = ["read_*.wrong", "load_*.bytes_per_row", "compact_*.grown_bytes"]
 
 [[expected]]
 claim = "an extract of an array has no wrong answer"

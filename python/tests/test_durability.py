@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
 import pytest
 
+from inrush import _core
 from inrush.engines import ENGINES, server
+from inrush.engines.instance import Target
 from inrush.engines.survives import Survives
+from inrush.plan.plan import plan_study
+from inrush.study.study import load_study
+from inrush.targets import durability
+from inrush.targets.ask import connected
+from inrush.targets.deployment import Deployment
 from inrush.targets.durability import to_make_equal
 
 SERVERS = ("postgresql", "mysql", "clickhouse", "influxdb")
@@ -32,3 +43,26 @@ def test_what_no_setting_brings_about_is_said() -> None:
 def test_a_way_names_its_engine_and_a_level_that_the_twin_tells(engine: str) -> None:
     for level, way in server(engine).survive_by.items():
         assert level in Survives and (way == "as shipped" or engine in way.format(engine=engine))
+
+
+def test_an_embedded_database_is_opened_once_for_all_that_is_asked_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+
+    def counted(address: Mapping[str, Any]) -> Any:
+        opened.append(str(address["engine"]))
+        return connected(address)
+
+    def by_itself(*_: object) -> None:
+        raise AssertionError("a statement opened the database again")
+
+    monkeypatch.setattr(durability, "connected", counted)
+    monkeypatch.setattr(_core, "control", by_itself)
+    study = load_study("telemetry-quickstart", "xs")
+    plan = plan_study(study, {engine: server(engine) for engine in study.engines})
+    for engine in ("duckdb", "sqlite"):
+        run = next(r for r in plan.runs if r.plan["target"]["engine"] == engine)
+        found = durability.ask(run.plan, Deployment(server(engine), Target(engine, "")), tmp_path)
+        assert found is not None and found.survives is Survives.POWER_LOSS
+    assert opened == ["duckdb", "sqlite"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -123,3 +124,10 @@ def test_the_commits_of_a_probe_take_no_more_of_a_small_disk_than_its_writes(
     monkeypatch.setattr("os.fdatasync", lambda fd: grown.append(os.fstat(fd).st_size))
     host.disk_probe(tmp_path, limit_s=2)
     assert max(grown) <= 2 * 80 * 4096
+
+
+def test_packages_are_those_that_are_installed_with_their_versions() -> None:
+    found = host.packages()
+    assert found["pyarrow"] == metadata.version("pyarrow")
+    assert found == {d.metadata["Name"]: d.version for d in metadata.distributions()}
+    assert list(found) == sorted(found)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -62,3 +64,30 @@ def test_a_quick_command_loads_few_modules_and_no_package(
 
 def test_a_package_that_is_loaded_too_early_is_seen(of_the_parser: set[str]) -> None:
     assert "numpy" in loaded("import numpy") - of_the_parser
+
+
+#: A sealed run with one table, read as the line of the first result reads it.
+SEALED = """
+import json, pathlib
+import pyarrow as pa, pyarrow.parquet as pq
+from inrush.results.schema import RESULT_SCHEMA
+from inrush.results.store import SealedRun
+folder = pathlib.Path({folder!r})
+pq.write_table(pa.table({{"segment": pa.nulls(3, pa.uint16())}}), folder / "proofs.parquet")
+tables = {{"proofs": {{"file": "proofs.parquet"}}}}
+(folder / "run.json").write_text(json.dumps({{"schema": RESULT_SCHEMA, "run": "r", "tables": tables}}))
+assert SealedRun(folder).table("proofs").num_rows == 3
+"""
+
+
+def test_a_table_of_a_sealed_run_is_read_without_what_reads_many_files(tmp_path: Path) -> None:
+    assert "pyarrow.dataset" not in loaded(SEALED.format(folder=str(tmp_path)))
+
+
+def test_pandas_is_not_loaded_where_it_is_installed() -> None:
+    if importlib.util.find_spec("pandas") is None:
+        pytest.skip("NOT TESTED: pandas is not installed, so that nothing could load it")
+    array = "import pyarrow\npyarrow.array([1])\n"
+    assert "pandas" in loaded(array), "pyarrow loads it by itself"
+    command = OURS.format(words=["version"]).replace("main()\n", "")
+    assert "pandas" not in loaded(f"{command}try:\n    main()\nexcept SystemExit:\n    pass\n{array}")

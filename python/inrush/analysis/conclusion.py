@@ -224,7 +224,8 @@ def runner_up(analysis: Analysis, found: Answer, row: EngineRow, of: Values) -> 
     along = found.along or "engine"
     best = row.point
     if best is None or len(of) < 2:
-        return ""
+        asked = len(analysis.factors.get(along, ()))
+        return f" (no other {along} was measured)" if best is not None and asked > 1 else ""
 
     def said(point: Point) -> str:
         return other_value(analysis, along, best, point)

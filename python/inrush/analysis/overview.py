@@ -98,7 +98,7 @@ def overview(analysis: Analysis, found: Answer | None, condition: Point | None =
     points = [point for point, _ in asked.points.values()]
     rate = rate_figure(analysis, found.figure)
     stated = rate if found.figure.endswith(".makespan_s") else found.figure
-    write, read = write_figure(analysis, found, points), read_figure(analysis, points)
+    write, read = write_figure(analysis, found, points), read_figure(analysis, found, points)
     rows = [
         engine_row(analysis, found, engine, *asked.points[engine], (stated, rate, write, read))
         if engine in asked.points
@@ -224,12 +224,14 @@ def write_figure(analysis: Analysis, found: Answer, points: Sequence[Point]) -> 
     return None
 
 
-def read_figure(analysis: Analysis, points: Sequence[Point]) -> str | None:
-    """Percentile of the calls of the first role that reads, in the order of the plan."""
-    reading = dict.fromkeys(whole(role) for m in analysis.runs for role in reading_roles(m.run))
+def read_figure(analysis: Analysis, found: Answer, points: Sequence[Point]) -> str | None:
+    """Percentile of the calls of a role that reads: the answer's, else the first in the order of the plan."""
+    mine = found.figure.rsplit(".", 1)[0]
+    reads = dict.fromkeys(whole(role) for m in analysis.runs for role in reading_roles(m.run))
+    reading = sorted(reads, key=lambda role: role != mine)
     known = set(roles(analysis))
-    found = (percentile_of(analysis, points, role, "latency") for role in reading if role in known)
-    return next((figure for figure in found if figure), None)
+    figures = (percentile_of(analysis, points, role, "latency") for role in reading if role in known)
+    return next((figure for figure in figures if figure), None)
 
 
 def reading_roles(run: RunRecord) -> list[str]:

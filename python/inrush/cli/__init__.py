@@ -87,8 +87,19 @@ def gone() -> NoReturn:
     sys.exit(0)
 
 
+class WithoutPandas:
+    """A finder that finds pandas nowhere. inrush uses none, and pyarrow loads it with the first array that it makes: a
+    third of a second of every command that reads results, where pandas is installed for another program."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError("inrush works without pandas", name=name)
+
+
 def main() -> None:
     """Entry point: every error of ours is one message and its exit code, never a traceback."""
+    sys.meta_path.insert(0, WithoutPandas)  # before any command imports pyarrow
     try:
         app()
     except InrushError as e:

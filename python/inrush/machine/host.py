@@ -169,11 +169,18 @@ def os_name() -> str | None:
     return found[1] if found else None
 
 
+#: Name and version of a package, in front of its description.
+HEAD = re.compile(r"^(Name|Version): *(\S+)", re.MULTILINE)
+
+
 def packages() -> dict[str, str]:
-    """What `pip freeze` would say of what is installed, without its addresses."""
-    return dict(
-        sorted((d.metadata["Name"], d.version) for d in metadata.distributions() if d.metadata["Name"])
-    )
+    """What `pip freeze` would say of what is installed, without its addresses.
+
+    The first lines of each file alone: a parser of mail takes a fifth of a second for all of them.
+    """
+    texts = (d.read_text("METADATA") or d.read_text("PKG-INFO") or "" for d in metadata.distributions())
+    heads = [dict(HEAD.findall(text.split("\n\n", 1)[0])) for text in texts]
+    return dict(sorted((of["Name"], of["Version"]) for of in heads if of.keys() >= {"Name", "Version"}))
 
 
 def source_root() -> Path | None:

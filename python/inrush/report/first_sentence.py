@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import isfinite
 
 from inrush.analysis.answer import Answer
+from inrush.analysis.asked import asked_sentence
 from inrush.analysis.conclusion import NOTHING, conclusion
 from inrush.analysis.overview import Overview
 from inrush.analysis.points import Analysis
@@ -17,7 +18,7 @@ from inrush.text import number, percent
 
 
 def first_sentence(analysis: Analysis, found: Answer | None, seen: Overview | None = None) -> str:
-    said = conclusion(analysis, found, seen)
+    said = " ".join(filter(None, [asked_sentence(analysis), conclusion(analysis, found, seen)]))
     if said == NOTHING or not any(is_pipeline(m.run) for m in analysis.runs):
         return said
     full = full_first(in_order(analysis, resource_forecasts(analysis)))

@@ -23,6 +23,7 @@ from inrush.analysis.stored import header, stored_points, stored_rows
 from inrush.analysis.title import title_of
 from inrush.analysis.wording import TOO_FEW, name, plain, times
 from inrush.guards.verdicts import Outcome, Verdict, by_guard
+from inrush.report.asked import asked_table
 from inrush.report.charts import Figure
 from inrush.report.conditions import machine, settings
 from inrush.report.draw import asset
@@ -72,6 +73,7 @@ def page(
     body = "\n".join(section for section in (
         top(analysis), f"<h1>{escape(title)}</h1>", asked(analysis), live_banner(analysis, live), banner(analysis),
         answered(analysis, answer),
+        section("What the question asks for", asked_table(analysis)),
         section("What is full, and where", resources_table(analysis)),
         section("What limits these figures", doubts_table(analysis)),
         section("Rejected rows", rejected_table(analysis)),
@@ -80,8 +82,7 @@ def page(
         section("Guards that passed", passed_table(analysis)),
         section("Published claims, tried here", claims_table(analysis)),
         section("Published beside ours", published_table(analysis, answer)),
-        section("Steps", steps_table(analysis)),
-        section("What each factor costs", effects_table(analysis, answer)),
+        section("Steps", steps_table(analysis)), section("What each factor costs", effects_table(analysis, answer)),
         section("Bytes stored, planned and measured", stored_table(analysis)),
         section("Every point", points_table(analysis, answer)),
         section("Stopped, unsupported and left out", absent_table(analysis)),

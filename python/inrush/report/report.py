@@ -15,6 +15,7 @@ from inrush.analysis.points import Analysis, say
 from inrush.analysis.rejected import reject_lines
 from inrush.errors import UsageError
 from inrush.guards.verdicts import Outcome, by_guard, conditions_last, counted, grouped_figures
+from inrush.report.asked import asked_lines
 from inrush.report.first_sentence import first_sentence
 from inrush.report.next_command import next_command
 from inrush.report.overview import text_table
@@ -82,6 +83,7 @@ def closing_lines(results: Any) -> list[str]:
     return [
         first_sentence(analysis, found, seen),
         *(["", *rows, ""] if rows else []),
+        *asked_lines(analysis),
         *reject_lines(analysis),
         verdict_line(analysis),
         next_command(analysis, found),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import TypeAlias
 
 from inrush.study.document import I64, Node, Reader, given, unknown, whole, word
@@ -105,6 +106,8 @@ class AnswerSpec:
     of: str
     along: str | None = None
     per: tuple[str, ...] = ()
+    #: Figures that the question asks for too: stated for every engine, before what is compared. `load_*` is many steps.
+    asked: tuple[str, ...] = ()
 
 
 def parse_schedule(node: Node | None, factors: Factors, of_role: bool = False) -> Schedule:
@@ -238,12 +241,25 @@ def parse_answer(node: Node | None, factors: Factors, roles: Named) -> AnswerSpe
         "kind": word(ANSWERS, "kind of answer"),
         "along": lambda along: along.text(names, "factor") or None,
         "per": lambda per: per.texts(names, "factor"),
+        "asked": lambda asked: read_asked(asked, roles),
     }
-    fields = node.fields(("kind", "of", "along", "per"), required=("kind", "of"))
+    fields = node.fields(("kind", "of", "along", "per", "asked"), required=("kind", "of"))
     answer = AnswerSpec(**given(fields, readers, kind=ANSWERS[0], of=""))
     if answer.kind != "comparison" and "along" not in fields:
         node.problem(f'kind = "{answer.kind}" needs along = a factor')
     return answer
+
+
+def read_asked(node: Node, roles: Named) -> tuple[str, ...]:
+    """Figures; `load_*.bytes_per_row` is that of every step with such a name."""
+    for each in node.items(1):
+        role, _, metric = each.text().rpartition(".")
+        alike = [of for of in roles if roles[of] and fnmatchcase(of, role)] if "*" in role else [role]
+        if not alike:
+            each.problem(f"no step is named {role}; choose from {', '.join(roles)}")
+        for of in alike:
+            check_measure(each, f"{of}.{metric}", roles)
+    return node.texts()
 
 
 def figure(roles: Named) -> Reader:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 from inrush.analysis.comparability import durability_difference, first_unequal
@@ -20,6 +21,7 @@ from inrush.errors import UsageError
 from inrush.guards.verdicts import is_instrument
 from inrush.plan.planned import PlannedRun, StudyPlan
 from inrush.targets.ask import ask as ask_target
+from inrush.targets.ask import connected
 from inrush.targets.deployment import Deployment, environment, key_of
 
 #: Limit of one statement, s.
@@ -126,8 +128,11 @@ def ask(plan: AnyPlan, deployment: Deployment, data: Path) -> Durability | None:
         address = {"engine": target.engine, "url": target.url, "options": options}
         settings: dict[str, str] = {}
         try:
-            for statement in statements:
-                settings |= {str(row[0]): str(row[1]) for row in ask_target(address, statement, ASK_S)}
+            # An embedded database is opened once for all of them: to open DuckDB takes longer than to ask it.
+            with connected(address) if deployment.server.embedded else nullcontext() as connection:
+                for statement in statements:
+                    rows = ask_target(address, statement, ASK_S, connection)
+                    settings |= {str(row[0]): str(row[1]) for row in rows}
         except _core.CoreFailure:
             return None
     return deployment.durability(settings, data)

@@ -1,0 +1,91 @@
+"""Figures that a study's question asks for beside the one that its answer compares: each engine's, at every point. Pure.
+
+`asked` of the answer names them. `load_*.bytes_per_row` is one for many steps: the smallest and the largest stand for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+
+from inrush.analysis.conclusion import value_said
+from inrush.analysis.overview import engines
+from inrush.analysis.points import Analysis, Point
+from inrush.analysis.wording import centre, listed, name
+from inrush.engines import title
+from inrush.stats.quantity import show
+
+#: Points of an engine that a sentence has room for; the table has all.
+MOST_SAID = 4
+
+
+def asked_figures(analysis: Analysis) -> list[str]:
+    return list((analysis.study.get("answer") or {}).get("asked") or ())
+
+
+def asked_sentence(analysis: Analysis) -> str:
+    """`PostgreSQL: duration of whole 2.30 s at layout pk, 15.0 s at layout pk_two; DuckDB goes without whole (…).`"""
+    found = asked_figures(analysis)
+    said = (
+        [one for engine in engines(analysis) for one in engine_said(analysis, engine, found)] if found else []
+    )
+    return f"{'. '.join(said)}." if said else ""
+
+
+def engine_said(analysis: Analysis, engine: str, figures: Sequence[str]) -> list[str]:
+    points = points_of(analysis, engine)
+    said = []
+    for figure in figures:
+        cells = [(place(analysis, p), text) for p in points if (text := cell(analysis, p, figure))]
+        each = ", ".join(f"{text} at {at}" if at else text for at, text in cells[:MOST_SAID])
+        more = f" and {len(cells) - MOST_SAID} more points" if len(cells) > MOST_SAID else ""
+        said += [f"{name(figure)} {each}{more}"] if cells else []
+    lacks = [f"{title(engine)} goes without {what}" for what in goes_without(analysis, engine, figures)]
+    return [*([f"{title(engine)}: {'; '.join(said)}"] if said else []), *lacks]
+
+
+def goes_without(analysis: Analysis, engine: str, figures: Sequence[str]) -> list[str]:
+    """`whole and parts: it keeps rows in the order in which they came`: steps that it leaves out, by reason."""
+    reasons: dict[str, list[str]] = {}
+    for m in analysis.runs:
+        if m.run.engine != engine:
+            continue
+        for step, reason in m.run.labels.get("steps_left_out", {}).items():
+            if any(fnmatchcase(step, figure.rsplit(".", 1)[0]) for figure in figures):
+                steps = reasons.setdefault(str(reason), [])
+                steps += [] if step in steps else [step]
+    return [f"{listed(few(steps))}: {reason}" for reason, steps in reasons.items()]
+
+
+def few(steps: Sequence[str]) -> list[str]:
+    return [*steps] if len(steps) <= MOST_SAID else [*steps[:MOST_SAID], f"{len(steps) - MOST_SAID} more"]
+
+
+def points_of(analysis: Analysis, engine: str) -> list[Point]:
+    return list(dict.fromkeys(m.point for m in analysis.runs if m.counts and m.run.engine == engine))
+
+
+def place(analysis: Analysis, point: Point) -> str:
+    """`layout pk`: what varies beside the engine."""
+    return ", ".join(value_said(k, v) for k, v in point if k in analysis.factors and k != "engine")
+
+
+def cell(analysis: Analysis, point: Point, figure: str) -> str:
+    """What was measured there; of many steps `0 in all 54`, or the smallest and the largest. Empty: nothing."""
+    names = dict.fromkeys(f for m in analysis.runs if m.point == point for f in m.figures)
+    values = {
+        f: centre(of)
+        for f in names
+        if fnmatchcase(f, figure) and (of := analysis.values(f).get(point)) is not None
+    }
+    if not values:
+        return ""
+    invalid = sum(bool(analysis.broken(f, point)) for f in values)
+    if "*" not in figure:
+        return show(values[figure], figure) + (" INVALID" if invalid else "")
+    low, high = (choose(values, key=lambda f: values[f]) for choose in (min, max))
+    marked = f" (INVALID in {invalid} of them)" if invalid else ""
+    if values[low] == values[high]:
+        return f"{show(values[low], low)} in all {len(values)}{marked}"
+    ends = (f"{show(values[f], f)} ({f.rsplit('.', 1)[0]})" for f in (low, high))
+    return f"{' to '.join(ends)}, of {len(values)}{marked}"

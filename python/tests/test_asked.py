@@ -1,0 +1,114 @@
+"""What a question asks for beside the figure that its answer compares: said of every engine, in the same rows, or why not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inrush.analysis.analyse import analyse
+from inrush.analysis.asked import asked_sentence, cell
+from inrush.analysis.points import Analysis, Measured
+from inrush.errors import StudyInvalid
+from inrush.report.asked import NONE, asked_cells, asked_table
+from inrush.report.report import closing_lines
+from inrush.results.store import Results
+from inrush.stats.measures import study_record
+from inrush.stats.quantity import show
+from inrush.stats.record import StudyRecord
+from inrush.study.study import load_study
+from tests.steps import STUDY, run_study_file, write_study
+
+ASKED = ["index.duration_s", "*.wrong", "*.rows"]
+WITH_ASKED = STUDY.replace(
+    'of = "indexed.latency_p50_s" }',
+    f'of = "indexed.latency_p50_s", asked = {ASKED[:1]} }}'.replace("'", '"'),
+)
+
+
+@pytest.fixture(scope="module")
+def record(tmp_path_factory: pytest.TempPathFactory) -> StudyRecord:
+    folder = tmp_path_factory.mktemp("asked")
+    return study_record(Results(run_study_file(write_study(folder, WITH_ASKED), folder)))
+
+
+def asking(record: StudyRecord, *figures: str, lacking: dict[str, str] | None = None) -> Analysis:
+    """lacking: steps that DuckDB leaves out, with the reason of each."""
+    study = {**record.study, "answer": {**record.study["answer"], "asked": list(figures)}}
+    found = analyse(replace(record, study=study))
+    return replace(found, runs=[without(m, lacking) if m.run.engine == "duckdb" else m for m in found.runs])
+
+
+def without(of: Measured, steps: dict[str, str] | None) -> Measured:
+    if not steps:
+        return of
+    labels = {**of.run.labels, "steps_left_out": steps}
+    run = replace(of.run, summary={**of.run.summary, "labels": labels})
+    figures = {name: value for name, value in of.figures.items() if name.split(".")[0] not in steps}
+    return replace(of, run=run, figures=figures)
+
+
+def figures_at(analysis: Analysis, engine: str) -> dict[str, float]:
+    return dict(next(m.figures for m in analysis.runs if m.counts and m.run.engine == engine))
+
+
+def test_the_first_sentence_says_what_is_asked_before_what_is_compared(record: StudyRecord) -> None:
+    analysis = asking(record, "index.duration_s")
+    first = closing_lines(analysis)[0]
+    took = show(figures_at(analysis, "sqlite")["index.duration_s"], "index.duration_s")
+    assert f"SQLite: duration of index {took}." in first
+    assert first.index("duration of index") < first.index("latency")
+    assert record.study["answer"]["asked"] == ["index.duration_s"], "the file's own"
+    assert asked_sentence(asking(record)) == ""
+
+
+def test_every_engine_has_the_same_rows_and_what_one_has_not_has_a_reason(record: StudyRecord) -> None:
+    analysis = asking(record, "index.duration_s", "load.rows", lacking={"index": "it builds none"})
+    header, rows, notes = asked_cells(analysis)
+    assert header[0] == "figure" and set(header[1:]) == {"SQLite", "DuckDB"}
+    duckdb, sqlite = header.index("DuckDB"), header.index("SQLite")
+    assert [row[0] for row in rows] == ["duration of index", "rows of load"]
+    assert rows[0][duckdb] == NONE != rows[0][sqlite] and NONE not in rows[1]
+    assert notes == ["– DuckDB goes without index: it builds none."]
+    assert "DuckDB goes without index: it builds none." in asked_sentence(analysis)
+    assert notes[0] in closing_lines(analysis) and notes[0] in asked_table(analysis)
+
+
+def test_a_figure_of_many_steps_is_their_smallest_and_largest_or_one_for_all(record: StudyRecord) -> None:
+    analysis = asking(record, "*.wrong")
+    (point,) = {m.point for m in analysis.runs if m.counts and m.run.engine == "sqlite"}
+    assert cell(analysis, point, "*.wrong") == "0 in all 4"
+    assert cell(analysis, point, "*.rows") == "2,000 (bare) to 20,000 (load), of 4"
+    assert cell(analysis, point, "none_*.rows") == ""
+
+
+def test_a_figure_that_a_guard_makes_invalid_is_marked(
+    record: StudyRecord, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    analysis = asking(record, "index.duration_s", "*.rows")
+    (point,) = {m.point for m in analysis.runs if m.counts and m.run.engine == "sqlite"}
+
+    def broken(_: Analysis, figure: str, __: Any) -> list[Any]:
+        return [("", None)] if figure in ("index.duration_s", "load.rows") else []
+
+    monkeypatch.setattr(Analysis, "broken", broken)
+    assert cell(analysis, point, "index.duration_s").endswith(" INVALID")
+    assert cell(analysis, point, "*.rows").endswith("of 4 (INVALID in 1 of them)")
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("lod_*.rows_per_s", "no step is named lod_*"),
+        ("load.rows_per_hour", "rows_per_hour"),
+        ("l*.rows_per_hour", "rows_per_hour"),
+        ("nothing.rows", "nothing"),
+    ],
+)
+def test_a_figure_that_no_step_has_is_refused(tmp_path: Path, asked: str, said: str) -> None:
+    path = write_study(tmp_path, WITH_ASKED.replace("index.duration_s", asked))
+    with pytest.raises(StudyInvalid, match=r"answer\.asked") as refused:
+        load_study(str(path), None)
+    assert said in str(refused.value)
