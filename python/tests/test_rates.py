@@ -180,7 +180,7 @@ def test_steps_are_whole_or_the_one_that_there_is() -> None:
 
 def shown(line: str) -> float:
     (rate,) = (part for part in line.split(" · ") if part.endswith("rows/s"))
-    number, *unit = rate.removesuffix("rows/s").split()
+    number, *unit = rate.removeprefix("now ").removesuffix("rows/s").split()
     return float(number) * {"k": 1e3, "M": 1e6}["".join(unit)] if unit else float(number)
 
 

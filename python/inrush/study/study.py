@@ -47,7 +47,7 @@ from inrush.study.step_kinds import Step
 from inrush.study.steps import check_schedule, named_figures, parse_steps, with_own_operations
 from inrush.study.storage import parse_storage
 from inrush.study.toml import read_toml
-from inrush.study.used_sizes import Work, texts, unused_sizes
+from inrush.study.used_sizes import StudyWork, texts, unused_sizes
 from inrush.study.workload_file import WorkloadReader
 from inrush.workload import Workload
 
@@ -132,8 +132,8 @@ class Study:
         return several or self.repeats.count > 1 or bool(self.stop) or self.search is not None
 
     @property
-    def work(self) -> Work:
-        return Work(self.workload, self.factors, tuple(self.roles.values()), self.steps, self.pipeline)
+    def work(self) -> StudyWork:
+        return StudyWork(self.workload, self.factors, tuple(self.roles.values()), self.steps, self.pipeline)
 
     @property
     def blocks(self) -> range:

@@ -18,7 +18,7 @@ from inrush.workload import Workload
 
 
 @dataclass(frozen=True)
-class Work:
+class StudyWork:
     """What a study runs."""
 
     workload: Workload
@@ -41,7 +41,7 @@ class Work:
         return named | {self.pipeline.table} if self.pipeline is not None else named
 
 
-def unused_sizes(changes: Mapping[str, Change], work: Work, tree: Mapping[str, Any]) -> list[Problem]:
+def unused_sizes(changes: Mapping[str, Change], work: StudyWork, tree: Mapping[str, Any]) -> list[Problem]:
     """A run with such a `-P` would be the run without it. tree: of the workload's file."""
     used = used_sizes(work, tree)
     remedy = (
@@ -55,7 +55,7 @@ def unused_sizes(changes: Mapping[str, Change], work: Work, tree: Mapping[str, A
     ]
 
 
-def used_sizes(work: Work, tree: Mapping[str, Any]) -> set[str]:
+def used_sizes(work: StudyWork, tree: Mapping[str, Any]) -> set[str]:
     """Names among the texts of the operations that are called, and of the tables that they and the roles name."""
     workload, called = work.workload, work.called
     operations = [workload.operations[name] for name in called]
