@@ -9,7 +9,10 @@ from typing import Any
 import pytest
 
 from inrush.analysis.analyse import analyse
+from inrush.analysis.answer import answer
 from inrush.analysis.asked import asked_sentence, cell
+from inrush.analysis.conclusion import conclusion
+from inrush.analysis.overview import overview
 from inrush.analysis.points import Analysis, Measured
 from inrush.errors import StudyInvalid
 from inrush.report.asked import NONE, asked_cells, asked_table
@@ -19,6 +22,7 @@ from inrush.stats.measures import study_record
 from inrush.stats.quantity import show
 from inrush.stats.record import StudyRecord
 from inrush.study.study import load_study
+from tests import synthetic
 from tests.steps import STUDY, run_study_file, write_study
 
 ASKED = ["index.duration_s", "*.wrong", "*.rows"]
@@ -112,3 +116,18 @@ def test_a_figure_that_no_step_has_is_refused(tmp_path: Path, asked: str, said: 
     with pytest.raises(StudyInvalid, match=r"answer\.asked") as refused:
         load_study(str(path), None)
     assert said in str(refused.value)
+
+
+def test_the_reads_in_the_table_of_engines_are_those_that_are_asked_about(record: StudyRecord) -> None:
+    analysis = analyse(record)
+    seen = overview(analysis, answer(analysis))
+    assert seen is not None and seen.read is not None
+    assert seen.read.startswith("indexed."), "not of `bare`, which comes first"
+
+
+def test_a_value_that_an_engine_alone_was_measured_at_is_not_said_to_be_the_best_of_several() -> None:
+    apart = analyse(synthetic.study({("duckdb", 10): 1.0, ("sqlite", 20): 2.0}))
+    said = conclusion(apart, answer(apart))
+    assert said.count("(no other batch_rows was measured)") == 2
+    both = analyse(synthetic.study({("duckdb", 10): 1.0, ("duckdb", 20): 2.0}))
+    assert "no other" not in conclusion(both, answer(both))

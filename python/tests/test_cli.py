@@ -470,7 +470,8 @@ def test_the_first_figure_is_said_with_its_proof_as_soon_as_it_is_there(
     first = next(i for i, line in enumerate(said) if line.startswith("[1/2]"))
     assert re.search(r" rows/s \(rate of writers\), (\d+) of \1 proofs hold$", said[first])
     assert re.search(
-        r"^first result .* s after planning: .* rows/s, (\d+) of \1 proofs hold", said[first + 1]
+        r"^first result .* s after planning: .* rows/s \(rate of writers\), (\d+) of \1 proofs hold",
+        said[first + 1],
     )
     assert sum(line.startswith("first result") for line in said) == 1
     overheads = [line for line in said if "client overhead: null" in line]

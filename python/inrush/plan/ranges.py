@@ -22,6 +22,8 @@ class Range:
     """Rows that are read back, and the statement that reads them."""
 
     first_row: int
+    #: Those among which they are. By them the core also limits how long it waits: of series they are all rows of the table,
+    #: since an engine without an index by the key looks at each of them.
     rows: int
     statement: str
     #: Only rows of these series, wherever they stand among those rows; None: all of them.

@@ -22,7 +22,7 @@ def asked_table(analysis: Analysis) -> str:
     if not rows:
         return ""
     cells = [[escape(row[0]), *(number(text) for text in row[1:])] for row in rows]
-    return table([header[0], *(f"#{point}" for point in header[1:])], cells) + "".join(
+    return table([header[0], *(f"#{point}" for point in header[1:])], cells, "cards") + "".join(
         f"<p>{escape(note)}</p>" for note in notes
     )
 
