@@ -1,4 +1,4 @@
-"""What is said of a column's type that is none."""
+"""The message about a column's type that is none."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def range_problems(
 
 
 def too_long(table: Table, seconds: float, rows: int, span_s: float) -> str:
-    """What is said of a range that is longer than its table."""
+    """The message about a range that is longer than its table."""
     remedy = f"the {rows:,} rows of {table.name} span {span_s:.6g} s of data time; set seconds to {span_s:.6g} at most"
     needed = math.ceil(rows * (seconds / span_s))
     return f"{remedy}, or load {needed:,} rows" if needed <= MAX_ROWS else remedy

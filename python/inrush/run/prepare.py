@@ -191,7 +191,7 @@ def check_steps(plan: StudyPlan, found: NamedTargets) -> None:
 
 
 def steps_problem(study: Study, steps: Sequence[Step], remedy: str) -> Problem:
-    """One for all steps that it is said of."""
+    """One message for all steps that have this problem."""
     places = [f"steps[{study.steps.index(step)}].do" for step in steps]
     kinds = " or ".join(dict.fromkeys(step.do for step in steps))
     if len(steps) > 1:

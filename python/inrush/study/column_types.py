@@ -1,4 +1,4 @@
-"""The type of a column as a workload file names it, and what is said of a name that is none. Pure."""
+"""The type of a column as a workload file names it, and the message about a name that is none. Pure."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ class Node:
     def fields(self, allowed: Iterable[str], required: Iterable[str] = ()) -> dict[str, Node]:
         """The entries of a table with keys of ours: unknown ones are problems, so are missing ones.
 
-        A misspelt key stands for the one that was meant, and nothing else is said of it.
+        A misspelt key stands for the one that was meant, and there is no other message about it.
         """
         members = self.members()
         if not isinstance(self.value, dict):
@@ -159,7 +159,7 @@ def shown(value: Any, limit: int = 60) -> str:
 
 
 def first_of_each_value(problems: Sequence[Problem]) -> list[Problem]:
-    """Without what is said of the stand-in of a wrong value: of one place, the value that was found there first.
+    """Without messages about the stand-in of a wrong value: of one place, the value that was found there first.
 
     An empty list has a stand-in inside of it.
     """

@@ -1,5 +1,6 @@
 //! Columns as Arrow arrays and back: whole buffers are copied, values are touched only where widths differ.
 
+use std::fmt::Write;
 use std::sync::Arc;
 
 use arrow_array::builder::{Float64Builder, Int64Builder, ListBuilder};
@@ -99,8 +100,12 @@ fn array(column: &Column, field: &Field) -> ArrayRef {
     match &column.values {
         Values::I64(v) if column.ty == LogicalType::Bit => {
             let bits = field.metadata().get(BITS).and_then(|bits| bits.parse().ok()).unwrap_or(64usize);
-            let mut texts = TextValues::default();
-            v.iter().for_each(|number| texts.push(format!("{number:0bits$b}").as_bytes()));
+            let (mut texts, mut digits) = (TextValues::default(), String::new());
+            for number in v {
+                digits.clear();
+                write!(digits, "{number:0bits$b}").expect("a text in memory takes everything");
+                texts.push(digits.as_bytes());
+            }
             array_of(&Values::Text(texts), field.data_type(), nulls(&column.present))
         }
         values => array_of(values, field.data_type(), nulls(&column.present)),

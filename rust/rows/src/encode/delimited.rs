@@ -1,5 +1,7 @@
 //! Rows of text with a separator: what `text` and `csv` share.
 
+use std::fmt::Write;
+
 use super::decimal::{float32, float64, signed, unsigned, Times, FLOAT_BYTES, INTEGER_BYTES, TIME_BYTES};
 use super::lists::{is_plain, list_texts, ListStyle};
 use super::tail::Tail;
@@ -132,8 +134,12 @@ fn field<'a>(column: &'a Column, shape: &Shape) -> Result<Field<'a>, Error> {
         (Values::I64(v), LogicalType::TimeUs) => Field::Time(v, 1_000_000),
         (Values::I64(v), LogicalType::Bit) => {
             // Their hexadecimal digits, of which the statement makes bits.
-            let mut texts = TextValues::default();
-            v.iter().for_each(|bits| texts.push(format!("{bits:x}").as_bytes()));
+            let (mut texts, mut digits) = (TextValues::default(), String::new());
+            for bits in v {
+                digits.clear();
+                write!(digits, "{bits:x}").expect("a text in memory takes everything");
+                texts.push(digits.as_bytes());
+            }
             Field::Made(texts)
         }
         (Values::I64(v), LogicalType::U64) if !shape.stored_signed => Field::Unsigned(v),
