@@ -46,6 +46,7 @@ SLOW = {
 DEAF = """DO $$ BEGIN LOOP BEGIN PERFORM pg_sleep(20); EXIT; EXCEPTION WHEN query_canceled THEN NULL; END; END LOOP; END $$"""
 ENGINES = ("postgresql", "mysql", "clickhouse")
 CALLS = 300
+ROWS = 100_000
 STEPS = """
 [[steps]]
 name = "anew"
@@ -124,9 +125,9 @@ NEEDS_ROOT = pytest.mark.skipif(not page_cache.can_drop(), reason="dropping the 
 @pytest.mark.slow
 @pytest.mark.parametrize("own", ENGINES, indirect=True)
 def test_every_kind_of_step_on_a_server_that_inrush_started(own: Deployment, folder: Path) -> None:
-    # Ten calls may be over before a busy machine has looked at them.
-    longer = ("calls = 10", f"calls = {CALLS}")
-    end, results = run(study_on(own.server.name, folder, longer), own)
+    # Ten calls, or the load of 20,000 rows, may be over before a busy machine has looked at them.
+    longer = (("calls = 10", f"calls = {CALLS}"), ("total = 20_000", f"total = {ROWS}"))
+    end, results = run(study_on(own.server.name, folder, *longer), own)
     assert not end.failed
     found = analysed(results)
     figures = found.runs[0].figures
@@ -134,7 +135,7 @@ def test_every_kind_of_step_on_a_server_that_inrush_started(own: Deployment, fol
     for step in steps:
         assert figures[f"{step}.duration_s"] > 0
         assert {f"{step}.server_busy_cores", f"{step}.client_busy_cores"} <= set(figures), step
-    assert figures["load.rows"] == 20_000
+    assert figures["load.rows"] == ROWS
     assert [figures[f"{step}.latency_n"] for step in ("bare", "indexed", "cold", "last")] == [CALLS] * 4
     said = verdict(found, "cold was cold")
     assert said.outcome is Outcome.PASS and "server stopped" in said.sentence
