@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help core build docs run test test-all test-rust test-python fuzz check bench servers chdb clean wheel try-wheel release
+.PHONY: help core build docs run test test-all test-rust test-rust-told test-python fuzz check bench servers chdb clean wheel try-wheel release
 
 PYTHON ?= python3
 # Of `make try-wheel`; none named: the oldest and the newest that are here (.ci/pythons).
@@ -52,7 +52,13 @@ build: core ## core, and the programs of the Rust tests
 run: core ## the quickstart study; prints where its report is
 	$(BIN)/inrush run quickstart
 
-test: test-rust test-python ## the tests; needs no server and no browser
+# Half of the time of either is waiting, so without servers both are tested at once.
+test: core ## the tests; needs no server and no browser
+ifdef INRUSH_REQUIRE_SERVERS
+	@$(MAKE) --no-print-directory test-rust test-python
+else
+	@$(MAKE) --no-print-directory --keep-going --jobs 2 test-rust-told test-python
+endif
 
 test-all: core ## all tests, also those that are dear in time
 	$(MANY_CASES) $(CARGO_TEST)
@@ -69,6 +75,11 @@ endif
 test-rust: ## tests of the Rust half
 	@tools/needs $(PYTHON) fetch
 	RUST_TEST_THREADS=$(THREADS) $(CARGO_TEST)
+
+# What it prints would stand among the other half's lines: all of it if a test failed, a line if none did.
+test-rust-told:
+	@said=$$($(MAKE) --no-print-directory test-rust 2>&1) || { echo "$$said"; exit 1; }; \
+	  echo; awk '/^test result:/ { n += $$4 } END { print "Rust: " n " tests passed" }' <<<"$$said"
 
 fuzz: ## a million mutated answers to each decoder (or as many as INRUSH_MUTATIONS says)
 	INRUSH_MUTATIONS=$${INRUSH_MUTATIONS:-1000000} cargo test --release -p inrush-engines -p inrush-load --lib fuzz:: -- --nocapture

@@ -6,7 +6,7 @@ mod silent;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, Once, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, Once, OnceLock, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
 use inrush_drive::drive::source::TableCount;
@@ -29,9 +29,45 @@ const MS: u64 = 1_000_000;
 const MANY: u32 = 1000;
 const SOON: u64 = S;
 
-/// [`SOON`], and what this machine makes any thread wait beside it: a second at most.
+/// [`SOON`], and what this machine makes any thread wait beside it: a second at most, and a second for a machine that
+/// others use whole. A thousand threads do their work in as many more seconds as others take from them.
 fn soon() -> u64 {
-    SOON + LATEST_NS.load(SeqCst).min(S)
+    SOON + LATEST_NS.load(SeqCst).min(S) + (used_by_others() * S as f64) as u64
+}
+
+/// The share of this machine's processors that other processes had since the first test that looks at it: 0 to 1.
+fn used_by_others() -> f64 {
+    static BEGAN: OnceLock<Ticks> = OnceLock::new();
+    let now = Ticks::now();
+    let began = BEGAN.get_or_init(|| now);
+    let all = (now.all - began.all).max(1) as f64;
+    ((now.busy - began.busy).saturating_sub(now.own - began.own) as f64 / all).clamp(0.0, 1.0)
+}
+
+/// The kernel's clock ticks since it was started, of all processors together.
+#[derive(Clone, Copy)]
+struct Ticks {
+    all: u64,
+    /// Of any process, also of other virtual machines.
+    busy: u64,
+    own: u64,
+}
+
+impl Ticks {
+    fn now() -> Ticks {
+        let stat = std::fs::read_to_string("/proc/stat").expect("/proc/stat");
+        // cpu user nice system idle iowait irq softirq steal guest guest_nice; guests are within user and nice.
+        let all = numbers(stat.lines().next().expect("a line"), 1);
+        let own = std::fs::read_to_string("/proc/self/stat").expect("/proc/self/stat");
+        // The process's name, in brackets, may have blanks. utime and stime are the 12th and 13th after it.
+        let own = numbers(own.rsplit(')').next().expect("fields"), 11);
+        let total = all[..8].iter().sum::<u64>();
+        Ticks { all: total, busy: total - all[3] - all[4], own: own[0] + own[1] }
+    }
+}
+
+fn numbers(line: &str, from: usize) -> Vec<u64> {
+    line.split_whitespace().skip(from).map_while(|field| field.parse().ok()).collect()
 }
 
 /// How late a thread that does nothing woke at worst, since the first test that looks at it.
@@ -41,6 +77,7 @@ fn watch_the_machine() {
     const STEP: Duration = Duration::from_millis(10);
     static WATCHED: Once = Once::new();
     WATCHED.call_once(|| {
+        used_by_others();
         std::thread::spawn(|| loop {
             let began = Instant::now();
             std::thread::sleep(STEP);
@@ -453,7 +490,7 @@ fn a_thousand_hung_calls_delay_neither_a_limit_nor_the_tables() {
     let first = Delays::with_a_thousand_hung_calls();
     if !first.are_short() {
         let second = Delays::with_a_thousand_hung_calls();
-        assert!(second.are_short(), "{first:?}, then {second:?}");
+        assert!(second.are_short(), "{first:?}, then {second:?}; allowed {} ns", soon());
     }
 }
 
