@@ -25,7 +25,7 @@ pub trait Messages {
     fn stream(&mut self) -> &mut Stream;
 
     /// A message is there as a whole, or what is there is none: reading it does not block.
-    fn buffered(&self) -> bool;
+    fn buffered(&mut self) -> bool;
 
     /// Reads what has come, once, and makes room for the message that it is a part of.
     fn fill(&mut self) -> io::Result<()>;

@@ -22,7 +22,7 @@ use inrush_rows::error::{Error, TargetFault};
 use inrush_rows::rows::Value;
 
 pub use address::Address;
-use token::front;
+use token::{front, Front};
 pub use token::{garbled, Kind, Token};
 
 /// One read takes what has come, up to this much.
@@ -100,6 +100,8 @@ pub fn outcome(refusal: &str) -> Outcome {
 pub struct Connection {
     stream: Stream,
     inbox: Inbox,
+    /// The token in front of the inbox, once it was looked at: it is asked whether one is there, and then for it.
+    front: Option<Front>,
     /// See [`Connection::socket`].
     socket: Option<Arc<TcpStream>>,
 }
@@ -137,7 +139,7 @@ impl Connection {
             },
             _ => socket::unreachable(&address.place, &e),
         };
-        let mut connection = Connection { stream, inbox: Inbox::new(INBOX_BYTES), socket };
+        let mut connection = Connection { stream, inbox: Inbox::new(INBOX_BYTES), front: None, socket };
         connection.stream.socket().set_read_timeout(Some(socket::WAIT_STEP)).map_err(unreachable)?;
         connection.limit_sends(Some(CONNECT)).map_err(unreachable)?;
         let mut out = Vec::new();
@@ -153,17 +155,28 @@ impl Connection {
         Ok(connection)
     }
 
+    /// Bytes that must have come before the token in front can be read; 0: it is there.
+    fn look(&mut self) -> io::Result<usize> {
+        if self.front.is_none() {
+            match front(self.inbox.unread())? {
+                Ok(front) => self.front = Some(front),
+                Err(whole) => return Ok(whole),
+            }
+        }
+        Ok(0)
+    }
+
     /// The next token. Blocks until it is there; `TimedOut` where `until` has passed.
     pub fn token(&mut self, until: Option<Instant>) -> io::Result<Token<'_>> {
         let front = loop {
-            match front(self.inbox.unread())? {
-                Ok(front) => break front,
-                Err(_) => {
-                    self.fill_soon()?;
-                    // Also of a reply that comes, and slowly.
-                    if until.is_some_and(|until| Instant::now() >= until) {
-                        return Err(io::ErrorKind::TimedOut.into());
-                    }
+            if let Some(front) = self.front.take() {
+                break front;
+            }
+            if self.look()? > 0 {
+                self.fill_soon()?;
+                // Also of a reply that comes, and slowly.
+                if until.is_some_and(|until| Instant::now() >= until) {
+                    return Err(io::ErrorKind::TimedOut.into());
                 }
             }
         };
@@ -216,12 +229,12 @@ impl Messages for Connection {
         &mut self.stream
     }
 
-    fn buffered(&self) -> bool {
-        !matches!(front(self.inbox.unread()), Ok(Err(_)))
+    fn buffered(&mut self) -> bool {
+        !matches!(self.look(), Ok(1..))
     }
 
     fn fill(&mut self) -> io::Result<()> {
-        let whole = front(self.inbox.unread())?.err().unwrap_or(0);
+        let whole = self.look()?;
         self.inbox.fill(&mut self.stream, whole)
     }
 }
@@ -279,7 +292,7 @@ mod tests {
         });
         ours.set_read_timeout(Some(socket::WAIT_STEP)).unwrap();
         let inbox = Inbox::new(64);
-        let mut connection = Connection { stream: Stream::plain(ours), inbox, socket: None };
+        let mut connection = Connection { stream: Stream::plain(ours), inbox, front: None, socket: None };
         let began = Instant::now();
         let late = connection.reply(Some(began + Duration::from_millis(300))).unwrap_err();
         assert_eq!(late.kind(), io::ErrorKind::TimedOut);

@@ -83,7 +83,7 @@ fn controlled(
     };
     let commands = Template::parse(text).map_err(failed)?;
     let mut out = Vec::new();
-    commands.bound(&[], &mut out).map_err(failed)?;
+    commands.bound(&[], &mut out, &mut Default::default()).map_err(failed)?;
     let until = limit_of(limit_ns).map(|limit| Instant::now() + limit);
     connection.send(&out).map_err(|e| lost(&address.to_string(), &e))?;
     let (mut last, mut refusal) = (Reply::Null, None);

@@ -279,7 +279,7 @@ impl Messages for Connection {
         &mut self.stream
     }
 
-    fn buffered(&self) -> bool {
+    fn buffered(&mut self) -> bool {
         whole(self.inbox.unread()).is_some()
     }
 

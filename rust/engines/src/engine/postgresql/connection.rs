@@ -210,7 +210,7 @@ impl Messages for Connection {
         &mut self.stream
     }
 
-    fn buffered(&self) -> bool {
+    fn buffered(&mut self) -> bool {
         let unread = self.inbox.unread();
         whole(unread).map_or(true, |whole| whole.is_some_and(|bytes| unread.len() >= bytes))
     }

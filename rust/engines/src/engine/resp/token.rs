@@ -31,7 +31,7 @@ pub struct Token<'a> {
     pub bytes: &'a [u8],
 }
 
-/// Where a token lies in what has come: its text, and the bytes of all of it.
+/// Where a token lies in what has come, from its first byte: its text, and the bytes of all of it.
 pub(super) struct Front {
     pub(super) kind: Kind,
     pub(super) text: std::ops::Range<usize>,
@@ -86,12 +86,18 @@ pub(super) fn front(unread: &[u8]) -> io::Result<Result<Front, usize>> {
     }
 }
 
+#[inline]
 fn number(line: &[u8]) -> io::Result<i64> {
+    // Of a length or a count; nearly every line is that short.
+    if (1..=4).contains(&line.len()) && line.iter().all(u8::is_ascii_digit) {
+        return Ok(line.iter().fold(0, |number, digit| 10 * number + i64::from(digit - b'0')));
+    }
     let text = std::str::from_utf8(line).ok();
     text.and_then(|text| text.parse().ok()).ok_or_else(|| garbled("a number is none"))
 }
 
 /// A length or a count; `None`: −1, which is NULL.
+#[inline]
 fn counted(line: &[u8]) -> io::Result<Option<usize>> {
     match number(line)? {
         -1 => Ok(None),

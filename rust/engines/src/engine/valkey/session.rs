@@ -8,7 +8,7 @@ use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
-use super::template::{Seen, Template};
+use super::template::{Scratch, Template};
 use crate::engine::messages::{self, Ended, InOrder, Messages};
 use crate::engine::resp::{garbled, outcome, put_command, Address, Connection, Kind, Reply};
 use crate::engine::shared::{depth, lost, send_limit, ReadBack};
@@ -37,7 +37,7 @@ pub struct ValkeySession {
     depth: usize,
     /// Bound and not yet sent.
     outbox: Vec<u8>,
-    seen: Seen,
+    scratch: Scratch,
     /// In flight; replies come in this order.
     sent: VecDeque<Sent>,
     /// Tokens that the reply which is being read still has.
@@ -90,7 +90,7 @@ impl ValkeySession {
             ops: prepared,
             depth: depth(ctx, ops),
             outbox: Vec::with_capacity(4096),
-            seen: Seen::default(),
+            scratch: Scratch::default(),
             sent: VecDeque::with_capacity(64),
             left: 0,
             keep_answers: false,
@@ -179,7 +179,9 @@ impl ValkeySession {
         let failed =
             |message: String| Error::Statement { target: address.clone(), statement: text.into(), message };
         let mut out = Vec::new();
-        Template::parse(text).and_then(|commands| commands.bound(&[], &mut out)).map_err(failed)?;
+        Template::parse(text)
+            .and_then(|commands| commands.bound(&[], &mut out, &mut self.scratch))
+            .map_err(failed)?;
         messages::drain(self).and_then(|()| self.connection.send(&out)).map_err(|e| lost(&address, &e))?;
         let key = |row: Vec<Value>| match row.into_iter().next() {
             Some(Value::Text(key)) => Ok(key),
@@ -249,8 +251,10 @@ impl Session for ValkeySession {
             (Work::Params(params), Some(Prepared::Query(query))) => {
                 let template = &query.template;
                 let commands = match query.looks_up {
-                    true => template.bound_once(params, &mut self.outbox, &mut self.seen),
-                    false => template.bound(params, &mut self.outbox).map(|()| template.commands()),
+                    true => template.bound_once(params, &mut self.outbox, &mut self.scratch),
+                    false => template
+                        .bound(params, &mut self.outbox, &mut self.scratch)
+                        .map(|()| template.commands()),
                 };
                 match commands {
                     Ok(commands) => {

@@ -10,13 +10,31 @@ use inrush_rows::rows::Value;
 /// The commands of a statement.
 #[derive(Debug, PartialEq)]
 pub struct Template {
-    commands: Vec<Vec<Vec<Piece>>>,
+    commands: Vec<Command>,
     params: usize,
 }
 
-/// Commands of one call, by their hash: where each begins and ends. Its memory is kept.
+/// Ready but for the words that have parameters.
+type Command = Vec<Part>;
+
+#[derive(Debug, PartialEq)]
+enum Part {
+    /// As it is sent: marks, lengths and words.
+    Bytes(Vec<u8>),
+    Word(Vec<Piece>),
+}
+
+/// What binding needs besides; its memory is kept.
 #[derive(Default)]
-pub struct Seen {
+pub struct Scratch {
+    /// The word that is being made: its length stands in front of it.
+    word: Vec<u8>,
+    seen: Seen,
+}
+
+/// Commands of one call, by their hash: where each begins and ends.
+#[derive(Default)]
+struct Seen {
     hasher: RandomState,
     places: HashMap<u64, Range<usize>>,
 }
@@ -50,7 +68,7 @@ impl Template {
                 let pieces = commands.iter().flatten().flatten();
                 let numbers = pieces.map(|piece| if let Piece::Param(at) = piece { at + 1 } else { 0 });
                 let params = numbers.max().unwrap_or(0);
-                Ok(Template { commands, params })
+                Ok(Template { commands: commands.into_iter().map(command).collect(), params })
             }
         }
     }
@@ -65,25 +83,31 @@ impl Template {
     }
 
     /// Appends the commands with these parameters. Fails, and appends nothing, where there are too few.
-    pub fn bound(&self, params: &[Value], out: &mut Vec<u8>) -> Result<(), String> {
+    pub fn bound(&self, params: &[Value], out: &mut Vec<u8>, scratch: &mut Scratch) -> Result<(), String> {
         self.suits(params)?;
-        self.commands.iter().for_each(|command| put(command, params, out));
+        self.commands.iter().for_each(|command| put(command, params, out, &mut scratch.word));
         Ok(())
     }
 
     /// As `bound`, a command that stands there already left out: a key that a list has twice is looked up once, as by
     /// SQL's `IN`. The number of commands.
-    pub fn bound_once(&self, params: &[Value], out: &mut Vec<u8>, seen: &mut Seen) -> Result<usize, String> {
+    pub fn bound_once(
+        &self,
+        params: &[Value],
+        out: &mut Vec<u8>,
+        scratch: &mut Scratch,
+    ) -> Result<usize, String> {
         self.suits(params)?;
+        let Scratch { word, seen } = scratch;
         if let [only] = self.commands.as_slice() {
-            put(only, params, out);
+            put(only, params, out, word);
             return Ok(1);
         }
         seen.places.clear();
         let mut commands = 0;
         for command in &self.commands {
             let start = out.len();
-            put(command, params, out);
+            put(command, params, out, word);
             match seen.is_new(out, start..out.len()) {
                 true => commands += 1,
                 false => out.truncate(start),
@@ -100,23 +124,36 @@ impl Template {
     }
 }
 
-fn put(command: &[Vec<Piece>], params: &[Value], out: &mut Vec<u8>) {
-    head(out, b'*', command.len());
-    let mut word = Vec::new();
-    for pieces in command {
-        if let [Piece::Text(text)] = pieces.as_slice() {
-            bulk(out, text);
-            continue;
-        }
-        word.clear();
-        for piece in pieces {
-            match piece {
-                Piece::Text(text) => word.extend_from_slice(text),
-                Piece::Param(at) => key_text(&params[*at], &mut word),
+fn put(command: &[Part], params: &[Value], out: &mut Vec<u8>, word: &mut Vec<u8>) {
+    for part in command {
+        match part {
+            Part::Bytes(bytes) => out.extend_from_slice(bytes),
+            Part::Word(pieces) => {
+                word.clear();
+                for piece in pieces {
+                    match piece {
+                        Piece::Text(text) => word.extend_from_slice(text),
+                        Piece::Param(at) => key_text(&params[*at], word),
+                    }
+                }
+                bulk(out, word);
             }
         }
-        bulk(out, &word);
     }
+}
+
+fn command(words: Vec<Vec<Piece>>) -> Command {
+    let (mut parts, mut bytes) = (Vec::new(), Vec::new());
+    head(&mut bytes, b'*', words.len());
+    for pieces in words {
+        match pieces.as_slice() {
+            [Piece::Text(text)] => bulk(&mut bytes, text),
+            _ => parts.extend([Part::Bytes(std::mem::take(&mut bytes)), Part::Word(pieces)]),
+        }
+    }
+    parts.push(Part::Bytes(bytes));
+    parts.retain(|part| !matches!(part, Part::Bytes(bytes) if bytes.is_empty()));
+    parts
 }
 
 fn words(line: &str) -> Result<Vec<Vec<Piece>>, String> {
@@ -183,7 +220,7 @@ mod tests {
 
     fn bound(text: &str, params: &[Value]) -> Result<String, String> {
         let mut out = Vec::new();
-        Template::parse(text)?.bound(params, &mut out)?;
+        Template::parse(text)?.bound(params, &mut out, &mut Scratch::default())?;
         Ok(String::from_utf8(out).unwrap())
     }
 
@@ -203,10 +240,10 @@ mod tests {
     #[test]
     fn a_key_that_a_list_has_twice_is_looked_up_once() {
         let template = Template::parse("HVALS t/$1\nHVALS t/$2\nHVALS t/$3").unwrap();
-        let (mut out, mut seen) = (Vec::new(), Seen::default());
+        let (mut out, mut scratch) = (Vec::new(), Scratch::default());
         for (keys, left) in [([1, 2, 1], vec![1, 2]), ([3, 3, 3], vec![3]), ([1, 2, 3], vec![1, 2, 3])] {
             out.clear();
-            let commands = template.bound_once(&keys.map(Value::I64), &mut out, &mut seen).unwrap();
+            let commands = template.bound_once(&keys.map(Value::I64), &mut out, &mut scratch).unwrap();
             let expected: String =
                 left.iter().map(|k| format!("*2\r\n$5\r\nHVALS\r\n$3\r\nt/{k}\r\n")).collect();
             assert_eq!((commands, String::from_utf8(out.clone()).unwrap()), (left.len(), expected));
