@@ -6,15 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from benches.archive.page import entries, page
+from benches.archive.page import EMBEDDED, SERVERS, entries, page
 from inrush.results.predictions import digest
 
 PAGE = Path(__file__).parents[2] / "docs" / "findings" / "archive.md"
 
 
-def test_every_claim_is_as_it_was_frozen_and_its_score_is_of_it() -> None:
-    held = entries()
-    assert len(held) == 5
+@pytest.mark.parametrize(("folder", "claims"), [(EMBEDDED, 5), (SERVERS, 12)])
+def test_every_claim_is_as_it_was_frozen_and_its_score_is_of_it(folder: str, claims: int) -> None:
+    held = entries(folder)
+    assert len(held) == claims
     for claim, score in held:
         assert digest({k: v for k, v in claim.items() if k != "sha256"}) == claim["sha256"]
         assert claim["forecast"]["reach"] == pytest.approx(16)

@@ -11,14 +11,15 @@ from inrush.stats.quantity import show
 from inrush.text import number, percent
 
 HERE = Path(__file__).parent
+EMBEDDED, SERVERS = "claims", "claims/servers"
 INTRO = (HERE / "findings.md").read_text(encoding="utf-8")
 HEADER = ("engine", "figure", "at rows", "claimed [90 %]", "law", "observed", "error", "inside", "proportion", "largest load scaled", "hash")  # fmt: skip
 
 
-def entries() -> list[tuple[dict[str, Any], dict[str, Any] | None]]:
-    """Claims and their scores, by engine and figure."""
+def entries(folder: str) -> list[tuple[dict[str, Any], dict[str, Any] | None]]:
+    """Claims in a folder and their scores, by engine and figure."""
     found = []
-    for path in sorted((HERE / "claims").glob("*.json")):
+    for path in sorted((HERE / folder).glob("*.json")):
         if path.name.endswith(".score.json"):
             continue
         scored = path.with_name(f"{path.stem}.score.json")
@@ -52,9 +53,13 @@ def observed(score: Mapping[str, Any], figure: str) -> str:
     return f"{show(score['observed'], figure)} [{show(low, figure)}, {show(high, figure)}]"
 
 
+def table(folder: str) -> str:
+    rows = [list(HEADER), ["---"] * len(HEADER), *(row(c, s) for c, s in entries(folder))]
+    return "\n".join("| " + " | ".join(r) + " |" for r in rows)
+
+
 def page() -> str:
-    rows = [list(HEADER), ["---"] * len(HEADER), *(row(c, s) for c, s in entries())]
-    return INTRO.replace("{TABLE}", "\n".join("| " + " | ".join(r) + " |" for r in rows))
+    return INTRO.replace("{SERVERS}", table(SERVERS)).replace("{EMBEDDED}", table(EMBEDDED))
 
 
 if __name__ == "__main__":
