@@ -4,9 +4,10 @@ mod common;
 #[path = "lost/silent.rs"]
 mod silent;
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, Once, OnceLock, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, Once, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
 use inrush_drive::drive::source::TableCount;
@@ -29,23 +30,18 @@ const MS: u64 = 1_000_000;
 const MANY: u32 = 1000;
 const SOON: u64 = S;
 
-/// [`SOON`], and what this machine makes any thread wait beside it: a second at most, and a second for a machine that
-/// others use whole. A thousand threads do their work in as many more seconds as others take from them.
+/// [`SOON`], and what this machine makes a test wait beside it, a second at most: how late a thread woke, or the share of
+/// the processors that others had, whichever is more.
 fn soon() -> u64 {
-    SOON + LATEST_NS.load(SeqCst).min(S) + (used_by_others() * S as f64) as u64
-}
-
-/// The share of this machine's processors that other processes had since the first test that looks at it: 0 to 1.
-fn used_by_others() -> f64 {
-    static BEGAN: OnceLock<Ticks> = OnceLock::new();
-    let now = Ticks::now();
-    let began = BEGAN.get_or_init(|| now);
-    let all = (now.all - began.all).max(1) as f64;
-    ((now.busy - began.busy).saturating_sub(now.own - began.own) as f64 / all).clamp(0.0, 1.0)
+    let (began, ticks) = BEGAN.get().expect("the test began with `alone` or `beside_others`");
+    let late = LATE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let late_ns = late.iter().filter(|(at, _)| *at >= began).map(|(_, late)| late.as_nanos() as u64).max();
+    let share = Ticks::now().used_by_others(ticks);
+    SOON + late_ns.unwrap_or(0).max((share * S as f64) as u64).min(S)
 }
 
 /// The kernel's clock ticks since it was started, of all processors together.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Ticks {
     all: u64,
     /// Of any process, also of other virtual machines.
@@ -53,16 +49,32 @@ struct Ticks {
     own: u64,
 }
 
+thread_local! {
+    /// When the test of this thread began.
+    static BEGAN: Cell<Option<(Instant, Ticks)>> = const { Cell::new(None) };
+}
+
 impl Ticks {
     fn now() -> Ticks {
-        let stat = std::fs::read_to_string("/proc/stat").expect("/proc/stat");
+        let read = |path: &str| std::fs::read_to_string(path).expect(path);
+        Ticks::of(&read("/proc/stat"), &read("/proc/self/stat"))
+    }
+
+    /// stat, own: the files of these names in /proc and of the process. Source: proc(5).
+    fn of(stat: &str, own: &str) -> Ticks {
         // cpu user nice system idle iowait irq softirq steal guest guest_nice; guests are within user and nice.
         let all = numbers(stat.lines().next().expect("a line"), 1);
-        let own = std::fs::read_to_string("/proc/self/stat").expect("/proc/self/stat");
         // The process's name, in brackets, may have blanks. utime and stime are the 12th and 13th after it.
         let own = numbers(own.rsplit(')').next().expect("fields"), 11);
         let total = all[..8].iter().sum::<u64>();
         Ticks { all: total, busy: total - all[3] - all[4], own: own[0] + own[1] }
+    }
+
+    /// The share of this machine's processors that other processes had since then: 0 to 1.
+    fn used_by_others(&self, since: Ticks) -> f64 {
+        let busy = self.busy.saturating_sub(since.busy);
+        let all = self.all.saturating_sub(since.all).max(1);
+        (busy.saturating_sub(self.own.saturating_sub(since.own)) as f64 / all as f64).clamp(0.0, 1.0)
     }
 }
 
@@ -70,19 +82,33 @@ fn numbers(line: &str, from: usize) -> Vec<u64> {
     line.split_whitespace().skip(from).map_while(|field| field.parse().ok()).collect()
 }
 
-/// How late a thread that does nothing woke at worst, since the first test that looks at it.
-static LATEST_NS: AtomicU64 = AtomicU64::new(0);
+#[test]
+fn what_others_use_of_the_machine_is_all_that_is_busy_and_not_ours() {
+    let before = Ticks::of(
+        "cpu  100 10 30 800 20 3 4 5 99 1\ncpu0 9\n",
+        "7 (a b) c) S 1 7 7 0 -1 64 9 0 0 0 40 2 7 7 20",
+    );
+    assert_eq!(before, Ticks { all: 972, busy: 152, own: 42 });
+    let after = Ticks { all: 1172, busy: 302, own: 92 };
+    assert_eq!(after.used_by_others(before), 0.5);
+    assert_eq!(before.used_by_others(after), 0.0);
+}
 
+/// When a thread that does nothing woke, and how late, each time.
+static LATE: Mutex<Vec<(Instant, Duration)>> = Mutex::new(Vec::new());
+
+/// From the begin of a test on.
 fn watch_the_machine() {
     const STEP: Duration = Duration::from_millis(10);
     static WATCHED: Once = Once::new();
+    BEGAN.set(Some((Instant::now(), Ticks::now())));
     WATCHED.call_once(|| {
-        used_by_others();
         std::thread::spawn(|| loop {
             let began = Instant::now();
             std::thread::sleep(STEP);
-            let late = began.elapsed().saturating_sub(STEP);
-            LATEST_NS.fetch_max(late.as_nanos() as u64, SeqCst);
+            let woke = Instant::now();
+            let mut late = LATE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            late.push((woke, (woke - began).saturating_sub(STEP)));
         });
     });
 }
@@ -410,21 +436,28 @@ fn a_canceller_that_blocks_holds_up_no_other_call() {
     assert_eq!(notes.failures("quick"), [("timeout", 4)]);
     let totals = notes.totals("quick");
     assert!(totals.end_ns - totals.start_ns < 200 * MS + soon(), "{totals:?}");
-    assert!(notes.longest_gap() < soon(), "progress stood still for {} ns", notes.longest_gap());
+    assert!(
+        notes.longest_gap() < soon(),
+        "progress stood still for {} ns of {} allowed",
+        notes.longest_gap(),
+        soon()
+    );
 }
 
 static ALONE: RwLock<()> = RwLock::new(());
 
 /// For a thousand sessions and the server's threads: any other test beside it would be measured with it.
 fn alone() -> RwLockWriteGuard<'static, ()> {
+    let alone = ALONE.write().unwrap_or_else(|poisoned| poisoned.into_inner());
     watch_the_machine();
-    ALONE.write().unwrap_or_else(|poisoned| poisoned.into_inner())
+    alone
 }
 
 /// For tests of a few sessions.
 fn beside_others() -> RwLockReadGuard<'static, ()> {
+    let beside = ALONE.read().unwrap_or_else(|poisoned| poisoned.into_inner());
     watch_the_machine();
-    ALONE.read().unwrap_or_else(|poisoned| poisoned.into_inner())
+    beside
 }
 
 /// Two roles of a silent server: a thousand calls that hang, and one session that is served.
@@ -449,8 +482,16 @@ fn a_thousand_hung_calls_end_within_a_second_of_their_deadline() {
     }
     assert!(server.cancels.load(SeqCst) > 0, "they were cancelled before they were cut");
     assert!(notes.totals("one").ok > 0);
-    assert!(notes.longest_gap() < soon(), "progress stood still for {} ns", notes.longest_gap());
+    assert!(
+        notes.longest_gap() < soon(),
+        "progress stood still for {} ns of {} allowed",
+        notes.longest_gap(),
+        soon()
+    );
 }
+
+/// An interval ends up to its length before the limit that cuts its call, and is looked at up to 300 ms after its end.
+const LAST_INTERVAL: u64 = 500 * MS;
 
 /// How late came, at the worst, what a thousand calls that hang must not delay. ns.
 #[derive(Debug)]
@@ -479,7 +520,7 @@ impl Delays {
     }
 
     fn are_short(&self) -> bool {
-        self.limit.max(self.intervals).max(self.progress) < soon()
+        self.limit.max(self.progress) < soon() && self.intervals < soon() + LAST_INTERVAL
     }
 }
 
@@ -515,7 +556,11 @@ fn a_stop_is_heeded_within_a_second_although_a_thousand_calls_hang() {
     let (driven, notes) = run_on(&context, engine.as_ref());
     let took = began.elapsed();
     assert_eq!(driven.expect("driven").ended_by, EndedBy::Stop);
-    assert!(took < after + Duration::from_nanos(soon()), "{took:?}");
+    assert!(
+        took < after + Duration::from_nanos(soon()),
+        "{took:?}, allowed {} ns more than {after:?}",
+        soon()
+    );
     assert_eq!(notes.failures("many"), [("timeout", u64::from(MANY))]);
 }
 

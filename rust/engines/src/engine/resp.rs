@@ -277,6 +277,34 @@ mod tests {
     }
 
     #[test]
+    fn a_token_is_the_same_however_often_it_was_asked_whether_it_is_there() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let ours = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let mut theirs = listener.accept().unwrap().0;
+        ours.set_read_timeout(Some(socket::WAIT_STEP)).unwrap();
+        // Smaller than what comes: what is unread moves, and the inbox grows.
+        let inbox = Inbox::new(16);
+        let mut connection = Connection { stream: Stream::plain(ours), inbox, front: None, socket: None };
+        let long = [b'x'; 40];
+        theirs.write_all(b"$3\r\nabc\r\n:1234\r\n$40\r\n").unwrap();
+        for part in [&long[..7], &long[7..], b"\r\n+OK\r\n"] {
+            theirs.write_all(part).unwrap();
+        }
+        let tokens: [(Kind, &[u8]); 4] =
+            [(Kind::Text, b"abc"), (Kind::Integer(1234), b"1234"), (Kind::Text, &long), (Kind::Text, b"OK")];
+        for (kind, bytes) in tokens {
+            while !connection.buffered() {
+                connection.fill().unwrap();
+            }
+            // More may come behind a token that was looked at.
+            assert!(connection.buffered() && connection.buffered());
+            let token = connection.token(None).unwrap();
+            assert_eq!((token.kind, token.bytes), (kind, bytes));
+        }
+        assert!(!connection.buffered());
+    }
+
+    #[test]
     fn a_reply_that_comes_byte_by_byte_is_late_when_its_time_is_over() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let ours = TcpStream::connect(listener.local_addr().unwrap()).unwrap();

@@ -120,10 +120,13 @@ mod tests {
 
     #[test]
     fn every_token_is_read_from_its_mark_on() {
-        let cases: [(&[u8], Kind, &[u8]); 11] = [
+        let cases: [(&[u8], Kind, &[u8]); 14] = [
             (b"+OK\r\n", Kind::Text, b"OK"),
             (b"-ERR no\r\n", Kind::Error, b"ERR no"),
             (b":-7\r\n", Kind::Integer(-7), b"-7"),
+            (b":0012\r\n", Kind::Integer(12), b"0012"),
+            (b":9876\r\n", Kind::Integer(9876), b"9876"),
+            (b":10234\r\n", Kind::Integer(10234), b"10234"),
             (b"$3\r\na\rb\r\n", Kind::Text, b"a\rb"),
             (b"$0\r\n\r\n", Kind::Text, b""),
             (b"$-1\r\n", Kind::Null, b"-1"),

@@ -256,6 +256,10 @@ mod tests {
             bound(r#"EVAL "return '\"$1\\\n'" 0 cost$ $0"#, &[]).unwrap(),
             "*5\r\n$4\r\nEVAL\r\n$14\r\nreturn '\"$1\\\n'\r\n$1\r\n0\r\n$5\r\ncost$\r\n$2\r\n$0\r\n"
         );
+        assert_eq!(
+            bound(r#"SET k/$1 "" EX 10"#, &[Value::I64(7)]).unwrap(),
+            "*5\r\n$3\r\nSET\r\n$3\r\nk/7\r\n$0\r\n\r\n$2\r\nEX\r\n$2\r\n10\r\n"
+        );
         assert!(bound("EVAL \"return", &[]).unwrap_err().contains("does not end"));
         assert!(bound(" \n", &[]).unwrap_err().contains("one command"));
     }
