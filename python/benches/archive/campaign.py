@@ -11,10 +11,11 @@ import argparse
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from benches.claims.page import markdown
 from inrush.analysis.analyse import analyse
 from inrush.analysis.answer import answer
 from inrush.analysis.points import Analysis, Point
@@ -117,24 +118,18 @@ def complete(results: Path) -> dict[Piece, Analysis]:
 
 def board(pieces: Mapping[Piece, Analysis]) -> Iterator[str]:
     extracts = {p.engine: a for p, a in pieces.items() if p.study == "extract"}
-    yield from table(
+    yield markdown(
         ("engine", "rows", "memory", "table", "stored by key", "stored by time", "a year by key", "a year by time", "after clustering"),
-        (stored(engine, analysis) for engine, analysis in extracts.items()),
+        [stored(engine, analysis) for engine, analysis in extracts.items()],
     )  # fmt: skip
     yield ""
-    yield from table(
+    yield markdown(
         ("engine", "order", "cold", "pages a row", "warm", "pages a row", "clustered, cold", "pages a row", "clustered, warm", "clustering"),
-        (read(engine, order, analysis) for engine, analysis in extracts.items() for order in ORDERS),
+        [read(engine, order, analysis) for engine, analysis in extracts.items() for order in ORDERS],
     )  # fmt: skip
     yield ""
     rates = [(p, a) for p, a in pieces.items() if p.study == "rate"]
-    yield from table(("engine", "turn", "answer"), (knees(piece, analysis) for piece, analysis in rates))
-
-
-def table(header: Sequence[str], rows: Iterator[list[str]]) -> Iterator[str]:
-    yield f"| {' | '.join(header)} |"
-    yield "|---" * len(header) + "|"
-    yield from (f"| {' | '.join(row)} |" for row in rows)
+    yield markdown(("engine", "turn", "answer"), [knees(piece, analysis) for piece, analysis in rates])
 
 
 def stored(engine: str, analysis: Analysis) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from benches.claims.page import markdown
 from inrush.stats.quantity import show
 from inrush.text import number, percent
 
@@ -53,13 +54,11 @@ def observed(score: Mapping[str, Any], figure: str) -> str:
     return f"{show(score['observed'], figure)} [{show(low, figure)}, {show(high, figure)}]"
 
 
-def table(folder: str) -> str:
-    rows = [list(HEADER), ["---"] * len(HEADER), *(row(c, s) for c, s in entries(folder))]
-    return "\n".join("| " + " | ".join(r) + " |" for r in rows)
-
-
 def page() -> str:
-    return INTRO.replace("{SERVERS}", table(SERVERS)).replace("{EMBEDDED}", table(EMBEDDED))
+    text = INTRO
+    for name, folder in (("{SERVERS}", SERVERS), ("{EMBEDDED}", EMBEDDED)):
+        text = text.replace(name, markdown(HEADER, [row(c, s) for c, s in entries(folder)]))
+    return text
 
 
 if __name__ == "__main__":
