@@ -1,5 +1,7 @@
 //! What the server sends back: answers as values, rows as columns. Pure.
 
+mod bytes;
+
 use inrush_rows::encode::lists::push_json;
 use inrush_rows::plan::LogicalType;
 use inrush_rows::rows::bits::bits_of_mysql;
@@ -7,6 +9,8 @@ use inrush_rows::rows::calendar;
 use inrush_rows::rows::documents::compact;
 use inrush_rows::rows::spelled::{date_text, text_or_digits};
 use inrush_rows::rows::{Column, Columns, ListValues, Value, Values};
+
+pub use bytes::Bytes;
 
 /// A column of an answer, from its definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -402,184 +406,5 @@ fn span_us(bytes: &mut Bytes) -> Option<i64> {
     Some(if negative { -size } else { size })
 }
 
-/// Reads little-endian numbers off the front; `None` past the end.
-pub struct Bytes<'a>(pub &'a [u8]);
-
-impl<'a> Bytes<'a> {
-    pub fn take(&mut self, n: usize) -> Option<&'a [u8]> {
-        let (taken, rest) = self.0.split_at_checked(n)?;
-        self.0 = rest;
-        Some(taken)
-    }
-
-    pub fn u8(&mut self) -> Option<u8> {
-        Some(self.take(1)?[0])
-    }
-
-    pub fn u16(&mut self) -> Option<u16> {
-        Some(u16::from_le_bytes(self.take(2)?.try_into().ok()?))
-    }
-
-    pub fn u32(&mut self) -> Option<u32> {
-        Some(u32::from_le_bytes(self.take(4)?.try_into().ok()?))
-    }
-
-    fn u64(&mut self) -> Option<u64> {
-        Some(u64::from_le_bytes(self.take(8)?.try_into().ok()?))
-    }
-
-    /// A number of the protocol's own width.
-    fn length(&mut self) -> Option<u64> {
-        let wide = |bytes: &[u8]| bytes.iter().rev().fold(0, |n, &byte| n << 8 | byte as u64);
-        match self.u8()? {
-            n @ 0..=0xfa => Some(n as u64),
-            0xfc => self.take(2).map(wide),
-            0xfd => self.take(3).map(wide),
-            0xfe => self.take(8).map(wide),
-            _ => None,
-        }
-    }
-
-    /// Bytes behind their length.
-    fn text(&mut self) -> Option<&'a [u8]> {
-        let length = self.length()?;
-        self.take(usize::try_from(length).ok()?)
-    }
-
-    pub fn until_nul(&mut self) -> Option<String> {
-        let end = self.0.iter().position(|&byte| byte == 0)?;
-        let text = String::from_utf8_lossy(self.take(end)?).into_owned();
-        self.take(1)?;
-        Some(text)
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn of(ty: u8, unsigned: bool) -> AnswerColumn {
-        AnswerColumn { name: "c".into(), ty, unsigned, scaled: false }
-    }
-
-    #[test]
-    fn an_ok_packet_is_read() {
-        let found = okay(b"\x00\xfc\x10\x27\x00\x0a\x00\x02\x00").unwrap();
-        assert_eq!(
-            found,
-            Okay { affected: 10_000, warnings: 2, more: true, cursor: false, last_fetched: false }
-        );
-        assert_eq!(okay(b"\xff"), None);
-        assert_eq!(okay(b"\x00\x01"), None);
-    }
-
-    #[test]
-    fn a_column_definition_is_read() {
-        let packet = b"\x03def\0\x01t\x01t\x01n\x01n\x0c\x3f\0\x14\0\0\0\x08\x20\0\0\0\0";
-        assert_eq!(
-            column(packet).unwrap(),
-            AnswerColumn { name: "n".into(), ty: LONGLONG, unsigned: true, scaled: false }
-        );
-    }
-
-    #[test]
-    fn a_binary_row_of_every_kind_is_read() {
-        let columns =
-            [of(LONGLONG, true), of(TINY, false), of(NEWDECIMAL, false), of(DATETIME, false), of(253, false)];
-        let row = b"\x00\x00\xff\xff\xff\xff\xff\xff\xff\xff\xff\x0312.\x04\xea\x07\x01\x01\x02hi";
-        let values = binary_row(row, &columns).unwrap();
-        let expected = [
-            Value::U64(u64::MAX),
-            Value::I64(-1),
-            Value::F64(12.0),
-            Value::TimeUs(1_767_225_600_000_000),
-            Value::Text("hi".into()),
-        ];
-        assert_eq!(values, expected);
-        assert_eq!(binary_row(b"\x00\x7c", &columns).unwrap(), [const { Value::Null }; 5]);
-        assert_eq!(binary_row(&row[..row.len() - 1], &columns), None);
-    }
-
-    #[test]
-    fn a_text_row_of_every_kind_is_what_the_binary_one_is() {
-        let (columns, types): (Vec<_>, Vec<_>) = [
-            (of(LONGLONG, true), LogicalType::U64),
-            (of(TINY, false), LogicalType::I16),
-            (of(DOUBLE, false), LogicalType::F64),
-            (of(DATETIME, false), LogicalType::TimeMs),
-            (of(253, false), LogicalType::Text),
-            (of(253, false), LogicalType::Text),
-        ]
-        .into_iter()
-        .unzip();
-        let mut batch = Columns::new(0, types.iter().map(|ty| Column::new("c", *ty)).collect());
-        let row = b"\x1418446744073709551615\x02-1\x051e-07\x172026-01-01 00:00:00.007\x02hi\xfb";
-        push_text_row(row, &columns, &mut batch).expect("a row");
-        let found: Vec<Value> = batch.columns.iter().map(|c| c.value(0)).collect();
-        let expected = [
-            Value::U64(u64::MAX),
-            Value::I64(-1),
-            Value::F64(1e-7),
-            Value::TimeMs(1_767_225_600_007),
-            Value::Text("hi".into()),
-            Value::Null,
-        ];
-        assert_eq!(found, expected);
-        for cut in 1..row.len() {
-            let mut batch = Columns::new(0, types.iter().map(|ty| Column::new("c", *ty)).collect());
-            assert!(push_text_row(&row[..cut], &columns, &mut batch).is_err(), "cut at {cut}");
-        }
-    }
-
-    #[test]
-    fn written_times_are_microseconds() {
-        assert_eq!(written_us(b"1970-01-02"), Some(86_400_000_000));
-        assert_eq!(written_us(b"1970-01-01 00:00:01"), Some(1_000_000));
-        assert_eq!(written_us(b"1969-12-31 23:59:59.5"), Some(-500_000));
-        assert_eq!(written_us(b"1970-01-01 00:00:00.000001"), Some(1));
-        for wrong in [
-            "0000-00-00 00:00:00",
-            "1970-01-01 00:00",
-            "1970-01-01 00:00:00.",
-            "1970-01-01 00:00:00.1234567",
-            "x",
-        ] {
-            assert_eq!(written_us(wrong.as_bytes()), None, "{wrong}");
-        }
-    }
-
-    #[test]
-    fn numbers_beyond_64_bits_stay_exact_text() {
-        assert_eq!(text_value("42", NEWDECIMAL), Value::I64(42));
-        assert_eq!(text_value("18446744073709551615", NEWDECIMAL), Value::U64(u64::MAX));
-        assert_eq!(
-            text_value("18446744073709551616", NEWDECIMAL),
-            Value::Text("18446744073709551616".into())
-        );
-        assert_eq!(text_value("0.5000", NEWDECIMAL), Value::F64(0.5));
-        assert_eq!(text_value("2026-01-01", DATE), Value::Text("2026-01-01".into()));
-    }
-
-    #[test]
-    fn what_was_not_stored_is_refused_and_not_rounded() {
-        let push = |ty, cell| push_cell(&mut Column::new("c", ty), &cell);
-        assert_eq!(push(LogicalType::TimeMs, Cell::Time(1_001)), None);
-        assert_eq!(push(LogicalType::TimeMs, Cell::Time(1_000)), Some(()));
-        assert_eq!(push(LogicalType::U64, Cell::Signed(-1)), None);
-        assert_eq!(push(LogicalType::I64, Cell::Unsigned(1 << 63)), None);
-        assert_eq!(push(LogicalType::F32, Cell::F64(0.5)), None, "a column of another width");
-        assert_eq!(push(LogicalType::ListF64, Cell::Text(b"[0.5, 1e3]")), Some(()));
-        assert_eq!(push(LogicalType::ListI64, Cell::Text(b"[]")), Some(()));
-        assert_eq!(push(LogicalType::ListI64, Cell::Text(b"[0.5]")), None);
-        assert_eq!(push(LogicalType::ListI64, Cell::Text(b"5")), None);
-    }
-
-    #[test]
-    fn times_and_spans_are_microseconds() {
-        let time = |packet: &[u8]| time_us(&mut Bytes(packet));
-        assert_eq!(time(b"\x0b\xb2\x07\x01\x01\x00\x00\x01\x40\x42\x0f\x00"), Some(2_000_000));
-        assert_eq!(time(b"\x07\xb1\x07\x0c\x1f\x17\x3b\x3b"), Some(-1_000_000));
-        assert_eq!(time(b"\x00"), None, "the zero date");
-        assert_eq!(span_us(&mut Bytes(b"\x08\x01\x01\0\0\0\x00\x00\x01")), Some(-86_401_000_000));
-    }
-}
+mod tests;
