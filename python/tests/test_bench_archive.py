@@ -18,7 +18,9 @@ def test_every_claim_is_as_it_was_frozen_and_its_score_is_of_it(folder: str, cla
     assert len(held) == claims
     for claim, score in held:
         assert digest({k: v for k, v in claim.items() if k != "sha256"}) == claim["sha256"]
-        assert not Path(claim["call"]["study"]).is_absolute() and claim["call"]["data"] is None, "no machine's folder"
+        assert not Path(claim["call"]["study"]).is_absolute() and claim["call"]["data"] is None, (
+            "no machine's folder"
+        )
         assert claim["forecast"]["reach"] == pytest.approx(16)
         if score is not None:
             assert score["sha256"] == claim["sha256"]
