@@ -22,6 +22,7 @@ from inrush.engines import server
 from inrush.plan.plan import plan_study
 from inrush.plan.search import bisection_order, bracket, is_wanted, standings
 from inrush.results.store import Results
+from inrush.run.ahead import Ahead
 from inrush.run.prepare import StopRules
 from inrush.stats.record import RunRecord, StudyRecord
 from inrush.stats.trials import Trial, Tried, standing
@@ -92,6 +93,35 @@ def test_one_run_below_the_share_is_enough_to_fail() -> None:
     assert standings([10, 20, 30, 40], runs) == [HELD, FAILED, None, FAILED]
 
 
+def test_a_counted_run_outweighs_the_pilot() -> None:
+    """Else a value that failed in the pilot alone would end the search, and no counted run would have failed."""
+    assert standing([Tried(FAILED, 0), Tried(HELD, 1)]) is HELD
+    assert standing([Tried(HELD, 0), Tried(FAILED, 1), Tried(HELD, 2)]) is FAILED
+    assert standing([Tried(FAILED, 0)]) is FAILED
+
+
+@given(st.integers(2, 40), st.data())
+def test_when_a_search_ends_both_ends_of_its_bracket_were_counted(n: int, data: st.DataObject) -> None:
+    """Whatever the runs show: a knee without a counted run that failed above it would be a lower bound and no more."""
+    orders = [bisection_order(n), *(data.draw(st.permutations(range(n))) for _ in range(2))]
+    runs = [
+        SimpleNamespace(block=block, place=place) for block, order in enumerate(orders) for place in order
+    ]
+    tried: list[list[Tried]] = [[] for _ in range(n)]
+    ahead = Ahead(runs)  # type: ignore[arg-type]
+    while (run := ahead.next()) is not None:
+        assert isinstance(run, SimpleNamespace)
+        if is_wanted(run.place, [standing(of) for of in tried], pilot=run.block == 0):
+            tried[run.place].append(Tried(shown(data.draw(st.booleans())), run.block))
+            ahead.made()
+        else:
+            ahead.left_out(run)
+    counted = bracket([standing([run for run in of if run.block > 0]) for of in tried])
+    assert counted.fails - counted.holds == 1
+    assert all(len({run.block for run in of}) == len(of) for of in tried), "none twice in a block"
+    assert ahead.settled == ahead.of == len(runs)
+
+
 # --- what is undecided
 
 
@@ -158,10 +188,13 @@ def searched(tmp_path: Path, late_s: Callable[[int, int], float]) -> tuple[list[
     notes: list[str] = []
     rules = StopRules(plan, notes.append)
     made, records = [], []
-    for run in plan.runs:
+    ahead = Ahead(plan.runs)
+    while (run := ahead.next()) is not None:
         rows = run.labels["factors"]["rows_a_sample"]
         if rules(run, sealed) is not None:
+            ahead.left_out(run)
             continue
+        ahead.made()
         record = sampled(run, run.block, rows, rows * 0.0002, late_s(rows, run.block))
         made.append(f"{run.block}:{rows}")
         records.append(record)

@@ -3,8 +3,9 @@
 Rule. The candidates are the values of one factor, ascending. A candidate *holds* when the figure reached `at_least` in
 every run of it, and fails when it did not in one. Between the highest candidate that holds below the first that fails,
 and that one, the middle is tried next, until they are neighbours: log2(n + 1) runs of the pilot. The later blocks
-repeat the two neighbours; one that held and then fails moves the bracket, and the middle is tried again. So every
-planned run is known beforehand, as in any study; what was measured decides which of them are made.
+repeat the two neighbours; where one of them shows something else than before, the bracket moves and the middle is tried
+again, in the same block (`run/ahead.py`). So every planned run is known beforehand, as in any study; what was measured
+decides which of them are made.
 
 A run with a figure that decides nothing (`analysis/deciding.py`) makes its candidate *undecided*: it is neither end of the
 bracket, and the search goes on below it and above it, at most twice as many runs. The blocks repeat the lowest and the

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import shutil
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +19,7 @@ from inrush.plan.calibration import OWN_SHARE
 from inrush.plan.planned import PlannedRun
 from inrush.results.store import Doc, Results, SealedRun, StudyFolder
 from inrush.run import full_disk
+from inrush.run.ahead import Ahead
 from inrush.run.listener import Listener
 from inrush.run.one import FILES, interrupted, run_one
 from inrush.targets.deployment import Deployment, key_of
@@ -73,34 +73,36 @@ def run_study(
         facts = Facts(folder, environment or host.environment)
         for key in dict.fromkeys(map(key_of, runs)):  # before any of them keeps a disk busy
             facts.of(deployments[key])
-        ahead, failures = deque(runs), dict[str, int]()
-        n, of, chosen = 0, len(runs), False
-        while ahead or not chosen:
-            if not ahead:
-                chosen, ahead = True, deque(choose(Results(folder.path)))
-                folder.write({"confirming": [r.run_id for r in ahead]})
-                of += len(ahead)
-                if ahead:
+        ahead, failures = Ahead(runs), dict[str, int]()
+        chosen = False
+        while (run := ahead.next()) is not None or not chosen:
+            if run is None:
+                chosen, fresh = True, choose(Results(folder.path))
+                folder.write({"confirming": [r.run_id for r in fresh]})
+                ahead.add(fresh)
+                if fresh:
                     listener.note(
-                        f"{len(ahead)} fresh repeats follow, of the best points and those close to them"
+                        f"{len(fresh)} fresh repeats follow, of the best points and those close to them"
                     )
                 continue
-            run, n = ahead.popleft(), n + 1
             engine = key_of(run)
             sealed = folder.sealed(run.run_id)
             if sealed is not None and sealed["status"] == "done":
+                ahead.was_made()
                 outcome.done += 1
                 continue
             reason = given_up(engine, failures) or skip(run, Results(folder.path).runs)
             if reason is not None:
+                ahead.left_out(run)
                 outcome.stopped.setdefault(run.point, absent(run, reason))
                 folder.write({"stopped": never_run(outcome, folder)})
                 continue
             if stopping.asked:
                 raise interrupted(folder)
-            listener.begun(n, of, run)
+            listener.begun(ahead.settled + 1, ahead.of, run)
             deployment = deployments[engine]
             doc = run_one(run, folder, deployment, facts.of(deployment), listener, stopping, worker, graces)
+            ahead.made()
             listener.ended(run, doc)
             failures[engine] = failures.get(engine, 0) + 1 if doc["status"] == "failed" else 0
             if doc["status"] == "done":

@@ -28,11 +28,9 @@ def standing(runs: Sequence[Tried]) -> Trial | None:
     """What all runs of one value show; None where there are none.
 
     One run that did not hold is enough to fail, one undecided run leaves the value undecided. The pilot enters no
-    figure: where it was undecided, the blocks settle it.
+    figure: what it showed stands until a counted run shows something.
     """
     if not runs:
         return None
-    if any(run.trial is Trial.FAILED for run in runs):
-        return Trial.FAILED
-    counted = [run for run in runs if run.block > 0] or runs
-    return Trial.UNDECIDED if any(run.trial is Trial.UNDECIDED for run in counted) else Trial.HELD
+    counted = {run.trial for run in runs if run.block > 0} or {run.trial for run in runs}
+    return next(trial for trial in (Trial.FAILED, Trial.UNDECIDED, Trial.HELD) if trial in counted)
