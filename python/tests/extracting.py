@@ -18,6 +18,29 @@ from inrush.study.study import load_study
 from inrush.targets.deployment import Deployment
 
 SERIES = 20
+#: A column of each type, but for what identifies a row.
+ALL_TYPES = """\
+  { name = "b", type = "bool", gen = "flag", true_ppm = 400_000, null_share = 0.1 },
+  { name = "i", type = "i16", gen = "uniform", from = -9, to = 9, null_share = 0.1 },
+  { name = "j", type = "i64", gen = "uniform", from = -9_000_000_000, to = 9_000_000_000, null_share = 0.1 },
+  { name = "u", type = "u64", gen = "uniform", from = 0, to = 9_000_000_000, null_share = 0.1 },
+  { name = "f", type = "f32", gen = "uniform", from = -99, to = 99, null_share = 0.1 },
+  { name = "d", type = "f64", gen = "uniform", from = -999, to = 999, null_share = 0.1 },
+  { name = "ms", type = "time_ms", gen = "sweep_time" },
+  { name = "s", type = "text", gen = "text", min_bytes = 0, max_bytes = 20, null_share = 0.1 },
+  { name = "m", type = "decimal(24, 8)", gen = "decimal", null_share = 0.1 },
+  { name = "lf", type = "list_f64", gen = "array", min_items = 0, max_items = 5, of = { kind = "uniform", from = 0, to = 9 } },
+  { name = "li", type = "list_i64", gen = "array", min_items = 0, max_items = 5, of = { kind = "uniform", from = 0, to = 9 } },
+  { name = "lu", type = "list_u64", gen = "array", min_items = 0, max_items = 5, of = { gen = "categorical", values = [18446744073709551615, 0] } },
+  { name = "lg", type = "list_f32", gen = "array", min_items = 0, max_items = 5, of = { gen = "uniform", from = -99, to = 99 }, null_share = 0.1 },
+  { name = "lt", type = "list_text", gen = "array", min_items = 0, max_items = 5, of = { gen = "text", min_bytes = 0, max_bytes = 9 } },
+  { name = "bl", type = "blob", gen = "bytes", min_bytes = 0, max_bytes = 300, null_share = 0.1 },
+  { name = "e", type = "enum", gen = "categorical", values = ["ON", "OFF", "Zürich"], null_share = 0.1 },
+  { name = "day", type = "date", gen = "days", from = "1970-01-01", to = "2105-12-31", null_share = 0.1 },
+  { name = "doc", type = "json", gen = "document", max_items = 8, max_chars = 40, null_share = 0.1 },
+  { name = "flags", type = "bit(12)", gen = "bits", null_share = 0.1 },
+  { name = "whole", type = "bit(64)", gen = "bits" },
+"""
 WORKLOAD = """
 schema = 1
 epoch = "2026-01-01T00:00:00Z"

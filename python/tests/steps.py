@@ -105,5 +105,6 @@ def run_study_file(path: Path, folder: Path, scale: str | None = None) -> Path:
     document = {**plan.document(), "begun_unix_ns": time.time_ns()}
     results = Store(folder / "results").new_study(study.name, document)
     deployments = {e: Deployment(server(e), Target(e, "")) for e in (*study.engines, "null")}
-    assert not run_study(plan.all_runs, results, deployments, Silent()).failed
+    end = run_study(plan.all_runs, results, deployments, Silent())
+    assert not end.failed, end.failed
     return results.path

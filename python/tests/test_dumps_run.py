@@ -22,6 +22,7 @@ from inrush.stats.measures import study_record
 from inrush.stats.record import RunRecord
 from inrush.study.study import load_study
 from inrush.targets.deployment import Deployment
+from tests.extracting import ALL_TYPES
 from tests.steps import WORKLOAD, run_study_file
 from tests.test_kill import command, environment, sealed_runs
 
@@ -64,6 +65,21 @@ calls = 10
 """
 
 
+#: Of a table of few rows and many columns.
+SMALL = (('factors.by = ["key", "time"]\n', ""), ('"@by"', '"key"'), ('along = "by", per = ["engine"]', 'along = "engine"'),
+         ("20_000", "2_000"), ("files = 4", "files = 2"), ("batch_rows = 3_000", "batch_rows = 300"))  # fmt: skip
+
+
+#: NULL in lists, and numbers that are none.
+ODD_NUMBERS = """\
+  { name = "nf", type = "f64", gen = "uniform", from = 0, to = 9, nan_share = 0.2, inf_share = 0.2, minus_inf_share = 0.2 },
+  { name = "ni", type = "list_i64", gen = "array", min_items = 0, max_items = 5, of = { gen = "uniform", from = 0, to = 9 }, null_ppm = 200_000 },
+  { name = "nt", type = "list_text", gen = "array", min_items = 0, max_items = 5, of = { gen = "text", min_bytes = 0, max_bytes = 9 }, null_ppm = 200_000 },
+  { name = "nl", type = "list_f64", gen = "array", min_items = 0, max_items = 5, of = { gen = "uniform", from = 0, to = 9 }, nan_ppm = 200_000, inf_ppm = 200_000, minus_inf_ppm = 200_000 },
+  { name = "ns", type = "list_f32", gen = "array", min_items = 0, max_items = 5, of = { gen = "uniform", from = 0, to = 9 }, nan_ppm = 200_000 },
+"""
+
+
 def write_study(folder: Path, *changes: tuple[str, str]) -> Path:
     text = STUDY
     for old, new in changes:
@@ -73,6 +89,12 @@ def write_study(folder: Path, *changes: tuple[str, str]) -> Path:
     path = folder / "dumped.toml"
     path.write_text(text)
     return path
+
+
+def with_columns(columns: str) -> str:
+    """The workload with these columns beside its own."""
+    assert '  { name = "value"' in WORKLOAD
+    return WORKLOAD.replace('  { name = "value"', f'{columns}  {{ name = "value"')
 
 
 @pytest.fixture(scope="module")
@@ -130,6 +152,18 @@ def test_files_and_the_table_that_was_loaded_from_them_are_proven(finished: Anal
         proofs = {row["item"]: row for row in run.rows("proofs")}
         assert proofs["dump/out"]["holds"] and proofs["dump/out"]["expected"].startswith(f"{ROWS} rows, ")
         assert all(row["holds"] for row in proofs.values()) and {"rows", "read_back"} <= set(proofs)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_values_of_every_type_come_back_from_files(tmp_path: Path, engine: str) -> None:
+    """Documents, strings of bits, lists and NULL among them: the table that was loaded from the files is proven."""
+    path = write_study(tmp_path, ('["sqlite", "duckdb"]', f'["{engine}"]'), *SMALL)
+    columns = ALL_TYPES + (ODD_NUMBERS if engine == "duckdb" else "")
+    (tmp_path / "work.toml").write_text(with_columns(columns))
+    (run,) = analyse(study_record(Results(run_study_file(path, tmp_path)))).runs
+    assert run.figures["out.rows"] == run.figures["back.rows"] == 2_000
+    proofs = {row["item"]: row["holds"] for row in run.run.rows("proofs")}
+    assert {"dump/out", "rows", "read_back"} <= set(proofs) and all(proofs.values()), proofs
 
 
 def test_files_in_the_folder_of_a_run_go_with_it(tmp_path: Path) -> None:

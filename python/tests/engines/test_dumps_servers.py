@@ -9,7 +9,8 @@ import pytest
 from inrush.engines import server
 from inrush.guards.verdicts import Outcome
 from inrush.targets.deployment import Deployment
-from tests.test_dumps_run import ROWS, write_study
+from tests.extracting import ALL_TYPES
+from tests.test_dumps_run import ROWS, SMALL, with_columns, write_study
 
 from .test_steps_servers import ENGINES, KillWorker, analysed, leftovers, run, verdict
 from .test_steps_servers import own as own_server_of_a_test
@@ -43,6 +44,19 @@ def test_a_table_comes_back_from_its_files_by_every_way_out(own: Deployment, fol
         assert proofs["dump/out"] and all(proofs.values()), proofs
     assert verdict(found, "rows proven").outcome is Outcome.PASS
     assert leftovers(own) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("own", ENGINES, indirect=True)
+def test_values_of_every_type_come_back_from_files_of_a_server(own: Deployment, folder: Path) -> None:
+    path = write_study(folder, ('["sqlite", "duckdb"]', f'["{own.server.name}"]'), *SMALL)
+    (folder / "work.toml").write_text(with_columns(ALL_TYPES))
+    end, results = run(path, own)
+    assert not end.failed, end.failed
+    (each,) = analysed(results).runs
+    assert each.figures["out.rows"] == each.figures["back.rows"] == 2_000
+    proofs = {row["item"]: row["holds"] for row in each.run.rows("proofs")}
+    assert {"dump/out", "rows", "read_back"} <= set(proofs) and all(proofs.values()), proofs
 
 
 @pytest.mark.slow

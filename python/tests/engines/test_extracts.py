@@ -12,13 +12,13 @@ from inrush.engines.instance import Target
 from inrush.plan.plan import plan_study
 from inrush.study.study import load_study
 from inrush.targets.deployment import Deployment
-from tests.extracting import STUDY, write_study
+from tests.extracting import ALL_TYPES, STUDY, write_study
 
 from .border import Ran, run
 
 ENGINES = ("duckdb", "sqlite", "postgresql", "timescaledb", "mysql", "mariadb", "clickhouse")
 WAYS = [(engine, way) for engine in ENGINES for way in server(engine).ways_out]
-COLUMNS = "time, k, b, i, j, u, f, d, ms, s, lf, li, m, lu, lg, lt, bl, e, day"
+COLUMNS = "time, k, b, i, j, u, f, d, ms, s, lf, li, m, lu, lg, lt, bl, e, day, doc, flags, whole"
 WORKLOAD = f"""
 schema = 1
 epoch = "2026-01-01T00:00:00Z"
@@ -32,24 +32,7 @@ columns = [
   {{ name = "id", type = "u64", gen = "pattern", prefix = "b8599f03" }},
   {{ name = "k", type = "i32", gen = "cycle", from = -9, to = 10 }},
   {{ name = "time", type = "time_us", gen = "sweep_time", jitter_ms = 5 }},
-  {{ name = "b", type = "bool", gen = "flag", true_ppm = 400_000, null_share = 0.1 }},
-  {{ name = "i", type = "i16", gen = "uniform", from = -9, to = 9, null_share = 0.1 }},
-  {{ name = "j", type = "i64", gen = "uniform", from = -9_000_000_000, to = 9_000_000_000, null_share = 0.1 }},
-  {{ name = "u", type = "u64", gen = "uniform", from = 0, to = 9_000_000_000, null_share = 0.1 }},
-  {{ name = "f", type = "f32", gen = "uniform", from = -99, to = 99, null_share = 0.1 }},
-  {{ name = "d", type = "f64", gen = "uniform", from = -999, to = 999, null_share = 0.1 }},
-  {{ name = "ms", type = "time_ms", gen = "sweep_time" }},
-  {{ name = "s", type = "text", gen = "text", min_bytes = 0, max_bytes = 20, null_share = 0.1 }},
-  {{ name = "m", type = "decimal(24, 8)", gen = "decimal", null_share = 0.1 }},
-  {{ name = "lf", type = "list_f64", gen = "array", min_items = 0, max_items = 5, of = {{ kind = "uniform", from = 0, to = 9 }} }},
-  {{ name = "li", type = "list_i64", gen = "array", min_items = 0, max_items = 5, of = {{ kind = "uniform", from = 0, to = 9 }} }},
-  {{ name = "lu", type = "list_u64", gen = "array", min_items = 0, max_items = 5, of = {{ gen = "categorical", values = [18446744073709551615, 0] }} }},
-  {{ name = "lg", type = "list_f32", gen = "array", min_items = 0, max_items = 5, of = {{ gen = "uniform", from = -99, to = 99 }}, null_share = 0.1 }},
-  {{ name = "lt", type = "list_text", gen = "array", min_items = 0, max_items = 5, of = {{ gen = "text", min_bytes = 0, max_bytes = 9 }} }},
-  {{ name = "bl", type = "blob", gen = "bytes", min_bytes = 0, max_bytes = 300, null_share = 0.1 }},
-  {{ name = "e", type = "enum", gen = "categorical", values = ["ON", "OFF", "Zürich"], null_share = 0.1 }},
-  {{ name = "day", type = "date", gen = "days", from = "1970-01-01", to = "2105-12-31", null_share = 0.1 }},
-]
+{ALL_TYPES}]
 [operations.all]
 kind = "extract"
 table = "values"

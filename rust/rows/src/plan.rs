@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::Error;
 
 pub use directives::{Directives, Pick, Tag};
-pub use dump::DumpPlan;
+pub use dump::{DumpPlan, DUMPED};
 pub use generator::{AtLimit, CounterPlan, GenPlan, Increment, Per, DEFAULT_BITS};
 pub use operation::{
     Assertion, KeyLaw, KeyPlan, OpKind, OpPlan, ParamGen, ParamPlan, RangeLength, RangePlan,

@@ -170,8 +170,8 @@ impl Plain {
                 }
                 _ => Plain::String,
             },
-            LogicalType::ListF64 if !has_null_items(column) => Plain::ListF64,
-            LogicalType::ListI64 if !has_null_items(column) => Plain::ListI64,
+            LogicalType::ListF64 if !column.has_null_items() => Plain::ListF64,
+            LogicalType::ListI64 if !column.has_null_items() => Plain::ListI64,
             list => {
                 let item = match list.item().expect("every other type is of lists") {
                     LogicalType::Bool | LogicalType::U8 => Item::UInt8,
@@ -185,7 +185,7 @@ impl Plain {
                     LogicalType::Text => Item::String,
                     _ => Item::Int64,
                 };
-                Plain::List { item, nullable: has_null_items(column) }
+                Plain::List { item, nullable: column.has_null_items() }
             }
         }
     }
@@ -235,10 +235,6 @@ fn list(text: &str) -> Option<Plain> {
     };
     let item = NAMES.iter().find(|(_, name)| *name == inside).and_then(|(plain, _)| Item::of(*plain))?;
     Some(Plain::List { item, nullable })
-}
-
-fn has_null_items(column: &ColumnPlan) -> bool {
-    matches!(column.gen, Some(GenPlan::Array { null_ppm: 1.., .. }))
 }
 
 /// Types of a table's columns.

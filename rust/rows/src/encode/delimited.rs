@@ -7,7 +7,7 @@ use super::lists::{is_plain, list_texts, ListStyle};
 use super::tail::Tail;
 use super::{does_not_fit, mismatch, Encoder};
 use crate::error::Error;
-use crate::plan::{LogicalType, TablePlan};
+use crate::plan::{LogicalType, TablePlan, DUMPED};
 use crate::rows::spelled::hex_text;
 use crate::rows::{Column, Columns, ListValues, TextValues, Values};
 
@@ -35,6 +35,8 @@ pub(super) struct Delimited<S> {
 }
 
 struct Shape {
+    /// Of a file that inrush alone reads.
+    is_dumped: bool,
     /// Arrays of ClickHouse have quotes and escapes of their own.
     is_clickhouse: bool,
     /// Texts of ClickHouse hold any bytes.
@@ -74,6 +76,7 @@ const BLOCK_ROWS: usize = 1024;
 impl<S: Style> Delimited<S> {
     pub(super) fn new(table: &TablePlan) -> Delimited<S> {
         let shape = |wire: &str| Shape {
+            is_dumped: wire == DUMPED,
             is_clickhouse: wire.starts_with("Array("),
             takes_bytes: matches!(wire, "String" | "Nullable(String)"),
             stored_signed: matches!(wire, "int8" | "bigint" | "BIGINT"),
@@ -171,6 +174,7 @@ fn made<'a>(
     let style = match (shape.is_clickhouse, shape.brackets[0]) {
         (true, _) => ListStyle::Clickhouse,
         (false, b'{') => ListStyle::Postgresql,
+        _ if shape.is_dumped => ListStyle::Dumped,
         _ => ListStyle::Json,
     };
     let texts = list_texts(list, item, style);

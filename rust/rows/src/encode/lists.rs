@@ -9,10 +9,18 @@ use crate::rows::{ListValues, TextValues, Values};
 pub enum ListStyle {
     /// `[1,null,"a"]`: it has neither NaN nor infinities.
     Json,
+    /// JSON with the words that our own reader of files takes for numbers that are not finite: `[NaN,inf]`.
+    Dumped,
     /// `{1,NULL,"a"}`
     Postgresql,
     /// `[1,NULL,'a']`
     Clickhouse,
+}
+
+impl ListStyle {
+    fn is_json(self) -> bool {
+        matches!(self, ListStyle::Json | ListStyle::Dumped)
+    }
 }
 
 /// A double holds every whole number up to here.
@@ -47,7 +55,7 @@ fn put_list(list: &ListValues, item: LogicalType, row: usize, style: ListStyle, 
             out.push(b',');
         }
         if !list.is_present(at) {
-            out.extend_from_slice(if style == ListStyle::Json { b"null" } else { b"NULL" });
+            out.extend_from_slice(if style.is_json() { b"null" } else { b"NULL" });
         } else if !put_item(&list.items, item, at, style, out) {
             return false;
         }
@@ -69,6 +77,8 @@ fn put_item(items: &Values, item: LogicalType, at: usize, style: ListStyle, out:
     if !float.is_finite() {
         match style {
             ListStyle::Json => return false,
+            ListStyle::Dumped if float.is_nan() => out.extend_from_slice(b"NaN"),
+            ListStyle::Dumped => out.extend_from_slice(if float > 0.0 { b"inf" } else { b"-inf" }),
             ListStyle::Clickhouse if float.is_nan() => out.extend_from_slice(b"nan"),
             ListStyle::Clickhouse => out.extend_from_slice(if float > 0.0 { b"inf" } else { b"-inf" }),
             ListStyle::Postgresql if float.is_nan() => out.extend_from_slice(b"NaN"),
@@ -84,7 +94,7 @@ fn put_item(items: &Values, item: LogicalType, at: usize, style: ListStyle, out:
     unsafe {
         match items {
             // JSON has truth values of its own, which read back as such.
-            Values::I32(v) if item == LogicalType::Bool && style == ListStyle::Json => {
+            Values::I32(v) if item == LogicalType::Bool && style.is_json() => {
                 tail.bytes(if v[at] != 0 { b"true" } else { b"false" });
             }
             Values::I32(v) => signed(&mut tail, v[at].into()),
@@ -111,7 +121,7 @@ fn put_text(text: &[u8], style: ListStyle, out: &mut Vec<u8>) {
             b'\n' if style != ListStyle::Postgresql => out.extend_from_slice(b"\\n"),
             b'\t' if style != ListStyle::Postgresql => out.extend_from_slice(b"\\t"),
             b'\r' if style != ListStyle::Postgresql => out.extend_from_slice(b"\\r"),
-            0..0x20 if style == ListStyle::Json => {
+            0..0x20 if style.is_json() => {
                 out.extend_from_slice(format!("\\u{byte:04x}").as_bytes());
             }
             byte => out.push(byte),

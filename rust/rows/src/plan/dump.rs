@@ -4,6 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{ColumnPlan, RowSource, TablePlan};
 
+/// The type on the wire of every column of a dump.
+pub const DUMPED: &str = "dumped";
+
 /// Of an operation of kind `extract`: call `n` writes what it reads to file `n`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -31,7 +34,7 @@ impl DumpPlan {
 
     /// The table as CSV holds it: no type of an engine shapes its text.
     pub fn written(&self, table: &TablePlan) -> TablePlan {
-        let bare = |column: &ColumnPlan| ColumnPlan { wire: String::new(), ..column.clone() };
+        let bare = |column: &ColumnPlan| ColumnPlan { wire: DUMPED.into(), ..column.clone() };
         TablePlan { columns: table.columns.iter().map(bare).collect(), ..table.clone() }
     }
 

@@ -38,6 +38,13 @@ pub struct ColumnPlan {
     pub gen: Option<GenPlan>,
 }
 
+impl ColumnPlan {
+    /// Of lists that are generated: whether NULL stands among their items.
+    pub fn has_null_items(&self) -> bool {
+        matches!(self.gen, Some(GenPlan::Array { null_ppm: 1.., .. }))
+    }
+}
+
 /// Shares of a column's values; a NULL may stand in the place of any.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
-use crate::plan::{Limits, LogicalType, RowSource, TablePlan, TimeForm};
+use crate::plan::{ColumnPlan, Limits, LogicalType, RowSource, TablePlan, TimeForm};
 
 use super::columns::{Column, Columns};
 
@@ -78,6 +78,8 @@ struct Layout {
     times: Vec<Option<TimeForm>>,
     /// Values of these are bytes: see `RowSource::Files`.
     bytes: Vec<bool>,
+    /// Lists that may hold NULL.
+    null_items: Vec<bool>,
 }
 
 impl FileRows {
@@ -126,6 +128,7 @@ impl FileRows {
             limits: table.columns.iter().map(|c| limits.get(&c.name).copied()).collect(),
             times: times_of(table, times)?,
             bytes: table.columns.iter().map(|c| bytes.contains(&c.name)).collect(),
+            null_items: table.columns.iter().map(ColumnPlan::has_null_items).collect(),
         };
         let reader = if format == "arrow" {
             Reader::Arrow(Box::new(ArrowFiles::new(layout)))

@@ -208,6 +208,7 @@ fn store_fields(
             let text = unescaped(dialect, bytes, *field, scratch);
             match layout.times[at] {
                 None if layout.bytes[at] => parse::push_bytes(column, text, dialect.quoting),
+                None if layout.null_items[at] => parse::push_list_with_nulls(column, text),
                 None => parse::push(column, text),
                 Some(form) => parse::push_time(column, text, form),
             }

@@ -11,7 +11,7 @@ use crate::plan::LogicalType;
 use super::super::columns::{Column, Values};
 use super::super::spelled::{date_days, hex_bytes, hex_text, uuid_bytes, uuid_text};
 use super::split::Quoting;
-use lists::list;
+use lists::{push_list, Nulls};
 use numbers::{float, integer_within, unsigned};
 use times::time;
 
@@ -23,8 +23,25 @@ pub use times::day;
 ///
 /// Blanks around anything but a text are ignored.
 pub fn push(column: &mut Column, text: &[u8]) -> Result<(), Reason> {
-    let ty = column.ty;
     match &mut column.values {
+        Values::List(list) => push_list(list, item_of(column.ty), text, Nulls::Refused),
+        values => push_value(values, column.ty, text),
+    }
+}
+
+/// `push` of a list that may hold NULL: `[1,null]`.
+pub fn push_list_with_nulls(column: &mut Column, text: &[u8]) -> Result<(), Reason> {
+    let Values::List(list) = &mut column.values else { unreachable!("only lists hold items") };
+    push_list(list, item_of(column.ty), text, Nulls::Taken)
+}
+
+fn item_of(ty: LogicalType) -> LogicalType {
+    ty.item().expect("values of lists are of a type of lists")
+}
+
+/// Of any type but a list. Bytes and strings of bits are hexadecimal digits, as a dump writes them.
+fn push_value(values: &mut Values, ty: LogicalType, text: &[u8]) -> Result<(), Reason> {
+    match values {
         Values::I32(v) => v.push(match ty {
             LogicalType::Bool => i32::from(truth(text)?),
             LogicalType::I16 => integer_within(text, ty, i64::from(i16::MIN), i64::from(i16::MAX))? as i32,
@@ -37,6 +54,7 @@ pub fn push(column: &mut Column, text: &[u8]) -> Result<(), Reason> {
             LogicalType::U64 => unsigned(text)? as i64,
             LogicalType::TimeMs => time(text, 1_000)?,
             LogicalType::TimeUs => time(text, 1_000_000)?,
+            LogicalType::Bit => bits(text)? as i64,
             _ => integer_within(text, ty, i64::MIN, i64::MAX)?,
         }),
         Values::F32(v) => v.push(float::<f32>(text, ty)?),
@@ -44,25 +62,17 @@ pub fn push(column: &mut Column, text: &[u8]) -> Result<(), Reason> {
         Values::Text(v) => match ty {
             LogicalType::Date => v.push(date(text)?),
             LogicalType::Uuid => v.push(&uuid(text)?),
+            LogicalType::Blob => v.push(&hex_bytes(text).ok_or(Reason::NotDigits)?),
             _ => v.push(clean_text(text)?),
         },
-        Values::List(v) => {
-            match &mut *v.items {
-                Values::I64(items) => {
-                    let item = |t: &[u8]| integer_within(t, LogicalType::I64, i64::MIN, i64::MAX);
-                    list(text, items, item)?;
-                    v.ends.push(items.len() as u32);
-                }
-                Values::F64(items) => {
-                    list(text, items, |t| float::<f64>(t, LogicalType::F64))?;
-                    v.ends.push(items.len() as u32);
-                }
-                // No file is read as lists of other items.
-                _ => return Err(Reason::NotList),
-            };
-        }
+        Values::List(_) => unreachable!("no list holds lists"),
     }
     Ok(())
+}
+
+fn bits(text: &[u8]) -> Result<u64, Reason> {
+    let digits = std::str::from_utf8(text).ok().filter(|t| t.bytes().all(|b| b.is_ascii_hexdigit()));
+    digits.and_then(|digits| u64::from_str_radix(digits, 16).ok()).ok_or(Reason::NotDigits)
 }
 
 /// Bytes as their hexadecimal digits: as they stand in MySQL's text, elsewhere written as PostgreSQL writes them

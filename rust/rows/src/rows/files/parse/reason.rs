@@ -30,6 +30,7 @@ pub enum Reason {
     NoNan,
     NoInfinity,
     NotBytes,
+    NotDigits,
 }
 
 impl fmt::Display for Reason {
@@ -56,6 +57,7 @@ impl fmt::Display for Reason {
             Reason::NotDate => f.write_str("not a date"),
             Reason::NotUuid => f.write_str("not a UUID"),
             Reason::NotBytes => f.write_str(r"not bytes: \x and pairs of hexadecimal digits"),
+            Reason::NotDigits => f.write_str("not hexadecimal digits"),
             Reason::NoNan => f.write_str("the column cannot hold NaN"),
             Reason::NoInfinity => f.write_str("the column cannot hold infinity"),
         }

@@ -134,6 +134,7 @@ fn layout(path: &str, types: &[LogicalType], required: bool) -> Layout {
         required: vec![required; types.len()],
         limits: types.iter().map(|ty| limits(*ty)).collect(),
         bytes: vec![false; types.len()],
+        null_items: vec![false; types.len()],
         times: types.iter().map(|ty| (*ty == LogicalType::TimeUs).then_some(TimeForm::Iso)).collect(),
     }
 }
