@@ -40,6 +40,17 @@ FENCES = {
 #: Rows of a year of the published table: 4,082,099,171 of two years.
 ROWS_A_YEAR = 2_041_000_000
 ORDERS = ("key", "time")
+#: Headings.
+STORED = (
+    "engine", "rows", "memory", "table", "stored by key", "stored by time", "a year by key", "a year by time", "after clustering",
+)  # fmt: skip
+READ = (
+    "engine", "order", "cold", "pages a row", "warm", "pages a row, warm", "clustered, cold", "pages a row, clustered",
+    "clustered, warm", "clustering",
+)  # fmt: skip
+EXPLAINED = (
+    "engine", "order", "pages", "time of a page", "cold, by its pages", "cold, measured", "penalty, by pages", "penalty, measured",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -64,7 +75,8 @@ class Piece:
         call += ["--scale", "s", "--start", started, "--data", str(data)]
         if self.study == "rate":
             return [*call, "--realtime"]
-        changes = ["repeats.count=2"]
+        # Each run is a load of a quarter of an hour: a pilot would be one more.
+        changes = ["repeats.count=2", "repeats.pilot=false"]
         if fence := FENCES.get(self.engine):
             memory, rows = fence
             call += ["--limit", f"{self.engine}.memory={memory}"]
@@ -118,15 +130,15 @@ def complete(results: Path) -> dict[Piece, Analysis]:
 
 def board(pieces: Mapping[Piece, Analysis]) -> Iterator[str]:
     extracts = {p.engine: a for p, a in pieces.items() if p.study == "extract"}
-    yield markdown(
-        ("engine", "rows", "memory", "table", "stored by key", "stored by time", "a year by key", "a year by time", "after clustering"),
-        [stored(engine, analysis) for engine, analysis in extracts.items()],
-    )  # fmt: skip
+    yield markdown(STORED, [stored(engine, analysis) for engine, analysis in extracts.items()])
     yield ""
     yield markdown(
-        ("engine", "order", "cold", "pages a row", "warm", "pages a row", "clustered, cold", "pages a row", "clustered, warm", "clustering"),
-        [read(engine, order, analysis) for engine, analysis in extracts.items() for order in ORDERS],
-    )  # fmt: skip
+        READ, [read(engine, order, analysis) for engine, analysis in extracts.items() for order in ORDERS]
+    )
+    yield ""
+    yield markdown(
+        EXPLAINED, [line for engine, analysis in extracts.items() for line in explained(engine, analysis)]
+    )
     yield ""
     rates = [(p, a) for p, a in pieces.items() if p.study == "rate"]
     yield markdown(("engine", "turn", "answer"), [knees(piece, analysis) for piece, analysis in rates])
@@ -165,6 +177,48 @@ def read(engine: str, order: str, analysis: Analysis) -> list[str]:
     ]
 
 
+@dataclass(frozen=True)
+class Cold:
+    """The long range, cold: medians of the runs."""
+
+    latency_s: float
+    pages: float
+    #: Of one random page, as the probe of the data's folder found it.
+    page_s: float
+    #: Of the same rows once they lie together and are in memory.
+    warm_s: float
+
+    @property
+    def by_pages_s(self) -> float:
+        return self.warm_s + self.pages * self.page_s
+
+
+def explained(engine: str, analysis: Analysis) -> Iterator[list[str]]:
+    """What the pages that were read explain of a cold read; the penalty is that of rows by time over rows by key."""
+    reads = {order: found for order in ORDERS if (found := cold(analysis, order)) is not None}
+    for order, of in reads.items():
+        line = [engine, order, number(round(of.pages)), show(of.page_s, "x_s"), show(of.by_pages_s, "x_s"), show(of.latency_s, "x_s")]  # fmt: skip
+        if order == "time" and (by_key := reads.get("key")) is not None:
+            line += [f"{of.by_pages_s / by_key.by_pages_s:.1f}", f"{of.latency_s / by_key.latency_s:.1f}"]
+        yield [*line, *["–"] * (len(EXPLAINED) - len(line))]
+
+
+def cold(analysis: Analysis, order: str) -> Cold | None:
+    """None where the server counts no pages."""
+    figures = (
+        "long_cold.latency_p50_s",
+        "long_cold.pages_read",
+        "clustered_warm.latency_p50_s",
+        "long_cold.page_bytes",
+    )
+    latency_s, pages, warm_s, page_bytes = (median(analysis, figure, order) for figure in figures)
+    probe = f"disk_read_{round(page_bytes or 0) // 1024}k_s"
+    page_s = next((m.run.env[probe] for m in analysis.runs if probe in m.run.env), None)
+    if latency_s is None or pages is None or warm_s is None or page_s is None:
+        return None
+    return Cold(latency_s, pages, float(page_s), warm_s)
+
+
 def knees(piece: Piece, analysis: Analysis) -> list[str]:
     decided = answer(analysis)
     sentences = [p.sentence for p in decided.parts] if decided else ["no answer"]
@@ -179,13 +233,13 @@ def cell(analysis: Analysis, figure: str, order: str) -> str:
     """With its interval; INVALID where a guard says so; a dash where no run has it."""
     for summary in analysis.summaries(figure):
         if holds(summary.point, at(order)):
-            text = show_known(summary.median, summary.interval, figure)
+            text = show_known(summary.centre, summary.interval, figure)
             return f"INVALID {text}" if analysis.broken_points(figure, [summary.point]) else text
     return "–"
 
 
 def median(analysis: Analysis, figure: str, order: str) -> float | None:
-    values = (s.median for s in analysis.summaries(figure) if holds(s.point, at(order)))
+    values = (s.centre for s in analysis.summaries(figure) if holds(s.point, at(order)))
     return next(values, None)
 
 
