@@ -96,12 +96,17 @@ def scale_of(values: Sequence[float]) -> alt.Scale:
     return alt.Scale(zero=True)
 
 
+#: Between the farthest value and the frame.
+ROOM = 1.05
+
+
 def shared_scale(values: Sequence[float]) -> alt.Scale:
-    """One scale for all panels of a figure: the same length means the same everywhere."""
+    """One scale for all panels of a figure: the same length means the same everywhere. Nothing touches the frame."""
     scale, finite = scale_of(values), [v for v in values if np.isfinite(v)]
     if not finite or max(finite) <= 0:
         return scale
-    scale.domain = [min(finite), max(finite)] if is_log(scale) else [min(0.0, *finite), max(finite)]
+    low, high = min(finite), max(finite) * ROOM
+    scale.domain = [low / ROOM, high] if is_log(scale) else [min(0.0, low * ROOM), high]
     return scale
 
 
