@@ -39,6 +39,8 @@ FENCES = {
 }
 #: Rows of a year of the published table: 4,082,099,171 of two years.
 ROWS_A_YEAR = 2_041_000_000
+#: Of the attribute that has 1.2 % of them.
+ROWS_A_MONTH = 4_082_099_171 * 0.012 / 24
 ORDERS = ("key", "time")
 #: Headings.
 STORED = (
@@ -48,6 +50,7 @@ READ = (
     "engine", "order", "cold", "pages a row", "warm", "pages a row, warm", "clustered, cold", "pages a row, clustered",
     "clustered, warm", "clustering",
 )  # fmt: skip
+MONTH = ("engine", "order", "cold", "warm", "cold, clustered", "warm, clustered", "clustering a year")
 EXPLAINED = (
     "engine", "order", "pages", "time of a page", "cold, by its pages", "cold, measured", "penalty, by pages", "penalty, measured",
 )  # fmt: skip
@@ -174,6 +177,20 @@ def read(engine: str, order: str, analysis: Analysis) -> list[str]:
         *cells,
         cell(analysis, "clustered_warm.rows_per_s", order),
         cell(analysis, "cluster.duration_s", order),
+    ]
+
+
+def month(engine: str, order: str, analysis: Analysis) -> list[str]:
+    """What a month of one attribute takes to read, in proportion to its rows, and what clustering a year of all takes."""
+    steps = ("long_cold", "long_warm", "clustered_cold", "clustered_warm")
+    rates = (median(analysis, f"{step}.rows_per_s", order) for step in steps)
+    clustering, rows = median(analysis, "cluster.duration_s", order), median(analysis, "load.rows", order)
+    a_year = clustering / rows * ROWS_A_YEAR if clustering and rows else None
+    return [
+        engine,
+        order,
+        *(shown(ROWS_A_MONTH / rate if rate else None, "x_s") for rate in rates),
+        shown(a_year, "x_s"),
     ]
 
 
