@@ -23,6 +23,7 @@ from inrush.engines.survives import Durability, Survives
 from inrush.errors import CoreError, Interrupted, TargetError, UsageError
 from inrush.machine import host
 from inrush.results.store import Results, SealedRun, Store, StudyFolder
+from inrush.run.ahead import Look
 from inrush.run.listener import Silent
 from inrush.run.one import disk_after
 from inrush.run.run import GIVE_UP_AFTER, StudyEnd, run_study
@@ -176,6 +177,27 @@ def test_stop_rules_leave_runs_out_and_say_why(tmp_path: Path) -> None:
     stopped = Results(folder.path).study["stopped"]
     assert [s["point"] for s in stopped] == ["fake 2", "fake 3"]
     assert {s["reason"] for s in stopped} == {"a smaller batch took 90 s"}
+
+
+def test_a_run_that_was_passed_over_is_looked_at_again_when_others_of_its_block_were_made(
+    tmp_path: Path,
+) -> None:
+    folder, diary = begin(tmp_path), Diary()
+    runs = [Planned(i, [FINISHED], labels={"point": f"fake {i}"}) for i in range(4)]
+
+    def skip(run: Any, sealed: Sequence[SealedRun]) -> str | None:
+        """The first is wanted once the third is there, the second never."""
+        wanted = {0: any(r.id == runs[2].run_id for r in sealed), 1: False}
+        return None if wanted.get(runs.index(run), True) else "not now"
+
+    outcome = make(folder, runs, diary, skip=skip, look=lambda run: Look.BLOCK)
+    assert outcome.done == 3
+    made = sorted(Results(folder.path).runs, key=lambda r: r.doc["begun_unix_ns"])
+    assert [r.id for r in made] == [runs[i].run_id for i in (2, 3, 0)]
+    assert diary.begins == [3, 4, 4], "it counts once"
+    assert [s["point"] for s in Results(folder.path).study["stopped"]] == ["fake 1"]
+    # Without a second look it is left out for good.
+    assert make(begin(tmp_path / "once"), runs, skip=skip).done == 2
 
 
 class CtrlC(Silent):

@@ -20,9 +20,10 @@ from inrush.analysis.deciding import tried
 from inrush.analysis.points import Analysis
 from inrush.engines import server
 from inrush.plan.plan import plan_study
-from inrush.plan.search import bisection_order, bracket, is_wanted, standings
+from inrush.plan.planned import StudyPlan
+from inrush.plan.search import Searching, bisection_order, bracket, is_wanted, standings
 from inrush.results.store import Results
-from inrush.run.ahead import Ahead
+from inrush.run.ahead import Ahead, Look
 from inrush.run.prepare import StopRules
 from inrush.stats.record import RunRecord, StudyRecord
 from inrush.stats.trials import Trial, Tried, standing
@@ -115,11 +116,58 @@ def test_when_a_search_ends_both_ends_of_its_bracket_were_counted(n: int, data: 
             tried[run.place].append(Tried(shown(data.draw(st.booleans())), run.block))
             ahead.made()
         else:
-            ahead.left_out(run)
+            ahead.left_out(run, Look.BLOCK)
     counted = bracket([standing([run for run in of if run.block > 0]) for of in tried])
     assert counted.fails - counted.holds == 1
     assert all(len({run.block for run in of}) == len(of) for of in tried), "none twice in a block"
-    assert ahead.settled == ahead.of == len(runs)
+    assert ahead.n == ahead.of == len(runs)
+
+
+def twice(engine: str, tmp_path: Path) -> StudyPlan:
+    file = tmp_path / "known.toml"
+    file.write_text(STUDY.replace('["simulated"]', f'["{engine}"]').replace("count = 1", "count = 2"))
+    return plan_study(load_study(str(file)), {engine: server(engine)})
+
+
+def test_a_block_is_over_when_a_later_one_was_begun(tmp_path: Path) -> None:
+    """Of a study that goes on, the same runs are made as without the break."""
+    plan = twice("simulated", tmp_path)
+    by_value = {run.labels["factors"]["rows_a_sample"]: run for run in plan.block(1)}
+    points = {rows: run.point for rows, run in by_value.items()}
+    search = Searching(plan)
+    tried = [
+        (points[400], Tried(HELD, 0)),
+        (points[2_000], Tried(FAILED, 0)),
+        (points[400], Tried(FAILED, 1)),
+    ]
+    assert search.left_out(by_value[100], tried) is None, "the middle below what fails now"
+    said = search.left_out(by_value[100], [*tried, (points[400], Tried(HELD, 2))])
+    assert said is not None and said.endswith("its block is over")
+
+
+def test_a_value_that_the_pilot_did_not_try_is_priced_too(tmp_path: Path) -> None:
+    """An embedded engine works in the client's process: what the client itself takes is measured on the null engine."""
+    plan = twice("duckdb", tmp_path)
+    assert plan.calibrations
+    search, rules = Searching(plan), StopRules(plan)
+    by_value = {run.labels["factors"]["rows_a_sample"]: run for run in plan.block(1)}
+    tried: list[tuple[str, Tried]] = []
+    ahead, made = Ahead(plan.all_runs), []
+    while (run := ahead.next()) is not None:
+        rows = run.labels.get("factors", {}).get("rows_a_sample")
+        if search.left_out(run, tried) is not None:
+            ahead.left_out(run, rules.look(run))
+            continue
+        ahead.made()
+        made.append(run.run_id)
+        if run.point in {r.point for r in by_value.values()}:
+            # 400 rows hold in the pilot and never again.
+            tried.append((run.point, Tried(shown(rows < 400 or (rows == 400 and run.block == 0)), run.block)))
+    counted = {point for point, of in tried if of.block > 0}
+    assert by_value[200].point in counted and by_value[200].point not in {
+        p for p, of in tried if not of.block
+    }
+    assert {plan.calibrated_by[point] for point in counted} <= set(made)
 
 
 # --- what is undecided
@@ -192,7 +240,7 @@ def searched(tmp_path: Path, late_s: Callable[[int, int], float]) -> tuple[list[
     while (run := ahead.next()) is not None:
         rows = run.labels["factors"]["rows_a_sample"]
         if rules(run, sealed) is not None:
-            ahead.left_out(run)
+            ahead.left_out(run, rules.look(run))
             continue
         ahead.made()
         record = sampled(run, run.block, rows, rows * 0.0002, late_s(rows, run.block))

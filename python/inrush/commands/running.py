@@ -109,9 +109,10 @@ def execute(
                 folder.discard_if_empty()
             raise
         plan = prepared.plan
+        rules = StopRules(plan, listener.note)
         with live_page(folder, len(plan.all_runs), listener, live) as watched:
             return run_study(
-                plan.all_runs, folder, deployments, watched, StopRules(plan, listener.note), confirmations(plan),
+                plan.all_runs, folder, deployments, watched, rules, rules.look, confirmations(plan),
                 *((REALTIME_WORKER, realtime_environment) if realtime else ()),
             )  # fmt: skip
 

@@ -100,3 +100,8 @@ def less(role: RolePlan) -> Work:
 
 def sooner(until: Until) -> Until:
     return {**until, "ns": min(until["ns"], TIME_NS)} if until["kind"] == "time" else until
+
+
+def is_price(point: str) -> bool:
+    """Runs that price the client's own work are no points of the study."""
+    return point.startswith(OWN_SHARE)

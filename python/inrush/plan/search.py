@@ -116,6 +116,9 @@ class Searching:
             priced = self._priced.get(run.run_id, set())
             return None if priced & {point for point, _ in tried} else f"{SEARCHED}its points were not tried"
         values = {point.id: point.factors[self._along] for point in sweep}
+        if any(of.block > run.block for point, of in tried if point in values):
+            # Of a study that goes on: what a later block showed is no reason to fill up an earlier one.
+            return f"{SEARCHED}its block is over"
         candidates = list(values.values())
         found = standings(candidates, [(values[point], of) for point, of in tried if point in values])
         if is_wanted(candidates.index(values[run.point]), found, run.block == 0):

@@ -1,26 +1,39 @@
 """Which planned run is looked at next. Pure.
 
-Runs come in order, block by block. One that need not be made is looked at again when its block ends, as long as others of
-the block were made meanwhile: what these showed may want it after all (a search whose bracket moved).
+Runs come in order, block by block. Of a search, a run that need not be made now may be wanted by what later runs show; it
+is looked at again when its block ends, or when any block does, as long as others were made meanwhile.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from enum import Enum
 
 from inrush.plan.planned import PlannedRun
+
+
+class Look(Enum):
+    """When a run that need not be made is looked at again."""
+
+    NEVER = "never"
+    #: At the end of its block.
+    BLOCK = "block"
+    #: At the end of every block.
+    BLOCKS = "blocks"
 
 
 class Ahead:
     def __init__(self, runs: Sequence[PlannedRun]) -> None:
         self._ahead = deque(runs)
         self.of = len(runs)
-        #: Of the block in hand.
-        self._left_out: list[PlannedRun] = []
+        #: Runs that were looked at; one that is looked at again counts once.
+        self.n = 0
+        self._block: int | None = None
+        #: So many of those ahead are looked at again.
+        self._again = 0
+        self._left: dict[Look, list[PlannedRun]] = {Look.BLOCK: [], Look.BLOCKS: []}
         self._made = False
-        #: Runs that were made, or are left out for good.
-        self.settled = 0
 
     def add(self, runs: Sequence[PlannedRun]) -> None:
         self._ahead.extend(runs)
@@ -28,22 +41,30 @@ class Ahead:
 
     def next(self) -> PlannedRun | None:
         """None: every run is settled."""
-        if self._left_out and (not self._ahead or self._ahead[0].block != self._left_out[0].block):
-            if self._made:
-                self._ahead.extendleft(reversed(self._left_out))
-            else:
-                self.settled += len(self._left_out)
-            self._left_out, self._made = [], False
-        return self._ahead.popleft() if self._ahead else None
+        if not self._again and (not self._ahead or self._ahead[0].block != self._block):
+            self._end_block()
+        if not self._ahead:
+            return None
+        run = self._ahead.popleft()
+        if self._again:
+            self._again -= 1
+        else:
+            self._block, self.n = run.block, self.n + 1
+        return run
 
-    def left_out(self, run: PlannedRun) -> None:
+    def _end_block(self) -> None:
+        if self._made:
+            once_more = [*self._left[Look.BLOCKS], *self._left[Look.BLOCK]]
+            self._again = len(once_more)
+            self._ahead.extendleft(reversed(once_more))
+            self._left[Look.BLOCKS] = []
+        self._left[Look.BLOCK], self._made = [], False
+
+    def left_out(self, run: PlannedRun, look: Look = Look.NEVER) -> None:
         """It need not be made, by what is known now."""
-        self._left_out.append(run)
+        if look is not Look.NEVER:
+            self._left[look].append(run)
 
     def made(self) -> None:
         """The run that came last was made just now."""
-        self.settled, self._made = self.settled + 1, True
-
-    def was_made(self) -> None:
-        """It had been made before this study went on: nothing new is known."""
-        self.settled += 1
+        self._made = True

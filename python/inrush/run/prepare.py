@@ -14,7 +14,9 @@ from inrush.engines import page_cache, server
 from inrush.engines.instance import TRANSPORT, UNIX
 from inrush.errors import Problem, StudyInvalid, UsageError
 from inrush.extras import need
+from inrush.plan.calibration import is_price
 from inrush.results.store import Results, SealedRun, Store, StudyFolder
+from inrush.run.ahead import Look
 from inrush.study.step_kinds import Cold, Restart, Step
 from inrush.targets import shards
 from inrush.targets.deployments import NamedTargets, known_engines, named_targets
@@ -329,6 +331,12 @@ class StopRules:
         if self._plan.study.search is not None:
             return self._not_searched(run, done)
         return self._stopped(run, done) if self._plan.study.stop else None
+
+    def look(self, run: PlannedRun) -> Look:
+        """A search that moves wants what it passed over; prices of points are wanted once these were tried."""
+        if self._plan.study.search is None:
+            return Look.NEVER
+        return Look.BLOCKS if is_price(run.point) else Look.BLOCK
 
     def _stopped(self, run: Any, done: Sequence[SealedRun]) -> str | None:
         from inrush.analysis.deciding import above

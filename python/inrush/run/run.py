@@ -15,11 +15,11 @@ from typing import Any
 
 from inrush.errors import CoreError, UsageError
 from inrush.machine import host
-from inrush.plan.calibration import OWN_SHARE
+from inrush.plan.calibration import is_price
 from inrush.plan.planned import PlannedRun
 from inrush.results.store import Doc, Results, SealedRun, StudyFolder
 from inrush.run import full_disk
-from inrush.run.ahead import Ahead
+from inrush.run.ahead import Ahead, Look
 from inrush.run.listener import Listener
 from inrush.run.one import FILES, interrupted, run_one
 from inrush.targets.deployment import Deployment, key_of
@@ -55,6 +55,7 @@ def run_study(
     deployments: Mapping[str, Deployment],
     listener: Listener,
     skip: Skip = lambda run, sealed: None,
+    look: Callable[[PlannedRun], Look] = lambda run: Look.NEVER,
     choose: Choose = lambda results: (),
     worker: Sequence[str] = (),
     environment: Callable[[Path], Mapping[str, Any]] | None = None,
@@ -62,7 +63,7 @@ def run_study(
 ) -> StudyEnd:
     """Makes every run that is not sealed yet, in order, then those that are chosen by what these have found.
 
-    deployments: `place_key` -> where an engine runs. worker: the program of each run's process; empty: that of its kind. graces: how
+    deployments: `place_key` -> where an engine runs. look: when a run that was skipped is looked at again. worker: the program of each run's process; empty: that of its kind. graces: how
     long a worker may go on after its time. Raises Interrupted after Ctrl-C (the run in hand is not counted and will be done
     again), UsageError when the folder holds another plan, CoreError when the results cannot be written.
     """
@@ -74,7 +75,7 @@ def run_study(
         for key in dict.fromkeys(map(key_of, runs)):  # before any of them keeps a disk busy
             facts.of(deployments[key])
         ahead, failures = Ahead(runs), dict[str, int]()
-        chosen = False
+        made, chosen = Results(folder.path).runs, False
         while (run := ahead.next()) is not None or not chosen:
             if run is None:
                 chosen, fresh = True, choose(Results(folder.path))
@@ -88,21 +89,24 @@ def run_study(
             engine = key_of(run)
             sealed = folder.sealed(run.run_id)
             if sealed is not None and sealed["status"] == "done":
-                ahead.was_made()
                 outcome.done += 1
                 continue
-            reason = given_up(engine, failures) or skip(run, Results(folder.path).runs)
+            given = given_up(engine, failures)
+            # One that failed was wanted.
+            reason = given or (skip(run, made) if sealed is None else None)
             if reason is not None:
-                ahead.left_out(run)
-                outcome.stopped.setdefault(run.point, absent(run, reason))
-                folder.write({"stopped": never_run(outcome, folder)})
+                ahead.left_out(run, Look.NEVER if given else look(run))
+                outcome.stopped[run.point] = absent(run, reason)
                 continue
             if stopping.asked:
                 raise interrupted(folder)
-            listener.begun(ahead.settled + 1, ahead.of, run)
+            # Only now: a search passes over thousands of runs, and what it left out is decided anew by a resume.
+            folder.write({"stopped": never_run(outcome, made)})
+            listener.begun(ahead.n, ahead.of, run)
             deployment = deployments[engine]
             doc = run_one(run, folder, deployment, facts.of(deployment), listener, stopping, worker, graces)
             ahead.made()
+            made = Results(folder.path).runs
             listener.ended(run, doc)
             failures[engine] = failures.get(engine, 0) + 1 if doc["status"] == "failed" else 0
             if doc["status"] == "done":
@@ -111,7 +115,13 @@ def run_study(
                 outcome.failed[run.run_id] = doc["failure"]["message"]
     shutil.rmtree(folder.data_path / FILES, ignore_errors=True)
     status = "failed" if outcome.failed else "done"
-    folder.write({"status": status, "stopped": never_run(outcome, folder), "ended_unix_ns": time.time_ns()})
+    folder.write(
+        {
+            "status": status,
+            "stopped": never_run(outcome, Results(folder.path).runs),
+            "ended_unix_ns": time.time_ns(),
+        }
+    )
     return outcome
 
 
@@ -143,15 +153,10 @@ def absent(run: PlannedRun, reason: str) -> Doc:
     return {"point": run.point, "engine": engine_of(run), "factors": factors, "reason": reason}
 
 
-def never_run(outcome: StudyEnd, folder: StudyFolder) -> list[Doc]:
+def never_run(outcome: StudyEnd, runs: Sequence[SealedRun]) -> list[Doc]:
     """Points that were left out and have no run at all: a search leaves out single runs of points that it tried."""
-    made = {str(r.labels.get("point", "")) for r in Results(folder.path).runs}
+    made = {str(r.labels.get("point", "")) for r in runs}
     return [doc for point, doc in outcome.stopped.items() if point not in made and not is_price(point)]
-
-
-def is_price(point: str) -> bool:
-    """Runs that price the client's own work are no points of the study."""
-    return point.startswith(OWN_SHARE)
 
 
 def engine_of(run: PlannedRun) -> str:
