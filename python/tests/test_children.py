@@ -9,6 +9,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from inrush.engines import life
 from tests.strategies import ENVIRONMENT
 
@@ -55,3 +57,31 @@ def test_a_command_that_leaves_its_server_running_ends_without_a_warning(tmp_pat
     )
     os.kill(int(done.stdout), signal.SIGKILL)
     assert done.stderr == ""
+
+
+def test_a_server_runs_only_once_it_was_admitted(tmp_path: Path) -> None:
+    """What it started before would be outside of its limits."""
+    begun, seen = tmp_path / "begun", []
+
+    def admit(pid: int) -> None:
+        time.sleep(0.2)
+        seen.append((pid, begun.exists()))
+
+    command = ["sh", "-c", 'echo "$$ $(cat | wc -c)" > begun']
+    process = life.launch(USER, command, tmp_path, tmp_path / "log", admit)
+    assert process.wait(30) == 0
+    assert seen == [(process.pid, False)]
+    assert begun.read_text().split() == [str(process.pid), "0"], "the same process, with nothing to read"
+
+
+def test_a_server_that_could_not_be_admitted_never_runs(tmp_path: Path) -> None:
+    pids = []
+
+    def refuse(pid: int) -> None:
+        pids.append(pid)
+        raise OSError("no such group")
+
+    with pytest.raises(OSError, match="no such group"):
+        life.launch(USER, ["touch", "begun"], tmp_path, tmp_path / "log", refuse)
+    wait_for_zombie(pids[0])
+    assert not (tmp_path / "begun").exists()

@@ -169,14 +169,27 @@ def run_as(user: User, argv: Sequence[str | Path], cwd: Path, what: str) -> str:
 _CHILDREN: dict[int, subprocess.Popen[bytes]] = {}
 
 
-def launch(user: User, argv: Sequence[str | Path], cwd: Path, log: Path) -> subprocess.Popen[bytes]:
-    """Starts a server in a session of its own, so that our Ctrl-C is not its own; it writes to `log`."""
+#: Waits for a line before it becomes the program of its arguments.
+ADMITTED = ("/bin/sh", "-c", 'read -r line && exec "$@" < /dev/null', "sh")
+
+
+def launch(
+    user: User,
+    argv: Sequence[str | Path],
+    cwd: Path,
+    log: Path,
+    admit: Callable[[int], object] | None = None,
+) -> subprocess.Popen[bytes]:
+    """Starts a server in a session of its own, so that our Ctrl-C is not its own; it writes to `log`.
+
+    admit: gets its process before the server runs in it, to hold it to limits; what it raises is raised, and no server runs.
+    """
     with log.open("ab") as out:
         process = subprocess.Popen(
-            [str(a) for a in argv],
+            [*(() if admit is None else ADMITTED), *(str(a) for a in argv)],
             cwd=cwd,
             env=clean_environment(),
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.DEVNULL if admit is None else subprocess.PIPE,
             stdout=out,
             stderr=subprocess.STDOUT,
             start_new_session=True,
@@ -185,6 +198,10 @@ def launch(user: User, argv: Sequence[str | Path], cwd: Path, log: Path) -> subp
             extra_groups=[] if user.uid is not None else None,
         )
     _CHILDREN[process.pid] = process
+    if admit is not None and process.stdin is not None:
+        with process.stdin as door:
+            admit(process.pid)
+            door.write(b"\n")
     return process
 
 

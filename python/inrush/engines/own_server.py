@@ -160,11 +160,11 @@ class OwnServer(Lifecycle):
         group, held = server_limits.made(data, limits) if limits else (None, {})
         kills_before = group.memory_kills() if group is not None else 0
         log_bytes = life.size_of(place.log)
-        process = life.launch(place.user, self.command(place), home, place.log)
+        # Joined before it runs: what it starts at once would else be outside.
+        admit = group.join if group is not None else None
+        process = life.launch(place.user, self.command(place), home, place.log, admit)
         life.write_record(data, process.pid, place.port)
         try:
-            if group is not None:
-                group.join(process.pid)  # before it has started another
             life.wait_until_ready(
                 process,
                 lambda: self.is_ready(place) and ports.serves(place.port, home),
