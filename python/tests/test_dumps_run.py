@@ -76,7 +76,7 @@ ODD_NUMBERS = """\
   { name = "ni", type = "list_i64", gen = "array", min_items = 0, max_items = 5, of = { gen = "uniform", from = 0, to = 9 }, null_ppm = 200_000 },
   { name = "nt", type = "list_text", gen = "array", min_items = 0, max_items = 5, of = { gen = "text", min_bytes = 0, max_bytes = 9 }, null_ppm = 200_000 },
   { name = "nl", type = "list_f64", gen = "array", min_items = 0, max_items = 5, of = { gen = "uniform", from = 0, to = 9 }, nan_ppm = 200_000, inf_ppm = 200_000, minus_inf_ppm = 200_000 },
-  { name = "ns", type = "list_f32", gen = "array", min_items = 0, max_items = 5, of = { gen = "uniform", from = 0, to = 9 }, nan_ppm = 200_000 },
+  { name = "ns", type = "list_f32", gen = "array", min_items = 0, max_items = 5, of = { gen = "uniform", from = 0, to = 9 }, nan_ppm = 200_000, inf_ppm = 100_000, minus_inf_ppm = 300_000 },
 """
 
 

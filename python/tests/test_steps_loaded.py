@@ -26,6 +26,7 @@ from inrush.stats.steps import of_step, step_windows
 from inrush.study.study import load_study
 from inrush.targets.deployment import Deployment
 from inrush.worker.process import Event
+from tests.extracting import ALL_TYPES
 from tests.steps import WORKLOAD, run_study_file
 
 ENGINES = ("sqlite", "duckdb")
@@ -397,6 +398,52 @@ def test_numbers_of_a_pipeline_may_be_factors(tmp_path: Path) -> None:
         (lines, rows, per) for lines in (1, 2) for rows, per in ((39_999, 13_333), (40_000, 13_334))
     }
     assert {of["inputs"]["files"] for of in loads} == {3}
+
+
+BACK = """
+[[steps]]
+name = "kept"
+do = "dump"
+table = "events"
+by = "time"
+files = 4
+[[steps]]
+name = "back"
+do = "load"
+table = "events"
+from = "kept"
+pipeline = { pipelines = 2, client = "own" }
+"""
+REFUSED = ("bl", "flags", "whole", "lt")
+
+
+def with_types(tmp_path: Path, columns: str) -> Path:
+    """generator → table by sessions → files of a dump → loader → table, with these columns."""
+    (tmp_path / "work.toml").write_text(
+        WORKLOAD.replace('  { name = "value"', f'{columns}  {{ name = "value"')
+    )
+    head = STUDY[: STUDY.index("[[steps]]")].replace('["sqlite", "duckdb"]', '["duckdb"]')
+    load = '[[steps]]\nname = "load"\ndo = "load"\ntable = "events"\nrows = { total = 2_000 }\n'
+    path = tmp_path / "typed.toml"
+    path.write_text(head + load + BACK)
+    return path
+
+
+@pytest.mark.slow
+def test_values_of_every_type_that_the_loader_carries_come_back(tmp_path: Path) -> None:
+    lines = ALL_TYPES.splitlines(keepends=True)
+    carried = "".join(line for line in lines if not any(f'name = "{name}"' in line for name in REFUSED))
+    path = with_types(tmp_path, carried)
+    (run,) = analyse(study_record(Results(run_study_file(path, tmp_path)))).runs
+    assert run.figures["back.rows"] == 2_000
+    proofs = {row["item"]: row["holds"] for row in run.run.rows("proofs")}
+    assert {"rows", "read_back"} <= set(proofs) and all(proofs.values()), proofs
+
+
+def test_what_the_loader_does_not_carry_out_of_a_dump_is_refused_before_it_is_dumped(tmp_path: Path) -> None:
+    nulls = '  { name = "ni", type = "list_i64", gen = "array", of = { gen = "uniform", from = 0, to = 9 }, null_ppm = 9 },\n'
+    with pytest.raises(StudyInvalid, match="carries no lt, bl, flags, whole, ni out of a dump"):
+        plan_study(load_study(str(with_types(tmp_path, ALL_TYPES + nulls))), {"duckdb": server("duckdb")})
 
 
 def test_lists_are_in_no_file_of_the_loader(tmp_path: Path) -> None:

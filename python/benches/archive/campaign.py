@@ -11,14 +11,15 @@ import argparse
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from benches.claims.page import markdown
 from inrush.analysis.analyse import analyse
 from inrush.analysis.answer import answer
-from inrush.analysis.points import Analysis, Point
+from inrush.analysis.points import Analysis, Point, PointSummary
+from inrush.predict.growth import page_read_s
 from inrush.results.store import Results
 from inrush.stats.measures import study_record
 from inrush.stats.quantity import show, show_known
@@ -140,6 +141,10 @@ def board(pieces: Mapping[Piece, Analysis]) -> Iterator[str]:
     )
     yield ""
     yield markdown(
+        MONTH, [month(engine, order, analysis) for engine, analysis in extracts.items() for order in ORDERS]
+    )
+    yield ""
+    yield markdown(
         EXPLAINED, [line for engine, analysis in extracts.items() for line in explained(engine, analysis)]
     )
     yield ""
@@ -148,25 +153,26 @@ def board(pieces: Mapping[Piece, Analysis]) -> Iterator[str]:
 
 
 def stored(engine: str, analysis: Analysis) -> list[str]:
-    rows = median(analysis, "load.rows", "key")
+    rows = centre(analysis, "load.rows", "key")
     limits = next(iter(analysis.runs)).run.summary.get("limits") or {}
     memory = show(limits["memory"]["held"], "x_bytes") if "memory" in limits else "all"
-    bytes_by = {order: median(analysis, "load.after_bytes", order) for order in ORDERS}
-    clustered = median(analysis, "cluster.after_bytes", "time")
+    sizes = (("load.after_bytes", "key"), ("load.after_bytes", "time"), ("cluster.after_bytes", "time"))
     return [
         engine,
         number(rows) if rows else "–",
         memory,
-        shown(bytes_by["key"], "x_bytes"),
+        cell(analysis, "load.after_bytes", "key"),
         *(cell(analysis, "load.rows_per_s", order) for order in ORDERS),
-        *(shown(a_year(bytes_by[order], rows), "x_bytes") for order in ORDERS),
-        shown(a_year(clustered, rows), "x_bytes"),
+        *(
+            of_one(analysis, size, order, lambda size: show(a_year(size, rows), "x_bytes"))
+            for size, order in sizes
+        ),
     ]
 
 
-def a_year(of_bytes: float | None, rows: float | None) -> float | None:
-    """In proportion to its rows: indexes and pages of one size a row."""
-    return of_bytes / rows * ROWS_A_YEAR if of_bytes and rows else None
+def a_year(of: float, rows: float | None) -> float:
+    """In proportion to its rows: indexes and pages of one size a row. NaN without rows."""
+    return of / rows * ROWS_A_YEAR if rows else float("nan")
 
 
 def read(engine: str, order: str, analysis: Analysis) -> list[str]:
@@ -183,24 +189,25 @@ def read(engine: str, order: str, analysis: Analysis) -> list[str]:
 def month(engine: str, order: str, analysis: Analysis) -> list[str]:
     """What a month of one attribute takes to read, in proportion to its rows, and what clustering a year of all takes."""
     steps = ("long_cold", "long_warm", "clustered_cold", "clustered_warm")
-    rates = (median(analysis, f"{step}.rows_per_s", order) for step in steps)
-    clustering, rows = median(analysis, "cluster.duration_s", order), median(analysis, "load.rows", order)
-    a_year = clustering / rows * ROWS_A_YEAR if clustering and rows else None
+    rows = centre(analysis, "load.rows", order)
     return [
         engine,
         order,
-        *(shown(ROWS_A_MONTH / rate if rate else None, "x_s") for rate in rates),
-        shown(a_year, "x_s"),
+        *(
+            of_one(analysis, f"{s}.rows_per_s", order, lambda rate: show(ROWS_A_MONTH / rate, "x_s"))
+            for s in steps
+        ),
+        of_one(analysis, "cluster.duration_s", order, lambda took_s: f"{a_year(took_s, rows) / 3600:.1f} h"),
     ]
 
 
 @dataclass(frozen=True)
 class Cold:
-    """The long range, cold: medians of the runs."""
+    """The long range, cold: centres of the runs."""
 
     latency_s: float
     pages: float
-    #: Of one random page, as the probe of the data's folder found it.
+    #: Of one random page, by the probe of the data's folder and the limits of the server.
     page_s: float
     #: Of the same rows once they lie together and are in memory.
     warm_s: float
@@ -210,30 +217,42 @@ class Cold:
         return self.warm_s + self.pages * self.page_s
 
 
+#: Of a cold read that its pages explain.
+OF_COLD = (
+    "long_cold.latency_p50_s",
+    "long_cold.pages_read",
+    "clustered_warm.latency_p50_s",
+    "long_cold.page_bytes",
+)
+
+
 def explained(engine: str, analysis: Analysis) -> Iterator[list[str]]:
     """What the pages that were read explain of a cold read; the penalty is that of rows by time over rows by key."""
-    reads = {order: found for order in ORDERS if (found := cold(analysis, order)) is not None}
+    reads = {order: cold(analysis, order) for order in ORDERS}
+    by_key = reads["key"]
     for order, of in reads.items():
-        line = [engine, order, number(round(of.pages)), show(of.page_s, "x_s"), show(of.by_pages_s, "x_s"), show(of.latency_s, "x_s")]  # fmt: skip
-        if order == "time" and (by_key := reads.get("key")) is not None:
-            line += [f"{of.by_pages_s / by_key.by_pages_s:.1f}", f"{of.latency_s / by_key.latency_s:.1f}"]
-        yield [*line, *["–"] * (len(EXPLAINED) - len(line))]
+        if of is None:
+            yield [engine, order, *["–"] * (len(EXPLAINED) - 2)]
+            continue
+        penalty = ("–", "–")
+        if order == "time" and by_key is not None:
+            penalty = (f"{of.by_pages_s / by_key.by_pages_s:.1f}", f"{of.latency_s / by_key.latency_s:.1f}")
+        invalid = any(is_broken(analysis, figure, order) for figure in OF_COLD)
+        measured = show(of.latency_s, "x_s")
+        yield [
+            engine, order, number(round(of.pages)), show(of.page_s, "x_s"), show(of.by_pages_s, "x_s"),
+            f"INVALID {measured}" if invalid else measured, *penalty,
+        ]  # fmt: skip
 
 
 def cold(analysis: Analysis, order: str) -> Cold | None:
-    """None where the server counts no pages."""
-    figures = (
-        "long_cold.latency_p50_s",
-        "long_cold.pages_read",
-        "clustered_warm.latency_p50_s",
-        "long_cold.page_bytes",
-    )
-    latency_s, pages, warm_s, page_bytes = (median(analysis, figure, order) for figure in figures)
-    probe = f"disk_read_{round(page_bytes or 0) // 1024}k_s"
-    page_s = next((m.run.env[probe] for m in analysis.runs if probe in m.run.env), None)
-    if latency_s is None or pages is None or warm_s is None or page_s is None:
+    """None where the server counts no pages, the range was not clustered, or no page was probed."""
+    latency_s, pages, warm_s, page_bytes = (centre(analysis, figure, order) for figure in OF_COLD)
+    if latency_s is None or pages is None or warm_s is None or page_bytes is None:
         return None
-    return Cold(latency_s, pages, float(page_s), warm_s)
+    probed = (page_read_s(m.run.env, page_bytes) for m in analysis.runs)
+    page_s = next((s for s in probed if s is not None), None)
+    return None if page_s is None else Cold(latency_s, pages, page_s, warm_s)
 
 
 def knees(piece: Piece, analysis: Analysis) -> list[str]:
@@ -248,24 +267,37 @@ def at(order: str) -> Mapping[str, str]:
 
 def cell(analysis: Analysis, figure: str, order: str) -> str:
     """With its interval; INVALID where a guard says so; a dash where no run has it."""
-    for summary in analysis.summaries(figure):
-        if holds(summary.point, at(order)):
-            text = show_known(summary.centre, summary.interval, figure)
-            return f"INVALID {text}" if analysis.broken_points(figure, [summary.point]) else text
+    for summary in of_order(analysis, figure, order):
+        return marked(show_known(summary.centre, summary.interval, figure), analysis, figure, order)
     return "–"
 
 
-def median(analysis: Analysis, figure: str, order: str) -> float | None:
-    values = (s.centre for s in analysis.summaries(figure) if holds(s.point, at(order)))
-    return next(values, None)
+def of_one(analysis: Analysis, figure: str, order: str, shown: Callable[[float], str]) -> str:
+    """What is made of one figure: INVALID where the figure is."""
+    value = centre(analysis, figure, order)
+    return "–" if value is None else marked(shown(value), analysis, figure, order)
+
+
+def centre(analysis: Analysis, figure: str, order: str) -> float | None:
+    """Of the runs: their geometric mean, or the one value."""
+    return next((s.centre for s in of_order(analysis, figure, order)), None)
+
+
+def marked(text: str, analysis: Analysis, figure: str, order: str) -> str:
+    return f"INVALID {text}" if is_broken(analysis, figure, order) else text
+
+
+def is_broken(analysis: Analysis, figure: str, order: str) -> bool:
+    points = [s.point for s in of_order(analysis, figure, order)]
+    return bool(analysis.broken_points(figure, points))
+
+
+def of_order(analysis: Analysis, figure: str, order: str) -> list[PointSummary]:
+    return [s for s in analysis.summaries(figure) if holds(s.point, at(order))]
 
 
 def holds(point: Point, values: Mapping[str, str]) -> bool:
     return all(dict(point).get(name) == value for name, value in values.items())
-
-
-def shown(value: float | None, figure: str) -> str:
-    return show(value, figure) if value is not None else "–"
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ from inrush.study.dumps import dump_operation
 from inrush.study.forms import resolve
 from inrush.study.step_kinds import KIND, Load
 from inrush.study.study import Study
-from inrush.workload import Column, Table
+from inrush.workload import DRAWN_LISTS, Column, Table
 
 if TYPE_CHECKING:
     from inrush.plan.draft import Draft
@@ -36,7 +36,9 @@ if TYPE_CHECKING:
 #: Of the pauses before a load, of it, and behind it: what `inrush.pipeline` does there.
 READY, LOAD, STORED = "ready_to_load", "load_files", "stored"
 #: Types with values that a CSV without quotes cannot say, and the writer of generated files does not write.
-UNWRITTEN = ("list_f64", "list_i64", "blob", "bytes", "json", "bit")
+UNWRITTEN = ("list_f64", "list_i64", *DRAWN_LISTS, "blob", "bytes", "json", "bit")
+#: Types of a dump that its clients do not send to a load server.
+UNCARRIED = ("blob", "bytes", "bit", "list_text")
 
 
 def pipelined(study: Study) -> dict[str, Load]:
@@ -79,12 +81,20 @@ def as_steps_load(
 
 
 def problems_of(step: Load, table: Table) -> list[Problem]:
-    """Of a table with rows that are made into files."""
-    lost = [c.name for c in table.columns if c.type in UNWRITTEN]
-    if step.source is not None or not lost:
+    """Of a table with columns that no file is made of, or that its client does not carry out of a dump."""
+    if step.source is None:
+        lost, kinds = (
+            [c.name for c in table.columns if c.type in UNWRITTEN],
+            "lists, bytes, bits and documents",
+        )
+        said = f"no file is written of {', '.join(lost)}: {kinds}"
+    else:
+        lost = [c.name for c in table.columns if c.type in UNCARRIED or c.has_null_items]
+        kinds = "bytes, bits, lists of texts and lists that hold NULL"
+        said = f"the loader carries no {', '.join(lost)} out of a dump: {kinds}"
+    if not lost:
         return []
-    remedy = f"no file is written of {', '.join(lost)}: lists, bytes and documents; load it without pipeline"
-    return [Problem("", f"steps.{step.name}.table", table.name, remedy)]
+    return [Problem("", f"steps.{step.name}.table", table.name, f"{said}; load it without pipeline")]
 
 
 def ledger_name(draft: Draft) -> str:

@@ -1,7 +1,7 @@
 """The highest load that is held, by bisection over values that the study names. Pure.
 
 Rule. The candidates are the values of one factor, ascending. A candidate *holds* when the figure reached `at_least` in
-every run of it, and fails when it did not in one. Between the highest candidate that holds below the first that fails,
+every run of it, and fails when it did not in one; what the pilot showed stands until a block has a run (`stats/trials.py`). Between the highest candidate that holds below the first that fails,
 and that one, the middle is tried next, until they are neighbours: log2(n + 1) runs of the pilot. The later blocks
 repeat the two neighbours; where one of them shows something else than before, the bracket moves and the middle is tried
 again, in the same block (`run/ahead.py`). So every planned run is known beforehand, as in any study; what was measured

@@ -18,7 +18,7 @@ from .border import Ran, run
 
 ENGINES = ("duckdb", "sqlite", "postgresql", "timescaledb", "mysql", "mariadb", "clickhouse")
 WAYS = [(engine, way) for engine in ENGINES for way in server(engine).ways_out]
-COLUMNS = "time, k, b, i, j, u, f, d, ms, s, lf, li, m, lu, lg, lt, bl, e, day, doc, flags, whole"
+COLUMNS = "time, k, b, i, j, u, f, d, ms, s, lf, li, m, lu, lg, lt, bl, e, day, doc, flags, whole, tiny, short, middle, who, lb, lh, lw, l8, l16, l32"
 WORKLOAD = f"""
 schema = 1
 epoch = "2026-01-01T00:00:00Z"
