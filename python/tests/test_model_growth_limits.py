@@ -161,3 +161,15 @@ def test_a_cold_read_that_no_law_describes_prices_no_pages() -> None:
     bent = simulated(lambda n: np.where(n < 150_000, 1e-4 + 5e-8 * n, 0.03), 2)
     with pytest.raises(Refused, match="misses the largest point measured"):
         forecast_read(warm, bent, TARGET, small)
+
+
+@pytest.mark.parametrize(
+    ("cache_bytes", "said"),
+    [(52 * 2_000_000, "of reads in memory"), (52 * 1_000, "that went to the device already"), (None, "that went to")],
+)
+def test_what_a_small_read_went_to_is_said(cache_bytes: float | None, said: str) -> None:
+    """An engine that goes round the kernel's cache has one of its own; a step behind a cold one has nothing in memory."""
+    memory = cache_bytes or 52 * 2_000_000
+    store = Store(1000, 16_384, cache_bytes, 52, memory, direct=True)
+    warm = simulated(lambda n: 1e-4 + 2e-9 * n, 1)
+    assert said in " ".join(forecast_read(warm, None, 800_000, store).why)

@@ -88,6 +88,10 @@ class Store:
         """Rows that fill the memory of the machine."""
         return self.memory_bytes / self.row_bytes if self.memory_bytes and self.row_bytes else float("inf")
 
+    def reads_device(self, rows: float) -> bool:
+        """Whether a read of so many rows went past every cache."""
+        return self.direct and not (self.cache_bytes and rows <= self.full_at)
+
     @property
     def full_at_most(self) -> float:
         """The same, if all that may hold pages does."""
@@ -334,7 +338,7 @@ def forecast_read(
     share = 1 - store.full_at / to if outgrows_memory(warm, to, store) else 0.0
     found = interval(warm, to, held, others, Device(), archive, level)
     why: tuple[str, ...] = (
-        f"{held.name}: of reads {'that went to the device already' if store.direct else 'in memory'}",
+        f"{held.name}: of reads {'that went to the device already' if store.reads_device(float(warm.x[-1])) else 'in memory'}",
     )
     if store.memory_bytes is None:
         why = (*why, MEMORY_UNKNOWN)
