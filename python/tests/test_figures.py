@@ -393,3 +393,10 @@ def test_lines_are_named_by_what_they_do_not_share() -> None:
     assert set(named.values()) == {"batch_rows 1", "batch_rows 2"}
     (first, *_) = analysis.points
     assert labels([first], analysis)[first].startswith("duckdb, batch_rows")
+
+
+@pytest.mark.parametrize("values", [[1.0, 1.2], [1e-3, 50.0], [0.0, 3.0]])
+def test_nothing_touches_the_frame_of_a_scale_that_panels_share(values: list[float]) -> None:
+    low, high = charts.shared_scale(values).to_dict()["domain"]
+    assert high > max(values)
+    assert low < min(values) or low == 0.0
