@@ -165,7 +165,11 @@ def test_a_cold_read_that_no_law_describes_prices_no_pages() -> None:
 
 @pytest.mark.parametrize(
     ("cache_bytes", "said"),
-    [(52 * 2_000_000, "of reads in memory"), (52 * 1_000, "that went to the device already"), (None, "that went to")],
+    [
+        (52 * 2_000_000, "of reads in memory"),
+        (52 * 1_000, "that went to the device already"),
+        (None, "that went to"),
+    ],
 )
 def test_what_a_small_read_went_to_is_said(cache_bytes: float | None, said: str) -> None:
     """An engine that goes round the kernel's cache has one of its own; a step behind a cold one has nothing in memory."""

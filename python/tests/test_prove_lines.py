@@ -55,9 +55,35 @@ def test_an_interrupted_proof_names_the_claim_and_both_commands(
     monkeypatch.setattr(running, "execute", interrupted)
     store: Any = SimpleNamespace(instances_path=None)
     with pytest.raises(Interrupted) as stopped:
-        prove.run_for(store, claim, (), None)
+        prove.Runs(store, (), None).of(claim)
     assert str(stopped.value).splitlines() == [
         "interrupted: 1 of 3 runs is complete and kept in x",
         "next: inrush run --resume proof-1",
         f"{claim.id} has no score yet; when these runs are complete: inrush prove {claim.id} --with proof-1",
     ]
+
+
+def test_claims_about_one_load_share_its_runs_and_others_have_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[Any] = []
+
+    def begin(store: Any, call: Any, targets: Any) -> tuple[None, Any]:
+        begun.append(call)
+        return None, SimpleNamespace(path=Path(f"proof-{len(begun)}"))
+
+    monkeypatch.setattr(running, "begin", begin)
+    monkeypatch.setattr(
+        running, "execute", lambda _, folder, __: SimpleNamespace(path=folder.path, failed={})
+    )
+    monkeypatch.setattr("inrush.report.report.write_report", lambda *_: None)
+    monkeypatch.setattr("inrush.report.run_list.keep_verdict", lambda *_: None)
+    store: Any = SimpleNamespace(
+        instances_path=None, find=lambda path: SimpleNamespace(path=Path(path), report_path="report")
+    )
+    claim = frozen(tmp_path, the_claim()).all()[0]
+    elsewhere = {**claim.doc, "forecast": {**claim.doc["forecast"], "x": 2 * claim.doc["forecast"]["x"]}}
+    runs = prove.Runs(store, (), None)
+    of_another_figure = SimpleNamespace(doc={**claim.doc, "figure": "load.after_bytes"}, id="b")
+    found = [runs.of(c) for c in (claim, of_another_figure, SimpleNamespace(doc=elsewhere, id="c"), claim)]  # type: ignore[arg-type]
+    assert found == ["proof-1", "proof-1", "proof-2", "proof-1"]

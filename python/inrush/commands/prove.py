@@ -17,6 +17,7 @@ from inrush.text import percent, signed_percent
 if TYPE_CHECKING:
     from inrush.results.predictions import Claim, Predictions
     from inrush.results.store import Store
+    from inrush.run.prepare import StudyCall
 
 #: In place of names: every claim that no valid run has decided.
 OPEN = "open"
@@ -36,8 +37,9 @@ def prove(
     kept = Predictions(store)
     claims = named_claims(kept, specs)
     documents = []
+    runs = Runs(store, targets, data)
     for c in claims:
-        found = store.find(results if results is not None else run_for(store, c, targets, data))
+        found = store.find(results if results is not None else runs.of(c))
         try:
             seen = observed(analyse(study_record(found)), c.doc)
         except UsageError as e:
@@ -76,34 +78,49 @@ def named_claims(kept: Predictions, specs: Sequence[str]) -> list[Claim]:
     return claims
 
 
-def run_for(store: Store, c: Claim, targets: Sequence[str], data: Path | None) -> str:
-    """Runs what a claim is about; the path of its results."""
-    from dataclasses import replace
+class Runs:
+    """Runs what claims are about; claims of several figures of one load share its runs."""
 
-    from inrush.commands.running import begin, execute
-    from inrush.predict.proving import proving_call
-    from inrush.report.report import write_report
-    from inrush.report.run_list import keep_verdict
-    from inrush.results.store import StudyFolder
+    def __init__(self, store: Store, targets: Sequence[str], data: Path | None) -> None:
+        self.store, self.targets, self.data = store, targets, data
+        self._made: list[tuple[StudyCall, str]] = []
 
-    call = proving_call(c.doc, targets)
-    if data is not None:
-        there = str(data.absolute())
-        on = dict.fromkeys(call.storages, there)
-        call = replace(call, storages=on) if on else replace(call, data=there)
-    prepared, folder = begin(store, call, [*targets, *call.targets][:1])
-    try:
-        outcome = execute(prepared, folder, store.instances_path)
-    except Interrupted as e:
-        raise Interrupted(
-            f"{e}\n{c.id} has no score yet; when these runs are complete: inrush prove {c.id} --with {folder.path.name}"
-        ) from e
-    for run, message in outcome.failed.items():
-        say(f"{run}: {message}")
-    found = store.find(str(outcome.path))
-    keep_verdict(StudyFolder(found.path), write_report(found, found.report_path))
-    say(f"report: {found.report_path}")
-    return str(outcome.path)
+    def of(self, c: Claim) -> str:
+        """The path of the results."""
+        from dataclasses import replace
+
+        from inrush.predict.proving import proving_call
+
+        call = proving_call(c.doc, self.targets)
+        if self.data is not None:
+            there = str(self.data.absolute())
+            on = dict.fromkeys(call.storages, there)
+            call = replace(call, storages=on) if on else replace(call, data=there)
+        made = next((path for same, path in self._made if same == call), None)
+        if made is None:
+            made = self._run(c, call)
+            self._made.append((call, made))
+        return made
+
+    def _run(self, c: Claim, call: StudyCall) -> str:
+        from inrush.commands.running import begin, execute
+        from inrush.report.report import write_report
+        from inrush.report.run_list import keep_verdict
+        from inrush.results.store import StudyFolder
+
+        prepared, folder = begin(self.store, call, [*self.targets, *call.targets][:1])
+        try:
+            outcome = execute(prepared, folder, self.store.instances_path)
+        except Interrupted as e:
+            raise Interrupted(
+                f"{e}\n{c.id} has no score yet; when these runs are complete: inrush prove {c.id} --with {folder.path.name}"
+            ) from e
+        for run, message in outcome.failed.items():
+            say(f"{run}: {message}")
+        found = self.store.find(str(outcome.path))
+        keep_verdict(StudyFolder(found.path), write_report(found, found.report_path))
+        say(f"report: {found.report_path}")
+        return str(outcome.path)
 
 
 def score_lines(doc: dict[str, Any], score: dict[str, Any]) -> list[str]:
