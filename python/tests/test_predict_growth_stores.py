@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -14,7 +15,7 @@ from inrush.guards.verdicts import Verdict, invalid
 from inrush.model.forecast import Refused
 from inrush.model.growth import Store
 from inrush.plan.plan import plan_study
-from inrush.predict.growth import Growth, forecast_of_growth, growth_of, out_of_order
+from inrush.predict.growth import Growth, forecast_of_growth, growth_of, out_of_order, tails
 from inrush.stats.record import RunRecord
 from inrush.study.study import load_study
 from tests.synthetic import table
@@ -22,10 +23,10 @@ from tests.synthetic import table
 LOADS = (10_000, 20_000, 40_000)
 ENV = {"mem_available_bytes": 8e9, "disk_direct": True, "disk_read_16k_s": 2e-4, "disk_read_8k_s": 1e-4}
 STEPS = {"load": "load", "chill": "cold", "cold": "read", "warm": "read"}
-#: Series after series ascend, and each goes on in time.
+#: Series after series ascend, and each goes on in time; rows come in no order.
 SERIES = {
     "stream": "archive",
-    "source": {"series": 100},
+    "source": {"series": 100, "events": {"order": {"by": "random"}}},
     "columns": [
         {"name": "id", "gen": {"kind": "cycle", "from": 1, "to": 100}},
         {"name": "time", "gen": {"kind": "sweep_time"}},
@@ -161,6 +162,33 @@ def test_an_index_is_met_in_its_order_where_the_rows_come_in_it(
     index: list[str], orders: set[str | None]
 ) -> None:
     assert {by for by in ("key", "time", "random", "file", None) if ordered(by, index)} == orders
+
+
+@pytest.mark.parametrize(
+    ("by", "indexes", "expected"),
+    [
+        ("time", [["id", "time"]], 100),
+        (None, [["id", "time"]], 100),
+        ("time", [["id"]], 100),
+        ("time", [["id", "time"], ["time"]], 100),
+        ("time", [["id", "time"], ["switch"]], 200),
+        # Anywhere: another order, a value of its own, an index that is not known.
+        ("random", [["id", "time"]], math.inf),
+        ("file", [["id", "time"]], math.inf),
+        ("time", [["id", "time"], ["guid"]], math.inf),
+        ("time", [["id", "received"]], math.inf),
+        # Nothing but appended.
+        ("time", [["time"]], math.inf),
+        ("key", [["id", "time"]], math.inf),
+    ],
+)
+def test_rows_by_time_go_to_the_end_of_their_series(
+    by: str | None, indexes: list[list[str]], expected: float
+) -> None:
+    source = {"series": 100, **({"events": {"order": {"by": by}}} if by else {})}
+    plan = {"tables": [SERIES | {"source": source}]}
+    assert tails(plan, {"indexes": {"archive": indexes}}) == expected
+    assert tails(plan, {}) == math.inf
 
 
 def test_a_number_of_a_series_that_begins_again_is_in_no_order() -> None:

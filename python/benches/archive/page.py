@@ -12,7 +12,7 @@ from inrush.stats.quantity import show
 from inrush.text import number, percent
 
 HERE = Path(__file__).parent
-EMBEDDED, SERVERS = "claims", "claims/servers"
+EMBEDDED, SERVERS, BEYOND = "claims", "claims/servers", "claims/beyond"
 INTRO = (HERE / "findings.md").read_text(encoding="utf-8")
 HEADER = ("engine", "figure", "at rows", "claimed [90 %]", "law", "observed", "error", "inside", "proportion", "largest load scaled", "hash")  # fmt: skip
 
@@ -27,7 +27,7 @@ def entries(folder: str) -> list[tuple[dict[str, Any], dict[str, Any] | None]]:
         found.append(
             (json.loads(path.read_text()), json.loads(scored.read_text()) if scored.is_file() else None)
         )
-    return sorted(found, key=lambda e: (e[0]["group"]["engine"], e[0]["figure"]))
+    return sorted(found, key=lambda e: (e[0]["group"]["engine"], e[0]["figure"], e[0]["created_unix_ns"]))
 
 
 def row(claim: Mapping[str, Any], score: Mapping[str, Any] | None) -> list[str]:
@@ -56,7 +56,7 @@ def observed(score: Mapping[str, Any], figure: str) -> str:
 
 def page() -> str:
     text = INTRO
-    for name, folder in (("{SERVERS}", SERVERS), ("{EMBEDDED}", EMBEDDED)):
+    for name, folder in (("{SERVERS}", SERVERS), ("{BEYOND}", BEYOND), ("{EMBEDDED}", EMBEDDED)):
         text = text.replace(name, markdown(HEADER, [row(c, s) for c, s in entries(folder)]))
     return text
 

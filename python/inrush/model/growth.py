@@ -64,6 +64,8 @@ class Store:
     spare_bytes: float = 0.0
     #: The engine goes round the kernel's cache: beyond its own every page comes from the device.
     direct: bool = False
+    #: Leaves that a next row can go into, at most.
+    tails: float = float("inf")
     #: One page at random from the device, by the probe.
     read_s: float | None = None
     #: One byte after the other from the device, by the probe.
@@ -75,7 +77,10 @@ class Store:
 
     def tree(self, share: float) -> Tree:
         """share: of LEAF_SHARES."""
-        return Tree(share * (self.page_bytes or 1.0) / (self.row_bytes or 1.0), self.batch_rows)
+        return self.with_leaves(share * (self.page_bytes or 1.0) / (self.row_bytes or 1.0))
+
+    def with_leaves(self, rows_per_leaf: float) -> Tree:
+        return Tree(rows_per_leaf, self.batch_rows, self.tails)
 
     def knee(self, share: float = 1.0) -> float:
         """Rows that fill the engine's cache."""
@@ -224,7 +229,7 @@ def fitted_tree(of: Curve, store: Store, share: float) -> Fitted:
     def columns(n: FloatArray) -> FloatArray:
         return np.stack([np.ones_like(n), n, tree.written(n), tree.read(n, knee)], axis=1)
 
-    known = {"rows_per_leaf": tree.rows_per_leaf, "knee_rows": knee}
+    known = {"rows_per_leaf": tree.rows_per_leaf, **({"knee_rows": knee} if np.isfinite(knee) else {})}
     return fitted("b-tree", of, columns, ("fixed_s", "row_s", "write_s", "read_s"), known)
 
 
@@ -267,7 +272,9 @@ def device_s(of: Curve, to: float, chosen: Fitted, store: Store) -> Device:
             "from the device; run the study again, which probes it"
         )
     rows_per_leaf = chosen.parameters.get("rows_per_leaf", store.tree(1.0).rows_per_leaf)
-    tree = Tree(rows_per_leaf, store.batch_rows)
+    tree = store.with_leaves(rows_per_leaf)
+    if tree.tails * (store.page_bytes or 0.0) <= (store.memory_bytes or 0.0):
+        return Device()  # the leaves that rows go into stay in memory, however large the table is
     s, least = (float(tree.read(to, rows)[0]) * store.read_s for rows in (store.full_at, store.full_at_most))
     return Device(s, least / DEVICE_FACTOR, s * DEVICE_FACTOR)
 

@@ -41,13 +41,18 @@ class Tree:
 
     rows_per_leaf: float
     batch_rows: float
+    #: Leaves that a next row can go into, at most: rows by time go to the end of their series in an index by series.
+    tails: float = float("inf")
 
     def leaves(self, rows: ArrayLike) -> FloatArray:
-        return np.maximum(1.0, np.asarray(rows, np.float64) / self.rows_per_leaf)
+        """Those that a next row can go into."""
+        return np.clip(np.asarray(rows, np.float64) / self.rows_per_leaf, 1.0, max(1.0, self.tails))
 
     def knee_rows(self, cache_bytes: float, page_bytes: float) -> float:
-        """Rows from which the leaves no longer fit: the cost of a row grows from here on, and never falls again."""
-        return cache_bytes / page_bytes * self.rows_per_leaf
+        """Rows from which the leaves no longer fit: the cost of a row grows from here on, and never falls again. Infinite
+        where the cache holds every leaf that a row can go into."""
+        pages = cache_bytes / page_bytes
+        return pages * self.rows_per_leaf if pages < self.tails else float("inf")
 
     def touched(self, rows: ArrayLike) -> FloatArray:
         """Distinct leaves for a row of a batch in random order."""
@@ -68,7 +73,7 @@ class Tree:
         """Integral of the touched leaves that are in memory."""
         n = np.atleast_1d(np.asarray(rows, np.float64))[:, None]
         at = n * (np.arange(STEPS) + 0.5) / STEPS
-        held = np.minimum(1.0, np.divide(knee_rows, at, out=np.ones_like(at), where=at > 0))
+        held = np.minimum(1.0, knee_rows / self.rows_per_leaf / self.leaves(at))
         return np.asarray((self.touched(at) * held).mean(axis=1) * n[:, 0])
 
 

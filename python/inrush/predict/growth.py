@@ -62,8 +62,9 @@ def growth_of(runs: Sequence[Measured], along: str, figure: str) -> Growth | Non
     if name in ("after_bytes", "grown_bytes"):
         return Growth("size", Store())
     if kind == "load" and step == load and name in (*TIMES, *RATES):
-        scattered = out_of_order(runs[0].run.plan, runs[0].run.labels)
-        store = store_of(runs, along, load, unit, scattered)
+        plan, labels = runs[0].run.plan, runs[0].run.labels
+        store = store_of(runs, along, load, unit, out_of_order(plan, labels))
+        store = replace(store, tails=tails(plan, labels))
         return Growth("rate" if name in RATES else "load", store, unit=unit)
     if kind in READING and (name.startswith(READS) or (kind == "extract" and name in TIMES)):
         # However its rows came: a read waits for every page that the cache does not hold.
@@ -256,6 +257,28 @@ def appends(index: Sequence[str], table: Mapping[str, Any]) -> bool:
     ascends = first.get("kind") == "cycle" and cycle_places(first) >= source.get("series", float("inf"))
     timed = [gens.get(name, {}).get("kind") == "sweep_time" for name in index[1:]]
     return by == "key" and ascends and timed in ([], [True])
+
+
+def tails(plan: Mapping[str, Any], labels: Mapping[str, Any]) -> float:
+    """Leaves that a next row can go into, of all indexes that rows do not append to: one for each series where rows come by
+    time and an index has them by series, then by time. Infinite where rows go anywhere in one of them, or it is not known."""
+    indexes, found = labels.get("indexes") or {}, 0.0
+    for table in plan.get("tables", ()):
+        for index in indexes.get(table["stream"], ((),)):
+            if not index or not (appends(index, table) or has_tails(index, table)):
+                return float("inf")
+            if not appends(index, table):
+                found += float(table["source"]["series"])
+    return found or float("inf")
+
+
+def has_tails(index: Sequence[str], table: Mapping[str, Any]) -> bool:
+    """Whether rows of each series go to one place of an index, the end of those before them."""
+    source = table.get("source") or {}
+    gens = {c["name"]: c.get("gen") or {} for c in table.get("columns", ())}
+    by = (((source.get("events") or {}).get("order")) or {}).get("by", "time")
+    timed = [gens.get(name, {}).get("kind") == "sweep_time" for name in index[1:]]
+    return by == "time" and gens.get(index[0], {}).get("kind") == "cycle" and timed in ([], [True])
 
 
 def cycle_places(gen: Mapping[str, Any]) -> float:
