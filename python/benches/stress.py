@@ -20,8 +20,9 @@ from typing import Any
 import numpy as np
 
 from inrush.results.store import Results
-from inrush.stats.measures import cumulative, measured_windows
+from inrush.stats.measures import measured_windows
 from inrush.stats.record import RunRecord
+from inrush.stats.watched import cumulative
 
 SESSIONS = 64
 #: Settings that limit connections, by engine; room for control connections too. ClickHouse also refuses inserts while

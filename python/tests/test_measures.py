@@ -12,8 +12,9 @@ import pyarrow as pa
 import pytest
 
 from inrush.results.histogram import of_values
-from inrush.stats.measures import figures_of_run, role_series, spent, study_record
+from inrush.stats.measures import figures_of_run, role_series, study_record
 from inrush.stats.record import RunRecord
+from inrush.stats.watched import spent
 from tests import synthetic
 from tests.synthetic import SECOND
 

@@ -7,11 +7,12 @@ import numpy as np
 from inrush.border.pipeline import phase_of, repeat_of
 from inrush.guards.verdicts import Figures, Verdict, noted, paced_roles, passed
 from inrush.stats import series
-from inrush.stats.measures import cumulative, measured_windows, role_series, spent_in, writing_roles
+from inrush.stats.measures import measured_windows, role_series, writing_roles
 from inrush.stats.quantity import show
 from inrush.stats.rates import role_rates
 from inrush.stats.record import RunRecord
 from inrush.stats.steal_free import STEAL_SHARE
+from inrush.stats.watched import cumulative, spent_in
 from inrush.text import percent, signed_percent
 
 PSI_CPU_SHARE = 0.05

@@ -18,8 +18,9 @@ from inrush.model.pipeline import Part
 from inrush.predict.growth import Growth, growth_of
 from inrush.predict.pipelines import quota_busy, quota_parts
 from inrush.predict.samples import interval_s, slowest_s
-from inrush.stats.measures import cumulative, grown, measured_windows
+from inrush.stats.measures import measured_windows
 from inrush.stats.record import RunRecord
+from inrush.stats.watched import cumulative, grown
 
 #: load: sessions that share an engine; batch: rows of a call; volume: work to do; rows: of a table that a step fills; offered: a paced rate; sample: whatever
 #: is varied of a role with samples due one after the other; other: the rest.

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from inrush.analysis.points import Analysis, Measured, Point
-from inrush.stats.measures import cumulative, grouped, measured_windows, writing_roles
+from inrush.stats.measures import grouped, measured_windows, writing_roles
 from inrush.stats.pending import polls, sources
 from inrush.stats.rates import no_faster, role_rates, steps, worked
 from inrush.stats.record import FloatArray, RunRecord
 from inrush.stats.steps import step_windows
+from inrush.stats.watched import cumulative
 
 MOST_POINTS, MOST_RUNS = 240, 4
 #: So few calls a second have no course over time.

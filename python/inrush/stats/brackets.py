@@ -28,10 +28,11 @@ import numpy as np
 
 from inrush.border.pipeline import roles_of
 from inrush.results.histogram import Histogram, rank
-from inrush.stats.measures import QUANTILES, cumulative, measured_windows, role_histograms, whole
+from inrush.stats.measures import QUANTILES, measured_windows, role_histograms, whole
 from inrush.stats.record import FloatArray, RunRecord
 from inrush.stats.samples import QUANTILES as SAMPLE_QUANTILES
 from inrush.stats.samples import Sampled, role_samples
+from inrush.stats.watched import cumulative
 
 #: A figure is invalid where its ends differ by more: what a comparison of five runs can resolve at best.
 WIDEST = 1.05

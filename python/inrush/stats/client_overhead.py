@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from inrush.border.tables import RepetitionRow
-from inrush.stats.measures import cumulative, measured_windows, writing_roles
+from inrush.stats.measures import measured_windows, writing_roles
 from inrush.stats.record import RunRecord
+from inrush.stats.watched import cumulative
 
 
 def client_overhead(run: RunRecord, calibration: RunRecord) -> dict[str, float]:

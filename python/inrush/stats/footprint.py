@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from inrush.stats.measures import cumulative, grown, measured_windows
+from inrush.stats.measures import measured_windows
 from inrush.stats.record import RunRecord
+from inrush.stats.watched import cumulative, grown
 
 #: Figure -> metric of `resources`, device, and what one of its units is divided by.
 GROWING: Mapping[str, tuple[str, str, float]] = {

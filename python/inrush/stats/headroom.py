@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from inrush.stats.measures import cumulative, measured_windows, spent_in
+from inrush.stats.measures import measured_windows
 from inrush.stats.record import RunRecord
+from inrush.stats.watched import cumulative, spent_in
 
 
 def idle_share(run: RunRecord) -> float | None:

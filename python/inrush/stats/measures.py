@@ -45,7 +45,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from inrush.border.tables import RepetitionRow
@@ -57,11 +56,10 @@ from inrush.stats.pending import pending_figures
 from inrush.stats.record import Absent, FloatArray, RunRecord, StudyRecord
 from inrush.stats.samples import role_samples, sample_figures
 from inrush.stats.steps import bytes_per_row, held_bytes, of_step, segments_of_steps, step_windows
+from inrush.stats.watched import cumulative, spent, spent_in
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
 KINDS = ("latency", "service", "wait", "lag", "on_time", "freshness", "first_row")
-#: A look at a process this share of a step before or behind its begin or end is as good as one at it.
-NEAR_SHARE = 0.1
 #: Kinds in which a failed call is slower than every other.
 OF_CALLS = ("latency", "service", "on_time")
 #: Kinds in which a call that was due and never sent is slower than every other: it had no service.
@@ -372,63 +370,6 @@ def cpu_figures(run: RunRecord, windows: Mapping[int, tuple[int, int]], rows: in
         if rows:
             figures[f"{role}.cpu_us_per_row"] = used_s * 1e6 / rows
     return figures
-
-
-def cumulative(run: RunRecord, metric: str, device: str = "") -> dict[str, tuple[FloatArray, FloatArray]]:
-    """Role -> (t_ns, value) of one metric of `resources`, in time order."""
-    table = run.tables.get("resources")
-    if table is None or table.num_rows == 0:
-        return {}
-    # Hours of samples are millions of rows: chosen by column before any of them becomes a Python value.
-    held = table.filter(pc.and_(pc.equal(table["metric"], metric), pc.equal(table["device"], device)))
-    roles = np.array(held.column("role").to_pylist(), dtype=object)
-    t_ns = held.column("t_ns").to_numpy().astype(np.float64)
-    value = held.column("value").to_numpy()
-    series = {}
-    for role in dict.fromkeys(roles.tolist()):
-        mine = roles == role
-        # Older results have a thread without a name beside its process: the process is the larger of the two.
-        order = np.lexsort((value[mine], t_ns[mine]))
-        times, values = t_ns[mine][order], value[mine][order]
-        last = np.append(times[1:] != times[:-1], True)
-        series[role] = (times[last], values[last])
-    return series
-
-
-def spent_in(
-    run: RunRecord, series: tuple[FloatArray, FloatArray], windows: Iterable[tuple[int, int]]
-) -> float | None:
-    """`spent` of a run with steps. Of one measurement, which is planned to last, what was not looked at is interpolated."""
-    if any(s.get("step") for s in run.rows("segments")):
-        return spent(series, windows)
-    return sum(grown(*series, *window) for window in windows)
-
-
-def spent(series: tuple[FloatArray, FloatArray], windows: Iterable[tuple[int, int]]) -> float | None:
-    """By how much a cumulative series grew in all windows; None where one was not looked at when it began and ended.
-
-    Between two looks only their difference is known: what lies there of a window has no figure of its own, and what a
-    neighbour did is none of its. Up to a tenth at each end is taken to go on as what was looked at.
-    """
-    total = 0.0
-    for start_ns, end_ns in windows:
-        near_ns = NEAR_SHARE * (end_ns - start_ns)
-        t_ns, value = series
-        near = (t_ns >= start_ns - near_ns) & (t_ns <= end_ns + near_ns)
-        t_ns, value = t_ns[near], value[near]
-        if len(t_ns) < 2 or t_ns[0] > start_ns + near_ns or t_ns[-1] < end_ns - near_ns:
-            return None
-        seen_ns = min(end_ns, t_ns[-1]) - max(start_ns, t_ns[0])
-        if seen_ns > 0:
-            total += grown(t_ns, value, start_ns, end_ns) * (end_ns - start_ns) / float(seen_ns)
-    return total
-
-
-def grown(t_ns: FloatArray, value: FloatArray, start_ns: float, end_ns: float) -> float:
-    """By how much a cumulative series grew between two times, linear between samples; 0 outside of them."""
-    if len(t_ns) < 2:
-        return 0.0
-    return float(np.interp(end_ns, t_ns, value) - np.interp(start_ns, t_ns, value))
 
 
 @dataclass(frozen=True)

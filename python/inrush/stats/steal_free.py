@@ -14,9 +14,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from inrush.stats.measures import cumulative, histogram_figures, measured_windows, role_histograms, whole
+from inrush.stats.measures import histogram_figures, measured_windows, role_histograms, whole
 from inrush.stats.record import FloatArray, RunRecord
 from inrush.stats.samples import role_samples, sample_figures
+from inrush.stats.watched import cumulative
 
 #: Up to this share of the processors' time a host counts as having left us alone: two ticks of a second on two cores.
 STEAL_SHARE = 0.01
