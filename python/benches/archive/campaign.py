@@ -41,7 +41,7 @@ FENCES = {
     "postgresql": ("256M", 10_000_000),
     "timescaledb": ("300M", 12_000_000),
     "mysql": ("384M", 31_000_000),
-    "mariadb": ("200M", 16_000_000),
+    "mariadb": ("256M", 21_000_000),
 }
 #: Attributes of the shipped workload.
 MANY = 4_000
