@@ -76,7 +76,7 @@ def test_rows_of_a_range_come_whole_and_in_order_and_others_are_told_from_them(
 ) -> None:
     honest = ran(engine, way, deployment, folder / "honest", [])
     totals = honest.totals("warm")
-    assert (totals["ok"], totals["errors"]) == (12, 0), (honest.tables["failures"], honest.last)
+    assert (totals["ok"], totals["errors"]) == (12, 0), (str(honest.tables["failures"])[:900], honest.last)
     assert totals["rows"] == pytest.approx(12 * 400, rel=0.02)
     assert totals["bytes"] > 40 * totals["rows"]
     first, last = (honest.histograms["warm", kind] for kind in ("first_row", "latency"))

@@ -187,6 +187,7 @@ fn text_cell<'a>(bytes: &mut Bytes<'a>, column: &AnswerColumn) -> Option<Cell<'a
         DATE | DATETIME | TIMESTAMP => Cell::Time(written_us(text)?),
         DECIMAL | NEWDECIMAL if column.scaled => Cell::Scaled(text),
         DECIMAL | NEWDECIMAL => Cell::Decimal(text),
+        BIT => Cell::Unsigned(bits_of_mysql(text)?),
         FLOAT | TIME => return None,
         _ => Cell::Text(text),
     })

@@ -47,12 +47,13 @@ fn a_text_row_of_every_kind_is_what_the_binary_one_is() {
         (of(DOUBLE, false), LogicalType::F64),
         (of(DATETIME, false), LogicalType::TimeMs),
         (of(253, false), LogicalType::Text),
+        (of(BIT, true), LogicalType::Bit),
         (of(253, false), LogicalType::Text),
     ]
     .into_iter()
     .unzip();
     let mut batch = Columns::new(0, types.iter().map(|ty| Column::new("c", *ty)).collect());
-    let row = b"\x1418446744073709551615\x02-1\x051e-07\x172026-01-01 00:00:00.007\x02hi\xfb";
+    let row = b"\x1418446744073709551615\x02-1\x051e-07\x172026-01-01 00:00:00.007\x02hi\x02\x0f\xfe\xfb";
     push_text_row(row, &columns, &mut batch).expect("a row");
     let found: Vec<Value> = batch.columns.iter().map(|c| c.value(0)).collect();
     let expected = [
@@ -61,6 +62,7 @@ fn a_text_row_of_every_kind_is_what_the_binary_one_is() {
         Value::F64(1e-7),
         Value::TimeMs(1_767_225_600_007),
         Value::Text("hi".into()),
+        Value::U64(0xffe),
         Value::Null,
     ];
     assert_eq!(found, expected);
