@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from inrush.analysis.analyse import analyse
@@ -84,7 +85,23 @@ PROVOKED: dict[str, tuple[Mapping[str, Any] | Callable[[], RunRecord], Outcome, 
                       "steal 3.0 % (limit 1 %), CPU pressure 20.0 % (limit 5 %), other processes"),
     "errors not counted as fast": ({"totals": {"ok": 40, "errors": 10}}, Outcome.INVALID, "50 latencies and 0 failures of 50 calls"),
     "data larger than caches": ({"env": {"mem_total_bytes": 10**9}}, Outcome.NOTE, "fit into"),
+    "program in memory": (lambda: faulting_run(60.0), Outcome.NOTE, "384 MB of memory, and reads 60 pages a second of its own"),
 }  # fmt: skip
+
+
+def faulting_run(per_s: float, held: bool = True) -> RunRecord:
+    """A server that is held to 384 MB, with so many major page faults a second."""
+    run = synthetic.run("mysql", doc={"limits": {"memory": {"asked": 3.84e8}}} if held else {})
+    told = run.tables["resources"].to_pylist()
+    rows = [{**r, "metric": "major_faults", "value": per_s * r["t_ns"] / SECOND} for r in told
+            if (r["role"], r["metric"]) == ("server", "cpu_s")]  # fmt: skip
+    table = pa.Table.from_pylist([*told, *rows], schema=run.tables["resources"].schema)
+    return replace(run, tables={**run.tables, "resources": table})
+
+
+def test_a_server_that_keeps_its_program_in_memory_passes_and_one_without_a_limit_is_not_asked() -> None:
+    assert verdicts(faulting_run(40.0))["program in memory"].outcome is Outcome.PASS
+    assert verdicts(faulting_run(60.0, held=False))["program in memory"].outcome is Outcome.NOT_CHECKED
 
 
 @pytest.mark.parametrize("guard", PROVOKED)

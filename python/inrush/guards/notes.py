@@ -144,6 +144,28 @@ def data_larger_than_caches(run: RunRecord, _: Figures) -> Verdict | None:
     return passed(name, f"{show(stored, 'bytes')} of data, {show(memory, 'bytes')} of memory")
 
 
+#: Pages a second that a server reads of its own program: one that starts reads a few hundred once.
+FAULTS_PER_S = 50.0
+
+
+def program_in_memory(run: RunRecord, _: Figures) -> Verdict | None:
+    """Of a server that is held to an amount of memory: a limit that its own program does not fit into measures the limit."""
+    asked = ((run.summary.get("limits") or {}).get("memory") or {}).get("asked")
+    series, windows = cumulative(run, "major_faults").get("server"), list(measured_windows(run).values())
+    span_s = sum(end - start for start, end in windows) / 1e9
+    faults = spent_in(run, series, windows) if series is not None else None
+    if not asked or faults is None or span_s <= 0:
+        return None
+    name = "program in memory"
+    if faults / span_s <= FAULTS_PER_S:
+        return passed(name, f"{faults:,.0f} pages of the server's program were read in {span_s:.3g} s")
+    return noted(
+        name,
+        f"The server has {show(asked, 'bytes')} of memory, and reads {faults / span_s:,.0f} pages a second of its own program or "
+        "of files that it maps: the figures are of the limit; give it more memory, or smaller caches",
+    )
+
+
 def stored_bytes(run: RunRecord) -> float:
     """The largest probed size (the whole file or database, not the sum of overlapping figures); else what was sent.
 

@@ -63,6 +63,8 @@ pub fn keyed(text: &[u8], key: &[u8]) -> Option<u64> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessStat {
     pub ppid: i32,
+    /// Pages of its program, and of files that it maps, that were read from a disk.
+    pub major_faults: u64,
     /// User and system time of children that were waited for, ticks.
     pub reaped_ticks: u64,
     pub threads: u64,
@@ -73,10 +75,11 @@ pub fn process_stat(text: &[u8]) -> Option<ProcessStat> {
     let close = text.iter().rposition(|b| *b == b')')?;
     let mut fields = words(&text[close + 1..]);
     let ppid = number(fields.nth(1)?)? as i32;
-    let cutime = number(fields.nth(11)?)?;
+    let major_faults = number(fields.nth(7)?)?;
+    let cutime = number(fields.nth(3)?)?;
     let cstime = number(fields.next()?)?;
     let threads = number(fields.nth(2)?)?;
-    Some(ProcessStat { ppid, reaped_ticks: cutime + cstime, threads })
+    Some(ProcessStat { ppid, major_faults, reaped_ticks: cutime + cstime, threads })
 }
 
 /// CPU time of a whole process, ns, its ended threads included; `None` when there is no such process.
@@ -117,9 +120,9 @@ mod tests {
 
     #[test]
     fn a_process_name_with_blanks_and_parentheses_moves_no_field() {
-        let text = b"42 (a) b (c)) S 7 42 42 0 -1 4194304 102 0 0 0 11 12 130 40 20 0 9 0 105066 3133440 416";
+        let text = b"42 (a) b (c)) S 7 42 42 0 -1 4194304 102 0 5 0 11 12 130 40 20 0 9 0 105066 3133440 416";
         let stat = process_stat(text).unwrap();
-        assert_eq!(stat, ProcessStat { ppid: 7, reaped_ticks: 170, threads: 9 });
+        assert_eq!(stat, ProcessStat { ppid: 7, major_faults: 5, reaped_ticks: 170, threads: 9 });
     }
 
     #[test]

@@ -28,6 +28,7 @@ struct Used {
     cpu_ns: u64,
     read_bytes: u64,
     write_bytes: u64,
+    major_faults: u64,
 }
 
 struct Process {
@@ -159,6 +160,7 @@ impl Role {
     /// Its bytes are the kernel's to hand on: Linux adds them to the parent that waits.
     fn bury(&mut self, at: usize) {
         let ended = self.members.remove(at);
+        self.gone.major_faults += ended.used.major_faults;
         match self.members.iter_mut().find(|p| p.pid == ended.ppid) {
             Some(parent) => parent.ended_ns += ended.total_cpu_ns(),
             None => {
@@ -176,15 +178,18 @@ impl Role {
             now.cpu_ns += if self.alone { p.used.cpu_ns } else { p.total_cpu_ns() };
             now.read_bytes += p.used.read_bytes;
             now.write_bytes += p.used.write_bytes;
+            now.major_faults += p.used.major_faults;
             private += p.resident_bytes - p.shared_bytes;
             shared = p.shared_bytes.max(shared);
         }
         self.shown.cpu_ns = self.shown.cpu_ns.max(now.cpu_ns);
         self.shown.read_bytes = self.shown.read_bytes.max(now.read_bytes);
         self.shown.write_bytes = self.shown.write_bytes.max(now.write_bytes);
+        self.shown.major_faults = self.shown.major_faults.max(now.major_faults);
         let mut push = |metric, value| out.push(&self.name, t_ns, metric, &self.none, value);
         push("cpu_s", self.shown.cpu_ns as f64 * 1e-9);
         push("rss_bytes", (private + shared) as f64);
+        push("major_faults", self.shown.major_faults as f64);
         if self.members.iter().any(|p| p.io.is_some()) || self.shown.write_bytes > 0 {
             push("read_bytes", self.shown.read_bytes as f64);
             push("write_bytes", self.shown.write_bytes as f64);
@@ -228,6 +233,7 @@ impl Process {
         self.threads = stat.threads;
         self.reaped_ns = stat.reaped_ticks * tick_ns;
         self.used.cpu_ns = cpu_ns;
+        self.used.major_faults = stat.major_faults;
         if let Ok(text) = self.statm.head(scratch) {
             let mut pages = words(text).skip(1).map(|w| number(w).unwrap_or(0));
             self.resident_bytes = pages.next().unwrap_or(0) * page_bytes;
