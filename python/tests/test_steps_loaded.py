@@ -72,6 +72,23 @@ calls = 3
 """
 
 
+#: Out to files, and in again by the loader.
+BACK = """
+[[steps]]
+name = "kept"
+do = "dump"
+table = "events"
+by = "time"
+files = 4
+[[steps]]
+name = "back"
+do = "load"
+table = "events"
+from = "kept"
+pipeline = { pipelines = 2, client = "own" }
+"""
+
+
 def write_study(folder: Path, *changes: tuple[str, str]) -> Path:
     text = STUDY
     for old, new in changes:
@@ -189,27 +206,9 @@ def test_a_step_by_itself_is_a_pipelines_run(finished: Analysis) -> None:
 @pytest.mark.slow
 def test_a_dump_comes_back_by_the_loader(tmp_path: Path) -> None:
     """generator → table → files of a dump → loader → table, and the rows are those of the generator."""
-    back = """
-[[steps]]
-name = "kept"
-do = "dump"
-table = "events"
-by = "time"
-files = 4
-[[steps]]
-name = "back"
-do = "load"
-table = "events"
-from = "kept"
-pipeline = { pipelines = 2, client = "own" }
-[[steps]]
-name = "again"
-do = "read"
-operation = "one"
-calls = 5
-"""
+    again = '[[steps]]\nname = "again"\ndo = "read"\noperation = "one"\ncalls = 5\n'
     path = write_study(tmp_path, ('name = "out"', 'name = "first"'))
-    path.write_text(path.read_text() + back)
+    path.write_text(path.read_text() + BACK + again)
     found = analyse(study_record(Results(run_study_file(path, tmp_path))))
     for engine in ENGINES:
         run, figures = of(found, engine)
@@ -400,20 +399,6 @@ def test_numbers_of_a_pipeline_may_be_factors(tmp_path: Path) -> None:
     assert {of["inputs"]["files"] for of in loads} == {3}
 
 
-BACK = """
-[[steps]]
-name = "kept"
-do = "dump"
-table = "events"
-by = "time"
-files = 4
-[[steps]]
-name = "back"
-do = "load"
-table = "events"
-from = "kept"
-pipeline = { pipelines = 2, client = "own" }
-"""
 REFUSED = ("bl", "flags", "whole", "lt")
 
 

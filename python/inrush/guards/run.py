@@ -298,6 +298,10 @@ RUN_GUARDS: tuple[Guard, ...] = (
         notes.data_larger_than_caches,
         "The memory, or what was stored, is not known",
     ),
-    Guard("program in memory", notes.program_in_memory, "The server is held to no limit of memory"),
+    Guard(
+        "program in memory",
+        notes.program_in_memory,
+        "The server is held to no limit of memory, or its page faults were not watched",
+    ),
     Guard("quiet machine", notes.quiet_machine, "The host was not watched"),
 )

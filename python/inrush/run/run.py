@@ -63,9 +63,10 @@ def run_study(
 ) -> StudyEnd:
     """Makes every run that is not sealed yet, in order, then those that are chosen by what these have found.
 
-    deployments: `place_key` -> where an engine runs. look: when a run that was skipped is looked at again. worker: the program of each run's process; empty: that of its kind. graces: how
-    long a worker may go on after its time. Raises Interrupted after Ctrl-C (the run in hand is not counted and will be done
-    again), UsageError when the folder holds another plan, CoreError when the results cannot be written.
+    deployments: `place_key` -> where an engine runs. look: when a run that was skipped is looked at again. worker: the
+    program of each run's process; empty: that of its kind. graces: how long a worker may go on after its time. Raises
+    Interrupted after Ctrl-C (the run in hand is not counted and will be done again), UsageError when the folder holds
+    another plan, CoreError when the results cannot be written.
     """
     outcome = StudyEnd(folder.path)
     with folder.locked(), Stopping() as stopping, no_space_explained(folder):
