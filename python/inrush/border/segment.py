@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from typing_extensions import NotRequired
 
 Phase: TypeAlias = Literal["load", "warm", "measure", "cool"]
+InputWay: TypeAlias = Literal["client", "server", "parsed"]
 ProbeTable: TypeAlias = Literal["sizes", "counters", "settings"]
 ValueHash: TypeAlias = Literal["postgresql", "crc32", "city_hash64", "read_back"]
 
@@ -50,6 +51,21 @@ class Samples(TypedDict):
 Schedule: TypeAlias = Closed | Constant | Poisson | Samples
 
 
+class InputPlan(TypedDict):
+    """Files of generated rows (`rust/rows/src/plan/input.rs`)."""
+
+    table: int
+    #: Of all files together.
+    rows: int
+    files: int
+    #: Its files are `<name>-000000.tsv` and so on.
+    folder: str
+    name: str
+    #: The kernel forgets them before they are loaded; absent: it does not.
+    cold: NotRequired[bool]
+    way: InputWay
+
+
 class RowsWork(TypedDict):
     kind: Literal["rows"]
     table: int
@@ -58,6 +74,8 @@ class RowsWork(TypedDict):
     batch_rows: int
     #: The operation whose files they are read from; absent: they are made.
     dump: NotRequired[str]
+    #: They lie in these files.
+    input: NotRequired[InputPlan]
 
 
 class CallsWork(TypedDict):
@@ -104,6 +122,8 @@ class RolePlan(TypedDict):
     until: Until
     #: Calls that may be due and not taken by a session; more of them end the role. Absent: any number.
     queue_calls: NotRequired[int]
+    #: Each call is made on a connection of its own; absent: on that of its session.
+    connects: NotRequired[bool]
 
 
 # --- proofs and probes
@@ -294,6 +314,12 @@ class PauseSegment(TypedDict):
     action: str
 
 
+class InputsSegment(TypedDict):
+    kind: Literal["inputs"]
+    label: str
+    inputs: Sequence[InputPlan]
+
+
 Segment: TypeAlias = (
     ControlSegment
     | DriveSegment
@@ -303,4 +329,5 @@ Segment: TypeAlias = (
     | AskSegment
     | SettleSegment
     | PauseSegment
+    | InputsSegment
 )

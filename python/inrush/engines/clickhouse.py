@@ -67,6 +67,8 @@ class Clickhouse(Twin):
     loading = ClickhouseLoading()
     schemes = ("clickhouse",)
     methods = ("native", "rowbinary", "tsv", "values")
+    # It reads no files but those of one folder of its own.
+    file_methods = ("client_file",)
     ways_out = ("native", "rowbinary")
     ways: ClassVar[Mapping[str, str]] = {"bulk": "native", "multirow": "values"}
     protocol = Protocol.HTTP
@@ -130,7 +132,7 @@ class Clickhouse(Twin):
     ) -> OpPlan | Unsupported:
         if operation.kind == "execute" and (deletion := _delete_by_age(operation, tables)):
             return deletion
-        inserts = dict.fromkeys(self.methods, _insert)
+        inserts = dict.fromkeys((*self.methods, *self.file_methods), _insert)
         planned = sql.operation(operation, method, self.name, tables, inserts, sql.dollar)
         return planned if isinstance(planned, Unsupported) else _with_decimals(planned, operation, tables)
 

@@ -20,6 +20,10 @@ class Dialect(ABC):
     name: ClassVar[str]
     #: Insert methods, fastest first; factor `method`.
     methods: ClassVar[tuple[str, ...]]
+    #: Insert methods that take whole files of text: `client_file`, `server_file`. Twin of rust/engines/src/engine/whole_file.rs.
+    file_methods: ClassVar[tuple[str, ...]] = ()
+    #: They read a backslash in such a file as the begin of an escape.
+    reads_escapes: ClassVar[bool] = True
     #: How rows of an extract come out, the usual way first; empty: it has none. Twin of `check_way` in rust/engines/src/engine.
     ways_out: ClassVar[tuple[str, ...]] = ()
     #: What studies call a method on every engine (`bulk`: whole batches, `multirow`: INSERTs of many rows) -> its name here.

@@ -108,6 +108,8 @@ class DuckDB(Twin):
     title = "DuckDB"
     schemes = ("duckdb",)
     methods = ("bulk", "multirow")
+    file_methods = ("server_file",)
+    reads_escapes = False
     ways_out = ("arrow",)
     embedded = True
     extra = "duckdb"
@@ -169,7 +171,11 @@ class DuckDB(Twin):
     def plan_operation(
         self, operation: Operation, method: str, tables: Mapping[str, TablePlan], batch_rows: int = 0
     ) -> OpPlan | Unsupported:
-        inserts: Mapping[str, sql.Insert] = {"bulk": sql.table_name, "multirow": sql.insert_one_row}
+        inserts: Mapping[str, sql.Insert] = {
+            "bulk": sql.table_name,
+            "multirow": sql.insert_one_row,
+            "server_file": _copy_text,
+        }
         return sql.operation(operation, method, self.name, tables, inserts)
 
     def proof(self, table: Table, plan: TablePlan) -> Proof:
@@ -220,6 +226,11 @@ def read_column(column: Column) -> str:
         # A string of another length may be the same number: it is read as NULL, and differs.
         return f"CASE WHEN length({name}) = {column.bits} THEN {name} END AS {name}"
     return f"CAST({name} AS VARCHAR) AS {name}" if column.type in ("date", "uuid") else name
+
+
+def _copy_text(table: str, columns: tuple[str, ...]) -> str:
+    options = "FORMAT csv, DELIMITER '\t', NULLSTR '\\N', HEADER false, QUOTE '', ESCAPE ''"
+    return f"COPY {table} ({', '.join(map(quote, columns))}) FROM '{{path}}' ({options})"
 
 
 def driver() -> Mapping[str, str]:

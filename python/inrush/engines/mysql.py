@@ -74,8 +74,23 @@ def bytes_of(digits: str, declared: str) -> str:
     return f"CAST(CONV({digits}, 16, 10) AS UNSIGNED)" if bits_of(declared) else f"UNHEX({digits})"
 
 
+def client_file(table: str, columns: tuple[str, ...]) -> str:
+    """The text files of `study/inputs.py` are those of LOAD DATA as it is."""
+    return load(table, columns)
+
+
+def server_file(table: str, columns: tuple[str, ...]) -> str:
+    return load(table, columns).replace("LOCAL INFILE 'batch'", "INFILE '{path}'", 1)
+
+
 #: Method -> text. The wire runs the INSERT of one row for many at once (`bulk`), or repeats its values (`multirow`).
-INSERTS: Mapping[str, Insert] = {"bulk": sql.insert_one_row, "load": load, "multirow": sql.insert_one_row}
+INSERTS: Mapping[str, Insert] = {
+    "bulk": sql.insert_one_row,
+    "load": load,
+    "multirow": sql.insert_one_row,
+    "client_file": client_file,
+    "server_file": server_file,
+}
 
 
 class Mysql(Twin):
@@ -94,6 +109,7 @@ class Mysql(Twin):
     max_depth = 1024
     partitions = "counted"
     methods: ClassVar[tuple[str, ...]] = ("load", "multirow")
+    file_methods = ("client_file", "server_file")
     ways_out = ("binary", "text", "cursor")
     ways: ClassVar[Mapping[str, str]] = {"bulk": "load"}
     rate: ClassVar[tuple[float, float]] = (2e-3, 4e-6)
@@ -169,7 +185,7 @@ class Mysql(Twin):
     def plan_operation(
         self, operation: Operation, method: str, tables: Mapping[str, TablePlan], batch_rows: int = 0
     ) -> OpPlan | Unsupported:
-        inserts = {name: INSERTS[name] for name in self.methods}
+        inserts = {name: INSERTS[name] for name in (*self.methods, *self.file_methods)}
         plan = tables.get(operation.table or "")
         if plan and (made := {c: kind for c, kind in plan.wire.items() if BINARY.match(kind)}):
             inserts = {**inserts, "load": partial(load_with_bytes, made=made)}

@@ -129,6 +129,7 @@ class Postgresql(Twin):
     cluster = PostgresqlCluster("postgresql")
     loading = PostgresqlLoading()
     methods = ("bulk", "multirow", "unnest")
+    file_methods: ClassVar[tuple[str, ...]] = ("client_file", "server_file")
     ways_out = ("copy", "binary", "cursor")
     max_depth = 1024
     has_bits = True
@@ -194,6 +195,8 @@ class Postgresql(Twin):
     ) -> OpPlan | Unsupported:
         inserts: Mapping[str, sql.Insert] = {
             "bulk": _copy,
+            "client_file": partial(_copy_text, source="STDIN"),
+            "server_file": partial(_copy_text, source="'{path}'"),
             "multirow": partial(sql.insert_one_row, placeholder=sql.dollar),
             "unnest": lambda name, columns: _unnest(name, tables[operation.table or ""].wire),
         }
@@ -277,6 +280,10 @@ END $inrush$"""
 
 def _copy(table: str, columns: tuple[str, ...]) -> str:
     return f"COPY {table} ({', '.join(map(quote, columns))}) FROM STDIN (FORMAT binary)"
+
+
+def _copy_text(table: str, columns: tuple[str, ...], source: str) -> str:
+    return f"COPY {table} ({', '.join(map(quote, columns))}) FROM {source} (FORMAT text)"
 
 
 def _unnest(table: str, wire: Mapping[str, str]) -> str:

@@ -50,7 +50,8 @@ def calibration_plan(plan: SessionsPlan) -> PointPlan:
         "target": {"engine": FLOOR, "url": "", "options": {}},
         "tables": [without_wire(table) for table in plan["tables"]],
         "operations": [operation(o) for o in plan["operations"]],
-        "segments": [shortened(segment) for segment in measured],
+        # Files are read as they are where they are loaded from.
+        "segments": [*(s for s in plan["segments"] if s["kind"] == "inputs"), *map(shortened, measured)],
     }
 
 
@@ -87,6 +88,8 @@ def less(role: RolePlan) -> Work:
     if work["kind"] != "rows":
         return work
     rows, batch_rows = work["rows"], work["batch_rows"]
+    if "input" in work:
+        return work
     if rows < ALL_ROWS:
         rows = min(rows, max(ROWS, role["sessions"] * batch_rows))
     if schedule["kind"] == "samples":

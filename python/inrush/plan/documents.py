@@ -7,7 +7,7 @@ from datetime import datetime
 
 from inrush.border import plan as border
 from inrush.engines.plans import OpPlan, TablePlan
-from inrush.plan.roles import ALL_ROWS, ActiveRole, Sampling
+from inrush.plan.roles import ALL_ROWS, ActiveRole, RoleInput, Sampling
 from inrush.plan.units import NS, ns
 from inrush.study.events import FILES
 from inrush.study.operations import tables_of
@@ -28,6 +28,8 @@ def role_document(role: ActiveRole, index: Mapping[str, int], seconds: float) ->
         }
         if role.source:
             work["dump"] = role.source
+        if role.input is not None:
+            work["input"] = input_document(role, role.input, index)
         until = {"kind": "work"}
     elif role.calls is not None:
         work = {"kind": "calls", "count": role.calls}
@@ -46,7 +48,24 @@ def role_document(role: ActiveRole, index: Mapping[str, int], seconds: float) ->
     }
     if role.queue_calls is not None:
         document["queue_calls"] = role.queue_calls
+    if role.connects:
+        document["connects"] = True
     return document
+
+
+def input_document(role: ActiveRole, of: RoleInput, index: Mapping[str, int]) -> border.InputPlan:
+    """Its folder is filled in where it runs."""
+    found: border.InputPlan = {
+        "table": index[role.table or ""],
+        "rows": role.rows,
+        "files": of.files,
+        "folder": "",
+        "name": of.name,
+        "way": of.way,
+    }
+    if of.cold:
+        found["cold"] = True
+    return found
 
 
 def single_role(name: str, operation: str, work: border.Work, sessions: int = 1) -> border.RolePlan:

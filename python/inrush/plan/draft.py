@@ -180,7 +180,7 @@ class Draft:
                 wanted |= {m: (workload.operations[m], 0) for m in members}
                 wanted[name] = (replace(operation, members=members), 0)
         for operation, batch_rows in wanted.values():
-            method = self.method if operation.kind == "insert" else ""
+            method = self.insert_method(operation) if operation.kind == "insert" else ""
             if operation.kind == "extract":
                 out = way_out(operation, self.server)
                 if isinstance(out, Unsupported):
@@ -222,6 +222,15 @@ class Draft:
             document = next(o for o in self.operations if o["name"] == of.operation)
             self.operations.append(retain_operation(document, of, at))
         return None
+
+    def insert_method(self, operation: Operation) -> str:
+        """The study's; of a load of whole files its way in."""
+        own = (
+            r.method
+            for r in self.roles
+            if r.method and f"{next(iter(r.operations))}/{r.table}" == operation.name
+        )
+        return next(own, self.method)
 
     def longest_s(self) -> float:
         """The longest segment with a planned length: seconds that are given, samples, calls at a rate."""

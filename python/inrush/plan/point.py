@@ -15,6 +15,8 @@ from inrush.plan.documents import epoch_ns
 from inrush.plan.draft import Draft
 from inrush.plan.dumps import as_steps_dump
 from inrush.plan.extracts import as_roles_extract
+from inrush.plan.inputs import as_steps_input
+from inrush.plan.inputs import input_bytes as made_bytes
 from inrush.plan.intervals import interval_s, watch_s
 from inrush.plan.keys import as_roles_draw, planned_keys
 from inrush.plan.lists import lengths, with_lists
@@ -79,6 +81,12 @@ def plan_point(
     study, roles, problems = as_steps_dump(study, server, roles, point)
     if problems:
         return Impossible(tuple(problems))
+    of_files = as_steps_input(study, server, roles, point)
+    if isinstance(of_files, Unsupported):
+        return of_files
+    study, roles, problems = of_files
+    if problems:
+        return Impossible(tuple(problems))
     by_loader = as_steps_load(study, server, roles, point)
     if isinstance(by_loader, Unsupported):
         return by_loader
@@ -133,6 +141,8 @@ def plan_point(
     }
     asked_keys = {r.name: r.keys_per_call for r in roles if keys.keys() & set(r.operations)}
     found = draft.summary(plan, options, asked_keys)
+    if made := made_bytes(draft.roles, draft.tables):
+        found = replace(found, dumped_bytes=found.dumped_bytes + made)
     if not loads:
         return found
     driven = with_loads(plan, draft)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from inrush.border.plan import InputWay
 from inrush.engines.twin import Twin
 from inrush.errors import Problem
 from inrush.plan.units import LOAD_BATCH_ROWS
@@ -33,6 +34,16 @@ class Sampling:
     #: Operations of one sample.
     parts: int
     collect: Collector | None = None
+
+
+@dataclass(frozen=True)
+class RoleInput:
+    """Files of a table's rows that are made before."""
+
+    name: str
+    files: int
+    way: InputWay
+    cold: bool
 
 
 @dataclass(frozen=True)
@@ -66,6 +77,10 @@ class ActiveRole:
     fetch_rows: int | None = None
     #: The operation whose files its rows are read from; empty: they are made.
     source: str = ""
+    #: The files that its rows lie in, and whether each is loaded on a connection of its own; None: they are made while they
+    #: are sent.
+    input: RoleInput | None = None
+    connects: bool = False
     #: Of tables that no role writes.
     load_rows: int = 0
     notes: tuple[str, ...] = ()

@@ -39,6 +39,21 @@ class StepSegments(Segments):
     #: What the first step changes is the difference to these.
     asked_before = ("settings", "counters", "sizes")
 
+    def all(self) -> list[border.Segment]:
+        inputs = [
+            document["input"]
+            for role in self.draft.roles
+            if (document := self.rows_of(role)) and "input" in document
+        ]
+        made: list[border.Segment] = (
+            [{"kind": "inputs", "label": "inputs", "inputs": inputs}] if inputs else []
+        )
+        return [*made, *super().all()]
+
+    def rows_of(self, role: ActiveRole) -> border.RowsWork | None:
+        work = role_document(role, self.draft.index, 0.0)["work"]
+        return work if work["kind"] == "rows" else None
+
     def created_too(self) -> list[StatementDocument]:
         return loads.create_ledger(self.draft)
 

@@ -28,7 +28,7 @@ from inrush.run.follow import RunEnded, follow
 from inrush.run.kinds import kind_of
 from inrush.run.listener import Listener
 from inrush.stats.measures import writing_roles
-from inrush.study.files import at_dumps, at_files
+from inrush.study.files import at_dumps, at_files, at_inputs
 from inrush.targets.deployment import Deployment, at_deployment, lifecycle_of
 from inrush.targets.standing import beside, neighbours, standing
 from inrush.worker.patience import Graces, Patience
@@ -58,6 +58,7 @@ def run_one(
     kind = kind_of(run.plan)
     named = at_files(at_deployment(run.plan, deployment, data), folder.path / run.run_id, files)
     named = at_dumps(named, data, f"{folder.path.name}/{run.run_id}")
+    named = at_inputs(named, files)
     placed = kind.placed(named, deployment, data, files)
     env = under_limits(env, deployment)
     opened = folder.open_run(run.run_id, placed, env)

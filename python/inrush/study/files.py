@@ -11,10 +11,10 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from inrush.border.pipeline import AnyPlan
-from inrush.border.plan import OpPlan, TablePlan
+from inrush.border.plan import InputPlan, OpPlan, TablePlan
 from inrush.errors import Problem, StudyInvalid, UsageError
 from inrush.workload import FileSource, Workload
 
@@ -68,6 +68,48 @@ def at_dumps(plan: AnyPlan, data: Path, run: str) -> AnyPlan:
     placed = plan.copy()
     placed["operations"] = [_operation_at_dumps(op, data, run) for op in plan["operations"]]
     return placed
+
+
+def at_inputs(plan: AnyPlan, folder: Path) -> AnyPlan:
+    """The plan with the files that it makes and loads in `folder`: in one of their own, named by the rows that they hold."""
+    if not any(segment["kind"] == "inputs" for segment in plan["segments"]):
+        return plan
+    placed = plan.copy()
+    placed["segments"] = [_segment_at_inputs(segment, plan, folder) for segment in plan["segments"]]
+    return placed
+
+
+def _segment_at_inputs(segment: Any, plan: AnyPlan, folder: Path) -> Any:
+    def located(of: InputPlan) -> InputPlan:
+        return {**of, "folder": str(folder.resolve() / key_of(of, plan))}
+
+    if segment["kind"] == "inputs":
+        return {**segment, "inputs": [located(of) for of in segment["inputs"]]}
+    if segment["kind"] != "drive":
+        return segment
+    roles = [
+        {**role, "work": {**role["work"], "input": located(role["work"]["input"])}}
+        if "input" in role["work"]
+        else role
+        for role in segment["roles"]
+    ]
+    return {**segment, "roles": roles}
+
+
+def key_of(of: InputPlan, plan: AnyPlan) -> str:
+    """Equal for runs whose files hold the same rows, whatever the engine and the way in."""
+    table = plan["tables"][of["table"]]
+    columns = [{k: v for k, v in c.items() if k != "wire"} for c in table["columns"]]
+    identity = [
+        table["stream"],
+        columns,
+        table["source"],
+        plan["seed"],
+        plan["epoch_ns"],
+        of["rows"],
+        of["files"],
+    ]
+    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _operation_at_dumps(operation: OpPlan, data: Path, run: str) -> OpPlan:

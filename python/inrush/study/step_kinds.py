@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from inrush.study.forms import FromFactor
+from inrush.study.inputs import StepFiles
 from inrush.study.parts import METRICS
 from inrush.study.pipeline import StepPipeline
 from inrush.study.roles import Role
@@ -69,8 +70,12 @@ class Load(RoleStep):
     source: str | None = None
     #: By client and load server of `inrush load`; None: by sessions of the run.
     pipeline: StepPipeline | None = None
+    #: The rows lie in files that are made before; None: they are made while they are sent.
+    files: StepFiles | None = None
     do = "load"
-    keys = ("operation", "table", "rows", "from", "sessions", "depth", "batch_rows", "schedule", "pipeline")
+    keys: ClassVar[Sequence[str]] = (
+        "operation", "table", "rows", "from", "files", "sessions", "depth", "batch_rows", "schedule", "pipeline"
+    )  # fmt: skip
     required = ("table",)
     figures = (*METRICS, *OF_WORK, *OF_ALL, *OF_ENDS, *OF_SIZES)
 

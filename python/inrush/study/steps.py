@@ -13,6 +13,7 @@ from typing import Any
 from inrush.study.document import Node, unknown
 from inrush.study.dumps import parse_dump, read_source, with_dumps
 from inrush.study.forms import Factors, FromFactor
+from inrush.study.inputs import parse_files
 from inrush.study.operations import tables_of
 from inrush.study.parts import METRICS, WATCHED, Named, Schedule
 from inrush.study.pipeline import parse_step_pipeline
@@ -51,6 +52,14 @@ OF_SESSIONS: Mapping[str, str] = {
     "depth": "remove it",
     "operation": "remove it",
     "schedule": "remove it",
+    "files": "write pipeline.files",
+}
+#: Keys that a load of files has not -> what to do.
+OF_FILES: Mapping[str, str] = {
+    "from": "its files are made, and a dump has its own; remove one of the two",
+    "depth": "a session loads one file after the other; remove it, or take more sessions",
+    "schedule": "files are loaded one after the other, as fast as it goes; remove it",
+    "operation": "the way in is that of its files; remove it",
 }
 #: Longest that a step may be given.
 MOST_S = 1e7
@@ -110,6 +119,8 @@ def parse_step(
         return None
     if kind is Load and "pipeline" in fields:
         return load_by_pipeline(node, fields, factors, workload, common, steps, before)
+    if kind is Load and "files" in fields:
+        return load_of_files(node, fields, factors, workload, common)
     if kind is Load and "from" in fields:
         return load_of_dump(node, fields, factors, workload, common, steps, before)
     if kind is Load or kind is Read or kind is Extract:
@@ -260,6 +271,22 @@ def load_of_dump(
     step = role_step(Load, node, own, factors, workload, common)
     assert isinstance(step, Load)
     return replace(step, role=replace(step.role, rows=first.role.rows), source=source)
+
+
+def load_of_files(
+    node: Node, fields: Mapping[str, Node], factors: Factors, workload: Workload, common: Mapping[str, object]
+) -> RoleStep | None:
+    """Generated rows, out of files that are made before."""
+    for key, remedy in OF_FILES.items():
+        if key in fields:
+            fields[key].problem(remedy)
+    name = fields["table"].text()
+    if name in workload.tables and workload.tables[name].files is not None:
+        fields["table"].problem("its rows come from files already; name a table with generators")
+    found = parse_files(fields["files"], factors)
+    own = {key: field for key, field in fields.items() if key not in ("files", *OF_FILES)}
+    step = role_step(Load, node, own, factors, workload, common)
+    return replace(step, files=found) if isinstance(step, Load) else None
 
 
 def load_by_pipeline(

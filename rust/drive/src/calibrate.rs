@@ -113,6 +113,7 @@ fn null(seconds: f64) -> Result<Json, Error> {
         work: Work::Endless {},
         until: Until::Time { ns: (seconds * 1e9) as u64 },
         queue_calls: None,
+        connects: false,
     };
     let segment = DriveSegment {
         step: String::new(),

@@ -6,6 +6,7 @@
 mod directives;
 mod dump;
 mod generator;
+mod input;
 mod operation;
 mod segment;
 mod statement;
@@ -20,6 +21,7 @@ use crate::error::Error;
 pub use directives::{Directives, Pick, Tag};
 pub use dump::{DumpPlan, DUMPED};
 pub use generator::{AtLimit, CounterPlan, GenPlan, Increment, Per, DEFAULT_BITS};
+pub use input::{InputPlan, InputWay};
 pub use operation::{
     Assertion, KeyLaw, KeyPlan, OpKind, OpPlan, ParamGen, ParamPlan, RangeLength, RangePlan,
 };

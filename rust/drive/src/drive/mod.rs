@@ -9,6 +9,7 @@ mod cancel;
 mod dump;
 mod extract;
 pub mod freshness;
+pub mod input;
 pub mod page;
 pub mod role_queue;
 pub mod samples;
@@ -314,6 +315,8 @@ impl Driver<'_> {
         recorded.samples = sample_logs
             .flat_map(|sample_log| sample_log.outcomes(self.drive_target.segment, repetition))
             .collect();
+        let segment = self.drive_target.segment;
+        recorded.files = self.stages.iter().flat_map(|stage| stage.loaded(segment, repetition)).collect();
         let makespan_ns = self.makespan_ns(&recorded);
         self.observer.recorded(recorded)?;
         let batches = self.stages.iter().filter_map(RoleStage::batch);

@@ -9,7 +9,7 @@ use inrush_engines::engine::{Context, Ns};
 use inrush_engines::schedule::{self, Arrivals, Batching, Marks, Tickets};
 use inrush_rows::error::Error;
 use inrush_rows::lock::Unpoisoned;
-use inrush_rows::plan::{DriveSegment, RolePlan, Schedule, Until, Work};
+use inrush_rows::plan::{DriveSegment, InputWay, RolePlan, Schedule, Until, Work};
 
 pub struct RoleQueue {
     /// Of the present repetition; taken once per repetition and session, never between calls.
@@ -207,6 +207,7 @@ pub fn queues(context: &Context, segment: &DriveSegment) -> Result<Vec<RoleQueue
 
 fn work_calls(work: &Work) -> Option<u64> {
     match *work {
+        Work::Rows { input: Some(ref input), .. } if input.way != InputWay::Parsed => Some(input.files),
         Work::Rows { rows, batch_rows, .. } => Some(rows.div_ceil(u64::from(batch_rows.max(1)))),
         Work::Calls { count } => Some(count),
         Work::Endless {} => None,

@@ -8,6 +8,7 @@ pub mod unanswered;
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use crate::drive::input::Loaded;
 use crate::drive::work::{Live, OpWork, RoleWork};
 use crate::proof::Unanswered;
 use crate::record::Recorder;
@@ -15,6 +16,7 @@ use inrush_engines::engine::{Done, Ns, OpId, Outcome, Payload, Session, Submit, 
 use inrush_engines::pace::{Pacer, Spin};
 use inrush_engines::schedule::{Arrivals, Tickets};
 use inrush_rows::clock::thread_cpu_ns;
+use inrush_rows::lock::Unpoisoned;
 use inrush_rows::rows::{Columns, Expected};
 
 use batch::Rows;
@@ -27,6 +29,8 @@ const LINGER_NS: Ns = 10_000_000_000;
 
 /// Everything one session owns; built before the clock starts.
 pub struct Worker<'a> {
+    /// Among the sessions of its role.
+    pub number: u32,
     pub role: &'a RoleWork<'a>,
     pub session: Connected,
     pub reopen: Vec<OpId>,
@@ -64,6 +68,8 @@ pub struct Worker<'a> {
     halted_since: Option<Ns>,
     /// CPU time of making rows again that an extract's are compared with: it is no cost of reading them.
     checked_cpu_ns: u64,
+    /// Files that it has loaded.
+    loaded: Vec<Loaded>,
     fatal: Option<String>,
     /// One of its operations has rows that are looked at as they come.
     extracts: bool,
@@ -88,6 +94,7 @@ impl<'a> Worker<'a> {
         columns: Columns,
     ) -> Worker<'a> {
         Worker {
+            number: 0,
             reopen: ops.iter().map(|o| o.op).collect(),
             extracts: ops.iter().any(|o| o.extract.is_some()),
             arrivals: role.queue.arrivals(),
@@ -116,6 +123,7 @@ impl<'a> Worker<'a> {
             unanswered: Vec::with_capacity(role.depth),
             halted_since: None,
             checked_cpu_ns: 0,
+            loaded: Vec::new(),
             fatal: None,
         }
     }
@@ -149,6 +157,9 @@ impl<'a> Worker<'a> {
         self.recorder.finish(self.role.clock.now(), cpu_ns);
         if let (Some(batch), Some(stored)) = (&self.role.batch, self.stored.take()) {
             self.role.counts[batch.table].store(stored);
+        }
+        if !self.loaded.is_empty() {
+            self.role.loaded.lock().unpoisoned().append(&mut self.loaded);
         }
         if let (Some(batch), false) = (&self.role.batch, self.unanswered.is_empty()) {
             self.role.counts[batch.table].leave_open(&mut self.unanswered);
@@ -329,6 +340,9 @@ impl<'a> Worker<'a> {
         kept.proof = self.proof.take();
         if let Some(floors) = floors {
             kept.floors = floors;
+        }
+        if self.role.connects && !self.connect() {
+            return;
         }
         if rows > 0 && !self.rows.are_made() && !self.send_rest(call) {
             return;

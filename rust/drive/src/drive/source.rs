@@ -5,11 +5,14 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
+use crate::drive::input::WholeFiles;
 use crate::proof::Unanswered;
 use inrush_engines::engine::Ticket;
 use inrush_rows::error::Error;
 use inrush_rows::lock::Unpoisoned;
-use inrush_rows::plan::{ChecksumItem, ProofPlan, RowSource, RunPlan, Segment, TablePlan};
+use inrush_rows::plan::{
+    ChecksumItem, InputPlan, InputWay, ProofPlan, RowSource, RunPlan, Segment, TablePlan,
+};
 use inrush_rows::rows::files::{FileFeed, FileRows, FileSummary};
 use inrush_rows::rows::{Columns, Expected, Generators, RowGen};
 
@@ -20,6 +23,8 @@ const AHEAD: usize = 4;
 pub enum Source {
     Generated(Arc<RowGen>),
     Files(Box<Files>),
+    /// Files as they are: a call has the bytes of one.
+    Whole(Box<WholeFiles>),
 }
 
 /// The user's files, read once per repetition.
@@ -38,12 +43,21 @@ impl Source {
         batch_rows: u32,
         sessions: u32,
         dump: Option<&str>,
+        input: Option<&InputPlan>,
     ) -> Result<Source, Error> {
         let plan = generators.plan();
         let spec = &plan.tables[table];
         let files = |spec| -> Result<Source, Error> {
             Ok(Source::Files(Box::new(Files::open(plan, table, spec, batch_rows, sessions)?)))
         };
+        if let Some(input) = input {
+            return match input.way {
+                InputWay::Parsed => files(input.as_files(spec)),
+                InputWay::Client | InputWay::Server => {
+                    Ok(Source::Whole(Box::new(WholeFiles::open(input, generators.of(table)?.as_ref())?)))
+                }
+            };
+        }
         match (dump, &spec.source) {
             (Some(dump), _) => files(dumped(plan, dump, spec)?),
             (None, RowSource::Generated { .. }) => Ok(Source::Generated(generators.of(table)?)),
@@ -56,13 +70,14 @@ impl Source {
         match self {
             Source::Generated(generator) => generator.columns(batch_rows),
             Source::Files(files) => Columns::of(&files.table),
+            Source::Whole(_) => Columns::default(),
         }
     }
 
     /// The rows of the next repetition are those of the first again.
     pub fn restart(&self) -> Result<(), Error> {
         match self {
-            Source::Generated(_) => Ok(()),
+            Source::Generated(_) | Source::Whole(_) => Ok(()),
             Source::Files(files) => files.restart(),
         }
     }
@@ -80,13 +95,14 @@ impl Source {
                 let feed = files.feed.lock().unpoisoned().clone();
                 Ok(feed.take(ticket, out)?.map_or(Filled::End, |batch| Filled::Proven(batch.proof)))
             }
+            Source::Whole(_) => unreachable!("the bytes of a file are sent, and its rows are not made"),
         }
     }
 
     /// Rows stored and rejected so far; `None` for generated rows.
     pub fn summary(&self) -> Option<FileSummary> {
         match self {
-            Source::Generated(_) => None,
+            Source::Generated(_) | Source::Whole(_) => None,
             Source::Files(files) => files.feed.lock().unpoisoned().summary(),
         }
     }

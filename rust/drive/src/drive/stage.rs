@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::Sender;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::thread::Scope;
 
 use crate::drive::assertion::Check;
@@ -10,6 +10,7 @@ use crate::drive::barrier::Barrier;
 use crate::drive::dump::Dump;
 use crate::drive::extract::Extract;
 use crate::drive::freshness::{watched, Freshness};
+use crate::drive::input::Loaded;
 use crate::drive::page::{Member, PageBarrier, PageRepetition};
 use crate::drive::role_queue::RoleQueue;
 use crate::drive::session::Worker;
@@ -17,13 +18,14 @@ use crate::drive::source::Source;
 use crate::drive::taken::Taken;
 use crate::drive::work::{Batch, Live, OpWork, RoleWork};
 use crate::drive::DriveTarget;
-use crate::record::{Looks, Recorder, RoleSpec};
+use crate::record::{FileRow, Looks, Recorder, RoleSpec};
 use inrush_engines::engine::{Context, Ns, OpId, Session};
 use inrush_engines::mix::{operation_id, Mix, Share, Shared};
 use inrush_engines::pace::raise_realtime_priority;
 use inrush_engines::schedule;
 use inrush_rows::error::Error;
-use inrush_rows::plan::{DriveSegment, OpKind, Phase, RolePlan, Schedule, Until, Work};
+use inrush_rows::lock::Unpoisoned;
+use inrush_rows::plan::{DriveSegment, InputWay, OpKind, Phase, RolePlan, Schedule, Until, Work};
 use inrush_rows::rows::{Columns, Generators};
 
 /// From a session's thread to the driver.
@@ -98,8 +100,15 @@ pub fn roles<'a>(
             None => chosen,
         };
         let batch = match role.work {
-            Work::Rows { table, first_row, rows, batch_rows, ref dump } => Some(Batch {
-                source: Source::of(&generators, table, batch_rows, role.sessions, dump.as_deref())?,
+            Work::Rows { table, first_row, rows, batch_rows, ref dump, ref input } => Some(Batch {
+                source: Source::of(
+                    &generators,
+                    table,
+                    batch_rows,
+                    role.sessions,
+                    dump.as_deref(),
+                    input.as_ref(),
+                )?,
                 table,
                 first_row,
                 rows,
@@ -124,9 +133,9 @@ pub fn roles<'a>(
                 name: &role.name,
                 depth: role.depth.max(1) as usize,
                 retry_ns: segment.retry_ns,
-                // What of a file has no answer is no range of the generator's rows, which a proof could look for.
-                is_measured: segment.phase == Phase::Measure
-                    && !matches!(role.work, Work::Rows { dump: Some(_), .. }),
+                is_measured: segment.phase == Phase::Measure && !is_read(&role.work),
+                connects: role.connects,
+                loaded: Mutex::default(),
                 halt: halt.clone(),
             },
             drive_target,
@@ -145,6 +154,16 @@ pub fn roles<'a>(
         first_thread += threads;
     }
     Ok(stages)
+}
+
+/// Whether its rows are read from files. What of them has no answer is no range of the generator's rows, which a proof could
+/// look for.
+fn is_read(work: &Work) -> bool {
+    match work {
+        Work::Rows { dump: Some(_), .. } => true,
+        Work::Rows { input: Some(input), .. } => input.way == InputWay::Parsed,
+        _ => false,
+    }
 }
 
 /// The twin refuses it when a study is planned; a plan may come from elsewhere.
@@ -226,9 +245,30 @@ impl<'a> RoleStage<'a> {
     /// Says of a table whose writers' queue was full which rows were sent: tickets are taken in the order of the rows.
     pub fn cut_rows(&self) {
         if let (Some(batch), true) = (self.batch(), self.queue().is_full()) {
-            let sent = self.queue().taken().saturating_mul(u64::from(batch.batch_rows)).min(batch.rows);
-            self.work.counts[batch.table].cut(batch.first_row + sent);
+            self.work.counts[batch.table].cut(batch.first_row_from(self.queue().taken()));
         }
+    }
+
+    /// Files that were loaded in this repetition, as rows of their table; none of them a second time.
+    pub fn loaded(&self, segment: u16, repetition: u32) -> Vec<FileRow> {
+        let Some(batch) = self.batch() else { return Vec::new() };
+        let mut loaded = std::mem::take(&mut *self.work.loaded.lock().unpoisoned());
+        loaded.sort_unstable_by_key(|of| (of.sent_ns, of.file));
+        let row = |of: &Loaded| FileRow {
+            segment,
+            repetition,
+            role: self.plan.name.clone(),
+            file: of.file as u32,
+            pipeline: of.session,
+            due_ns: of.sent_ns,
+            start_ns: of.sent_ns,
+            sent_ns: of.sent_ns,
+            end_ns: of.done_ns,
+            bytes: batch.file_bytes(of.file).unwrap_or(0),
+            rows: batch.range(of.file).1 as u64,
+            rejected: 0,
+        };
+        loaded.iter().map(row).collect()
     }
 
     pub fn batch(&self) -> Option<&Batch> {
@@ -351,6 +391,7 @@ impl<'a> RoleStage<'a> {
         };
         let live = &self.lives[session];
         let mut worker = Worker::new(&self.work, connection, ops, think_ns, recorder, live, self.columns());
+        worker.number = session as u32;
         let mut seen = 0;
         while let Some((repetition, t0)) = barrier.wait(seen) {
             seen += 1;

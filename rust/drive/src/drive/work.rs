@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use crate::drive::assertion::{Asked, Broken, Check, Floors};
 use crate::drive::freshness::Freshness;
+use crate::drive::input::Loaded;
 use crate::drive::role_queue::RoleQueue;
 use crate::drive::source::{Source, TableCount};
 use crate::drive::taken::Taken;
@@ -55,6 +56,10 @@ pub struct RoleWork<'a> {
     /// Its phase enters figures. Of an insert without an answer the proof then finds out whether its rows are there; in
     /// every other phase the table must become what the plan says.
     pub is_measured: bool,
+    /// Each call has a connection of its own.
+    pub connects: bool,
+    /// Files that its sessions have loaded. Touched once per session and repetition, never between calls.
+    pub loaded: Mutex<Vec<Loaded>>,
     /// Set when the segment ends early.
     pub halt: Arc<AtomicBool>,
 }
@@ -92,7 +97,7 @@ impl RoleWork<'_> {
     }
 }
 
-/// Rows to insert: batch `k` is rows `first_row + k * batch_rows ..`, or the files' own batch `k`.
+/// Rows to insert, batch after batch.
 pub struct Batch {
     pub source: Source,
     pub table: usize,
@@ -102,9 +107,32 @@ pub struct Batch {
 }
 
 impl Batch {
+    /// First row and rows of a batch: as many as every other but the last, or those of its file.
     pub fn range(&self, ticket: Ticket) -> (u64, usize) {
+        if let Source::Whole(files) = &self.source {
+            return files.range(ticket);
+        }
         let offset = ticket * self.batch_rows as u64;
         (self.first_row + offset, (self.batch_rows as u64).min(self.rows - offset) as usize)
+    }
+
+    /// Of a batch that is a file.
+    pub fn file_bytes(&self, ticket: Ticket) -> Option<u64> {
+        match &self.source {
+            Source::Whole(files) => Some(files.bytes(ticket)),
+            _ => None,
+        }
+    }
+
+    /// The row that batch `ticket` begins with; behind the last batch, the end.
+    pub fn first_row_from(&self, ticket: Ticket) -> u64 {
+        match &self.source {
+            Source::Whole(files) => files.first_row(ticket),
+            _ => {
+                let offset = ticket.saturating_mul(u64::from(self.batch_rows)).min(self.rows);
+                self.first_row.saturating_add(offset)
+            }
+        }
     }
 }
 

@@ -62,6 +62,30 @@ pub struct Recorded {
     pub sessions: Vec<SessionRow>,
     pub repetitions: Vec<RepetitionRow>,
     pub samples: Vec<SampleRow>,
+    pub files: Vec<FileRow>,
+}
+
+/// A file that was loaded. Run time, ns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileRow {
+    pub segment: u16,
+    pub repetition: u32,
+    pub role: String,
+    /// Its number among the inputs.
+    pub file: u32,
+    /// The session that loaded it.
+    pub pipeline: u32,
+    /// When the load began.
+    pub due_ns: u64,
+    /// Before its first byte was read.
+    pub start_ns: u64,
+    /// Its last row left the client.
+    pub sent_ns: u64,
+    /// Its last row was stored.
+    pub end_ns: u64,
+    pub bytes: u64,
+    pub rows: u64,
+    pub rejected: u64,
 }
 
 /// What became of one sample: rows that were due together, or a batch that a reader looked for. Run time, ns; 0: never.

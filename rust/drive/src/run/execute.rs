@@ -9,6 +9,7 @@ use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::drive::input;
 use crate::drive::source::TableCount;
 use crate::drive::{drive, DriveTarget, EndedBy};
 use crate::proof::{self, prove, Expectations};
@@ -22,7 +23,8 @@ use inrush_engines::engine::{self, Context, Engine};
 use inrush_rows::clock::process_cpu_ns;
 use inrush_rows::error::{AfterLimit, Error};
 use inrush_rows::plan::{
-    self, DriveSegment, Phase, ProbePlan, ProofPlan, Repeat, RolePlan, RowSource, Segment, Statement,
+    self, DriveSegment, InputPlan, Phase, ProbePlan, ProofPlan, Repeat, RolePlan, RowSource, Segment,
+    Statement,
 };
 use inrush_rows::rows::files::FileSummary;
 use inrush_rows::rows::{Columns, Expected};
@@ -154,6 +156,7 @@ impl Running {
             Segment::Probe { probes, .. } => self.probe(index, probes),
             Segment::Ask { operations, now_ns, .. } => self.ask(index, operations, *now_ns),
             Segment::Settle { ns, .. } => self.settle(*ns),
+            Segment::Inputs { inputs, .. } => self.inputs(inputs),
             Segment::Pause { action, .. } => self.pause(index, action),
         };
         if self.work.ended_ns.is_none() {
@@ -332,6 +335,11 @@ impl Running {
         Ok(EndedBy::Work)
     }
 
+    fn inputs(&mut self, inputs: &[InputPlan]) -> Result<EndedBy, Error> {
+        inputs.iter().try_for_each(|input| input::make(&self.context.plan, input, &self.context.stop))?;
+        Ok(EndedBy::Work)
+    }
+
     fn settle(&mut self, ns: u64) -> Result<EndedBy, Error> {
         let until = self.context.clock.now() + ns;
         while self.context.clock.now() < until && !self.context.stop.load(Relaxed) {
@@ -413,6 +421,7 @@ fn name(segment: &Segment) -> (&'static str, &str, &'static str) {
         Segment::Ask { label, .. } => ("ask", label, ""),
         Segment::Settle { label, .. } => ("settle", label, ""),
         Segment::Pause { label, .. } => ("pause", label, ""),
+        Segment::Inputs { label, .. } => ("inputs", label, ""),
     }
 }
 

@@ -12,7 +12,8 @@ use arrow_array::builder::StringBuilder;
 use file::{Cell, Column, Row, Stream, Table};
 
 use crate::record::{
-    FailureRow, HistRow, IntervalRow, Kind, Recorded, RepetitionRow, SampleRow, SessionRow, GROUPING_POWER,
+    FailureRow, FileRow, HistRow, IntervalRow, Kind, Recorded, RepetitionRow, SampleRow, SessionRow,
+    GROUPING_POWER,
 };
 use inrush_rows::error::Error;
 
@@ -24,6 +25,7 @@ pub struct Tables {
     segments: Table<SegmentRow>,
     repetitions: Table<RepetitionRow>,
     samples: Table<SampleRow>,
+    files: Table<FileRow>,
     intervals: Table<IntervalRow>,
     hist: Table<HistRow>,
     failures: Table<FailureRow>,
@@ -163,6 +165,9 @@ rows! {
         segment, repetition, role, sample, due_ns, collected_ns, sent_ns, done_ns, rows, missing, seen_ns,
         sent_on_time_ns, done_on_time_ns,
     }
+    FileRow {
+        segment, repetition, role, file, pipeline, due_ns, start_ns, sent_ns, end_ns, bytes, rows, rejected,
+    }
     IntervalRow {
         segment, repetition, role, op, t_ns, dt_ns, rows, bytes, ops, errors, late, in_flight, backlog, cum_rows,
     }
@@ -199,6 +204,7 @@ impl Tables {
             segments: Table::create(dir, "segments")?,
             repetitions: Table::create(dir, "repetitions")?,
             samples: Table::create(dir, "samples")?,
+            files: Table::create(dir, "files")?,
             intervals: Table::create(dir, "intervals")?,
             hist: Table::create(dir, "hist")?,
             failures: Table::create(dir, "failures")?,
@@ -225,6 +231,7 @@ impl Tables {
         rows.sessions.iter().for_each(|row| self.sessions.append(row));
         rows.repetitions.iter().for_each(|row| self.repetitions.append(row));
         rows.samples.iter().for_each(|row| self.samples.append(row));
+        rows.files.iter().for_each(|row| self.files.append(row));
     }
 
     pub fn resource(&mut self, row: &ResourceRow) {
@@ -262,11 +269,12 @@ impl Tables {
         self.all().into_iter().try_for_each(Stream::finish)
     }
 
-    fn all(&mut self) -> [&mut Stream; 14] {
+    fn all(&mut self) -> [&mut Stream; 15] {
         [
             self.segments.stream(),
             self.repetitions.stream(),
             self.samples.stream(),
+            self.files.stream(),
             self.intervals.stream(),
             self.hist.stream(),
             self.failures.stream(),

@@ -22,6 +22,7 @@ use arrow_schema::SchemaRef;
 use self::session::{collect, AdbcSession};
 use super::extract::{answer_columns, check_way};
 use super::shared::{columns_of, largest_batch, repeat_values, statement_sizes};
+use super::whole_file::SERVER_FILE;
 use super::{arrow, Answer, Caps, Context, Engine, OpId, Outcome, Session};
 use inrush_rows::error::{AfterLimit, Error, TargetFault};
 use inrush_rows::plan::{ColumnPlan, OpKind, OpPlan, Target};
@@ -183,6 +184,10 @@ enum Ready {
         sizes: Vec<Multirow>,
         schema: SchemaRef,
     },
+    /// The engine reads a file itself.
+    ServerFile {
+        text: String,
+    },
     Query {
         statement: ManagedStatement,
         has_assertions: bool,
@@ -244,6 +249,7 @@ impl Ready {
                             schema,
                         }
                     }
+                    SERVER_FILE => Ready::ServerFile { text: plan.text.clone() },
                     other => {
                         return Err(Error::Plan(format!(
                             "operation {}: adbc has no method {other}",

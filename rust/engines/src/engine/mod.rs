@@ -33,6 +33,7 @@ mod stream;
 pub mod tls;
 mod url;
 mod valkey;
+pub mod whole_file;
 
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;

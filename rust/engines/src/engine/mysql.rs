@@ -43,7 +43,8 @@ impl Mysql {
     /// Connects once: a wrong port, password or database shows here, and a server of the other kind.
     pub fn new(ctx: &Context) -> Result<Mysql, Error> {
         let target = &ctx.plan.target;
-        let address = Arc::new(Address::parse(&target.engine, &target.url)?);
+        let address = Address::parse(&target.engine, &target.url)?.with_session(&target.options)?;
+        let address = Arc::new(address);
         let control = Control::new(Connection::open(&address)?);
         Ok(Mysql { ctx: ctx.clone(), address, control })
     }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Statement;
+use super::{InputPlan, Statement};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
@@ -32,6 +32,8 @@ pub enum Segment {
         step: String,
         ns: u64,
     },
+    /// Files are made that a later segment loads; those that are there already are kept.
+    Inputs { label: String, inputs: Vec<InputPlan> },
     /// Python acts (restart, drop caches, …) and says `resume`.
     Pause {
         label: String,
@@ -62,7 +64,8 @@ impl Segment {
             }
             Segment::Proof { proofs, .. } => proofs.iter_mut().for_each(|proof| proof.each_statement(each)),
             Segment::Probe { probes, .. } => probes.iter_mut().for_each(|probe| each(&mut probe.statement)),
-            Segment::Ask { .. } | Segment::Settle { .. } | Segment::Pause { .. } => {}
+            Segment::Ask { .. } | Segment::Settle { .. } | Segment::Pause { .. } | Segment::Inputs { .. } => {
+            }
         }
     }
 }
@@ -119,7 +122,10 @@ impl Segment {
             Segment::Drive(drive) => &drive.step,
             Segment::Statement(statement) => &statement.step,
             Segment::Probe { step, .. } | Segment::Settle { step, .. } | Segment::Pause { step, .. } => step,
-            Segment::Control { .. } | Segment::Proof { .. } | Segment::Ask { .. } => "",
+            Segment::Control { .. }
+            | Segment::Proof { .. }
+            | Segment::Ask { .. }
+            | Segment::Inputs { .. } => "",
         }
     }
 }
@@ -161,6 +167,9 @@ pub struct RolePlan {
     /// Calls that may be due and not taken by a session; more of them end the role. `None`: any number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue_calls: Option<u64>,
+    /// Each call is made on a connection of its own, which is part of its time.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub connects: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -214,6 +223,9 @@ pub enum Work {
         /// The operation whose files they are read from, in place of being made. The table is empty before.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         dump: Option<String>,
+        /// They lie in these files; ticket `k` is file `k`, but where the files are parsed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        input: Option<InputPlan>,
     },
     /// So many calls.
     Calls { count: u64 },

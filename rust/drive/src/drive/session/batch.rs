@@ -30,6 +30,11 @@ impl Worker<'_> {
     pub(super) fn make_rows(&mut self, batch: &Batch, ticket: Ticket, at: usize) -> Result<bool, Error> {
         let op = self.ops[at].op;
         let (first, rows) = batch.range(ticket);
+        if let Source::Whole(_) = &batch.source {
+            // Reading it is part of the call.
+            self.rows = Rows { count: rows as u64, made: 0 };
+            return Ok(true);
+        }
         if let (Source::Generated(generator), Some(part_rows)) = (&batch.source, self.session.part_rows(op)) {
             let ahead = if self.sends_while_made(op) { AHEAD_ROWS } else { rows };
             for (at, count, part) in parts(rows, part_rows).take_while(|(at, ..)| *at == 0 || *at < ahead) {
@@ -52,8 +57,8 @@ impl Worker<'_> {
         Ok(true)
     }
 
-    /// Makes what is left of a batch while the rows before are on their way. False where the call ends without
-    /// `submit`: it failed meanwhile, or the run did.
+    /// Makes what is left of a batch while the rows before are on their way, or reads its file. False where the call ends
+    /// without `submit`: it failed meanwhile, or the run did.
     #[cold]
     pub(super) fn send_rest(&mut self, call: &ReadyCall) -> bool {
         self.send_parts(call).unwrap_or_else(|error| {
@@ -65,6 +70,11 @@ impl Worker<'_> {
     fn send_parts(&mut self, call: &ReadyCall) -> Result<bool, Error> {
         let (op, role) = (self.ops[call.at].op, self.role);
         let Some(batch) = &role.batch else { return Ok(true) };
+        if let Source::Whole(files) = &batch.source {
+            files.read(call.ticket, &mut self.payload.bytes)?;
+            self.payload.rows = self.rows.count;
+            return Ok(true);
+        }
         let (Source::Generated(generator), Some(part_rows)) = (&batch.source, self.session.part_rows(op))
         else {
             unreachable!("only generated rows are sent while they are made");

@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::flights::{Flight, Place};
 use super::Worker;
+use crate::drive::input::Loaded;
 use inrush_engines::engine::{Done, Ns, Outcome};
 use inrush_rows::clock::thread_cpu_ns;
 
@@ -90,7 +91,8 @@ impl Worker<'_> {
         }
         let rows = if work.is_insert { flight.rows } else { done.rows };
         let times = flight.times(done.done_ns);
-        let behind = self.recorder.record(work.slot, times, outcome, rows, done.bytes);
+        let bytes = self.role.batch.as_ref().and_then(|b| b.file_bytes(flight.ticket)).unwrap_or(done.bytes);
+        let behind = self.recorder.record(work.slot, times, outcome, rows, bytes);
         if let (Some(freshness), Outcome::Ok) = (&mut work.freshness, outcome) {
             if let Some(answer) = self.session.answer(done.ticket) {
                 freshness.look(answer, done.done_ns, self.role.queues, &mut self.recorder, work.slot);
@@ -107,6 +109,11 @@ impl Worker<'_> {
             self.failures_in_a_row = 0;
             if let (Some(batch), true) = (&self.role.batch, work.is_insert) {
                 self.role.counts[batch.table].acknowledge(rows);
+                if batch.file_bytes(flight.ticket).is_some() {
+                    let (file, session) = (flight.ticket, self.number);
+                    let (sent_ns, done_ns) = (flight.sent, done.done_ns);
+                    self.loaded.push(Loaded { file, session, sent_ns, done_ns });
+                }
                 if let Some(sample_log) = self.role.queue.kept() {
                     sample_log.stored(flight.ticket, rows, times, behind);
                 }

@@ -23,7 +23,7 @@ impl Worker<'_> {
     pub(super) fn leave_open(&mut self, flight: Flight, place: Place) {
         let Some(batch) = self.role.batch.as_ref().filter(|_| self.role.is_measured) else { return };
         if self.ops[flight.at].is_insert {
-            let first_row = batch.first_row.saturating_add(flight.ticket * u64::from(batch.batch_rows));
+            let first_row = batch.first_row_from(flight.ticket);
             let of_files = self.flights.kept(place).proof.take();
             self.unanswered.push(Unanswered { first_row, rows: flight.rows, of_files });
         }
@@ -50,6 +50,27 @@ impl Worker<'_> {
         } else if self.failures_in_a_row >= FAILURES_IN_A_ROW {
             self.fatal = Some(in_a_row(self.first_failure.take(), message, outcome));
         }
+    }
+
+    /// A connection in place of the last call's, within the time of the call in hand. False where there is none: the segment
+    /// ends, or the server is not back in time.
+    #[cold]
+    pub(super) fn connect(&mut self) -> bool {
+        if let Connected(Some(session)) = std::mem::replace(&mut self.session, Connected(None)) {
+            // Everything was acknowledged: what a closing connection says changes no figure.
+            let _ = session.close();
+        }
+        let recorder = &mut self.recorder;
+        match reopened(self.role, &self.reopen, self.live, None, |now| recorder.tick(now)) {
+            Ok(Some(session)) => {
+                self.session = Connected(Some(session));
+                // Its connection was not there; the call in hand has been under way all the same.
+                self.live.busy_since.store(self.flights.oldest().map_or(0, |flight| flight.sent), Relaxed);
+            }
+            Ok(None) => self.abandon(Outcome::Lost, "the run ended before the call had a connection"),
+            Err(fatal) => self.fatal = Some(fatal),
+        }
+        self.session.0.is_some()
     }
 
     /// The failed call is not repeated: whether its rows are there is for the proof to say.

@@ -11,6 +11,7 @@ use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
 use super::{cancel, failed, is_locked, set_running, statement, Driven, Multirow, Ready, Running};
 use crate::engine::extract::{Extraction, Sink, BATCH_ROWS};
 use crate::engine::shared::{clear, empty_like, value_bytes};
+use crate::engine::whole_file::at_path;
 use crate::engine::{
     answers::Answers, arrow, Answer, Canceller, Context, Done, Ns, OpId, Outcome, Payload, Session, Submit,
     Ticket, Work,
@@ -209,6 +210,18 @@ impl AdbcSession {
                     in_transaction(&mut self.connection, insert)?;
                 }
                 Ok((columns.rows as u64, value_bytes(columns)))
+            }
+            (Ready::ServerFile { text }, Work::Rows { payload, .. }) => {
+                let mut statement = statement(&mut self.connection, &at_path(text, &payload.bytes, false))?;
+                set_running(&self.running, Some(statement.get_cancel_handle()));
+                match statement.execute_update()?.and_then(|rows| u64::try_from(rows).ok()) {
+                    Some(rows) if rows != payload.rows => {
+                        let message = format!("{rows} rows were stored of {} in the file", payload.rows);
+                        let error = AdbcError::with_message_and_status(message, Status::InvalidData);
+                        Err(Failed { wrong: true, ..error.into() })
+                    }
+                    _ => Ok((payload.rows, 0)),
+                }
             }
             (Ready::Query { statement, has_assertions }, Work::Params(values)) => {
                 set_running(&self.running, Some(statement.get_cancel_handle()));

@@ -14,6 +14,7 @@ use super::{read_blocks, read_pieces, statement_failed};
 use crate::engine::extract::{answer_columns, check_way, Extraction, Sink};
 use crate::engine::http::{Client, HttpError};
 use crate::engine::shared::{columns_of, empty_like, send_limit};
+use crate::engine::whole_file::CLIENT_FILE;
 use crate::engine::{
     answers::Answers, Answer, Canceller, Context, Done, Ns, OpId, Outcome, Payload, Session, Submit, Ticket,
     Work,
@@ -85,11 +86,12 @@ struct Flight {
 type Ended = Result<(u64, u64), Failure>;
 
 /// Method -> wire, and the server's name of it.
-const FORMATS: [(&str, &str, &str); 4] = [
+const FORMATS: [(&str, &str, &str); 5] = [
     ("native", "native", "Native"),
     ("rowbinary", "rowbinary", "RowBinary"),
     ("tsv", "text", "TabSeparated"),
     ("values", "values", "Values"),
+    (CLIENT_FILE, "text", "TabSeparated"),
 ];
 /// Method of a statement that gives statements, for what ClickHouse does partition by partition.
 const EACH: &str = "each";

@@ -1,5 +1,6 @@
 //! Where the server is, and where its password is found. The password is never part of any message.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::engine::secrets::private_text;
@@ -24,6 +25,8 @@ pub struct Address {
     pub allow_cleartext: bool,
     /// Without TLS the password may go under a key that the server has just sent.
     pub trust_key: bool,
+    /// Variables that every session sets for itself, as SQL behind a SET: `, name = value`.
+    pub session: String,
     /// From the URL only; see [`Address::password`].
     given: Option<String>,
 }
@@ -57,6 +60,7 @@ impl Address {
         Ok(Address {
             allow_cleartext,
             trust_key,
+            session: String::new(),
             tls: Tls::new(if socket.is_some() { &TlsOptions::NEVER } else { &tls_options }, "ssl-ca")?,
             host,
             port: url.port.unwrap_or(3306),
@@ -66,6 +70,25 @@ impl Address {
             engine: engine.to_owned(),
             given: url.password,
         })
+    }
+
+    /// With the options `set.<name>` of a target: session variables and their values.
+    pub fn with_session(mut self, options: &BTreeMap<String, String>) -> Result<Address, Error> {
+        for (name, value) in
+            options.iter().filter_map(|(name, value)| Some((name.strip_prefix("set.")?, value)))
+        {
+            let of_words = |text: &str| {
+                !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"_.-".contains(&b))
+            };
+            if !of_words(name) || !of_words(value) {
+                return Err(Error::Plan(format!(
+                    "target.options: set.{name} = {value}; names and values are letters, digits, _, . and -"
+                )));
+            }
+            let value = if value.parse::<f64>().is_ok() { value.clone() } else { format!("'{value}'") };
+            self.session.push_str(&format!(", {name} = {value}"));
+        }
+        Ok(self)
     }
 
     pub fn place(&self) -> Endpoint {

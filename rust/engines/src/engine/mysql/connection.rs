@@ -72,7 +72,8 @@ impl Connection {
         };
         connection.limit_sends(Some(CONNECT)).map_err(failed)?;
         connection.log_in()?;
-        connection.command(SETTINGS).map_err(failed)?.map_err(|failure| failure.on_connect(address))?;
+        let settings = format!("{SETTINGS}{}", address.session);
+        connection.command(&settings).map_err(failed)?.map_err(|failure| failure.on_connect(address))?;
         connection.limit_sends(None).map_err(failed)?;
         connection.logged_in_by = None;
         connection.stream.socket().set_read_timeout(Some(socket::WAIT_STEP)).map_err(failed)?;

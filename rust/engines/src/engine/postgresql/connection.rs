@@ -176,7 +176,10 @@ impl Connection {
             self.stream.send_parts(&mut parts)?;
             before = &[];
         }
-        Ok(())
+        match data.is_empty() {
+            true => self.stream.send_parts(&mut [command, &message::COPY_DONE].map(IoSlice::new)),
+            false => Ok(()),
+        }
     }
 
     /// Ends the running statement from any thread, by a connection as secure as this one; a failure to do so changes

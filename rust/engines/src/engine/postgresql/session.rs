@@ -15,6 +15,7 @@ use super::message;
 use super::{lost, Address};
 use crate::engine::messages::{self, Ended, InOrder, Messages};
 use crate::engine::shared::{depth, send_limit, ReadBack};
+use crate::engine::whole_file::at_path;
 use crate::engine::{
     Answer, Canceller, Context, Done, Ns, OpId, Outcome, Payload, Session, Submit, Ticket, Work,
 };
@@ -134,6 +135,11 @@ impl PgSession {
     fn send_rows(&mut self, op: OpId, payload: &Payload) -> io::Result<()> {
         match &self.ops[op] {
             Some(Prepared::Copy(copy)) => self.connection.send_copy(&copy.command, &payload.bytes),
+            Some(Prepared::ServerFile(text)) => {
+                let mut command = Vec::new();
+                message::query(&mut command, &at_path(text, &payload.bytes, false));
+                self.connection.send(&command)
+            }
             _ => self.connection.send(&payload.bytes),
         }
     }

@@ -12,6 +12,7 @@ use crate::engine::mysql::insert::{Bulk, Load, MultiRow};
 use crate::engine::mysql::written::Written;
 use crate::engine::mysql::{decode, message};
 use crate::engine::shared::{batches, columns_of};
+use crate::engine::whole_file::{CLIENT_FILE, SERVER_FILE};
 use crate::engine::OpId;
 use inrush_rows::error::Error;
 use inrush_rows::plan::{LogicalType, OpKind, OpPlan};
@@ -23,6 +24,8 @@ const CURSOR: &str = "cursor";
 
 pub(super) enum Prepared {
     Load(Box<Load>),
+    /// LOAD DATA of a file that the server reads: its text.
+    ServerFile(String),
     Bulk(Box<Bulk>),
     MultiRow(Box<MultiRow>),
     Statement(Statement),
@@ -60,7 +63,8 @@ impl MySession {
         let table = &ctx.plan.tables[op.table.expect("`columns_of` found it")];
         self.longest = self.variable("max_allowed_packet")?.parse().unwrap_or(usize::MAX);
         match (op.method.as_str(), self.address.engine.as_str()) {
-            ("load", _) => {
+            (SERVER_FILE, _) => Ok(Prepared::ServerFile(op.text.clone())),
+            ("load" | CLIENT_FILE, _) => {
                 if self.variable("local_infile")? == "OFF" {
                     let message =
                         "the server takes no LOAD DATA LOCAL; SET GLOBAL local_infile = ON, or choose \

@@ -8,6 +8,7 @@ use crate::engine::mysql::connection::garbled;
 use crate::engine::mysql::decode::{self, Okay};
 use crate::engine::mysql::failure::Failure;
 use crate::engine::mysql::{insert, lost, message, statement_failed};
+use crate::engine::whole_file::at_path;
 use crate::engine::{OpId, Outcome, Payload, Ticket};
 use inrush_rows::error::{Error, TargetFault};
 use inrush_rows::rows::Value;
@@ -67,6 +68,11 @@ impl MySession {
             out.extend_from_slice(&load.command);
             return self.load(&out, payload);
         }
+        if let Some(Prepared::ServerFile(text)) = &self.ops[op] {
+            let mut out = if self.held { Vec::new() } else { transaction(BEGIN) };
+            message::query(&mut out, &at_path(text, &payload.bytes, true));
+            return self.read_by_server(&out, payload);
+        }
         let (statements, longest) = insert::measure(&payload.bytes);
         if longest > self.longest {
             let message = format!(
@@ -103,6 +109,20 @@ impl MySession {
             }
             Some(0xff) => stored.add(Err(Failure::read(packet))),
             _ => return Err(garbled()),
+        }
+        self.judged(stored, payload, true)
+    }
+
+    /// As `load`, of a file that the server opens.
+    fn read_by_server(
+        &mut self,
+        command: &[u8],
+        payload: &Payload,
+    ) -> io::Result<(Outcome, u64, Option<String>)> {
+        self.connection.send(command)?;
+        let mut stored = Stored::default();
+        for _ in 0..1 + usize::from(!self.held) {
+            stored.add(self.connection.okay()?);
         }
         self.judged(stored, payload, true)
     }

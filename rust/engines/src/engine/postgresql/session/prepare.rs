@@ -13,6 +13,7 @@ use crate::engine::postgresql::insert::{Copy, MultiRow, Unnest};
 use crate::engine::postgresql::message::{self, Format};
 use crate::engine::postgresql::{garbled, lost};
 use crate::engine::shared::{batches, columns_of, largest_batch};
+use crate::engine::whole_file::{CLIENT_FILE, SERVER_FILE};
 use crate::engine::OpId;
 use inrush_rows::encode::pgcopy::PgType;
 use inrush_rows::error::Error;
@@ -20,6 +21,8 @@ use inrush_rows::plan::{LogicalType, OpKind, OpPlan};
 
 pub(super) enum Prepared {
     Copy(Box<Copy>),
+    /// COPY of a file that the server reads: its text.
+    ServerFile(String),
     MultiRow(Box<MultiRow>),
     Unnest(Box<Unnest>),
     Statement(Statement),
@@ -57,7 +60,10 @@ impl PgSession {
         columns_of(&self.ctx, op)?;
         let table = &self.ctx.plan.tables[op.table.expect("`columns_of` found it")];
         match op.method.as_str() {
-            "bulk" if self.address.speaker.copies => Ok(Prepared::Copy(Box::new(Copy::new(op, table)?))),
+            SERVER_FILE if self.address.speaker.copies => Ok(Prepared::ServerFile(op.text.clone())),
+            "bulk" | CLIENT_FILE if self.address.speaker.copies => {
+                Ok(Prepared::Copy(Box::new(Copy::new(op, table)?)))
+            }
             "multirow" => {
                 let batches = batches(&self.ctx, id);
                 let largest = largest_batch(&self.ctx, id).unwrap_or(1000);

@@ -1,0 +1,113 @@
+"""Load steps whose rows lie in files: how many files, and how they come in. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from inrush.border.plan import InputWay
+from inrush.engines.plans import Unsupported
+from inrush.engines.twin import Twin
+from inrush.errors import Problem
+from inrush.plan.documents import row_bytes
+from inrush.plan.roles import ActiveRole, RoleInput
+from inrush.plan.units import LOAD_BATCH_ROWS
+from inrush.study.forms import resolve
+from inrush.study.inputs import CLIENT_FILE, CONNECTS, PARSED, SERVER_FILE, WRITTEN, StepFiles
+from inrush.study.step_kinds import Load
+from inrush.study.study import Study
+from inrush.workload import Column, Table
+
+WAYS: Mapping[str, InputWay] = {CLIENT_FILE: "client", SERVER_FILE: "server", PARSED: "parsed"}
+#: Bytes of a text file for each byte of its values.
+TEXT_SHARE = 1.5
+
+
+def as_steps_input(
+    study: Study, server: Twin, roles: Sequence[ActiveRole], point: Mapping[str, object]
+) -> tuple[Study, list[ActiveRole], list[Problem]] | Unsupported:
+    """The study with an insert for each such step, and the roles with the files that they load."""
+    steps = {s.name: s for s in study.steps if isinstance(s, Load) and s.files is not None}
+    workload, found, problems = study.workload, list[ActiveRole](), list[Problem]()
+    for role in roles:
+        step = steps.get(role.name)
+        if step is None or step.files is None:
+            found.append(role)
+            continue
+        table, way = workload.tables[role.table or ""], str(resolve(step.files.way, point))
+        if way != PARSED and way not in server.file_methods:
+            has = ", ".join((*server.file_methods, PARSED))
+            return Unsupported(f"{server.name} has no way in {way}; it has {has}")
+        if way == PARSED and str(resolve(step.files.connect, point)) != CONNECTS[0]:
+            return Unsupported(
+                f"step {step.name}: rows of files that are parsed go in batches, which have no connection each"
+            )
+        escaped = [c.name for c in table.columns if may_be_escaped(c)]
+        if way != PARSED and escaped and not server.reads_escapes:
+            return Unsupported(
+                f"{server.title} reads no backslash as an escape, and column {escaped[0]} of {table.name} may hold one, a tab or a "
+                f"line end; files of it are only {PARSED}"
+            )
+        problems += problems_of(step, table, role, point)
+        (name,) = role.operations
+        own = replace(workload.operations[name], name=insert_of(step.name))
+        workload = replace(workload, operations={**workload.operations, own.name: own})
+        found.append(with_files(replace(role, operations={own.name: 1}), step.files, way, point))
+    return replace(study, workload=workload), found, problems
+
+
+def with_files(role: ActiveRole, of: StepFiles, way: str, point: Mapping[str, object]) -> ActiveRole:
+    files = int(resolve(of.count, point) or 1)
+    rows = LOAD_BATCH_ROWS if way == PARSED else math.ceil(role.rows / files)
+    return replace(
+        role,
+        input=RoleInput(role.table or "", files, WAYS[way], of.cold),
+        method="" if way == PARSED else way,
+        batch_rows=rows,
+        connects=str(resolve(of.connect, point)) != CONNECTS[0],
+        notes=(),
+    )
+
+
+def may_be_escaped(column: Column) -> bool:
+    """Whether a text may hold what a file of lines and tabs says by a backslash."""
+    if column.type != "text":
+        return False
+    gen = column.gen or {}
+    values = gen.get("values", [gen["value"]] if "value" in gen else None)
+    said = gen.get("pattern") or gen.get("alphabet") or values
+    plain = said is not None or gen.get("kind") == "text"
+    return not plain or any(char in "".join(map(str, said or "")) for char in "\\\t\n\r")
+
+
+def insert_of(step: str) -> str:
+    """The insert of a load of files: each of its calls is a file, but where they are parsed."""
+    return f"files/{step}"
+
+
+def problems_of(step: Load, table: Table, role: ActiveRole, point: Mapping[str, object]) -> list[Problem]:
+    """Columns that no file says, and more files than rows."""
+    found: list[Problem] = []
+    lost = [c.name for c in table.columns if c.type not in WRITTEN or c.not_finite]
+    key = f"steps.{step.name}"
+    if lost:
+        remedy = (
+            f"engines read no {', '.join(lost)} from the same text; files have whole numbers below 2^63, decimals, finite floats, "
+            "texts and dates: load it without files"
+        )
+        found.append(Problem("", f"{key}.table", table.name, remedy))
+    assert step.files is not None, "it was chosen by it"
+    files = resolve(step.files.count, point)
+    if files is None:
+        found.append(Problem("", f"{key}.files", "", "write how many there are: count = N"))
+    elif int(files) > role.rows:
+        remedy = f"a file has a row at least, and the step loads {role.rows:,}; take fewer files or more rows"
+        found.append(Problem("", f"{key}.files.count", str(files), remedy))
+    return found
+
+
+def input_bytes(roles: Sequence[ActiveRole], tables: Mapping[str, Table]) -> int:
+    """Approximate size of the files that are made."""
+    of_files = [r for r in roles if r.input is not None and r.table is not None]
+    return sum(round(r.rows * row_bytes(tables[r.table or ""]) * TEXT_SHARE) for r in of_files)

@@ -1,0 +1,55 @@
+"""Whole files loaded by the ways in of servers: every byte of odd texts, one connection or one for each file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from inrush.targets.deployment import Deployment
+from tests.test_step_files import FILES, ROWS, written
+
+from .test_steps_servers import analysed, leftovers, run
+from .test_steps_servers import own as own_server_of_a_test
+
+own = own_server_of_a_test
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("own", ("postgresql", "mysql", "clickhouse"), indirect=True)
+def test_files_go_in_as_they_are_by_every_way_of_a_server(own: Deployment, folder: Path) -> None:
+    """The folder is one that the server's user may enter."""
+    ways = own.server.file_methods
+    values = ", ".join(f'"{way}"' for way in ways)
+    path = written(
+        folder,
+        ('["duckdb", "sqlite"]', f'["{own.server.name}"]'),
+        ('["server_file", "parsed"]', f'[{values}]\nfactors.connect = ["once", "each_file"]'),
+        ("count = 7 }", 'count = 7, connect = "@connect" }'),
+    )
+    if own.server.name == "mysql":
+        path.write_text(path.read_text() + '[options.mysql]\n"set.unique_checks" = "0"\n')
+    end, results = run(path, own)
+    assert not end.failed, end.failed
+    found = analysed(results)
+    assert len(found.runs) == 2 * len(ways)
+    for each in found.runs:
+        proofs = {row["item"]: row["holds"] for row in each.run.rows("proofs")}
+        assert proofs["read_back"] and all(proofs.values()), proofs
+        files = each.run.rows("files")
+        assert (len(files), sum(f["rows"] for f in files)) == (FILES, ROWS)
+        assert each.figures["load.rows"] == ROWS
+    assert leftovers(own) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("own", ("mysql",), indirect=True)
+def test_a_variable_that_a_server_does_not_know_ends_the_run_with_its_name(
+    own: Deployment, folder: Path
+) -> None:
+    path = written(
+        folder, ('["duckdb", "sqlite"]', '["mysql"]'), ('["server_file", "parsed"]', '["client_file"]')
+    )
+    path.write_text(path.read_text() + '[options.mysql]\n"set.unique_chicks" = "0"\n')
+    end, _ = run(path, own)
+    assert "unique_chicks" in str(end.failed)

@@ -1,0 +1,91 @@
+//! Rows of a generated table as files that are made before the clock, and then loaded.
+
+use serde::{Deserialize, Serialize};
+
+use super::{ColumnPlan, RowSource, TablePlan, DUMPED};
+
+/// Files with rows of a table, as tab-separated text (`text` of the encoders).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InputPlan {
+    pub table: usize,
+    /// Of all files together.
+    pub rows: u64,
+    pub files: u64,
+    /// Its files are `<name>-000000.tsv` and so on. Files that are there with the right rows are kept.
+    pub folder: String,
+    pub name: String,
+    /// The kernel forgets them before they are loaded.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cold: bool,
+    pub way: InputWay,
+}
+
+/// How a file comes into the database.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InputWay {
+    /// Its bytes, as they are, through the session.
+    Client,
+    /// Its path, and the server reads it.
+    Server,
+    /// Read and parsed: batches of its rows, like any other.
+    Parsed,
+}
+
+impl InputPlan {
+    pub fn path(&self, file: u64) -> String {
+        format!("{}/{}-{file:06}.tsv", self.folder, self.name)
+    }
+
+    /// First row of each file where the table has no files of its own, and the end: all have as many, or one more.
+    pub fn equal(&self) -> Vec<u64> {
+        let cut =
+            |file: u64| (u128::from(self.rows) * u128::from(file) / u128::from(self.files.max(1))) as u64;
+        (0..=self.files).map(cut).collect()
+    }
+
+    /// The table as the files hold it: no type of an engine shapes their text.
+    pub fn written(&self, table: &TablePlan) -> TablePlan {
+        let bare = |column: &ColumnPlan| ColumnPlan { wire: DUMPED.into(), ..column.clone() };
+        TablePlan { columns: table.columns.iter().map(bare).collect(), ..table.clone() }
+    }
+
+    /// The table with these files as its rows, in their order. No row of them may be rejected.
+    pub fn as_files(&self, table: &TablePlan) -> TablePlan {
+        let source = RowSource::Files {
+            paths: (0..self.files).map(|file| self.path(file)).collect(),
+            format: "mysql".into(),
+            delimiter: None,
+            header: false,
+            null: None,
+            reject_path: format!("{}/{}-rejected.tsv", self.folder, self.name),
+            reject_limit: 0,
+            required: Vec::new(),
+            limits: Default::default(),
+            times: Default::default(),
+            bytes: Vec::new(),
+        };
+        TablePlan { source, ..table.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_share_all_rows() {
+        let of = |rows, files| {
+            let (folder, name) = ("d".into(), "t".into());
+            InputPlan { table: 0, rows, files, folder, name, cold: false, way: InputWay::Client }
+        };
+        assert_eq!(of(10, 4).equal(), [0, 2, 5, 7, 10]);
+        assert_eq!(of(3, 3).equal(), [0, 1, 2, 3]);
+        let cuts = of(u64::MAX / 3, 106_892).equal();
+        assert_eq!((cuts[0], cuts[106_892]), (0, u64::MAX / 3));
+        let sizes: Vec<u64> = cuts.windows(2).map(|ends| ends[1] - ends[0]).collect();
+        assert!(sizes.iter().max().unwrap() - sizes.iter().min().unwrap() <= 1);
+        assert_eq!(of(1, 2).path(12), "d/t-000012.tsv");
+    }
+}
