@@ -137,7 +137,7 @@ class Rates:
 
 @dataclass(frozen=True)
 class Partitions:
-    """How one engine cuts a table by the time of its identity."""
+    """How one engine cuts a table by the time of its identity, or by the values of a column."""
 
     #: Data time of one partition.
     every_s: float
@@ -145,6 +145,9 @@ class Partitions:
     count: int | None
     #: The workload's epoch, where engines begin that make every partition beforehand.
     epoch: str
+    #: In place of these: a column, and the values that end its partitions; all from the last one on go to one more.
+    column: str = ""
+    below: tuple[int | str, ...] = ()
 
 
 @dataclass(frozen=True)

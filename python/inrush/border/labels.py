@@ -68,6 +68,8 @@ class OptionalLabels(TypedDict, total=False):
     steps: Mapping[str, str]
     #: Step -> why this engine's runs go without it.
     steps_left_out: Mapping[str, str]
+    #: Name of figures -> the steps that they add up.
+    totals: Mapping[str, Sequence[str]]
     #: A fresh repeat of a point that turned out best.
     confirms: bool
 

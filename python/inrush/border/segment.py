@@ -320,6 +320,23 @@ class InputsSegment(TypedDict):
     inputs: Sequence[InputPlan]
 
 
+SortPlan = TypedDict(
+    "SortPlan",
+    {
+        "kind": Literal["sort"],
+        "label": str,
+        "step": "NotRequired[str]",
+        "from": InputPlan,
+        # As many files with as many rows each.
+        "to": InputPlan,
+        "column": int,
+        # By its number, and not by its bytes; absent: by its bytes.
+        "numeric": "NotRequired[bool]",
+        "limit_ns": int,
+    },
+)
+
+
 Segment: TypeAlias = (
     ControlSegment
     | DriveSegment
@@ -330,4 +347,5 @@ Segment: TypeAlias = (
     | SettleSegment
     | PauseSegment
     | InputsSegment
+    | SortPlan
 )

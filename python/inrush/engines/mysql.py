@@ -108,6 +108,7 @@ class Mysql(Twin):
     loading = MysqlLoading(collation)
     max_depth = 1024
     partitions = "counted"
+    cuts_by_value = True
     methods: ClassVar[tuple[str, ...]] = ("load", "multirow")
     file_methods = ("client_file", "server_file")
     ways_out = ("binary", "text", "cursor")

@@ -80,7 +80,19 @@ def create_table(
             kind = "KEY"
         parts.append(f"{kind} ({', '.join(map(quote, columns))})")
     made = f"CREATE TABLE {name} ({', '.join(parts)}) ENGINE=InnoDB CHARACTER SET utf8mb4 COLLATE {collation}"
+    if cut is not None and cut.below:
+        return made + partitioned_by_value(cut)
     return made if cut is None or table.time is None else made + partitioned(table.time, cut)
+
+
+def partitioned_by_value(cut: Partitions) -> str:
+    """Partitions by ranges of a column's values, and one for all from the last value on."""
+    each = [
+        f"PARTITION p{k} VALUES LESS THAN ({literal(end) if isinstance(end, str) else end})"
+        for k, end in enumerate(cut.below, start=1)
+    ]
+    more = "PARTITION more VALUES LESS THAN (MAXVALUE)"
+    return f" PARTITION BY RANGE COLUMNS({quote(cut.column)}) ({', '.join([*each, more])})"
 
 
 def partitioned(time: Column, cut: Partitions) -> str:

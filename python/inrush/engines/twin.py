@@ -70,6 +70,8 @@ class Twin(Dialect):
     answers: ClassVar[bool] = True
     #: Cuts a table by time as `partitions` of the workload says; `counted`: makes each partition beforehand.
     partitions: ClassVar[Literal["", "cut", "counted"]] = ""
+    #: The same by the values of a column.
+    cuts_by_value: ClassVar[bool] = False
     #: The engine that its quiet answers are compared with: one with the part `in_memory`, never itself.
     oracle: ClassVar[str] = "duckdb"
     #: Seconds of a call, and of a row of ten columns: orders of magnitude for a forecast; the pilot replaces them.

@@ -7,11 +7,11 @@ A verdict is `pass`, `not checked` (there was nothing to check), `note` (read th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from inrush.guards import disk, lateness, laws, notes, saturation, settings, standing, trends
 from inrush.guards.rows import WRONG, rows_proven, rows_rejected
-from inrush.guards.steps import Views, cold_steps, cut_step, guard_steps, views_of
+from inrush.guards.steps import Views, cold_steps, cut_step, guard_steps, of_steps, views_of
 from inrush.guards.verdicts import (
     Figures,
     Verdict,
@@ -51,7 +51,17 @@ def guard_run(run: RunRecord, figures: Figures) -> list[Verdict]:
     if not segments_of_steps(run):
         return [guard(run, figures) for guard in RUN_GUARDS]
     views = views_of(run, figures)
-    return [ended, *(of_steps_or_run(guard, run, figures, views) for guard in RUN_GUARDS[1:])]
+    found = [ended, *(of_steps_or_run(guard, run, figures, views) for guard in RUN_GUARDS[1:])]
+    return [with_totals(verdict, run, figures) for verdict in found]
+
+
+def with_totals(verdict: Verdict, run: RunRecord, figures: Figures) -> Verdict:
+    """A figure over several steps stands on those of each of them."""
+    if verdict.figures is None:
+        return verdict
+    touched = {name.partition(".")[0] for name in verdict.figures}
+    shaken = [name for name, steps in run.labels.get("totals", {}).items() if touched & set(steps)]
+    return replace(verdict, figures=(*verdict.figures, *of_steps(figures, shaken))) if shaken else verdict
 
 
 def of_steps_or_run(guard: Guard, run: RunRecord, figures: Figures, views: Views) -> Verdict:

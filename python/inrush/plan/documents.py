@@ -29,7 +29,7 @@ def role_document(role: ActiveRole, index: Mapping[str, int], seconds: float) ->
         if role.source:
             work["dump"] = role.source
         if role.input is not None:
-            work["input"] = input_document(role, role.input, index)
+            work["input"] = input_document(role, role.input, index, bool(role.input.sorted))
         until = {"kind": "work"}
     elif role.calls is not None:
         work = {"kind": "calls", "count": role.calls}
@@ -53,17 +53,20 @@ def role_document(role: ActiveRole, index: Mapping[str, int], seconds: float) ->
     return document
 
 
-def input_document(role: ActiveRole, of: RoleInput, index: Mapping[str, int]) -> border.InputPlan:
-    """Its folder is filled in where it runs."""
+def input_document(
+    role: ActiveRole, of: RoleInput, index: Mapping[str, int], is_sorted: bool
+) -> border.InputPlan:
+    """Its folder is filled in where it runs. is_sorted: those that a step makes of them."""
     found: border.InputPlan = {
         "table": index[role.table or ""],
         "rows": role.rows,
         "files": of.files,
         "folder": "",
-        "name": of.name,
+        "name": f"{of.name}-by-key" if is_sorted else of.name,
         "way": of.way,
     }
-    if of.cold:
+    # What was sorted a moment ago is to be loaded from where it then is.
+    if of.cold and not is_sorted:
         found["cold"] = True
     return found
 

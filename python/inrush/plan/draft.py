@@ -369,6 +369,8 @@ class Draft:
                 name: [list(index) for index in table.layouts.get(self.layout, ())]
                 for name, table in self.tables.items()
             }
+        if self.study.totals:
+            some["totals"] = {name: list(steps) for name, steps in self.study.totals.items()}
         if self.steps_left_out:
             some["steps_left_out"] = self.steps_left_out
         labels: PointLabels = {

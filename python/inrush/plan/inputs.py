@@ -15,7 +15,7 @@ from inrush.plan.roles import ActiveRole, RoleInput
 from inrush.plan.units import LOAD_BATCH_ROWS
 from inrush.study.forms import resolve
 from inrush.study.inputs import CLIENT_FILE, CONNECTS, PARSED, SERVER_FILE, WRITTEN, StepFiles
-from inrush.study.step_kinds import Load
+from inrush.study.step_kinds import Load, Sort
 from inrush.study.study import Study
 from inrush.workload import Column, Table
 
@@ -53,16 +53,20 @@ def as_steps_input(
         (name,) = role.operations
         own = replace(workload.operations[name], name=insert_of(step.name))
         workload = replace(workload, operations={**workload.operations, own.name: own})
-        found.append(with_files(replace(role, operations={own.name: 1}), step.files, way, point))
+        sorts = {s.name for s in study.steps if isinstance(s, Sort)}
+        by = step.files.sorted if step.files.sorted in sorts else ""
+        found.append(with_files(replace(role, operations={own.name: 1}), step.files, way, by, point))
     return replace(study, workload=workload), found, problems
 
 
-def with_files(role: ActiveRole, of: StepFiles, way: str, point: Mapping[str, object]) -> ActiveRole:
+def with_files(
+    role: ActiveRole, of: StepFiles, way: str, sorted_by: str, point: Mapping[str, object]
+) -> ActiveRole:
     files = int(resolve(of.count, point) or 1)
     rows = LOAD_BATCH_ROWS if way == PARSED else math.ceil(role.rows / files)
     return replace(
         role,
-        input=RoleInput(role.table or "", files, WAYS[way], of.cold),
+        input=RoleInput(role.table or "", files, WAYS[way], of.cold, sorted_by),
         method="" if way == PARSED else way,
         batch_rows=rows,
         connects=str(resolve(of.connect, point)) != CONNECTS[0],

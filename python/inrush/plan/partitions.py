@@ -21,6 +21,13 @@ def partition_problems(tables: Mapping[str, Table], server: Twin, layout: str) -
 
 def remedy_of(own: Partitions, table: Table, server: Twin, layout: str) -> str:
     """What to change; empty where the engine can do it."""
+    if own.below and not server.cuts_by_value:
+        return f"{server.title} does not cut tables by the values of a column here; remove the line"
+    keyed_by = table.layouts.get(layout, ((),))[:1]
+    if own.below and keyed_by and keyed_by[0] and own.column not in keyed_by[0]:
+        return f"a key of a table that is cut by {own.column} contains it; add it to `identity`, or take another layout"
+    if own.below:
+        return ""
     if not server.partitions:
         return f"{server.title} does not cut tables by `partitions`; remove the line"
     if server.partitions == "counted" and own.count is None:

@@ -29,7 +29,7 @@ from inrush.plan.retention import retained
 from inrush.plan.roles import Broken, active_roles, method_at
 from inrush.plan.segments import Segments, statements_of, version_of
 from inrush.plan.step_segments import StepSegments
-from inrush.plan.steps import impossible_steps, steps_of
+from inrush.plan.steps import at_point, impossible_steps, steps_of
 from inrush.plan.units import ns
 from inrush.study.forms import Best, resolve
 from inrush.study.study import Study
@@ -65,6 +65,7 @@ def plan_point(
         if problems := partition_problems(loaded, server, str(resolve(study.layout, point))):
             return Impossible(tuple(problems))
         return plan_pipeline(study, server, engine, point, namespace, method, seed)
+    study = at_point(study, point)
     impossible = impossible_steps(study, server, engine)
     if impossible:
         return Impossible(tuple(impossible))

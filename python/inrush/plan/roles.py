@@ -44,6 +44,8 @@ class RoleInput:
     files: int
     way: InputWay
     cold: bool
+    #: The step that sorts them, where there is one.
+    sorted: str = ""
 
 
 @dataclass(frozen=True)

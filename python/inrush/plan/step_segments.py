@@ -10,7 +10,7 @@ from inrush.engines.plans import TablePlan
 from inrush.engines.sql import bind
 from inrush.engines.twin import Twin
 from inrush.plan import loads
-from inrush.plan.documents import role_document
+from inrush.plan.documents import input_document, role_document
 from inrush.plan.roles import ActiveRole
 from inrush.plan.segments import Segments, until_no_rows
 from inrush.plan.steps import texts
@@ -24,6 +24,7 @@ from inrush.study.step_kinds import (
     Roles,
     RoleStep,
     Settle,
+    Sort,
     Statement,
     Step,
 )
@@ -41,18 +42,33 @@ class StepSegments(Segments):
 
     def all(self) -> list[border.Segment]:
         inputs = [
-            document["input"]
+            input_document(role, role.input, self.draft.index, False)
             for role in self.draft.roles
-            if (document := self.rows_of(role)) and "input" in document
+            if role.input is not None
         ]
         made: list[border.Segment] = (
             [{"kind": "inputs", "label": "inputs", "inputs": inputs}] if inputs else []
         )
         return [*made, *super().all()]
 
-    def rows_of(self, role: ActiveRole) -> border.RowsWork | None:
-        work = role_document(role, self.draft.index, 0.0)["work"]
-        return work if work["kind"] == "rows" else None
+    def sort(self, step: Sort) -> border.SortPlan:
+        draft = self.draft
+        role = next(r for r in draft.roles if r.input is not None and r.input.sorted == step.name)
+        assert role.input is not None, "it was chosen by it"
+        table = draft.tables[role.table or ""]
+        key = table.column(table.identity[0])
+        found: border.SortPlan = {
+            "kind": "sort",
+            "label": step.name,
+            "step": step.name,
+            "from": input_document(role, role.input, draft.index, False),
+            "to": input_document(role, role.input, draft.index, True),
+            "column": table.columns.index(key),
+            "limit_ns": self.limit_of(step),
+        }
+        if key.type != "text":
+            found["numeric"] = True
+        return found
 
     def created_too(self) -> list[StatementDocument]:
         return loads.create_ledger(self.draft)
@@ -65,7 +81,7 @@ class StepSegments(Segments):
         cold, looked = False, True
         for step in self.draft.study.steps:
             was_cold, cold = cold, isinstance(step, Cold) or (cold and isinstance(step, Settle | Restart))
-            sized = not isinstance(step, Read | Cold | Restart)
+            sized = not isinstance(step, Read | Cold | Restart | Sort)
             if isinstance(step, Load) and step.source is not None:
                 found, looked = [*found, *self.emptied(step)], False
             if sized and not looked and not was_cold:
@@ -143,6 +159,8 @@ class StepSegments(Segments):
                 return [self.sessions(step)]
             case Statement():
                 return [self.maintenance(step)]
+            case Sort():
+                return [self.sort(step)]
             case Settle():
                 return [{"kind": "settle", "label": step.name, "step": step.name, "ns": ns(step.seconds)}]
             case Cold():

@@ -20,12 +20,22 @@ from inrush.study.step_kinds import (
     Restart,
     Roles,
     Settle,
+    Sort,
     Statement,
     Step,
 )
-from inrush.study.steps import tables_at, tables_touched
+from inrush.study.steps import is_done_at, tables_at, tables_touched
 from inrush.study.study import Study
 from inrush.workload import Operation
+
+
+def at_point(study: Study, point: Mapping[str, object]) -> Study:
+    """The study without the steps of other values of its factors."""
+    if all(is_done_at(step, point) for step in study.steps):
+        return study
+    kept = tuple(step for step in study.steps if is_done_at(step, point))
+    roles = {name: role for step in kept for name, role in step.sessions.items()}
+    return replace(study, steps=kept, roles=roles)
 
 
 def steps_of(study: Study, server: Twin, point: Mapping[str, object]) -> tuple[Study, dict[str, str]]:
@@ -114,6 +124,8 @@ def impossible_steps(study: Study, server: Twin, engine: str) -> list[Problem]:
     found = []
     for i, step in enumerate(study.steps):
         remedy = ""
+        if isinstance(step, Sort) and not any(sorts(other, step) for other in study.steps):
+            remedy = f'no load of files is sorted by it; write sorted = "{step.name}" in files of a later step, or remove it'
         if isinstance(step, Cold) and server.lifecycle is None and not (server.embedded and server.answers):
             remedy = f"{engine} has no cold protocol; leave the step out, or the engine"
         if isinstance(step, Restart) and server.lifecycle is None:
@@ -121,6 +133,11 @@ def impossible_steps(study: Study, server: Twin, engine: str) -> list[Problem]:
         if remedy:
             found.append(Problem("", f"steps[{i}].do", step.do, remedy))
     return found
+
+
+def sorts(load: Step, sort: Sort) -> bool:
+    """Whether the load reads what the step has sorted."""
+    return isinstance(load, Load) and load.files is not None and load.files.sorted == sort.name
 
 
 def texts(operation: Operation, server: Twin) -> Sequence[tuple[str, str]]:

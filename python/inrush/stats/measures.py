@@ -55,7 +55,14 @@ from inrush.stats.pages import page_figures
 from inrush.stats.pending import pending_figures
 from inrush.stats.record import Absent, FloatArray, RunRecord, StudyRecord
 from inrush.stats.samples import role_samples, sample_figures
-from inrush.stats.steps import bytes_per_row, held_bytes, of_step, segments_of_steps, step_windows
+from inrush.stats.steps import (
+    bytes_per_row,
+    held_bytes,
+    loaded_rows,
+    of_step,
+    segments_of_steps,
+    step_windows,
+)
 from inrush.stats.watched import cumulative, spent, spent_in
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
@@ -97,7 +104,27 @@ def figures_of_run(run: RunRecord) -> dict[str, float]:
     steps = segments_of_steps(run)
     if not steps:
         return figures_of_phase(run)
-    return {name: value for step in steps for name, value in figures_of_step(run, step).items()}
+    figures = {name: value for step in steps for name, value in figures_of_step(run, step).items()}
+    return figures | total_figures(run, figures)
+
+
+def total_figures(run: RunRecord, figures: Mapping[str, float]) -> dict[str, float]:
+    """Of steps together: their durations, and the rows and bytes of those that load. Steps of other points add nothing."""
+    found: dict[str, float] = {}
+    loads, ran = loaded_rows(run), segments_of_steps(run)
+    for name, steps in run.labels.get("totals", {}).items():
+        if any(step in run.labels.get("steps_left_out", {}) for step in steps):
+            continue
+        there = [step for step in steps if step in ran]
+        duration_s = sum(figures[f"{step}.duration_s"] for step in there)
+        if not there or duration_s <= 0:
+            continue
+        found[f"{name}.duration_s"] = duration_s
+        for what in ("rows", "bytes"):
+            of_loads = [figures.get(f"{step}.{what}", 0.0) for step in there if step in loads]
+            if total := sum(of_loads):
+                found |= {f"{name}.{what}": total, f"{name}.{what}_per_s": total / duration_s}
+    return found
 
 
 def figures_of_step(run: RunRecord, step: str) -> dict[str, float]:

@@ -85,6 +85,8 @@ def _segment_at_inputs(segment: Any, plan: AnyPlan, folder: Path) -> Any:
 
     if segment["kind"] == "inputs":
         return {**segment, "inputs": [located(of) for of in segment["inputs"]]}
+    if segment["kind"] == "sort":
+        return {**segment, "from": located(segment["from"]), "to": located(segment["to"])}
     if segment["kind"] != "drive":
         return segment
     roles = [

@@ -29,6 +29,8 @@ class StepFiles:
     connect: str | FromFactor = CONNECTS[0]
     #: The kernel forgets them before.
     cold: bool = True
+    #: The step that sorts them; empty: none. At points without that step they are as they were made.
+    sorted: str = ""
 
 
 def parse_files(node: Node, factors: Factors) -> StepFiles:
@@ -37,6 +39,7 @@ def parse_files(node: Node, factors: Factors) -> StepFiles:
         "count": count(factors, 1, MOST_FILES),
         "connect": one_of(CONNECTS, "connection", factors),
         "cold": Node.flag,
+        "sorted": Node.text,
     }
     return StepFiles(**given(node.fields(readers), readers))
 

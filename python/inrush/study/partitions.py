@@ -1,4 +1,4 @@
-"""How engines cut a table by time, `partitions.<engine>` of a workload. Pure."""
+"""How engines cut a table, `partitions.<engine>` of a workload: by time, or by the values of a column. Pure."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from inrush.known import ENGINES
-from inrush.study.document import Node, unknown
+from inrush.study.document import I64, Node, unknown
 from inrush.study.sizes import parse_seconds
 from inrush.workload import Partitions, Table
 
 #: Partitions of one table, at most: servers open files for each of them.
 COUNT_MOST = 1024
+#: Types of columns whose values may end a partition, beside texts.
+WHOLE = ("i16", "i32", "i64", "u8", "u16", "u32")
 #: The last second that a time can have, 9999-12-31 23:59:59, since 1970.
 LAST_S = 253_402_300_799
 
@@ -19,16 +21,22 @@ LAST_S = 253_402_300_799
 def parse_partitions(
     node: Node, table: Table, sizes: Mapping[str, float], epoch: str
 ) -> dict[str, Partitions]:
-    """Engine -> `{ every_s = 5_270_400, count = 12 }`."""
-    if table.time is None:
-        node.problem("the table has no time that is never NULL; partitions are cut by one")
-        return {}
+    """Engine -> `{ every_s = 5_270_400, count = 12 }`, or `{ column = "id", below = [1_000, 2_000] }`."""
     by_engine: dict[str, Partitions] = {}
     for engine, entry in node.members().items():
         if engine not in ENGINES:
             entry.problem(unknown("engine", engine, ENGINES))
             continue
+        if "below" in entry.members() or "column" in entry.members():
+            if (by_value := parse_below(entry, table, epoch)) is not None:
+                by_engine[engine] = by_value
+            continue
         fields = entry.fields(("every_s", "count"), required=("every_s",))
+        if table.time is None:
+            entry.problem(
+                "the table has no time that is never NULL; partitions are cut by one, or by a column's values: column and below"
+            )
+            continue
         if "every_s" not in fields:
             continue
         every_s = parse_seconds(fields["every_s"], sizes)
@@ -43,3 +51,27 @@ def parse_partitions(
             continue
         by_engine[engine] = Partitions(every_s, count, epoch)
     return by_engine
+
+
+def parse_below(node: Node, table: Table, epoch: str) -> Partitions | None:
+    """Whole numbers or texts, in their order; the column is one that is never NULL."""
+    fields = node.fields(("column", "below"), required=("column", "below"))
+    if len(fields) < 2:
+        return None
+    name = fields["column"].text([c.name for c in table.columns], "column")
+    column = next((c for c in table.columns if c.name == name), None)
+    if column is None:
+        return None
+    if column.nullable or column.type not in (*WHOLE, "text"):
+        fields["column"].problem(
+            "partitions are cut by a column of whole numbers or texts that is never NULL"
+        )
+        return None
+    items = fields["below"].items(at_least=1)
+    values = [item.text() if column.type == "text" else item.integer(*I64) for item in items]
+    if len(values) >= COUNT_MOST:
+        fields["below"].problem(f"a table has {COUNT_MOST} partitions at most")
+    for item, before, value in zip(items[1:], values, values[1:], strict=False):
+        if type(before) is type(value) and not before < value:  # type: ignore[operator]
+            item.problem("each value is above the one before it")
+    return Partitions(0.0, len(values), epoch, name, tuple(values))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from inrush.study.forms import FromFactor
@@ -14,7 +14,7 @@ from inrush.study.roles import Role
 
 KIND: Final = "steps"
 #: What every step is given.
-COMMON = ("name", "do", "after", "limit_s")
+COMMON = ("name", "do", "after", "limit_s", "only")
 #: Of every step: its own length, what the client and a watched server computed in it, and bytes that were read and written.
 OF_ALL = (
     "duration_s", "client_busy_cores", "server_busy_cores", "client_read_bytes", "client_write_bytes", "server_read_bytes",
@@ -37,6 +37,8 @@ class Step:
     after: str | None = None
     #: None: `schedule.limit_s`.
     limit_s: float | None = None
+    #: Factor -> its values at which the step is done; of a factor that is not named, all.
+    only: Mapping[str, Sequence[object]] = field(default_factory=dict)
 
     do: ClassVar[str]
     #: Beside `COMMON`.
@@ -150,6 +152,13 @@ class Statement(Step):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Sort(Step):
+    """The files of a later load, by the key of its table, into as many files."""
+
+    do = "sort"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Cold(Step):
     """Neither the server nor the kernel has a page of the data in memory when it ends."""
 
@@ -175,5 +184,5 @@ class Settle(Step):
 
 
 STEPS: Mapping[str, type[Step]] = {
-    kind.do: kind for kind in (Load, Read, Extract, Dump, Roles, Statement, Cold, Restart, Settle)
+    kind.do: kind for kind in (Load, Read, Extract, Dump, Roles, Statement, Sort, Cold, Restart, Settle)
 }

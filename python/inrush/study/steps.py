@@ -34,6 +34,8 @@ from inrush.study.step_kinds import (
     Statement,
     Step,
 )
+from inrush.study.totals import FIGURES as OF_TOTALS
+from inrush.study.totals import parse_only
 from inrush.workload import Operation, Workload
 
 #: Operation of a load that the study does not name.
@@ -112,15 +114,16 @@ def parse_step(
     limit_s = read_seconds(fields["limit_s"]) if "limit_s" in fields else None
     if limit_s is not None and kind in (Cold, Restart, Settle):
         fields["limit_s"].problem(
-            "only steps of kind load, read, extract, dump, roles and statement have a limit; remove it"
+            "only steps of kind load, read, extract, dump, roles, sort and statement have a limit; remove it"
         )
-    common = {"name": name, "after": after, "limit_s": limit_s}
+    only = parse_only(fields["only"], factors) if "only" in fields else {}
+    common = {"name": name, "after": after, "limit_s": limit_s, "only": only}
     if kind is None or any(key not in fields for key in kind.required):
         return None
     if kind is Load and "pipeline" in fields:
         return load_by_pipeline(node, fields, factors, workload, common, steps, before)
     if kind is Load and "files" in fields:
-        return load_of_files(node, fields, factors, workload, common)
+        return load_of_files(node, fields, factors, workload, common, before)
     if kind is Load and "from" in fields:
         return load_of_dump(node, fields, factors, workload, common, steps, before)
     if kind is Load or kind is Read or kind is Extract:
@@ -274,7 +277,12 @@ def load_of_dump(
 
 
 def load_of_files(
-    node: Node, fields: Mapping[str, Node], factors: Factors, workload: Workload, common: Mapping[str, object]
+    node: Node,
+    fields: Mapping[str, Node],
+    factors: Factors,
+    workload: Workload,
+    common: Mapping[str, object],
+    before: Mapping[str, str],
 ) -> RoleStep | None:
     """Generated rows, out of files that are made before."""
     for key, remedy in OF_FILES.items():
@@ -284,6 +292,13 @@ def load_of_files(
     if name in workload.tables and workload.tables[name].files is not None:
         fields["table"].problem("its rows come from files already; name a table with generators")
     found = parse_files(fields["files"], factors)
+    if found.sorted and before.get(found.sorted) != "sort":
+        named = fields["files"].at("sorted", found.sorted)
+        named.problem(
+            unknown(
+                'earlier step of do = "sort"', found.sorted, [n for n, do in before.items() if do == "sort"]
+            )
+        )
     own = {key: field for key, field in fields.items() if key not in ("files", *OF_FILES)}
     step = role_step(Load, node, own, factors, workload, common)
     return replace(step, files=found) if isinstance(step, Load) else None
@@ -334,7 +349,8 @@ def check_order(
 ) -> None:
     """What is read was loaded before, and by one step: at each value of the factors that say which tables."""
     forms = [role.table for _, step in steps if step is not None for role in step.sessions.values()]
-    named = list(dict.fromkeys(form.factor for form in forms if isinstance(form, FromFactor)))
+    chosen = [name for _, step in steps if step is not None for name in step.only]
+    named = list(dict.fromkeys([*(form.factor for form in forms if isinstance(form, FromFactor)), *chosen]))
     for values in itertools.product(*(factors[name] for name in named)):
         check_order_at(node, steps, dict(zip(named, values, strict=True)), workload)
 
@@ -348,6 +364,8 @@ def check_order_at(
     for i, step in steps:
         if step is None:
             loaded = {**dict.fromkeys(workload.tables, ""), **loaded}
+            continue
+        if not is_done_at(step, point):
             continue
         if isinstance(step, Load):
             for name in tables_at(step.role, point):
@@ -365,6 +383,11 @@ def check_order_at(
                 node.at(i, step.name).problem(
                     f"it needs rows of {table}, which no step before it loads{where}; load them first"
                 )
+
+
+def is_done_at(step: Step, point: Mapping[str, Any]) -> bool:
+    """Whether it is a step of this point; a factor that the point does not name decides nothing."""
+    return all(name not in point or label(point[name]) in values for name, values in step.only.items())
 
 
 def check_roles_at(
@@ -450,8 +473,8 @@ def check_schedule(steps_node: Node, steps: Sequence[Step], schedule_node: Node,
             )
 
 
-def named_figures(steps: Sequence[Step], node: Node) -> Named:
-    """Step -> the figures that can be asked of it; of one that could not be read, those of any."""
+def named_figures(steps: Sequence[Step], node: Node, totals: Collection[str] = ()) -> Named:
+    """totals: names of figures over several steps. Step -> the figures that can be asked of it; of one that could not be read, those of any."""
     roles = {name: (*METRICS, *OF_WORK) for s in steps if isinstance(s, Roles) for name in s.roles}
     of_any = {figure for kind in STEPS.values() for figure in (*kind.figures, *METRICS, *OF_WORK)}
     given = [item for item in node.value if isinstance(item, dict)] if isinstance(node.value, list) else []
@@ -463,4 +486,5 @@ def named_figures(steps: Sequence[Step], node: Node) -> Named:
         for role in mine
         if name not in {s.name for s in steps}
     }
-    return {**dict.fromkeys(WATCHED, ()), **unread, **{step.name: step.figures for step in steps}, **roles}
+    of_steps = {step.name: step.figures for step in steps}
+    return {**dict.fromkeys(WATCHED, ()), **unread, **of_steps, **roles, **dict.fromkeys(totals, OF_TOTALS)}

@@ -47,6 +47,7 @@ from inrush.study.step_kinds import Step
 from inrush.study.steps import check_schedule, named_figures, parse_steps, with_own_operations
 from inrush.study.storage import parse_storage
 from inrush.study.toml import read_toml
+from inrush.study.totals import parse_totals
 from inrush.study.used_sizes import StudyWork, texts, unused_sizes
 from inrush.study.workload_file import WorkloadReader
 from inrush.workload import Workload
@@ -55,7 +56,7 @@ SCHEMA = 1
 KINDS = ("fixed_volume", "mixed", "timed", pipeline.KIND, STEPS_KIND)
 KEYS = (
     "schema", "title", "question", "expect", "workload", "kind", "engines", "sizes", "factors", "layout", "row_order", "method",
-    "options", "load", "schedule", "roles", "pipeline", "steps", "record", "repeats", "stop", "search", "answer", "accept", "unequal_durability",
+    "options", "load", "schedule", "roles", "pipeline", "steps", "totals", "record", "repeats", "stop", "search", "answer", "accept", "unequal_durability",
     "expected", "published", "scale",
 )  # fmt: skip
 REQUIRED = ("schema", "title", "question", "expect", "workload", "kind", "engines")
@@ -95,6 +96,8 @@ class Study:
     pipeline: Pipeline | None = None
     #: What runs in place of roles, of kind `steps`; their roles are among `roles` too.
     steps: tuple[Step, ...] = ()
+    #: Name -> the steps whose durations and rows it adds up.
+    totals: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     #: Of every table; a table without it keeps `none`. "@layout" where it is a factor.
     layout: str | FromFactor = "none"
     #: Of the rows of generated tables; None: by time, sweep after sweep.
@@ -275,7 +278,12 @@ def read_tree(
         if "load" in fields:
             fields["load"].problem('what is loaded is a step here, do = "load"; remove it')
     named: Named = dict.fromkeys((pipeline.ROLE,) if work == "pipeline" else roles, METRICS)
-    named = named_figures(stepped, fields["steps"]) if work == "steps" and "steps" in fields else named
+    totals = parse_totals(fields.get("totals"), [step.name for step in stepped])
+    if work != "steps" and "totals" in fields:
+        fields["totals"].problem('only a study of kind = "steps" has steps to add up; remove it')
+    named = (
+        named_figures(stepped, fields["steps"], totals) if work == "steps" and "steps" in fields else named
+    )
     check_kind(fields.get("schedule") or root.at("schedule", None), kind, schedule)
     study = Study(
         name=name,
@@ -290,6 +298,7 @@ def read_tree(
         roles=roles,
         pipeline=parse_pipeline(judged("pipeline"), factors, workload),
         steps=stepped if work == "steps" else (),
+        totals=totals,
         schedule=schedule,
         repeats=parse_repeats(fields.get("repeats")),
         record=parse_record(fields.get("record")),

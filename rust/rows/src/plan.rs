@@ -21,7 +21,7 @@ use crate::error::Error;
 pub use directives::{Directives, Pick, Tag};
 pub use dump::{DumpPlan, DUMPED};
 pub use generator::{AtLimit, CounterPlan, GenPlan, Increment, Per, DEFAULT_BITS};
-pub use input::{InputPlan, InputWay};
+pub use input::{InputPlan, InputWay, SortPlan};
 pub use operation::{
     Assertion, KeyLaw, KeyPlan, OpKind, OpPlan, ParamGen, ParamPlan, RangeLength, RangePlan,
 };

@@ -13,8 +13,8 @@ use crate::drive::input;
 use crate::drive::source::TableCount;
 use crate::drive::{drive, DriveTarget, EndedBy};
 use crate::proof::{self, prove, Expectations};
-use crate::run::sampler;
 use crate::run::Event;
+use crate::run::{sampler, sorted};
 use crate::tables::{ProbeRow, ProbeTable, ResourceRow, SegmentRow, Tables};
 use crate::watch::{Processes, Sample, Watch};
 use inrush_engines::engine::abort::{self, Abort};
@@ -24,10 +24,10 @@ use inrush_rows::clock::process_cpu_ns;
 use inrush_rows::error::{AfterLimit, Error};
 use inrush_rows::plan::{
     self, DriveSegment, InputPlan, Phase, ProbePlan, ProofPlan, Repeat, RolePlan, RowSource, Segment,
-    Statement,
+    SortPlan, Statement,
 };
 use inrush_rows::rows::files::FileSummary;
-use inrush_rows::rows::{Columns, Expected};
+use inrush_rows::rows::{Columns, Expected, RowGen};
 
 use observer::RunObserver;
 
@@ -157,6 +157,7 @@ impl Running {
             Segment::Ask { operations, now_ns, .. } => self.ask(index, operations, *now_ns),
             Segment::Settle { ns, .. } => self.settle(*ns),
             Segment::Inputs { inputs, .. } => self.inputs(inputs),
+            Segment::Sort(plan) => self.sort(plan),
             Segment::Pause { action, .. } => self.pause(index, action),
         };
         if self.work.ended_ns.is_none() {
@@ -340,6 +341,12 @@ impl Running {
         Ok(EndedBy::Work)
     }
 
+    fn sort(&mut self, plan: &SortPlan) -> Result<EndedBy, Error> {
+        let of = &self.context.plan;
+        let rows = RowGen::new(&plan.from.written(&of.tables[plan.from.table]), of.seed, of.epoch_ns)?;
+        sorted::sort(plan, &input::cuts(&plan.to, &rows), plan.limit_ns, &self.context.stop)
+    }
+
     fn settle(&mut self, ns: u64) -> Result<EndedBy, Error> {
         let until = self.context.clock.now() + ns;
         while self.context.clock.now() < until && !self.context.stop.load(Relaxed) {
@@ -422,6 +429,7 @@ fn name(segment: &Segment) -> (&'static str, &str, &'static str) {
         Segment::Settle { label, .. } => ("settle", label, ""),
         Segment::Pause { label, .. } => ("pause", label, ""),
         Segment::Inputs { label, .. } => ("inputs", label, ""),
+        Segment::Sort(plan) => ("sort", &plan.label, ""),
     }
 }
 

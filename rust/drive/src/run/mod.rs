@@ -3,6 +3,7 @@
 mod dumps;
 mod execute;
 mod sampler;
+mod sorted;
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;

@@ -21,6 +21,24 @@ pub struct InputPlan {
     pub way: InputWay,
 }
 
+/// Input files sorted by one of their columns, as a step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SortPlan {
+    pub label: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub step: String,
+    pub from: InputPlan,
+    /// As many files with as many rows each.
+    pub to: InputPlan,
+    /// Its place in a row.
+    pub column: usize,
+    /// By its number, and not by its bytes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub numeric: bool,
+    pub limit_ns: u64,
+}
+
 /// How a file comes into the database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

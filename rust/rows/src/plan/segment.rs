@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{InputPlan, Statement};
+use super::{InputPlan, SortPlan, Statement};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
@@ -34,6 +34,8 @@ pub enum Segment {
     },
     /// Files are made that a later segment loads; those that are there already are kept.
     Inputs { label: String, inputs: Vec<InputPlan> },
+    /// Such files are sorted, which is timed.
+    Sort(SortPlan),
     /// Python acts (restart, drop caches, …) and says `resume`.
     Pause {
         label: String,
@@ -64,8 +66,11 @@ impl Segment {
             }
             Segment::Proof { proofs, .. } => proofs.iter_mut().for_each(|proof| proof.each_statement(each)),
             Segment::Probe { probes, .. } => probes.iter_mut().for_each(|probe| each(&mut probe.statement)),
-            Segment::Ask { .. } | Segment::Settle { .. } | Segment::Pause { .. } | Segment::Inputs { .. } => {
-            }
+            Segment::Ask { .. }
+            | Segment::Settle { .. }
+            | Segment::Pause { .. }
+            | Segment::Inputs { .. }
+            | Segment::Sort(_) => {}
         }
     }
 }
@@ -121,6 +126,7 @@ impl Segment {
         match self {
             Segment::Drive(drive) => &drive.step,
             Segment::Statement(statement) => &statement.step,
+            Segment::Sort(sort) => &sort.step,
             Segment::Probe { step, .. } | Segment::Settle { step, .. } | Segment::Pause { step, .. } => step,
             Segment::Control { .. }
             | Segment::Proof { .. }
