@@ -17,6 +17,7 @@ __all__ = [
     "control",
     "engines",
     "file_digest",
+    "file_rows",
     "generate",
     "generators",
     "max_depth",
@@ -103,6 +104,10 @@ def check_table(table_json: str, seed: int, epoch_ns: int) -> list[tuple[str, st
     """All mistakes in the generators of a TablePlan, as (column, problem); the column is empty for one of the whole table.
 
     Raises CoreFailure for a document that is no TablePlan."""
+
+def file_rows(table_json: str, seed: int, epoch_ns: int) -> list[int]:
+    """First row of each file of a TablePlan with `chunks`, and the end: files + 1 numbers. Raises CoreFailure where its rows
+    lie in no files."""
 
 def generators() -> str:
     """JSON: kind -> {"types": [logical types], "params": {name: {"type": …, "required": bool, "about": …}}}."""

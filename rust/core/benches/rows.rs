@@ -33,6 +33,19 @@ fn main() {
     }
     scale_free(json, &make(&tables[0]));
     orders(json);
+    chunks(json);
+}
+
+/// The key index of a survey, as it was loaded: its key alone, and whole rows, file by file and at random.
+fn chunks(json: bool) {
+    for (columns, order, what) in [(1, "key", "the key"), (3, "key", "by key"), (3, "random", "by random")] {
+        let before = resident_bytes();
+        let gen = make(&secondary_index(columns, order));
+        let fill = |first: u64, out: &mut Columns| gen.fill(first, BATCH, out);
+        report(json, "secondary_index", what, measure(&gen, 2_000_000, fill));
+        let grown = resident_bytes().saturating_sub(before) as f64 / 1e6;
+        assert!(grown < 100.0, "{what}: {grown} MB");
+    }
 }
 
 /// 10^8 rows of 4,000 series at unequal rates, in each order, and the memory that they take.
@@ -146,6 +159,25 @@ fn archive(order: &serde_json::Value) -> TablePlan {
     let events = serde_json::json!({"rows": MANY, "order": order, "rates": rates});
     let table = serde_json::json!({"name": "archive", "stream": "archive", "columns": columns,
         "source": {"kind": "generated", "series": 4_000, "period_ns": 5_000_000_000u64, "events": events}});
+    serde_json::from_value(table).expect("a table of this build")
+}
+
+/// Its first columns, of 7.34e9 rows in 106,892 files.
+fn secondary_index(columns: usize, order: &str) -> TablePlan {
+    let part = |part: &str| serde_json::json!({"kind": "chunk", "part": part});
+    let column = |name: &str, ty: &str, gen: serde_json::Value| serde_json::json!({"name": name, "type": ty, "wire": "", "gen": gen});
+    let key = serde_json::json!({"kind": "format", "pattern": "%05d%c%03d-%06d",
+        "fields": [part("scan"), part("letter"), part("frame"), part("source")]});
+    let mut all = vec![
+        column("source_id", "text", key),
+        column("chunk_id", "i32", part("chunk_id")),
+        column("sub_chunk_id", "i32", serde_json::json!({"kind": "uniform", "from": 0, "to": 155})),
+    ];
+    all.truncate(columns);
+    let events = serde_json::json!({"rows": 7_337_642_955u64, "order": {"by": order},
+        "chunks": {"files": 106_892, "profile": "survey", "run_rows": 3_700}});
+    let table = serde_json::json!({"name": "secondary_index", "stream": "secondary_index", "columns": all,
+        "source": {"kind": "generated", "series": 1, "period_ns": 1_000_000_000, "events": events}});
     serde_json::from_value(table).expect("a table of this build")
 }
 

@@ -40,6 +40,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(start_load, m)?)?;
     m.add_function(wrap_pyfunction!(ask_load_server, m)?)?;
     m.add_function(wrap_pyfunction!(file_digest, m)?)?;
+    m.add_function(wrap_pyfunction!(file_rows, m)?)?;
     m.add_function(wrap_pyfunction!(read_files, m)?)?;
     m.add_function(wrap_pyfunction!(read_table, m)?)?;
     m.add_function(wrap_pyfunction!(self_signed, m)?)?;
@@ -186,6 +187,11 @@ fn check_plan(plan_json: &str) -> Vec<String> {
 #[pyfunction]
 fn check_table(table_json: &str, seed: u64, epoch_ns: i64) -> PyResult<Vec<(String, String)>> {
     rows::check_table(table_json, seed, epoch_ns).map_err(failure)
+}
+
+#[pyfunction]
+fn file_rows(py: Python<'_>, table_json: &str, seed: u64, epoch_ns: i64) -> PyResult<Vec<u64>> {
+    py.detach(|| rows::file_rows(table_json, seed, epoch_ns)).map_err(failure)
 }
 
 #[pyfunction]

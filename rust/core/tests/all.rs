@@ -22,6 +22,7 @@ mod postgresql;
 mod proofs;
 mod properties_record;
 mod properties_rows;
+mod rows_chunks;
 mod rows_events;
 mod rows_golden;
 mod rows_laws;

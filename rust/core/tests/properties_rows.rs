@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::rows_common::{column, every_kind, filled, integers, made, table, telemetry, EPOCH_NS};
+use crate::rows_common::{chunked, column, every_kind, filled, integers, made, table, telemetry, EPOCH_NS};
 use inrush_rows::plan::{ChecksumItem, TablePlan};
 use inrush_rows::rows::asked::AskedRows;
 use inrush_rows::rows::{
@@ -215,6 +215,7 @@ fn every_kind_of_the_catalogue_is_tried_here() {
         .columns
         .iter()
         .chain(&every_kind(1).columns)
+        .chain(&chunked(7, "survey", 3, 100, "key").columns)
         .map(|c| kind(c.gen.as_ref().unwrap()))
         .collect();
     assert_eq!(listed, tried);
@@ -224,7 +225,8 @@ fn every_kind_of_the_catalogue_is_tried_here() {
 #[test]
 fn the_catalogue_names_the_parameters_that_are_read() {
     let catalogue: serde_json::Value = serde_json::from_str(&generators_json()).unwrap();
-    for column in &every_kind(7).columns {
+    let tables = [every_kind(7), chunked(7, "survey", 3, 100, "key")];
+    for (table, column) in tables.iter().flat_map(|table| table.columns.iter().map(move |c| (table, c))) {
         let plan = serde_json::to_value(column.gen.as_ref().unwrap()).unwrap();
         let kind = plan["kind"].as_str().unwrap();
         let params = catalogue[kind]["params"].as_object().unwrap();
@@ -252,7 +254,7 @@ fn the_catalogue_names_the_parameters_that_are_read() {
             "bool", "i16", "i32", "i64", "u64", "f32", "f64", "time_ms", "time_us", "text", "list_f64",
             "list_i64",
         ] {
-            let mut other = every_kind(7);
+            let mut other = table.clone();
             let at = other.columns.iter().position(|c| c.name == column.name).unwrap();
             other.columns[at].ty = serde_json::from_value(json!(ty)).unwrap();
             let refused = problems(&other, 1, EPOCH_NS).iter().any(|p| p.contains("cannot fill type"));

@@ -8,23 +8,26 @@ use std::sync::Arc;
 
 use inrush_engines::mix::{Share, Shared};
 use inrush_rows::plan::RunPlan;
-use inrush_rows::rows::Generators;
-use rows_common::{every_kind, made, telemetry};
+use inrush_rows::rows::{Generators, SeriesIndex};
+use rows_common::{chunked, every_kind, made, telemetry};
 
 struct Counting;
 
 thread_local! {
     static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+    static HELD_BYTES: Cell<i64> = const { Cell::new(0) };
 }
 
 // SAFETY: every call goes to the system's allocator unchanged.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.with(|n| n.set(n.get() + 1));
+        HELD_BYTES.with(|n| n.set(n.get() + layout.size() as i64));
         System.alloc(layout)
     }
 
     unsafe fn dealloc(&self, at: *mut u8, layout: Layout) {
+        HELD_BYTES.with(|n| n.set(n.get() - layout.size() as i64));
         System.dealloc(at, layout)
     }
 }
@@ -34,7 +37,8 @@ static COUNTING: Counting = Counting;
 
 #[test]
 fn filling_allocates_nothing_from_the_first_batch_on() {
-    for table in telemetry().iter().chain([&every_kind(1), &every_kind(7)]) {
+    let survey = chunked(1_000, "survey", 3_700, 1_000_000_000, "key");
+    for table in telemetry().iter().chain([&every_kind(1), &every_kind(7), &survey]) {
         let gen = made(table, 1);
         let mut columns = gen.columns(5000);
         let before = ALLOCATIONS.get();
@@ -43,6 +47,26 @@ fn filling_allocates_nothing_from_the_first_batch_on() {
         }
         assert_eq!(ALLOCATIONS.get() - before, 0, "{}", table.name);
     }
+}
+
+#[test]
+fn a_billion_rows_in_files_of_chunks_hold_as_much_memory_as_a_thousand() {
+    let held = |rows: u64, run_rows: u64| {
+        let plan = chunked(1_000, "survey", run_rows, rows, "random");
+        drop(made(&plan, 1));
+        let before = HELD_BYTES.get();
+        let gen = made(&plan, 1);
+        let index = SeriesIndex::new(&gen, &plan).expect("a key");
+        let row = gen.row(rows / 2);
+        let number = index.number_of(|column| row.get(column)).expect("a row");
+        assert_eq!(gen.row_of(number), rows / 2);
+        drop(row);
+        HELD_BYTES.get() - before
+    };
+    let few = held(1_000, 7);
+    assert!(few > 20_000, "what is counted has the files in it: {few}");
+    assert_eq!(held(1_000_000_000, 3_700), few);
+    assert_eq!(held(1_000_000_000, 70), few, "runs are not kept either");
 }
 
 /// A key of every type that keys have, a list of them, and what stands beside them.

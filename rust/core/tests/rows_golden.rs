@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use crate::rows_common::{column, every_kind, filled, made, table, telemetry};
+use crate::rows_common::{chunked, column, every_kind, filled, made, table, telemetry};
 use inrush_rows::plan::TablePlan;
 use inrush_rows::rows::{digest, Value};
 use serde_json::json;
@@ -24,6 +24,13 @@ fn rows_of_every_kind_are_the_committed_ones() {
     let text =
         described(&every_kind(1), &[0, 987_654_321]) + &described(&every_kind(1000), &[0, 987_654_321]);
     is_committed("every_kind.txt", &text);
+}
+
+#[test]
+fn rows_in_files_of_chunks_are_the_committed_ones() {
+    let (files, rows) = (1_000, 2_000_000_000);
+    let of = |profile, order| described(&chunked(files, profile, 3_700, rows, order), &[0, 999_999_999]);
+    is_committed("chunks.txt", &(of("survey", "key") + &of("survey", "random") + &of("equal", "key")));
 }
 
 /// Keys of a table by themselves, with their texts and another table's references to them.

@@ -20,7 +20,7 @@ use crate::error::Error;
 
 pub use directives::{Directives, Pick, Tag};
 pub use dump::{DumpPlan, DUMPED};
-pub use generator::{AtLimit, CounterPlan, GenPlan, Increment, Per, DEFAULT_BITS};
+pub use generator::{AtLimit, ChunkPart, CounterPlan, GenPlan, Increment, Per, DEFAULT_BITS};
 pub use input::{InputPlan, InputWay, SortPlan};
 pub use operation::{
     Assertion, KeyLaw, KeyPlan, OpKind, OpPlan, ParamGen, ParamPlan, RangeLength, RangePlan,
@@ -31,8 +31,8 @@ pub use segment::{
 };
 pub use statement::{Repeat, Statement};
 pub use table::{
-    ColumnPlan, EventsPlan, Limits, LogicalType, NotFinite, OrderPlan, PinnedPlan, RatesPlan, RowSource,
-    TablePlan, TimeForm,
+    ChunkProfile, ChunksPlan, ColumnPlan, EventsPlan, Limits, LogicalType, NotFinite, OrderPlan, PinnedPlan,
+    RatesPlan, RowSource, TablePlan, TimeForm,
 };
 
 /// Version 2: a statement may say `repeat`; 3: segments may belong to a step; 4: a statement may have `directives`; 5:

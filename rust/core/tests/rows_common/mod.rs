@@ -191,3 +191,22 @@ pub fn every_kind(series: u64) -> TablePlan {
     }
     table(series, 1_000_000_000, columns)
 }
+
+/// The key index of a survey: rows in files of chunks, with each part of a key beside the whole one.
+pub fn chunked(files: u64, profile: &str, run_rows: u64, rows: u64, order: &str) -> TablePlan {
+    let part = |part: &str| json!({"kind": "chunk", "part": part});
+    let key = json!({"kind": "format", "pattern": "%05d%c%03d-%06d",
+        "fields": [part("scan"), part("letter"), part("frame"), part("source")]});
+    let columns = vec![
+        column("source_id", "text", key),
+        column("chunk_id", "i32", part("chunk_id")),
+        column("sub_chunk_id", "i32", json!({"kind": "uniform", "from": 0, "to": 155})),
+        column("file", "i32", part("file")),
+        column("packed", "i64", part("key")),
+    ];
+    let mut plan = serde_json::to_value(table(1, 1_000_000_000, columns)).unwrap();
+    plan["source"]["events"] = json!({"rows": rows, "order": {"by": order},
+        "chunks": {"files": files, "profile": profile, "run_rows": run_rows}});
+    plan["identity"] = json!(["source_id"]);
+    serde_json::from_value(plan).unwrap()
+}

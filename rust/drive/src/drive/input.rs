@@ -17,9 +17,12 @@ const WRITE_ROWS: usize = 16_384;
 /// A file is sent from memory: a larger one is to be cut.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// First row of each file, and the end.
-pub fn cuts(input: &InputPlan, _rows: &RowGen) -> Vec<u64> {
-    input.equal()
+/// First row of each file, and the end: as the table itself lies in files, or in equal parts.
+pub fn cuts(input: &InputPlan, rows: &RowGen) -> Vec<u64> {
+    match rows.files() {
+        Some(own) if own.len() as u64 == input.files + 1 => own.to_vec(),
+        _ => input.equal(),
+    }
 }
 
 /// Makes the files that are not there yet, as many at a time as there are cores.

@@ -259,6 +259,27 @@ pub enum GenPlan {
     Rank {
         of: String,
     },
+    /// What a row's place in files of chunks says, in a table with such files.
+    Chunk {
+        part: ChunkPart,
+    },
+}
+
+/// A part of the keys of a survey, or of the file that a row is in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChunkPart {
+    Scan,
+    /// 0 or 1.
+    Letter,
+    Frame,
+    Source,
+    /// The file, from 0.
+    File,
+    /// The number of its chunk.
+    ChunkId,
+    /// Scan, letter, frame and source as one number, in the order of their text.
+    Key,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -191,6 +191,28 @@ pub struct EventsPlan {
     /// Absent: every series has an event each period.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rates: Option<RatesPlan>,
+    /// Rows in files, one for each chunk of a sky: one series without times, by key or at random.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chunks: Option<ChunksPlan>,
+}
+
+/// How rows lie in files: each has some runs of neighbouring keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChunksPlan {
+    pub files: u64,
+    pub profile: ChunkProfile,
+    /// Rows of a run, about.
+    pub run_rows: u64,
+}
+
+/// Sizes of the files along their order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChunkProfile {
+    Equal,
+    /// As a survey's were published: the largest, at the poles, has nine times the rows of a usual one.
+    Survey,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -328,6 +328,12 @@ pub const KINDS: &[Kind] = &[
             need("lives_to_s", "integer", "longest life"),
         ],
     },
+    Kind {
+        name: "chunk",
+        about: "what a row's place in the files of `chunks` says",
+        types: INTEGERS,
+        params: &[need("part", "scan|letter|frame|source|file|chunk_id|key", "of the key, or of the file")],
+    },
     Kind { name: "rank", about: "place of a series within its job", types: INTEGERS, params: &[OF] },
 ];
 

@@ -1,9 +1,11 @@
-//! What is wrong with the generators of a table as it stands in JSON: all of it at once, each with its column.
+//! A table as it stands in JSON: what is wrong with its generators, all of it at once, each with its column; and the files
+//! that its rows lie in.
 
 use serde::Deserialize;
 use serde_json::{json, Value as Json};
 
 use super::compile::placed_problems;
+use super::generate::RowGen;
 use crate::error::Error;
 use crate::plan::{GenPlan, TablePlan};
 
@@ -33,6 +35,21 @@ pub fn check_table(json: &str, seed: u64, epoch_ns: i64) -> Result<Vec<(String, 
         }
     }
     Ok(found)
+}
+
+/// First row of each file of a table whose rows lie in files, and the end.
+///
+/// Errors: what `check_table` finds, and a table without files.
+pub fn file_rows(json: &str, seed: u64, epoch_ns: i64) -> Result<Vec<u64>, Error> {
+    let table: TablePlan = serde_json::from_str(json).map_err(|e| Error::Plan(e.to_string()))?;
+    let generator = RowGen::new(&table, seed, epoch_ns)?;
+    let first = generator.files().ok_or_else(|| {
+        Error::Plan(format!(
+            "{}: its rows lie in no files; write [tables.{}.chunks]",
+            table.name, table.stream
+        ))
+    })?;
+    Ok(first.to_vec())
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::chunk_files::ChunkFiles;
 use super::columns::{Column, Columns, Value, Values};
 use super::compile::{problems, share, ColumnGenerator, CompiledColumn, Setting, MAX_NARROW_SOURCES};
 use super::hash::{hash, key};
@@ -22,6 +23,7 @@ pub struct RowGen {
     series: u64,
     /// Which event each row is; None: row `i` is event number `i`.
     ordered: Option<Arc<Ordered>>,
+    chunk_files: Option<Arc<ChunkFiles>>,
     level: Level,
 }
 
@@ -63,7 +65,8 @@ impl RowGen {
         }
         remember(&mut columns, setting.series, room);
         let order = sources_first(&columns);
-        Ok(RowGen { columns, order, series: setting.series, ordered: setting.ordered, level: Level::best() })
+        let Setting { series, ordered, chunk_files, .. } = setting;
+        Ok(RowGen { columns, order, series, ordered, chunk_files, level: Level::best() })
     }
 
     /// The same rows by other instructions; for tests and benches. Panics if this machine lacks them.
@@ -82,6 +85,11 @@ impl RowGen {
         self.ordered.as_ref()
     }
 
+    /// First row of each file, and the end, in a table whose rows lie in files: whatever their order is.
+    pub fn files(&self) -> Option<&[u64]> {
+        self.chunk_files.as_ref().map(|files| files.first_rows())
+    }
+
     /// The row that is event number `number`. Panics if the table does not have it.
     pub fn row_of(&self, number: u64) -> u64 {
         self.ordered.as_ref().map_or(number, |ordered| {
@@ -92,7 +100,9 @@ impl RowGen {
 
     /// Empty columns with room for `capacity` rows, so that `fill` allocates nothing for as many.
     pub fn columns(&self, capacity: usize) -> Columns {
-        self.some_columns(&self.order, capacity)
+        let mut found = self.some_columns(&self.order, capacity);
+        found.cursor = self.ordered.as_ref().map(|_| Default::default());
+        found
     }
 
     /// As `columns`, with room in those of `order` alone.

@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use super::chunk_key::ChunkKey;
 use super::columns::Value;
 use super::compile::ColumnGenerator;
 use super::digest::hash_bytes;
@@ -31,6 +32,8 @@ enum Finds {
     Row { column: Keyed, numbers: Numbers },
     /// So does a UUID, in a table where each row has one of its own.
     Uuid { column: Keyed, uuids: Uuids },
+    /// So does the key of a survey, in a table whose rows lie in files of chunks.
+    Chunk { column: Keyed, key: ChunkKey },
     /// One column gives the sweep, the others the series, by hash and in its order.
     Sweep { time: Keyed, keys: Vec<Keyed>, series: Vec<(u64, u64)> },
 }
@@ -96,6 +99,7 @@ impl SeriesIndex {
                 Value::Text(text) => uuids.place_of(uuid_bytes(text.as_bytes())?),
                 _ => None,
             },
+            Finds::Chunk { column, key } => key.row(column.ty, named(column.column)?),
             Finds::Sweep { time, keys, series } => {
                 let series = series[series_of(keys, series, &named)?].1;
                 let at = bits_of(time.ty, named(time.column)?)? as i64;
@@ -112,8 +116,14 @@ impl SeriesIndex {
     pub fn takes_key(&self, columns: &[usize]) -> Result<(), String> {
         let has = |keyed: &Keyed| columns.contains(&keyed.column);
         match &self.finds {
-            Finds::Row { column, .. } | Finds::Uuid { column, .. } if has(column) => Ok(()),
-            Finds::Row { .. } | Finds::Uuid { .. } => Err("it lacks the column that numbers the rows".into()),
+            Finds::Row { column, .. } | Finds::Uuid { column, .. } | Finds::Chunk { column, .. }
+                if has(column) =>
+            {
+                Ok(())
+            }
+            Finds::Row { .. } | Finds::Uuid { .. } | Finds::Chunk { .. } => {
+                Err("it lacks the column that numbers the rows".into())
+            }
             Finds::Sweep { keys, .. } if keys.iter().all(has) => Ok(()),
             Finds::Sweep { .. } => Err("it lacks a column of the identity other than the time".into()),
         }
@@ -157,6 +167,7 @@ impl SeriesIndex {
             Finds::Row { column, numbers } => columns == [column.column] && !numbers.jitters,
             // A text is a UUID in one of its spellings alone.
             Finds::Uuid { column, .. } => columns == [column.column] && column.ty == LogicalType::Uuid,
+            Finds::Chunk { column, .. } => columns == [column.column],
             Finds::Sweep { time, keys, .. } => {
                 let exact = match time.int_generator.as_deref() {
                     Some(IntGenerator::Time { jitter_range: 0..=1, .. }) => Some(time.column),
@@ -213,9 +224,19 @@ fn uuid_of_rows(generator: &RowGen, columns: Vec<Keyed>) -> Result<Finds, Vec<Ke
             }
             _ => None,
         });
-    let Some((at, uuids)) = uuids else { return Err(columns) };
+    let Some((at, uuids)) = uuids else { return chunk_key_of_rows(generator, columns) };
     let column = columns.into_iter().nth(at).expect("a position of it");
     Ok(Finds::Uuid { column, uuids })
+}
+
+/// A column of keys of a survey.
+fn chunk_key_of_rows(generator: &RowGen, columns: Vec<Keyed>) -> Result<Finds, Vec<Keyed>> {
+    let keys = columns.iter().map(|keyed| ChunkKey::of(generator.column_generator(keyed.column)));
+    let Some((at, key)) = keys.enumerate().find_map(|(at, key)| Some((at, key?))) else {
+        return Err(columns);
+    };
+    let column = columns.into_iter().nth(at).expect("a position of it");
+    Ok(Finds::Chunk { column, key })
 }
 
 /// Of a column that numbers the rows.
@@ -244,7 +265,7 @@ fn find_sweeps(generator: &RowGen, mut columns: Vec<Keyed>) -> Result<Finds, Str
         )
     };
     let at = columns.iter().position(is_time).ok_or(
-        "it needs a `sequence` or `time` column, a `uuid` in a table of one series, or a `sweep_time` or `series_time` column beside keys of the series",
+        "it needs a `sequence` or `time` column, a `uuid` in a table of one series, the whole key of a `chunk`, or a `sweep_time` or `series_time` column beside keys of the series",
     )?;
     let time = columns.remove(at);
     if let Some(moves) = columns.iter().find(|k| !stays_with_series(generator.column_generator(k.column))) {
@@ -292,7 +313,7 @@ fn key_hash(keys: &[Keyed], bits: impl Fn(usize) -> Option<u64>) -> Option<u64> 
 /// The value as 64 bits, whatever type the engine gave it back in; None for NULL and what has no such form.
 ///
 /// Engines that keep times as numbers keep the column's own unit.
-fn bits_of(ty: LogicalType, value: &Value) -> Option<u64> {
+pub(super) fn bits_of(ty: LogicalType, value: &Value) -> Option<u64> {
     Some(match (value, ty) {
         (Value::TimeUs(us), LogicalType::TimeMs) => (us % 1000 == 0).then_some(us / 1000)? as u64,
         (Value::TimeMs(ms), LogicalType::TimeUs) => ms.checked_mul(1000)? as u64,

@@ -3,13 +3,16 @@
 //! Reading order: `spec` (what a plan says), `catalogue` (what there is), `compile` (plan → integer generators),
 //! `int_generator`, `counter`, `text` (the generators), `generate` (rows), `digest` (proofs), `index` (back to rows),
 //! `asked` (from keys to rows), `range` (rows of a series in an interval); `files` reads rows instead. `order` is which
-//! event each row is, where series differ in rate.
+//! event each row is, where series differ in rate; `chunk_files` is which file and key each row has, where rows lie in
+//! files of a survey.
 
 pub mod asked;
 pub mod bits;
 pub mod calendar;
 mod catalogue;
 mod checked;
+mod chunk_files;
+mod chunk_key;
 pub mod city;
 mod columns;
 mod compile;
@@ -43,7 +46,7 @@ mod uuids;
 mod value_hash;
 
 pub use catalogue::generators_json;
-pub use checked::check_table;
+pub use checked::{check_table, file_rows};
 pub use columns::{row_text, value_text, Column, Columns, ListValues, TextValues, Value, Values};
 pub use compile::problems;
 pub use digest::{digest, row_hashes, Checksums, Digest};

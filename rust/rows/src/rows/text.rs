@@ -305,9 +305,56 @@ pub fn parse_format(pattern: &str) -> Result<Vec<Part>, String> {
     Ok(parts)
 }
 
+/// The numbers that a text was written from; None: another text, or one that other numbers could have given.
+pub fn read_parts(parts: &[Part], text: &[u8], mut number: impl FnMut(u64)) -> Option<()> {
+    let mut left = text;
+    for part in parts {
+        match part {
+            Part::Literal(literal) => left = left.strip_prefix(literal.as_slice())?,
+            Part::Letter => {
+                let (&letter, rest) = left.split_first()?;
+                number(u64::from(letter.checked_sub(b'a')?));
+                left = rest;
+            }
+            &Part::Decimal { width: width @ 1..=19, zeros: true } => {
+                let (digits, rest) = left.split_at_checked(width)?;
+                if !digits.iter().all(u8::is_ascii_digit) {
+                    return None;
+                }
+                number(digits.iter().fold(0, |value, digit| 10 * value + u64::from(digit - b'0')));
+                left = rest;
+            }
+            Part::Decimal { .. } | Part::Hex { .. } => return None,
+        }
+    }
+    left.is_empty().then_some(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_of_fixed_widths_are_read_back() {
+        let read = |pattern: &str, text: &str| {
+            let mut numbers = Vec::new();
+            read_parts(&parse_format(pattern).unwrap(), text.as_bytes(), |n| numbers.push(n))
+                .map(|()| numbers)
+        };
+        let pattern = "%05d%c%03d-%06d";
+        assert_eq!(read(pattern, "08745b124-016000"), Some(vec![8745, 1, 124, 16_000]));
+        for other in [
+            "08745b124-16000",
+            "08745b124-016000 ",
+            "08745B124-016000",
+            "0874_b124-016000",
+            "08745b124+016000",
+            "",
+        ] {
+            assert_eq!(read(pattern, other), None, "{other}");
+        }
+        assert_eq!(read("%d", "7"), None, "as %d it could be of any width");
+    }
 
     fn format(pattern: &str, values: &[i64]) -> String {
         let mut bytes = Vec::new();

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::params::Result;
 use super::Setting;
-use crate::plan::{EventsPlan, GenPlan, OrderPlan, TablePlan};
+use crate::plan::{ChunkPart, EventsPlan, GenPlan, OrderPlan, TablePlan};
+use crate::rows::chunk_files::ChunkFiles;
 use crate::rows::hash::key;
 use crate::rows::integers::IntGenerator;
 use crate::rows::order::{equal, lognormal, Events, Lognormal, Order, Ordered, Pinned};
@@ -19,6 +20,8 @@ pub(super) fn ordered(
 ) -> Result<Ordered> {
     let key = |purpose| key(seed, &[&table.stream, purpose]);
     let series = match &plan.rates {
+        // They have no times: one row after the other.
+        None if plan.chunks.is_some() => equal(1, 1),
         None => equal(series, period_ns),
         Some(rates) => {
             let pinned = rates.pinned.map(|p| Pinned { series: p.series, share_ppm: p.share_ppm });
@@ -34,6 +37,33 @@ pub(super) fn ordered(
     Ordered::new(Events::new(series, plan.rows)?, order)
 }
 
+/// The files of a table whose rows lie in such. Tables with equal chunks have equal keys, whatever their streams.
+///
+/// Errors: what such rows cannot have.
+pub(super) fn chunk_files(
+    plan: Option<&EventsPlan>,
+    seed: u64,
+    series: u64,
+) -> Result<Option<Arc<ChunkFiles>>> {
+    let Some((plan, chunks)) = plan.and_then(|plan| Some((plan, plan.chunks.as_ref()?))) else {
+        return Ok(None);
+    };
+    if plan.rates.is_some() || series != 1 {
+        return Err(format!("series is {series}; rows in files of chunks are one series without rates"));
+    }
+    if matches!(plan.order, OrderPlan::Time {} | OrderPlan::File { .. }) {
+        return Err("rows in files of chunks have no time to be ordered by; take key, which is the order of the files, or random".into());
+    }
+    let files =
+        ChunkFiles::new(key(seed, &["chunks"]), plan.rows, chunks).map_err(|e| format!("chunks: {e}"))?;
+    Ok(Some(Arc::new(files)))
+}
+
+/// Why a generator is none of a table whose rows lie in files of chunks.
+pub(super) fn needs_sweeps(plan: &GenPlan) -> bool {
+    needs_equal_rates(plan).is_some() || matches!(plan, GenPlan::SweepTime { .. })
+}
+
 /// Why a generator is none of a table with series that differ in rate.
 pub(super) fn needs_equal_rates(plan: &GenPlan) -> Option<&'static str> {
     match plan {
@@ -46,6 +76,13 @@ pub(super) fn needs_equal_rates(plan: &GenPlan) -> Option<&'static str> {
 }
 
 impl Setting<'_> {
+    /// A part of the keys or the files of a survey.
+    pub(super) fn chunk(&self, part: ChunkPart) -> Result<IntGenerator> {
+        let files =
+            self.chunk_files.as_ref().ok_or("the table has no `chunks`; write [tables.<name>.chunks]")?;
+        Ok(IntGenerator::Chunk { files: Arc::clone(files), part })
+    }
+
     /// Times of events, with series that differ in rate.
     pub(super) fn event_time(
         &self,

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::catalogue;
+use super::chunk_files::ChunkFiles;
 use super::counter::Excess;
 use super::hash::{key, Permutation};
 use super::integers::{Draw, IntGenerator, TimeBy};
@@ -20,7 +21,7 @@ use super::table::{Alias, Quantiles};
 use super::text::TextGenerator;
 use crate::plan::{ColumnPlan, LogicalType, RowSource, TablePlan};
 use crate::plan::{GenPlan, Per};
-use events::{needs_equal_rates, ordered};
+use events::{chunk_files, needs_equal_rates, needs_sweeps, ordered};
 use labels::labels_problem;
 pub use params::share;
 use params::*;
@@ -54,6 +55,8 @@ pub struct Setting<'a> {
     pub by_name: BTreeMap<&'a str, usize>,
     /// Which event each row is, where the plan says so.
     pub ordered: Option<Arc<Ordered>>,
+    /// The files that its rows lie in, where the plan says so.
+    pub chunk_files: Option<Arc<ChunkFiles>>,
     /// Whether its series differ in rate.
     has_rates: bool,
 }
@@ -67,13 +70,14 @@ impl<'a> Setting<'a> {
             return Err("series is 0; a table has at least one".into());
         }
         let by_name = table.columns.iter().enumerate().map(|(i, c)| (c.name.as_str(), i)).collect();
+        let chunk_files = chunk_files(events.as_ref(), seed, series)?;
         let ordered = events
             .as_ref()
             .map(|plan| ordered(table, plan, seed, series, period_ns))
             .transpose()?
             .map(Arc::new);
         let has_rates = events.as_ref().is_some_and(|plan| plan.rates.is_some());
-        Ok(Setting { table, seed, epoch_ns, series, period_ns, by_name, ordered, has_rates })
+        Ok(Setting { table, seed, epoch_ns, series, period_ns, by_name, ordered, chunk_files, has_rates })
     }
 
     pub fn column(&self, at: usize) -> Result<CompiledColumn> {
@@ -154,6 +158,9 @@ impl<'a> Setting<'a> {
         };
         if let Some(why) = needs_equal_rates(plan).filter(|_| self.has_rates) {
             return Err(format!("`{}` {why}; series of this table differ in rate", kind_name(plan)));
+        }
+        if self.chunk_files.is_some() && needs_sweeps(plan) {
+            return Err(format!("`{}` needs times; rows in files of chunks have none", kind_name(plan)));
         }
         let draw = |per: Per| Draw { key: self.key(path, "draw"), per };
         Ok(match plan {
@@ -319,6 +326,7 @@ impl<'a> Setting<'a> {
                 }
                 IntGenerator::Rank(self.job(job, &[&self.table.stream, &self.table.columns[of].name])?)
             }
+            GenPlan::Chunk { part } => self.chunk(*part)?,
             GenPlan::Bits { bits, of, per } => self.bits(*bits, of.as_deref(), draw(*per), path)?,
             GenPlan::Uuid {}
             | GenPlan::Bytes { .. }

@@ -13,11 +13,13 @@ mod walk;
 
 use std::sync::Arc;
 
+use super::chunk_files::ChunkFiles;
 use super::counter::{Counter, Excess};
 use super::hash::{hash, Permutation, Range};
 use super::order::Ordered;
 use super::simd::Level;
 use super::table::{Alias, Quantiles, Zipf};
+use crate::plan::ChunkPart;
 use counted::{cycle, each, each_run, sequence};
 use derived::{add, difference, offset, ratio};
 use drawn::{choice, flag, quantile, uniform};
@@ -147,6 +149,11 @@ pub enum IntGenerator {
     },
     Job(Job),
     Rank(Job),
+    /// Of a table in files of chunks.
+    Chunk {
+        files: Arc<ChunkFiles>,
+        part: ChunkPart,
+    },
 }
 
 impl IntGenerator {
@@ -231,6 +238,7 @@ impl IntGenerator {
             }
             IntGenerator::Job(job) => job.fill(chunk, out),
             IntGenerator::Rank(job) => job.ranks(chunk, out),
+            IntGenerator::Chunk { files, part } => files.fill(*part, chunk.rows, out),
         }
     }
 
@@ -275,6 +283,7 @@ impl IntGenerator {
             IntGenerator::Excess { excess, .. } => Some((0, i64::try_from(excess.max).ok()?)),
             IntGenerator::Rank(job) => Some((0, (1 << job.block_bits) - 1)),
             IntGenerator::Foreign { of, .. } => of.bounds(),
+            IntGenerator::Chunk { files, part } => Some(files.bounds(*part)),
             IntGenerator::Offset { bounds, .. } => *bounds,
             _ => None,
         }
