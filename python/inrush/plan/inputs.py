@@ -35,7 +35,7 @@ def as_steps_input(
         if step is None or step.files is None:
             found.append(role)
             continue
-        table, way = workload.tables[role.table or ""], str(resolve(step.files.way, point))
+        table, way = workload.tables[role.table or ""], way_of(step.files, server, point)
         if way != PARSED and way not in server.file_methods:
             has = ", ".join((*server.file_methods, PARSED))
             return Unsupported(f"{server.name} has no way in {way}; it has {has}")
@@ -55,14 +55,27 @@ def as_steps_input(
         workload = replace(workload, operations={**workload.operations, own.name: own})
         sorts = {s.name for s in study.steps if isinstance(s, Sort)}
         by = step.files.sorted if step.files.sorted in sorts else ""
-        found.append(with_files(replace(role, operations={own.name: 1}), step.files, way, by, point))
+        found.append(with_files(replace(role, operations={own.name: 1}), step.files, table, way, by, point))
     return replace(study, workload=workload), found, problems
 
 
+def way_of(of: StepFiles, server: Twin, point: Mapping[str, object]) -> str:
+    """As the study says, else the first that the engine has."""
+    return str(resolve(of.way, point) or (*server.file_methods, PARSED)[0])
+
+
+def files_of(of: StepFiles, table: Table, point: Mapping[str, object]) -> int | None:
+    """Those that the table lies in by itself, or that the step cuts it into; None where nothing says."""
+    if table.chunks is not None:
+        return table.chunks.files
+    found = resolve(of.count, point)
+    return None if found is None else int(found)
+
+
 def with_files(
-    role: ActiveRole, of: StepFiles, way: str, sorted_by: str, point: Mapping[str, object]
+    role: ActiveRole, of: StepFiles, table: Table, way: str, sorted_by: str, point: Mapping[str, object]
 ) -> ActiveRole:
-    files = int(resolve(of.count, point) or 1)
+    files = files_of(of, table, point) or 1
     rows = LOAD_BATCH_ROWS if way == PARSED else math.ceil(role.rows / files)
     return replace(
         role,
@@ -102,10 +115,13 @@ def problems_of(step: Load, table: Table, role: ActiveRole, point: Mapping[str, 
         )
         found.append(Problem("", f"{key}.table", table.name, remedy))
     assert step.files is not None, "it was chosen by it"
-    files = resolve(step.files.count, point)
+    files = files_of(step.files, table, point)
+    if table.chunks is not None and step.files.count is not None:
+        remedy = f"{table.name} lies in {table.chunks.files:,} files by itself (chunks); remove it"
+        found.append(Problem("", f"{key}.files.count", "", remedy))
     if files is None:
         found.append(Problem("", f"{key}.files", "", "write how many there are: count = N"))
-    elif int(files) > role.rows:
+    elif files > role.rows:
         remedy = f"a file has a row at least, and the step loads {role.rows:,}; take fewer files or more rows"
         found.append(Problem("", f"{key}.files.count", str(files), remedy))
     return found

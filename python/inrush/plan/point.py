@@ -32,7 +32,18 @@ from inrush.plan.step_segments import StepSegments
 from inrush.plan.steps import at_point, impossible_steps, steps_of
 from inrush.plan.units import ns
 from inrush.study.forms import Best, resolve
+from inrush.study.roles import label
 from inrush.study.study import Study
+
+
+def for_others(study: Study, engine: str, point: Mapping[str, object]) -> str:
+    """Why a value of a factor is not of this engine; empty where all are."""
+    for name in study.factors:
+        value = point.get(name)
+        engines = value.get("engines") if isinstance(value, Mapping) else None
+        if engines and engine.partition(":")[0] not in engines:
+            return f"{name} {label(value)} is of {', '.join(engines)}"
+    return ""
 
 
 def plan_point(
@@ -65,6 +76,8 @@ def plan_point(
         if problems := partition_problems(loaded, server, str(resolve(study.layout, point))):
             return Impossible(tuple(problems))
         return plan_pipeline(study, server, engine, point, namespace, method, seed)
+    if reason := for_others(study, engine, point):
+        return Unsupported(reason)
     study = at_point(study, point)
     impossible = impossible_steps(study, server, engine)
     if impossible:

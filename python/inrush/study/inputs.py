@@ -23,7 +23,8 @@ WRITTEN = frozenset({"i16", "i32", "i64", "u8", "u16", "u32", "f32", "f64", "tex
 
 @dataclass(frozen=True, kw_only=True)
 class StepFiles:
-    way: str | FromFactor = CLIENT_FILE
+    #: None: the first that the engine has.
+    way: str | FromFactor | None = None
     #: None: those that the table is cut into by itself.
     count: int | FromFactor | None = None
     connect: str | FromFactor = CONNECTS[0]

@@ -17,7 +17,8 @@ GB = 1 << 30
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_every_engine_has_both_profiles_and_says_why(engine: str) -> None:
-    assert set(profiles.table()[engine]) == {"default", "tuned"}
+    published = {"qserv"} if engine in ("mysql", "mariadb") else set()
+    assert set(profiles.table()[engine]) == {"default", "tuned"} | published
     for profile in profiles.table()[engine].values():
         for name, entry in profile.items():
             assert entry["why"], name
@@ -46,7 +47,7 @@ def test_tuned_engines_share_one_budget(memory_bytes: int) -> None:
 def test_without_a_name_an_engine_is_tuned_and_a_strange_name_is_refused() -> None:
     for engine in ENGINES:
         assert profiles.settings(engine) == profiles.settings(engine, "tuned")
-    with pytest.raises(UsageError, match="there is no profile fast; it is one of default, tuned"):
+    with pytest.raises(UsageError, match="there is no profile fast; it is one of default, tuned, qserv"):
         profiles.settings("mysql", "fast")
 
 
