@@ -25,7 +25,7 @@ from inrush.workload import Operation, Table
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(SHIPPED.parents[1])}
 
 METHODS = {"duckdb": ("bulk", "multirow"), "sqlite": ("bulk", "multirow"), "postgresql": ("copy", "multirow")}
-KNOWN = Known(engines=METHODS)
+KNOWN = Known(engines={**METHODS, "device": ("bulk",)})
 
 
 class FakeServer(Twin):

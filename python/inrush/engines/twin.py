@@ -66,6 +66,8 @@ class Twin(Dialect):
     max_depth: ClassVar[int] = 1
     #: Insert method -> calls in flight, of those with fewer than `max_depth`.
     depths: ClassVar[Mapping[str, int]] = {}
+    #: Reads and writes records of a file in place of rows.
+    takes_records: ClassVar[bool] = False
     #: Gives back what it was given; instruments keep nothing, so they are not asked.
     answers: ClassVar[bool] = True
     #: Cuts a table by time as `partitions` of the workload says; `counted`: makes each partition beforehand.
@@ -115,6 +117,10 @@ class Twin(Dialect):
 
     def unready(self, target: Target, methods: frozenset[str]) -> str:
         """What keeps a server that answers statements from taking rows by one of `methods`; empty: nothing."""
+        return ""
+
+    def unfit(self, folder: Path, options: Mapping[str, str], needed_bytes: int) -> str:
+        """What keeps its files from being in a folder that is there, as the end of a sentence about it; empty: nothing."""
         return ""
 
     def ask_file(self, path: Path, statement: str) -> list[str]:

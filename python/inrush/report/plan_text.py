@@ -43,12 +43,13 @@ def plan_lines(plan: StudyPlan) -> list[str]:
             if forecast.dumped_bytes
             else ""
         )
+        + (f", a file of {show(forecast.file_bytes, 'bytes')}" if forecast.file_bytes else "")
         + (
             " (a forecast by usual rates; the pilot measures it)"
             if study.has_pilot
             else " (a forecast by usual rates)"
         )
-        if forecast.rows
+        if forecast.rows or forecast.file_bytes
         else "as many rows and seconds as the files hold: they are read when the study runs",
         *(f"warning: {said}" for said in forecast.warnings),
     ]
