@@ -20,6 +20,7 @@ from inrush.machine.device_probe import opens_direct
 from inrush.plan.io import weights_of
 from inrush.plan.plan import plan_study
 from inrush.plan.planned import StudyPlan
+from inrush.report.plan_text import plan_lines
 from inrush.results.store import Results
 from inrush.stats.measures import study_record
 from inrush.study.study import Known, Study, load_study, parse_study
@@ -213,6 +214,12 @@ def test_a_plan_says_which_caches_its_file_is_large_enough_for() -> None:
     assert any("kernel's cache" in note for note in notes[1:])
 
 
+def test_a_plan_in_text_speaks_of_the_file_and_of_no_tables() -> None:
+    text = "\n".join(plan_lines(planned(parsed())))
+    assert "s, records of a file of 1.05 MB (" in text and "rows written" not in text
+    assert "creates tables" not in text and "none  1.05 MB" in text
+
+
 @pytest.mark.parametrize(
     ("size", "options", "outcome", "words"),
     [
@@ -249,6 +256,13 @@ def test_a_folder_that_cannot_hold_the_file_is_refused_before_the_first_run(
     assert said.code == 2 and f"{folder}: its filesystem has no direct I/O" in said.err, said.err
     assert DeviceFile().unfit(tmp_path, {"direct": "false"}, 4096) == ""
     assert not folder.exists() and not [path for path in tmp_path.iterdir() if "direct" in path.name]
+
+
+def test_a_file_of_the_users_is_refused_and_not_touched(inrush: Inrush, tmp_path: Path) -> None:
+    (own := tmp_path / "own").write_text("mine")
+    said = inrush("run", "bulkindex-storage", f"device://{own}", "--scale", "xs")
+    assert said.code == 2 and "write device, and --data DIR" in said.err, said.err
+    assert own.read_text() == "mine"
 
 
 def test_a_study_of_a_disk_runs_to_its_figures(inrush: Inrush, tmp_path: Path) -> None:

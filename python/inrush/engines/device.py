@@ -32,6 +32,7 @@ class DeviceFile(Twin):
     embedded = True
     works_in_client = True
     takes_records = True
+    takes_url = False
     indexes = False
     rate = (1e-4, 0.0)
 

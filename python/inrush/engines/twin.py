@@ -46,6 +46,8 @@ class Twin(Dialect):
     schemes: ClassVar[tuple[str, ...]]
     #: Runs inside the client's process.
     embedded: ClassVar[bool] = False
+    #: A URL may say where its data lies; without, `--data` alone does.
+    takes_url: ClassVar[bool] = True
     #: At least a part of its work is done inside the client's process: CPU there is not the client's alone.
     works_in_client: ClassVar[bool] = False
     #: What a server of this kind speaks, and its port as shipped; None: nothing listens anywhere.

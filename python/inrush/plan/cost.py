@@ -206,6 +206,6 @@ def creations(plan: StudyPlan) -> list[Creation]:
     for engine in plan.study.engines:
         mine = [plan.planned[p.id] for p in plan.points if p.engine == engine and p.id in plan.planned]
         tables = dict.fromkeys(name for point in mine for name in point.streams)
-        if mine:
+        if tables:
             found.append(Creation(engine, len(mine), tuple(tables)))
     return found
