@@ -23,6 +23,7 @@ from pathlib import Path
 
 from benches import (
     clickhouse,
+    device,
     extraction,
     floors,
     influxdb,
@@ -35,7 +36,7 @@ from benches import (
     valkey,
     watching,
 )
-from benches.verdict import MOST_ROUNDS, Word, is_narrow, judged
+from benches.verdict import MOST_ROUNDS, NARROW, Word, is_narrow, judged
 from inrush import _core
 from inrush.engines import server
 from inrush.engines.instance import Instance, Stop
@@ -45,6 +46,8 @@ from inrush.stats.stats import Interval, log_t, paired_ratio
 ROUNDS = 10
 #: Rounds of what takes half a minute a time.
 LOOKS = 3
+#: Of records of a file against its peer.
+NARROW_DISK = 0.03
 #: Of these, less is better: their ratio is turned over, so that above 1 is good here too.
 COSTS = ("MB",)
 
@@ -177,13 +180,17 @@ class Comparison:
     #: Of those that last half a minute each; None: as many as were asked for.
     rounds: int | None = None
     note: Callable[[], str | None] = lambda: None
+    #: An interval this narrow gets no more rounds.
+    narrow: float = NARROW
 
 
 def comparisons(only: str, rows: Sequence[int]) -> Iterator[Comparison]:
-    races = (floors, ingest, clickhouse, mysql, influxdb, tsbs, lookups, valkey)
+    races = (floors, ingest, clickhouse, mysql, influxdb, tsbs, lookups, valkey, device)
     made = [Comparison(*parts) for module in races for parts in module.comparisons()]
     # What should agree may be off by as much on the other side.
     alike = [Comparison(*parts) for module in (ingest, lookups) for parts in module.agreements()]
+    # The bars are 5 % away: an interval of 8 % could not lie within them.
+    alike += [replace(Comparison(*parts), narrow=NARROW_DISK) for parts in device.agreements()]
     looks = [replace(Comparison(*parts), rounds=LOOKS) for parts in watching.agreements()]
     both_sides = (replace(c, most=2 - c.bar) for c in (*alike, *looks))
     loads = [
@@ -219,7 +226,7 @@ def measured(comparison: Comparison, rounds: int, most_rounds: int) -> Line:
         ratio = measure(n)
     if judged(ratio, comparison.bar, comparison.most) is Word.UNDECIDED:
         for n in range(first, most_rounds):
-            if is_narrow(ratio):
+            if is_narrow(ratio, comparison.narrow):
                 break
             ratio = measure(n)
     return Line(

@@ -207,13 +207,17 @@ def document_of_run(
 
 @contextmanager
 def executed(
-    engine: str, plan: Mapping[str, Any], during: Callable[[], object] = lambda: None
+    engine: str,
+    plan: Mapping[str, Any],
+    during: Callable[[], object] = lambda: None,
+    data: Path | None = None,
 ) -> Iterator[Mapping[str, list[Any]]]:
-    """Tables of a plan run here to its end; `during` is called whenever the run has something to say."""
+    """Tables of a plan run here to its end; `during` is called whenever the run has something to say. data: folder of an
+    embedded engine's files; None: one that is removed afterwards."""
     twin = server(engine)
     with folder() as path:
         deployment = Deployment(twin, Target(engine, "" if twin.embedded else str(url_of(engine))))
-        placed = at_deployment(plan, deployment, path)
+        placed = at_deployment(plan, deployment, data or path)
         # Servers of ours are known by their process, which the caller may have named.
         placed["watch"] = {**placed["watch"], "processes": plan["watch"]["processes"]}
         (path / "parts").mkdir()

@@ -40,5 +40,5 @@ def is_short(ratio: Interval, bar: float) -> bool:
     return ratio.value < bar and ratio.high < bar * (1 + SLACK)
 
 
-def is_narrow(ratio: Interval) -> bool:
-    return ratio.high <= ratio.value * (1 + NARROW) and ratio.low >= ratio.value * (1 - NARROW)
+def is_narrow(ratio: Interval, share: float = NARROW) -> bool:
+    return ratio.high <= ratio.value * (1 + share) and ratio.low >= ratio.value * (1 - share)

@@ -6,6 +6,7 @@ from __future__ import annotations
 ENGINES = {
     "null": "null",
     "simulated": "null",
+    "device": "device",
     "sqlite": "sqlite",
     "duckdb": "duckdb",
     "adbc": "adbc",

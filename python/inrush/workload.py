@@ -29,6 +29,10 @@ Parameter: TypeAlias = Mapping[str, Any]
 OpKind: TypeAlias = Literal["insert", "query", "together", "execute", "extract"]
 #: Of one that sessions do not call: a step of its own.
 Maintain: TypeAlias = Literal["maintain"]
+#: Of one whose calls read or write records of a file.
+Io: TypeAlias = Literal["io"]
+IoKind: TypeAlias = Literal["read", "write"]
+IoOrder: TypeAlias = Literal["sequential", "random"]
 #: What the core runs and times, and what it does with the rows that a statement gives (`border/statement.py`).
 Repeated: TypeAlias = Literal["", "each_row", "until_no_rows"]
 
@@ -65,6 +69,8 @@ VALUE_BYTES = {
 }
 #: Stored bytes by bytes of values, indexes and logs included, where nothing was measured yet.
 STORED_SHARE = 2.0
+#: A file of records is so many times as large as what may keep it in memory; of a smaller one figures may be of that memory.
+TIMES_CACHES = 4
 
 
 @dataclass(frozen=True)
@@ -220,6 +226,15 @@ class DumpOf:
 
 
 @dataclass(frozen=True)
+class RecordOf:
+    """What each call does with one record of a file."""
+
+    does: IoKind
+    order: IoOrder
+    record_bytes: int
+
+
+@dataclass(frozen=True)
 class AnswerForm:
     """What an answer is to look like, where the engine's language cannot say it."""
 
@@ -246,7 +261,7 @@ class Operation:
     """One timed call."""
 
     name: str
-    kind: OpKind | Maintain
+    kind: OpKind | Maintain | Io
     table: str | None = None
     #: Parameter name -> {"type": …, "gen": {...}} in logical form.
     params: Mapping[str, Parameter] = field(default_factory=dict)
@@ -256,6 +271,9 @@ class Operation:
     range: RangeOf | None = None
     #: The same, in place of a range: its rows go to files.
     dump: DumpOf | None = None
+    #: Of kind `io`: the size of its file; and what its calls do, as a role says it.
+    file_bytes: int = 0
+    record: RecordOf | None = None
     #: Of kind `extract`: its way out and, of a cursor, the rows that it fetches at a time, as the role says; empty: the
     #: engine's first.
     method: str = ""

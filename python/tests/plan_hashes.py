@@ -49,7 +49,8 @@ def hashes_of(path: Path, scale: str) -> Hashes:
     """All runs of the study, calibrations and confirmations too. Two are equal if the plans are, byte for byte."""
     study = load_study(str(path), scale)
     if scale == EVERY_ENGINE_AT:
-        study = load_study(str(path), scale, engines=ENGINES)
+        # One of the study's own may be none of these.
+        study = load_study(str(path), scale, engines=tuple(dict.fromkeys((*ENGINES, *study.engines))))
     plan = plan_study(study, {name: server(name) for name in study.engines})
     runs = [*plan.all_runs, *plan.confirmations]
     #: Runs of a point share most of their plans: each value is written out once.

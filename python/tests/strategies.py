@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from inrush.engines.device import DeviceFile
 from inrush.engines.plans import OpPlan, Probes, Proof, TablePlan, Unsupported
 from inrush.engines.sql import checksum_items as items_of
 from inrush.engines.sql import insert_one_row, quote, statement
@@ -25,7 +26,7 @@ from inrush.workload import Operation, Table
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(SHIPPED.parents[1])}
 
 METHODS = {"duckdb": ("bulk", "multirow"), "sqlite": ("bulk", "multirow"), "postgresql": ("copy", "multirow")}
-KNOWN = Known(engines=METHODS)
+KNOWN = Known(engines={**METHODS, "device": ("bulk",)})
 
 
 class FakeServer(Twin):
@@ -95,11 +96,12 @@ def fake_servers() -> dict[str, Twin]:
 
 
 def embedded_servers() -> dict[str, Twin]:
-    """The same, of which two run in the client's process: a study may have them cold."""
+    """The same, of which two run in the client's process: a study may have them cold; and a file, which needs no server."""
     return {
         **fake_servers(),
         "duckdb": FakeServer("duckdb", embedded=True),
         "sqlite": FakeServer("sqlite", max_writers=1, embedded=True),
+        "device": DeviceFile(),
     }
 
 

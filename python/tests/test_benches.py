@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from benches import extraction
 from benches.bench import Comparison, Line, by_verdict, measured
+from benches.device import reported as of_fio
 from benches.lookups import reported
 from benches.rounds import Rounds
 from benches.valkey import reported as of_valkey
@@ -70,6 +72,17 @@ def test_a_rate_is_the_peers_own() -> None:
         of_valkey("Could not connect")
     assert reported(PGBENCH) == (70154, 35110.121847)
     assert reported(SYSBENCH) == (37462, 18727.34)
+
+
+def test_fio_is_read_by_bytes_of_its_run_and_by_the_processor_of_all_its_threads() -> None:
+    side = {"io_bytes": 3_000_000, "runtime": 1500, "total_ios": 600, "bw_bytes": 1}
+    job = {"error": 0, "read": side, "usr_cpu": 5.0, "sys_cpu": 15.0, "job_runtime": 3000}
+    shown = f"note: something\n{json.dumps({'jobs': [job]})}"
+    rate, per_cpu_s = of_fio(shown, "read")
+    assert rate == 2_000_000 and per_cpu_s == pytest.approx(1000)
+    for broken in ("nothing", json.dumps({"jobs": [{**job, "error": 5}]}), json.dumps({"jobs": []})):
+        with pytest.raises(RuntimeError, match="fio"):
+            of_fio(broken, "read")
 
 
 def test_what_tells_no_rate_has_none() -> None:

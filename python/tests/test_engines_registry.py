@@ -53,6 +53,7 @@ PARTS: dict[str, set[str]] = {
     "sqlite": {"loading", "in_memory"},
     "duckdb": {"loading", "in_memory"},
     "adbc": set(),
+    "device": set(),
     "postgresql": {"lifecycle", "cluster", "loading"},
     "timescaledb": {"lifecycle", "cluster", "loading"},
     "clickhouse": {"lifecycle", "cluster", "loading"},

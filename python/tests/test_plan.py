@@ -258,7 +258,7 @@ def test_every_reference_inside_a_plan_is_met(path: Path) -> None:
         assert len(names) == len(run.plan["operations"])
         for operation in run.plan["operations"]:
             assert set(operation["members"]) <= names
-            assert operation.get("table", 0) < len(run.plan["tables"])
+            assert operation.get("table", -1) < len(run.plan["tables"])
         for segment in run.plan["segments"]:
             for one in segment.get("roles", ()):
                 assert {w["operation"] for w in one["operations"]} <= names

@@ -29,6 +29,8 @@ SMALLEST = {
     "archive-rate": (["duckdb", "sqlite"], []),
     "archive-subscriber": (["duckdb"], ["batch_rows=100"]),
     "archive-types": (["duckdb", "sqlite"], []),
+    "bulkindex-storage": (["device"], ["record_bytes=4096"]),
+    "bulkindex-storage-random": (["device"], ["record_bytes=4096"]),
     "pipeline-filesize": (["sqlite"], ["file_bytes=[20000, 100000]"]),
     "pipeline-parallel": (["duckdb", "sqlite"], ["pipelines=2", "pipeline.shards=2"]),
     "telemetry-batch": (["duckdb"], ["table=mpi_process_info", "batch_rows=1000", "readers=1", "method=multirow"]),
@@ -49,6 +51,8 @@ WITHOUT_QUERIES = {
     "archive-dump", "archive-extract", "archive-load", "archive-rate", "archive-subscriber", "pipeline-filesize", "pipeline-parallel", "telemetry-indexes", "telemetry-sustained", "telemetry-production",
     "telemetry-volume",
 }  # fmt: skip
+#: Studies without tables: there is no row to prove, and what is read is checked by the call itself.
+WITHOUT_ROWS = {"bulkindex-storage", "bulkindex-storage-random"}
 
 #: Studies of whose operations something is promised, answer by answer.
 PROMISING = {"telemetry-keepup", "telemetry-lookups", "telemetry-mixed", "telemetry-queries"}
@@ -84,9 +88,12 @@ def test_a_shipped_study_runs_and_every_row_and_answer_is_proven(study: str, inr
     ]
     assert [v for v in verdicts if v["outcome"] not in ("pass", "not checked")] == []
     outcomes = {guard: {v["outcome"] for v in verdicts if v["guard"] == guard} for guard in PROOFS}
-    assert outcomes["rows proven"] == outcomes["ended as planned"] == {"pass"}
+    assert outcomes["ended as planned"] == {"pass"}
+    assert outcomes["rows proven"] == ({"not checked"} if study in WITHOUT_ROWS else {"pass"})
     # Answers of which nothing is promised while others write are put to the oracle when it is quiet.
-    assert outcomes["oracle agrees"] == ({"not checked"} if study in WITHOUT_QUERIES else {"pass"})
+    assert outcomes["oracle agrees"] == (
+        {"not checked"} if study in WITHOUT_QUERIES | WITHOUT_ROWS else {"pass"}
+    )
     if study in PROMISING:
         assert outcomes["answers right"] == {"pass"}
     sealed = [json.loads(p.read_text()) for p in Path(found["run_dir"]).glob("*/run.json")]

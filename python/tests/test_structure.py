@@ -65,8 +65,8 @@ IMPURE = {
 TYPED = ("border", "machine", "model", "guards", "plan", "worker", "cli")
 #: The same of single modules, in folders that also read rows of tables and events.
 TYPED_MODULES = ("pipeline/inputs.py", "results/unanswered.py", "run/oracle.py")
-#: All but the instruments: `null` is also a word for what is not there.
-DATABASES = {name for name, module in ENGINES.items() if module != "null"}
+#: All but the instruments, and a file: `null` is also a word for what is not there, `device` for a disk.
+DATABASES = {name for name, module in ENGINES.items() if module not in ("null", "device")}
 #: Modules outside of `engines` with the name of an engine, and what it is there.
 NAMED = {
     "border/segment.py": {"postgresql"},  # a hash function of the plan, named after the database that has it

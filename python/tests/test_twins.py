@@ -15,7 +15,7 @@ import inrush
 from inrush.analysis import claims as judged
 from inrush.border.segment import ValueHash
 from inrush.engines import influxdb, postgresql_checksum, questdb_http, sql, sqlite, valkey
-from inrush.study import claims, decimals, keys, operations, samples
+from inrush.study import claims, decimals, io, keys, operations, samples
 from inrush.study.parts import Schedule
 
 RUST = Path(inrush.__file__).parents[2] / "rust"
@@ -68,6 +68,7 @@ def variants(path: str, name: str) -> set[str]:
     ("path", "name", "value"),
     [
         ("rows/src/rows/decimals.rs", "PRECISION_MOST", decimals.MOST),
+        ("rows/src/plan/io.rs", "IO_BLOCK", io.IO_BLOCK),
         ("engines/src/engine/questdb/ilp.rs", "BINARY", questdb_http.BINARY),
         ("rows/src/plan/generator.rs", "DEFAULT_BITS", sql.DEFAULT_FLOAT_BITS),
         ("rows/src/rows/lookup3.rs", "SEED", postgresql_checksum.HASH_SEED),

@@ -29,7 +29,9 @@ STEP_VERSION: Final = 3
 #: Of a plan that has directives.
 DIRECTIVES_VERSION: Final = 4
 #: Of a plan that has extracts.
-PLAN_VERSION: Final = 5
+EXTRACT_VERSION: Final = 5
+#: Of a plan that has directives of a file.
+PLAN_VERSION: Final = 6
 
 
 class Target(TypedDict):

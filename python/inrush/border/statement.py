@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict, TypeVar
 
+from inrush.workload import IoKind, IoOrder
+
 if TYPE_CHECKING:
     from typing_extensions import NotRequired
 
@@ -20,8 +22,33 @@ class Tag(TypedDict):
     value: str
 
 
+class IoPlan(TypedDict):
+    """What a call does with a file (`rust/rows/src/plan/io.rs`)."""
+
+    does: IoKind
+    order: IoOrder
+    record_bytes: int
+    file_bytes: int
+
+
+class LayOut(TypedDict):
+    """The file is made anew, and written from its first byte to its last."""
+
+    kind: Literal["lay_out"]
+    bytes: int
+
+
+class FileSize(TypedDict):
+    """One row of (name, value)."""
+
+    kind: Literal["size"]
+
+
+FileAction: TypeAlias = LayOut | FileSize
+
+
 class Directives(TypedDict, total=False):
-    """What is asked of an answer that the engine's language cannot say (`rust/rows/src/plan/directives.rs`)."""
+    """What the engine's language cannot say (`rust/rows/src/plan/directives.rs`)."""
 
     #: The database that names without one are in.
     on: str
@@ -35,6 +62,10 @@ class Directives(TypedDict, total=False):
     pairs: Sequence[Pick]
     #: Of `pairs`, those of series with this tag.
     only: Tag
+    #: Of `device`, beside an operation: what each of its calls does.
+    io: IoPlan
+    #: Of `device`, beside a statement.
+    file: FileAction
 
 
 class DetailedStatement(TypedDict):

@@ -46,6 +46,8 @@ class Twin(Dialect):
     schemes: ClassVar[tuple[str, ...]]
     #: Runs inside the client's process.
     embedded: ClassVar[bool] = False
+    #: A URL may say where its data lies; without, `--data` alone does.
+    takes_url: ClassVar[bool] = True
     #: At least a part of its work is done inside the client's process: CPU there is not the client's alone.
     works_in_client: ClassVar[bool] = False
     #: What a server of this kind speaks, and its port as shipped; None: nothing listens anywhere.
@@ -66,6 +68,8 @@ class Twin(Dialect):
     max_depth: ClassVar[int] = 1
     #: Insert method -> calls in flight, of those with fewer than `max_depth`.
     depths: ClassVar[Mapping[str, int]] = {}
+    #: Reads and writes records of a file in place of rows.
+    takes_records: ClassVar[bool] = False
     #: Gives back what it was given; instruments keep nothing, so they are not asked.
     answers: ClassVar[bool] = True
     #: Cuts a table by time as `partitions` of the workload says; `counted`: makes each partition beforehand.
@@ -117,6 +121,10 @@ class Twin(Dialect):
 
     def unready(self, target: Target, methods: frozenset[str]) -> str:
         """What keeps a server that answers statements from taking rows by one of `methods`; empty: nothing."""
+        return ""
+
+    def unfit(self, folder: Path, options: Mapping[str, str], needed_bytes: int) -> str:
+        """What keeps its files from being in a folder that is there, as the end of a sentence about it; empty: nothing."""
         return ""
 
     def ask_file(self, path: Path, statement: str) -> list[str]:

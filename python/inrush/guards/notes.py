@@ -14,6 +14,7 @@ from inrush.stats.record import RunRecord
 from inrush.stats.steal_free import STEAL_SHARE
 from inrush.stats.watched import cumulative, spent_in
 from inrush.text import percent, signed_percent
+from inrush.workload import TIMES_CACHES
 
 PSI_CPU_SHARE = 0.05
 OTHERS_CPU_SHARE = 0.03  # of all cores, used by processes that are not ours
@@ -135,6 +136,8 @@ def data_larger_than_caches(run: RunRecord, _: Figures) -> Verdict | None:
     if not memory or not stored:
         return None
     name = "data larger than caches"
+    if any("io" in operation.get("directives", {}) for operation in run.plan.get("operations", ())):
+        return file_larger_than_caches(run, name, stored, run.env.get("mem_total_bytes") or memory)
     if stored < memory:
         return noted(
             name,
@@ -142,6 +145,22 @@ def data_larger_than_caches(run: RunRecord, _: Figures) -> Verdict | None:
             "say nothing of a larger table",
         )
     return passed(name, f"{show(stored, 'bytes')} of data, {show(memory, 'bytes')} of memory")
+
+
+def file_larger_than_caches(run: RunRecord, name: str, stored: float, memory: float) -> Verdict:
+    """Of records of a file: direct I/O passes the kernel's cache, and neither the controller's nor that of a host below."""
+    options = run.plan["target"].get("options", {})
+    caches = memory + float(options.get("controller_cache_bytes", 0))
+    sizes = f"a file of {show(stored, 'bytes')}, {show(caches, 'bytes')} of memory and controller's cache"
+    if options.get("direct") == "false":
+        return noted(name, f"Calls went through the kernel's cache ({sizes}): figures are of it too")
+    if stored < TIMES_CACHES * caches:
+        return noted(
+            name,
+            f"File smaller than the caches ask for: {sizes}, and it should have {TIMES_CACHES} times as much. A controller, or "
+            "the host of a virtual machine, may have answered from memory; raise sizes.file_bytes",
+        )
+    return passed(name, f"{sizes[0].upper()}{sizes[1:]}")
 
 
 #: Pages a second that a server reads of its own program: one that starts reads a few hundred once.

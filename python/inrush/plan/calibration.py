@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from inrush.border.plan import (
+    EXTRACT_VERSION,
     PLAIN_VERSION,
-    PLAN_VERSION,
     STEP_VERSION,
     ColumnPlan,
     DriveSegment,
@@ -57,7 +57,7 @@ def calibration_plan(plan: SessionsPlan) -> PointPlan:
 
 def version(plan: SessionsPlan, measured: Sequence[DriveSegment]) -> int:
     if any("range" in o or "dump" in o for o in plan["operations"]):
-        return PLAN_VERSION
+        return EXTRACT_VERSION
     return STEP_VERSION if any(s.get("step") for s in measured) else PLAIN_VERSION
 
 
@@ -70,7 +70,11 @@ def operation(document: OpPlan) -> OpPlan:
     """Nothing is answered, so there is no text and nothing that must hold."""
     method = "bulk" if document["kind"] == "insert" else ""
     params = sorted(document["params"], key=lambda p: p["name"])
-    return {**document, "text": "", "method": method, "params": params, "holds": []}
+    made: OpPlan = {**document, "text": "", "method": method, "params": params, "holds": []}
+    if "io" in document.get("directives", {}):
+        # Nothing is read or written there, whatever the size of a record.
+        del made["directives"]
+    return made
 
 
 def shortened(segment: DriveSegment) -> DriveSegment:

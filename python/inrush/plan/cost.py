@@ -69,6 +69,8 @@ class Cost:
     peak_bytes: int
     #: Highest approximate size of the files that one run dumps.
     dumped_bytes: int
+    #: Highest size of the file that a run lays out in place of tables.
+    file_bytes: int
     creates: tuple[Creation, ...]
     #: About so many of the runs are made: less than all of a search.
     made: int = 0
@@ -92,6 +94,7 @@ def cost(plan: StudyPlan, pilot_s: Mapping[str, float] | None = None, done: int 
         rows=round(sum(share * plan.planned[run.point].rows for run, share in shares if run.point in run_s)),
         peak_bytes=round(max((p.bytes for p in plan.planned.values()), default=0) * STORED_SHARE),
         dumped_bytes=max((p.dumped_bytes for p in plan.planned.values()), default=0),
+        file_bytes=max((p.file_bytes for p in plan.planned.values()), default=0),
         creates=tuple(creations(plan)),
         made=ceil(sum(share for _, share in shares)),
         fresh_s=fresh_s(plan, run_s),
@@ -203,6 +206,6 @@ def creations(plan: StudyPlan) -> list[Creation]:
     for engine in plan.study.engines:
         mine = [plan.planned[p.id] for p in plan.points if p.engine == engine and p.id in plan.planned]
         tables = dict.fromkeys(name for point in mine for name in point.streams)
-        if mine:
+        if tables:
             found.append(Creation(engine, len(mine), tuple(tables)))
     return found

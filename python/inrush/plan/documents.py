@@ -117,7 +117,7 @@ def operation_document(
     assert operation.kind != "maintain", "it is a step, which no session calls"
     document: border.OpPlan = {
         "name": operation.name,
-        "kind": operation.kind,
+        "kind": "execute" if operation.kind == "io" else operation.kind,
         "text": planned.text,
         "method": planned.method,
         "params": params,

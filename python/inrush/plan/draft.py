@@ -25,6 +25,7 @@ from inrush.plan.documents import (
 from inrush.plan.dumps import dump_document, dumped_bytes
 from inrush.plan.extracts import ends_as, range_document, way_out
 from inrush.plan.intervals import coarser
+from inrush.plan.io import file_bytes, io_directives, io_notes, laid_out_s, planned_operation
 from inrush.plan.kept import as_stored, not_kept
 from inrush.plan.keys import coverage, sentence
 from inrush.plan.oracle import not_compared, oracle_plan
@@ -193,7 +194,7 @@ class Draft:
                 why := not_kept(self.server, self.tables[operation.table or ""])
             ):
                 return Unsupported(f"{operation.name}: {why}")
-            planned = self.server.plan_operation(operation, method, self.plans, batch_rows)
+            planned = planned_operation(self.server, operation, method, self.plans, batch_rows)
             if isinstance(planned, Unsupported):
                 return Unsupported(f"{operation.name}: {planned.reason}")
             params = [param_document(operation, p, self.index) for p in planned.params]
@@ -204,6 +205,8 @@ class Draft:
                 params,
                 self.keys.get(operation.name),
             )
+            if (directives := io_directives(operation)) is not None:
+                document["directives"] = directives
             if operation.dump is not None:
                 document["dump"] = dump_document(operation, method, self.index)
             elif operation.range is not None:
@@ -355,6 +358,7 @@ class Draft:
             if reason_text and not asked
         ]
         notes += [sentence(name, keys) for name, keys in covered.items()]
+        notes += io_notes(self.operations, options.get("direct") != "false")
         notes += not_compared(self.server.oracle, self.asked(), self.study.workload.operations)
         some: OptionalLabels = {}
         if keys_per_call:
@@ -394,7 +398,7 @@ class Draft:
             written_rows=written,
             batch_rows=min((role.batch_rows for role in writers), default=LOAD_BATCH_ROWS),
             bytes=sum(rows * row_bytes(self.tables[name]) for name, rows in held.items()),
-            fixed_s=schedule.warm_s + schedule.cool_s + settle_s(self.study),
+            fixed_s=schedule.warm_s + schedule.cool_s + settle_s(self.study) + laid_out_s(self.operations),
             lasts=self.lasts(),
             notes=tuple(dict.fromkeys(notes)),
             per_s={
@@ -403,6 +407,7 @@ class Draft:
                 if r.samples and r.table
             },
             dumped_bytes=dumped_bytes(self.roles, self.study.workload, held),
+            file_bytes=file_bytes(self.operations),
         )
 
     def lasts(self) -> Lasts:

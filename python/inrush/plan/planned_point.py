@@ -36,6 +36,8 @@ class PointPlan:
     per_s: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     #: Approximate size of the files that its steps dump.
     dumped_bytes: int = 0
+    #: Size of the file that is laid out in place of tables.
+    file_bytes: int = 0
 
 
 @dataclass(frozen=True)

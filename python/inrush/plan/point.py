@@ -18,6 +18,7 @@ from inrush.plan.extracts import as_roles_extract
 from inrush.plan.inputs import as_steps_input
 from inrush.plan.inputs import input_bytes as made_bytes
 from inrush.plan.intervals import interval_s, watch_s
+from inrush.plan.io import as_roles_call, io_problems
 from inrush.plan.keys import as_roles_draw, planned_keys
 from inrush.plan.lists import lengths, with_lists
 from inrush.plan.loads import as_steps_load, input_bytes, with_loads
@@ -31,7 +32,7 @@ from inrush.plan.segments import Segments, statements_of, version_of
 from inrush.plan.step_segments import StepSegments
 from inrush.plan.steps import at_point, impossible_steps, steps_of
 from inrush.plan.units import ns
-from inrush.study.forms import Best, resolve
+from inrush.study.forms import Best, option_text, resolve
 from inrush.study.roles import label
 from inrush.study.study import Study
 
@@ -61,7 +62,9 @@ def plan_point(
     method = method_at(study, server, point)
     if method not in server.methods:
         return Unsupported(f"{engine} has no method {method}; it has {', '.join(server.methods)}")
-    options = {key: str(resolve(value, point)) for key, value in study.options.get(engine, {}).items()}
+    options = {
+        key: option_text(resolve(value, point)) for key, value in study.options.get(engine, {}).items()
+    }
     offered = (TCP,) if study.pipeline is not None or not server.transports else server.transports
     if (transport := options.get(TRANSPORT, TCP)) not in offered:
         what = "a pipeline" if study.pipeline is not None else engine
@@ -84,6 +87,8 @@ def plan_point(
         return Impossible(tuple(impossible))
     said = {step.name: step.do for step in study.steps}
     study, without = steps_of(study, server, point)
+    if without and not study.steps:
+        return Unsupported(next(iter(without.values())))
     roles = active_roles(study, server, {**point, "engine": engine}, best)
     if isinstance(roles, Broken):
         return Impossible(roles.problems)
@@ -107,7 +112,11 @@ def plan_point(
     loads, roles, problems = by_loader
     if problems:
         return Impossible(tuple(problems))
-    workload, roles = as_roles_draw(study.workload, roles)
+    problems = io_problems(study.workload, roles, engine, options)
+    if problems:
+        return Impossible(tuple(problems))
+    workload, roles = as_roles_call(study.workload, roles)
+    workload, roles = as_roles_draw(workload, roles)
     workload, roles = as_roles_extract(workload, roles)
     keys, problems = lengths(workload, roles)
     if problems:

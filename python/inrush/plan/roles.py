@@ -10,6 +10,7 @@ from inrush.engines.twin import Twin
 from inrush.errors import Problem
 from inrush.plan.units import LOAD_BATCH_ROWS
 from inrush.study.forms import Best, BestOf, PerSession, best_value, resolve, rows_of
+from inrush.study.io import IoCalls
 from inrush.study.keys import KeysOf
 from inrush.study.operations import tables_of
 from inrush.study.parts import Schedule
@@ -77,6 +78,8 @@ class ActiveRole:
     #: Way out of its extracts, empty: the engine's first; and rows that a cursor fetches at a time.
     method: str = ""
     fetch_rows: int | None = None
+    #: What its calls do with records of a file, in plain values; None: it reads and writes rows.
+    io: IoCalls | None = None
     #: The operation whose files its rows are read from; empty: they are made.
     source: str = ""
     #: The files that its rows lie in, and whether each is loaded on a connection of its own; None: they are made while they
@@ -114,7 +117,12 @@ def active_roles(
         problems.append(
             problem("roles", "", 'no role inserts here; kind = "mixed" allows points that only read')
         )
-    if not writing and study.schedule.measure_s <= 0 and any(r.calls is None for r in roles):
+    if (
+        not writing
+        and not study.steps
+        and study.schedule.measure_s <= 0
+        and any(r.calls is None for r in roles)
+    ):
         problems.append(
             problem("schedule.measure_s", "", "points that only read need measure_s, their length")
         )
@@ -368,6 +376,7 @@ def reader(
         until=role.until,
         keys_per_call=1 if role.keys_per_call is None else int(resolve(role.keys_per_call, point)),
         keys=None if role.keys is None else role.keys.at(point),
+        io=None if role.io is None else role.io.at(point),
         method=str(resolve(role.method, point) or ""),
         fetch_rows=None if role.fetch_rows is None else int(resolve(role.fetch_rows, point)),
     )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from inrush.border import plan as border
 from inrush.border.plan import (
     DIRECTIVES_VERSION,
+    EXTRACT_VERSION,
     PLAIN_VERSION,
     PLAN_VERSION,
     REPEAT_VERSION,
@@ -15,6 +16,7 @@ from inrush.border.plan import (
     Statement,
 )
 from inrush.plan.documents import last_sweep_ns, role_document, single_role
+from inrush.plan.io import laid_out
 from inrush.plan.retention import retain_role
 from inrush.plan.units import LOAD_BATCH_ROWS, ns
 from inrush.study.parts import Schedule
@@ -42,6 +44,7 @@ class Segments:
                 *draft.server.open_namespace(draft.namespace),
                 *(s for t in draft.plans.values() for s in t.create),
                 *self.created_too(),
+                *laid_out(draft.operations),
             ]),
             *self.probe("before", self.asked_before),
             *self.body(),
@@ -208,8 +211,10 @@ def version_of(
     """The least version of a plan, `least` or later, that these can stand in: one of texts alone is as it always was."""
     detailed = [s for s in statements if not isinstance(s, str)]
     called = list(operations)
-    if any("range" in op or "dump" in op for op in called):
+    if any("io" in op.get("directives", {}) for op in called):
         return PLAN_VERSION
+    if any("range" in op or "dump" in op for op in called):
+        return EXTRACT_VERSION
     if any("directives" in s for s in detailed) or any("directives" in op for op in called):
         return DIRECTIVES_VERSION
     return max(least, REPEAT_VERSION if detailed else PLAIN_VERSION)

@@ -9,6 +9,7 @@ from inrush.engines.plans import Unsupported
 from inrush.engines.twin import Twin
 from inrush.errors import Problem
 from inrush.plan.extracts import way_out
+from inrush.plan.io import planned_operation
 from inrush.plan.kept import not_kept
 from inrush.study.operations import tables_of
 from inrush.study.roles import Role
@@ -115,7 +116,7 @@ def no_queries(role: Role, study: Study, server: Twin) -> str:
 def no_query(operation: Operation, study: Study, server: Twin) -> str:
     tables = tables_of(operation, study.workload)
     plans = {name: server.plan_table(study.workload.tables[name], "none", "inrush") for name in tables}
-    planned = server.plan_operation(operation, "", plans)
+    planned = planned_operation(server, operation, "", plans)
     return planned.reason if isinstance(planned, Unsupported) else ""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from inrush.plan.cost import cost
+from inrush.plan.cost import Cost, cost
 from inrush.stats.quantity import show
 from inrush.text import columns, number, show_s
 from inrush.workload import STORED_SHARE
@@ -37,18 +37,13 @@ def plan_lines(plan: StudyPlan) -> list[str]:
             if plan.confirmations
             else ""
         ),
-        f"about {show_s(forecast.seconds)}, {forecast.rows:,} rows written, at most {show(forecast.peak_bytes, 'bytes')} in a database at once"
-        + (
-            f", dumps of about {show(forecast.dumped_bytes, 'bytes')} in files"
-            if forecast.dumped_bytes
-            else ""
-        )
+        f"about {show_s(forecast.seconds)}, {', '.join(amounts(forecast))}"
         + (
             " (a forecast by usual rates; the pilot measures it)"
             if study.has_pilot
             else " (a forecast by usual rates)"
         )
-        if forecast.rows
+        if forecast.rows or forecast.file_bytes
         else "as many rows and seconds as the files hold: they are read when the study runs",
         *(f"warning: {said}" for said in forecast.warnings),
     ]
@@ -62,6 +57,19 @@ def plan_lines(plan: StudyPlan) -> list[str]:
         lines += ["", *(f"unsupported: {m.point}: {m.reason}" for m in plan.unsupported)]
     notes = dict.fromkeys(note for p in plan.planned.values() for note in p.notes)
     return [*lines, *(["", *(f"note: {note}" for note in notes)] if notes else [])]
+
+
+def amounts(forecast: Cost) -> list[str]:
+    """What is written, and where it lies."""
+    found = []
+    if forecast.rows or not forecast.file_bytes:
+        found.append(f"{forecast.rows:,} rows written")
+        found.append(f"at most {show(forecast.peak_bytes, 'bytes')} in a database at once")
+    if forecast.dumped_bytes:
+        found.append(f"dumps of about {show(forecast.dumped_bytes, 'bytes')} in files")
+    if forecast.file_bytes:
+        found.append(f"records of a file of {show(forecast.file_bytes, 'bytes')}")
+    return found
 
 
 def repetitions(study: Study) -> str:
@@ -93,7 +101,12 @@ def volume_lines(plan: StudyPlan) -> list[str]:
 
 
 def point_rows(plan: StudyPlan) -> Sequence[tuple[str, str, str]]:
-    return [
-        (name, f"{p.rows:,}", show(p.bytes, "bytes")) if p.rows else (name, "of its files", "")
-        for name, p in plan.planned.items()
-    ]
+    found = []
+    for name, p in plan.planned.items():
+        if p.rows:
+            found.append((name, f"{p.rows:,}", show(p.bytes, "bytes")))
+        elif p.file_bytes:
+            found.append((name, "none", show(p.file_bytes, "bytes")))
+        else:
+            found.append((name, "of its files", ""))
+    return found

@@ -82,7 +82,7 @@ def delete_rows(run: RunRecord, windows: dict[int, tuple[int, int]]) -> list[dic
     names = {
         o["name"]
         for o in run.plan.get("operations", ())
-        if o["kind"] == "execute" and run.plan["tables"][o.get("table", 0)]["stream"] in deletes
+        if o["kind"] == "execute" and "table" in o and run.plan["tables"][o["table"]]["stream"] in deletes
     }
     start_ns = min((start for start, _ in windows.values()), default=0)
     return [

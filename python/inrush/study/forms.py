@@ -161,6 +161,11 @@ def best_value(found: Sequence[Best], point: Mapping[str, Any]) -> int | None:
     return max(fitting, key=lambda best: sum(k in point for k in best.where)).value
 
 
+def option_text(value: Any) -> str:
+    """The value of an engine's option as plans have it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def check_no_password(node: Node, text: str) -> None:
     """Addresses among options are kept with every plan and result, so a password has no place in them."""
     for word in text.split():

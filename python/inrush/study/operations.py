@@ -9,12 +9,14 @@ from typing import Any
 
 from inrush.known import ENGINES
 from inrush.study.document import I64, Node, plain, unknown
+from inrush.study.io import parse_io
 from inrush.study.keys import keys_table, parse_keys
 from inrush.study.ranges import parse_range, range_of_query, range_param
 from inrush.study.sizes import parse_seconds, parse_size, read_place
 from inrush.workload import (
     LOGICAL_TYPES,
     AnswerForm,
+    Io,
     Maintain,
     Operation,
     OpKind,
@@ -24,11 +26,15 @@ from inrush.workload import (
     Workload,
 )
 
-KINDS: tuple[OpKind | Maintain, ...] = ("insert", "query", "together", "execute", "extract", "maintain")
+KINDS: tuple[OpKind | Maintain | Io, ...] = (
+    "insert", "query", "together", "execute", "extract", "maintain", "io"
+)  # fmt: skip
 #: What may be done with the rows of a statement of maintenance; twin of `Repeat` in plan/statement.rs.
 REPEATS: tuple[Repeated, ...] = ("each_row", "until_no_rows")
-#: Engines that may have statements of their own: all but the instruments, and one that is not built yet.
-DIALECTS = (*(engine for engine, module in ENGINES.items() if module != "null"), "ndb")
+#: Engines without a language: the instruments, and a file.
+SPEECHLESS = ("null", "device")
+#: Engines that may have statements of their own: all others, and one that is not built yet.
+DIALECTS = (*(engine for engine, module in ENGINES.items() if module not in SPEECHLESS), "ndb")
 #: Types of a constant that may be the name of a size.
 WHOLE = ("i16", "i32", "i64", "u8", "u16", "u32", "u64")
 HOLDS = ("asked", "rows_regenerate", "count_bounds", "oracle", "freshness")
@@ -55,16 +61,20 @@ def parse_operation(
 ) -> Operation:
     allowed = (
         "kind", "table", "params", "keys", "range", "members", "holds", "returns", "may_be_empty", "deletes_before",
-        "deadline_s", "sql", "unsupported", "needs", "about",
+        "deadline_s", "sql", "unsupported", "needs", "about", "file_bytes",
     )  # fmt: skip
     fields = node.fields(allowed, required=("kind",))
     named = fields["kind"].text(KINDS, "kind") if "kind" in fields else ""
-    kind: OpKind | Maintain = next((kind for kind in KINDS if kind == named), "query")
+    kind: OpKind | Maintain | Io = next((kind for kind in KINDS if kind == named), "query")
     table = (fields["table"].text(tables, "table") or None) if "table" in fields else None
     if kind != "maintain" and "needs" in fields:
         fields["needs"].problem(
             'only statements of kind = "maintain" are left out by what a server has; remove it'
         )
+    if kind == "io":
+        return parse_io(node, name, fields, sizes)
+    if "file_bytes" in fields:
+        fields["file_bytes"].problem('only kind = "io" has a file; remove it')
     if kind == "maintain":
         return parse_maintenance(node, name, fields, table, tables)
     texts, answers = statements(fields.get("sql"))

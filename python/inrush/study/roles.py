@@ -21,6 +21,7 @@ from inrush.study.forms import (
     read_rows,
     values_of,
 )
+from inrush.study.io import IoOf, parse_io_of
 from inrush.study.keys import KeysOf, parse_keys_of
 from inrush.study.parts import Schedule, parse_schedule
 from inrush.study.samples import SamplesSpec, parse_samples
@@ -30,7 +31,7 @@ from inrush.workload import Workload
 ROLE_KEYS = (
     "operation", "operations", "table", "sessions", "depth", "batch_rows", "rows", "samples", "events", "calls", "schedule",
     "until",
-    "keys_per_call", "keys", "method", "fetch_rows",
+    "keys_per_call", "keys", "method", "fetch_rows", "io",
 )  # fmt: skip
 #: In place of `rows` and `schedule`.
 DUE = ("samples", "events")
@@ -68,6 +69,8 @@ class Role:
     keys_per_call: int | FromFactor | None = None
     #: How its keys are drawn; None: as its operations say.
     keys: KeysOf | None = None
+    #: What its calls do with records of a file; None: they are of rows.
+    io: IoOf | None = None
     #: Way out of an extract, None: the engine's first; and rows that its cursor fetches at a time.
     method: str | FromFactor | None = None
     fetch_rows: int | FromFactor | None = None
@@ -163,6 +166,7 @@ def parse_role(node: Node, name: str, factors: Factors, workload: Workload, othe
         "keys": lambda keys: parse_keys_of(keys, factors),
         "method": lambda method: read_form(method, factors, lambda one: one.text(WAYS_OUT, "way out"), ""),
         "fetch_rows": count(factors, 1, MAX_FETCH),
+        "io": lambda io: parse_io_of(io, factors),
     }
     role = Role(name=name, operations=operations, **given(fields, readers))
     if "keys" in fields and operations and not any(has_keys(o, workload) for o in operations):
@@ -178,6 +182,7 @@ def parse_role(node: Node, name: str, factors: Factors, workload: Workload, othe
         for key in ("method", "fetch_rows"):
             if key in fields:
                 fields[key].problem("only a role that extracts has a way out; remove it")
+    check_io(node, fields, operations, workload)
     if inserts and len(operations) > 1:
         node.problem("an insert is a role of its own; give the other operations to another role")
     if inserts:
@@ -211,6 +216,19 @@ def parse_role(node: Node, name: str, factors: Factors, workload: Workload, othe
             if key in fields:
                 fields[key].problem("only a role that inserts has it; remove it")
     return role
+
+
+def check_io(
+    node: Node, fields: Mapping[str, Node], operations: Mapping[str, int], workload: Workload
+) -> None:
+    """Calls of records say what they do, and no others say it."""
+    of_files = [o for o in operations if workload.operations[o].kind == "io"]
+    if of_files and len(operations) > 1:
+        node.problem(f'{of_files[0]} is of kind io, a role of its own: mixed calls are io.does = "mixed"')
+    if of_files and "io" not in fields:
+        node.problem(f"{of_files[0]} is of kind io; write io = {{ does = …, order = …, record_bytes = … }}")
+    elif operations and not of_files and "io" in fields:
+        fields["io"].problem("only calls of an operation of kind io have it; remove it")
 
 
 def has_list(operation: str, workload: Workload) -> bool:

@@ -108,6 +108,16 @@ class Extract(Read):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Io(Read):
+    """Calls that read or write records of a file."""
+
+    do = "io"
+    keys: ClassVar[Sequence[str]] = ("operation", "sessions", "calls", "seconds", "io", "schedule")
+    required = ("operation", "io")
+    figures = (*METRICS, *OF_WORK, *OF_ALL)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Dump(RoleStep):
     """All rows of a table, written to files."""
 
@@ -184,5 +194,5 @@ class Settle(Step):
 
 
 STEPS: Mapping[str, type[Step]] = {
-    kind.do: kind for kind in (Load, Read, Extract, Dump, Roles, Statement, Sort, Cold, Restart, Settle)
+    kind.do: kind for kind in (Load, Read, Extract, Io, Dump, Roles, Statement, Sort, Cold, Restart, Settle)
 }

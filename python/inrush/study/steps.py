@@ -25,6 +25,7 @@ from inrush.study.step_kinds import (
     Cold,
     Dump,
     Extract,
+    Io,
     Load,
     Read,
     Restart,
@@ -114,7 +115,7 @@ def parse_step(
     limit_s = read_seconds(fields["limit_s"]) if "limit_s" in fields else None
     if limit_s is not None and kind in (Cold, Restart, Settle):
         fields["limit_s"].problem(
-            "only steps of kind load, read, extract, dump, roles, sort and statement have a limit; remove it"
+            "only steps of kind load, read, extract, io, dump, roles, sort and statement have a limit; remove it"
         )
     only = parse_only(fields["only"], factors) if "only" in fields else {}
     common = {"name": name, "after": after, "limit_s": limit_s, "only": only}
@@ -126,7 +127,7 @@ def parse_step(
         return load_of_files(node, fields, factors, workload, common, before)
     if kind is Load and "from" in fields:
         return load_of_dump(node, fields, factors, workload, common, steps, before)
-    if kind is Load or kind is Read or kind is Extract:
+    if kind is Load or kind is Read or kind is Extract or kind is Io:
         return role_step(kind, node, fields, factors, workload, common)
     if kind is Dump:
         return parse_dump(node, fields, factors, workload, common)
@@ -187,7 +188,7 @@ def role_step(
     if kind is Load:
         own = {"operation": LOAD, "batch_rows": 1, **own}
         workload = with_load(workload)
-    elif problem := not_read(own, workload):
+    elif problem := not_read(own, workload, kind is Io):
         node.at(*problem[:2]).problem(problem[2])
         return None
     role = parse_role(Node(node.file, node.key, own, node.problems), name, factors, workload, ())
@@ -208,23 +209,31 @@ def role_step(
         node.at(key, own.get(key)).problem(
             'no extract; an extract is an operation of kind = "extract", and queries are read by do = "read"'
         )
+    elif kind is Io and role.operations and role.io is None and "io" in own:
+        return None  # what is wrong with it was said
     elif kind is Read and extracts:
         node.at(key, own.get(key)).problem(f'{extracts[0]} is an extract; its step is do = "extract"')
     if ("calls" in fields) == ("seconds" in fields):
         node.problem("write calls = N or seconds = S: how much is read")
     seconds = read_seconds(fields["seconds"]) if "seconds" in fields else 0.0
-    made = Extract if kind is Extract else Read
+    made = kind if kind is Extract or kind is Io else Read
     return made(role=role, seconds=seconds, **common)  # type: ignore[arg-type]
 
 
-def not_read(own: Mapping[str, Any], workload: Workload) -> tuple[str, Any, str] | None:
-    """Key, value and remedy of a step that reads and names an operation that changes rows. Such a role has other keys."""
+def not_read(own: Mapping[str, Any], workload: Workload, of_records: bool) -> tuple[str, Any, str] | None:
+    """Key, value and remedy of a step that names an operation of another kind of step. Such a role has other keys."""
     for key in ("operation", "operations"):
         value = own.get(key)
         for name in (value,) if isinstance(value, str) else value if isinstance(value, dict) else ():
-            if name in workload.operations and workload.operations[name].kind in ("insert", "maintain"):
+            kind = workload.operations[name].kind if name in workload.operations else ""
+            if kind in ("insert", "maintain"):
                 remedy = f'{name} is no query; rows go in by do = "load", maintenance by do = "statement"'
                 return key, value, remedy
+            if kind and (kind == "io") != of_records:
+                right = (
+                    'it reads rows, by do = "read" or "extract"' if of_records else 'its step is do = "io"'
+                )
+                return key, value, f"{name} is of kind {kind}; {right}"
     return None
 
 

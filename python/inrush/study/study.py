@@ -17,7 +17,7 @@ from inrush.study.claims import Expected, Published, parse_expected, parse_publi
 from inrush.study.document import Node, first_of_each_value, unknown
 from inrush.study.events import parse_order
 from inrush.study.files import locate
-from inrush.study.forms import Factors, FromFactor, check_no_password, read_count, read_reference
+from inrush.study.forms import Factors, FromFactor, check_no_password, option_text, read_count, read_reference
 from inrush.study.generators import Catalogue
 from inrush.study.overlay import apply_overrides, by_command, merged, parse_overrides
 from inrush.study.parts import (
@@ -263,7 +263,8 @@ def read_tree(
     def judged(key: str) -> Node | None:
         """Without its workload nothing can be said of what a study does with it."""
         node = fields.get(key)
-        return node if workload.tables or node is None else Node(node.file, node.key, node.value, [])
+        is_read = workload.tables or workload.operations
+        return node if is_read or node is None else Node(node.file, node.key, node.value, [])
 
     roles = parse_roles(judged("roles"), factors, workload)
     kind = (fields["kind"].text(KINDS, "kind") if "kind" in fields else "") or KINDS[0]
@@ -413,10 +414,6 @@ def parse_options(
             else:
                 value.problem("write a text, a number, true or false")
     return options
-
-
-def option_text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def check_used(root: Node, study: Study) -> None:

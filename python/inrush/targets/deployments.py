@@ -55,6 +55,10 @@ def named_targets(
         engine = engine_of_url(target) if is_url else target
         if not is_url and not server(engine).embedded and engine not in begun:
             raise UsageError(needs_target(engine))
+        if is_url and not server(engine).takes_url:
+            raise UsageError(
+                f"{target}: {engine} makes a file of its own, and takes none of yours; write {engine}, and --data DIR for its folder"
+            )
         if engine in named:
             raise UsageError(
                 f"{target}: {engine} is named twice; a study compares engines, not addresses of one"

@@ -10,13 +10,13 @@ import contextlib
 import os
 import re
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from inrush.engines import server
 from inrush.engines.sql import file_of
-from inrush.engines.twin import NoDatabase
+from inrush.engines.twin import NoDatabase, Twin
 from inrush.errors import UsageError
 from inrush.machine import host
 from inrush.plan.cost import cost
@@ -70,6 +70,7 @@ def refuse_unready(plan: StudyPlan, found: NamedTargets, data: Path) -> list[str
     for place in places if is_local else ():
         with noted(problems):
             check_folder(place)
+            check_fit(plan, twins, place)
     foreign = foreign_protocols([(of.server, of.target.url) for of in servers])
     for deployment, why in zip(servers, foreign, strict=True):
         with noted(problems):
@@ -192,6 +193,18 @@ def check_folder(folder: Path) -> None:
         )
     if not os.access(there, os.W_OK | os.X_OK):
         raise NotReady(f"{there}: cannot be written; give rights, or name another folder with --data")
+
+
+def check_fit(plan: StudyPlan, twins: Mapping[str, Twin], folder: Path) -> None:
+    """Raises NotReady where the files of an engine in our process cannot be as the study wants them, at any point."""
+    asked = {
+        (str(target["engine"]), tuple(sorted(target.get("options", {}).items())))
+        for target in (of.plan["target"] for of in plan.planned.values())
+    }
+    needed = cost(plan).file_bytes
+    for engine, options in sorted(asked):
+        if engine in twins and (why := twins[engine].unfit(host.existing(folder), dict(options), needed)):
+            raise NotReady(f"{folder}: {why}")
 
 
 def short_of_room(plan: StudyPlan, data: Path) -> list[str]:

@@ -7,6 +7,7 @@ mod directives;
 mod dump;
 mod generator;
 mod input;
+mod io;
 mod operation;
 mod segment;
 mod statement;
@@ -22,6 +23,7 @@ pub use directives::{Directives, Pick, Tag};
 pub use dump::{DumpPlan, DUMPED};
 pub use generator::{AtLimit, ChunkPart, CounterPlan, GenPlan, Increment, Per, DEFAULT_BITS};
 pub use input::{InputPlan, InputWay, SortPlan};
+pub use io::{FileAction, IoKind, IoOrder, IoPlan, IO_BLOCK};
 pub use operation::{
     Assertion, KeyLaw, KeyPlan, OpKind, OpPlan, ParamGen, ParamPlan, RangeLength, RangePlan,
 };
@@ -36,8 +38,9 @@ pub use table::{
 };
 
 /// Version 2: a statement may say `repeat`; 3: segments may belong to a step; 4: a statement may have `directives`; 5:
-/// operations may be extracts. Those before 4 wrote directives into the text, and 1 `repeat` too; all are read.
-pub const PLAN_VERSION: u32 = 5;
+/// operations may be extracts; 6: directives may be of a file. Those before 4 wrote directives into the text, and 1 `repeat`
+/// too; all are read.
+pub const PLAN_VERSION: u32 = 6;
 const DIRECTIVES_VERSION: u32 = 4;
 const REPEAT_VERSION: u32 = 2;
 

@@ -10,6 +10,7 @@ mod clickhouse;
 pub mod control;
 #[cfg(test)]
 mod conversation;
+mod device;
 mod duckdb;
 pub mod extract;
 mod failures;
@@ -300,9 +301,10 @@ struct Known {
 }
 
 /// Every engine, in the order of their names.
-const KNOWN: [Known; 13] = [
+const KNOWN: [Known; 14] = [
     Known { name: "adbc", max_depth: 1, new: |ctx| Ok(Arc::new(adbc::Adbc::new(ctx)?)) },
     Known { name: "clickhouse", max_depth: 1, new: |ctx| Ok(Arc::new(clickhouse::Clickhouse::new(ctx)?)) },
+    Known { name: "device", max_depth: 1, new: |ctx| Ok(Arc::new(device::Device::new(ctx)?)) },
     Known { name: "duckdb", max_depth: 1, new: |ctx| Ok(Arc::new(duckdb::duckdb(ctx)?)) },
     Known { name: "influxdb", max_depth: 1, new: |ctx| Ok(Arc::new(influxdb::Influxdb::new(ctx)?)) },
     Known { name: "mariadb", max_depth: mysql::MAX_DEPTH, new: |ctx| Ok(Arc::new(mysql::Mysql::new(ctx)?)) },

@@ -1,8 +1,10 @@
-//! What is asked of an answer that the engine's language cannot say (InfluxQL names no order of columns, and no database).
+//! What an engine's language cannot say: InfluxQL names no order of columns, and no database; a file has no language.
 
 use serde::{Deserialize, Serialize};
 
-/// Beside the text of a statement. Only InfluxDB's wire half reads them; its twin alone writes them.
+use super::{FileAction, IoPlan};
+
+/// Beside the text of a statement. Those of `influxdb` and `device` have them: twins write them, wire halves read them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Directives {
@@ -24,6 +26,12 @@ pub struct Directives {
     /// Of `pairs`, those of series with this tag.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub only: Option<Tag>,
+    /// Of `device`, beside an operation: what each of its calls does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub io: Option<IoPlan>,
+    /// Of `device`, beside a statement.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<FileAction>,
 }
 
 /// A value by the name `series.column`, or all with names that begin like this.

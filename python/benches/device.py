@@ -1,0 +1,143 @@
+"""Records of a file on the disk: inrush against fio, by the same calls (pread and pwrite, direct, one in flight a session).
+
+Each has a file of its own of one size in one folder, laid out whole before. The rates of the peer are its own (its JSON). It
+writes the same bytes again and again, as it does without `scramble_buffers`, which would cost it more than our stamps.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from benches import ingest
+from benches.floors import Parts
+from benches.places import call
+from benches.rounds import Rounds
+
+#: Short: what else the machine does falls on both sides of a pair.
+MILLISECONDS = 500
+FILE_BYTES = 1 << 30
+RECORDS = {
+    "4 KiB": 1 << 12,
+    "16 KiB": 1 << 14,
+    "64 KiB": 1 << 16,
+    "256 KiB": 1 << 18,
+    "1 MiB": 1 << 20,
+    "4 MiB": 1 << 22,
+}
+#: At random places: sessions, and the records that they are of.
+SESSIONS, RANDOM = 256, ("4 KiB", "16 KiB")
+DIRECTIONS = ("write", "read")
+#: The peer's file, beside ours.
+THEIRS = "fio.device"
+
+
+class Work(NamedTuple):
+    does: str
+    order: str
+    record_bytes: int
+    sessions: int = 1
+
+
+def works() -> Iterator[tuple[str, Work]]:
+    for size, record_bytes in RECORDS.items():
+        for does in DIRECTIONS:
+            yield f"device {does} of {size} in order", Work(does, "sequential", record_bytes)
+    for size in RANDOM:
+        for does in DIRECTIONS:
+            yield (
+                f"device {does} of {size}, {SESSIONS} sessions",
+                Work(does, "random", RECORDS[size], SESSIONS),
+            )
+
+
+@cache
+def rounds(work: Work) -> tuple[Rounds, Rounds]:
+    """Rates, and records for each second of CPU, of the same rounds."""
+    return Rounds(partial(ours, work)), Rounds(partial(theirs, work))
+
+
+def agreements() -> Iterator[Parts]:
+    if shutil.which("fio") is None:
+        return
+    for name, work in works():
+        us, them = rounds(work)
+        yield name, "fio", "bytes/s", 0.95, us.figure(0), them.figure(0)
+
+
+def comparisons() -> Iterator[Parts]:
+    """What a record costs in the client; of large ones the kernel's share is all of it."""
+    if shutil.which("fio") is None:
+        return
+    for name, work in works():
+        us, them = rounds(work)
+        yield f"{name}, client", "fio", "records/CPU-s", 0.95, us.figure(1), them.figure(1)
+
+
+def ours(work: Work) -> tuple[float, float]:
+    """Bytes per second, and records per second of CPU of the sessions' own threads."""
+    io = {"does": work.does, "order": work.order, "record_bytes": work.record_bytes, "file_bytes": FILE_BYTES}
+    operation = {"name": "record", "kind": "execute", "directives": {"io": io}}
+    until = {"kind": "time", "ns": MILLISECONDS * 10**6}
+    role = ingest.role("sessions", "record", {"kind": "endless"}, work.sessions, until=until)
+    plan = ingest.document_of_run("device", [ingest.drive([role], limit_s=60)], [operation], [])
+    with ingest.executed("device", {**plan, "version": 6}, data=laid_out()) as tables:
+        totals = tables["repetitions"][0]
+    if totals["errors"] or totals["bytes"] != totals["ok"] * work.record_bytes:
+        raise RuntimeError(
+            f"device: {totals['errors']} of {totals['ops']} failed, {totals['bytes']} bytes moved"
+        )
+    seconds = (totals["end_ns"] - totals["start_ns"]) / 1e9
+    return totals["bytes"] / seconds, totals["ok"] / (totals["cpu_ns"] / 1e9)
+
+
+def theirs(work: Work) -> tuple[float, float]:
+    """The same by fio, which has threads as we have."""
+    kind = ("rand" if work.order == "random" else "") + work.does
+    return reported(
+        call([
+            "fio", "--name=record", f"--filename={laid_out() / THEIRS}", f"--rw={kind}", f"--bs={work.record_bytes}",
+            f"--size={FILE_BYTES}", "--ioengine=psync", "--direct=1", "--thread", f"--numjobs={work.sessions}",
+            "--group_reporting", "--time_based", f"--runtime={MILLISECONDS}ms", "--output-format=json", "--overwrite=1",
+            "--fallocate=none", "--norandommap", "--randseed=1", "--scramble_buffers=0",
+        ]),
+        work.does,
+    )  # fmt: skip
+
+
+def reported(shown: str, does: str) -> tuple[float, float]:
+    """Bytes per second and records per second of CPU, of the one job that fio's JSON has. Raises RuntimeError."""
+    try:
+        # Notes of fio stand in front of it.
+        (job,) = json.loads(shown[shown.index("{") :])["jobs"]
+    except ValueError as error:
+        raise RuntimeError(f"no job in what fio printed: {shown[-400:]}") from error
+    side: Mapping[str, Any] = job[does]
+    if job["error"] or not side["io_bytes"] or not side["runtime"]:
+        raise RuntimeError(f"fio: error {job['error']}, {side['io_bytes']} bytes moved")
+    # Shares of the time of all its threads together.
+    cpu_s = (job["usr_cpu"] + job["sys_cpu"]) / 100 * job["job_runtime"] / 1e3
+    return side["io_bytes"] / (side["runtime"] / 1e3), side["total_ios"] / cpu_s
+
+
+@cache
+def laid_out() -> Path:
+    """A folder on a disk with both files: ours under the name that the engine gives it, and the peer's."""
+    path = Path(tempfile.mkdtemp(prefix="inrush-bench-device-", dir="/var/tmp"))
+    atexit.register(shutil.rmtree, path)
+    statement = {"text": "", "directives": {"file": {"kind": "lay_out", "bytes": FILE_BYTES}}}
+    segment = {"kind": "control", "label": "create", "statements": [statement], "limit_ns": 600 * 10**9}
+    plan = {**ingest.document_of_run("device", [segment], [], []), "version": 6}
+    # The first one for the peer: both are written in the same way.
+    for name in (THEIRS, ""):
+        with ingest.executed("device", plan, data=path):
+            (made,) = set(path.iterdir()) - {path / THEIRS}
+        if name:
+            made.rename(path / name)
+    return path
