@@ -13,6 +13,7 @@ from inrush.stats.watched import cumulative, grown
 #: Figure -> metric of `resources`, device, and what one of its units is divided by.
 GROWING: Mapping[str, tuple[str, str, float]] = {
     "active threads": ("cpu_s", "", 1.0),
+    "in the kernel": ("cpu_system_s", "", 1.0),
     "disk read, MB/s": ("read_bytes", "", 1e6),
     "disk written, MB/s": ("write_bytes", "", 1e6),
     "received, MB/s": ("net_rx_bytes", "clients", 1e6),

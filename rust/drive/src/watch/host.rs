@@ -4,7 +4,7 @@ use std::os::unix::fs::MetadataExt;
 
 use inrush_rows::clock::Clock;
 
-use super::procfs::{keyed, lines, number, tick_ns, words, KeptFile};
+use super::procfs::{lines, number, tick_ns, words, KeptFile};
 use super::{Buffer, Name};
 
 /// A sector of `/proc/diskstats`, whatever the device's own are.
@@ -14,6 +14,8 @@ pub struct Host {
     name: Name,
     none: Name,
     stat: Option<KeptFile>,
+    /// The kernel's count of waiting may fall; what is given out does not.
+    waited_ticks: u64,
     meminfo: Option<KeptFile>,
     /// Absent on kernels without pressure figures: then there are none.
     pressure: Vec<Pressure>,
@@ -55,6 +57,7 @@ impl Host {
             name: "host".into(),
             none: "".into(),
             stat,
+            waited_ticks: 0,
             meminfo,
             pressure: pressure.collect(),
             net,
@@ -72,15 +75,16 @@ impl Host {
         self.disks(clock.now(), scratch, out);
     }
 
-    /// Busy is what ran here: neither idle, nor waiting for a device, nor steal.
-    fn processors(&self, t_ns: u64, scratch: &mut [u8], out: &mut Buffer) {
+    /// Busy is what ran here: neither idle, nor waiting for a device, nor steal. It is user, system and interrupts.
+    fn processors(&mut self, t_ns: u64, scratch: &mut [u8], out: &mut Buffer) {
         let Some(Ok(text)) = self.stat.as_ref().map(|f| f.head(&mut scratch[..4096])) else { return };
         let Some(line) = lines(text).next() else { return };
         let mut ticks = [0u64; 8];
         for (tick, word) in ticks.iter_mut().zip(words(line).skip(1)) {
             *tick = number(word).unwrap_or(0);
         }
-        let [_user, _nice, _system, idle, wait, _irq, _softirq, steal] = ticks;
+        let [user, nice, system, idle, wait, irq, softirq, steal] = ticks;
+        self.waited_ticks = self.waited_ticks.max(wait);
         let total: u64 = ticks.iter().sum();
         let tick_s = tick_ns() as f64 * 1e-9;
         let mut push =
@@ -88,12 +92,24 @@ impl Host {
         push("cpu_total_s", total);
         push("cpu_busy_s", total - idle - wait - steal);
         push("cpu_steal_s", steal);
+        push("cpu_user_s", user + nice);
+        push("cpu_system_s", system);
+        push("cpu_irq_s", irq + softirq);
+        push("cpu_iowait_s", self.waited_ticks);
     }
 
     fn memory(&self, t_ns: u64, scratch: &mut [u8], out: &mut Buffer) {
         let Some(Ok(text)) = self.meminfo.as_ref().map(|f| f.head(scratch)) else { return };
-        if let Some(kib) = keyed(text, b"MemAvailable:") {
-            out.push(&self.name, t_ns, "mem_available_bytes", &self.none, kib as f64 * 1024.0);
+        let memory = Memory::of(text);
+        for (metric, kib) in [
+            ("mem_available_bytes", memory.available),
+            ("page_cache_bytes", memory.page_cache()),
+            ("dirty_bytes", memory.dirty),
+            ("writeback_bytes", memory.writeback),
+        ] {
+            if let Some(kib) = kib {
+                out.push(&self.name, t_ns, metric, &self.none, kib as f64 * 1024.0);
+            }
         }
     }
 
@@ -133,6 +149,42 @@ impl Host {
             push("dev_ios", (disk.reads + disk.writes) as f64);
             push("dev_busy_s", disk.busy_ms as f64 * 1e-3);
         }
+    }
+}
+
+/// What is needed of `/proc/meminfo`, kiB; read line by line, once.
+#[derive(Debug, Default, PartialEq)]
+struct Memory {
+    available: Option<u64>,
+    buffers: Option<u64>,
+    cached: Option<u64>,
+    shared: Option<u64>,
+    dirty: Option<u64>,
+    writeback: Option<u64>,
+}
+
+impl Memory {
+    fn of(text: &[u8]) -> Memory {
+        let mut found = Memory::default();
+        for line in lines(text) {
+            let mut words = words(line);
+            let place = match words.next() {
+                Some(b"MemAvailable:") => &mut found.available,
+                Some(b"Buffers:") => &mut found.buffers,
+                Some(b"Cached:") => &mut found.cached,
+                Some(b"Shmem:") => &mut found.shared,
+                Some(b"Dirty:") => &mut found.dirty,
+                Some(b"Writeback:") => &mut found.writeback,
+                _ => continue,
+            };
+            *place = words.next().and_then(number);
+        }
+        found
+    }
+
+    /// What is kept of files and devices. The kernel counts shared memory as cached, and a server's own pool may be that.
+    fn page_cache(&self) -> Option<u64> {
+        Some((self.cached? + self.buffers?).saturating_sub(self.shared?))
     }
 }
 
@@ -273,6 +325,16 @@ mod tests {
             busy_ms: 9020,
         };
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn the_page_cache_is_what_is_kept_of_files_without_the_memory_that_servers_share() {
+        let text = b"MemTotal: 900 kB\nMemFree: 5 kB\nMemAvailable: 700 kB\nBuffers: 10 kB\nCached: 300 kB\n\
+            SwapCached: 77 kB\nDirty: 8 kB\nWriteback: 4 kB\nShmem: 110 kB\nShmemHugePages: 55 kB\nWritebackTmp: 66 kB\n";
+        let memory = Memory::of(text);
+        assert_eq!(memory.page_cache(), Some(200));
+        assert_eq!((memory.available, memory.dirty, memory.writeback), (Some(700), Some(8), Some(4)));
+        assert_eq!(Memory::of(b"MemTotal: 900 kB\nCached: 300 kB\n").page_cache(), None);
     }
 
     #[test]
