@@ -131,6 +131,18 @@ fn a_child_that_writes_50_mb_with_fsync_shows_it() {
 }
 
 #[test]
+fn a_role_with_a_folder_has_the_device_below_it() {
+    let mut of = plan(&[], "", EVERY_NS);
+    of.folders = BTreeMap::from([("load_client".to_string(), env!("CARGO_TARGET_TMPDIR").to_string())]);
+    let mut watch = Watch::start(&of, Clock::start()).unwrap();
+    burn_thread(0.15);
+    let samples = finish(&mut watch);
+    let of_role = |role| samples.iter().filter(move |s| &*s.role == role && s.metric == "dev_busy_s").count();
+    assert!(of_role("load_client") > 1, "{:?}", watch.notes());
+    assert_eq!(of_role("host"), 0, "no folder was named for the host");
+}
+
+#[test]
 fn a_thread_s_cpu_stands_under_its_name_also_after_it_has_ended() {
     let mut watch = watching(&[], "");
     let mut samples = Vec::new();
@@ -469,7 +481,12 @@ fn stat_s() -> f64 {
 // Watching and reading.
 
 fn plan(processes: &[(&str, i32)], data_dir: &str, every_ns: u64) -> WatchPlan {
-    WatchPlan { every_ns, processes: self::processes(processes), data_dir: data_dir.into() }
+    WatchPlan {
+        every_ns,
+        processes: self::processes(processes),
+        data_dir: data_dir.into(),
+        folders: BTreeMap::new(),
+    }
 }
 
 fn processes(named: &[(&str, i32)]) -> Processes {

@@ -227,7 +227,7 @@ impl Eye {
                 role.add(*pid, &mut notes);
             }
         }
-        let host = Host::open(&plan.data_dir, &mut notes);
+        let host = Host::open(&plan.data_dir, &plan.folders, &mut notes);
         Eye {
             clock,
             shared,

@@ -1,5 +1,6 @@
 //! The machine as a whole: processors, memory, pressure, interfaces, and the device of the data.
 
+use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 
 use inrush_rows::clock::Clock;
@@ -23,6 +24,8 @@ pub struct Host {
     interfaces: Vec<Name>,
     diskstats: Option<KeptFile>,
     devices: Vec<Name>,
+    /// Role -> the devices on which its files lie.
+    of_roles: Vec<(Name, Vec<Name>)>,
 }
 
 struct Pressure {
@@ -32,7 +35,7 @@ struct Pressure {
 }
 
 impl Host {
-    pub fn open(data_dir: &str, notes: &mut Vec<String>) -> Host {
+    pub fn open(data_dir: &str, folders: &BTreeMap<String, String>, notes: &mut Vec<String>) -> Host {
         let mut keep = |path: &str| match KeptFile::open(path) {
             Ok(file) => Some(file),
             Err(e) => {
@@ -41,8 +44,18 @@ impl Host {
             }
         };
         let (stat, meminfo, net) = (keep("/proc/stat"), keep("/proc/meminfo"), keep("/proc/net/dev"));
-        let diskstats = if data_dir.is_empty() { None } else { keep("/proc/diskstats") };
-        let devices = if diskstats.is_some() { devices_under(data_dir, notes) } else { Vec::new() };
+        let watched = !data_dir.is_empty() || !folders.is_empty();
+        let diskstats = if watched { keep("/proc/diskstats") } else { None };
+        let mut under = |dir: &str| {
+            let none = diskstats.is_none() || dir.is_empty();
+            if none {
+                Vec::new()
+            } else {
+                devices_under(dir, notes)
+            }
+        };
+        let devices = under(data_dir);
+        let of_roles = folders.iter().map(|(role, dir)| (role.as_str().into(), under(dir))).collect();
         let pressure = [
             ("cpu", "psi_cpu_some_s", None),
             ("io", "psi_io_some_s", Some("psi_io_full_s")),
@@ -64,6 +77,7 @@ impl Host {
             interfaces: Vec::new(),
             diskstats,
             devices,
+            of_roles,
         }
     }
 
@@ -142,12 +156,12 @@ impl Host {
         let Some(Ok(text)) = self.diskstats.as_ref().map(|f| f.whole(scratch)) else { return };
         for line in lines(text) {
             let Some((name, disk)) = disk(line) else { continue };
-            let Some(device) = self.devices.iter().find(|d| d.as_bytes() == name) else { continue };
-            let mut push = |metric, value: f64| out.push(&self.name, t_ns, metric, device, value);
-            push("dev_read_bytes", disk.read_sectors as f64 * SECTOR_BYTES);
-            push("dev_write_bytes", disk.written_sectors as f64 * SECTOR_BYTES);
-            push("dev_ios", (disk.reads + disk.writes) as f64);
-            push("dev_busy_s", disk.busy_ms as f64 * 1e-3);
+            let host = std::iter::once((&self.name, &self.devices));
+            for (role, devices) in host.chain(self.of_roles.iter().map(|(role, devices)| (role, devices))) {
+                if let Some(device) = devices.iter().find(|d| d.as_bytes() == name) {
+                    disk.show(role, device, t_ns, out);
+                }
+            }
         }
     }
 }
@@ -219,6 +233,16 @@ struct Disk {
     writes: u64,
     written_sectors: u64,
     busy_ms: u64,
+}
+
+impl Disk {
+    fn show(&self, role: &Name, device: &Name, t_ns: u64, out: &mut Buffer) {
+        let mut push = |metric, value: f64| out.push(role, t_ns, metric, device, value);
+        push("dev_read_bytes", self.read_sectors as f64 * SECTOR_BYTES);
+        push("dev_write_bytes", self.written_sectors as f64 * SECTOR_BYTES);
+        push("dev_ios", (self.reads + self.writes) as f64);
+        push("dev_busy_s", self.busy_ms as f64 * 1e-3);
+    }
 }
 
 /// One line of `/proc/diskstats` (kernel documentation, iostats).
