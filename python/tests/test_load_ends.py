@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -140,6 +141,18 @@ def test_a_load_server_that_dies_is_the_failure_and_not_its_client(
     done = loaded_again(tmp_path)
     assert done.rows_stored + done.rows_before == FILES * ROWS
     assert done.rows_before >= ROWS, "the first file was stored before"
+
+
+def test_a_shard_that_refuses_rows_ends_a_load_with_hashing_threads(tmp_path: Path) -> None:
+    """Its writers take no more, and the threads that wait for room in their queues say so to every client."""
+    for name in "ab":
+        with sqlite3.connect(tmp_path / f"{name}.db") as made:
+            made.execute("CREATE TABLE t (id BIGINT NOT NULL, name TEXT NOT NULL CHECK (name <> 'name 5'))")
+    shards = tuple(f"sqlite:///{tmp_path}/{name}.db" for name in "ab")
+    how = {"chunk_rows": 50, "flush_rows": 50, "parallel": 3, "hash_threads": 2}
+    call = Call(files_in(tmp_path), "t", shards=shards, key=("id",), patience_s=1.0, **how)  # type: ignore[arg-type]
+    with pytest.raises((CoreError, TargetError), match="CHECK"):
+        load(call, tmp_path / "loads", lambda _: None, lambda _: None)
 
 
 def test_hashing_threads_belong_to_a_load_server_that_is_there_already(tmp_path: Path) -> None:
