@@ -57,7 +57,8 @@ def test_both_may_be_factors_and_a_plan_without_them_names_neither(tmp_path: Pat
     for point in copied.points:
         made = copied.planned[point.id]
         assert ("replicas" in made.plan["load_server"]["load"]) is point.factors["process_per_file"]
-        assert made.written_rows == made.rows * (2 if point.factors["process_per_file"] else 1)
+        times, size = 2 if point.factors["process_per_file"] else 1, point.factors["file_bytes"]
+        assert (made.written_rows, made.bytes) == (times * made.rows, times * 3 * int(str(size)))
     hashed = planned("sqlite", "pipeline-parallel", two, 'pipeline.hash_threads="@pipelines"')
     for point in hashed.points:
         found = hashed.planned[point.id].plan["load_server"]["hash_threads"]

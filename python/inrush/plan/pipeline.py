@@ -357,7 +357,7 @@ def summary(
         rows=at.rows,
         written_rows=at.rows * (2 if at.replica else 1),
         batch_rows=at.chunk_rows,
-        bytes=at.files * at.file_bytes,
+        bytes=at.files * at.file_bytes * (2 if at.replica else 1),
         fixed_s=0.0,
         lasts=Lasts(
             work=(work(at),),
