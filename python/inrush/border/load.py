@@ -97,6 +97,8 @@ class ServerPlan(TypedDict):
     tls: NotRequired[ServerTls | None]
     load: NotRequired[ImportPlan]
     serves: NotRequired[Serves]
+    #: Threads that place the rows of an import; 0: the thread of each connection does.
+    hash_threads: NotRequired[int]
 
 
 class LinkPlan(TypedDict):

@@ -38,6 +38,16 @@ class LoadPlace(TypedDict):
     ledger: LedgerPlan
 
 
+class ShardCopy(TypedDict):
+    """Where a shard holds the rows of the shard before it once more."""
+
+    table: StoredTable
+    ledger: LedgerPlan
+    #: A query for one number.
+    rows_in_ledger: str
+    proof: ProofPlan
+
+
 class PipelineShard(TypedDict):
     """What is made, proven and dropped on one shard; its address is filled in where it runs."""
 
@@ -51,6 +61,8 @@ class PipelineShard(TypedDict):
     proof: ProofPlan
     settings: Sequence[Statement]
     sizes: Sequence[Statement]
+    #: Absent where rows are stored once.
+    replica: NotRequired[ShardCopy]
     target: NotRequired[Target]
 
 

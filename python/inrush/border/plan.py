@@ -54,6 +54,8 @@ class WatchPlan(TypedDict):
     #: Role -> process ids.
     processes: Mapping[str, Sequence[int]]
     data_dir: NotRequired[str]
+    #: Role -> directory: the device below it is watched as the role's own, too.
+    folders: NotRequired[Mapping[str, str]]
 
 
 class SessionsPlan(TypedDict):

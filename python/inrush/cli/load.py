@@ -8,6 +8,14 @@ import typer
 
 from inrush.cli.words import AsJson, ColumnNames, Dates, Header, Quiet, Shards, Strict
 
+HashThreads = Annotated[
+    int,
+    typer.Option(
+        min=0,
+        max=64,
+        help="Threads of the load server that place rows on shards; 0: the thread of each connection does.",
+    ),
+]
 #: Without `--reject-limit`.
 REJECTS = 1_000
 
@@ -67,8 +75,12 @@ def load(
     ] = 60.0,
     process_per_file: Annotated[
         bool,
-        typer.Option("--process-per-file", help="Use a client process for each file, one after the other."),
+        typer.Option(
+            "--process-per-file",
+            help="Use a load server and a client for each file, one after the other; with --server a client.",
+        ),
     ] = False,
+    hash_threads: HashThreads = 0,
     import_id: Annotated[
         str | None,
         typer.Option(help="Name of this import; default: made from the content of the files and the table."),
@@ -110,7 +122,7 @@ def load(
     call = Call(
         tuple(files), table, into, tuple(shard or ()), keys, method, create, parallel, connections, chunk_rows,
         flush_rows, REJECTS if reject_limit is None else reject_limit, patience, process_per_file,
-        import_id=import_id, replica=replica, again=again, verify=verify, limit_said=reject_limit is not None,
+        hash_threads=hash_threads, import_id=import_id, replica=replica, again=again, verify=verify, limit_said=reject_limit is not None,
         server=server, token_file=token_file, ca=ca, fingerprint=fingerprint, strict=strict, dates=dates,
         header=header, columns=columns, format=format,
     )  # fmt: skip
@@ -146,11 +158,14 @@ def load_server(
             "--self-signed", help="TLS: make a certificate, which clients trust by its fingerprint."
         ),
     ] = False,
+    hash_threads: HashThreads = 0,
     as_json: AsJson = False,
 ) -> None:
     """Serve `inrush load --server` on this or other hosts, and store the rows that it sends."""
     from inrush.commands.load_server import load_server as command
     from inrush.load.serve import Serving
 
-    call = Serving(listen, into, tuple(shard or ()), token_file, certificate, certificate_key, self_signed)
+    call = Serving(
+        listen, into, tuple(shard or ()), token_file, certificate, certificate_key, self_signed, hash_threads
+    )
     raise typer.Exit(command(call, as_json))

@@ -25,6 +25,8 @@ class Call:
     reject_limit: int = 1_000
     patience_s: float = 60.0
     process_per_file: bool = False
+    #: Threads of the load server that place rows; 0: the thread of each connection places its own.
+    hash_threads: int = 0
     bytes_per_s: float | None = None
     shard_rows_per_s: float | None = None
     import_id: str | None = None

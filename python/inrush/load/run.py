@@ -14,12 +14,13 @@ from typing import Any
 
 from inrush.border import plan as border
 from inrush.border.load import ImportPlan, LinkPlan
-from inrush.errors import CoreError, InrushError, TargetError, UsageError, from_core
+from inrush.errors import InrushError, UsageError, from_core
 from inrush.load import create, proof, readback
 from inrush.load.call import Call
 from inrush.load.check import Loaded, checked, rows_by_ledger
 from inrush.load.databases import need_databases
 from inrush.load.discover import with_shards
+from inrush.load.each_file import EachFile, names_said
 from inrush.load.input import (
     LOOK_ROWS,
     Input,
@@ -30,7 +31,7 @@ from inrush.load.look import begun_of
 from inrush.load.names import refuse_long_table
 from inrush.load.prepare import prepare
 from inrush.load.process import End
-from inrush.load.rejects import merge_rejects, reasons_of, with_names, with_remedy
+from inrush.load.rejects import merge_rejects, reasons_of
 from inrush.load.remote import RemoteShards, link
 from inrush.load.resumed import Resumed
 from inrush.load.rounding import with_rounding
@@ -107,13 +108,21 @@ def load(call: Call, folder: Path, note: Callable[[str], None], on_event: OnEven
         own.mkdir(parents=True, exist_ok=True)
         on_event = with_time_left(on_event, sum(i.bytes for i in inputs))
         began = time.monotonic()
+        (own / "rejects").mkdir(exist_ok=True)
         if isinstance(shards, RemoteShards):
             setup = ends.import_plan(wanted, shards.twin, targets)
             counts = run_clients(call, wanted, shards, client, None, shards.link, own, on_event, setup)
             return proven(wanted, shards, targets, counts, began, own)
         assert load_server is not None, "it was started for shards of our own"
         token = secrets.token_hex(16)
-        document = ends.server_plan(wanted, shards.twin, targets, "127.0.0.1:0", token)
+        document = ends.server_plan(
+            wanted, shards.twin, targets, "127.0.0.1:0", token, hash_threads=call.hash_threads
+        )
+        if call.process_per_file:
+            each = EachFile(wanted, shards, document, own, note, on_event)
+            counts = each.load(load_server, client)
+            with shards.held_open():
+                return proven(wanted, shards, targets, counts, began, own, each.said)
         load_server.begin(document, own / "server.log")
         listening = load_server.wait_for("listening", on_event)
         before = None
@@ -141,6 +150,8 @@ def remote_shards(call: Call) -> RemoteShards:
         raise UsageError(
             "--into and --shard: the load server says where rows go; leave them out with --server"
         )
+    if call.hash_threads:
+        raise UsageError("--hash-threads: the load server has its own; give it to `inrush load-server`")
     return RemoteShards(link(str(call.server), call.token_file, call.ca, call.fingerprint))
 
 
@@ -241,7 +252,7 @@ def run_clients(
     on_event: OnEvent,
     setup: ImportPlan | None = None,
 ) -> Doc:
-    """All files by `client`, or the first by it and each other one by a process of its own, one after the other.
+    """All files by `client`; to a load server on another host also the first by it and each other one by a process of its own.
 
     Counts of rows and bytes, and `sums`: of all rows, in the order of the items; None where a ledger lacks those of before.
     """
@@ -250,16 +261,12 @@ def run_clients(
     )
     counts: Doc = dict.fromkeys(("rows_stored", "rows_before", "rejected", "bytes"), 0)
     sums: list[Any] = []
-    (own / "rejects").mkdir(exist_ok=True)
-    names = dict(zip(wanted.numbers, (i.shown for i in begun_of(wanted).inputs), strict=True))
     for n, files in enumerate(groups):
         document = ends.client_plan(wanted, shards.twin, way, str(own / "rejects"), files, setup)
         with End(None, own / "client.log", {}) if n else client as end:
             end.begin(document, own / "client.log")
-            try:
+            with names_said(wanted):
                 last = end.wait_for("finished", on_event, load_server)
-            except (TargetError, CoreError) as failed:
-                raise type(failed)(with_remedy(with_names(str(failed), names))) from None
         for name in counts:
             counts[name] += int(last[name])
         sums.append(last["sums"])

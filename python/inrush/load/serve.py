@@ -37,6 +37,7 @@ class Serving:
     certificate: str | None = None
     certificate_key: str | None = None
     self_signed: bool = False
+    hash_threads: int = 0
 
 
 @dataclass(frozen=True)
@@ -101,6 +102,7 @@ def serve(
         "token": read_token(token_file),
         "serves": serves,
         "tls": None if files is None else {"certificate": str(files[0]), "key": str(files[1])},
+        "hash_threads": call.hash_threads,
     }
 
     def listening(said: Doc) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from inrush.border.load import ShardPlan
+from inrush.border.load import ImportPlan, ShardPlan
 from inrush.border.pipeline import AnyPlan, LoadingPlan, PipelinePlan, PipelineShard, StepEnds
 from inrush.border.plan import Target as PlanTarget
 from inrush.engines.instance import Target
@@ -36,6 +36,11 @@ def at_pipeline(plan: AnyPlan, deployment: Deployment, data: Path, inputs: Path)
         {**end, "plan": {**end["plan"], "target": address}}
         for end, address in zip(server["load"]["shards"], addresses, strict=True)
     ]
+    load: ImportPlan = {**server["load"], "shards": ends}
+    if copies := server["load"].get("replicas"):
+        # The rows of each shard once more on the next one.
+        beside = zip(copies, [*addresses[1:], *addresses[:1]], strict=True)
+        load["replicas"] = [{**end, "plan": {**end["plan"], "target": address}} for end, address in beside]
     # A coordinator has no part in a load that goes straight to its shards.
     watched: list[Sequence[int]] = [pids for t in targets for pids in t.processes.values()]
     watched = watched or list(plan["watch"]["processes"].values())
@@ -43,13 +48,22 @@ def at_pipeline(plan: AnyPlan, deployment: Deployment, data: Path, inputs: Path)
         **plan,
         "target": {**plan["target"], "options": options},
         "shards": shards,
-        "load_server": {**server, "load": {**server["load"], "shards": ends}},
+        "load_server": {**server, "load": load},
         "inputs": {**plan["inputs"], "folder": str(inputs.resolve())},
         "watch": {
             **plan["watch"],
             "processes": {"shards": sorted({pid for pids in watched for pid in pids})},
+            "folders": folders(deployment, plan["watch"].get("data_dir", ""), inputs),
         },
     }
+
+
+def folders(deployment: Deployment, data: str, inputs: Path) -> dict[str, str]:
+    """Role -> where its files lie, as far as that is known: of a server that inrush did not start it is not."""
+    found = {"load_client": str(inputs.resolve())}
+    if data and (deployment.server.embedded or deployment.target.instance):
+        found["load_server" if deployment.server.embedded else "shards"] = data
+    return found
 
 
 def at_steps(plan: AnyPlan, deployment: Deployment, data: Path, inputs: Path) -> LoadingPlan:

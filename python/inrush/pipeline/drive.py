@@ -91,7 +91,12 @@ class Drive(Heard):
             proofs.core_run(proofs.proving_plan(plan, k), self.folder / f"proof-{k}")
             for k in range(len(self.shards))
         ]
-        self.write(found, watch, read, go_ns, ends.held_by)
+        copies = [
+            proofs.core_run(copy, self.folder / f"replica-{k}")
+            for k in range(len(self.shards))
+            if (copy := proofs.replica_plan(plan, k)) is not None
+        ]
+        self.write(found, copies, watch, read, go_ns, ends.held_by)
         return "work"
 
     def follow(self, ends: LoadProcesses, go_ns: int) -> str | None:
@@ -117,7 +122,13 @@ class Drive(Heard):
         return share
 
     def write(
-        self, proven: list[dict[str, Any]], watch: Watching, read: inputs.Inputs, go_ns: int, held_by: str
+        self,
+        proven: list[dict[str, Any]],
+        copies: list[dict[str, Any]],
+        watch: Watching,
+        read: inputs.Inputs,
+        go_ns: int,
+        held_by: str,
     ) -> None:
         zero_ns, plan = watch.zero_ns, self.plan
         rows = tables.files(self.files, go_ns, zero_ns)
@@ -139,14 +150,16 @@ class Drive(Heard):
                 "repetitions": [tables.totals(rows, plan["pipelines"]["count"], client_ns)],
                 "files": rows,
                 "resources": resources,
-                "proofs": self.proof_rows(proven, rows),
+                "proofs": self.proof_rows(proven, copies, rows),
                 "counters": self.counters(read, end_ns, held_by),
                 **{name: table for name, table in sizes.items() if table is not None},
             },
         )  # fmt: skip
 
-    def proof_rows(self, proven: list[dict[str, Any]], rows: list[Doc]) -> list[Doc]:
-        """The generator's figures, and the ledger: counts in = stored + rejected."""
+    def proof_rows(
+        self, proven: list[dict[str, Any]], copies: list[dict[str, Any]], rows: list[Doc]
+    ) -> list[Doc]:
+        """The generator's figures, and the ledger: counts in = stored + rejected. copies: where rows are stored twice."""
         name, wanted = self.plan["tables"][0]["name"], self.shards[0]["proof"]["rows"]
         by_shard = [found["proofs"].to_pylist() for found in proven]
         ledger = sum(int(proofs.control(s, s["rows_in_ledger"])[0][0]) for s in self.shards)
@@ -156,6 +169,15 @@ class Drive(Heard):
             proofs.compared(name, "rows in the ledger", read, ledger),
             proofs.compared(name, "rows in = stored + rejected", wanted, ledger + rejected),
         ]
+        if copies:
+            of_copies = [found["proofs"].to_pylist() for found in copies]
+            replicas = [(s, s["replica"]["rows_in_ledger"]) for s in self.shards if "replica" in s]
+            copied = sum(int(proofs.control(s, asked)[0][0]) for s, asked in replicas)
+            copy = replicas[0][0]["replica"]["table"]["name"]
+            found += [
+                *proofs.together(of_copies, copy),
+                proofs.compared(copy, "rows in the ledger", ledger, copied),
+            ]
         return [{**row, "segment": tables.MEASURED + 1, "repetition": 0} for row in found]
 
     def counters(self, read: inputs.Inputs, t_ns: int, held_by: str) -> list[Doc]:

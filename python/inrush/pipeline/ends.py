@@ -17,10 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from inrush.border.load import ClientPlan, ServerPlan
+from inrush.border.load import ClientPlan, LoadPlan, ServerPlan
 from inrush.border.pipeline import LoadEnds
 from inrush.border.plan import ColumnPlan, TablePlan
 from inrush.errors import CoreError, InrushError, from_core
+from inrush.load.own_ends import through_own_ends
 from inrush.load.process import END
 from inrush.pipeline.cpu_quota import limited
 from inrush.pipeline.inputs import source_of
@@ -91,7 +92,7 @@ class LoadProcesses:
         """The one load server is connected to its shards; those of single files begin with them."""
         if not self.per_file:
             self.servers[0].send(json.dumps(self._server_plan()))
-            self._address = self._wait(self.servers[0], "load_server", "server-0", "listening")["address"]
+            self._address = self.wait(self.servers[0], "load_server", "server-0", "listening")["address"]
         if self._cores:
             self.held_by = self._cpu_quota.enter_context(limited([s.pid for s in self.servers], self._cores))
 
@@ -140,7 +141,7 @@ class LoadProcesses:
 
     def _hear_server(self, k: int) -> None:
         try:
-            self._wait(self.servers[k], "load_server", f"server-{k}", "finished")
+            self.wait(self.servers[k], "load_server", f"server-{k}", "finished")
         except InrushError as e:
             self._server_failed = e
             raise
@@ -148,23 +149,23 @@ class LoadProcesses:
     def _all_files(self, k: int) -> None:
         mine = files_of(k, len(self.clients), len(self._paths))
         self.clients[k].send(json.dumps(self._client_plan(self._address, mine)))
-        self._wait(self.clients[k], "client", f"client-{k}", "finished")
+        self.wait(self.clients[k], "client", f"client-{k}", "finished")
 
     def _file_after_file(self, k: int) -> None:
-        server, client = self.servers[k], self.clients[k]
         for n in files_of(k, len(self.clients), len(self._paths)):
-            start_ns, key = time.monotonic_ns(), f"{k}.{n}"
-            server.send(json.dumps(self._server_plan()))
-            address = self._wait(server, "load_server", key, "listening")["address"]
-            client.send(json.dumps(self._client_plan(address, [n])))
             # Its processes are part of what a file costs here: it began when they were asked for.
-            self._wait(client, "client", key, "finished", {"start_ns": start_ns, "reader": k})
-            server.send("stop")
-            self._wait(server, "load_server", key, "finished")
-            self._wait(client, "client", key, "left")
-            self._wait(server, "load_server", key, "left")
+            of_file = {"start_ns": time.monotonic_ns(), "reader": k}
+            server = HostedEnd(self, self.servers[k], "load_server", f"{k}.{n}")
+            client = HostedEnd(self, self.clients[k], "client", f"{k}.{n}", of_file)
 
-    def _wait(
+            def client_plan(listening: Doc, n: int = n) -> ClientPlan:
+                return self._client_plan(listening["address"], [n])
+
+            through_own_ends(server, client, self._server_plan(), client_plan)
+            client.until("left")
+            server.until("left")
+
+    def wait(
         self, end: Process[Doc], role: str, key: str, what: str, of_file: Mapping[str, int] | None = None
     ) -> Doc:
         """The event `what`; all that is said before goes to the listener. Raises what the end failed with."""
@@ -208,6 +209,26 @@ class LoadProcesses:
 
     def _all(self) -> list[Process[Doc]]:
         return [*self.clients, *self.servers]
+
+
+@dataclass(frozen=True)
+class HostedEnd:
+    """An end of one file, in a process that a host starts: the CPU of all its files is in the host's account."""
+
+    of: LoadProcesses
+    host: Process[Doc]
+    role: str
+    key: str
+    of_file: Mapping[str, int] | None = None
+
+    def begin(self, plan: LoadPlan) -> None:
+        self.host.send(json.dumps(plan))
+
+    def until(self, event: str) -> Doc:
+        return self.of.wait(self.host, self.role, self.key, event, self.of_file)
+
+    def ask_to_end(self) -> None:
+        self.host.send("stop")
 
 
 def without_generator(column: ColumnPlan) -> ColumnPlan:

@@ -23,19 +23,25 @@ class Inputs:
 
 
 def made(inputs: InputFiles, seed: int, epoch_ns: int, note: Callable[[int, int], None]) -> list[Path]:
-    """File n holds rows n·rows to (n+1)·rows of the table. note: how many of how many are there."""
+    """The files with the rows of `rows_of`. note: how many of how many are there."""
     folder = Path(inputs["folder"]) / key_of(inputs, seed, epoch_ns)
     folder.mkdir(parents=True, exist_ok=True)
-    found, rows = [], int(inputs["rows_per_file"])
-    for n in range(inputs["files"]):
-        held = min(rows, inputs.get("rows", rows * (n + 1)) - n * rows)
+    found = []
+    for n, (first, rows) in enumerate(rows_of(inputs)):
         # A last file with fewer rows is no file of a run in which others follow it.
-        path = folder / (f"{n:06}.csv" if held == rows else f"{n:06}-{held}.csv")
+        path = folder / (f"{n:06}.csv" if rows == inputs["rows_per_file"] else f"{n:06}-{rows}.csv")
         if not path.is_file():
-            write(path, inputs["table"], seed, epoch_ns, n * rows, held)
+            write(path, inputs["table"], seed, epoch_ns, first, rows)
         found.append(path)
         note(n + 1, inputs["files"])
     return found
+
+
+def rows_of(inputs: InputFiles) -> list[tuple[int, int]]:
+    """First row and number of rows of each file: equally many, the last one perhaps fewer."""
+    rows, files = inputs["rows_per_file"], inputs["files"]
+    total = inputs.get("rows", rows * files)
+    return [(n * rows, min(rows, total - n * rows)) for n in range(files)]
 
 
 def source_of(path: str, reject_path: str) -> FileRows:

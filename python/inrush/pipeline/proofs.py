@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from inrush.border.pipeline import PipelinePlan, PipelineShard
-from inrush.border.plan import ProbePlan, ProbeSegment, RunPlan, Statement
+from inrush.border.plan import ProbePlan, ProbeSegment, ProofSegment, RunPlan, Statement, StoredTable
 from inrush.errors import CoreError
 from inrush.results.schema import conform, empty
 from inrush.results.store import whole_batches
@@ -51,22 +51,38 @@ def tables_in(folder: Path) -> dict[str, pa.Table]:
     return found
 
 
+def replica_plan(plan: PipelinePlan, k: int) -> RunPlan | None:
+    """A RunPlan that proves the copies on shard k; None where rows are stored once."""
+    copy = plan["shards"][k].get("replica")
+    if copy is None:
+        return None
+    proof: ProofSegment = {"kind": "proof", "label": "replica", "proofs": [copy["proof"]]}
+    return shard_plan(plan, k, copy["table"], [proof])
+
+
 def proving_plan(plan: PipelinePlan, k: int) -> RunPlan:
     """A RunPlan that looks at shard k: settings of the first one, sizes, and the proof."""
     shard = plan["shards"][k]
     probes: list[ProbePlan] = [{"into": "settings", "statement": s} for s in shard["settings"] if k == 0]
     probes += [{"into": "sizes", "statement": s} for s in shard["sizes"]]
     look: list[ProbeSegment] = [{"kind": "probe", "label": "after", "probes": probes}] if probes else []
+    proof: ProofSegment = {"kind": "proof", "label": "proof", "proofs": [shard["proof"]]}
+    return shard_plan(plan, k, shard["table"], [*look, proof])
+
+
+def shard_plan(
+    plan: PipelinePlan, k: int, table: StoredTable, segments: Sequence[ProbeSegment | ProofSegment]
+) -> RunPlan:
     return {
         "version": plan["version"],
         "run_id": plan["run_id"],
         "study": plan["study"],
         "seed": plan["seed"],
         "epoch_ns": plan["epoch_ns"],
-        "target": shard["target"],
-        "tables": [{**shard["table"], "source": plan["tables"][0]["source"]}],
+        "target": plan["shards"][k]["target"],
+        "tables": [{**table, "source": plan["tables"][0]["source"]}],
         "operations": [],
-        "segments": [*look, {"kind": "proof", "label": "proof", "proofs": [shard["proof"]]}],
+        "segments": segments,
         "record": {"interval_ns": 1_000_000_000, "flush_ns": 1_000_000_000},
         "watch": {"every_ns": 0, "processes": {}},
     }

@@ -198,11 +198,19 @@ def source_of(wanted: Wanted, file: TextFile, reject_path: str, reject_limit: in
 
 
 def server_plan(
-    wanted: Wanted, server: Twin, shards: Sequence[tuple[str, border.Target]], listen: str, token: str
+    wanted: Wanted,
+    server: Twin,
+    shards: Sequence[tuple[str, border.Target]],
+    listen: str,
+    token: str,
+    hash_threads: int = 0,
 ) -> ServerPlan:
     """Of a load server that is there for one import. shards: as of `import_plan`."""
     own = import_plan(wanted, server, shards)
-    return {"role": "server", "listen": listen, "token": token, "load": own}
+    found: ServerPlan = {"role": "server", "listen": listen, "token": token, "load": own}
+    if hash_threads:
+        found["hash_threads"] = hash_threads
+    return found
 
 
 def import_plan(wanted: Wanted, server: Twin, shards: Sequence[tuple[str, border.Target]]) -> ImportPlan:

@@ -7,16 +7,24 @@ The plan is one of its own kind: `inrush.pipeline` executes it, with the ends as
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, cast
 
 from inrush.border import plan as border
 from inrush.border.labels import PointLabels
-from inrush.border.load import ClientPlan, ServerPlan
-from inrush.border.pipeline import LoadPlace, PipelinePointPlan, Pipelines, PipelineSegment, PipelineShard
+from inrush.border.load import ClientPlan, ImportPlan, LedgerPlan, ServerPlan, ShardPlan
+from inrush.border.pipeline import (
+    LoadPlace,
+    PipelinePointPlan,
+    Pipelines,
+    PipelineSegment,
+    PipelineShard,
+    ShardCopy,
+)
 from inrush.border.statement import statement
 from inrush.engines import ENGINES, known_twin
 from inrush.engines.loading import Loading
-from inrush.engines.plans import Unsupported
+from inrush.engines.plans import TablePlan, Unsupported
 from inrush.engines.twin import Twin
 from inrush.plan import ends
 from inrush.plan.documents import epoch_ns, single_role, source_document, stored_table
@@ -55,6 +63,7 @@ def wanted_at(of: Pipeline, point: Mapping[str, object]) -> PipelineNumbers:
         file_bytes=file_bytes,
         rows_per_file=max(1, round(file_bytes / of.row_bytes)),
         shards=int(resolve(of.shards, point)),
+        replica=bool(resolve(of.replica, point)),
     )
 
 
@@ -136,30 +145,53 @@ def shard(
     )
     held = () if server.namespace_holds_tables else (*planned.drop, *ledger.drop)
     drop = [*held, *server.drop_namespace(namespace)]
-    proof, probes = server.proof(table, planned), server.probes([planned])
-    checksum_query: border.ProofPlan = {
-        "table": 0,
-        "first_row": 0,
-        "rows": at.rows,
-        "screen": statement(proof.checksum_query, proof.checksum_directives),
-        "items": list(proof.items),
-        "read_back": proof.read_back if at.shards == 1 and at.rows <= PIPELINE_READ_BACK_ROWS else "",
-    }
-    return {
+    probes = server.probes([planned])
+    copy = None if not at.replica else server.plan_table(copy_of(table), layout, namespace)
+    if copy is not None and not server.namespace_holds_tables:
+        drop = [*copy.drop, *drop]
+    found: PipelineShard = {
         "namespace": namespace,
         "create": [
             *(() if server.embedded else drop),
             *server.open_namespace(namespace),
             *planned.create,
+            *(() if copy is None else copy.create),
             ends.create_ledger(loading, ledger.name),
         ],
         "drop": drop,
         "table": stored_table(table, planned),
         "ledger": ends.ledger(IMPORT, ledger.name),
         "rows_in_ledger": ends.rows_in_ledger(IMPORT, ledger.name),
-        "proof": checksum_query,
+        "proof": proof_of(server, table, planned, at),
         "settings": [*probes.settings, *([probes.version] if probes.version else [])],
         "sizes": list(probes.sizes),
+    }
+    if copy is not None:
+        load = ends.replica_load(IMPORT)
+        found["replica"] = {
+            # Its rows are those of the table.
+            "table": {**stored_table(copy_of(table), copy), "stream": table.name},
+            "ledger": ends.ledger(load, ledger.name),
+            "rows_in_ledger": ends.rows_in_ledger(load, ledger.name),
+            "proof": proof_of(server, copy_of(table), copy, at),
+        }
+    return found
+
+
+def copy_of(table: Table) -> Table:
+    """Of the same columns, and the rows of the shard before: as `inrush load --replica` names it."""
+    return replace(table, name=f"{table.name}_replica")
+
+
+def proof_of(server: Twin, table: Table, planned: TablePlan, at: PipelineNumbers) -> border.ProofPlan:
+    proof = server.proof(table, planned)
+    return {
+        "table": 0,
+        "first_row": 0,
+        "rows": at.rows,
+        "screen": statement(proof.checksum_query, proof.checksum_directives),
+        "items": list(proof.items),
+        "read_back": proof.read_back if at.shards == 1 and at.rows <= PIPELINE_READ_BACK_ROWS else "",
     }
 
 
@@ -174,32 +206,61 @@ def server_document(
     import_id: str = IMPORT,
 ) -> ServerPlan | Unsupported:
     """Without token and addresses."""
-    found = []
-    for k, of in enumerate(shards):
-        planned = server.plan_table(table, "none", of["namespace"])
-        insert = server.plan_operation(
-            Operation("insert", "insert", table=table.name), method, {table.name: planned}, at.flush_rows
+    into = Into(study, server, at, target, method, import_id)
+    found = [into.end(f"shard {k}", of["namespace"], table, of["ledger"]) for k, of in enumerate(shards)]
+    copies = [
+        into.end(
+            f"the replica of shard {k} on shard {on}", beside["namespace"], copy_of(table), copy["ledger"]
         )
+        for k in range(len(shards))
+        if (copy := copy_on(beside := shards[on := (k + 1) % len(shards)])) is not None
+    ]
+    for end in (*found, *copies):
+        if isinstance(end, Unsupported):
+            return end
+    kinds = {c.name: KEY_TYPES.get(c.type, c.type) for c in table.columns}
+    load: ImportPlan = {
+        "import": import_id,
+        "key": [[name, kinds[name]] for name in table.identity],
+        "shards": [end for end in found if not isinstance(end, Unsupported)],
+    }
+    if copies:
+        load["replicas"] = [end for end in copies if not isinstance(end, Unsupported)]
+    document: ServerPlan = {"role": "server", "listen": "127.0.0.1:0", "token": "", "load": load}
+    if at.hash_threads:
+        document["hash_threads"] = at.hash_threads
+    return document
+
+
+def copy_on(of: LoadPlace | PipelineShard) -> ShardCopy | None:
+    return cast("ShardCopy | None", of.get("replica"))
+
+
+@dataclass(frozen=True)
+class Into:
+    """What is the same for all tables that a load server fills."""
+
+    study: Study
+    server: Twin
+    at: PipelineNumbers
+    target: border.Target
+    method: str
+    import_id: str
+
+    def end(self, name: str, namespace: str, table: Table, ledger: LedgerPlan) -> ShardPlan | Unsupported:
+        at, planned = self.at, self.server.plan_table(table, "none", namespace)
+        operation = Operation("insert", "insert", table=table.name)
+        insert = self.server.plan_operation(operation, self.method, {table.name: planned}, at.flush_rows)
         if isinstance(insert, Unsupported):
             return insert
         wanted = ends.Wanted(
-            table=table, target_table=planned.name, key={}, method=method, import_id=import_id, files=(),
+            table=table, target_table=planned.name, key={}, method=self.method, import_id=self.import_id, files=(),
             chunk_rows=at.chunk_rows, flush_rows=at.flush_rows, connections=at.connections, parallel=at.pipelines,
-            reject_limit=0, patience_s=study.schedule.limit_s, shard_rows_per_s=at.shard_rows_per_s or None,
+            reject_limit=0, patience_s=self.study.schedule.limit_s, shard_rows_per_s=at.shard_rows_per_s or None,
         )  # fmt: skip
-        own = ends.shard_plan(wanted, planned, insert, target)
-        found.append(ends.shard_document(wanted, f"shard {k}", own, of["ledger"], {}))
-    kinds = {c.name: KEY_TYPES.get(c.type, c.type) for c in table.columns}
-    return {
-        "role": "server",
-        "listen": "127.0.0.1:0",
-        "token": "",
-        "load": {
-            "import": import_id,
-            "key": [[name, kinds[name]] for name in table.identity],
-            "shards": found,
-        },
-    }
+        return ends.shard_document(
+            wanted, name, ends.shard_plan(wanted, planned, insert, self.target), ledger, {}
+        )
 
 
 def pipelines_document(of: Ends, at: PipelineNumbers) -> Pipelines:
@@ -294,9 +355,9 @@ def summary(
         namespace=namespace,
         streams=(of.table,),
         rows=at.rows,
-        written_rows=at.rows,
+        written_rows=at.rows * (2 if at.replica else 1),
         batch_rows=at.chunk_rows,
-        bytes=at.files * at.file_bytes,
+        bytes=at.files * at.file_bytes * (2 if at.replica else 1),
         fixed_s=0.0,
         lasts=Lasts(
             work=(work(at),),

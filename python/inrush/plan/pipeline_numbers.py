@@ -27,6 +27,8 @@ class PipelineNumbers:
     pipeline_bytes_per_s: int
     shard_rows_per_s: int
     load_server_cores: float
+    hash_threads: int = 0
+    replica: bool = False
 
     @property
     def rows(self) -> int:
@@ -34,7 +36,13 @@ class PipelineNumbers:
 
 
 def numbers_at(
-    of: Ends, point: Mapping[str, object], files: int, file_bytes: int, rows_per_file: int, shards: int = 1
+    of: Ends,
+    point: Mapping[str, object],
+    files: int,
+    file_bytes: int,
+    rows_per_file: int,
+    shards: int = 1,
+    replica: bool = False,
 ) -> PipelineNumbers:
     def number(form: Form) -> int:
         return int(resolve(form, point))
@@ -53,6 +61,8 @@ def numbers_at(
         pipeline_bytes_per_s=number(of.pipeline_bytes_per_s),
         shard_rows_per_s=number(of.shard_rows_per_s),
         load_server_cores=float(resolve(of.load_server_cores, point)),
+        hash_threads=number(of.hash_threads),
+        replica=replica,
     )
 
 
@@ -64,6 +74,10 @@ def contradiction(at: PipelineNumbers, server: Twin) -> str:
         return "clients of their own do not share a bucket: device_bytes_per_s needs process_per_file = false"
     if at.connections > 1 and server.max_writers is not None:
         return f"{server.name} lets {server.max_writers} session write at a time: connections = 1"
+    if at.replica and at.shards < 2:
+        return "a replica lies on another shard: replica needs two shards at least"
+    if at.replica and (server.loading is None or not server.loading.transactional):
+        return f"{server.name} does not store rows and ledger together: replica = false"
     if at.files < at.pipelines:
         return f"{at.files} files do not keep {at.pipelines} pipelines at work"
     return ""

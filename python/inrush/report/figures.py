@@ -14,6 +14,7 @@ from inrush.report.drawn import shown_points
 from inrush.report.footprint import capacity_figures, footprint_figures
 from inrush.report.heat import heat_maps
 from inrush.report.latency import percentiles
+from inrush.report.machine import machine_lines
 from inrush.report.pipeline import pipeline_figures
 from inrush.report.published import beside_published
 from inrush.report.size_curves import size_curves
@@ -38,6 +39,7 @@ def figures(analysis: Analysis, answer: Answer | None) -> list[Figure]:
         *percentiles(analysis, answer),
         *sample_lines(analysis, answer),
         *time_lines(analysis, answer),
+        *machine_lines(analysis, answer),
         *heat_maps(analysis, answer, shown_points(analysis, answer)),
         *size_curves(analysis, answer, shown_points(analysis, answer)),
         *(curves(analysis, answer) if rated else []),

@@ -36,7 +36,15 @@ if TYPE_CHECKING:
     from inrush.model.pipeline import Pipeline
 
 MB = 1e6
-PANELS = ("active threads", "disk read, MB/s", "disk written, MB/s", "received, MB/s", "memory, MB")
+PANELS = (
+    "active threads",
+    "in the kernel",
+    "disk busy, %",
+    "disk read, MB/s",
+    "disk written, MB/s",
+    "received, MB/s",
+    "memory, MB",
+)
 
 
 def footprint_figures(analysis: Analysis, answer: Answer) -> list[Figure]:
@@ -55,7 +63,7 @@ def footprint_figures(analysis: Analysis, answer: Answer) -> list[Figure]:
             forecast = f": {say(group)}" if group else ""
             found.append(Figure(
                 f"footprint-{n}", f"What each part spends, by {words(answer)}{forecast}",
-                "Means of the measured time over runs; for memory the maximum. Active threads are busy cores. Received: bytes that the "
+                "Means of the measured time over runs; for memory the maximum. Active threads are busy cores; in the kernel, those of them that the kernel was busy on. Disk busy: of the disk below a part's files, one line for parts on the same disk. Received: bytes that the "
                 "load server received from its clients. Shard threads: sessions of an embedded engine, a part of the load server.",
                 stacked(drawn),
             ))  # fmt: skip

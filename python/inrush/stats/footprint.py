@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
+import pyarrow.compute as pc
 
 from inrush.stats.measures import measured_windows
 from inrush.stats.record import RunRecord
@@ -13,11 +14,14 @@ from inrush.stats.watched import cumulative, grown
 #: Figure -> metric of `resources`, device, and what one of its units is divided by.
 GROWING: Mapping[str, tuple[str, str, float]] = {
     "active threads": ("cpu_s", "", 1.0),
+    "in the kernel": ("cpu_system_s", "", 1.0),
     "disk read, MB/s": ("read_bytes", "", 1e6),
     "disk written, MB/s": ("write_bytes", "", 1e6),
     "received, MB/s": ("net_rx_bytes", "clients", 1e6),
 }
-MEMORY = "memory, MB"
+MEMORY, DISK = "memory, MB", "disk busy, %"
+#: Of results that have no disk by role.
+DATA_DISK = "disk of the data"
 ROLES = ("client", "load_server", "shards")
 #: Threads of the load server that hold a shard: of an embedded engine the shard itself.
 SHARD_THREADS = "shard"
@@ -35,6 +39,9 @@ def footprint(run: RunRecord) -> dict[str, dict[str, float]]:
         bytes_by_role[figure] = {
             role: sum(grown(*of, *w) for w in windows) / span_s / unit for role, of in held.items()
         }
+    bytes_by_role[DISK] = {
+        role: 100 * busy_s / span_s for role, busy_s in disk_busy_s(run, list(windows)).items()
+    }
     rss = cumulative(run, "rss_bytes")
     inside = {
         role: [v for t, v in zip(*of, strict=True) if any(start <= t <= end for start, end in windows)]
@@ -43,6 +50,25 @@ def footprint(run: RunRecord) -> dict[str, dict[str, float]]:
     }
     bytes_by_role[MEMORY] = {role: float(np.max(v)) / 1e6 for role, v in inside.items() if v}
     return {figure: of for figure, of in bytes_by_role.items() if of}
+
+
+def disk_busy_s(run: RunRecord, windows: Sequence[tuple[int, int]]) -> dict[str, float]:
+    """Role -> time in which the disk below its files was busy, the busiest of several. Roles on the same disks are one."""
+    table = run.tables.get("resources")
+    if table is None or table.num_rows == 0:
+        return {}
+    held = table.filter(pc.equal(table["metric"], "dev_busy_s"))
+    devices = list(dict.fromkeys(held.column("device").to_pylist()))
+    busy: dict[str, dict[str, float]] = {}
+    for device in devices:
+        for role, of in cumulative(run, "dev_busy_s", device).items():
+            busy.setdefault(role, {})[device] = sum(grown(*of, *w) for w in windows)
+    roles: dict[tuple[str, ...], list[str]] = {}
+    for role in (r for r in ROLES if r in busy):
+        roles.setdefault(tuple(sorted(busy[role])), []).append(role)
+    if not roles and "host" in busy:
+        return {DATA_DISK: max(busy["host"].values())}
+    return {" and ".join(of): max(busy[of[0]].values()) for of in roles.values()}
 
 
 def embedded_shard_threads(run: RunRecord) -> float | None:

@@ -25,6 +25,7 @@ of the role before the slash (`writers`): its figures are those of all its parts
     on_time_p50_s, …    latency as if the client had been on time (paced roles); on_time_s the worst. `brackets.py`
     client_cpu_us_per_row      threads of the role in the client
     busy_cores, cpu_us_per_row      of a watched role (`client`, `server`, …): resources over the measured segments
+    user_cores, system_cores, …     of a watched role and of the host, with its page cache: `processors.py`
 
 In a run with steps the role has the step's name, and so `<step>.<metric>` are figures of one step. Of a step with several
 roles each is named `<step>.<role>`, and its figures are `<step>.<role>.<metric>`. What is watched is in
@@ -53,6 +54,7 @@ from inrush.stats.failures import failed_calls, unsent_calls
 from inrush.stats.files import file_figures
 from inrush.stats.pages import page_figures
 from inrush.stats.pending import pending_figures
+from inrush.stats.processors import processor_figures
 from inrush.stats.record import Absent, FloatArray, RunRecord, StudyRecord
 from inrush.stats.samples import role_samples, sample_figures
 from inrush.stats.steps import (
@@ -142,6 +144,8 @@ def figures_of_step(run: RunRecord, step: str) -> dict[str, float]:
                 figures[f"{step}.{role}_{metric}"] = used
             elif span_s > 0:
                 figures[f"{step}.{role}_busy_cores"] = used / span_s
+    split = processor_figures(view, [(start_ns, end_ns)])
+    figures |= {step_figure(step, name): value for name, value in split.items()}
     # The client's bytes are the engine's where the engine is in its process, and nowhere else.
     embedded = (run.summary.get("page_counters") or {}).get("embedded", False)
     role = "client" if embedded else "server"
@@ -396,7 +400,7 @@ def cpu_figures(run: RunRecord, windows: Mapping[int, tuple[int, int]], rows: in
         figures[f"{role}.busy_cores"] = used_s / span_s
         if rows:
             figures[f"{role}.cpu_us_per_row"] = used_s * 1e6 / rows
-    return figures
+    return figures | processor_figures(run, windows.values())
 
 
 @dataclass(frozen=True)

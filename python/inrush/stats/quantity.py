@@ -116,7 +116,7 @@ def scale(value: float, figure: str) -> tuple[float, str]:
         return fitting(value, "s")
     if metric == "bytes" or metric.endswith("_bytes"):
         return fitting(value, "bytes")
-    if metric.endswith("busy_cores"):
+    if metric.endswith("_cores"):
         return 1.0, "cores"
     if metric.endswith("_share"):
         return 0.01, "%"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from inrush.stats.record import FloatArray, RunRecord
@@ -12,14 +13,32 @@ from inrush.stats.record import FloatArray, RunRecord
 #: A look at a process this share of a step before or behind its begin or end is as good as one at it.
 NEAR_SHARE = 0.1
 
+#: (t_ns, value) in time order.
+Looks = tuple[FloatArray, FloatArray]
 
-def cumulative(run: RunRecord, metric: str, device: str = "") -> dict[str, tuple[FloatArray, FloatArray]]:
+
+def cumulative(run: RunRecord, metric: str, device: str = "") -> dict[str, Looks]:
     """Role -> (t_ns, value) of one metric of `resources`, in time order."""
     table = run.tables.get("resources")
     if table is None or table.num_rows == 0:
         return {}
     # Hours of samples are millions of rows: chosen by column before any of them becomes a Python value.
-    held = table.filter(pc.and_(pc.equal(table["metric"], metric), pc.equal(table["device"], device)))
+    return looks(table.filter(pc.and_(pc.equal(table["metric"], metric), pc.equal(table["device"], device))))
+
+
+def watched(run: RunRecord, metrics: Collection[str]) -> dict[str, dict[str, Looks]]:
+    """Metric -> role -> its looks, of the metrics that were watched and have no device; the table is gone through once."""
+    table = run.tables.get("resources")
+    if table is None or table.num_rows == 0:
+        return {}
+    wanted = pa.array(list(metrics), pa.string())
+    held = table.filter(pc.and_(pc.is_in(table["metric"], value_set=wanted), pc.equal(table["device"], "")))
+    each = {metric: looks(held.filter(pc.equal(held["metric"], metric))) for metric in metrics}
+    return {metric: of for metric, of in each.items() if of}
+
+
+def looks(held: pa.Table) -> dict[str, Looks]:
+    """Role -> its looks. held: rows of one metric and device."""
     roles = np.array(held.column("role").to_pylist(), dtype=object)
     t_ns = held.column("t_ns").to_numpy().astype(np.float64)
     value = held.column("value").to_numpy()
@@ -34,16 +53,14 @@ def cumulative(run: RunRecord, metric: str, device: str = "") -> dict[str, tuple
     return series
 
 
-def spent_in(
-    run: RunRecord, series: tuple[FloatArray, FloatArray], windows: Iterable[tuple[int, int]]
-) -> float | None:
+def spent_in(run: RunRecord, series: Looks, windows: Iterable[tuple[int, int]]) -> float | None:
     """`spent` of a run with steps. Of one measurement, which is planned to last, what was not looked at is interpolated."""
     if any(s.get("step") for s in run.rows("segments")):
         return spent(series, windows)
     return sum(grown(*series, *window) for window in windows)
 
 
-def spent(series: tuple[FloatArray, FloatArray], windows: Iterable[tuple[int, int]]) -> float | None:
+def spent(series: Looks, windows: Iterable[tuple[int, int]]) -> float | None:
     """By how much a cumulative series grew in all windows; None where one was not looked at when it began and ended.
 
     Between two looks only their difference is known: what lies there of a window has no figure of its own, and what a

@@ -22,10 +22,14 @@ METRICS = (
     "keeps_up", "pending_max", "pending_end", "pending_grew", "event_p50_s", "event_p99_s",
     "samples", "stored_share", "in_time_share", "caught_up", "sample_s",
     *(f"{kind}_{q}_s" for kind in ("sample", "collect", "queue", "insert") for q in ("p50", "p90", "p99")),
-    "latency_s", "busy_cores", "cpu_us_per_row", "files", "file_bytes_per_s", "file_p50_s", "file_p90_s",
+    "latency_s", "busy_cores", "user_cores", "system_cores", "cpu_us_per_row", "files", "file_bytes_per_s", "file_p50_s", "file_p90_s",
 )  # fmt: skip
 #: Roles that are watched but do not stand in a study.
 WATCHED = ("client", "server", "load_server", "shards")
+#: Figures of the machine on which inrush runs, as `host.METRIC`; of a step `STEP.host_METRIC`.
+OF_HOST = (
+    "user_cores", "system_cores", "irq_cores", "iowait_cores", "steal_cores", "page_cache_bytes", "dirty_bytes"
+)  # fmt: skip
 
 
 #: Role, or step, of a study -> the figures that it has.
@@ -202,7 +206,7 @@ def parse_limits(node: Node, roles: Named) -> dict[str, float]:
 def check_measure(node: Node, name: str, roles: Named) -> None:
     """`role.metric`, both known."""
     role, dot, metric = name.rpartition(".")
-    known = {**dict.fromkeys(WATCHED, METRICS), **roles}
+    known = {**dict.fromkeys(WATCHED, METRICS), "host": OF_HOST, **roles}
     of = role.split("/", 1)[0]
     if dot and of in known and metric not in known[of] and any(n.startswith(f"{of}.") for n in known):
         roles_of = [n for n in known if n.startswith(f"{of}.")]

@@ -13,11 +13,15 @@ from inrush.workload import Workload
 KIND: Final = "pipeline"
 #: The one role of such a study: a session is a pipeline, a call is a file.
 ROLE = "pipelines"
+#: Keys of a study that a step does not have.
+OF_SHARDS = ("shards", "replica")
 REQUIRED = ("table", "row_bytes", "file_bytes", "files")
 CLIENTS = ("shared", "own")
 #: A load server with less of a core does not come to work.
 LEAST_CORES, MOST_CORES = 0.01, 1024.0
 MOST_PIPELINES, MOST_SHARDS, MOST_FILES = 256, 256, 100_000
+#: As of the load server (`rust/load/src/hashers.rs`).
+MOST_HASH_THREADS = 64
 #: One file is no larger: inputs lie on the disk of the client's machine.
 MOST_FILE_BYTES = 10**12
 
@@ -41,6 +45,8 @@ class Ends:
     shard_rows_per_s: int | FromFactor = 0
     #: Cores that the load server may use, also a part of one; 0: all.
     load_server_cores: float | FromFactor = 0.0
+    #: Its threads that place rows on shards; 0: the thread of each connection places its own.
+    hash_threads: int | FromFactor = 0
     #: Files are read from the disk and not from the kernel's memory of it.
     cold_inputs: bool = True
 
@@ -56,6 +62,8 @@ class Pipeline(Ends):
     #: Of all pipelines together, or of each.
     files: Total | PerSession
     shards: int | FromFactor = 1
+    #: Each row once more, on the next shard.
+    replica: bool | FromFactor = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +85,7 @@ def readers_of_ends(factors: Factors) -> dict[str, Reader]:
         "device_bytes_per_s": count(factors, 0, 10**12),
         "pipeline_bytes_per_s": count(factors, 0, 10**12),
         "shard_rows_per_s": count(factors, 0, 10**9),
+        "hash_threads": count(factors, 0, MOST_HASH_THREADS),
         "load_server_cores": lambda cores: read_form(cores, factors, read_cores, 0.0),
         "cold_inputs": Node.flag,
     }
@@ -91,6 +100,7 @@ def parse_pipeline(node: Node | None, factors: Factors, workload: Workload) -> P
         "file_bytes": count(factors, 1, MOST_FILE_BYTES),
         "files": lambda files: read_rows(files, factors),
         "shards": count(factors, 1, MOST_SHARDS),
+        "replica": lambda flag: read_form(flag, factors, Node.flag, False),
         **readers_of_ends(factors),
     }
     fields = node.fields(readers, REQUIRED)
@@ -104,9 +114,10 @@ def parse_pipeline(node: Node | None, factors: Factors, workload: Workload) -> P
 def parse_step_pipeline(node: Node, factors: Factors, from_dump: bool) -> StepPipeline:
     """`[steps.pipeline]` of a load step."""
     readers = {**readers_of_ends(factors), "files": count(factors, 1, MOST_FILES)}
-    fields = node.fields((*readers, "shards"))
-    if "shards" in fields:
-        fields["shards"].problem('later steps look at one server; several shards are kind = "pipeline"')
+    fields = node.fields((*readers, *OF_SHARDS))
+    for key in OF_SHARDS:
+        if key in fields:
+            fields[key].problem('later steps look at one server; several shards are kind = "pipeline"')
     if from_dump and "files" in fields:
         fields["files"].problem("its files are those of the dump; remove it")
     found = StepPipeline(**given({k: v for k, v in fields.items() if k in readers}, readers))

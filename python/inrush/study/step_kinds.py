@@ -8,7 +8,7 @@ from typing import ClassVar, Final
 
 from inrush.study.forms import FromFactor
 from inrush.study.inputs import StepFiles
-from inrush.study.parts import METRICS
+from inrush.study.parts import METRICS, OF_HOST
 from inrush.study.pipeline import StepPipeline
 from inrush.study.roles import Role
 
@@ -17,11 +17,14 @@ KIND: Final = "steps"
 COMMON = ("name", "do", "after", "limit_s", "only")
 #: Of every step: its own length, what the client and a watched server computed in it, and bytes that were read and written.
 OF_ALL = (
-    "duration_s", "client_busy_cores", "server_busy_cores", "client_read_bytes", "client_write_bytes", "server_read_bytes",
-    "server_write_bytes",
+    "duration_s", *(f"{role}_{what}" for what in ("busy_cores", "user_cores", "system_cores") for role in ("client", "server")),
+    "client_read_bytes", "client_write_bytes", "server_read_bytes", "server_write_bytes", *(f"host_{of}" for of in OF_HOST),
 )  # fmt: skip
 #: Of a load that client and load server do.
-OF_ENDS = ("load_server_busy_cores", "load_server_read_bytes", "load_server_write_bytes")
+OF_ENDS = tuple(
+    f"load_server_{what}"
+    for what in ("busy_cores", "user_cores", "system_cores", "read_bytes", "write_bytes")
+)
 #: Of steps with sessions: what is watched, by row.
 OF_WORK = ("client_cpu_us_per_row", "server_cpu_us_per_row")
 #: Of steps that read and change nothing: pages, by the engine's counters, and a page's size.

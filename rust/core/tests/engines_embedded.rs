@@ -334,7 +334,12 @@ fn context(
         operations: vec![insert, by_guid, holding, op(OpKind::Query, ENDLESS.into())],
         segments: vec![],
         record: RecordPlan { interval_ns: SECOND_NS, flush_ns: SECOND_NS },
-        watch: WatchPlan { every_ns: 0, processes: BTreeMap::new(), data_dir: String::new() },
+        watch: WatchPlan {
+            every_ns: 0,
+            processes: BTreeMap::new(),
+            data_dir: String::new(),
+            folders: BTreeMap::new(),
+        },
         labels: BTreeMap::new(),
     };
     Context { plan: Arc::new(plan), clock: Clock::start(), stop: Arc::new(AtomicBool::new(false)) }

@@ -34,6 +34,66 @@ fn children_that_live_shorter_than_a_look_are_counted_in_their_parent() {
     assert_near(last(&samples, "server", "cpu_s", ""), 0.4, 0.08);
 }
 
+/// Some of the work of each is in the kernel, in its own account and in those of its ended children.
+#[test]
+fn what_is_computed_in_the_kernel_is_system_and_never_more_than_the_whole() {
+    let calling = Child::start(|| {
+        reap(fork(|| burn_in_kernel(0.2)));
+        burn_in_kernel(0.2);
+    });
+    let computing = Child::start(|| burn_outside(0.4));
+    let mut watch = watching(&[("calls", calling.pid), ("computes", computing.pid)], "");
+    calling.wait_until_worked();
+    computing.wait_until_worked();
+    let samples = finish(&mut watch);
+    let system = |role| last(&samples, role, "cpu_system_s", "");
+    assert!(system("calls") > 0.28, "{} s of 0.4 s", system("calls"));
+    assert!(system("computes") < 0.1, "{} s of 0.4 s", system("computes"));
+    for role in ["client", "calls", "computes"] {
+        let whole = series(&samples, role, "cpu_s", "");
+        for (part, whole) in series(&samples, role, "cpu_system_s", "").zip(whole) {
+            assert!(part <= whole, "{role}: {part} s of {whole} s");
+        }
+    }
+}
+
+#[test]
+fn the_host_s_time_is_split_into_what_ran_and_what_did_not() {
+    let mut watch = watching(&[], "");
+    burn_thread(0.3);
+    let samples = finish(&mut watch);
+    let of = |metric| series(&samples, "host", metric, "").collect::<Vec<f64>>();
+    let (busy, parts) = (of("cpu_busy_s"), [of("cpu_user_s"), of("cpu_system_s"), of("cpu_irq_s")]);
+    for (k, busy) in busy.iter().enumerate() {
+        let sum: f64 = parts.iter().map(|part| part[k]).sum();
+        assert!((sum - busy).abs() < 1e-6, "{sum} s of {busy} s");
+    }
+    assert!(parts[0].last() > parts[0].first(), "the burner is user time");
+    let (idle_too, total) = (of("cpu_iowait_s"), of("cpu_total_s"));
+    assert!(idle_too.iter().zip(&total).zip(&busy).all(|((w, t), b)| w + b <= *t));
+}
+
+#[test]
+fn a_file_that_was_just_written_is_dirty_and_in_the_page_cache() {
+    const BYTES: usize = 64_000_000;
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let mut watch = watching(&[], "");
+    let mut file = File::create(dir.path().join("written")).unwrap();
+    for _ in 0..64 {
+        file.write_all(&[7; BYTES / 64]).unwrap();
+    }
+    let samples = finish(&mut watch);
+    let rise = |metrics: &[&'static str]| {
+        let each = metrics
+            .iter()
+            .map(|m| last(&samples, "host", m, "") - series(&samples, "host", m, "").next().unwrap());
+        each.sum::<f64>()
+    };
+    // Other work of the machine writes and frees some meanwhile.
+    assert!(rise(&["page_cache_bytes"]) > 0.5 * BYTES as f64, "{}", rise(&["page_cache_bytes"]));
+    assert!(rise(&["dirty_bytes", "writeback_bytes"]) > 0.25 * BYTES as f64);
+}
+
 #[test]
 fn a_grandchild_is_counted_once_while_it_lives_and_once_after() {
     // It lives long enough to be found by a scan of the tree, then ends and is waited for.
@@ -68,6 +128,18 @@ fn a_child_that_writes_50_mb_with_fsync_shows_it() {
     assert_near(last(&samples, "server", "write_bytes", ""), BYTES as f64, 0.02 * BYTES as f64);
     let grown: f64 = rises(&samples, "host", "dev_write_bytes").values().sum();
     assert!(grown >= 0.9 * BYTES as f64, "the device wrote {grown} bytes; {:?}", watch.notes());
+}
+
+#[test]
+fn a_role_with_a_folder_has_the_device_below_it() {
+    let mut of = plan(&[], "", EVERY_NS);
+    of.folders = BTreeMap::from([("load_client".to_string(), env!("CARGO_TARGET_TMPDIR").to_string())]);
+    let mut watch = Watch::start(&of, Clock::start()).unwrap();
+    burn_thread(0.15);
+    let samples = finish(&mut watch);
+    let of_role = |role| samples.iter().filter(move |s| &*s.role == role && s.metric == "dev_busy_s").count();
+    assert!(of_role("load_client") > 1, "{:?}", watch.notes());
+    assert_eq!(of_role("host"), 0, "no folder was named for the host");
 }
 
 #[test]
@@ -228,16 +300,18 @@ fn cumulative_figures_never_fall_and_the_host_s_are_all_there() {
     burn_thread(0.35);
     let samples = finish(&mut watch);
     let mut latest: BTreeMap<(&str, &str, &str), (u64, f64)> = BTreeMap::new();
-    for s in samples.iter().filter(|s| !["rss_bytes", "mem_available_bytes"].contains(&s.metric)) {
+    let levels = ["rss_bytes", "mem_available_bytes", "page_cache_bytes", "dirty_bytes", "writeback_bytes"];
+    for s in samples.iter().filter(|s| !levels.contains(&s.metric)) {
         let (t_ns, value) = latest.entry((&s.role, s.metric, &s.device)).or_default();
         assert!(s.t_ns >= *t_ns && s.value >= *value, "{s:?} after {value} at {t_ns}");
         (*t_ns, *value) = (s.t_ns, s.value);
     }
     let metrics: Vec<&str> = samples.iter().filter(|s| &*s.role == "host").map(|s| s.metric).collect();
-    for metric in
-        ["cpu_total_s", "cpu_busy_s", "cpu_steal_s", "mem_available_bytes", "net_rx_bytes", "dev_busy_s"]
+    for metric in ["cpu_total_s", "cpu_busy_s", "cpu_steal_s", "cpu_iowait_s", "net_rx_bytes", "dev_busy_s"]
+        .iter()
+        .chain(&levels[1..])
     {
-        assert!(metrics.contains(&metric), "{metric} is missing");
+        assert!(metrics.contains(metric), "{metric} is missing");
     }
     let has_pressure = std::fs::read("/proc/pressure/cpu").is_ok();
     assert_eq!(metrics.contains(&"psi_cpu_some_s"), has_pressure);
@@ -351,6 +425,24 @@ fn burn(seconds: f64) {
     }
 }
 
+/// The same, with few calls of the kernel: to ask for the time is one.
+fn burn_outside(seconds: f64) {
+    while (process_cpu_ns() as f64) < seconds * 1e9 {
+        for k in 0..1_000_000 {
+            std::hint::black_box(k);
+        }
+    }
+}
+
+/// The same, in calls of the kernel that take long.
+fn burn_in_kernel(seconds: f64) {
+    let mut zeros = File::open("/dev/zero").unwrap();
+    let mut block = vec![0; 1 << 20];
+    while (process_cpu_ns() as f64) < seconds * 1e9 {
+        std::io::Read::read_exact(&mut zeros, &mut block).unwrap();
+    }
+}
+
 /// Uses `cpu_s` of CPU, spread evenly over `time`.
 fn burn_for(time: Duration, cpu_s: f64) {
     let started = Instant::now();
@@ -389,7 +481,12 @@ fn stat_s() -> f64 {
 // Watching and reading.
 
 fn plan(processes: &[(&str, i32)], data_dir: &str, every_ns: u64) -> WatchPlan {
-    WatchPlan { every_ns, processes: self::processes(processes), data_dir: data_dir.into() }
+    WatchPlan {
+        every_ns,
+        processes: self::processes(processes),
+        data_dir: data_dir.into(),
+        folders: BTreeMap::new(),
+    }
 }
 
 fn processes(named: &[(&str, i32)]) -> Processes {

@@ -155,7 +155,12 @@ fn null(seconds: f64) -> Result<Json, Error> {
         }],
         segments: Vec::new(),
         record: RecordPlan { interval_ns: 1_000_000_000, flush_ns: 1_000_000_000 },
-        watch: WatchPlan { every_ns: 0, processes: Default::default(), data_dir: String::new() },
+        watch: WatchPlan {
+            every_ns: 0,
+            processes: Default::default(),
+            data_dir: String::new(),
+            folders: Default::default(),
+        },
         labels: Default::default(),
     };
     let context =

@@ -27,7 +27,7 @@ use tree::Role;
 pub const SHORTEST_NS: u64 = 100_000_000;
 /// Process trees and threads of servers change slowly and cost more to list.
 const RESCAN_NS: u64 = 1_000_000_000;
-/// About 40 s of a run with 40 metrics at 10 Hz between two drains.
+/// About half a minute of a run with 50 metrics at 10 Hz between two drains.
 const BUFFER_SAMPLES: usize = 16_384;
 
 /// How often a thread that waits for a sample checks whether the sampler still runs.
@@ -227,7 +227,7 @@ impl Eye {
                 role.add(*pid, &mut notes);
             }
         }
-        let host = Host::open(&plan.data_dir, &mut notes);
+        let host = Host::open(&plan.data_dir, &plan.folders, &mut notes);
         Eye {
             clock,
             shared,

@@ -14,6 +14,7 @@ use serde::Deserialize;
 use serde_json::{json, Value as Json};
 
 use super::frame::{self, Ack, ChunkHead, Frame, Message};
+use super::hashers::Hashers;
 use super::ipc;
 use super::queue::Queue;
 use super::route::route;
@@ -57,6 +58,9 @@ struct Listeners {
     failure: Option<String>,
 }
 
+/// To a client that comes too late.
+const END: &str = "the load is at its end";
+
 /// Per shard, the queue of each of its writers.
 type Queues = Vec<Vec<Arc<Queue<Part>>>>;
 
@@ -78,12 +82,18 @@ pub struct Import {
     /// Gone once it is closed: the writers end with what is queued.
     queues: Mutex<Option<Queues>>,
     writers: Mutex<Vec<JoinHandle<Result<(), Error>>>>,
+    /// Where there are threads that place rows; gone once it is closed.
+    hashers: Mutex<Option<Hashers>>,
     event_sender: EventSender,
 }
 
 impl Import {
-    /// Connected to every shard, its writers at work.
-    pub fn open(plan: ImportPlan, event_sender: &EventSender) -> Result<Arc<Import>, Error> {
+    /// Connected to every shard, its writers at work. hash_threads: that place rows; 0: the thread of each connection does.
+    pub fn open(
+        plan: ImportPlan,
+        hash_threads: u32,
+        event_sender: &EventSender,
+    ) -> Result<Arc<Import>, Error> {
         let Some(first) = plan.shards.first() else {
             return Err(Error::Plan("a load needs one shard at least".into()));
         };
@@ -111,10 +121,21 @@ impl Import {
             listeners: Mutex::new(Listeners::default()),
             queues: Mutex::new(None),
             writers: Mutex::new(Vec::new()),
+            hashers: Mutex::new(None),
             event_sender: event_sender.clone(),
             plan,
         });
         import.start_writers()?;
+        if hash_threads > 0 {
+            match Hashers::start(&import, hash_threads) {
+                Ok(hashers) => *lock(&import.hashers) = Some(hashers),
+                Err(e) => {
+                    // Its writers would wait for ever.
+                    let _ = import.close();
+                    return Err(e);
+                }
+            }
+        }
         Ok(import)
     }
 
@@ -152,6 +173,9 @@ impl Import {
     /// Once no client sends any more: waits until what is queued is stored. The failure that ended the load, if one
     /// did.
     pub fn close(&self) -> Result<(), Error> {
+        if let Some(hashers) = lock(&self.hashers).take() {
+            hashers.end();
+        }
         let queues = lock(&self.queues).take();
         queues.iter().flatten().flatten().for_each(|queue| queue.end());
         let writers: Vec<_> = lock(&self.writers).drain(..).collect();
@@ -171,7 +195,7 @@ impl Import {
     }
 
     /// Sends the first failure to all clients; the load ends with it.
-    fn fail(&self, message: &str) {
+    pub(super) fn fail(&self, message: &str) {
         let mut listeners = lock(&self.listeners);
         if listeners.failure.is_none() {
             listeners.failure = Some(message.to_owned());
@@ -204,12 +228,10 @@ impl Import {
             self.failed(&message)
         })?;
         frame::send_message(&mut out, &Message::Welcome { reached: shard::reached(&reached) })?;
-        let Some(queues) = lock(&self.queues).clone() else {
-            return frame::send_message(
-                &mut out,
-                &Message::Failed { message: "the load is at its end".into() },
-            );
-        };
+        if lock(&self.queues).is_none() {
+            let message = END.into();
+            return frame::send_message(&mut out, &Message::Failed { message });
+        }
 
         let (replies, listeners) = channel();
         let number = match self.enter(&replies) {
@@ -218,7 +240,7 @@ impl Import {
         };
         let teller =
             thread::Builder::new().name("acks".into()).spawn(move || acknowledge(&listeners, &mut out))?;
-        let read = self.read_chunks(reader, &queues, &replies);
+        let read = self.read_chunks(reader, &replies);
         // The acknowledging thread ends with its last sender: ours, that in the list, those of chunks under way.
         lock(&self.listeners).clients.remove(&number);
         drop(replies);
@@ -238,49 +260,58 @@ impl Import {
         Ok(number)
     }
 
-    fn read_chunks(
-        &self,
-        reader: &mut impl io::Read,
-        queues: &Queues,
-        replies: &Sender<Reply>,
-    ) -> io::Result<()> {
-        let (mut hashes, mut shard_of) = (Vec::new(), Vec::new());
-        let mut whole = self.empty();
+    fn read_chunks(&self, reader: &mut impl io::Read, replies: &Sender<Reply>) -> io::Result<()> {
+        let hand = lock(&self.hashers).as_ref().map(Hashers::hand);
+        let mut place = Place::of(self);
         let mut spare = Vec::new();
         loop {
             match frame::receive_into(reader, std::mem::take(&mut spare))? {
                 Some(Frame::Chunk(head, body)) => {
                     self.bytes.fetch_add(body.len() as u64, Relaxed);
-                    clear(&mut whole);
-                    spare = decode(body, &mut whole).map_err(|e| self.failed(&e))?;
-                    if whole.rows as u64 != head.rows {
-                        let message = format!(
-                            "chunk {} of file {} has {} rows, its head says {}",
-                            head.chunk, head.file, whole.rows, head.rows
-                        );
-                        return Err(self.failed(&message));
-                    }
-                    let mut parts: Vec<Columns> = self.plan.shards.iter().map(|_| self.empty()).collect();
-                    if let [all] = parts.as_mut_slice() {
-                        // Nothing to place: the rows go on as they are.
-                        std::mem::swap(all, &mut whole);
-                    } else {
-                        self.placement
-                            .shards_of(&whole, &mut hashes, &mut shard_of)
-                            .map_err(|e| self.failed(&e.to_string()))?;
-                        route(&whole, &shard_of, &mut parts);
-                    }
-                    if !self.plan.replicas.is_empty() {
-                        parts.extend_from_within(..);
-                    }
-                    self.queue(&head, parts, queues, replies)?;
+                    spare = match &hand {
+                        None => self.place(&mut place, &head, body, replies)?,
+                        Some(hand) => hand.over(head, body, replies)?,
+                    };
                 }
                 Some(Frame::Message(Message::Alive)) => {}
-                Some(Frame::Message(Message::End)) => return Ok(()),
+                Some(Frame::Message(Message::End)) => return hand.map_or(Ok(()), |hand| hand.placed()),
                 Some(Frame::Message(_)) => return Err(io::Error::other("it said what only a server says")),
                 None => return Err(io::Error::other("gone before its end; what was acknowledged is stored")),
             }
         }
+    }
+
+    /// The rows of a chunk to the queues of their shards; its memory for the next one. Waits while queues are full.
+    pub(super) fn place(
+        &self,
+        place: &mut Place,
+        head: &ChunkHead,
+        body: Vec<u8>,
+        replies: &Sender<Reply>,
+    ) -> io::Result<Vec<u8>> {
+        let Place { whole, hashes, shard_of, queues } = place;
+        clear(whole);
+        let spare = decode(body, whole).map_err(|e| self.failed(&e))?;
+        if whole.rows as u64 != head.rows {
+            let message = format!(
+                "chunk {} of file {} has {} rows, its head says {}",
+                head.chunk, head.file, whole.rows, head.rows
+            );
+            return Err(self.failed(&message));
+        }
+        let mut parts: Vec<Columns> = self.plan.shards.iter().map(|_| self.empty()).collect();
+        if let [all] = parts.as_mut_slice() {
+            // Nothing to place: the rows go on as they are.
+            std::mem::swap(all, whole);
+        } else {
+            self.placement.shards_of(whole, hashes, shard_of).map_err(|e| self.failed(&e.to_string()))?;
+            route(whole, shard_of, &mut parts);
+        }
+        if !self.plan.replicas.is_empty() {
+            parts.extend_from_within(..);
+        }
+        self.queue(head, parts, queues, replies)?;
+        Ok(spare)
     }
 
     fn failed(&self, message: &str) -> io::Error {
@@ -321,6 +352,21 @@ impl Import {
             writers[writer].put(count, part).map_err(|_| io::Error::other("a shard was given up"))?;
         }
         Ok(())
+    }
+}
+
+/// What a thread that places rows keeps from chunk to chunk.
+pub(super) struct Place {
+    whole: Columns,
+    hashes: Vec<u64>,
+    shard_of: Vec<u32>,
+    queues: Queues,
+}
+
+impl Place {
+    pub(super) fn of(import: &Import) -> Place {
+        let queues = lock(&import.queues).clone().unwrap_or_default();
+        Place { whole: import.empty(), hashes: Vec::new(), shard_of: Vec::new(), queues }
     }
 }
 

@@ -6,7 +6,7 @@
 //! bounded, and a server that waits for a shard reads no more from its clients.
 //!
 //! Reading order: `frame` (the messages), `wire`, `tls` and `certificate` (how they travel), `client`, `link` (the way to a
-//! server), `server` (which clients may connect), `import`, `sharding` and `route` (which shard), `queue`, `raw` (bytes
+//! server), `server` (which clients may connect), `import`, `hashers`, `sharding` and `route` (which shard), `queue`, `raw` (bytes
 //! out of their digits), `shard` (storing); `content` (which file is it), `readback` (is the table what the files are).
 
 pub mod certificate;
@@ -15,6 +15,7 @@ pub mod content;
 mod frame;
 #[cfg(test)]
 mod fuzz;
+mod hashers;
 mod import;
 mod ipc;
 pub mod link;

@@ -46,6 +46,9 @@ pub struct ServerPlan {
     pub load: Option<ImportPlan>,
     /// Instead: where clients may store what they open imports for.
     pub serves: Option<Serves>,
+    /// Threads that place the rows of an import on its shards; 0: the thread of each connection places its own.
+    #[serde(default)]
+    pub hash_threads: u32,
 }
 
 /// Targets of a server that waits for clients, with passwords in its own environment.
@@ -58,6 +61,7 @@ pub struct Serves {
 
 struct Server {
     token: String,
+    hash_threads: u32,
     tls: Option<Arc<ServerConfig>>,
     serves: Option<Serves>,
     imports: Mutex<HashMap<String, Entry>>,
@@ -85,9 +89,11 @@ pub fn run(plan: ServerPlan, event_sender: &EventSender) -> Result<Json, Error> 
     listener.set_nonblocking(true).map_err(|e| Error::io("listening", e))?;
     let address = listener.local_addr().map_err(|e| Error::io("listening", e))?;
     let began = Instant::now();
-    let own = plan.load.map(|load| Import::open(load, event_sender)).transpose()?;
+    let hash_threads = plan.hash_threads;
+    let own = plan.load.map(|load| Import::open(load, hash_threads, event_sender)).transpose()?;
     let server = Arc::new(Server {
         token: plan.token,
+        hash_threads,
         tls: plan.tls.as_ref().map(tls::server_config).transpose()?,
         serves: plan.serves,
         imports: Mutex::new(HashMap::new()),
@@ -334,7 +340,7 @@ impl Server {
                 (None, Some(plan)) => {
                     imports.insert(name.to_owned(), Entry::Busy);
                     drop(imports);
-                    let opened = Import::open(plan.clone(), &self.event_sender);
+                    let opened = Import::open(plan.clone(), self.hash_threads, &self.event_sender);
                     let mut imports = lock(&self.imports);
                     match &opened {
                         Ok(import) => {

@@ -78,7 +78,12 @@ impl RunPlan {
             operations: Vec::new(),
             segments: Vec::new(),
             record: RecordPlan { interval_ns: 1_000_000_000, flush_ns: 1_000_000_000 },
-            watch: WatchPlan { every_ns: 0, processes: Default::default(), data_dir: String::new() },
+            watch: WatchPlan {
+                every_ns: 0,
+                processes: Default::default(),
+                data_dir: String::new(),
+                folders: BTreeMap::new(),
+            },
             labels: Default::default(),
         }
     }
@@ -118,6 +123,9 @@ pub struct WatchPlan {
     /// Directory on the device that is watched; empty: none.
     #[serde(default)]
     pub data_dir: String,
+    /// Role -> directory: the device below it is also watched as the role's own.
+    #[serde(default)]
+    pub folders: BTreeMap<String, String>,
 }
 
 impl RunPlan {

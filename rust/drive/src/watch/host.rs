@@ -1,10 +1,11 @@
 //! The machine as a whole: processors, memory, pressure, interfaces, and the device of the data.
 
+use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 
 use inrush_rows::clock::Clock;
 
-use super::procfs::{keyed, lines, number, tick_ns, words, KeptFile};
+use super::procfs::{lines, number, tick_ns, words, KeptFile};
 use super::{Buffer, Name};
 
 /// A sector of `/proc/diskstats`, whatever the device's own are.
@@ -14,6 +15,8 @@ pub struct Host {
     name: Name,
     none: Name,
     stat: Option<KeptFile>,
+    /// The kernel's count of waiting may fall; what is given out does not.
+    waited_ticks: u64,
     meminfo: Option<KeptFile>,
     /// Absent on kernels without pressure figures: then there are none.
     pressure: Vec<Pressure>,
@@ -21,6 +24,8 @@ pub struct Host {
     interfaces: Vec<Name>,
     diskstats: Option<KeptFile>,
     devices: Vec<Name>,
+    /// Role -> the devices on which its files lie.
+    of_roles: Vec<(Name, Vec<Name>)>,
 }
 
 struct Pressure {
@@ -30,7 +35,7 @@ struct Pressure {
 }
 
 impl Host {
-    pub fn open(data_dir: &str, notes: &mut Vec<String>) -> Host {
+    pub fn open(data_dir: &str, folders: &BTreeMap<String, String>, notes: &mut Vec<String>) -> Host {
         let mut keep = |path: &str| match KeptFile::open(path) {
             Ok(file) => Some(file),
             Err(e) => {
@@ -39,8 +44,18 @@ impl Host {
             }
         };
         let (stat, meminfo, net) = (keep("/proc/stat"), keep("/proc/meminfo"), keep("/proc/net/dev"));
-        let diskstats = if data_dir.is_empty() { None } else { keep("/proc/diskstats") };
-        let devices = if diskstats.is_some() { devices_under(data_dir, notes) } else { Vec::new() };
+        let watched = !data_dir.is_empty() || !folders.is_empty();
+        let diskstats = if watched { keep("/proc/diskstats") } else { None };
+        let mut under = |dir: &str| {
+            let none = diskstats.is_none() || dir.is_empty();
+            if none {
+                Vec::new()
+            } else {
+                devices_under(dir, notes)
+            }
+        };
+        let devices = under(data_dir);
+        let of_roles = folders.iter().map(|(role, dir)| (role.as_str().into(), under(dir))).collect();
         let pressure = [
             ("cpu", "psi_cpu_some_s", None),
             ("io", "psi_io_some_s", Some("psi_io_full_s")),
@@ -55,12 +70,14 @@ impl Host {
             name: "host".into(),
             none: "".into(),
             stat,
+            waited_ticks: 0,
             meminfo,
             pressure: pressure.collect(),
             net,
             interfaces: Vec::new(),
             diskstats,
             devices,
+            of_roles,
         }
     }
 
@@ -72,15 +89,16 @@ impl Host {
         self.disks(clock.now(), scratch, out);
     }
 
-    /// Busy is what ran here: neither idle, nor waiting for a device, nor steal.
-    fn processors(&self, t_ns: u64, scratch: &mut [u8], out: &mut Buffer) {
+    /// Busy is what ran here: neither idle, nor waiting for a device, nor steal. It is user, system and interrupts.
+    fn processors(&mut self, t_ns: u64, scratch: &mut [u8], out: &mut Buffer) {
         let Some(Ok(text)) = self.stat.as_ref().map(|f| f.head(&mut scratch[..4096])) else { return };
         let Some(line) = lines(text).next() else { return };
         let mut ticks = [0u64; 8];
         for (tick, word) in ticks.iter_mut().zip(words(line).skip(1)) {
             *tick = number(word).unwrap_or(0);
         }
-        let [_user, _nice, _system, idle, wait, _irq, _softirq, steal] = ticks;
+        let [user, nice, system, idle, wait, irq, softirq, steal] = ticks;
+        self.waited_ticks = self.waited_ticks.max(wait);
         let total: u64 = ticks.iter().sum();
         let tick_s = tick_ns() as f64 * 1e-9;
         let mut push =
@@ -88,12 +106,24 @@ impl Host {
         push("cpu_total_s", total);
         push("cpu_busy_s", total - idle - wait - steal);
         push("cpu_steal_s", steal);
+        push("cpu_user_s", user + nice);
+        push("cpu_system_s", system);
+        push("cpu_irq_s", irq + softirq);
+        push("cpu_iowait_s", self.waited_ticks);
     }
 
     fn memory(&self, t_ns: u64, scratch: &mut [u8], out: &mut Buffer) {
         let Some(Ok(text)) = self.meminfo.as_ref().map(|f| f.head(scratch)) else { return };
-        if let Some(kib) = keyed(text, b"MemAvailable:") {
-            out.push(&self.name, t_ns, "mem_available_bytes", &self.none, kib as f64 * 1024.0);
+        let memory = Memory::of(text);
+        for (metric, kib) in [
+            ("mem_available_bytes", memory.available),
+            ("page_cache_bytes", memory.page_cache()),
+            ("dirty_bytes", memory.dirty),
+            ("writeback_bytes", memory.writeback),
+        ] {
+            if let Some(kib) = kib {
+                out.push(&self.name, t_ns, metric, &self.none, kib as f64 * 1024.0);
+            }
         }
     }
 
@@ -126,13 +156,49 @@ impl Host {
         let Some(Ok(text)) = self.diskstats.as_ref().map(|f| f.whole(scratch)) else { return };
         for line in lines(text) {
             let Some((name, disk)) = disk(line) else { continue };
-            let Some(device) = self.devices.iter().find(|d| d.as_bytes() == name) else { continue };
-            let mut push = |metric, value: f64| out.push(&self.name, t_ns, metric, device, value);
-            push("dev_read_bytes", disk.read_sectors as f64 * SECTOR_BYTES);
-            push("dev_write_bytes", disk.written_sectors as f64 * SECTOR_BYTES);
-            push("dev_ios", (disk.reads + disk.writes) as f64);
-            push("dev_busy_s", disk.busy_ms as f64 * 1e-3);
+            let host = std::iter::once((&self.name, &self.devices));
+            for (role, devices) in host.chain(self.of_roles.iter().map(|(role, devices)| (role, devices))) {
+                if let Some(device) = devices.iter().find(|d| d.as_bytes() == name) {
+                    disk.show(role, device, t_ns, out);
+                }
+            }
         }
+    }
+}
+
+/// What is needed of `/proc/meminfo`, kiB; read line by line, once.
+#[derive(Debug, Default, PartialEq)]
+struct Memory {
+    available: Option<u64>,
+    buffers: Option<u64>,
+    cached: Option<u64>,
+    shared: Option<u64>,
+    dirty: Option<u64>,
+    writeback: Option<u64>,
+}
+
+impl Memory {
+    fn of(text: &[u8]) -> Memory {
+        let mut found = Memory::default();
+        for line in lines(text) {
+            let mut words = words(line);
+            let place = match words.next() {
+                Some(b"MemAvailable:") => &mut found.available,
+                Some(b"Buffers:") => &mut found.buffers,
+                Some(b"Cached:") => &mut found.cached,
+                Some(b"Shmem:") => &mut found.shared,
+                Some(b"Dirty:") => &mut found.dirty,
+                Some(b"Writeback:") => &mut found.writeback,
+                _ => continue,
+            };
+            *place = words.next().and_then(number);
+        }
+        found
+    }
+
+    /// What is kept of files and devices. The kernel counts shared memory as cached, and a server's own pool may be that.
+    fn page_cache(&self) -> Option<u64> {
+        Some((self.cached? + self.buffers?).saturating_sub(self.shared?))
     }
 }
 
@@ -167,6 +233,16 @@ struct Disk {
     writes: u64,
     written_sectors: u64,
     busy_ms: u64,
+}
+
+impl Disk {
+    fn show(&self, role: &Name, device: &Name, t_ns: u64, out: &mut Buffer) {
+        let mut push = |metric, value: f64| out.push(role, t_ns, metric, device, value);
+        push("dev_read_bytes", self.read_sectors as f64 * SECTOR_BYTES);
+        push("dev_write_bytes", self.written_sectors as f64 * SECTOR_BYTES);
+        push("dev_ios", (self.reads + self.writes) as f64);
+        push("dev_busy_s", self.busy_ms as f64 * 1e-3);
+    }
 }
 
 /// One line of `/proc/diskstats` (kernel documentation, iostats).
@@ -273,6 +349,16 @@ mod tests {
             busy_ms: 9020,
         };
         assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn the_page_cache_is_what_is_kept_of_files_without_the_memory_that_servers_share() {
+        let text = b"MemTotal: 900 kB\nMemFree: 5 kB\nMemAvailable: 700 kB\nBuffers: 10 kB\nCached: 300 kB\n\
+            SwapCached: 77 kB\nDirty: 8 kB\nWriteback: 4 kB\nShmem: 110 kB\nShmemHugePages: 55 kB\nWritebackTmp: 66 kB\n";
+        let memory = Memory::of(text);
+        assert_eq!(memory.page_cache(), Some(200));
+        assert_eq!((memory.available, memory.dirty, memory.writeback), (Some(700), Some(8), Some(4)));
+        assert_eq!(Memory::of(b"MemTotal: 900 kB\nCached: 300 kB\n").page_cache(), None);
     }
 
     #[test]

@@ -65,8 +65,12 @@ pub struct ProcessStat {
     pub ppid: i32,
     /// Pages of its program, and of files that it maps, that were read from a disk.
     pub major_faults: u64,
+    /// Of the process, ticks in the kernel.
+    pub system_ticks: u64,
     /// User and system time of children that were waited for, ticks.
     pub reaped_ticks: u64,
+    /// The part of it in the kernel.
+    pub reaped_system_ticks: u64,
     pub threads: u64,
 }
 
@@ -76,10 +80,11 @@ pub fn process_stat(text: &[u8]) -> Option<ProcessStat> {
     let mut fields = words(&text[close + 1..]);
     let ppid = number(fields.nth(1)?)? as i32;
     let major_faults = number(fields.nth(7)?)?;
-    let cutime = number(fields.nth(3)?)?;
-    let cstime = number(fields.next()?)?;
+    let system_ticks = number(fields.nth(2)?)?;
+    let (cutime, cstime) = (number(fields.next()?)?, number(fields.next()?)?);
     let threads = number(fields.nth(2)?)?;
-    Some(ProcessStat { ppid, major_faults, reaped_ticks: cutime + cstime, threads })
+    let reaped_ticks = cutime + cstime;
+    Some(ProcessStat { ppid, major_faults, system_ticks, reaped_ticks, reaped_system_ticks: cstime, threads })
 }
 
 /// CPU time of a whole process, ns, its ended threads included; `None` when there is no such process.
@@ -122,7 +127,15 @@ mod tests {
     fn a_process_name_with_blanks_and_parentheses_moves_no_field() {
         let text = b"42 (a) b (c)) S 7 42 42 0 -1 4194304 102 0 5 0 11 12 130 40 20 0 9 0 105066 3133440 416";
         let stat = process_stat(text).unwrap();
-        assert_eq!(stat, ProcessStat { ppid: 7, major_faults: 5, reaped_ticks: 170, threads: 9 });
+        let expected = ProcessStat {
+            ppid: 7,
+            major_faults: 5,
+            system_ticks: 12,
+            reaped_ticks: 170,
+            reaped_system_ticks: 40,
+            threads: 9,
+        };
+        assert_eq!(stat, expected);
     }
 
     #[test]

@@ -26,6 +26,8 @@ pub struct Role {
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct Used {
     cpu_ns: u64,
+    /// The part of it in the kernel, in whole ticks.
+    system_ns: u64,
     read_bytes: u64,
     write_bytes: u64,
     major_faults: u64,
@@ -45,6 +47,9 @@ struct Process {
     reaped_ns: u64,
     /// The same from what we saw: before we came, plus members that ended.
     ended_ns: u64,
+    /// The parts of both in the kernel.
+    reaped_system_ns: u64,
+    ended_system_ns: u64,
     resident_bytes: u64,
     shared_bytes: u64,
 }
@@ -162,9 +167,13 @@ impl Role {
         let ended = self.members.remove(at);
         self.gone.major_faults += ended.used.major_faults;
         match self.members.iter_mut().find(|p| p.pid == ended.ppid) {
-            Some(parent) => parent.ended_ns += ended.total_cpu_ns(),
+            Some(parent) => {
+                parent.ended_ns += ended.total_cpu_ns();
+                parent.ended_system_ns += ended.total_system_ns();
+            }
             None => {
                 self.gone.cpu_ns += ended.total_cpu_ns();
+                self.gone.system_ns += ended.total_system_ns();
                 self.gone.read_bytes += ended.used.read_bytes;
                 self.gone.write_bytes += ended.used.write_bytes;
             }
@@ -176,6 +185,7 @@ impl Role {
         let (mut private, mut shared) = (0, 0);
         for p in &self.members {
             now.cpu_ns += if self.alone { p.used.cpu_ns } else { p.total_cpu_ns() };
+            now.system_ns += if self.alone { p.used.system_ns } else { p.total_system_ns() };
             now.read_bytes += p.used.read_bytes;
             now.write_bytes += p.used.write_bytes;
             now.major_faults += p.used.major_faults;
@@ -183,11 +193,13 @@ impl Role {
             shared = p.shared_bytes.max(shared);
         }
         self.shown.cpu_ns = self.shown.cpu_ns.max(now.cpu_ns);
+        self.shown.system_ns = self.shown.system_ns.max(now.system_ns);
         self.shown.read_bytes = self.shown.read_bytes.max(now.read_bytes);
         self.shown.write_bytes = self.shown.write_bytes.max(now.write_bytes);
         self.shown.major_faults = self.shown.major_faults.max(now.major_faults);
         let mut push = |metric, value| out.push(&self.name, t_ns, metric, &self.none, value);
         push("cpu_s", self.shown.cpu_ns as f64 * 1e-9);
+        push("cpu_system_s", self.shown.system_ns as f64 * 1e-9);
         push("rss_bytes", (private + shared) as f64);
         push("major_faults", self.shown.major_faults as f64);
         if self.members.iter().any(|p| p.io.is_some()) || self.shown.write_bytes > 0 {
@@ -209,6 +221,8 @@ impl Process {
             used: Used::default(),
             reaped_ns: 0,
             ended_ns: 0,
+            reaped_system_ns: 0,
+            ended_system_ns: 0,
             resident_bytes: 0,
             shared_bytes: 0,
         };
@@ -217,6 +231,7 @@ impl Process {
             return Err(std::io::Error::from_raw_os_error(libc::ESRCH));
         }
         process.ended_ns = process.reaped_ns;
+        process.ended_system_ns = process.reaped_system_ns;
         Ok(process)
     }
 
@@ -232,7 +247,9 @@ impl Process {
         self.ppid = stat.ppid;
         self.threads = stat.threads;
         self.reaped_ns = stat.reaped_ticks * tick_ns;
+        self.reaped_system_ns = stat.reaped_system_ticks * tick_ns;
         self.used.cpu_ns = cpu_ns;
+        self.used.system_ns = stat.system_ticks * tick_ns;
         self.used.major_faults = stat.major_faults;
         if let Ok(text) = self.statm.head(scratch) {
             let mut pages = words(text).skip(1).map(|w| number(w).unwrap_or(0));
@@ -250,6 +267,11 @@ impl Process {
     /// those too short-lived to be seen, in whole ticks; we know those we saw, waited for or not.
     fn total_cpu_ns(&self) -> u64 {
         self.used.cpu_ns + self.reaped_ns.max(self.ended_ns)
+    }
+
+    /// The part of it in the kernel. Never more than the whole: each of its parts is at most that of the whole.
+    fn total_system_ns(&self) -> u64 {
+        self.used.system_ns + self.reaped_system_ns.max(self.ended_system_ns)
     }
 }
 

@@ -1,0 +1,68 @@
+"""Where the processors' time went, and what the kernel kept of files meanwhile. Pure.
+
+Of every watched role, and of the host, over the windows that are measured:
+    <role>.user_cores, <role>.system_cores      what it computed outside and inside of the kernel; together its busy cores
+    host.user_cores, host.system_cores, host.irq_cores      what ran on the machine; interrupts, those of software among them
+    host.iowait_cores, host.steal_cores         idle while a device was waited for; taken away by the machine's own host
+    host.page_cache_bytes, host.dirty_bytes     the most that was seen in a window; dirty: still to be written, or being written
+
+Results of an inrush that did not watch them have none of these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from inrush.stats.record import FloatArray, RunRecord
+from inrush.stats.watched import Looks, spent_in, watched
+
+HOST = "host"
+#: Figure of the host -> its metric.
+STATES = {
+    "user_cores": "cpu_user_s",
+    "system_cores": "cpu_system_s",
+    "irq_cores": "cpu_irq_s",
+    "iowait_cores": "cpu_iowait_s",
+    "steal_cores": "cpu_steal_s",
+}
+CACHE, DIRTY = "page_cache_bytes", ("dirty_bytes", "writeback_bytes")
+
+
+def processor_figures(run: RunRecord, windows: Iterable[tuple[int, int]]) -> dict[str, float]:
+    windows = list(windows)
+    span_s = sum(end - start for start, end in windows) / 1e9
+    found = watched(run, {"cpu_s", *STATES.values(), CACHE, *DIRTY})
+    if span_s <= 0 or "cpu_user_s" not in found:
+        return {}
+    spent_s = {
+        (role, figure): used
+        for figure, metric in STATES.items()
+        for role, looks in found.get(metric, {}).items()
+        if (used := spent_in(run, looks, windows)) is not None
+    }
+    for role, looks in found.get("cpu_s", {}).items():
+        used, system = spent_in(run, looks, windows), spent_s.get((role, "system_cores"))
+        if used is not None and system is not None:
+            spent_s[role, "user_cores"] = max(0.0, used - system)
+    figures = {f"{role}.{figure}": s / span_s for (role, figure), s in spent_s.items()}
+    kept = {CACHE: found.get(CACHE, {}).get(HOST), DIRTY[0]: still_to_be_written(found)}
+    for name, level in kept.items():
+        if level is not None and (most := most_in(level, windows)) is not None:
+            figures[f"{HOST}.{name}"] = most
+    return figures
+
+
+def still_to_be_written(found: dict[str, dict[str, Looks]]) -> Looks | None:
+    """Both are read at one look."""
+    waiting, writing = (found.get(metric, {}).get(HOST) for metric in DIRTY)
+    if waiting is None or writing is None or len(waiting[0]) != len(writing[0]):
+        return waiting
+    return waiting[0], waiting[1] + writing[1]
+
+
+def most_in(level: Looks, windows: Iterable[tuple[int, int]]) -> float | None:
+    t_ns, value = level
+    inside: FloatArray = np.concatenate([value[(t_ns >= a) & (t_ns <= b)] for a, b in windows])
+    return float(inside.max()) if len(inside) else None
