@@ -131,8 +131,8 @@ def decomposed(storage: str, of: Units) -> Series:
         float(np.abs(claimed / files - 1).max()),
         float(np.median(np.abs(ahead / files[third:] - 1))),
         float(np.median(np.abs(files[:third].mean() / files[third:] - 1))),
-        joined(shape(of.before, rate), None if same is None else shape(of.before, same)),
-        shape(of.before, files),
+        joined(shape(of.before, rate, "bytes of input"), None if same is None else shape(of.before, same, "bytes of input")),
+        shape(of.before, files, "bytes of input"),
     )  # fmt: skip
 
 

@@ -22,7 +22,7 @@ from benches.published import (
 )
 from inrush.model import capacity as capacity_rule
 from inrush.model import curve as curve_rule
-from inrush.model.decomposition import Cost, Estimate
+from inrush.model.decomposition import UnitCost, Estimate
 from inrush.stats.quantity import digits
 from inrush.text import percent as written
 
@@ -165,7 +165,7 @@ def series_table(series: Sequence[Series]) -> str:
     return markdown(header, rows, right=range(1, 9))
 
 
-def size_cost(cost: Cost) -> str:
+def size_cost(cost: UnitCost) -> str:
     """`0.062 + 0.183 / S + 0.0695 × S`"""
     return f"{cost.each_s * MB:.3f} + {cost.file_s:.3f} / S + {cost.file_byte_s * MB * MB:.4f} × S"
 

@@ -125,12 +125,12 @@ class Part:
     share: Estimate
     #: R² that is lost without it.
     adds: float
-    #: Cost at the upper end (95 % of the load lies below) over that at the lower one (5 %), all else as it is on average.
+    #: UnitCost at the upper end (95 % of the load lies below) over that at the lower one (5 %), all else as it is on average.
     times: float
 
 
 @dataclass(frozen=True)
-class Cost:
+class UnitCost:
     """Seconds for a byte, or for a row."""
 
     each_s: float
@@ -155,7 +155,7 @@ class Decomposed:
 
     per: Literal["byte", "row"]
     units: int
-    cost: Cost
+    cost: UnitCost
     r2: Estimate
     rest: Estimate
     #: The largest first.
@@ -193,7 +193,7 @@ def decompose(
     whole = blocks.total()
     every = tuple(name for group in groups for name in group)
     each, file, file_byte, place, table = (float(c) for c in whole.fit(places_of(every)))
-    cost = Cost(each, file, file_byte, place, table, knee)
+    cost = UnitCost(each, file, file_byte, place, table, knee)
     shares, adds, r2 = whole.shares(groups)
     drawn = blocks.drawn(groups, seed)
     parts = tuple(
@@ -429,7 +429,7 @@ def estimate(value: float, drawn: FloatArray) -> Estimate:
     return Estimate(value, min(float(low), value), max(float(high), value))
 
 
-def dearer(x: FloatArray, cost: Cost, group: Sequence[Name], weights: FloatArray) -> float:
+def dearer(x: FloatArray, cost: UnitCost, group: Sequence[Name], weights: FloatArray) -> float:
     """Between the ends of what the part costs in this load: the 5th and the 95th hundredth of it, each with the rest at
     its mean."""
     mine = places_of(group)[1:]

@@ -51,8 +51,8 @@ class Shape:
     knee: float | None = None
 
 
-def shape(size: ArrayLike, rate: ArrayLike) -> Shape:
-    """size: of the table, ascending; rate: of bytes or rows, positive. Both of shape (n,), in the order of the load."""
+def shape(size: ArrayLike, rate: ArrayLike, unit: str = "rows") -> Shape:
+    """size: of the table in `unit`, ascending; rate: of bytes or rows, positive. Both of shape (n,), in the order of the load."""
     x, y = np.asarray(size, np.float64), np.asarray(rate, np.float64)
     if len(y) < LEAST:
         return Shape("undecided", f"{len(y)} values; from {LEAST} on noise is distinguished from a course")
@@ -77,7 +77,7 @@ def shape(size: ArrayLike, rate: ArrayLike) -> Shape:
         if regained + 2 * noise > LASTING * lost:
             return called("undecided", f"{fell}, and part of that may have come back")
         n0 = knee(x, y)
-        lasts = f"the rate falls by {percent(1 - np.exp(-lost))}, from a table of {number(n0, 2)} on, and does not come back"
+        lasts = f"the rate falls by {percent(1 - np.exp(-lost))}, from {number(n0, 2)} {unit} on, and does not come back"
         return called("confirmed", lasts, n0)
     if fall <= material:
         return called(
