@@ -22,7 +22,7 @@ from benches.published import (
 )
 from inrush.model import capacity as capacity_rule
 from inrush.model import curve as curve_rule
-from inrush.model.decomposition import UnitCost, Estimate
+from inrush.model.decomposition import Estimate, UnitCost
 from inrush.stats.quantity import digits
 from inrush.text import percent as written
 
