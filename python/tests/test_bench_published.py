@@ -87,7 +87,9 @@ def test_a_fill_out_of_a_book_misses_published_trees() -> None:
     assert [round(c.error, 2) for c in size_cases()] == [0.09, 0.17, 0.29, 0.49]
 
 
-@pytest.mark.parametrize("name", ["curves", "intervals", "extractions", "archives", "writers", "pipeline"])
+@pytest.mark.parametrize(
+    "name", ["curves", "intervals", "extractions", "archives", "writers", "pipeline", "loads"]
+)
 def test_every_figure_that_is_shipped_names_its_source(name: str) -> None:
     assert len(table(name)) >= 3 and len(source(name)) > 60
 
