@@ -90,6 +90,14 @@ def test_tables_that_a_run_did_not_write_are_empty_and_typed(tmp_path: Path) -> 
     assert run.table("hist").schema == SCHEMAS["hist"] and run.table("hist").num_rows == 0
 
 
+def test_files_of_results_before_schema_7_have_no_runs_of_keys() -> None:
+    row = {name: 1 for name in SCHEMAS["files"].names if name not in ("role", "runs")}
+    older = pa.Table.from_pylist(
+        [{**row, "role": "load"}], pa.schema([f for f in SCHEMAS["files"] if f.name != "runs"])
+    )
+    assert conform("files", older).to_pylist() == [{**row, "role": "load", "runs": None}]
+
+
 def test_a_run_without_run_json_is_no_result_and_is_named_as_unsealed(tmp_path: Path) -> None:
     folder = begin(tmp_path)
     folder.open_run("b0-000", {}, {})

@@ -7,15 +7,16 @@ nothing of these cases: it is applied to their small ends as to any curve.
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 
 import numpy as np
 
-from benches.published.storage import Recovery, UnitCost, fit_extraction, fit_unit_cost, out_of_memory_refuted
+from benches.published.storage import fit_extraction
 from inrush.model.curve import curve, forecast
+from inrush.model.decomposition import Decomposed, Units, alike, decompose, fit_size_cost, units
 from inrush.model.forecast import Forecast
+from inrush.model.outgrown import Shape, joined, shape
 from inrush.model.scaling import Usl
 from inrush.model.score import Score, score
 
@@ -71,58 +72,68 @@ def scored(made: Forecast, observed: float) -> Score:
     return score(observed, made.median, made.lo, made.hi, made.level, made.baselines)
 
 
+#: Of an interval, and of the MB of its rate.
+INTERVAL_S, MB = 1800.0, 1e6
+
+
 @dataclass(frozen=True)
-class Decomposed:
-    """An interval series explained by the size of its files."""
+class Series:
+    """A published load, taken apart as a user's is (`model.decomposition`, `model.outgrown`)."""
 
     storage: str
-    intervals: int
-    cost: UnitCost
-    #: Share of the variance of s/MB explained; and by how much more with what had been loaded before.
-    r2: float
-    r2_of_table_size: float
+    of: Units
+    found: Decomposed
+    #: As if only the size of its files counted.
+    by_size: Decomposed
     #: Largest error of files a second: of a constant, and of the cost by file size.
     constant_error: float
     size_error: float
     #: Fitted to the first third alone: median error of files a second in the rest, and of the constant of that third.
     ahead_error: float
     ahead_constant_error: float
-    recovery: Recovery
+    #: Of bytes a second, and of files a second.
+    shape: Shape
+    files_shape: Shape
 
 
-def decompositions() -> list[Decomposed]:
+def published_series() -> list[Series]:
+    return [decomposed(storage, of) for storage, of in published_units().items()]
+
+
+def published_units() -> dict[str, Units]:
+    """Storage -> its intervals. The last one is cut short and left out; so is the first where the load began inside of it."""
+    found = {}
     rows = table("intervals")
-    return [
-        decomposed(storage, [r for r in rows if r["storage"] == storage])
-        for storage in dict.fromkeys(r["storage"] for r in rows)
-    ]
+    for storage in dict.fromkeys(r["storage"] for r in rows):
+        mine = [r for r in rows if r["storage"] == storage][:-1]
+        files, rate = (np.array([float(r[k]) for r in mine]) for k in ("files", "input_mb_per_s"))
+        if rate[0] < 0.75 * rate[1]:
+            files, rate = files[1:], rate[1:]
+        sizes = rate * INTERVAL_S * MB
+        seconds = np.full(len(files), INTERVAL_S)
+        found[storage] = units(seconds, sizes, np.cumsum(sizes) - sizes / 2, files=files)
+    return found
 
 
-def decomposed(storage: str, rows: Sequence[dict[str, str]]) -> Decomposed:
-    """The last interval is cut short and left out; so is the first where the load began inside of it."""
-    files, rate = (np.array([float(r[k]) for r in rows[:-1]]) for k in ("files", "input_mb_per_s"))
-    if rate[0] < 0.75 * rate[1]:
-        files, rate = files[1:], rate[1:]
-    size, per_mb = rate * 1800 / files, 1 / rate
-    cost = fit_unit_cost(list(size), list(rate))
-    loaded = np.cumsum(rate) * 1800 - rate * 900
+def decomposed(storage: str, of: Units) -> Series:
+    found = decompose(of, weighted=False)
+    by_size = decompose(replace(of, before=np.zeros_like(of.before)), weighted=False)
+    files, size = of.counts / of.seconds, of.file_bytes
+    claimed = 1 / (by_size.cost.at(of, of.bytes) * size)
     third = len(files) // 3
-    ahead = fit_unit_cost(list(size[:third]), list(rate[:third])).files_per_s(size[third:]) * 1800
-    both = np.stack([np.ones_like(size), size, loaded], axis=1)
-    r2 = explained(per_mb, cost.byte_s(size))
-    return Decomposed(
-        storage, len(files), cost, r2,
-        explained(per_mb, both @ np.linalg.lstsq(both, per_mb, rcond=None)[0]) - r2,
+    first = np.arange(len(files)) < third
+    ahead = fit_size_cost(of.only(first)).files_per_s(size[third:])
+    rate = of.bytes / of.seconds
+    same = alike(of, found)
+    return Series(
+        storage, of, found, by_size,
         float(np.abs(files.mean() / files - 1).max()),
-        float(np.abs(cost.files_per_s(size) * 1800 / files - 1).max()),
+        float(np.abs(claimed / files - 1).max()),
         float(np.median(np.abs(ahead / files[third:] - 1))),
         float(np.median(np.abs(files[:third].mean() / files[third:] - 1))),
-        out_of_memory_refuted(files),
+        joined(shape(of.before, rate, "bytes of input"), None if same is None else shape(of.before, same, "bytes of input")),
+        shape(of.before, files, "bytes of input"),
     )  # fmt: skip
-
-
-def explained(y: np.ndarray, fitted: np.ndarray) -> float:
-    return float(1 - ((y - fitted) ** 2).sum() / ((y - y.mean()) ** 2).sum())
 
 
 def pipeline_limits() -> list[tuple[str, float, str]]:

@@ -70,6 +70,8 @@ class FileRow(Where):
     bytes: int
     rows: int
     rejected: int
+    #: 0: not known; None in results of schema 6 and older.
+    runs: int | None
 
 
 class IntervalRow(Where):

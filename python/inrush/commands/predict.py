@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from inrush.commands.printing import opened_store, say, show, show_json
 from inrush.errors import UsageError
-from inrush.text import number, percent
+from inrush.text import number, percent, show_s
 
 if TYPE_CHECKING:
     from inrush.results.store import Store
@@ -122,7 +122,7 @@ def predict_results(
     from inrush.analysis.analyse import analyse
     from inrush.analysis.points import say as say_point
     from inrush.model.forecast import MODEL_VERSION, Refused
-    from inrush.predict.claims import archive_of, claim, forecast_of, kept_up
+    from inrush.predict.claims import archive_of, claim, forecast_of, halving_of, kept_up
     from inrush.predict.training import chosen, trainings
     from inrush.results.predictions import Predictions
     from inrush.stats.measures import study_record
@@ -138,7 +138,8 @@ def predict_results(
             try:
                 made = forecast_of(training, n, archive, level)
                 schedule = kept_up(training, n, archive, level)
-                claimed = claim(analysis, training, made, time.time_ns(), sources, schedule)
+                halved = halving_of(training, n, archive, level)
+                claimed = claim(analysis, training, made, time.time_ns(), sources, schedule, halved)
                 refuse_unprovable(store, claimed)
                 frozen.append(kept.freeze(claimed))
             except Refused as e:
@@ -229,10 +230,42 @@ def claim_lines(doc: dict[str, Any]) -> list[str]:
         f"{group}: {figure} at {doc['along']} {number(made['x'])} will be {shown(made['median'], figure)} {bounds} "
         f"({percent(made['level'])}, {sure}, {made['model']}){limit}",
         *([f"  {schedule_line(doc)}"] if "keeps_up" in doc else []),
+        *hours_lines(doc),
         *(f"  {why}" for why in made["why"]),
+        *([f"  {halving_line(doc)}"] if "halved_by" in doc else []),
         f"  frozen: {doc['id']} sha256 {doc['sha256']}",
         f"  next: inrush prove {doc['id']}",
     ]
+
+
+#: From here on a time is said in hours as well.
+HOUR_S = 3600.0
+
+
+def hours_lines(doc: dict[str, Any]) -> list[str]:
+    """Of a claimed time of an hour or more: `that is 20 h 14 min [16 h 2 min, 25 h 40 min]`"""
+    made = doc["forecast"]
+    if not doc["figure"].endswith(("duration_s", "makespan_s")) or made["median"] < HOUR_S:
+        return []
+    return [f"  that is {show_s(made['median'])} [{show_s(made['lo'])}, {show_s(made['hi'])}]"]
+
+
+def halving_line(doc: dict[str, Any]) -> str:
+    """`to halve this interval (now a factor of 1.20): measure 2 runs of rows 6,400,000 (3 h 6 min of loading); a factor of 1.09 then`"""
+    from inrush.stats.quantity import digits
+
+    by = doc["halved_by"]
+    wanted = []
+    if by["x"] is not None:
+        known = by["x"] in {p["x"] for p in doc["training"]}
+        runs = f"{by['runs']} {'more ' if known else ''}run{'s' * (by['runs'] != 1)}"
+        wanted.append(f"{runs} of {doc['along']} {number(by['x'])}")
+    if by["times"] > 1:
+        wanted.append(
+            f"{by['times']} times the runs of every size, as the claim is about the mean of as many"
+        )
+    takes = f" ({show_s(by['takes'])} of loading)" if by["takes"] else ""
+    return f"to halve this interval (now a factor of {digits(by['before'])}): measure {' and '.join(wanted)}{takes}; a factor of {digits(by['after'])} then"
 
 
 def schedule_line(doc: dict[str, Any]) -> str:

@@ -237,10 +237,19 @@ def fitted(
     name: str, of: Curve, columns: Callable[[FloatArray], FloatArray], names: Sequence[str], known: dict[str, float]
 ) -> Fitted:  # fmt: skip
     """A sum of costs, none of them negative."""
-    at = columns(of.x)
+    # Refits ask for the same few sizes again and again, and a tree's columns are integrals.
+    known_at: dict[bytes, FloatArray] = {}
+
+    def columns_at(n: FloatArray) -> FloatArray:
+        key = n.tobytes()
+        if key not in known_at:
+            known_at[key] = columns(n)
+        return known_at[key]
+
+    at = columns_at(of.x)
 
     def law(parts: FloatArray) -> Law:
-        return lambda n: np.asarray(columns(np.asarray(n, np.float64)) @ parts)
+        return lambda n: np.asarray(columns_at(np.asarray(n, np.float64)) @ parts)
 
     parts = fit_sum(at, of.y, of.runs)
     return Fitted(

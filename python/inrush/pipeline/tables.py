@@ -34,6 +34,7 @@ def files(
             "segment": segment, "repetition": 0, "role": role, "file": of["number"], "pipeline": of["reader"],
             "due_ns": go_ns - zero_ns, "start_ns": of["start_ns"] - zero_ns, "sent_ns": of["sent_ns"] - zero_ns,
             "end_ns": of["end_ns"] - zero_ns, "bytes": of["bytes"], "rows": of["rows"], "rejected": of["rejected"],
+            "runs": of.get("runs", 0),
         }
         for of in reports
     ]  # fmt: skip

@@ -11,9 +11,10 @@ from inrush.errors import UsageError
 from inrush.model.capacity import forecast_load
 from inrush.model.curve import curve, forecast
 from inrush.model.forecast import MODEL_VERSION, UNCALIBRATED, Forecast, Refused
+from inrush.model.halving import Halving
 from inrush.model.intervals import LEVEL, Scored
 from inrush.model.scaling import fit_batch
-from inrush.predict.growth import forecast_of_growth
+from inrush.predict.growth import forecast_of_growth, halved_by
 from inrush.predict.samples import KeepsUp, keeps_up
 from inrush.predict.training import Training, as_measured
 from inrush.results.predictions import PREDICTION_SCHEMA
@@ -65,6 +66,16 @@ def forecast_of(
     )
 
 
+def halving_of(
+    training: Training, to: float, archive: Sequence[Scored] = (), level: float = LEVEL
+) -> Halving | None:
+    """What would have to be measured to halve the interval of a claim about a table that grows; None of others, and where
+    nothing that was tried does."""
+    if training.growth is None:
+        return None
+    return halved_by(training.growth, [(r.x, r.value) for r in training.runs], to, archive, level)
+
+
 def kept_up(
     training: Training, to: float, archive: Sequence[Scored] = (), level: float = LEVEL
 ) -> KeepsUp | None:
@@ -82,6 +93,7 @@ def claim(
     created_unix_ns: int,
     calibrated_by: Sequence[str] = (),
     schedule: KeepsUp | None = None,
+    halved: Halving | None = None,
 ) -> dict[str, Any]:
     """Everything that must not change once the run it is about has begun; times in ns since 1970.
 
@@ -108,6 +120,7 @@ def claim(
         "kind": training.kind,
         "forecast": made.document(),
         **({"keeps_up": schedule.document()} if schedule else {}),
+        **({"halved_by": dict(halved.__dict__)} if halved else {}),
         "train_run_ids": [r.run_id for r in training.runs],
         "training": points(training),
         "parts": [{"name": p.name, "capacity": p.capacity * p.parts} for p in training.parts],

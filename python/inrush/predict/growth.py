@@ -11,9 +11,10 @@ from inrush.analysis.points import Measured
 from inrush.engines import server
 from inrush.guards.lateness import beside_a_server
 from inrush.guards.verdicts import is_embedded
-from inrush.model.curve import curve, forecast
+from inrush.model.curve import Curve, curve, forecast
 from inrush.model.forecast import Forecast
 from inrush.model.growth import Store, forecast_growth, forecast_read
+from inrush.model.halving import By, Halving, halving
 from inrush.model.intervals import LEVEL, Scored
 from inrush.model.work import fit_proportion
 from inrush.stats.record import RunRecord
@@ -342,30 +343,50 @@ def forecast_of_growth(
     growth: Growth, points: Sequence[tuple[float, float]], to: float, archive: Sequence[Scored] = (), level: float = LEVEL
 ) -> Forecast:  # fmt: skip
     """points: (value of the factor, figure), one entry a run. Raises Refused."""
+    of, by = law_of(growth, points, archive, level)
+    made = by(of, to * growth.unit)
+    full = None if made.saturation is None else made.saturation / growth.unit
+    return replace(made, x=to, saturation=full)
+
+
+def halved_by(
+    growth: Growth, points: Sequence[tuple[float, float]], to: float, archive: Sequence[Scored] = (), level: float = LEVEL
+) -> Halving | None:  # fmt: skip
+    """What would have to be measured to halve the interval of this forecast, in units of the factor. Raises Refused."""
+    unit = growth.unit
+    if growth.what == "rate":
+        # A law is of seconds; the interval is as wide.
+        growth, points = replace(growth, what="load"), [(n, n * unit / v) for n, v in points if n > 0]
+    of, by = law_of(growth, points, archive, level)
+    found = halving(of, to * unit, by)
+    if found is None:
+        return None
+    # Rows are loaded for each; how long that takes, only the figure of a load says.
+    takes = found.takes if growth.what == "load" else 0.0
+    x = None if found.x is None else found.x / unit
+    return replace(found, x=x, work=found.work / unit, takes=takes)
+
+
+def law_of(
+    growth: Growth, points: Sequence[tuple[float, float]], archive: Sequence[Scored], level: float
+) -> tuple[Curve, By]:
+    """The curve that is continued, in rows, and how."""
     if growth.what == "size":
-        return forecast(curve(*zip(*points, strict=True)), to, "time", archive, level)
+        sizes = [(n * growth.unit, v) for n, v in points]
+        return curve(*zip(*sizes, strict=True)), lambda of, to: forecast(of, to, "time", archive, level)
     unit, rate = growth.unit, growth.what == "rate"
     # Of no rows there is no time of a row.
     held = [(n * unit, v) for n, v in points if n > 0]
-    cold = [(n * unit, v) for n, v in growth.cold if n > 0]
     x, y = [n for n, _ in held], [v for _, v in held]
     if growth.what == "read":
+        cold = [(n * unit, v) for n, v in growth.cold if n > 0]
         dear = curve(*zip(*cold, strict=True)) if len({n for n, _ in cold}) > 1 else None
         pages = [(n * unit, v) for n, v in growth.pages if n > 0]
         many = curve(*zip(*pages, strict=True)) if len({n for n, _ in pages}) > 1 else None
-        made = forecast_read(
-            curve(x, y),
-            dear,
-            to * unit,
-            growth.store,
-            archive,
-            level,
-            growth.steady,
-            many,
-            growth.pages_bound,
+        return curve(x, y), lambda of, to: forecast_read(
+            of, dear, to, growth.store, archive, level, growth.steady, many, growth.pages_bound
         )
-    else:
-        of = curve(x, [n / v for n, v in held] if rate else y)
-        made = forecast_growth(of, to * unit, growth.store, rate, archive, level)
-    full = None if made.saturation is None else made.saturation / unit
-    return replace(made, x=to, saturation=full)
+    if not rate:
+        return curve(x, y), lambda of, to: forecast_growth(of, to, growth.store, False, archive, level)
+    seconds = [n / v for n, v in held]
+    return curve(x, seconds), lambda of, to: forecast_growth(of, to, growth.store, True, archive, level)

@@ -14,6 +14,7 @@ from inrush.report.drawn import shown_points
 from inrush.report.footprint import capacity_figures, footprint_figures
 from inrush.report.heat import heat_maps
 from inrush.report.latency import percentiles
+from inrush.report.load_series import load_series
 from inrush.report.machine import machine_lines
 from inrush.report.pipeline import pipeline_figures
 from inrush.report.published import beside_published
@@ -32,6 +33,7 @@ def figures(analysis: Analysis, answer: Answer | None) -> list[Figure]:
         *rates(analysis, answer),
         *capacity_figures(analysis, answer),
         *pipeline_figures(analysis, answer),
+        *load_series(analysis),
         *footprint_figures(analysis, answer),
         *scaling(analysis, answer),
         *([] if rated else curves(analysis, answer)),

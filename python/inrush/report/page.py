@@ -31,6 +31,7 @@ from inrush.report.first_sentence import first_sentence
 from inrush.report.footprint import HEADER, resource_rows
 from inrush.report.guards import doubts_table, passed_table
 from inrush.report.html import badge, data, number, outcome_word, section, table
+from inrush.report.load_parts import loads_section
 from inrush.report.overview import html_table
 from inrush.report.points import points_table
 from inrush.report.published import published_rows
@@ -78,6 +79,7 @@ def page(
         section("What limits these figures", doubts_table(analysis)),
         section("Rejected rows", rejected_table(analysis)),
         section("Steal: processor time that the host took", steal_table(analysis)),
+        section("Loads of files", loads_section(analysis)),
         section("Figures", figure_cards(figures, specs)),
         section("Guards that passed", passed_table(analysis)),
         section("Published claims, tried here", claims_table(analysis)),

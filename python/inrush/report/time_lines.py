@@ -74,15 +74,19 @@ def columns(rows: Sequence[Row]) -> int:
     return max(1, min(len(shown), LEGEND_LETTERS // longest))
 
 
-def panel_charts(panels: Sequence[Panel]) -> list[alt.Chart]:
-    """The last one has the axis of time. A name has one colour in all of them."""
+#: What is on the axis that all panels share.
+TIME = "time in the run, s"
+
+
+def panel_charts(panels: Sequence[Panel], along: str = TIME) -> list[alt.Chart]:
+    """The last one has the axis of time, or of what is `along`. A name has one colour in all of them."""
     colours = names(panels)
-    return [panel_chart(p, colours, last=p is panels[-1]) for p in panels]
+    return [panel_chart(p, colours, p is panels[-1], along) for p in panels]
 
 
-def panel_chart(panel: Panel, colours: Sequence[str], last: bool) -> alt.Chart:
+def panel_chart(panel: Panel, colours: Sequence[str], last: bool, along: str = TIME) -> alt.Chart:
     """Width and height are set per panel: stacked charts have none of their own."""
-    axis = alt.Axis(title="time in the run, s" if last else None, labels=last, ticks=last)
+    axis = alt.Axis(title=along if last else None, labels=last, ticks=last)
     chart: alt.Chart = (
         alt.Chart(inline(panel.rows))
         .mark_line(interpolate="step-after")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 #: Version of the result schema that this inrush writes; the history is in `docs/results.md`.
-RESULT_SCHEMA = 6
+RESULT_SCHEMA = 7
 
 _U16, _U32, _U64, _UTF8 = pa.uint16(), pa.uint32(), pa.uint64(), pa.string()
 
@@ -71,6 +71,7 @@ SCHEMAS: dict[str, pa.Schema] = {
             ("bytes", _U64),
             ("rows", _U64),
             ("rejected", _U64),
+            ("runs", _U32),
         ]
     ),
     "intervals": pa.schema(

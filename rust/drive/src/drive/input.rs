@@ -99,6 +99,8 @@ pub struct WholeFiles {
     plan: InputPlan,
     cuts: Vec<u64>,
     bytes: Vec<u64>,
+    /// Runs of neighbouring keys in each; empty: not known.
+    runs: Vec<u32>,
 }
 
 impl WholeFiles {
@@ -117,7 +119,8 @@ impl WholeFiles {
             Ok(bytes)
         };
         let bytes = (0..plan.files).map(size).collect::<Result<_, _>>()?;
-        Ok(WholeFiles { plan: plan.clone(), cuts: cuts(plan, rows), bytes })
+        let runs = (0..plan.files).map_while(|file| rows.runs_in(file)).map(|runs| runs as u32).collect();
+        Ok(WholeFiles { plan: plan.clone(), cuts: cuts(plan, rows), bytes, runs })
     }
 
     /// First row and rows of a file.
@@ -129,6 +132,11 @@ impl WholeFiles {
     /// The row that a file begins with; behind the last file, the end.
     pub fn first_row(&self, file: Ticket) -> u64 {
         self.cuts[(file.min(self.plan.files)) as usize]
+    }
+
+    /// 0: not known.
+    pub fn runs(&self, file: Ticket) -> u32 {
+        self.runs.get(file as usize).copied().unwrap_or(0)
     }
 
     pub fn bytes(&self, file: Ticket) -> u64 {

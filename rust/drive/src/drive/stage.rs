@@ -267,6 +267,7 @@ impl<'a> RoleStage<'a> {
             bytes: batch.file_bytes(of.file).unwrap_or(0),
             rows: batch.range(of.file).1 as u64,
             rejected: 0,
+            runs: batch.file_runs(of.file),
         };
         loaded.iter().map(row).collect()
     }

@@ -124,6 +124,14 @@ impl Batch {
         }
     }
 
+    /// Runs of neighbouring keys of such a batch; 0: not known.
+    pub fn file_runs(&self, ticket: Ticket) -> u32 {
+        match &self.source {
+            Source::Whole(files) => files.runs(ticket),
+            _ => 0,
+        }
+    }
+
     /// The row that batch `ticket` begins with; behind the last batch, the end.
     pub fn first_row_from(&self, ticket: Ticket) -> u64 {
         match &self.source {

@@ -86,6 +86,8 @@ pub struct FileRow {
     pub bytes: u64,
     pub rows: u64,
     pub rejected: u64,
+    /// Runs of neighbouring keys in it; 0: not known.
+    pub runs: u32,
 }
 
 /// What became of one sample: rows that were due together, or a batch that a reader looked for. Run time, ns; 0: never.

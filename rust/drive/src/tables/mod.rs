@@ -18,7 +18,7 @@ use crate::record::{
 use inrush_rows::error::Error;
 
 /// Version of the tables' shapes; stands in every file's schema metadata as `inrush_schema`.
-pub const SCHEMA_VERSION: u32 = 6;
+pub const SCHEMA_VERSION: u32 = 7;
 
 /// All tables of one run.
 pub struct Tables {
@@ -167,6 +167,7 @@ rows! {
     }
     FileRow {
         segment, repetition, role, file, pipeline, due_ns, start_ns, sent_ns, end_ns, bytes, rows, rejected,
+        runs,
     }
     IntervalRow {
         segment, repetition, role, op, t_ns, dt_ns, rows, bytes, ops, errors, late, in_flight, backlog, cum_rows,

@@ -90,6 +90,11 @@ impl RowGen {
         self.chunk_files.as_ref().map(|files| files.first_rows())
     }
 
+    /// Runs of neighbouring keys in a file of such a table.
+    pub fn runs_in(&self, file: u64) -> Option<u64> {
+        self.chunk_files.as_ref().map(|files| files.runs_in(file))
+    }
+
     /// The row that is event number `number`. Panics if the table does not have it.
     pub fn row_of(&self, number: u64) -> u64 {
         self.ordered.as_ref().map_or(number, |ordered| {

@@ -152,6 +152,11 @@ impl ChunkFiles {
         self.first_run.iter().map(|first| first.last().expect("one more than there are files")).sum()
     }
 
+    /// Runs of a file. Panics if there is no such file.
+    pub fn runs_in(&self, file: u64) -> u64 {
+        self.runs_of(file as usize)
+    }
+
     /// The run that a row is of. Panics if the table has no such row.
     pub fn run(&self, row: u64) -> Run {
         assert!(row < self.rows(), "row {row} of {}", self.rows());
