@@ -182,7 +182,7 @@ partitions.mysql = { every_s = 3_600, count = 3 }
         "series": "no events of series",
         "period_s": "no times",
         "rates": "no rates",
-        "partitions": "has no time that is never NULL",
+        "partitions.mysql": "has no time that is never NULL",
     }
     assert said.keys() == expected.keys()
     for key, text in expected.items():
