@@ -21,7 +21,7 @@ from inrush.analysis.analyse import analyse
 from inrush.analysis.points import Analysis
 from inrush.model.decomposition import CALLED, Decomposed
 from inrush.model.outgrown import Shape
-from inrush.report.charts import HEIGHT, WIDTH, Figure, Row, finished, inline, ticks
+from inrush.report.charts import HEIGHT, PERCENT, WIDTH, Figure, Row, finished, inline, ticks
 from inrush.report.draw import render
 from inrush.report.load_parts import TypicalLoad, estimate, taken_apart, typical_loads
 from inrush.results.store import Results
@@ -151,7 +151,7 @@ def picture(courses: Sequence[Course]) -> Figure:
                 x=alt.X(
                     "x:Q",
                     scale=alt.Scale(domain=[0, 1]),
-                    axis=alt.Axis(title="share of the input that is loaded" if last else None, labels=last, format="%"),
+                    axis=alt.Axis(title="share of the input that is loaded" if last else None, labels=last, labelExpr=PERCENT),
                 ),
                 y=alt.Y("y:Q", title=title, scale=alt.Scale(type="log", nice=False), axis=ticks(values, True)),
                 color=alt.Color("series:N", title=None, sort=names, legend=alt.Legend(orient="top", labelLimit=260)),
