@@ -76,7 +76,7 @@ def as_steps_load(
         if reason := contradiction(at, server):
             return Unsupported(f"step {step.name}: {reason}")
         found[step.name] = at
-        kept.append(replace(role, sessions=at.pipelines, batch_rows=at.chunk_rows, notes=()))
+        kept.append(replace(role, sessions=at.pipelines, batch_rows=at.chunk_rows, notes=notes(server, step)))
     return found, kept, problems
 
 
@@ -148,7 +148,7 @@ def with_loads(plan: SessionsPointPlan, draft: Draft) -> LoadingPointPlan | Unsu
         step = steps[actions[of["action"]]]
         (role,) = (r for r in draft.roles if r.name == step.name)
         limit_s = draft.study.schedule.limit_s if step.limit_s is None else step.limit_s
-        return {
+        found: StepLoad = {
             "kind": "load",
             "label": step.name,
             "step": step.name,
@@ -156,8 +156,32 @@ def with_loads(plan: SessionsPointPlan, draft: Draft) -> LoadingPointPlan | Unsu
             "roles": [role_document(role, draft.index, 0.0)],
             "limit_ns": ns(limit_s),
         }
+        if sample := sample_of(draft):
+            found["sample"] = sample
+        return found
 
     return {**plan, "kind": KIND, "segments": [segment(of) for of in plan["segments"]], "loads": loads}
+
+
+def sample_of(draft: Draft) -> border.SamplePlan | None:
+    """Sizes while a load goes on, where the study asks for them; of an embedded engine's files the loader's worker knows."""
+    sizes_s = draft.study.record.sizes_s
+    if sizes_s is None:
+        return None
+    texts = () if draft.server.embedded else draft.server.probes(list(draft.plans.values())).sizes
+    return {"every_ns": ns(sizes_s), "probes": [{"into": "sizes", "statement": text} for text in texts]}
+
+
+def goes_on(server: Twin, step: Load) -> bool:
+    """Whether its load goes on after a kill: rows and their line of the ledger must commit together."""
+    return step.resumable and server.loading is not None and server.loading.transactional
+
+
+def notes(server: Twin, step: Load) -> tuple[str, ...]:
+    if not step.resumable or goes_on(server, step):
+        return ()
+    why = "without transactions a kill may store rows twice"
+    return (f"{server.name}: step {step.name} is made anew after a kill: {why}",)
 
 
 def sessions_of(plan: LoadingPointPlan) -> SessionsPointPlan:
@@ -195,13 +219,16 @@ def step_ends(plan: SessionsPointPlan, draft: Draft, step: Load, role: ActiveRol
     }
     if step.source is not None:
         inputs["dump"] = dump_operation(step.source)
-    return {
+    found: StepEnds = {
         "inputs": inputs,
         "pipelines": pipelines_document(of, at),
         "client": client_document(of, at, step.name),
         "load_server": server,
         "rows_in_ledger": ends.rows_in_ledger(step.name, ledger),
     }
+    if goes_on(draft.server, step):
+        found["goes_on"] = ends.goes_on(step.name, ledger, draft.plans[name].name)
+    return found
 
 
 def input_bytes(draft: Draft) -> int:

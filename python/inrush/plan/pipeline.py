@@ -109,7 +109,7 @@ def plan_pipeline(
             }
         ],
         "segments": segments(study, shards, at, table.name),
-        "record": {"interval_ns": ns(interval_s(study.record.interval_s, 0.0))},
+        "record": record(study),
         "watch": {"every_ns": ns(watch_s(study.record.watch_s, 0.0)), "processes": {}, "data_dir": ""},
         "inputs": {
             "files": at.files,
@@ -124,6 +124,13 @@ def plan_pipeline(
         "shards": shards,
     }
     return summary(plan, at, of, namespace, method, layout, study.schedule.limit_s)
+
+
+def record(study: Study) -> Interval:
+    found: Interval = {"interval_ns": ns(interval_s(study.record.interval_s, 0.0))}
+    if study.record.sizes_s is not None:
+        found["sizes_ns"] = ns(study.record.sizes_s)
+    return found
 
 
 def shard(

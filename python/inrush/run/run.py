@@ -1,6 +1,7 @@
 """Runs a planned study: each plan in a fresh worker, sealed when complete, resumable at any point.
 
-The unit is the run: it is sealed whole or done again. So a kill at any moment costs one run.
+The unit is the run: it is sealed whole or done again. So a kill at any moment costs one run, and nothing of a load that
+goes on (`going_on`).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from inrush.machine import host
 from inrush.plan.calibration import is_price
 from inrush.plan.planned import PlannedRun
 from inrush.results.store import Doc, Results, SealedRun, StudyFolder
-from inrush.run import full_disk
+from inrush.run import full_disk, going_on
 from inrush.run.ahead import Ahead, Look
 from inrush.run.listener import Listener
 from inrush.run.one import FILES, interrupted, run_one
@@ -185,16 +186,24 @@ def check_same_plan(runs: Sequence[PlannedRun], folder: StudyFolder) -> None:
 
 def clean_up(runs: Sequence[PlannedRun], folder: StudyFolder, deployments: Mapping[str, Deployment]) -> None:
     """What a killed inrush left: its worker, its data, its tables in a server."""
+    kept = set()
     for run in runs:
         opened = folder.leftover(run.run_id)
         if opened is not None:
             end_leftover(opened.parts)
+            if going_on.goes_on(opened):
+                kept.add(run.run_id)
+                continue
             deployment = deployments.get(key_of(run))
             if deployment is not None:
                 deployment.drop_leftover(run.plan)
             folder.quarantine(run.run_id)
     for place in {folder.data_in(of.folder) for of in deployments.values()}:
-        shutil.rmtree(place, ignore_errors=True)
+        for left in place.iterdir() if place.is_dir() else ():
+            if left.name not in kept and not (kept and left.name == FILES):
+                shutil.rmtree(left, ignore_errors=True)
+        if not kept:
+            shutil.rmtree(place, ignore_errors=True)
 
 
 @contextlib.contextmanager

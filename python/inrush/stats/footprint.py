@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from inrush.stats.gaps import gaps_of, worked_in
 from inrush.stats.measures import measured_windows
 from inrush.stats.record import RunRecord
 from inrush.stats.watched import cumulative, grown
@@ -25,7 +26,7 @@ SHARD_THREADS = "shard"
 
 def footprint(run: RunRecord) -> dict[str, dict[str, float]]:
     """Figure -> role -> mean over the measured time; of memory the most that was seen."""
-    windows = measured_windows(run).values()
+    windows = worked_in(measured_windows(run).values(), gaps_of(run))
     span_s = sum(end - start for start, end in windows) / 1e9
     if span_s <= 0:
         return {}
@@ -55,7 +56,7 @@ def embedded_shard_threads(run: RunRecord) -> float | None:
         for r, d, m in zip(*(table.column(c).to_pylist() for c in ("role", "device", "metric")), strict=True)
         if r == "load_server" and m == "cpu_s" and d.startswith(SHARD_THREADS)
     }
-    windows = measured_windows(run).values()
+    windows = worked_in(measured_windows(run).values(), gaps_of(run))
     span_s = sum(end - start for start, end in windows) / 1e9
     used = sum(
         grown(*of["load_server"], *w)

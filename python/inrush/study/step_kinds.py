@@ -69,8 +69,12 @@ class Load(RoleStep):
     source: str | None = None
     #: By client and load server of `inrush load`; None: by sessions of the run.
     pipeline: StepPipeline | None = None
+    #: A run that is killed in it goes on behind what is stored.
+    resumable: bool = False
     do = "load"
-    keys = ("operation", "table", "rows", "from", "sessions", "depth", "batch_rows", "schedule", "pipeline")
+    keys: ClassVar[Sequence[str]] = (
+        "operation", "table", "rows", "from", "sessions", "depth", "batch_rows", "schedule", "pipeline", "resumable",
+    )  # fmt: skip
     required = ("table",)
     figures = (*METRICS, *OF_WORK, *OF_ALL, *OF_ENDS, *OF_SIZES)
 
