@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import sqlite3
 from collections.abc import Sequence
@@ -18,11 +19,11 @@ from inrush.pipeline import joined, stretches
 from inrush.pipeline.reached import prefixes
 from inrush.pipeline.stretches import Stretch
 from inrush.results.schema import SCHEMAS
-from inrush.results.store import Results
+from inrush.results.store import OpenRun, Results
 from inrush.run.going_on import goes_on, uneven
-from inrush.results.store import OpenRun
 from inrush.stats.gaps import worked, worked_ns
 from inrush.stats.measures import study_record
+from inrush.stats.watched import cumulative
 from tests import killing
 from tests.journals import journal
 from tests.test_steps_loaded import ROWS, problems, write_study
@@ -232,8 +233,9 @@ def test_a_load_that_each_process_of_it_was_killed_in_is_one_load(tmp_path: Path
     (note,) = (v for v in one.verdicts if v.guard == "made in one go")
     assert note.outcome is Outcome.NOTE and "was ended 4 times and went on" in note.sentence
     assert [s["label"] for s in run.rows("segments")][:3] == ["create", "before", "ready"]
-    times = [t for t in run.tables["resources"].column("t_ns").to_pylist()]
-    assert times == sorted(times) and min(times) < gaps[0]["from_ns"] and max(times) > gaps[3]["until_ns"]
+    times, cpu_s = cumulative(run, "cpu_s")["client"]
+    assert times[0] < gaps[0]["from_ns"] and times[-1] > gaps[3]["until_ns"]
+    assert all(a <= b for a, b in itertools.pairwise(cpu_s.tolist())), "CPU of five workers counts up"
     again, said = killing.finished(results, "run", "--resume", next(results.glob("*/study.json")).parent.name)
     assert again == 0 and len(run.summary["stretches"]) == 5, "a finished run is not touched"
     assert one_run(results).run.summary["ended_unix_ns"] == run.summary["ended_unix_ns"]
