@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1]
+#: Processes of a run. One more, `database`, is the server that inrush started for it.
 VICTIMS = ("inrush", "worker", "client", "server")
 #: A busy machine takes long to start a few processes.
 LIMIT_S = 120.0
@@ -58,7 +59,9 @@ def killed(results: Path, words: Sequence[str], victim: str, at: int) -> str:
 
 
 def processes(results: Path, victim: str) -> list[int]:
-    """Of a run below `results`: its worker, or an end by the log that it writes."""
+    """Of a run below `results`: its worker, or an end by the log that it writes; a database by the record beside its data."""
+    if victim == "database":
+        return [int(json.loads(path.read_text())["pid"]) for path in results.parent.glob("*/*/instance.json")]
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):

@@ -16,6 +16,9 @@ from inrush.pipeline.journal import lines
 
 Doc = dict[str, Any]
 
+#: How a load ends that did not fail.
+ORDERLY = ("work", "limit", "stop")
+
 
 @dataclass(frozen=True)
 class Stretch:
@@ -26,7 +29,7 @@ class Stretch:
     #: in_hand: (file, rows, bytes) that the ledger has of files that are not done. unheard: the same of files that were done
     #: before, and whose end nobody heard. again: files whose end was heard, and which the ledger does not have whole.
     go: Mapping[str, Any]
-    #: Its last word.
+    #: Its last word; of one that failed, when something was stored last: it may have waited for a server that was gone.
     last_ns: int
     #: Rows and bytes of its own, by its last look.
     rows: int
@@ -59,13 +62,14 @@ def stretch(path: Path) -> Stretch | None:
     """None where its files were never due."""
     go: Doc | None = None
     last_ns = rows = size = files = file_rows = file_bytes = rejected = file_ns = 0
-    ended = ""
+    grown_ns, ended = 0, ""
     for line in lines(path):
         last_ns = max(last_ns, int(line.get("t_ns", 0)))
         match line["said"]:
             case "go":
                 go = line
             case "look":
+                grown_ns = line["t_ns"] if line["rows"] > rows else grown_ns
                 rows, size = line["rows"], line["bytes"]
             case "file":
                 files, rejected = files + 1, rejected + line["rejected"]
@@ -76,6 +80,8 @@ def stretch(path: Path) -> Stretch | None:
                 ended = line["by"]
     if go is None:
         return None
+    if ended not in ("", *ORDERLY):
+        last_ns = max(int(go["t_ns"]), grown_ns, file_ns)
     return Stretch(
         path, go, last_ns, rows, size, files, file_rows, file_bytes, rejected, file_ns, ended
     )

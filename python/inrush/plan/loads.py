@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 #: Of the pauses before a load, of it, and behind it: what `inrush.pipeline` does there.
 READY, LOAD, STORED = "ready_to_load", "load_files", "stored"
+#: So long a server may be away from a load that goes on, s: nobody starts it again until the run is resumed.
+PATIENCE_S = 10.0
 #: Types with values that a CSV without quotes cannot say, and the writer of generated files does not write.
 UNWRITTEN = ("list_f64", "list_i64", *DRAWN_LISTS, "blob", "bytes", "json", "bit")
 #: Types of a dump that its clients do not send to a load server.
@@ -206,7 +208,10 @@ def step_ends(plan: SessionsPointPlan, draft: Draft, step: Load, role: ActiveRol
     table, ledger = draft.tables[name], ledger_name(draft)
     place: LoadPlace = {"namespace": draft.namespace, "ledger": ends.ledger(step.name, ledger)}
     study = draft.study
-    server = server_document(study, draft.server, table, at, plan["target"], draft.method, [place], step.name)
+    patience_s = PATIENCE_S if goes_on(draft.server, step) else None
+    server = server_document(
+        study, draft.server, table, at, plan["target"], draft.method, [place], step.name, patience_s
+    )
     if isinstance(server, Unsupported):
         return server
     inputs: InputFiles = {

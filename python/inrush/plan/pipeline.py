@@ -179,8 +179,9 @@ def server_document(
     method: str,
     shards: Sequence[LoadPlace],
     import_id: str = IMPORT,
+    patience_s: float | None = None,
 ) -> ServerPlan | Unsupported:
-    """Without token and addresses."""
+    """Without token and addresses. patience_s: how long a shard may be away; None: as long as the load may last."""
     found = []
     for k, of in enumerate(shards):
         planned = server.plan_table(table, "none", of["namespace"])
@@ -192,7 +193,7 @@ def server_document(
         wanted = ends.Wanted(
             table=table, target_table=planned.name, key={}, method=method, import_id=import_id, files=(),
             chunk_rows=at.chunk_rows, flush_rows=at.flush_rows, connections=at.connections, parallel=at.pipelines,
-            reject_limit=0, patience_s=study.schedule.limit_s, shard_rows_per_s=at.shard_rows_per_s or None,
+            reject_limit=0, patience_s=study.schedule.limit_s if patience_s is None else patience_s, shard_rows_per_s=at.shard_rows_per_s or None,
         )  # fmt: skip
         own = ends.shard_plan(wanted, planned, insert, target)
         found.append(ends.shard_document(wanted, f"shard {k}", own, of["ledger"], {}))
