@@ -16,6 +16,9 @@ from inrush.analysis.analyse import analyse
 from inrush.analysis.points import Measured
 from inrush.guards.verdicts import Outcome
 from inrush.pipeline import joined, stretches
+from inrush.pipeline.ends import Said
+from inrush.pipeline.heard import Heard
+from inrush.pipeline.journal import Journal
 from inrush.pipeline.reached import prefixes
 from inrush.pipeline.stretches import Stretch
 from inrush.results.schema import SCHEMAS
@@ -158,6 +161,17 @@ def test_rows_that_come_between_two_looks_are_waited_for(monkeypatch: pytest.Mon
     assert uneven(lambda text: 100 if text == "ledger" else 90, "ledger", "table") == (
         "the table has 90 rows, and the ledger 100"
     )
+
+
+def test_progress_counts_what_was_stored_before_and_hopes_by_what_is_stored_now(tmp_path: Path) -> None:
+    said: list[Any] = []
+    heard = Heard(said.append, Journal(tmp_path / "load.journal"))
+    heard.rows_before, heard.rows_due, heard.gaps = 500, 1_000, [(0, 4_000_000_000)]
+    heard.take(Said("client", "client-0", {"event": "progress", "rows_stored": 100, "bytes": 7}))
+    heard.progress("load", 0.6, 10.0)
+    assert said[-1]["loaded"] == {"rows": 600, "of": 1_000, "gaps": 1, "gaps_s": 4.0}
+    assert said[-1]["left_s"] == pytest.approx(40.0), "a tenth in ten seconds, four tenths to go"
+    assert said[-1]["t_ns"] == 10_000_000_000
 
 
 # --- planning

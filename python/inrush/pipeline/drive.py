@@ -108,6 +108,7 @@ class Drive(Heard):
             "go", t_ns=go_ns, zero_ns=zero_ns, zero_unix_ns=time.time_ns() - (go_ns - zero_ns), rows=0, bytes=0,
             done=0, in_hand=[], unheard=[], again=[],
         )  # fmt: skip
+        self.rows_due = self.shards[0]["proof"]["rows"]
         ends.go()
         return go_ns
 

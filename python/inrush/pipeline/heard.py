@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from inrush.border.events import Loaded
 from inrush.pipeline import tables
 from inrush.pipeline.ends import LoadProcesses, Said
 from inrush.pipeline.inputs import Inputs
@@ -31,8 +32,10 @@ class Heard:
         self.received_before = 0
         #: Shard and what of it -> how much the load servers that have ended stored there.
         self.stored_in: dict[str, int] = {}
-        #: Rows that were stored before this journal began.
-        self.rows_before = 0
+        #: Rows that were stored before this journal began, and rows of all files; 0: not known yet.
+        self.rows_before = self.rows_due = 0
+        #: Of a load that was killed before: from when to when nobody loaded, ns.
+        self.gaps: Sequence[tuple[int, int]] = ()
 
     @property
     def rows(self) -> int:
@@ -110,8 +113,22 @@ class Heard:
             "rows": self.rows, "ops": self.ended, "rows_per_s": per_s, "ops_per_s": files_per_s, "p99_ms": None,
             "errors": 0, "backlog": 0,
         }  # fmt: skip
-        left_s = seconds * (1 - share) / share if seconds and share else None
+        own = share - self.share_before
+        left_s = seconds * (1 - share) / own if seconds and own > 0 else None
+        loaded: Loaded | None = None
+        if seconds and self.rows_due:
+            gaps = self.gaps
+            loaded = {
+                "rows": self.rows_before + self.rows, "of": self.rows_due, "gaps": len(gaps),
+                "gaps_s": sum(end - begin for begin, end in gaps) / 1e9,
+            }  # fmt: skip
         self.on_event({
-            "event": "progress", "t_ns": 0, "segment": segment, "label": label, "phase": phase or label, "repetition": 0,
-            "share": share, "left_s": left_s, "roles": {role: done}, "client_cpu": None,
+            "event": "progress", "t_ns": round(seconds * 1e9), "segment": segment, "label": label, "phase": phase or label,
+            "repetition": 0, "share": share, "left_s": left_s, "roles": {role: done}, "client_cpu": None,
+            **({"loaded": loaded} if loaded is not None else {}),
         })  # fmt: skip
+
+    @property
+    def share_before(self) -> float:
+        """Of all rows, what was stored before this journal began."""
+        return self.rows_before / self.rows_due if self.rows_due else 0.0

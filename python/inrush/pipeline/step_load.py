@@ -120,7 +120,6 @@ class StepLoading(Heard):
         self.zero_ns = zero_ns
         begun = self.heard_before()
         self.before_ns = stretches.worked_ns(self.stretches)
-        self.journal_gaps = stretches.gaps(self.stretches)
         self.go_ns = time.monotonic_ns()
         unix_ns = time.time_ns()
         self.journal.say(
@@ -128,6 +127,8 @@ class StepLoading(Heard):
             rows=self.rows_before, bytes=self.reached.bytes_stored(self.size_of), done=sum(self.reached.whole),
             in_hand=self.reached.in_hand, **begun,
         )  # fmt: skip
+        self.rows_due = self.of["inputs"]["rows"]
+        self.gaps = stretches.gaps(self.earlier_and_own())
         if self.ends is not None:
             self.ends.go()
 
@@ -203,11 +204,14 @@ class StepLoading(Heard):
         found = [stretches.stretch(parts / JOURNAL.format(self.step)) for parts in self.earlier]
         return stretches.on_one_clock([one for one in found if one is not None])
 
+    def earlier_and_own(self) -> list[stretches.Stretch]:
+        own = stretches.stretch(self.journal.path)
+        assert own is not None, "its files are due"
+        return stretches.on_one_clock([*self.earlier_stretches(), own])
+
     def on_the_runs_clock(self) -> None:
         """Reads what was said, of all workers. Of a run that was never killed that is one stretch."""
-        own = stretches.stretch(self.journal.path)
-        assert own is not None, "it was ended, so it had begun"
-        self.stretches = stretches.on_one_clock([*self.earlier_stretches(), own])
+        self.stretches = self.earlier_and_own()
         self.whole = stretches.whole(self.stretches, self.ended_by)
 
     def segment_row(self) -> Doc:
