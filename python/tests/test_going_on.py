@@ -169,6 +169,7 @@ def test_progress_counts_what_was_stored_before_and_hopes_by_what_is_stored_now(
     heard.rows_before, heard.rows_due, heard.gaps = 500, 1_000, [(0, 4_000_000_000)]
     heard.take(Said("client", "client-0", {"event": "progress", "rows_stored": 100, "bytes": 7}))
     heard.progress("load", 0.6, 10.0)
+    heard.journal.close()
     assert said[-1]["loaded"] == {"rows": 600, "of": 1_000, "gaps": 1, "gaps_s": 4.0}
     assert said[-1]["left_s"] == pytest.approx(40.0), "a tenth in ten seconds, four tenths to go"
     assert said[-1]["t_ns"] == 10_000_000_000

@@ -34,6 +34,7 @@ from inrush.load.rejects import merge_rejects, reasons_of, with_names, with_reme
 from inrush.load.remote import RemoteShards, link
 from inrush.load.resumed import Resumed
 from inrush.load.rounding import with_rounding
+from inrush.load.series import Series, refuse_path, sizes_watched
 from inrush.load.shards import Shards, shards_at, shards_of
 from inrush.plan import ends
 from inrush.study.first_line import read_said
@@ -78,6 +79,8 @@ def load(call: Call, folder: Path, note: Callable[[str], None], on_event: OnEven
     Raises UsageError, TargetError, CoreError, Interrupted; what was acknowledged by then is stored and not loaded again.
     """
     names = expand(call.files)
+    if call.series is not None:
+        refuse_path(call.series)
 
     @cache
     def look() -> list[Input]:
@@ -105,11 +108,19 @@ def load(call: Call, folder: Path, note: Callable[[str], None], on_event: OnEven
             wanted = prepare(call, inputs, shards, targets, folder, note)
         own = folder / wanted.import_id
         own.mkdir(parents=True, exist_ok=True)
+        series = Series(own) if call.series is not None else None
+        if series is not None:
+            stack.callback(series.close)
+            on_event = series.watched(on_event)
         on_event = with_time_left(on_event, sum(i.bytes for i in inputs))
         began = time.monotonic()
         if isinstance(shards, RemoteShards):
             setup = ends.import_plan(wanted, shards.twin, targets)
-            counts = run_clients(call, wanted, shards, client, None, shards.link, own, on_event, setup)
+            if series is not None:  # what earlier calls had stored, its load server knows
+                series.begin(0)
+            counts = run_clients(call, wanted, shards, client, None, shards.link, own, on_event, setup, series)
+            if series is not None:
+                series.write(Path(str(call.series)), len(targets))
             return proven(wanted, shards, targets, counts, began, own)
         assert load_server is not None, "it was started for shards of our own"
         token = secrets.token_hex(16)
@@ -122,13 +133,21 @@ def load(call: Call, folder: Path, note: Callable[[str], None], on_event: OnEven
             on_event = before.watched(on_event)
         way = ends.link_plan(listening["address"], token)
         try:
-            counts = run_clients(call, wanted, shards, client, load_server, way, own, on_event)
+            with ExitStack() as looking:
+                if series is not None:
+                    series.begin(int(listening["resumed_rows"]))
+                    looking.enter_context(sizes_watched(series, shards, wanted, targets))
+                counts = run_clients(
+                    call, wanted, shards, client, load_server, way, own, on_event, series=series
+                )
         except InrushError:
             # Without transactions the line of a chunk follows its rows: a server that is killed between them leaves rows
             # that no ledger has.
             if not shards.loading.transactional:
                 load_server.settle()
             raise
+        if series is not None:
+            series.write(Path(str(call.series)), len(targets))
         if before is not None:
             before.end(counts["rows_stored"])
         last = load_server.stop(on_event)
@@ -240,6 +259,7 @@ def run_clients(
     own: Path,
     on_event: OnEvent,
     setup: ImportPlan | None = None,
+    series: Series | None = None,
 ) -> Doc:
     """All files by `client`, or the first by it and each other one by a process of its own, one after the other.
 
@@ -260,6 +280,8 @@ def run_clients(
                 last = end.wait_for("finished", on_event, load_server)
             except (TargetError, CoreError) as failed:
                 raise type(failed)(with_remedy(with_names(str(failed), names))) from None
+        if series is not None:
+            series.client_ended(last)
         for name in counts:
             counts[name] += int(last[name])
         sums.append(last["sums"])

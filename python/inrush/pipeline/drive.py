@@ -17,7 +17,7 @@ from inrush.pipeline import inputs, proofs, stretches, tables
 from inrush.pipeline.ends import LoadProcesses
 from inrush.pipeline.heard import Heard
 from inrush.pipeline.journal import Journal
-from inrush.pipeline.sampling import Take, sampled
+from inrush.targets.sizes import Take, sampled
 from inrush.study.pipeline import ROLE
 
 Doc = dict[str, Any]
@@ -36,8 +36,9 @@ def work(plan: PipelinePlan, parts: Path, words: Words, on_event: OnEvent) -> in
 
     folder = parts / "work"
     folder.mkdir(parents=True)
+    drive = Drive(plan, parts, folder, words, on_event)
     try:
-        ended_by = Drive(plan, parts, folder, words, on_event).run()
+        ended_by = drive.run()
     except _core.CoreFailure as e:
         kind, message = e.args
         on_event({"event": "failed", "kind": kind, "message": message})
@@ -47,6 +48,7 @@ def work(plan: PipelinePlan, parts: Path, words: Words, on_event: OnEvent) -> in
         on_event({"event": "failed", "kind": kind, "message": str(e)})
         return 1
     finally:
+        drive.journal.close()
         shutil.rmtree(folder, ignore_errors=True)
     on_event({"event": "finished", "ended_by": ended_by})
     return 0

@@ -17,7 +17,7 @@ from inrush.pipeline.ends import LoadProcesses
 from inrush.pipeline.heard import Heard, OnEvent
 from inrush.pipeline.journal import Journal, lines
 from inrush.pipeline.reached import Reached, nothing, reached
-from inrush.pipeline.sampling import sampled
+from inrush.targets.sizes import sampled
 from inrush.targets.ask import ask
 
 Doc = dict[str, Any]
