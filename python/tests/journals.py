@@ -31,7 +31,14 @@ def journal(
     for n, (begin, end, rows, size) in files.items():
         timed.append((begin, {"said": "begins", "t_ns": begin, "file": n, "pipeline": 0}))
         if end is not None:
-            done = {"start_ns": begin, "sent_ns": end, "end_ns": end, "bytes": size, "rows": rows, "rejected": 0}
+            done = {
+                "start_ns": begin,
+                "sent_ns": end,
+                "end_ns": end,
+                "bytes": size,
+                "rows": rows,
+                "rejected": 0,
+            }
             timed.append((end, {"said": "file", "file": n, "pipeline": 0, **done}))
     timed += [(t, {"said": "look", "t_ns": t, "rows": rows, "bytes": size}) for t, rows, size in looks]
     if end_ns is not None:

@@ -124,7 +124,13 @@ def test_rows_that_a_server_lost_after_it_had_acknowledged_them_are_counted_once
 
 def test_chunks_behind_one_that_is_missing_do_not_count() -> None:
     at = [json.dumps({"file": 0, "offset": n}) for n in (10, 20, 30, 40)]
-    lines = [(7, 0, 5, at[0]), (7, 1, 5, at[1]), (7, 3, 5, at[3]), (8, 1, 5, at[1]), (9, 0, 5, json.dumps({"file": 1, "offset": 0}))]
+    lines = [
+        (7, 0, 5, at[0]),
+        (7, 1, 5, at[1]),
+        (7, 3, 5, at[3]),
+        (8, 1, 5, at[1]),
+        (9, 0, 5, json.dumps({"file": 1, "offset": 0})),
+    ]
     assert prefixes(lines, lambda file: 99) == [(7, 10, 20), (9, 5, 99)]
 
 
@@ -139,7 +145,9 @@ def test_what_counts_up_goes_on_where_it_was_and_does_not_grow_in_a_gap() -> Non
 
     # The server of the second worker was started anew, that of the third is the same one: its CPU goes on from 9.
     found = pa.concat_tables(
-        joined.goes_on(iter([iter([samples(1, 4), samples(6)]), iter([samples(0.5, 2.5)]), iter([samples(9, 12)])]))
+        joined.goes_on(
+            iter([iter([samples(1, 4), samples(6)]), iter([samples(0.5, 2.5)]), iter([samples(9, 12)])])
+        )
     ).to_pylist()
     assert [r["value"] for r in found if r["metric"] == "cpu_s"] == [1, 4, 6, 6, 8, 8, 11]
     assert [r["value"] for r in found if r["metric"] == "rss_bytes"] == [1, 4, 6, 0.5, 2.5, 9, 12]
@@ -205,7 +213,9 @@ def one_run(results: Path) -> Measured:
 
 def proven(one: Measured) -> None:
     assert one.run.summary["status"] == "done"
-    assert all(p["holds"] for p in one.run.rows("proofs")), [p for p in one.run.rows("proofs") if not p["holds"]]
+    assert all(p["holds"] for p in one.run.rows("proofs")), [
+        p for p in one.run.rows("proofs") if not p["holds"]
+    ]
     found = {p["item"]: p["found"] for p in one.run.rows("proofs")}
     assert found["load: rows in the ledger"] == found["rows"] == str(ROWS)
 
@@ -262,7 +272,7 @@ def test_a_load_whose_table_is_gone_or_anothers_is_made_anew_and_said(tmp_path: 
     killing.killed(results, words, "inrush", 5_000)
     with sqlite3.connect(next(results.glob("*/data/b*/*.sqlite"))) as held:
         (ledger,) = held.execute("SELECT name FROM sqlite_schema WHERE name LIKE '%ledger%'").fetchone()
-        held.execute(f'UPDATE "{ledger}" SET goes_on = \'another\' WHERE file_no = -1')
+        held.execute(f"UPDATE \"{ledger}\" SET goes_on = 'another' WHERE file_no = -1")
     said = killing.killed(results, ("run", "--resume"), "worker", 5_000)
     assert "step load is made anew: the ledger is that of another run (another)" in said
     with sqlite3.connect(next(results.glob("*/data/b*/*.sqlite"))) as held:

@@ -61,7 +61,9 @@ def test_a_load_that_was_killed_and_went_on_is_one_series_with_a_gap(tmp_path: P
 
 
 def test_a_size_of_some_shards_alone_is_none(tmp_path: Path) -> None:
-    path = written(tmp_path, go(0, 0, 0), sizes(0.5, 10, 1), look(1, 5, 5, 1), sizes(1.5, 25, 2), look(2, 9, 9, 1))
+    path = written(
+        tmp_path, go(0, 0, 0), sizes(0.5, 10, 1), look(1, 5, 5, 1), sizes(1.5, 25, 2), look(2, 9, 9, 1)
+    )
     assert [r["table_bytes"] for r in rows_of(path, 2)] == [None, 25]
 
 
@@ -93,10 +95,22 @@ def test_the_series_of_a_load_has_its_rows_bytes_and_files(
     assert not list(tmp_path.rglob(JOURNAL))
 
 
-@pytest.mark.parametrize(("path", "said"), [("a.csv", "the series is a Parquet file"), ("no/a.parquet", "there is no folder")])
+@pytest.mark.parametrize(
+    ("path", "said"), [("a.csv", "the series is a Parquet file"), ("no/a.parquet", "there is no folder")]
+)
 def test_a_series_that_could_not_be_written_is_refused_before_the_load(
     inrush: Inrush, tmp_path: Path, path: str, said: str
 ) -> None:
     (file, *_) = csv_files(tmp_path)
-    found = inrush("load", file, "--into", f"sqlite:///{tmp_path}/a.sqlite", "--table", "t", "--create", "--series", str(tmp_path / path))
+    found = inrush(
+        "load",
+        file,
+        "--into",
+        f"sqlite:///{tmp_path}/a.sqlite",
+        "--table",
+        "t",
+        "--create",
+        "--series",
+        str(tmp_path / path),
+    )
     assert found.code == 2 and said in found.err

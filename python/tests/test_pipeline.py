@@ -267,7 +267,9 @@ def test_the_measured_segment_lasts_from_go_to_the_last_row_stored() -> None:
     assert [(r["start_ns"], r["end_ns"]) for r in rows] == [(0, 10), (0, 10), (10, 50), (50, 90), (50, 90)]
 
 
-def intervals_of(folder: Path, looks: list[tuple[int, int, int]], interval_ns: int, *spans: tuple[int, int]) -> Any:
+def intervals_of(
+    folder: Path, looks: list[tuple[int, int, int]], interval_ns: int, *spans: tuple[int, int]
+) -> Any:
     """Of a load whose files have 10 rows and 50 bytes each."""
     one = journal(folder, {n: (begin, end, 10, 50) for n, (begin, end) in enumerate(spans)}, looks)
     whole = stretches.whole([one], "work")

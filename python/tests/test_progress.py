@@ -56,7 +56,10 @@ def test_a_load_says_how_far_it_is_how_fast_now_its_gaps_and_when_it_ends() -> N
     parts = line.split(" · ")
     assert parts[1:4] == ["load", "34,200,000 of 100,000,000 rows, 34 %", "2 gaps, 3 min"]
     end = load_line(load_beat(0, 0), now_s=0.0)[-1]  # type: ignore[arg-type]
-    assert end == f"the load ends at {time.strftime('%H:%M', time.localtime(1_800))}" and parts[-1] == "30 min left"
+    assert (
+        end == f"the load ends at {time.strftime('%H:%M', time.localtime(1_800))}"
+        and parts[-1] == "30 min left"
+    )
 
 
 def test_one_event_alone_says_its_own_rate() -> None:

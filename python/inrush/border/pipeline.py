@@ -132,7 +132,12 @@ class StepEnds(LoadEnds):
 
     #: A query for one number.
     rows_in_ledger: str
+    #: Of a load that goes on after a kill.
     goes_on: NotRequired[GoesOn]
+    #: Of its run, which it leaves in the ledger: another run's data has another one.
+    mark: NotRequired[str]
+    #: Of a run that was killed: folders of what the workers before this one have left, the first one first.
+    earlier: NotRequired[Sequence[str]]
 
 
 class StepLoad(TypedDict):
@@ -146,22 +151,6 @@ class StepLoad(TypedDict):
     limit_ns: int
     #: Asked on a connection of its own; of an embedded engine its files are looked at.
     sample: NotRequired[SamplePlan]
-
-
-class Continued(TypedDict):
-    """Of a run that was killed in its load: what the worker is told that goes on with it."""
-
-    step: str
-    #: Folders of what the workers before it have left, the first one first.
-    earlier: Sequence[str]
-
-
-class Resumable(TypedDict):
-    """Of a run whose load goes on after a kill."""
-
-    step: str
-    #: Stands in the ledger: another run's data has another one.
-    mark: str
 
 
 class LoadingOfPoint(TypedDict):
@@ -191,8 +180,6 @@ class LoadingPointPlan(LoadingOfPoint):
 class LoadingPlan(LoadingOfPoint):
     run_id: str
     labels: NotRequired[RunLabels]
-    resumable: NotRequired[Resumable]
-    continued: NotRequired[Continued]
 
 
 class PipelineOfPoint(TypedDict):

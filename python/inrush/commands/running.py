@@ -94,7 +94,9 @@ def execute(
                 for kind in {str(run.plan.get("kind", "")) for run in prepared.plan.runs} or {""}:
                     refuse_unable(prepared.named_targets.engines, kind)
             listener = held.enter_context(listening(folder, quiet))
-            deployments = held.enter_context(opened(prepared.named_targets, data, listener.note, lambda: stays or unfinished(folder)))
+            deployments = held.enter_context(
+                opened(prepared.named_targets, data, listener.note, lambda: stays or unfinished(folder))
+            )
             held.callback(folder.leave_data, storages.values())
             if not begun and (able := as_servers_can(prepared, deployments.values())) is not prepared:
                 prepared = able

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 from inrush.guards.verdicts import Figures, Verdict, counted, noted
 from inrush.stats.gaps import gaps_of
@@ -35,7 +34,9 @@ def made_in_one_go(run: RunRecord, _: Figures) -> Verdict | None:
     return noted(NAME, ". ".join(said))
 
 
-def changes(run: RunRecord, stretches: Any) -> list[tuple[str, str, list[str]]]:
+def changes(
+    run: RunRecord, stretches: Sequence[Mapping[str, Mapping[str, object]]]
+) -> list[tuple[str, str, list[str]]]:
     """What was another in a later stretch: what it is, as it was at first, and then."""
     settings = {s["name"]: str(s["value"]) for s in run.rows("settings")}
     found = []
@@ -43,7 +44,7 @@ def changes(run: RunRecord, stretches: Any) -> list[tuple[str, str, list[str]]]:
         ("kernel", run.env.get(KERNEL), "env", KERNEL),
         ("server's version", settings.get(VERSION), "settings", VERSION),
     ):
-        later: list[Mapping[str, Any]] = [one.get(where) or {} for one in stretches]
+        later = [one.get(where) or {} for one in stretches]
         others = list(dict.fromkeys(str(one[name]) for one in later if name in one))
         if others:
             found.append((what, str(first), others))

@@ -118,7 +118,9 @@ def load(call: Call, folder: Path, note: Callable[[str], None], on_event: OnEven
             setup = ends.import_plan(wanted, shards.twin, targets)
             if series is not None:  # what earlier calls had stored, its load server knows
                 series.begin(0)
-            counts = run_clients(call, wanted, shards, client, None, shards.link, own, on_event, setup, series)
+            counts = run_clients(
+                call, wanted, shards, client, None, shards.link, own, on_event, setup, series
+            )
             if series is not None:
                 series.write(Path(str(call.series)), len(targets))
             return proven(wanted, shards, targets, counts, began, own)

@@ -123,7 +123,9 @@ def schema_of() -> pa.Schema:
     import pyarrow as pa
 
     whole = ("t_ns", "dt_ns", "rows", "bytes", "files", "cum_rows")
-    return pa.schema([("call", pa.uint32()), *((n, pa.uint64()) for n in whole), ("table_bytes", pa.uint64())])
+    return pa.schema(
+        [("call", pa.uint32()), *((n, pa.uint64()) for n in whole), ("table_bytes", pa.uint64())]
+    )
 
 
 def in_batches(rows: Iterator[Doc]) -> Iterator[list[Doc]]:

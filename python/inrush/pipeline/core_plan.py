@@ -11,15 +11,16 @@ from inrush.plan.loads import LOAD, READY
 Doc = dict[str, Any]
 
 #: Keys of the plan that the core does not read.
-OWN = ("kind", "loads", "resumable", "continued")
+OWN = ("kind", "loads")
 
 
 def core_plan(plan: LoadingPlan) -> Doc:
     """What the core reads of it, segment by segment."""
     kept = {key: value for key, value in plan.items() if key not in OWN}
     segments = [paused(s) if s["kind"] == "load" else s for s in plan["segments"]]
-    if "continued" in plan:
-        segments = continued(segments, plan["continued"]["step"])
+    for step, of in plan["loads"].items():
+        if "earlier" in of:
+            segments = continued(segments, step)
     return {**kept, "segments": segments}
 
 

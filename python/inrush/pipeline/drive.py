@@ -17,8 +17,8 @@ from inrush.pipeline import inputs, proofs, stretches, tables
 from inrush.pipeline.ends import LoadProcesses
 from inrush.pipeline.heard import Heard
 from inrush.pipeline.journal import Journal
-from inrush.targets.sizes import Take, sampled
 from inrush.study.pipeline import ROLE
+from inrush.targets.sizes import Take, sampled
 
 Doc = dict[str, Any]
 OnEvent = Callable[[Mapping[str, Any]], None]
@@ -153,9 +153,7 @@ class Drive(Heard):
         share: float = self.rows / self.shards[0]["proof"]["rows"]
         return share
 
-    def write(
-        self, proven: list[dict[str, Any]], watch: Watching, read: inputs.Inputs, held_by: str
-    ) -> None:
+    def write(self, proven: list[dict[str, Any]], watch: Watching, read: inputs.Inputs, held_by: str) -> None:
         plan = self.plan
         one = stretches.stretch(self.journal.path)
         assert one is not None, "it has ended"

@@ -170,6 +170,4 @@ def raised(
     seen, behind = np.unique(codes[::-1], return_index=True)
     for code, at in zip(seen.tolist(), behind.tolist(), strict=True):
         reached[names[code]] = float(values[len(values) - 1 - at])
-    return table.set_column(
-        table.schema.get_field_index("value"), "value", pa.array(values, pa.float64())
-    )
+    return table.set_column(table.schema.get_field_index("value"), "value", pa.array(values, pa.float64()))

@@ -17,8 +17,8 @@ from inrush.pipeline.ends import LoadProcesses
 from inrush.pipeline.heard import Heard, OnEvent
 from inrush.pipeline.journal import Journal, lines
 from inrush.pipeline.reached import Reached, nothing, reached
-from inrush.targets.sizes import sampled
 from inrush.targets.ask import ask
+from inrush.targets.sizes import sampled
 
 Doc = dict[str, Any]
 
@@ -40,9 +40,7 @@ class StepLoading(Heard):
         self.ends: LoadProcesses | None = None
         self._open = contextlib.ExitStack()
         #: What workers before this one have left of the run; empty: it is the first.
-        continued = plan.get("continued")
-        mine = continued is not None and continued["step"] == step
-        self.earlier = [Path(p) for p in continued["earlier"]] if continued is not None and mine else []
+        self.earlier = [Path(p) for p in self.of.get("earlier", ())]
         self.stretches: list[stretches.Stretch] = []
         self.zero_ns = self.go_ns = self.before_ns = 0
         #: `work`, `limit` or `stop`.
@@ -74,11 +72,10 @@ class StepLoading(Heard):
     def asked(self) -> Reached:
         """How far the load has come; one that begins leaves its mark in the ledger."""
         files, goes_on = len(self.paths), self.of.get("goes_on")
-        resumable = self.plan.get("resumable")
-        if goes_on is None or resumable is None or resumable["step"] != self.step:
+        if goes_on is None or "mark" not in self.of:
             return nothing(files)
         if not self.earlier:
-            mark = f"{goes_on['write_mark']}{literal(resumable['mark'])})"
+            mark = f"{goes_on['write_mark']}{literal(self.of['mark'])})"
             ask(self.plan["target"], mark, proofs.LIMIT_S)
             return nothing(files)
         return reached(
@@ -229,7 +226,9 @@ class StepLoading(Heard):
         interval_ns = self.plan["record"]["interval_ns"]
         return {
             "files": stretches.files(self.stretches, self.index, self.step),
-            "repetitions": [tables.totals(whole, of["pipelines"]["count"], cpu_ns, self.index, self.step, due)],
+            "repetitions": [
+                tables.totals(whole, of["pipelines"]["count"], cpu_ns, self.index, self.step, due)
+            ],
             "intervals": stretches.intervals(
                 self.stretches, whole, due, self.index, self.step, operation["operation"], interval_ns
             ),

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 Doc = dict[str, Any]
 
+
 def work(plan: LoadingPlan, parts: Path, words: Callable[[], list[str]], on_event: OnEvent) -> int:
     """0: done, and the tables are in `parts`; 1: failed, and an event says how."""
     from inrush import _core
@@ -97,12 +98,13 @@ class StepRun:
 
     def mark_change(self, index: int) -> None:
         """Once a later step changes what the resumable load has stored, its run cannot go on behind that load."""
-        resumable, segment = self.plan.get("resumable"), self.plan["segments"][index]
-        if resumable is None or self.load is not None or not self.loaded:
+        segment = self.plan["segments"][index]
+        resumable = [load.step for load in self.loaded if "mark" in load.of]
+        if not resumable or self.load is not None:
             return
         writes = any(role["work"]["kind"] == "rows" for role in roles_of(segment))
         if segment["kind"] in ("statement", "load") or writes or segment["label"] in ("emptied", "drop"):
-            journal = Journal(self.parts / JOURNAL.format(resumable["step"]))
+            journal = Journal(self.parts / JOURNAL.format(resumable[0]))
             journal.say("changed", t_ns=time.monotonic_ns(), by=segment["label"])
             journal.close()
 

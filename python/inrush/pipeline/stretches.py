@@ -7,10 +7,11 @@ kill left half done is what the ledger says of it when the next stretch begins.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from inrush.pipeline.journal import lines
 
@@ -82,9 +83,7 @@ def stretch(path: Path) -> Stretch | None:
         return None
     if ended not in ("", *ORDERLY):
         last_ns = max(int(go["t_ns"]), grown_ns, file_ns)
-    return Stretch(
-        path, go, last_ns, rows, size, files, file_rows, file_bytes, rejected, file_ns, ended
-    )
+    return Stretch(path, go, last_ns, rows, size, files, file_rows, file_bytes, rejected, file_ns, ended)
 
 
 def on_one_clock(found: Sequence[Stretch]) -> list[Stretch]:
@@ -102,7 +101,7 @@ def on_one_clock(found: Sequence[Stretch]) -> list[Stretch]:
 
 def gaps(of: Sequence[Stretch]) -> list[tuple[int, int]]:
     """From when to when nobody loaded, on the run's clock."""
-    return [(a.end_ns, b.begin_ns) for a, b in zip(of, of[1:], strict=False)]
+    return [(a.end_ns, b.begin_ns) for a, b in itertools.pairwise(of)]
 
 
 def worked_ns(of: Sequence[Stretch]) -> int:
@@ -134,7 +133,12 @@ def whole(of: Sequence[Stretch], ended_by: str) -> Whole:
         rows, size = rows + last.rows, size + last.bytes
     end_ns = last.at(last.file_ns) if done else last.end_ns
     return Whole(
-        rows, size, int(before["done"]) + last.files, last.rejected, of[0].begin_ns, max(end_ns, last.begin_ns)
+        rows,
+        size,
+        int(before["done"]) + last.files,
+        last.rejected,
+        of[0].begin_ns,
+        max(end_ns, last.begin_ns),
     )
 
 
@@ -177,6 +181,15 @@ def files(of: Sequence[Stretch], segment: int, role: str) -> Iterator[Doc]:
                 )  # fmt: skip
 
 
+class Seen(NamedTuple):
+    """What is stored by a time, from the load's begin on."""
+
+    t_ns: int
+    rows: int
+    bytes: int
+    files: int
+
+
 def intervals(
     of: Sequence[Stretch], total: Whole, files_due: int, segment: int, role: str, op: str, interval_ns: int
 ) -> Iterator[Doc]:
@@ -186,41 +199,46 @@ def intervals(
     does not have was not stored; what it has beyond their last word was stored in the last interval before the gap.
     """
     for k, one in enumerate(of):
-        after = of[k + 1] if k + 1 < len(of) else None
-        rows_end, bytes_end = (int(after.go["rows"]), int(after.go["bytes"])) if after else (total.rows, total.bytes)
-        files_end = int(after.go["done"]) if after else total.files
-        begin_ns, end_ns = one.begin_ns, one.end_ns if after else total.end_ns
-        begun = done = int(one.go["done"])
-        last = (begin_ns, int(one.go["rows"]), int(one.go["bytes"]), done)
-        undone = withdrawn(of, k)
-
-        def row(t_ns: int, rows: int, size: int, ops: int, flying: int, left: int) -> Doc:
-            return {
-                "segment": segment, "repetition": 0, "role": role, "op": op, "t_ns": last[0], "dt_ns": t_ns - last[0],
-                "rows": rows - last[1], "bytes": size - last[2], "ops": ops - last[3], "errors": 0, "late": 0,
-                "in_flight": flying, "backlog": left, "cum_rows": rows,
+        until = Seen(total.end_ns, total.rows, total.bytes, total.files)
+        if k + 1 < len(of):
+            go = of[k + 1].go
+            until = Seen(one.end_ns, int(go["rows"]), int(go["bytes"]), int(go["done"]))
+        last = Seen(one.begin_ns, int(one.go["rows"]), int(one.go["bytes"]), int(one.go["done"]))
+        for seen, under_way in looks(one, until, interval_ns, withdrawn(of, k)):
+            yield {
+                "segment": segment, "repetition": 0, "role": role, "op": op, "t_ns": last.t_ns,
+                "dt_ns": seen.t_ns - last.t_ns, "rows": seen.rows - last.rows, "bytes": seen.bytes - last.bytes,
+                "ops": seen.files - last.files, "errors": 0, "late": 0, "in_flight": under_way,
+                "backlog": max(0, files_due - seen.files - under_way), "cum_rows": seen.rows,
             }  # fmt: skip
+            last = seen
 
-        for line in lines(one.path):
-            match line["said"]:
-                case "begins":
-                    begun += 1
-                case "file" if line["file"] not in undone:
-                    done += 1
-                case "look":
-                    t_ns = one.at(line["t_ns"])
-                    if not begin_ns < t_ns < end_ns or t_ns - last[0] < interval_ns or end_ns - t_ns < interval_ns:
-                        continue
-                    rows = min(int(one.go["rows"]) + line["rows"], rows_end)
-                    size = min(int(one.go["bytes"]) + line["bytes"], bytes_end)
-                    ops = min(done, files_end)
-                    flying = max(0, begun - done)
-                    yield row(t_ns, rows, size, ops, flying, max(0, files_due - ops - flying))
-                    last = (t_ns, rows, size, ops)
-        if end_ns > last[0] or last[1:] != (rows_end, bytes_end, files_end):
-            left = max(0, files_due - files_end)
-            flying = min(left, max(0, begun - done)) if after or total.files < files_due else 0
-            yield row(end_ns, rows_end, bytes_end, files_end, flying, left - flying)
+
+def looks(one: Stretch, until: Seen, interval_ns: int, undone: Collection[int]) -> Iterator[tuple[Seen, int]]:
+    """What a stretch had stored by the end of each interval, and files under way then. until: by its end.
+
+    undone: as of `withdrawn`.
+    """
+    begun = done = int(one.go["done"])
+    begin_ns = last_ns = one.begin_ns
+    for line in lines(one.path):
+        match line["said"]:
+            case "begins":
+                begun += 1
+            case "file" if line["file"] not in undone:
+                done += 1
+            case "look":
+                t_ns = one.at(line["t_ns"])
+                near = t_ns - last_ns < interval_ns or until.t_ns - t_ns < interval_ns
+                if not begin_ns < t_ns < until.t_ns or near:
+                    continue
+                rows = min(int(one.go["rows"]) + line["rows"], until.rows)
+                size = min(int(one.go["bytes"]) + line["bytes"], until.bytes)
+                yield Seen(t_ns, rows, size, min(done, until.files)), max(0, begun - done)
+                last_ns = t_ns
+    # Those in hand at its end have not ended: at a kill, or at its limit.
+    if until.t_ns > last_ns:
+        yield until, max(0, begun - until.files)
 
 
 def sizes(of: Sequence[Stretch], segment: int) -> Iterator[Doc]:

@@ -29,7 +29,9 @@ BATCH_ROWS = 8_192
 FROM_CLIENTS = "clients"
 
 
-def totals(of: Whole, pipelines: int, cpu_ns: int, segment: int = MEASURED, role: str = ROLE, due: int = 0) -> Doc:
+def totals(
+    of: Whole, pipelines: int, cpu_ns: int, segment: int = MEASURED, role: str = ROLE, due: int = 0
+) -> Doc:
     """The load as a whole: first due to last stored; a call is a file. due: files that there were; 0: all were stored."""
     return {
         "segment": segment, "repetition": 0, "role": role, "start_ns": of.start_ns, "end_ns": of.end_ns,

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING
 from inrush.border import plan as border
 from inrush.border.labels import PointLabels
 from inrush.border.load import ClientPlan, ServerPlan
-from inrush.border.pipeline import LoadPlace, PipelinePointPlan, Pipelines, PipelineSegment, PipelineShard
+from inrush.border.pipeline import (
+    Interval,
+    LoadPlace,
+    PipelinePointPlan,
+    Pipelines,
+    PipelineSegment,
+    PipelineShard,
+)
 from inrush.border.statement import statement
 from inrush.engines import ENGINES, known_twin
 from inrush.engines.loading import Loading

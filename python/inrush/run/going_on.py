@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -55,19 +55,30 @@ def marked(plan: AnyPlan, folder: StudyFolder, mark: str = "") -> AnyPlan:
     if not step:
         return plan
     own = mark or f"{folder.path.name}/{plan['run_id']}/{secrets.token_hex(8)}"
-    return cast("LoadingPlan", {**plan, "resumable": {"step": step, "mark": own}})
+    return with_ends(plan, step, {"mark": own})
+
+
+def continued(plan: AnyPlan, earlier: Sequence[str]) -> AnyPlan:
+    """The plan for a next worker. earlier: as of `StepEnds`."""
+    return with_ends(plan, resumable_step(plan), {"earlier": list(earlier)})
+
+
+def with_ends(plan: AnyPlan, step: str, more: Mapping[str, object]) -> AnyPlan:
+    loads = loads_of(plan)
+    return cast("LoadingPlan", {**plan, "loads": {**loads, step: {**loads[step], **more}}})
 
 
 def left(opened: OpenRun) -> Left | None:
     """None of a run without such a load."""
     path = opened.path / "plan.json"
-    resumable = read_json(path).get("resumable") if path.is_file() else None
+    loads = read_json(path).get("loads", {}) if path.is_file() else {}
+    resumable = next((step for step, of in loads.items() if "mark" in of), None)
     if resumable is None:
         return None
     begun, begun_last, ended, changed = False, False, False, ""
     for parts in (*opened.earlier, opened.parts):
         begun_last = False
-        for line in lines(parts / JOURNAL.format(resumable["step"])):
+        for line in lines(parts / JOURNAL.format(resumable)):
             match line["said"]:
                 case "go":
                     begun = begun_last = True
@@ -76,7 +87,7 @@ def left(opened: OpenRun) -> Left | None:
                     ended = line["by"] == "work"
                 case "changed":
                     changed = str(line["by"])
-    return Left(resumable["step"], resumable["mark"], begun_last, begun, ended, changed)
+    return Left(resumable, loads[resumable]["mark"], begun_last, begun, ended, changed)
 
 
 def goes_on(opened: OpenRun | None) -> bool:
@@ -156,4 +167,3 @@ def document(opened: OpenRun, env: Mapping[str, Any]) -> Doc:
 def differing(first: Mapping[str, Any], other: Mapping[str, Any]) -> Doc:
     """Facts of the machine that are others than at first; None: such a fact is not there any more."""
     return {k: other.get(k) for k in sorted({*first, *other}) if first.get(k) != other.get(k)}
-

@@ -157,10 +157,8 @@ def going_on(
         data.mkdir(parents=True)
         return None
     listener.note(f"{run.run_id}: step {left.step} goes on behind the rows that are stored")
-    continued = {
-        **going.marked(placed, folder, left.mark), "continued": {"step": left.step, "earlier": []}
-    }  # fmt: skip
-    return folder.go_on(run.run_id, continued, env, left.begun_last)
+    marked = going.marked(placed, folder, left.mark)
+    return folder.go_on(run.run_id, lambda earlier: going.continued(marked, earlier), env, left.begun_last)
 
 
 def unfinished(folder: StudyFolder, run: str, failure: Doc) -> InrushError:

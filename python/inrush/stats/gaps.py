@@ -35,6 +35,4 @@ def worked_in(windows: Iterable[Window], gaps: Sequence[Window]) -> list[Window]
 
 def worked_ns(begin_ns: float, end_ns: float, gaps: Sequence[Window]) -> float:
     """How long of it was worked."""
-    return (end_ns - begin_ns) - sum(
-        max(0.0, min(end, end_ns) - max(start, begin_ns)) for start, end in gaps
-    )
+    return (end_ns - begin_ns) - sum(max(0.0, min(end, end_ns) - max(start, begin_ns)) for start, end in gaps)

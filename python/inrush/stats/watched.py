@@ -35,7 +35,7 @@ def cumulative(run: RunRecord, metric: str, device: str = "") -> dict[str, tuple
 
 
 def spent_in(
-    run: RunRecord, series: tuple[FloatArray, FloatArray], windows: Iterable[tuple[int, int]]
+    run: RunRecord, series: tuple[FloatArray, FloatArray], windows: Iterable[tuple[float, float]]
 ) -> float | None:
     """`spent` of a run with steps. Of one measurement, which is planned to last, what was not looked at is interpolated."""
     if any(s.get("step") for s in run.rows("segments")):
@@ -43,7 +43,7 @@ def spent_in(
     return sum(grown(*series, *window) for window in windows)
 
 
-def spent(series: tuple[FloatArray, FloatArray], windows: Iterable[tuple[int, int]]) -> float | None:
+def spent(series: tuple[FloatArray, FloatArray], windows: Iterable[tuple[float, float]]) -> float | None:
     """By how much a cumulative series grew in all windows; None where one was not looked at when it began and ended.
 
     Between two looks only their difference is known: what lies there of a window has no figure of its own, and what a

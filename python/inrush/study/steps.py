@@ -105,12 +105,11 @@ def parse_step(
         fields["limit_s"].problem(
             "only steps of kind load, read, extract, dump, roles and statement have a limit; remove it"
         )
-    common: dict[str, Any] = {"name": name, "after": after, "limit_s": limit_s}
+    common: dict[str, object] = {"name": name, "after": after, "limit_s": limit_s}
     if kind is None or any(key not in fields for key in kind.required):
         return None
     if kind is Load and "resumable" in fields:
-        if read_resumable(fields.pop("resumable"), fields, before):
-            common["resumable"] = True
+        common["resumable"] = read_resumable(fields.pop("resumable"), fields, before)
     if kind is Load and "pipeline" in fields:
         return load_by_pipeline(node, fields, factors, workload, common, steps, before)
     if kind is Load and "from" in fields:

@@ -184,9 +184,7 @@ def stop(deployment: Deployment) -> None:
                 stack.callback(lifecycle_of(deployment.server).stop, target.instance, Stop.CLEAN)
 
 
-def ended(
-    deployment: Deployment, place: Path, keep: Callable[[], bool], note: Callable[[str], None]
-) -> None:
+def ended(deployment: Deployment, place: Path, keep: Callable[[], bool], note: Callable[[str], None]) -> None:
     """Stops a server, and removes what it stored where it is not to stay."""
     stop(deployment)
     if keep():

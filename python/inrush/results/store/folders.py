@@ -6,7 +6,7 @@ import fcntl
 import re
 import shutil
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
@@ -212,8 +212,17 @@ class StudyFolder:
             return None
         return OpenRun(path)
 
-    def go_on(self, run: str, plan: Mapping[str, Any], env: Mapping[str, Any], keep: bool) -> OpenRun:
-        """A run that was killed, for its next worker. keep: what the last one has left is part of the run."""
+    def go_on(
+        self,
+        run: str,
+        plan: Callable[[Sequence[str]], Mapping[str, Any]],
+        env: Mapping[str, Any],
+        keep: bool,
+    ) -> OpenRun:
+        """A run that was killed, for its next worker. keep: what the last one has left is part of the run.
+
+        plan: of the folders of what earlier workers have left.
+        """
         path = self.path / run
         parts = path / "parts"
         if keep:
@@ -224,8 +233,7 @@ class StudyFolder:
         parts.mkdir()
         opened = OpenRun(path)
         write_json(parts / "env.json", env)
-        continued = {**plan["continued"], "earlier": [str(p) for p in opened.earlier]}
-        write_json(parts / "plan.json", {**plan, "continued": continued})
+        write_json(parts / "plan.json", plan([str(p) for p in opened.earlier]))
         return opened
 
     def quarantine(self, run: str) -> Path | None:

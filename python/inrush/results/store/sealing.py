@@ -16,7 +16,6 @@ import pyarrow.parquet as pq
 from inrush.results.schema import RESULT_SCHEMA, SCHEMAS, conform, empty
 from inrush.results.store.files import Doc, sha256, sync, whole_batches, write_json
 
-
 #: Folder of what killed workers have left of a run that goes on.
 EARLIER = "earlier"
 
