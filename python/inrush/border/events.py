@@ -36,7 +36,7 @@ class Loaded(TypedDict):
 
     rows: int
     of: int
-    #: So often it was killed and went on, and so long nobody loaded in between.
+    #: So often it was killed and went on, and so long no client loaded in between.
     gaps: int
     gaps_s: float
 

@@ -34,7 +34,7 @@ class Heard:
         self.stored_in: dict[str, int] = {}
         #: Rows that were stored before this journal began, and rows of all files; 0: not known yet.
         self.rows_before = self.rows_due = 0
-        #: Of a load that was killed before: from when to when nobody loaded, ns.
+        #: Of a load that was killed before: from when to when no client loaded, ns.
         self.gaps: Sequence[tuple[int, int]] = ()
 
     @property
@@ -91,7 +91,7 @@ class Heard:
             held["load server held by"] = held_by
         stored = self.stored_in
         if self.rows_before:
-            # Of one shard. How many commits earlier load servers made, nobody knows.
+            # Of one shard. How many commits earlier load servers made is not known.
             stored = {k: n + self.rows_before for k, n in stored.items() if k.endswith(" rows")}
         return [
             {"segment": segment, "t_ns": t_ns, "name": name, "value": str(value)}

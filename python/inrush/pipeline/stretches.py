@@ -28,7 +28,7 @@ class Stretch:
     path: Path
     #: zero_ns and zero_unix_ns: the worker's clock. rows, bytes, done: rows, bytes and files that were stored before.
     #: in_hand: (file, rows, bytes) that the ledger has of files that are not done. unheard: the same of files that were done
-    #: before, and whose end nobody heard. again: files whose end was heard, and which the ledger does not have whole.
+    #: before, and whose end no worker heard. again: files whose end was heard, and which the ledger does not have whole.
     go: Mapping[str, Any]
     #: Its last word; of one that failed, when something was stored last: it may have waited for a server that was gone.
     last_ns: int
@@ -100,7 +100,7 @@ def on_one_clock(found: Sequence[Stretch]) -> list[Stretch]:
 
 
 def gaps(of: Sequence[Stretch]) -> list[tuple[int, int]]:
-    """From when to when nobody loaded, on the run's clock."""
+    """From when to when no client loaded, on the run's clock."""
     return [(a.end_ns, b.begin_ns) for a, b in itertools.pairwise(of)]
 
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 #: Of the pauses before a load, of it, and behind it: what `inrush.pipeline` does there.
 READY, LOAD, STORED = "ready_to_load", "load_files", "stored"
-#: So long a server may be away from a load that goes on, s: nobody starts it again until the run is resumed.
+#: So long a server may be away from a load that goes on, s: inrush starts it again when the run is resumed.
 PATIENCE_S = 10.0
 #: Types with values that a CSV without quotes cannot say, and the writer of generated files does not write.
 UNWRITTEN = ("list_f64", "list_i64", *DRAWN_LISTS, "blob", "bytes", "json", "bit")

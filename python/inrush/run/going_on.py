@@ -1,4 +1,4 @@
-"""A run that was killed in a load that goes on: whether it can, and what its next worker is told.
+"""A run that was killed in a load that goes on: whether it can, and what its next worker is given.
 
 What the load has stored is known by its ledger, in the database; that it is this run's own data is known by a mark there.
 """

@@ -28,7 +28,7 @@ class Files:
     #: Place among the files of its pipeline.
     order: NDArray[np.int64]
     pipeline: NDArray[np.int64]
-    #: From the run's first due; `elapsed_s` until the last row was stored, without gaps in which nobody worked.
+    #: From the run's first due; `elapsed_s` until the last row was stored, without gaps in which no client worked.
     start_s: FloatArray
     elapsed_s: FloatArray
     bytes: FloatArray

@@ -1,4 +1,4 @@
-"""Gaps in a run that was killed in its load and went on: time in which nobody worked, which is in no figure. Pure."""
+"""Gaps in a run that was killed in its load and went on: time in which no client worked, which is in no figure. Pure."""
 
 from __future__ import annotations
 
