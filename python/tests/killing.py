@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[1]
@@ -42,12 +42,14 @@ def stored(results: Path, since_ns: int, step: str = "load") -> int:
     return rows
 
 
-def killed(results: Path, words: Sequence[str], victim: str, at: int) -> str:
-    """Runs inrush until so many rows are stored, then kills one of its processes; what it said."""
+def killed(
+    results: Path, words: Sequence[str], victim: str, at: int, when: Callable[[], bool] = lambda: True
+) -> str:
+    """Runs inrush until so many rows are stored, then kills one of its processes; what it said. when: and this is true."""
     began_ns = time.time_ns()
     with inrush(results, *words) as process:
         until = time.monotonic() + LIMIT_S
-        while process.poll() is None and stored(results, began_ns) < at:
+        while process.poll() is None and (stored(results, began_ns) < at or not when()):
             assert time.monotonic() < until, f"the load did not come to row {at}"
             time.sleep(0.01)
         assert process.poll() is None, f"it ended before row {at}: {process.communicate()[0]}"

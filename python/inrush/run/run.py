@@ -72,7 +72,7 @@ def run_study(
     outcome = StudyEnd(folder.path)
     with folder.locked(), Stopping() as stopping, no_space_explained(folder):
         check_same_plan(runs, folder)
-        clean_up(runs, folder, deployments)
+        clean_up(runs, folder, deployments, listener.note)
         facts = Facts(folder, environment or host.environment)
         for key in dict.fromkeys(map(key_of, runs)):  # before any of them keeps a disk busy
             facts.of(deployments[key])
@@ -184,16 +184,24 @@ def check_same_plan(runs: Sequence[PlannedRun], folder: StudyFolder) -> None:
         )
 
 
-def clean_up(runs: Sequence[PlannedRun], folder: StudyFolder, deployments: Mapping[str, Deployment]) -> None:
-    """What a killed inrush left: its worker, its data, its tables in a server."""
+def clean_up(
+    runs: Sequence[PlannedRun],
+    folder: StudyFolder,
+    deployments: Mapping[str, Deployment],
+    note: Callable[[str], None],
+) -> None:
+    """What a killed inrush left: its worker, its data, its tables in a server. Of a load that goes on they stay."""
     kept = set()
     for run in runs:
         opened = folder.leftover(run.run_id)
         if opened is not None:
             end_leftover(opened.parts)
-            if going_on.goes_on(opened):
+            left = going_on.left(opened)
+            if left is not None and left.goes_on:
                 kept.add(run.run_id)
                 continue
+            if left is not None and left.changed:
+                note(f"{run.run_id}: made anew: step {left.changed} has changed what step {left.step} stored")
             deployment = deployments.get(key_of(run))
             if deployment is not None:
                 deployment.drop_leftover(run.plan)
