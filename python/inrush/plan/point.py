@@ -79,8 +79,8 @@ def plan_point(
         if problems := partition_problems(loaded, server, str(resolve(study.layout, point))):
             return Impossible(tuple(problems))
         return plan_pipeline(study, server, engine, point, namespace, method, seed)
-    if reason := for_others(study, engine, point):
-        return Unsupported(reason)
+    if others := for_others(study, engine, point):
+        return Unsupported(others)
     study = at_point(study, point)
     impossible = impossible_steps(study, server, engine)
     if impossible:
