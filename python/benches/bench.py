@@ -35,6 +35,7 @@ from benches import (
     tsbs,
     valkey,
     watching,
+    wholefiles,
 )
 from benches.verdict import MOST_ROUNDS, NARROW, Word, is_narrow, judged
 from inrush import _core
@@ -200,7 +201,11 @@ def comparisons(only: str, rows: Sequence[int]) -> Iterator[Comparison]:
         replace(Comparison(*parts), note=partial(extraction.note, parts[0]))
         for parts in extraction.comparisons(rows)
     ]
-    return (c for c in (*made, *loads, *extracts, *both_sides) if only in c.name)
+    files = [
+        replace(Comparison(*parts), note=partial(wholefiles.note, parts[0]))
+        for parts in wholefiles.comparisons()
+    ]
+    return (c for c in (*made, *loads, *extracts, *files, *both_sides) if only in c.name)
 
 
 def measured(comparison: Comparison, rounds: int, most_rounds: int) -> Line:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 #: Logical types; `docs/engines.md` maps each to every engine. With `DRAWN_TYPES` and `FILE_TYPES` they are the core's
 #: `LogicalType`.
@@ -141,6 +141,22 @@ class Rates:
     share: float = 0.0
 
 
+#: Of the sizes of files; twin of `ChunkProfile` in rust/rows/src/plan/table.rs.
+Profile: TypeAlias = Literal["survey", "equal"]
+PROFILES: tuple[Profile, ...] = get_args(Profile)
+
+
+@dataclass(frozen=True)
+class Chunks:
+    """Rows in files, one for each chunk of a sky: neither series nor times, each file some runs of neighbouring keys."""
+
+    files: int
+    #: Rows of a run, about.
+    run_rows: int
+    #: Sizes of the files along their order: one of `PROFILES`.
+    profile: Profile = "survey"
+
+
 @dataclass(frozen=True)
 class Partitions:
     """How one engine cuts a table by the time of its identity, or by the values of a column."""
@@ -171,6 +187,8 @@ class Table:
     files: FileSource | None = None
     #: None: every series has a row each period.
     rates: Rates | None = None
+    #: None: rows lie in no files of their own.
+    chunks: Chunks | None = None
     #: Engine -> how it cuts the table; every other keeps it in one piece, or cuts it by a rule of its own.
     partitions: Mapping[str, Partitions] = field(default_factory=dict)
 

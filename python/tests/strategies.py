@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from inrush.engines import server
 from inrush.engines.device import DeviceFile
 from inrush.engines.plans import OpPlan, Probes, Proof, TablePlan, Unsupported
 from inrush.engines.sql import checksum_items as items_of
@@ -26,7 +27,14 @@ from inrush.workload import Operation, Table
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(SHIPPED.parents[1])}
 
 METHODS = {"duckdb": ("bulk", "multirow"), "sqlite": ("bulk", "multirow"), "postgresql": ("copy", "multirow")}
-KNOWN = Known(engines={**METHODS, "device": ("bulk",)})
+KNOWN = Known(
+    engines={
+        **METHODS,
+        "device": ("bulk",),
+        "mysql": ("load", "multirow"),
+        "mariadb": ("bulk", "load", "multirow"),
+    }
+)
 
 
 class FakeServer(Twin):
@@ -102,6 +110,8 @@ def embedded_servers() -> dict[str, Twin]:
         "duckdb": FakeServer("duckdb", embedded=True),
         "sqlite": FakeServer("sqlite", max_writers=1, embedded=True),
         "device": DeviceFile(),
+        "mysql": server("mysql"),
+        "mariadb": server("mariadb"),
     }
 
 

@@ -240,13 +240,22 @@ def test_the_report_has_a_table_of_loads_and_series_over_time_and_over_files(
     assert {f.name for f in drawn} <= named
 
 
+def test_a_load_whose_rate_a_guard_calls_invalid_is_marked(monkeypatch: pytest.MonkeyPatch) -> None:
+    of = analyse(study_of([run_of(load(SIZES))]))
+    assert "INVALID" not in loads_section(of)
+    monkeypatch.setattr(Analysis, "broken", lambda _, figure, point: figure == "writers.rows_per_s")
+    assert loads_section(of).count("sqlite (INVALID)") == 3, "both tables, and the sentences"
+
+
 def test_studies_without_files_have_none_of_it_and_few_files_no_series() -> None:
     from tests import synthetic
 
     of = analyse(synthetic.study({("duckdb", 1000): 2.0}, blocks=2))
     assert loads_section(of) == "" and load_series(of) == []
     few = analyse(study_of([run_of(load(SIZES[: LEAST_FILES - 1]))]))
-    assert load_series(few) == [] and "Not taken apart" in loads_section(few)
+    said_of_few = loads_section(few)
+    assert load_series(few) == [] and "1 of 1 loads have fewer than 24 files" in said_of_few
+    assert said_of_few.count("<table") == 1, "speeds, and no parts"
 
 
 def test_of_many_points_the_first_and_the_last_are_drawn() -> None:

@@ -31,6 +31,10 @@ SMALLEST = {
     "archive-types": (["duckdb", "sqlite"], []),
     "bulkindex-storage": (["device"], ["record_bytes=4096"]),
     "bulkindex-storage-random": (["device"], ["record_bytes=4096"]),
+    "bulkindex-keys": (["sqlite"], ["table=secondary_index_utf8", "steps.load.rows.total=20000"]),
+    "bulkindex-load": (["sqlite"], ["steps.load.rows.total=20000"]),
+    "bulkindex-lookup": (["duckdb", "sqlite"], ["rows=20000", "steps.single.calls=500", "steps.listed.calls=20", "steps.first.calls=100"]),
+    "bulkindex-series": (["duckdb"], ["table=secondary_index_equal", "steps.load.rows.total=20000"]),
     "pipeline-filesize": (["sqlite"], ["file_bytes=[20000, 100000]"]),
     "pipeline-parallel": (["duckdb", "sqlite"], ["pipelines=2", "pipeline.shards=2"]),
     "telemetry-batch": (["duckdb"], ["table=mpi_process_info", "batch_rows=1000", "readers=1", "method=multirow"]),
@@ -48,14 +52,21 @@ SMALLEST = {
 #: Studies that write alone, or whose readers only look for what was written.
 WITHOUT_QUERIES = {
     "archive-absolute", "archive-volume", "archive-arrays", "archive-cluster", "archive-compress", "archive-types", "archive-ways",
-    "archive-dump", "archive-extract", "archive-load", "archive-rate", "archive-subscriber", "pipeline-filesize", "pipeline-parallel", "telemetry-indexes", "telemetry-sustained", "telemetry-production",
+    "archive-dump", "archive-extract", "archive-load", "archive-rate", "archive-subscriber", "bulkindex-keys", "bulkindex-load", "bulkindex-lookup",
+    "bulkindex-series", "pipeline-filesize", "pipeline-parallel", "telemetry-indexes", "telemetry-sustained", "telemetry-production",
     "telemetry-volume",
 }  # fmt: skip
 #: Studies without tables: there is no row to prove, and what is read is checked by the call itself.
 WITHOUT_ROWS = {"bulkindex-storage", "bulkindex-storage-random"}
 
 #: Studies of whose operations something is promised, answer by answer.
-PROMISING = {"telemetry-keepup", "telemetry-lookups", "telemetry-mixed", "telemetry-queries"}
+PROMISING = {
+    "bulkindex-lookup",
+    "telemetry-keepup",
+    "telemetry-lookups",
+    "telemetry-mixed",
+    "telemetry-queries",
+}
 
 
 def run(inrush: Inrush, study: str) -> dict[str, Any]:

@@ -165,7 +165,9 @@ def levels_said(analysis: Analysis, found: Answer, seen: Overview, rows: Sequenc
 def level(analysis: Analysis, cell: Cell) -> str:
     """`stores 1.9 M rows/s`, `takes 2.0 s`"""
     role, metric = cell.figure.rsplit(".", 1)
-    writes = any(role in writing_roles(m.run.plan) for m in analysis.runs)
+    writes = any(
+        role in writing_roles(m.run.plan) or role in m.run.labels.get("totals", {}) for m in analysis.runs
+    )
     value = show_known(cell.value, cell.interval, cell.figure)
     kind, q = kind_and_quantile(metric)
     if metric == "makespan_s":
@@ -198,6 +200,8 @@ def one_batch(analysis: Analysis, row: EngineRow) -> int | None:
         for m in analysis.runs
         if m.point == row.point and role in writing_roles(m.run.plan)
         for part in measured_roles(m.run, role)
+        # A file that goes in as it is has a size of its own.
+        if part.get("work", {}).get("input", {}).get("way", "parsed") == "parsed"
     }
     return sizes.pop() if len(sizes) == 1 else None
 

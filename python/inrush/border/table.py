@@ -68,6 +68,14 @@ class SeriesRates(TypedDict):
     pinned: NotRequired[PinnedSeries]
 
 
+class RowChunks(TypedDict):
+    """Rows in files, one for each chunk of a sky."""
+
+    files: int
+    profile: Literal["survey", "equal"]
+    run_rows: int
+
+
 class RowEvents(TypedDict):
     """Rows as events of series, where row i is not sweep i // series of series i % series."""
 
@@ -75,6 +83,8 @@ class RowEvents(TypedDict):
     rows: int
     order: RowOrder | FileOrder
     rates: NotRequired[SeriesRates]
+    #: One series without times, by key or at random.
+    chunks: NotRequired[RowChunks]
 
 
 class GeneratedRows(TypedDict):

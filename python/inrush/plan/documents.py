@@ -266,7 +266,9 @@ def source_document(table: Table, order: str | None, rows: int) -> border.RowSou
 
 def has_events(table: Table, order: str | None) -> bool:
     """Whether its rows are not sweep after sweep. By time they are, where all series have one rate."""
-    return table.files is None and (table.rates is not None or order not in (None, "time"))
+    if table.files is not None:
+        return False
+    return table.rates is not None or table.chunks is not None or order not in (None, "time")
 
 
 #: As a study says it -> as a plan does.
@@ -279,7 +281,8 @@ ORDERS: Mapping[str, border.RowOrder] = {
 
 def events_document(table: Table, order: str | None, rows: int) -> border.RowEvents:
     files = FILES.match(order or "")
-    events: border.RowEvents = {"rows": rows, "order": {"by": "time"}}
+    # Without an order of the study's: rows in files of chunks have no time, and follow one another file by file.
+    events: border.RowEvents = {"rows": rows, "order": ORDERS["time" if table.chunks is None else "key"]}
     if files:
         events["order"] = {"by": "file", "files": int(files[1])}
     elif order is not None:
@@ -289,6 +292,8 @@ def events_document(table: Table, order: str | None, rows: int) -> border.RowEve
         if table.rates.pinned is not None:
             share_ppm = round(table.rates.share * 1e6)
             events["rates"]["pinned"] = {"series": table.rates.pinned, "share_ppm": share_ppm}
+    if (chunks := table.chunks) is not None:
+        events["chunks"] = {"files": chunks.files, "profile": chunks.profile, "run_rows": chunks.run_rows}
     return events
 
 

@@ -8,6 +8,8 @@ from inrush.errors import Problem
 from inrush.plan.documents import has_events
 from inrush.plan.extracts import range_problems
 from inrush.plan.partitions import partition_problems
+from inrush.study.events import ORDERS_OF_CHUNKS
+from inrush.workload import Table
 
 if TYPE_CHECKING:
     from inrush.plan.draft import Draft
@@ -71,13 +73,28 @@ def order_problems(draft: Draft) -> list[Problem]:
         if keys is not None and keys.rows is not None and keys.table in own:
             remedy = f"the first rows of {keys.table} are others in each order; remove it, and all rows are drawn from"
             found.append(Problem("", f"operations.{name}.keys.rows", str(keys.rows), remedy))
+    timeless = [name for name, table in draft.tables.items() if table.chunks is not None]
+    if timeless and draft.order not in (None, *ORDERS_OF_CHUNKS):
+        remedy = (
+            f"rows of {', '.join(timeless)} lie in files of chunks and have no time; "
+            f"write {' or '.join(ORDERS_OF_CHUNKS)}"
+        )
+        found.append(Problem("", "row_order", draft.order, remedy))
     return found + [
         Problem(
             "",
-            "row_order" if table.rates is None else f"tables.{name}.rates",
+            of_sweeps(table),
             name,
             "its rows are not sweep after sweep; samples and deletes by age count sweeps",
         )
         for name, table in draft.tables.items()
         if name in own and (name in draft.retained or name in sampled)
     ]
+
+
+def of_sweeps(table: Table) -> str:
+    """The key that keeps its rows from being sweep after sweep."""
+    for key, own in (("rates", table.rates), ("chunks", table.chunks)):
+        if own is not None:
+            return f"tables.{table.name}.{key}"
+    return "row_order"

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
 import numpy as np
 
 from inrush.analysis.points import Analysis, Measured, Point, say
-from inrush.model.decomposition import CALLED, Decomposed, Estimate, Part, Units, alike, decompose
+from inrush.model.decomposition import CALLED, LEAST, Decomposed, Estimate, Part, Units, alike, decompose
 from inrush.model.forecast import Refused
 from inrush.model.outgrown import Shape, joined, shape
 from inrush.report.html import number, table
@@ -45,6 +45,8 @@ class TypicalLoad:
     point: Point
     measured: Measured
     of: FileLoad
+    #: A guard says that its rate is none.
+    invalid: bool = False
 
     @property
     def name(self) -> str:
@@ -70,7 +72,8 @@ def typical_loads(analysis: Analysis) -> list[TypicalLoad]:
         for role in dict.fromkeys(role for _, of in each for role in of):
             held = sorted(((of[role].seconds, n) for n, (_, of) in enumerate(each) if role in of))
             m, of = each[held[(len(held) - 1) // 2][1]]
-            found.append(TypicalLoad(point, m, of[role]))
+            invalid = bool(analysis.broken(f"{role}.rows_per_s", point))
+            found.append(TypicalLoad(point, m, of[role], invalid))
     return found
 
 
@@ -105,27 +108,41 @@ def loads_section(analysis: Analysis) -> str:
     every = typical_loads(analysis)
     if not every:
         return ""
-    apart = [(loaded, taken_apart(loaded.of)) for loaded in every[:MOST_POINTS]]
     named = len({loaded.of.role for loaded in every}) > 1
-    words = "".join(
-        f"<li><b>{escape(called(loaded, named))}</b>: {escape(' '.join(said(taken)))}</li>"
-        for loaded, taken in apart
-    )
     return (
         table(SPEEDS, [[escape(called(loaded, named)), *speeds(loaded)] for loaded in every])
         + "<p>Of each point the run whose load took the median time. CPU is that of the role in which rows are stored; read and "
-        "written is what all devices of the machine did.</p>"
-        + table(
-            PARTS, [[escape(called(loaded, named)), *parts_of(loaded.of, taken)] for loaded, taken in apart]
+        "written is what all devices of the machine did.</p>" + parts_said(every, named)
+    )
+
+
+def parts_said(every: Sequence[TypicalLoad], named: bool) -> str:
+    """A row and sentences for each load that was taken apart; why the others were not, each reason once."""
+    enough = [loaded for loaded in every if len(loaded.of.rows) >= LEAST]
+    apart = [(called(loaded, named), loaded, taken_apart(loaded.of)) for loaded in enough[:MOST_POINTS]]
+    rows = [[escape(name), *parts_of(loaded.of, taken)] for name, loaded, taken in apart]
+    words = "".join(
+        f"<li><b>{escape(name)}</b>: {escape(' '.join(said(taken)))}</li>" for name, _, taken in apart
+    )
+    without = []
+    if few := len(every) - len(enough):
+        without.append(
+            f"{few} of {len(every)} loads have fewer than {LEAST} files, which are too few to take their time apart."
         )
-        + "<p>Share of the variance of the time of a MB, from file to file, that each part explains, with its 95 % interval.</p>"
-        f"<ul>{words}</ul>"
+    if len(enough) > MOST_POINTS:
+        without.append(f"Of the others the first {MOST_POINTS} are taken apart.")
+    note = "Share of the variance of the time of a MB, from file to file, that each part explains, with its 95 % interval."
+    return (
+        table(PARTS, rows)
+        + (f"<p>{note}</p><ul>{words}</ul>" if rows else "")
+        + (f"<p>{escape(' '.join(without))}</p>" if without else "")
     )
 
 
 def called(loaded: TypicalLoad, named: bool) -> str:
     """named: with its role, of a study in which several load."""
-    return f"{loaded.name}, {loaded.of.role}" if named else loaded.name
+    name = f"{loaded.name}, {loaded.of.role}" if named else loaded.name
+    return f"{name} (INVALID)" if loaded.invalid else name
 
 
 def speeds(loaded: TypicalLoad) -> Iterator[str]:

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from inrush.known import ENGINES
 from inrush.study.document import I64, Node, unknown
-from inrush.study.sizes import parse_seconds
+from inrush.study.sizes import parse_seconds, parse_size
 from inrush.workload import Partitions, Table
 
 #: Partitions of one table, at most: servers open files for each of them.
@@ -27,8 +27,8 @@ def parse_partitions(
         if engine not in ENGINES:
             entry.problem(unknown("engine", engine, ENGINES))
             continue
-        if "below" in entry.members() or "column" in entry.members():
-            if (by_value := parse_below(entry, table, epoch)) is not None:
+        if entry.members().keys() & {"below", "column", "every"}:
+            if (by_value := parse_below(entry, table, sizes, epoch)) is not None:
                 by_engine[engine] = by_value
             continue
         fields = entry.fields(("every_s", "count"), required=("every_s",))
@@ -53,10 +53,14 @@ def parse_partitions(
     return by_engine
 
 
-def parse_below(node: Node, table: Table, epoch: str) -> Partitions | None:
-    """Whole numbers or texts, in their order; the column is one that is never NULL."""
-    fields = node.fields(("column", "below"), required=("column", "below"))
-    if len(fields) < 2:
+def parse_below(node: Node, table: Table, sizes: Mapping[str, float], epoch: str) -> Partitions | None:
+    """`column` is never NULL. `below`: whole numbers or texts, in their order; or `every` and `count`, of numbers from 0 on."""
+    equal = "every" in node.members()
+    fields = node.fields(
+        ("column", "every", "count") if equal else ("column", "below"),
+        required=("column", "every", "count") if equal else ("column", "below"),
+    )
+    if len(fields) < (3 if equal else 2):
         return None
     name = fields["column"].text([c.name for c in table.columns], "column")
     column = next((c for c in table.columns if c.name == name), None)
@@ -67,6 +71,13 @@ def parse_below(node: Node, table: Table, epoch: str) -> Partitions | None:
             "partitions are cut by a column of whole numbers or texts that is never NULL"
         )
         return None
+    if equal and column.type == "text":
+        fields["every"].problem("texts are cut by the values that are named: below = [...]")
+        return None
+    if equal:
+        every, count = parse_size(fields["every"], sizes), fields["count"].integer(2, COUNT_MOST)
+        ends = tuple(every * k for k in range(1, count))
+        return Partitions(0.0, len(ends), epoch, name, ends)
     items = fields["below"].items(at_least=1)
     values = [item.text() if column.type == "text" else item.integer(*I64) for item in items]
     if len(values) >= COUNT_MOST:

@@ -17,7 +17,15 @@ from inrush.study.claims import Expected, Published, parse_expected, parse_publi
 from inrush.study.document import Node, first_of_each_value, unknown
 from inrush.study.events import parse_order
 from inrush.study.files import locate
-from inrush.study.forms import Factors, FromFactor, check_no_password, option_text, read_count, read_reference
+from inrush.study.forms import (
+    Factors,
+    FromFactor,
+    check_no_password,
+    option_text,
+    read_count,
+    read_form,
+    read_reference,
+)
 from inrush.study.generators import Catalogue
 from inrush.study.overlay import apply_overrides, by_command, merged, parse_overrides
 from inrush.study.parts import (
@@ -376,7 +384,7 @@ def parse_layout(node: Node | None, factors: Factors, workload: Workload, root: 
         for i, value in enumerate(factors.get("layout", ())):
             root.at(f"factors.layout[{i}]", value).text(layouts, "layout")
         return FromFactor("layout") if "layout" in factors else "none"
-    return node.text(layouts, "layout") or "none"
+    return read_form(node, factors, lambda one: one.text(layouts, "layout"), "none") or "none"
 
 
 def parse_method(node: Node | None, factors: Factors, known: Known, root: Node) -> str | FromFactor | None:

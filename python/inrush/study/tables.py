@@ -11,7 +11,7 @@ from inrush.study.chars import char_problem, parse_chars
 from inrush.study.column_types import NAMES, NAMES_OF_FILES, read_type
 from inrush.study.decimals import of_digits, parse_decimal
 from inrush.study.document import Node, Reader, given, unknown, word
-from inrush.study.events import parse_rates
+from inrush.study.events import parse_chunks, parse_rates
 from inrush.study.formats import FORMATS
 from inrush.study.generators import Catalogue, parse_generator
 from inrush.study.partitions import parse_partitions
@@ -41,6 +41,7 @@ def parse_table(
         "series",
         "period_s",
         "rates",
+        "chunks",
         "identity",
         "layouts",
         "partitions",
@@ -73,6 +74,7 @@ def parse_table(
         columns=tuple(columns),
         series=series,
         rates=parse_rates(fields["rates"], series, sizes) if "rates" in fields else None,
+        chunks=parse_chunks(fields, sizes),
         period_s=parse_seconds(fields["period_s"], sizes) if "period_s" in fields else 1.0,
         identity=identity,
         layouts=parse_layouts(fields.get("layouts"), names, identity),

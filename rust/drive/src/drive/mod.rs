@@ -316,7 +316,7 @@ impl Driver<'_> {
             .flat_map(|sample_log| sample_log.outcomes(self.drive_target.segment, repetition))
             .collect();
         let segment = self.drive_target.segment;
-        recorded.files = self.stages.iter().flat_map(|stage| stage.loaded(segment, repetition)).collect();
+        recorded.files = self.stages.iter().flat_map(|stage| stage.loaded(segment, repetition, t0)).collect();
         let makespan_ns = self.makespan_ns(&recorded);
         self.observer.recorded(recorded)?;
         let batches = self.stages.iter().filter_map(RoleStage::batch);

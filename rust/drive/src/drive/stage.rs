@@ -249,8 +249,8 @@ impl<'a> RoleStage<'a> {
         }
     }
 
-    /// Files that were loaded in this repetition, as rows of their table; none of them a second time.
-    pub fn loaded(&self, segment: u16, repetition: u32) -> Vec<FileRow> {
+    /// Files that were loaded in this repetition, which began at `t0`, as rows of their table; none of them a second time.
+    pub fn loaded(&self, segment: u16, repetition: u32, t0: Ns) -> Vec<FileRow> {
         let Some(batch) = self.batch() else { return Vec::new() };
         let mut loaded = std::mem::take(&mut *self.work.loaded.lock().unpoisoned());
         loaded.sort_unstable_by_key(|of| (of.sent_ns, of.file));
@@ -260,7 +260,7 @@ impl<'a> RoleStage<'a> {
             role: self.plan.name.clone(),
             file: of.file as u32,
             pipeline: of.session,
-            due_ns: of.sent_ns,
+            due_ns: t0,
             start_ns: of.sent_ns,
             sent_ns: of.sent_ns,
             end_ns: of.done_ns,

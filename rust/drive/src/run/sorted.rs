@@ -152,7 +152,7 @@ mod tests {
     fn a_stop_ends_it() {
         let folder = tempfile::tempdir().unwrap();
         let plan = plan(folder.path(), &["a\t1\n"], false);
-        // Opened for writing by nobody: sort waits for its first byte.
+        // A pipe without a writer: sort waits for its first byte.
         fs::remove_file(plan.from.path(0)).unwrap();
         let path = std::ffi::CString::new(plan.from.path(0)).unwrap();
         // SAFETY: a path that ends in NUL.

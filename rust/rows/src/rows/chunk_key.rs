@@ -33,13 +33,8 @@ impl ChunkKey {
                 ..
             } => Some(ChunkKey { files: files.clone(), spelled: Spelled::Number }),
             ColumnGenerator::Text(TextGenerator::Format { parts, fields, pad_to: 0 }) => {
-                let of = fields.iter().map(|field| match field {
-                    IntGenerator::Chunk { files, part } => Some((files, *part)),
-                    _ => None,
-                });
-                let of = of.collect::<Option<Vec<_>>>()?;
-                let files = of.first()?.0.clone();
-                let fields: Vec<ChunkPart> = of.into_iter().map(|(_, part)| part).collect();
+                let (files, of) = IntGenerator::all_of_chunks(fields)?;
+                let (files, fields) = (Arc::clone(files), of.collect::<Vec<_>>());
                 let once = |part| fields.iter().filter(|&&field| field == part).count() == 1;
                 let all = fields.len() == PARTS.len() && PARTS.iter().all(|&(part, _)| once(part));
                 let written = parts.iter().filter(|part| !matches!(part, Part::Literal(_)));

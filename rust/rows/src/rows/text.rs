@@ -99,8 +99,13 @@ impl TextGenerator {
             }
             TextGenerator::Format { parts, fields, pad_to } => {
                 let mut values = [[0i64; ROOM]; MAX_FIELDS];
-                for (field, values) in fields.iter().zip(&mut values) {
-                    field.fill(level, chunk, &Sources::<ROOM>::NONE, &mut values[..chunk.len()]);
+                match IntGenerator::all_of_chunks(fields) {
+                    Some((files, parts)) => files.fill_parts(parts, chunk.rows, &mut values),
+                    None => {
+                        for (field, values) in fields.iter().zip(&mut values) {
+                            field.fill(level, chunk, &Sources::<ROOM>::NONE, &mut values[..chunk.len()]);
+                        }
+                    }
                 }
                 let value = |field: usize, i: usize| values[field][i];
                 for i in 0..chunk.len() {

@@ -29,6 +29,9 @@ pub struct ChunkFiles {
     key: u64,
     /// Of each file, and the end.
     first_row: Vec<u64>,
+    /// The file of each `2^near_bits`-th row, from which a row's own is near.
+    near: Vec<u32>,
+    near_bits: u32,
     /// By zone: its runs in the files before each; one more than there are files.
     first_run: [Vec<u64>; 2],
     /// The number of each file's chunk.
@@ -134,8 +137,20 @@ impl ChunkFiles {
         }
         let runs = [first_run[0][files as usize], first_run[1][files as usize]];
         let exposures = Exposures::new(runs, zone_files)?;
-        let chunk = sky::chunk_numbers(files);
-        Ok(ChunkFiles { key, first_row, first_run, chunk, run_rows, exposures, most_source })
+        let near_bits = (rows / files / 2).max(1).ilog2();
+        let near =
+            (0..rows.div_ceil(1 << near_bits)).map(|at| last_at_most(&first_row, at << near_bits) as u32);
+        Ok(ChunkFiles {
+            key,
+            near: near.collect(),
+            near_bits,
+            first_row,
+            first_run,
+            chunk: sky::chunk_numbers(files),
+            run_rows,
+            exposures,
+            most_source,
+        })
     }
 
     /// First row of each file, and the end.
@@ -160,8 +175,10 @@ impl ChunkFiles {
     /// The run that a row is of. Panics if the table has no such row.
     pub fn run(&self, row: u64) -> Run {
         assert!(row < self.rows(), "row {row} of {}", self.rows());
-        // The last file that begins at the row or before: those without rows begin where the next one does.
-        let file = self.first_row.partition_point(|&first| first <= row) - 1;
+        let mut file = self.near[(row >> self.near_bits) as usize] as usize;
+        while self.first_row[file + 1] <= row {
+            file += 1;
+        }
         let (rows, runs) = (self.rows_of(file), self.runs_of(file));
         let inside = row - self.first_row[file];
         // The last run that begins there or before.
@@ -190,7 +207,7 @@ impl ChunkFiles {
         let slot = u64::from(Slots::source(word, place, 0) != key.source);
         let run = self.exposures.run_of(exposure, slot)?;
         let first = &self.first_run[exposure.zone];
-        let file = first.partition_point(|&first| first <= run) - 1;
+        let file = last_at_most(first, run);
         let runs = self.runs_of(file);
         let at = self.order_of(file, runs).index_of(run - first[file]);
         let row = self.run_start(file, runs, at).checked_add(place)?;
@@ -199,17 +216,39 @@ impl ChunkFiles {
 
     /// Values of a part of rows that may follow one another.
     pub fn fill(&self, part: ChunkPart, rows: &[u64], out: &mut [i64]) {
+        self.each_run(rows, |run, row, at| self.fill_run(part, run, row, &mut out[at]));
+    }
+
+    /// The same of several parts: where a row stands is found once for all of them.
+    pub fn fill_parts<const ROOM: usize>(
+        &self,
+        parts: impl Iterator<Item = ChunkPart> + Clone,
+        rows: &[u64],
+        out: &mut [[i64; ROOM]],
+    ) {
+        self.each_run(rows, |run, row, at| {
+            for (part, out) in parts.clone().zip(&mut *out) {
+                self.fill_run(part, run, row, &mut out[at.clone()]);
+            }
+        });
+    }
+
+    /// `each(run, row, at)`: the rows `at` of `rows` follow one another from `row` on, in one run.
+    fn each_run(&self, rows: &[u64], mut each: impl FnMut(&Run, u64, Range<usize>)) {
         let mut done = 0;
         while let Some(&row) = rows.get(done) {
             let run = self.run(row);
             let most = (run.rows.end - row) as usize;
             let follow = rows[done..].iter().zip(row..).take(most).take_while(|(a, b)| **a == *b).count();
-            let out = &mut out[done..done + follow];
-            match self.of_run(part, &run) {
-                Some(value) => out.fill(value as i64),
-                None => run.fill_sources(row, if part == ChunkPart::Key { run.packed() } else { 0 }, out),
-            }
+            each(&run, row, done..done + follow);
             done += follow;
+        }
+    }
+
+    fn fill_run(&self, part: ChunkPart, run: &Run, row: u64, out: &mut [i64]) {
+        match self.of_run(part, run) {
+            Some(value) => out.fill(value as i64),
+            None => run.fill_sources(row, if part == ChunkPart::Key { run.packed() } else { 0 }, out),
         }
     }
 
@@ -274,6 +313,11 @@ impl ChunkFiles {
     fn run_start(&self, file: usize, runs: u64, at: u64) -> u64 {
         self.first_row[file] + self.rows_of(file) * at / runs
     }
+}
+
+/// The last of ascending numbers that is at most this: files without any begin where the next one does.
+fn last_at_most(first: &[u64], number: u64) -> usize {
+    first.partition_point(|&first| first <= number) - 1
 }
 
 /// Of a file with so many rows.

@@ -242,6 +242,21 @@ impl IntGenerator {
         }
     }
 
+    /// The files that all of these are parts of, and the parts; None: one of them is another generator.
+    pub fn all_of_chunks(
+        fields: &[IntGenerator],
+    ) -> Option<(&Arc<ChunkFiles>, impl Iterator<Item = ChunkPart> + Clone + '_)> {
+        let files = match fields.first()? {
+            IntGenerator::Chunk { files, .. } => files,
+            _ => return None,
+        };
+        let part = |field: &IntGenerator| match field {
+            IntGenerator::Chunk { part, .. } => Some(*part),
+            _ => None,
+        };
+        fields.iter().all(|field| part(field).is_some()).then(|| (files, fields.iter().filter_map(part)))
+    }
+
     /// The value depends on the place alone; so it stays with its series.
     pub fn is_by_place(&self) -> bool {
         match self {
