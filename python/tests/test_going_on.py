@@ -15,7 +15,7 @@ import pytest
 from inrush.analysis.analyse import analyse
 from inrush.analysis.points import Measured
 from inrush.guards.verdicts import Outcome
-from inrush.pipeline import joined, stretches
+from inrush.pipeline import joined, stretches, tables
 from inrush.pipeline.ends import Said
 from inrush.pipeline.heard import Heard
 from inrush.pipeline.journal import Journal
@@ -25,7 +25,9 @@ from inrush.results.schema import SCHEMAS
 from inrush.results.store import OpenRun, Results
 from inrush.run.going_on import uneven
 from inrush.stats.gaps import worked, worked_ns
-from inrush.stats.measures import study_record
+from inrush.stats.measures import figures_of_run, study_record
+from inrush.stats.rates import role_rates
+from inrush.stats.record import RunRecord
 from inrush.stats.watched import cumulative
 from tests import killing
 from tests.journals import journal
@@ -167,6 +169,61 @@ def test_gaps_are_cut_out_of_windows() -> None:
     assert worked((12, 35), gaps) == [(20, 30)]
     assert worked((0, 5), gaps) == [(0, 5)] and worked((0, 50), []) == [(0, 50)]
     assert worked_ns(0, 50, gaps) == 30 and worked_ns(15, 35, gaps) == 10 and worked_ns(41, 50, gaps) == 9
+
+
+def made_up_run(found: Sequence[Stretch]) -> RunRecord:
+    """A run whose one step is that load, in seconds."""
+    whole, intervals, files = of(found)
+    step = {
+        "segment": 3,
+        "kind": "load",
+        "label": "load",
+        "phase": "measure",
+        "ended_by": "work",
+        "step": "load",
+    }
+    rows: dict[str, Any] = {
+        "segments": [{**step, "start_ns": whole.start_ns, "end_ns": whole.end_ns, "client_cpu_ns": 0}],
+        "repetitions": [tables.totals(whole, 2, 0, 3, "load")],
+        "intervals": intervals,
+        "files": files,
+        "resources": [
+            {"role": "load_server", "t_ns": t, "metric": "cpu_s", "device": "", "value": cpu * 1e-9}
+            for t, cpu in ((100, 0), (500, 200), (2_000, 200), (2_200, 300))
+        ],
+    }
+    gaps = [{"segment": 3, "step": "load", "from_ns": a, "until_ns": b} for a, b in stretches.gaps(found)]
+    roles = [
+        {
+            "name": "load",
+            "operations": [{"operation": "load/events"}],
+            "schedule": {"kind": "closed"},
+            "work": {"kind": "rows", "table": 0},
+        }
+    ]
+    plan: Any = {
+        "segments": [{"kind": "load", "step": "load", "phase": "measure", "roles": roles}], "record": {"interval_ns": 50},
+        "operations": [{"name": "load/events", "kind": "insert"}], "target": {"engine": "sqlite"},
+    }  # fmt: skip
+    held = {name: pa.Table.from_pylist(mine, SCHEMAS[name]) for name, mine in rows.items()}
+    return RunRecord("r", plan, {}, {"gaps": gaps, "labels": {}}, held)
+
+
+def test_figures_are_those_of_the_stretches_together_and_of_no_gap(tmp_path: Path) -> None:
+    """400 ns and 200 ns of work with 1,500 ns between them; 300 ns of CPU, and a file that was in hand in the gap."""
+    found = figures_of_run(made_up_run(killed_once(tmp_path)))
+    assert found["load.duration_s"] == found["load.makespan_s"] == pytest.approx(600e-9)
+    assert found["load.rows_per_s"] == pytest.approx(300 / 600e-9)
+    assert found["load.bytes_per_s"] == pytest.approx(3_000 / 600e-9)
+    assert found["load.load_server_busy_cores"] == pytest.approx(300 / 600)
+    assert found["load.file_p50_s"] == pytest.approx(200e-9), "files took 200, 290 and 90 ns"
+    assert found["load.file_p90_s"] == pytest.approx((200 + 0.8 * 90) * 1e-9)
+
+
+def test_no_step_of_a_rate_lies_in_a_gap(tmp_path: Path) -> None:
+    rates = role_rates(made_up_run(killed_once(tmp_path)))["load"]
+    assert len(rates.t_s) and (rates.rows / rates.dt_s).min() > 0
+    assert all(t + dt <= 501e-9 or t >= 1_999e-9 for t, dt in zip(rates.t_s, rates.dt_s, strict=True))
 
 
 def test_rows_that_come_between_two_looks_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
