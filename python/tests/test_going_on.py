@@ -18,7 +18,7 @@ from inrush.guards.verdicts import Outcome
 from inrush.pipeline import joined, stretches, tables
 from inrush.pipeline.ends import Said
 from inrush.pipeline.heard import Heard
-from inrush.pipeline.journal import Journal
+from inrush.pipeline.journal import Journal, lines
 from inrush.pipeline.reached import prefixes
 from inrush.pipeline.stretches import Stretch
 from inrush.results.schema import SCHEMAS
@@ -97,6 +97,16 @@ def test_a_file_in_hand_at_a_kill_is_one_file_from_its_first_begin_to_its_last_e
     assert {f["due_ns"] for f in files} == {100}
 
 
+def test_looks_in_quick_succession_are_one_line(tmp_path: Path) -> None:
+    said = Journal(tmp_path / "load.journal")
+    for n in range(1_000):
+        said.look(n, n)
+    said.look(1_000, 1_000, last=True)
+    said.close()
+    kept = [line["rows"] for line in lines(said.path)]
+    assert kept[0] == 0 and kept[-1] == 1_000 and len(kept) < 100
+
+
 def test_what_is_said_behind_the_end_of_a_load_is_none_of_its_time(tmp_path: Path) -> None:
     one = journal(tmp_path, {0: (100, 150, 10, 50)}, end_ns=160)
     with one.path.open("a") as more:
@@ -121,13 +131,16 @@ def test_a_file_whose_end_nobody_heard_ended_by_the_last_word_before_the_gap(tmp
 
 def test_rows_that_a_server_lost_after_it_had_acknowledged_them_are_counted_once(tmp_path: Path) -> None:
     """File 0 was heard to end, and its server came back without it: durability is not what a load decides."""
-    first = journal(tmp_path / "0", {0: (100, 300, 100, 1_000)}, [(200, 50, 500), (400, 100, 1_000)])
+    first = journal(
+        tmp_path / "0", {0: (100, 300, 100, 1_000)}, [(200, 50, 500), (340, 100, 1_000), (400, 100, 1_000)]
+    )
     second = journal(
         tmp_path / "1", {0: (10, 90, 60, 600)}, go_ns=10, unix_ns=1_000, end_ns=95, rows=40, bytes=400, in_hand=[[0, 40, 400]],
         again=[0],
     )  # fmt: skip
     whole, rows, files = of(stretches.on_one_clock([first, second]))
-    assert [r["rows"] for r in rows] == [40, 0, 60] and sum(r["bytes"] for r in rows) == 1_000
+    assert [r["in_flight"] for r in rows] == [1, 1, 1, 0], "it had not ended"
+    assert [r["rows"] for r in rows] == [40, 0, 0, 60] and sum(r["bytes"] for r in rows) == 1_000
     assert [(f["file"], f["start_ns"], f["end_ns"], f["rows"]) for f in files] == [(0, 100, 1_090, 100)]
     assert (whole.rows, sum(r["ops"] for r in rows)) == (100, 1)
 
