@@ -306,7 +306,7 @@ def words_of(folder: Path, engine: str, *changes: tuple[str, str]) -> tuple[Path
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize("engine", ["sqlite", pytest.param("duckdb", marks=pytest.mark.slow)])
 def test_a_load_that_each_process_of_it_was_killed_in_is_one_load(tmp_path: Path, engine: str) -> None:
-    results, words = words_of(tmp_path, engine)
+    results, words = words_of(tmp_path, engine, ("interval_s = 0.1", "interval_s = 0.1, sizes_s = 0.2"))
     for victim, at in zip(killing.VICTIMS, (5_000, 12_000, 19_000, 26_000), strict=True):
         killing.killed(results, words, victim, at)
         words = ("run", "--resume")
@@ -345,6 +345,13 @@ def test_a_load_that_each_process_of_it_was_killed_in_is_one_load(tmp_path: Path
     times, cpu_s = cumulative(run, "cpu_s")["client"]
     assert times[0] < gaps[0]["from_ns"] and times[-1] > gaps[3]["until_ns"]
     assert min(b - a for a, b in itertools.pairwise(cpu_s.tolist())) > -1e-9, "CPU of five workers counts up"
+    sizes = [s for s in run.rows("sizes") if s["segment"] == load["segment"]]
+    assert {s["name"] for s in sizes} == {"file", "log"}, "an engine in the load server's process has it open"
+    assert (
+        min(s["t_ns"] for s in sizes) < gaps[0]["from_ns"]
+        and max(s["t_ns"] for s in sizes) > gaps[3]["until_ns"]
+    )
+    assert not any(g["from_ns"] < s["t_ns"] < g["until_ns"] for s in sizes for g in gaps)
     again, said = killing.finished(results, "run", "--resume", next(results.glob("*/study.json")).parent.name)
     assert again == 0 and len(run.summary["stretches"]) == 5, "a finished run is not touched"
     assert one_run(results).run.summary["ended_unix_ns"] == run.summary["ended_unix_ns"]
