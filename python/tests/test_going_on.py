@@ -16,7 +16,7 @@ import pytest
 from inrush.analysis.analyse import analyse
 from inrush.analysis.points import Measured
 from inrush.guards.verdicts import Outcome
-from inrush.pipeline import joined, stretches
+from inrush.pipeline import joined, stretches, tables
 from inrush.pipeline.ends import Said
 from inrush.pipeline.heard import Heard
 from inrush.pipeline.journal import Journal, lines
@@ -27,7 +27,9 @@ from inrush.results.schema import SCHEMAS
 from inrush.results.store import OpenRun, Results
 from inrush.run.going_on import uneven
 from inrush.stats.gaps import worked, worked_ns
-from inrush.stats.measures import study_record
+from inrush.stats.measures import figures_of_run, study_record
+from inrush.stats.rates import role_rates
+from inrush.stats.record import RunRecord
 from inrush.stats.watched import cumulative
 from tests import killing
 from tests.journals import journal
@@ -99,6 +101,16 @@ def test_a_file_in_hand_at_a_kill_is_one_file_from_its_first_begin_to_its_last_e
     assert {(f["due_ns"], f["runs"]) for f in files} == {(100, 0)}
 
 
+def test_looks_in_quick_succession_are_one_line(tmp_path: Path) -> None:
+    said = Journal(tmp_path / "load.journal")
+    for n in range(1_000):
+        said.look(n, n)
+    said.look(1_000, 1_000, last=True)
+    said.close()
+    kept = [line["rows"] for line in lines(said.path)]
+    assert kept[0] == 0 and kept[-1] == 1_000 and len(kept) < 100
+
+
 def test_what_is_said_behind_the_end_of_a_load_is_none_of_its_time(tmp_path: Path) -> None:
     one = journal(tmp_path, {0: (100, 150, 10, 50)}, end_ns=160)
     with one.path.open("a") as more:
@@ -123,13 +135,16 @@ def test_a_file_whose_end_nobody_heard_ended_by_the_last_word_before_the_gap(tmp
 
 def test_rows_that_a_server_lost_after_it_had_acknowledged_them_are_counted_once(tmp_path: Path) -> None:
     """File 0 was heard to end, and its server came back without it: durability is not what a load decides."""
-    first = journal(tmp_path / "0", {0: (100, 300, 100, 1_000)}, [(200, 50, 500), (400, 100, 1_000)])
+    first = journal(
+        tmp_path / "0", {0: (100, 300, 100, 1_000)}, [(200, 50, 500), (340, 100, 1_000), (400, 100, 1_000)]
+    )
     second = journal(
         tmp_path / "1", {0: (10, 90, 60, 600)}, go_ns=10, unix_ns=1_000, end_ns=95, rows=40, bytes=400, in_hand=[[0, 40, 400]],
         again=[0],
     )  # fmt: skip
     whole, rows, files = of(stretches.on_one_clock([first, second]))
-    assert [r["rows"] for r in rows] == [40, 0, 60] and sum(r["bytes"] for r in rows) == 1_000
+    assert [r["in_flight"] for r in rows] == [1, 1, 1, 0], "it had not ended"
+    assert [r["rows"] for r in rows] == [40, 0, 0, 60] and sum(r["bytes"] for r in rows) == 1_000
     assert [(f["file"], f["start_ns"], f["end_ns"], f["rows"]) for f in files] == [(0, 100, 1_090, 100)]
     assert (whole.rows, sum(r["ops"] for r in rows)) == (100, 1)
 
@@ -180,6 +195,61 @@ def test_gaps_are_cut_out_of_windows() -> None:
     assert worked((12, 35), gaps) == [(20, 30)]
     assert worked((0, 5), gaps) == [(0, 5)] and worked((0, 50), []) == [(0, 50)]
     assert worked_ns(0, 50, gaps) == 30 and worked_ns(15, 35, gaps) == 10 and worked_ns(41, 50, gaps) == 9
+
+
+def made_up_run(found: Sequence[Stretch]) -> RunRecord:
+    """A run whose one step is that load, in seconds."""
+    whole, intervals, files = of(found)
+    step = {
+        "segment": 3,
+        "kind": "load",
+        "label": "load",
+        "phase": "measure",
+        "ended_by": "work",
+        "step": "load",
+    }
+    rows: dict[str, Any] = {
+        "segments": [{**step, "start_ns": whole.start_ns, "end_ns": whole.end_ns, "client_cpu_ns": 0}],
+        "repetitions": [tables.totals(whole, 2, 0, 3, "load")],
+        "intervals": intervals,
+        "files": files,
+        "resources": [
+            {"role": "load_server", "t_ns": t, "metric": "cpu_s", "device": "", "value": cpu * 1e-9}
+            for t, cpu in ((100, 0), (500, 200), (2_000, 200), (2_200, 300))
+        ],
+    }
+    gaps = [{"segment": 3, "step": "load", "from_ns": a, "until_ns": b} for a, b in stretches.gaps(found)]
+    roles = [
+        {
+            "name": "load",
+            "operations": [{"operation": "load/events"}],
+            "schedule": {"kind": "closed"},
+            "work": {"kind": "rows", "table": 0},
+        }
+    ]
+    plan: Any = {
+        "segments": [{"kind": "load", "step": "load", "phase": "measure", "roles": roles}], "record": {"interval_ns": 50},
+        "operations": [{"name": "load/events", "kind": "insert"}], "target": {"engine": "sqlite"},
+    }  # fmt: skip
+    held = {name: pa.Table.from_pylist(mine, SCHEMAS[name]) for name, mine in rows.items()}
+    return RunRecord("r", plan, {}, {"gaps": gaps, "labels": {}}, held)
+
+
+def test_figures_are_those_of_the_stretches_together_and_of_no_gap(tmp_path: Path) -> None:
+    """400 ns and 200 ns of work with 1,500 ns between them; 300 ns of CPU, and a file that was in hand in the gap."""
+    found = figures_of_run(made_up_run(killed_once(tmp_path)))
+    assert found["load.duration_s"] == found["load.makespan_s"] == pytest.approx(600e-9)
+    assert found["load.rows_per_s"] == pytest.approx(300 / 600e-9)
+    assert found["load.bytes_per_s"] == pytest.approx(3_000 / 600e-9)
+    assert found["load.load_server_busy_cores"] == pytest.approx(300 / 600)
+    assert found["load.file_p50_s"] == pytest.approx(200e-9), "files took 200, 290 and 90 ns"
+    assert found["load.file_p90_s"] == pytest.approx((200 + 0.8 * 90) * 1e-9)
+
+
+def test_no_step_of_a_rate_lies_in_a_gap(tmp_path: Path) -> None:
+    rates = role_rates(made_up_run(killed_once(tmp_path)))["load"]
+    assert len(rates.t_s) and (rates.rows / rates.dt_s).min() > 0
+    assert all(t + dt <= 501e-9 or t >= 1_999e-9 for t, dt in zip(rates.t_s, rates.dt_s, strict=True))
 
 
 def test_rows_that_come_between_two_looks_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -249,7 +319,7 @@ def words_of(folder: Path, engine: str, *changes: tuple[str, str]) -> tuple[Path
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize("engine", ["sqlite", pytest.param("duckdb", marks=pytest.mark.slow)])
 def test_a_load_that_each_process_of_it_was_killed_in_is_one_load(tmp_path: Path, engine: str) -> None:
-    results, words = words_of(tmp_path, engine)
+    results, words = words_of(tmp_path, engine, ("interval_s = 0.1", "interval_s = 0.1, sizes_s = 0.2"))
     for victim, at in zip(killing.VICTIMS, (5_000, 12_000, 19_000, 26_000), strict=True):
         killing.killed(results, words, victim, at)
         words = ("run", "--resume")
@@ -288,6 +358,13 @@ def test_a_load_that_each_process_of_it_was_killed_in_is_one_load(tmp_path: Path
     times, cpu_s = cumulative(run, "cpu_s")["client"]
     assert times[0] < gaps[0]["from_ns"] and times[-1] > gaps[3]["until_ns"]
     assert min(b - a for a, b in itertools.pairwise(cpu_s.tolist())) > -1e-9, "CPU of five workers counts up"
+    sizes = [s for s in run.rows("sizes") if s["segment"] == load["segment"]]
+    assert {s["name"] for s in sizes} == {"file", "log"}, "an engine in the load server's process has it open"
+    assert (
+        min(s["t_ns"] for s in sizes) < gaps[0]["from_ns"]
+        and max(s["t_ns"] for s in sizes) > gaps[3]["until_ns"]
+    )
+    assert not any(g["from_ns"] < s["t_ns"] < g["until_ns"] for s in sizes for g in gaps)
     again, said = killing.finished(results, "run", "--resume", next(results.glob("*/study.json")).parent.name)
     assert again == 0 and len(run.summary["stretches"]) == 5, "a finished run is not touched"
     assert one_run(results).run.summary["ended_unix_ns"] == run.summary["ended_unix_ns"]

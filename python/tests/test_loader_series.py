@@ -73,6 +73,11 @@ def test_bytes_that_a_client_took_for_stored_come_once(tmp_path: Path) -> None:
     assert [r["bytes"] for r in rows_of(path, 1)] == [1_000, 0, 0, 10]
 
 
+def test_rows_that_a_client_had_heard_of_and_the_ledger_does_not_have_are_none(tmp_path: Path) -> None:
+    path = written(tmp_path, go(0, 0, 0), look(1, 60, 600, 1), go(0, 10, 50), look(1, 10, 100, 1))
+    assert [r["rows"] for r in rows_of(path, 1)] == [50, 10]
+
+
 def test_a_size_of_some_shards_alone_is_none(tmp_path: Path) -> None:
     path = written(
         tmp_path, go(0, 0, 0), sizes(0.5, 10, 1), look(1, 5, 5, 1), sizes(1.5, 25, 2), look(2, 9, 9, 1)

@@ -23,6 +23,7 @@ from inrush.plan.planned import StudyPlan
 from inrush.predict.pipelines import quota_busy, quota_parts
 from inrush.predict.resources import verdict
 from inrush.report.footprint import drawn_to, number_of
+from inrush.results.store import Results, Store
 from inrush.run.prepare import generators
 from inrush.stats.files import file_figures, gain_per_doubling
 from inrush.stats.levels import levels_off
@@ -30,6 +31,7 @@ from inrush.stats.record import RunRecord
 from inrush.study.study import Known, load_study
 from inrush.targets.deployment import Deployment, at_deployment
 from tests.journals import journal
+from tests.terminal import Inrush
 
 
 def planned(engine: str, study: str, *overrides: str) -> StudyPlan:
@@ -315,3 +317,30 @@ def test_the_core_reads_both_ends_as_they_are_planned() -> None:
     client = {**plan["client"], "surprise": 1}
     with pytest.raises(_core.CoreFailure, match="surprise"):
         _core.start_load(json.dumps(client))
+
+
+@pytest.mark.slow
+def test_sizes_are_sampled_while_a_pipeline_loads(inrush: Inrush) -> None:
+    words = (
+        "record={sizes_s=0.1, interval_s=0.1}",
+        "pipeline.shard_rows_per_s=20000",
+        "repeats={count=1,confirm=0}",
+    )
+    said = inrush(
+        "run",
+        "pipeline-parallel",
+        "sqlite",
+        "--scale",
+        "xs",
+        "-P",
+        "pipelines=[1]",
+        *(w for c in words for w in ("-P", c)),
+    )
+    assert said.code in (0, 3), said.err
+    (run,) = Results(Store(inrush.store.root).latest().path).runs
+    (window,) = (
+        (s["start_ns"], s["end_ns"]) for s in run.table("segments").to_pylist() if s["kind"] == "load"
+    )
+    sizes = [s for s in run.table("sizes").to_pylist() if s["segment"] == tables.MEASURED]
+    assert {s["name"] for s in sizes} == {"file", "log"} and len(sizes) > 4
+    assert all(window[0] <= s["t_ns"] <= window[1] + 100_000_000 for s in sizes)
