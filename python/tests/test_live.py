@@ -13,6 +13,7 @@ from inrush.results.store import Results, Store
 from inrush.run.listener import Silent
 from tests import synthetic
 from tests.terminal import Inrush
+from tests.test_progress import load_beat
 from tests.test_run import FINISHED, Planned, begin, make
 
 RENEWS = 'http-equiv="refresh"'
@@ -56,6 +57,16 @@ def test_every_page_of_a_running_study_is_live_and_says_what_goes_on(tmp_path: P
         assert RENEWS in seen and "LIVE" in seen and "<script src=" not in seen
     assert "about to begin" in page.seen[0] and "[1/2]" in page.seen[1]
     assert any("Drawn from 1 of 2 runs" in seen for seen in page.seen)
+
+
+def test_a_load_that_goes_on_tells_the_page_how_far_it_is(tmp_path: Path) -> None:
+    folder, clock = begin(tmp_path), Clock()
+    page = LivePage(Silent(), folder.path, 1, clock)
+    page.begun(1, 1, Planned(0, []))  # type: ignore[arg-type]
+    clock.now_s += EVERY_S
+    page.event(load_beat(100, 4_000_000, gaps=1, gaps_s=90.0))  # type: ignore[arg-type]
+    shown = Results(folder.path).report_path.read_text()
+    assert "34,000,000 of 100,000,000 rows, 34 % · 1 gap, 2 min · the load ends at" in shown
 
 
 def test_drawing_takes_no_more_than_its_share_of_the_study(tmp_path: Path) -> None:

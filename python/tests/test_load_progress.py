@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from inrush.commands.load import progress_line
-from inrush.load.run import with_time_left
+from inrush.load.time_left import with_time_left
 
 #: 10,000,000 bytes of 100 a row are read, a fifth of their rows is stored.
 EVENT = {

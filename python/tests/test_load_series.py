@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -130,6 +130,49 @@ def test_a_row_costs_the_servers_cpu_and_the_devices_bytes_that_were_watched() -
     assert by["written, B/row"] == pytest.approx(np.full(10, 50.0), rel=0.1)
     without = replace(run, tables={k: v for k, v in run.tables.items() if k != "resources"}, _rows={})
     assert cost_per_row(without, of) == {} == costs_by_interval(without, of, intervals(of, 10))
+
+
+def with_a_gap(run: RunRecord, from_s: float, gap_s: float) -> RunRecord:
+    """The same load, which was killed and went on: what was later comes so much later."""
+    (of,) = file_loads(run).values()
+    at_ns = of.begin_ns + round(from_s * 1e9)
+
+    def moved(table: pa.Table, columns: Sequence[str]) -> pa.Table:
+        for name in columns:
+            later = [t + round(gap_s * 1e9) * (t > at_ns) for t in table[name].to_pylist()]
+            table = table.set_column(table.schema.get_field_index(name), name, pa.array(later, pa.uint64()))
+        return table
+
+    tables = {
+        **run.tables,
+        "files": moved(run.tables["files"], ("start_ns", "sent_ns", "end_ns")),
+        "resources": moved(run.tables["resources"], ("t_ns",)),
+        "sizes": moved(run.tables["sizes"], ("t_ns",)),
+    }
+    gap = {"from_ns": at_ns, "until_ns": at_ns + round(gap_s * 1e9)}
+    return replace(run, tables=tables, summary={**run.summary, "gaps": [gap]}, _rows={})
+
+
+@pytest.mark.parametrize("at_once", [1, 4])
+def test_a_load_that_was_killed_and_went_on_is_the_same_series_without_its_gap(at_once: int) -> None:
+    run = a_run(at_once)
+    (whole,) = file_loads(run).values()
+    probed = [
+        {"segment": 2, "t_ns": whole.begin_ns + round(share * whole.seconds * 1e9), "name": "table:t", "value": "1"}
+        for share in (0.2, 0.7)
+    ]  # fmt: skip
+    run = replace(run, tables={**run.tables, "sizes": pa.Table.from_pylist(probed)}, _rows={})
+    killed = with_a_gap(run, 0.45 * whole.seconds, 3_600.0)
+    (of,) = file_loads(killed).values()
+    assert of.end_ns - of.begin_ns > 3_600e9 and of.seconds == pytest.approx(whole.seconds)
+    assert own_seconds(of) == pytest.approx(own_seconds(whole), abs=1e-6)
+    assert intervals(of, 40).rows == pytest.approx(intervals(whole, 40).rows, rel=1e-6)
+    # A look lies a little before the gap, and the next a little behind it.
+    assert cost_per_row(killed, of) == pytest.approx(cost_per_row(run, whole), rel=1e-2)
+    by = costs_by_interval(run, whole, intervals(whole, 10))
+    for figure, cost in costs_by_interval(killed, of, intervals(of, 10)).items():
+        assert cost == pytest.approx(by[figure], rel=1e-2), figure
+    assert table_bytes(killed, of)[0] == pytest.approx(table_bytes(run, whole)[0])
 
 
 def test_sizes_that_were_probed_while_the_load_went_on_are_a_series() -> None:

@@ -14,7 +14,7 @@ from inrush.analysis.points import say
 from inrush.engines import server
 from inrush.engines.instance import Target
 from inrush.errors import StudyInvalid, UsageError
-from inrush.pipeline import inputs, proofs, tables
+from inrush.pipeline import inputs, proofs, stretches, tables
 from inrush.pipeline.addresses import at_pipeline
 from inrush.pipeline.ends import files_of
 from inrush.plan.pipeline import loadable
@@ -23,12 +23,15 @@ from inrush.plan.planned import StudyPlan
 from inrush.predict.pipelines import quota_busy, quota_parts
 from inrush.predict.resources import verdict
 from inrush.report.footprint import drawn_to, number_of
+from inrush.results.store import Results, Store
 from inrush.run.prepare import generators
 from inrush.stats.files import file_figures, gain_per_doubling
 from inrush.stats.levels import levels_off
 from inrush.stats.record import RunRecord
 from inrush.study.study import Known, load_study
 from inrush.targets.deployment import Deployment, at_deployment
+from tests.journals import journal
+from tests.terminal import Inrush
 
 
 def planned(engine: str, study: str, *overrides: str) -> StudyPlan:
@@ -128,7 +131,7 @@ def test_files_of_another_size_or_seed_are_other_files(tmp_path: Path) -> None:
 
 
 def test_clients_share_out_every_file_once() -> None:
-    assert sorted(n for k in range(3) for n in files_of(k, 3, 10)) == list(range(10))
+    assert sorted(n for k in range(3) for n in files_of(k, 3, range(10))) == list(range(10))
 
 
 # Proofs of several shards.
@@ -266,16 +269,18 @@ def test_the_measured_segment_lasts_from_go_to_the_last_row_stored() -> None:
     assert [(r["start_ns"], r["end_ns"]) for r in rows] == [(0, 10), (0, 10), (10, 50), (50, 90), (50, 90)]
 
 
-def files_at(*spans: tuple[int, int]) -> list[dict[str, int]]:
-    return [
-        {"due_ns": 100, "start_ns": start, "end_ns": end, "rows": 10, "bytes": 50} for start, end in spans
-    ]
+def intervals_of(
+    folder: Path, looks: list[tuple[int, int, int]], interval_ns: int, *spans: tuple[int, int]
+) -> Any:
+    """Of a load whose files have 10 rows and 50 bytes each."""
+    one = journal(folder, {n: (begin, end, 10, 50) for n, (begin, end) in enumerate(spans)}, looks)
+    whole = stretches.whole([one], "work")
+    return list(stretches.intervals([one], whole, len(spans), 2, "pipelines", "load/events", interval_ns))
 
 
-def test_intervals_lie_between_looks_and_add_up_to_the_load() -> None:
-    of = files_at((100, 200), (200, 310), (310, 400))
+def test_intervals_lie_between_looks_and_add_up_to_the_load(tmp_path: Path) -> None:
     looks = [(90, 1, 1), (150, 4, 30), (160, 5, 40), (250, 15, 90), (390, 30, 150), (450, 30, 150)]
-    found = tables.intervals(looks, of, "load/events", 50)
+    found = intervals_of(tmp_path, looks, 50, (100, 200), (200, 310), (310, 400))
     assert [(i["t_ns"], i["dt_ns"], i["rows"], i["bytes"], i["ops"]) for i in found] == [
         (100, 50, 4, 30, 0), (150, 100, 11, 60, 1), (250, 150, 15, 60, 2),
     ]  # fmt: skip
@@ -287,8 +292,8 @@ def test_intervals_lie_between_looks_and_add_up_to_the_load() -> None:
     assert {(i["role"], i["op"]) for i in found} == {("pipelines", "load/events")}
 
 
-def test_a_load_without_a_look_is_one_interval() -> None:
-    (only,) = tables.intervals([(999, 30, 150)], files_at((100, 200)), "load/events", 1000)
+def test_a_load_without_a_look_is_one_interval(tmp_path: Path) -> None:
+    (only,) = intervals_of(tmp_path, [(999, 30, 150)], 1000, (100, 200))
     assert (only["t_ns"], only["dt_ns"], only["rows"], only["bytes"], only["ops"]) == (100, 100, 10, 50, 1)
 
 
@@ -312,3 +317,30 @@ def test_the_core_reads_both_ends_as_they_are_planned() -> None:
     client = {**plan["client"], "surprise": 1}
     with pytest.raises(_core.CoreFailure, match="surprise"):
         _core.start_load(json.dumps(client))
+
+
+@pytest.mark.slow
+def test_sizes_are_sampled_while_a_pipeline_loads(inrush: Inrush) -> None:
+    words = (
+        "record={sizes_s=0.1, interval_s=0.1}",
+        "pipeline.shard_rows_per_s=20000",
+        "repeats={count=1,confirm=0}",
+    )
+    said = inrush(
+        "run",
+        "pipeline-parallel",
+        "sqlite",
+        "--scale",
+        "xs",
+        "-P",
+        "pipelines=[1]",
+        *(w for c in words for w in ("-P", c)),
+    )
+    assert said.code in (0, 3), said.err
+    (run,) = Results(Store(inrush.store.root).latest().path).runs
+    (window,) = (
+        (s["start_ns"], s["end_ns"]) for s in run.table("segments").to_pylist() if s["kind"] == "load"
+    )
+    sizes = [s for s in run.table("sizes").to_pylist() if s["segment"] == tables.MEASURED]
+    assert {s["name"] for s in sizes} == {"file", "log"} and len(sizes) > 4
+    assert all(window[0] <= s["t_ns"] <= window[1] + 100_000_000 for s in sizes)

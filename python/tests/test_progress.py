@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
 
-from inrush.run.progress import StudyClock, written_per_s
+from inrush.run.progress import StudyClock, load_line, written_per_s
 
 ROWS, CALLS = 5_000, 20
 EVERY_S = 0.25
@@ -38,6 +39,27 @@ def test_a_sample_a_second_is_one_rate_at_every_moment(ends_at_s: float) -> None
         at_s = k * EVERY_S
         study.event(beat(at_s, rows=int(at_s) * ROWS, ops=int(at_s) * CALLS))
     assert rate_in(study.line()) == "5.00 k rows/s"
+
+
+def load_beat(at_s: float, rows: int, **more: Any) -> dict[str, Any]:
+    loaded = {"rows": 30_000_000 + rows, "of": 100_000_000, "gaps": 0, "gaps_s": 0.0, **more}
+    return {**beat(at_s, rows, 3), "label": "load", "loaded": loaded, "left_s": 1_800.0}
+
+
+def test_a_load_says_how_far_it_is_how_fast_now_its_gaps_and_when_it_ends() -> None:
+    study = StudyClock()
+    study.begun(1, 1, "mysql", 1)
+    study.event(load_beat(100, 4_000_000))
+    study.event(load_beat(105, 4_200_000, gaps=2, gaps_s=200.0))
+    line = study.line()
+    assert rate_in(line) == "40.0 k rows/s", "of the last moments, and not since the load began"
+    parts = line.split(" · ")
+    assert parts[1:4] == ["load", "34,200,000 of 100,000,000 rows, 34 %", "2 gaps, 3 min"]
+    end = load_line(load_beat(0, 0), now_s=0.0)[-1]  # type: ignore[arg-type]
+    assert (
+        end == f"the load ends at {time.strftime('%H:%M', time.localtime(1_800))}"
+        and parts[-1] == "30 min left"
+    )
 
 
 def test_one_event_alone_says_its_own_rate() -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, TypeAlias, TypedDict
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict
+
+if TYPE_CHECKING:
+    from typing_extensions import NotRequired
 
 
 class SegmentBegun(TypedDict):
@@ -28,6 +31,16 @@ class RoleProgress(TypedDict):
     backlog: int
 
 
+class Loaded(TypedDict):
+    """Of a load by client and load server: how far it is, with what was stored before it was killed."""
+
+    rows: int
+    of: int
+    #: So often it was killed and went on, and so long no client loaded in between.
+    gaps: int
+    gaps_s: float
+
+
 class Progress(TypedDict):
     event: Literal["progress"]
     t_ns: int
@@ -41,6 +54,7 @@ class Progress(TypedDict):
     roles: Mapping[str, RoleProgress]
     #: Busy cores; None: not known.
     client_cpu: float | None
+    loaded: NotRequired[Loaded]
 
 
 class Note(TypedDict):

@@ -17,6 +17,7 @@ from inrush.border.plan import (
     RepeatPlan,
     RolePlan,
     RunPlan,
+    SamplePlan,
     Segment,
     Statement,
     StoredTable,
@@ -86,6 +87,8 @@ PipelineSegment: TypeAlias = ControlSegment | ProbeSegment | LoadSegment | Shard
 
 class Interval(TypedDict):
     interval_ns: int
+    #: Between two looks at the sizes of the shards' tables while they are loaded; absent: none.
+    sizes_ns: NotRequired[int]
 
 
 class InputFiles(TypedDict):
@@ -122,11 +125,31 @@ class LoadEnds(TypedDict):
     load_server: ServerPlan
 
 
+class GoesOn(TypedDict):
+    """What is asked of the ledger of a load that goes on after a kill."""
+
+    #: Up to a text and `)`: writes the mark of the run that made the table, and reads it.
+    write_mark: str
+    read_mark: str
+    #: Rows of (file, chunks, last chunk, 1 if its last chunk is stored, rows).
+    files: str
+    #: Up to a list of files: rows of (file, chunk, rows, the place behind it).
+    chunks: str
+    #: Rows of the table itself: one number.
+    rows: str
+
+
 class StepEnds(LoadEnds):
     """Of one step."""
 
     #: A query for one number.
     rows_in_ledger: str
+    #: Of a load that goes on after a kill.
+    goes_on: NotRequired[GoesOn]
+    #: Of its run, which it leaves in the ledger: another run's data has another one.
+    mark: NotRequired[str]
+    #: Of a run that was killed: folders of what the workers before this one have left, the first one first.
+    earlier: NotRequired[Sequence[str]]
 
 
 class StepLoad(TypedDict):
@@ -138,6 +161,8 @@ class StepLoad(TypedDict):
     phase: Literal["measure"]
     roles: Sequence[RolePlan]
     limit_ns: int
+    #: Asked on a connection of its own; of an embedded engine its files are looked at.
+    sample: NotRequired[SamplePlan]
 
 
 class LoadingOfPoint(TypedDict):

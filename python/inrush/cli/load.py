@@ -111,6 +111,13 @@ def load(
             help="csv, tsv or mysql (text of SELECT … INTO OUTFILE); default: the first lines decide.",
         ),
     ] = None,
+    series: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE.parquet",
+            help="Write rows, bytes, files and the table's size over time, a row for each second.",
+        ),
+    ] = None,
     quiet: Quiet = False,
     as_json: AsJson = False,
 ) -> None:
@@ -124,7 +131,7 @@ def load(
         flush_rows, REJECTS if reject_limit is None else reject_limit, patience, process_per_file,
         hash_threads=hash_threads, import_id=import_id, replica=replica, again=again, verify=verify, limit_said=reject_limit is not None,
         server=server, token_file=token_file, ca=ca, fingerprint=fingerprint, strict=strict, dates=dates,
-        header=header, columns=columns, format=format,
+        header=header, columns=columns, format=format, series=series,
     )  # fmt: skip
     raise typer.Exit(command(call, as_json, quiet))
 

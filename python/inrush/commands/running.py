@@ -70,6 +70,7 @@ def execute(
     quiet: no progress and no notes.
     Raises UsageError for a comparison or a target that is refused.
     """
+    from inrush.run.going_on import unfinished
     from inrush.run.prepare import StopRules, as_servers_can, confirmations
     from inrush.run.run import run_study
     from inrush.targets.deployments import opened
@@ -93,7 +94,9 @@ def execute(
                 for kind in {str(run.plan.get("kind", "")) for run in prepared.plan.runs} or {""}:
                     refuse_unable(prepared.named_targets.engines, kind)
             listener = held.enter_context(listening(folder, quiet))
-            deployments = held.enter_context(opened(prepared.named_targets, data, listener.note, keep=stays))
+            deployments = held.enter_context(
+                opened(prepared.named_targets, data, listener.note, lambda: stays or unfinished(folder))
+            )
             held.callback(folder.leave_data, storages.values())
             if not begun and (able := as_servers_can(prepared, deployments.values())) is not prepared:
                 prepared = able

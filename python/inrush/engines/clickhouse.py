@@ -294,8 +294,9 @@ def _mutating(plan: TablePlan) -> str:
 
 def _is_table(plan: TablePlan) -> str:
     """A row of `system.parts` is about this table."""
-    database, table = (part.replace('""', '"') for part in plan.name[1:-1].split('"."'))
-    return f"database = {literal(database)} AND table = {literal(table)}"
+    *named, table = (part.replace('""', '"') for part in plan.name[1:-1].split('"."'))
+    database = literal(named[0]) if named else "currentDatabase()"
+    return f"database = {database} AND table = {literal(table)}"
 
 
 def _settings(view: str, name: str, always: Sequence[str]) -> str:

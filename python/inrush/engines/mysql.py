@@ -319,7 +319,8 @@ def _if_marked(namespace: str, statement: str) -> DetailedStatement:
 
 def _sizes(name: str) -> str:
     """Pages of rows (the primary key holds them) and of all other indexes, in bytes."""
-    database, table = (literal(part[1:-1].replace('""', '"')) for part in name.split("."))
+    *named, table = (literal(part[1:-1].replace('""', '"')) for part in name.split("."))
+    database = named[0] if named else "DATABASE()"
     where = f"FROM information_schema.tables WHERE table_schema = {database} AND table_name = {table}"
     return (
         f"SELECT {literal(f'table:{name}')}, data_length {where} "

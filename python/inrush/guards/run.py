@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from inrush.guards import disk, lateness, laws, notes, saturation, settings, standing, trends
+from inrush.guards import disk, gaps, lateness, laws, notes, saturation, settings, standing, trends
 from inrush.guards.rows import WRONG, rows_proven, rows_rejected
 from inrush.guards.steps import Views, cold_steps, cut_step, guard_steps, of_steps, views_of
 from inrush.guards.verdicts import (
@@ -257,7 +257,7 @@ def release_build(run: RunRecord, _: Figures) -> Verdict | None:
 OF_RUNS = frozenset(
     {
         "ended as planned", "rows proven", "rows rejected", "answers right", "oracle agrees", "errors not counted as fast",
-        "cold was cold", "one server", "on its storage", "others of its kind", "settings as asked", "release build", "data larger than caches",
+        "cold was cold", "one server", "on its storage", "others of its kind", "settings as asked", gaps.NAME, "release build", "data larger than caches",
     }
 )  # fmt: skip
 
@@ -284,6 +284,7 @@ RUN_GUARDS: tuple[Guard, ...] = (
     Guard("on its storage", standing.on_its_storage, "The study has one place for an engine"),
     Guard("others of its kind", standing.others_of_its_kind, "inrush did not start the server"),
     Guard("settings as asked", settings.settings_as_asked, "No server was started with settings"),
+    Guard(gaps.NAME, gaps.made_in_one_go, "No load was ended and went on"),
     Guard("release build", release_build, "The core does not say how it was built"),
     Guard(
         "below physical ceilings",

@@ -53,3 +53,5 @@ class Call:
     columns: str | None = None
     #: Of text files, where their first lines do not report: csv, tsv or mysql.
     format: str | None = None
+    #: Where the series of rows, bytes and files goes; None: none is written.
+    series: str | None = None

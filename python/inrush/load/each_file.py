@@ -17,7 +17,9 @@ from inrush.load.own_ends import through_own_ends
 from inrush.load.process import End
 from inrush.load.rejects import with_names, with_remedy
 from inrush.load.resumed import Resumed
+from inrush.load.series import Series
 from inrush.load.shards import Shards
+from inrush.load.time_left import stored_bytes
 from inrush.plan import ends
 
 Doc = dict[str, Any]
@@ -39,6 +41,7 @@ class EachFile:
     own: Path
     note: Callable[[str], None]
     on_event: OnEvent
+    series: Series | None = None
     said: list[Doc] = field(default_factory=list)
     _before: Resumed | None = None
     #: What the progress of clients that have ended came to.
@@ -53,6 +56,8 @@ class EachFile:
                 if n:
                     server, client = (stack.enter_context(end) for end in self.started())
                 read, stored = self.one(n, server, client)
+            if self.series is not None:
+                self.series.client_ended(read)
             for name in COUNTS:
                 counts[name] += int(read[name])
             sums.append(read["sums"])
@@ -70,6 +75,8 @@ class EachFile:
 
         def on_event(event: Doc) -> None:
             if event["event"] == "progress" and event["role"] == "client":
+                if self.series is not None:
+                    self.series.look({**event, "stored_bytes": stored_bytes(event)})
                 latest.update({name: float(event[name]) for name in SO_FAR if name in event})
                 event = {
                     **event,
@@ -78,6 +85,8 @@ class EachFile:
             self.on_event(event)
 
         def client_plan(listening: Doc) -> ClientPlan:
+            if n == 0 and self.series is not None:
+                self.series.begin(int(listening["resumed_rows"]))
             if n == 0 and listening["resumed_files"]:
                 self._before = Resumed(self.note, self.wanted.import_id, int(listening["resumed_rows"]))
                 self.on_event = self._before.watched(self.on_event)

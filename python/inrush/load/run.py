@@ -35,7 +35,9 @@ from inrush.load.rejects import merge_rejects, reasons_of
 from inrush.load.remote import RemoteShards, link
 from inrush.load.resumed import Resumed
 from inrush.load.rounding import with_rounding
+from inrush.load.series import Series, refuse_path, sizes_watched
 from inrush.load.shards import Shards, shards_at, shards_of
+from inrush.load.time_left import with_time_left
 from inrush.plan import ends
 from inrush.study.first_line import read_said
 from inrush.study.found import SAMPLE_ROWS
@@ -79,6 +81,8 @@ def load(call: Call, folder: Path, note: Callable[[str], None], on_event: OnEven
     Raises UsageError, TargetError, CoreError, Interrupted; what was acknowledged by then is stored and not loaded again.
     """
     names = expand(call.files)
+    if call.series is not None:
+        refuse_path(call.series)
 
     @cache
     def look() -> list[Input]:
@@ -106,12 +110,24 @@ def load(call: Call, folder: Path, note: Callable[[str], None], on_event: OnEven
             wanted = prepare(call, inputs, shards, targets, folder, note)
         own = folder / wanted.import_id
         own.mkdir(parents=True, exist_ok=True)
+        series = Series(own) if call.series is not None else None
+        if series is not None:
+            stack.callback(series.close)
+            # Of files with ends of their own the progress is that of all together: there each client is looked at.
+            if isinstance(shards, RemoteShards) or not call.process_per_file:
+                on_event = series.watched(on_event)
         on_event = with_time_left(on_event, sum(i.bytes for i in inputs))
         began = time.monotonic()
         (own / "rejects").mkdir(exist_ok=True)
         if isinstance(shards, RemoteShards):
             setup = ends.import_plan(wanted, shards.twin, targets)
-            counts = run_clients(call, wanted, shards, client, None, shards.link, own, on_event, setup)
+            if series is not None:  # what earlier calls had stored, its load server knows
+                series.begin(0)
+            counts = run_clients(
+                call, wanted, shards, client, None, shards.link, own, on_event, setup, series
+            )
+            if series is not None:
+                series.write(Path(str(call.series)), len(targets))
             return proven(wanted, shards, targets, counts, began, own)
         assert load_server is not None, "it was started for shards of our own"
         token = secrets.token_hex(16)
@@ -119,8 +135,13 @@ def load(call: Call, folder: Path, note: Callable[[str], None], on_event: OnEven
             wanted, shards.twin, targets, "127.0.0.1:0", token, hash_threads=call.hash_threads
         )
         if call.process_per_file:
-            each = EachFile(wanted, shards, document, own, note, on_event)
-            counts = each.load(load_server, client)
+            each = EachFile(wanted, shards, document, own, note, on_event, series)
+            with ExitStack() as looking:
+                if series is not None:
+                    looking.enter_context(sizes_watched(series, shards, wanted, targets))
+                counts = each.load(load_server, client)
+            if series is not None:
+                series.write(Path(str(call.series)), len(targets))
             with shards.held_open():
                 return proven(wanted, shards, targets, counts, began, own, each.said)
         load_server.begin(document, own / "server.log")
@@ -131,13 +152,21 @@ def load(call: Call, folder: Path, note: Callable[[str], None], on_event: OnEven
             on_event = before.watched(on_event)
         way = ends.link_plan(listening["address"], token)
         try:
-            counts = run_clients(call, wanted, shards, client, load_server, way, own, on_event)
+            with ExitStack() as looking:
+                if series is not None:
+                    series.begin(int(listening["resumed_rows"]))
+                    looking.enter_context(sizes_watched(series, shards, wanted, targets))
+                counts = run_clients(
+                    call, wanted, shards, client, load_server, way, own, on_event, series=series
+                )
         except InrushError:
             # Without transactions the line of a chunk follows its rows: a server that is killed between them leaves rows
             # that no ledger has.
             if not shards.loading.transactional:
                 load_server.settle()
             raise
+        if series is not None:
+            series.write(Path(str(call.series)), len(targets))
         if before is not None:
             before.end(counts["rows_stored"])
         last = load_server.stop(on_event)
@@ -220,27 +249,6 @@ def proven(
     )
 
 
-def with_time_left(on_event: OnEvent, total_bytes: int) -> OnEvent:
-    """Adds `stored_bytes` and `left_s` to the client's progress. The client reads ahead of what is stored."""
-
-    def on_progress(event: Doc) -> None:
-        if event["event"] == "progress" and event["role"] == "client":
-            stored = stored_bytes(event)
-            event = {**event, "stored_bytes": stored}
-            if stored:
-                event["left_s"] = max(0.0, total_bytes - stored) * event["seconds"] / stored
-        on_event(event)
-
-    return on_progress
-
-
-def stored_bytes(event: Doc) -> float:
-    """Bytes of the files behind the rows that are stored, as far as all rows are alike. Pure."""
-    rows = event["rows_sent"] + event["rejected"]
-    done = event["rows_stored"] + event["rejected"]
-    return float(event["bytes"]) * min(1.0, done / rows) if rows else 0.0
-
-
 def run_clients(
     call: Call,
     wanted: ends.Wanted,
@@ -251,6 +259,7 @@ def run_clients(
     own: Path,
     on_event: OnEvent,
     setup: ImportPlan | None = None,
+    series: Series | None = None,
 ) -> Doc:
     """All files by `client`; to a load server on another host also the first by it and each other one by a process of its own.
 
@@ -267,6 +276,8 @@ def run_clients(
             end.begin(document, own / "client.log")
             with names_said(wanted):
                 last = end.wait_for("finished", on_event, load_server)
+        if series is not None:
+            series.client_ended(last)
         for name in counts:
             counts[name] += int(last[name])
         sums.append(last["sums"])

@@ -6,15 +6,19 @@ import contextlib
 import json
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from inrush.border.pipeline import PipelinePlan
+from inrush.border.pipeline import PipelinePlan, PipelineShard
+from inrush.border.plan import SamplePlan
 from inrush.errors import CoreError, InrushError, TargetError
-from inrush.pipeline import inputs, proofs, tables
+from inrush.pipeline import inputs, proofs, stretches, tables
 from inrush.pipeline.ends import LoadProcesses
 from inrush.pipeline.heard import Heard
+from inrush.pipeline.journal import Journal
+from inrush.study.pipeline import ROLE
+from inrush.targets.sizes import Take, sampled
 
 Doc = dict[str, Any]
 OnEvent = Callable[[Mapping[str, Any]], None]
@@ -32,8 +36,9 @@ def work(plan: PipelinePlan, parts: Path, words: Words, on_event: OnEvent) -> in
 
     folder = parts / "work"
     folder.mkdir(parents=True)
+    drive = Drive(plan, parts, folder, words, on_event)
     try:
-        ended_by = Drive(plan, parts, folder, words, on_event).run()
+        ended_by = drive.run()
     except _core.CoreFailure as e:
         kind, message = e.args
         on_event({"event": "failed", "kind": kind, "message": message})
@@ -43,6 +48,7 @@ def work(plan: PipelinePlan, parts: Path, words: Words, on_event: OnEvent) -> in
         on_event({"event": "failed", "kind": kind, "message": str(e)})
         return 1
     finally:
+        drive.journal.close()
         shutil.rmtree(folder, ignore_errors=True)
     on_event({"event": "finished", "ended_by": ended_by})
     return 0
@@ -52,7 +58,7 @@ class Drive(Heard):
     def __init__(
         self, plan: PipelinePlan, parts: Path, folder: Path, words: Words, on_event: OnEvent
     ) -> None:
-        super().__init__(on_event)
+        super().__init__(on_event, Journal(folder / "journal"))
         self.plan, self.parts, self.folder, self.words = plan, parts, folder, words
         self.shards = plan["shards"]
 
@@ -78,10 +84,12 @@ class Drive(Heard):
             ends.ready()
             read = inputs.cooled(made, plan["inputs"]["cold"])
             with watching(plan, ends, self.folder / "watch") as watch:
-                go_ns = time.monotonic_ns()
-                ends.go()
-                if (cut := self.follow(ends, go_ns)) is not None:
-                    return cut
+                go_ns = self.go(ends, watch.zero_ns)
+                with contextlib.ExitStack() as looking:
+                    for k, shard in enumerate(self.shards):
+                        looking.enter_context(sampled(self.sample(shard), shard["target"], self.sized(k)))
+                    if (cut := self.follow(ends, go_ns)) is not None:
+                        return cut
                 # Takes in what was said after the last look: a file's end comes before its client's.
                 self.listen(ends, 0.0)
                 ends.finish()
@@ -96,8 +104,36 @@ class Drive(Heard):
             for k in range(len(self.shards))
             if (copy := proofs.replica_plan(plan, k)) is not None
         ]
-        self.write(found, copies, watch, read, go_ns, ends.held_by)
+        self.journal.close()
+        self.write(found, copies, watch, read, ends.held_by)
         return "work"
+
+    def go(self, ends: LoadProcesses, zero_ns: int) -> int:
+        """When, by CLOCK_MONOTONIC."""
+        go_ns = time.monotonic_ns()
+        self.journal.say(
+            "go", t_ns=go_ns, zero_ns=zero_ns, zero_unix_ns=time.time_ns() - (go_ns - zero_ns), rows=0, bytes=0,
+            done=0, in_hand=[], unheard=[], again=[],
+        )  # fmt: skip
+        self.rows_due = self.shards[0]["proof"]["rows"]
+        ends.go()
+        return go_ns
+
+    def sample(self, shard: PipelineShard) -> SamplePlan | None:
+        every_ns = self.plan["record"].get("sizes_ns")
+        if every_ns is None:
+            return None
+        return {"every_ns": every_ns, "probes": [{"into": "sizes", "statement": s} for s in shard["sizes"]]}
+
+    def sized(self, k: int) -> Take:
+        """Of shard k. The file of an embedded one has its number behind it; tables have names of their own."""
+        several = len(self.shards) > 1
+
+        def take(found: Sequence[tuple[str, str]]) -> None:
+            named = [(f"{name}@{k}" if several and ":" not in name else name, value) for name, value in found]
+            self.journal.say("sizes", t_ns=time.monotonic_ns(), found=named)
+
+        return take
 
     def follow(self, ends: LoadProcesses, go_ns: int) -> str | None:
         """Until all clients have finished; why it was cut before, else None."""
@@ -106,6 +142,7 @@ class Drive(Heard):
         limit_ns = segment["limit_ns"]
         while ends.working():
             self.listen(ends, TICK_S)
+            self.journal.alive()
             if "stop" in self.words():
                 return "stop"
             if time.monotonic_ns() - go_ns > limit_ns:
@@ -118,7 +155,7 @@ class Drive(Heard):
         return None
 
     def share(self) -> float:
-        share: float = sum(self.stored.values()) / self.shards[0]["proof"]["rows"]
+        share: float = self.rows / self.shards[0]["proof"]["rows"]
         return share
 
     def write(
@@ -127,43 +164,42 @@ class Drive(Heard):
         copies: list[dict[str, Any]],
         watch: Watching,
         read: inputs.Inputs,
-        go_ns: int,
         held_by: str,
     ) -> None:
-        zero_ns, plan = watch.zero_ns, self.plan
-        rows = tables.files(self.files, go_ns, zero_ns)
-        start_ns, end_ns = go_ns - zero_ns, max(f["end_ns"] for f in rows)
-        net = tables.received([(t - zero_ns, b) for t, b in self.net], start_ns, end_ns)
+        plan = self.plan
+        one = stretches.stretch(self.journal.path)
+        assert one is not None, "it has ended"
+        whole, interval_ns = stretches.whole([one], "work"), plan["record"]["interval_ns"]
+        start_ns, end_ns = whole.start_ns, whole.end_ns
+        net = tables.received([(one.at(t), b) for t, b in stretches.received(one)], start_ns, end_ns)
         resources = tables.resources(watch.tables["resources"], net)
         client_ns = tables.cpu_ns(resources, "client", start_ns, end_ns)
         sizes = {name: proven[0].get(name) for name in ("sizes", "settings")}
         tables.write(
             self.parts,
             {
-                "segments": tables.segments(plan["segments"], start_ns, end_ns, time.monotonic_ns() - zero_ns),
-                "intervals": tables.intervals(
-                    [(t - zero_ns, stored, size) for t, stored, size in self.looks],
-                    rows,
-                    plan["operations"][0]["name"],
-                    plan["record"]["interval_ns"],
+                "segments": tables.segments(plan["segments"], start_ns, end_ns, one.at(time.monotonic_ns())),
+                "intervals": stretches.intervals(
+                    [one], whole, plan["inputs"]["files"], tables.MEASURED, ROLE, plan["operations"][0]["name"], interval_ns
                 ),
-                "repetitions": [tables.totals(rows, plan["pipelines"]["count"], client_ns)],
-                "files": rows,
+                "repetitions": [tables.totals(whole, plan["pipelines"]["count"], client_ns)],
+                "files": stretches.files([one], tables.MEASURED, ROLE),
                 "resources": resources,
-                "proofs": self.proof_rows(proven, copies, rows),
+                "proofs": self.proof_rows(proven, copies, whole),
                 "counters": self.counters(read, end_ns, held_by),
                 **{name: table for name, table in sizes.items() if table is not None},
             },
         )  # fmt: skip
+        tables.append(self.parts, "sizes", stretches.sizes([one], tables.MEASURED))
 
     def proof_rows(
-        self, proven: list[dict[str, Any]], copies: list[dict[str, Any]], rows: list[Doc]
+        self, proven: list[dict[str, Any]], copies: list[dict[str, Any]], whole: stretches.Whole
     ) -> list[Doc]:
         """The generator's figures, and the ledger: counts in = stored + rejected. copies: where rows are stored twice."""
         name, wanted = self.plan["tables"][0]["name"], self.shards[0]["proof"]["rows"]
         by_shard = [found["proofs"].to_pylist() for found in proven]
         ledger = sum(int(proofs.control(s, s["rows_in_ledger"])[0][0]) for s in self.shards)
-        read, rejected = sum(f["rows"] for f in rows), sum(f["rejected"] for f in rows)
+        read, rejected = whole.rows, whole.rejected
         found = [
             *proofs.together(by_shard, name),
             proofs.compared(name, "rows in the ledger", read, ledger),

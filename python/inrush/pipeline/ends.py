@@ -49,8 +49,12 @@ class Said:
 class LoadProcesses:
     """Started before the clock; `go` begins the load, `said` gives its events until every client has finished."""
 
-    def __init__(self, plan: LoadEnds, paths: Sequence[Path], folder: Path) -> None:
+    def __init__(
+        self, plan: LoadEnds, paths: Sequence[Path], folder: Path, left: Sequence[int] | None = None
+    ) -> None:
+        """left: numbers of the files that are to be loaded; None: all."""
         self._plan, self._paths, self._folder = plan, [str(p) for p in paths], folder
+        self._left = range(len(paths)) if left is None else left
         self._token = secrets.token_hex(16)
         self._reported: queue.SimpleQueue[Said | InrushError] = queue.SimpleQueue()
         self._over = threading.Event()
@@ -147,12 +151,12 @@ class LoadProcesses:
             raise
 
     def _all_files(self, k: int) -> None:
-        mine = files_of(k, len(self.clients), len(self._paths))
+        mine = files_of(k, len(self.clients), self._left)
         self.clients[k].send(json.dumps(self._client_plan(self._address, mine)))
         self.wait(self.clients[k], "client", f"client-{k}", "finished")
 
     def _file_after_file(self, k: int) -> None:
-        for n in files_of(k, len(self.clients), len(self._paths)):
+        for n in files_of(k, len(self.clients), self._left):
             # Its processes are part of what a file costs here: it began when they were asked for.
             of_file = {"start_ns": time.monotonic_ns(), "reader": k}
             server = HostedEnd(self, self.servers[k], "load_server", f"{k}.{n}")
@@ -173,7 +177,7 @@ class LoadProcesses:
             event = end.event(LOOK_S)
             if event is None:
                 continue
-            if event["event"] == "file":
+            if event["event"] in ("begins", "file"):
                 event = {**event, **(of_file or {})}
                 if not of_file and len(self.clients) > 1:
                     event["reader"] = int(key.partition("-")[2])
@@ -238,6 +242,6 @@ def without_generator(column: ColumnPlan) -> ColumnPlan:
     return plan
 
 
-def files_of(k: int, clients: int, files: int) -> range:
+def files_of(k: int, clients: int, files: Sequence[int]) -> Sequence[int]:
     """Files of client k; what one client reads at once it shares out itself."""
-    return range(k, files, clients)
+    return files[k::clients]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from inrush.border.events import Loaded
 from inrush.pipeline import tables
 from inrush.pipeline.ends import LoadProcesses, Said
 from inrush.pipeline.inputs import Inputs
+from inrush.pipeline.journal import Journal
 from inrush.study.pipeline import ROLE
 
 Doc = dict[str, Any]
@@ -16,23 +18,32 @@ OnEvent = Callable[[Mapping[str, Any]], None]
 
 
 class Heard:
-    """Of one load."""
+    """Of one load. What grows with it goes to its journal; here are sums."""
 
-    def __init__(self, on_event: OnEvent) -> None:
-        self.on_event = on_event
-        self.files: list[Doc] = []
-        self.net: list[tuple[int, int]] = []
-        #: What every client has stored and every load server has received, by process.
-        self.stored: dict[str, int] = {}
+    def __init__(self, on_event: OnEvent, journal: Journal) -> None:
+        self.on_event, self.journal = on_event, journal
+        #: Files that have ended.
+        self.ended = 0
+        #: Of processes at work, by process: what its clients have stored and read, what its load server has received.
+        self.at_work: dict[str, tuple[int, int]] = {}
         self.received: dict[str, int] = {}
-        #: Bytes that every client has read, and (t_ns, rows stored, bytes read) of all of them, as they said it.
-        self.read: dict[str, int] = {}
-        self.looks: list[tuple[int, int, int]] = []
-        self.written: dict[str, Doc] = {}
+        #: The same of processes that have ended.
+        self.left = (0, 0)
+        self.received_before = 0
+        #: Shard and what of it -> how much the load servers that have ended stored there.
+        self.stored_in: dict[str, int] = {}
+        #: Rows that were stored before this journal began, and rows of all files; 0: not known yet.
+        self.rows_before = self.rows_due = 0
+        #: Of a load that was killed before: from when to when no client loaded, ns.
+        self.gaps: Sequence[tuple[int, int]] = ()
 
     @property
     def rows(self) -> int:
-        return sum(self.stored.values())
+        return self.left[0] + sum(rows for rows, _ in self.at_work.values())
+
+    @property
+    def bytes(self) -> int:
+        return self.left[1] + sum(size for _, size in self.at_work.values())
 
     def listen(self, ends: LoadProcesses, timeout_s: float) -> None:
         for said in ends.said(timeout_s):
@@ -41,30 +52,47 @@ class Heard:
     def take(self, said: Said) -> None:
         event = said.event
         match event["event"], said.role:
+            case "begins", _:
+                self.journal.say(
+                    "begins", t_ns=event["start_ns"], file=event["number"], pipeline=event["reader"]
+                )
             case "file", _:
-                self.files.append(event)
+                self.ended += 1
+                self.journal.say(
+                    "file", file=event["number"], pipeline=event["reader"],
+                    **{name: event[name] for name in ("start_ns", "sent_ns", "end_ns", "bytes", "rows", "rejected")},
+                )  # fmt: skip
             case (("progress" | "finished"), "client"):
-                self.stored[said.key], self.read[said.key] = event["rows_stored"], event["bytes"]
-                self.looks.append((time.monotonic_ns(), self.rows, sum(self.read.values())))
+                self.at_work[said.key] = event["rows_stored"], event["bytes"]
+                if event["event"] == "finished":
+                    rows, size = self.at_work.pop(said.key)
+                    self.left = self.left[0] + rows, self.left[1] + size
+                self.journal.look(self.rows, self.bytes)
             case (("progress" | "finished"), "load_server"):
                 self.received[said.key] = event["bytes"]
-                self.net.append((time.monotonic_ns(), sum(self.received.values())))
                 if event["event"] == "finished":
-                    self.written[said.key] = event
+                    self.received_before += self.received.pop(said.key)
+                    self.stored_by(event)
+                total = self.received_before + sum(self.received.values())
+                self.journal.say("net", t_ns=time.monotonic_ns(), bytes=total)
             case "note", _:
                 self.on_event({"event": "note", "text": event["text"]})
+
+    def stored_by(self, event: Doc) -> None:
+        for shard in event["shards"]:
+            for what in ("rows", "commits"):
+                name = f"{shard['name']} {what}"
+                self.stored_in[name] = self.stored_in.get(name, 0) + shard[what]
 
     def counted(self, segment: int, read: Inputs, t_ns: int, held_by: str) -> list[Doc]:
         """Rows of `counters`: what the kernel held of the files, what holds the load server, what each shard got."""
         held: dict[str, int | str] = {"inputs_bytes": read.bytes, "inputs_cached_bytes": read.cached_bytes}
         if held_by:
             held["load server held by"] = held_by
-        stored: dict[str, int] = {}
-        for event in self.written.values():
-            for shard in event["shards"]:
-                for what in ("rows", "commits"):
-                    name = f"{shard['name']} {what}"
-                    stored[name] = stored.get(name, 0) + shard[what]
+        stored = self.stored_in
+        if self.rows_before:
+            # Of one shard. How many commits earlier load servers made is not known.
+            stored = {k: n + self.rows_before for k, n in stored.items() if k.endswith(" rows")}
         return [
             {"segment": segment, "t_ns": t_ns, "name": name, "value": str(value)}
             for name, value in {**held, **stored}.items()
@@ -80,13 +108,27 @@ class Heard:
         role: str = ROLE,
     ) -> None:
         """phase: where it is not called as the segment is."""
-        per_s, files_per_s = (x / seconds if seconds else 0.0 for x in (self.rows, len(self.files)))
+        per_s, files_per_s = (x / seconds if seconds else 0.0 for x in (self.rows, self.ended))
         done = {
-            "rows": self.rows, "ops": len(self.files), "rows_per_s": per_s, "ops_per_s": files_per_s, "p99_ms": None,
+            "rows": self.rows, "ops": self.ended, "rows_per_s": per_s, "ops_per_s": files_per_s, "p99_ms": None,
             "errors": 0, "backlog": 0,
         }  # fmt: skip
-        left_s = seconds * (1 - share) / share if seconds and share else None
+        own = share - self.share_before
+        left_s = seconds * (1 - share) / own if seconds and own > 0 else None
+        loaded: Loaded | None = None
+        if seconds and self.rows_due:
+            gaps = self.gaps
+            loaded = {
+                "rows": self.rows_before + self.rows, "of": self.rows_due, "gaps": len(gaps),
+                "gaps_s": sum(end - begin for begin, end in gaps) / 1e9,
+            }  # fmt: skip
         self.on_event({
-            "event": "progress", "t_ns": 0, "segment": segment, "label": label, "phase": phase or label, "repetition": 0,
-            "share": share, "left_s": left_s, "roles": {role: done}, "client_cpu": None,
+            "event": "progress", "t_ns": round(seconds * 1e9), "segment": segment, "label": label, "phase": phase or label,
+            "repetition": 0, "share": share, "left_s": left_s, "roles": {role: done}, "client_cpu": None,
+            **({"loaded": loaded} if loaded is not None else {}),
         })  # fmt: skip
+
+    @property
+    def share_before(self) -> float:
+        """Of all rows, what was stored before this journal began."""
+        return self.rows_before / self.rows_due if self.rows_due else 0.0

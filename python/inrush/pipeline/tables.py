@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from inrush.border.pipeline import PipelineSegment
+from inrush.pipeline.stretches import Whole
 from inrush.results.schema import SCHEMAS, conform
 from inrush.results.store import whole_batches
 from inrush.study.pipeline import ROLE
@@ -21,69 +23,21 @@ Doc = dict[str, Any]
 RENAMED = {"client": "inrush", "load_client": "client"}
 #: Index of the measured segment in the plan.
 MEASURED = 2
+#: Rows of a batch of a table.
+BATCH_ROWS = 8_192
 #: Bytes that reached the load servers from their clients, by themselves counted.
 FROM_CLIENTS = "clients"
 
 
-def files(
-    reports: Sequence[Mapping[str, Any]], go_ns: int, zero_ns: int, segment: int = MEASURED, role: str = ROLE
-) -> list[Doc]:
-    """A row for each file in the order in which they began; all were due when the load began."""
-    rows = [
-        {
-            "segment": segment, "repetition": 0, "role": role, "file": of["number"], "pipeline": of["reader"],
-            "due_ns": go_ns - zero_ns, "start_ns": of["start_ns"] - zero_ns, "sent_ns": of["sent_ns"] - zero_ns,
-            "end_ns": of["end_ns"] - zero_ns, "bytes": of["bytes"], "rows": of["rows"], "rejected": of["rejected"],
-            "runs": of.get("runs", 0),
-        }
-        for of in reports
-    ]  # fmt: skip
-    return sorted(rows, key=lambda row: (row["start_ns"], row["file"]))
-
-
 def totals(
-    of: Sequence[Mapping[str, Any]], pipelines: int, cpu_ns: int, segment: int = MEASURED, role: str = ROLE
+    of: Whole, pipelines: int, cpu_ns: int, segment: int = MEASURED, role: str = ROLE, due: int = 0
 ) -> Doc:
-    """The load as a whole: first due to last stored; a call is a file."""
+    """The load as a whole: first due to last stored; a call is a file. due: files that there were; 0: all were stored."""
     return {
-        "segment": segment, "repetition": 0, "role": role, "start_ns": min(f["due_ns"] for f in of),
-        "end_ns": max(f["end_ns"] for f in of), "rows": sum(f["rows"] for f in of), "bytes": sum(f["bytes"] for f in of),
-        "ops": len(of), "ok": len(of), "errors": 0, "wrong": 0, "late": 0, "unsent": 0, "sessions": pipelines,
-        "cpu_ns": cpu_ns,
+        "segment": segment, "repetition": 0, "role": role, "start_ns": of.start_ns, "end_ns": of.end_ns,
+        "rows": of.rows, "bytes": of.bytes, "ops": of.files, "ok": of.files, "errors": 0, "wrong": 0, "late": 0,
+        "unsent": max(0, due - of.files), "sessions": pipelines, "cpu_ns": cpu_ns,
     }  # fmt: skip
-
-
-def intervals(
-    looks: Sequence[tuple[int, int, int]],
-    of: Sequence[Mapping[str, Any]],
-    op: str,
-    interval_ns: int,
-    whole: Mapping[str, Any] | None = None,
-) -> list[Doc]:
-    """What was stored from one look at the clients to a later one, `interval_ns` or more behind it; a call is a file.
-
-    looks: (t_ns, rows stored, bytes read) of all clients together; of: the files, which say when the load begins and what
-    it comes to. So intervals add up to the whole. whole: of a load that its limit cut, or that is a step.
-    """
-    whole = whole or totals(of, 0, 0)
-    begin, end = whole["start_ns"], whole["end_ns"]
-    inner = [
-        (t, min(rows, whole["rows"]), min(size, whole["bytes"])) for t, rows, size in looks if begin < t < end
-    ]
-    found: list[Doc] = []
-    last = (begin, 0, 0)
-    for t, rows, size in [*inner, (end, whole["rows"], whole["bytes"])]:
-        if t < end and (t - last[0] < interval_ns or end - t < interval_ns):
-            continue
-        begun = sum(f["start_ns"] <= t for f in of)
-        done = sum(f["end_ns"] <= t for f in of)
-        found.append({
-            "segment": whole["segment"], "repetition": 0, "role": whole["role"], "op": op, "t_ns": last[0], "dt_ns": t - last[0],
-            "rows": rows - last[1], "bytes": size - last[2], "ops": done - sum(f["end_ns"] <= last[0] for f in of),
-            "errors": 0, "late": 0, "in_flight": begun - done, "backlog": len(of) - begun, "cum_rows": rows,
-        })  # fmt: skip
-        last = (t, rows, size)
-    return found
 
 
 def segments(plan: Sequence[PipelineSegment], start_ns: int, end_ns: int, last_ns: int) -> list[Doc]:
@@ -144,16 +98,22 @@ def cpu_of(parts: Path, role: str, start_ns: int, end_ns: int) -> int:
     return cpu_ns(pa.concat_tables(found), role, start_ns, end_ns) if found else 0
 
 
-def append(parts: Path, name: str, rows: Sequence[Mapping[str, Any]]) -> None:
+def append(parts: Path, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
     """Rows behind those that the core has left, batch after batch: the table may be larger than memory."""
     path, schema = parts / f"{name}.arrows", SCHEMAS[name]
     unfinished = path.with_suffix(".part")
     with pa.ipc.new_stream(unfinished, schema) as out:
         for batch in whole_batches(path) if path.is_file() else ():
             out.write_table(conform(name, pa.Table.from_batches([batch])))
-        if rows:
-            out.write_table(pa.Table.from_pylist(list(rows), schema))
+        for some in in_batches(rows):
+            out.write_table(pa.Table.from_pylist(some, schema))
     unfinished.rename(path)
+
+
+def in_batches(rows: Iterable[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
+    left = iter(rows)
+    while some := list(itertools.islice(left, BATCH_ROWS)):
+        yield some
 
 
 def loaded_segments(parts: Path, loads: Mapping[int, Mapping[str, Any]]) -> None:
@@ -163,9 +123,13 @@ def loaded_segments(parts: Path, loads: Mapping[int, Mapping[str, Any]]) -> None
     write(parts, {"segments": rows})
 
 
-def write(parts: Path, tables: Mapping[str, pa.Table | Sequence[Mapping[str, Any]]]) -> None:
+def write(parts: Path, tables: Mapping[str, pa.Table | Iterable[Mapping[str, Any]]]) -> None:
     """Every table as an Arrow stream, as the core leaves its own."""
     for name, rows in tables.items():
-        table = rows if isinstance(rows, pa.Table) else pa.Table.from_pylist(list(rows), SCHEMAS[name])
-        with pa.ipc.new_stream(parts / f"{name}.arrows", table.schema) as out:
-            out.write_table(table)
+        schema = rows.schema if isinstance(rows, pa.Table) else SCHEMAS[name]
+        with pa.ipc.new_stream(parts / f"{name}.arrows", schema) as out:
+            if isinstance(rows, pa.Table):
+                out.write_table(rows)
+                continue
+            for some in in_batches(rows):
+                out.write_table(pa.Table.from_pylist(some, schema))

@@ -21,6 +21,7 @@ from inrush.border.load import (
     ServerPlan,
     ShardPlan,
 )
+from inrush.border.pipeline import GoesOn
 from inrush.engines.cluster import HASH_PARTITIONS
 from inrush.engines.loading import Loading
 from inrush.engines.plans import OpPlan, TablePlan, Unsupported
@@ -117,6 +118,20 @@ def ledger(load: str, name: str = LEDGER, sums: bool = False) -> LedgerPlan:
 def rows_in_ledger(load: str, name: str = LEDGER) -> str:
     """One row: rows of this import that are stored, by the ledger."""
     return f"SELECT COALESCE(SUM(row_count), 0) AS n FROM {name} WHERE load_id = {literal(load)} AND file_no >= 0"
+
+
+def goes_on(load: str, name: str, table: str) -> GoesOn:
+    """What is asked of a ledger whose load was killed. name: of the ledger; table: that of its rows."""
+    mine = f"FROM {name} WHERE load_id = {literal(load)} AND file_no"
+    columns = ", ".join(LEDGER_COLUMNS)
+    return {
+        "write_mark": f"INSERT INTO {name} ({columns}) VALUES ({literal(load)}, {BEFORE_FILE}, 0, 0, 0, ",
+        "read_mark": f"SELECT goes_on {mine} = {BEFORE_FILE}",
+        "files": "SELECT file_no, COUNT(*) AS n, MAX(chunk_no) AS c, MAX(is_last) AS l, SUM(row_count) AS r "
+        f"{mine} >= 0 GROUP BY file_no ORDER BY file_no",
+        "chunks": f"SELECT file_no, chunk_no, row_count, goes_on {mine} IN",
+        "rows": f"SELECT COUNT(*) AS n FROM {table}",
+    }
 
 
 def target_table(name: str) -> str:

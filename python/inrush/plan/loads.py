@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 #: Of the pauses before a load, of it, and behind it: what `inrush.pipeline` does there.
 READY, LOAD, STORED = "ready_to_load", "load_files", "stored"
+#: So long a server may be away from a load that goes on, s: inrush starts it again when the run is resumed.
+PATIENCE_S = 10.0
 #: Types with values that a CSV without quotes cannot say, and the writer of generated files does not write.
 UNWRITTEN = ("list_f64", "list_i64", *DRAWN_LISTS, "blob", "bytes", "json", "bit")
 #: Types of a dump that its clients do not send to a load server.
@@ -76,7 +78,7 @@ def as_steps_load(
         if reason := contradiction(at, server):
             return Unsupported(f"step {step.name}: {reason}")
         found[step.name] = at
-        kept.append(replace(role, sessions=at.pipelines, batch_rows=at.chunk_rows, notes=()))
+        kept.append(replace(role, sessions=at.pipelines, batch_rows=at.chunk_rows, notes=notes(server, step)))
     return found, kept, problems
 
 
@@ -148,7 +150,7 @@ def with_loads(plan: SessionsPointPlan, draft: Draft) -> LoadingPointPlan | Unsu
         step = steps[actions[of["action"]]]
         (role,) = (r for r in draft.roles if r.name == step.name)
         limit_s = draft.study.schedule.limit_s if step.limit_s is None else step.limit_s
-        return {
+        found: StepLoad = {
             "kind": "load",
             "label": step.name,
             "step": step.name,
@@ -156,8 +158,32 @@ def with_loads(plan: SessionsPointPlan, draft: Draft) -> LoadingPointPlan | Unsu
             "roles": [role_document(role, draft.index, 0.0)],
             "limit_ns": ns(limit_s),
         }
+        if sample := sample_of(draft):
+            found["sample"] = sample
+        return found
 
     return {**plan, "kind": KIND, "segments": [segment(of) for of in plan["segments"]], "loads": loads}
+
+
+def sample_of(draft: Draft) -> border.SamplePlan | None:
+    """Sizes while a load goes on, where the study asks for them; of an embedded engine's files the loader's worker knows."""
+    sizes_s = draft.study.record.sizes_s
+    if sizes_s is None:
+        return None
+    texts = () if draft.server.embedded else draft.server.probes(list(draft.plans.values())).sizes
+    return {"every_ns": ns(sizes_s), "probes": [{"into": "sizes", "statement": text} for text in texts]}
+
+
+def goes_on(server: Twin, step: Load) -> bool:
+    """Whether its load goes on after a kill: rows and their line of the ledger must commit together."""
+    return step.resumable and server.loading is not None and server.loading.transactional
+
+
+def notes(server: Twin, step: Load) -> tuple[str, ...]:
+    if not step.resumable or goes_on(server, step):
+        return ()
+    why = "without transactions a kill may store rows twice"
+    return (f"{server.name}: step {step.name} is made anew after a kill: {why}",)
 
 
 def sessions_of(plan: LoadingPointPlan) -> SessionsPointPlan:
@@ -182,7 +208,10 @@ def step_ends(plan: SessionsPointPlan, draft: Draft, step: Load, role: ActiveRol
     table, ledger = draft.tables[name], ledger_name(draft)
     place: LoadPlace = {"namespace": draft.namespace, "ledger": ends.ledger(step.name, ledger)}
     study = draft.study
-    server = server_document(study, draft.server, table, at, plan["target"], draft.method, [place], step.name)
+    patience_s = PATIENCE_S if goes_on(draft.server, step) else None
+    server = server_document(
+        study, draft.server, table, at, plan["target"], draft.method, [place], step.name, patience_s
+    )
     if isinstance(server, Unsupported):
         return server
     inputs: InputFiles = {
@@ -195,13 +224,16 @@ def step_ends(plan: SessionsPointPlan, draft: Draft, step: Load, role: ActiveRol
     }
     if step.source is not None:
         inputs["dump"] = dump_operation(step.source)
-    return {
+    found: StepEnds = {
         "inputs": inputs,
         "pipelines": pipelines_document(of, at),
         "client": client_document(of, at, step.name),
         "load_server": server,
         "rows_in_ledger": ends.rows_in_ledger(step.name, ledger),
     }
+    if goes_on(draft.server, step):
+        found["goes_on"] = ends.goes_on(step.name, ledger, draft.plans[name].name)
+    return found
 
 
 def input_bytes(draft: Draft) -> int:

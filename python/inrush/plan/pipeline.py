@@ -14,6 +14,7 @@ from inrush.border import plan as border
 from inrush.border.labels import PointLabels
 from inrush.border.load import ClientPlan, ImportPlan, LedgerPlan, ServerPlan, ShardPlan
 from inrush.border.pipeline import (
+    Interval,
     LoadPlace,
     PipelinePointPlan,
     Pipelines,
@@ -118,7 +119,7 @@ def plan_pipeline(
             }
         ],
         "segments": segments(study, shards, at, table.name),
-        "record": {"interval_ns": ns(interval_s(study.record.interval_s, 0.0))},
+        "record": record(study),
         "watch": {"every_ns": ns(watch_s(study.record.watch_s, 0.0)), "processes": {}, "data_dir": ""},
         "inputs": {
             "files": at.files,
@@ -133,6 +134,13 @@ def plan_pipeline(
         "shards": shards,
     }
     return summary(plan, at, of, namespace, method, layout, study.schedule.limit_s)
+
+
+def record(study: Study) -> Interval:
+    found: Interval = {"interval_ns": ns(interval_s(study.record.interval_s, 0.0))}
+    if study.record.sizes_s is not None:
+        found["sizes_ns"] = ns(study.record.sizes_s)
+    return found
 
 
 def shard(
@@ -204,9 +212,11 @@ def server_document(
     method: str,
     shards: Sequence[LoadPlace],
     import_id: str = IMPORT,
+    patience_s: float | None = None,
 ) -> ServerPlan | Unsupported:
-    """Without token and addresses."""
-    into = Into(study, server, at, target, method, import_id)
+    """Without token and addresses. patience_s: how long a shard may be away; None: as long as the load may last."""
+    patience_s = study.schedule.limit_s if patience_s is None else patience_s
+    into = Into(server, at, target, method, import_id, patience_s)
     found = [into.end(f"shard {k}", of["namespace"], table, of["ledger"]) for k, of in enumerate(shards)]
     copies = [
         into.end(
@@ -240,12 +250,13 @@ def copy_on(of: LoadPlace | PipelineShard) -> ShardCopy | None:
 class Into:
     """What is the same for all tables that a load server fills."""
 
-    study: Study
     server: Twin
     at: PipelineNumbers
     target: border.Target
     method: str
     import_id: str
+    #: How long a shard may be away.
+    patience_s: float
 
     def end(self, name: str, namespace: str, table: Table, ledger: LedgerPlan) -> ShardPlan | Unsupported:
         at, planned = self.at, self.server.plan_table(table, "none", namespace)
@@ -256,7 +267,7 @@ class Into:
         wanted = ends.Wanted(
             table=table, target_table=planned.name, key={}, method=self.method, import_id=self.import_id, files=(),
             chunk_rows=at.chunk_rows, flush_rows=at.flush_rows, connections=at.connections, parallel=at.pipelines,
-            reject_limit=0, patience_s=self.study.schedule.limit_s, shard_rows_per_s=at.shard_rows_per_s or None,
+            reject_limit=0, patience_s=self.patience_s, shard_rows_per_s=at.shard_rows_per_s or None,
         )  # fmt: skip
         return ends.shard_document(
             wanted, name, ends.shard_plan(wanted, planned, insert, self.target), ledger, {}

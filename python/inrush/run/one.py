@@ -17,13 +17,14 @@ from inrush.border.plan import RunPlan
 from inrush.engines import server_limits
 from inrush.engines.instance import Instance
 from inrush.engines.survives import Durability
-from inrush.errors import Interrupted
+from inrush.errors import InrushError, Interrupted, from_core
 from inrush.guards.rows import MORE_THAN_LIMIT
 from inrush.guards.verdicts import counted
 from inrush.machine import host
 from inrush.plan.planned import PlannedRun
 from inrush.results.store import Doc, OpenRun, StudyFolder, read_json
 from inrush.run import full_disk, oracle
+from inrush.run import going_on as going
 from inrush.run.follow import RunEnded, follow
 from inrush.run.kinds import kind_of
 from inrush.run.listener import Listener
@@ -54,14 +55,12 @@ def run_one(
     data = own / run.run_id
     data.mkdir(parents=True, exist_ok=True)
     deployment.run_files = data
-    files = folder.data_path / FILES
     kind = kind_of(run.plan)
-    named = at_files(at_deployment(run.plan, deployment, data), folder.path / run.run_id, files)
-    named = at_dumps(named, data, f"{folder.path.name}/{run.run_id}")
-    named = at_inputs(named, files)
-    placed = kind.placed(named, deployment, data, files)
+    placed = placed_plan(run, folder, deployment, data)
     env = under_limits(env, deployment)
-    opened = folder.open_run(run.run_id, placed, env)
+    opened = going_on(run, placed, folder, deployment, env, listener)
+    if opened is None:
+        opened = folder.open_run(run.run_id, placed, env)
     begun = {"begun_unix_ns": time.time_ns()}
     before, beside_before = host.noise_counters(), neighbours(deployment)
     disk, memory = full_disk.DiskWatch(deployment.data_place(own), listener), MemoryKills(deployment)
@@ -74,16 +73,24 @@ def run_one(
     finally:
         worker.kill()
         worker.close()
-        shutil.rmtree(data, ignore_errors=True)
+        left = going.left(opened)
+        stays = left is not None and left.goes_on
+        if not stays:
+            shutil.rmtree(data, ignore_errors=True)
     # A run that was complete when Ctrl-C came is a run; the next round of the loop sees the wish to stop.
     if stopping.asked and ended.by in (None, "stop"):
-        deployment.drop_leftover(run.plan)
-        raise interrupted(folder)
-    if ended.failure is None and (code != 0 or ended.by is None):
+        if not stays:
+            deployment.drop_leftover(run.plan)
+        raise interrupted(folder, run.run_id if stays else "")
+    crashed = ended.failure is None and (code != 0 or ended.by is None)
+    if crashed:
         ended.failure = {"kind": "crash", "message": death_message(code, opened.log)}
     segments, failures = (opened.table(name).to_pylist() for name in ("segments", "failures"))
     ended.failure = too_many_rejected(full_disk.explained(ended.failure, disk, segments, failures))
     ended.failure = memory.explained(ended.failure)
+    if ended.failure is not None and left is not None and left.goes_on and (crashed or not left.ended):
+        raise unfinished(folder, run.run_id, ended.failure)
+    shutil.rmtree(data, ignore_errors=True)
     if ended.failure is not None:
         deployment.drop_leftover(run.plan)
     ended_unix_ns, noise = time.time_ns(), host.noise(before, host.noise_counters())
@@ -115,7 +122,53 @@ def run_one(
             "ended_unix_ns": ended_unix_ns,
             "noise": noise,
             **({"disk_after": again} if again else {}),
+            **going.document(opened, env),
         }
+    )
+
+
+def placed_plan(run: PlannedRun, folder: StudyFolder, deployment: Deployment, data: Path) -> AnyPlan:
+    """The plan with all its addresses. data: the run's own folder."""
+    files = folder.data_path / FILES
+    named = at_files(at_deployment(run.plan, deployment, data), folder.path / run.run_id, files)
+    named = at_dumps(named, data, f"{folder.path.name}/{run.run_id}")
+    named = at_inputs(named, files)
+    return going.marked(kind_of(run.plan).placed(named, deployment, data, files), folder)
+
+
+def going_on(
+    run: PlannedRun,
+    placed: AnyPlan,
+    folder: StudyFolder,
+    deployment: Deployment,
+    env: Mapping[str, Any],
+    listener: Listener,
+) -> OpenRun | None:
+    """What a killed inrush left of the run, for its next worker; None where there is nothing to go on with, which is said."""
+    opened = folder.leftover(run.run_id)
+    left = going.left(opened) if opened is not None else None
+    if left is None or not left.goes_on:
+        return None
+    why = going.lost(placed, left.mark, deployment.environment)
+    if why is not None:
+        listener.note(f"{run.run_id}: step {left.step} is made anew: {why}")
+        deployment.drop_leftover(run.plan)
+        data = folder.data_in(deployment.folder) / run.run_id
+        shutil.rmtree(data, ignore_errors=True)
+        data.mkdir(parents=True)
+        return None
+    listener.note(f"{run.run_id}: step {left.step} goes on behind the rows that are stored")
+    marked = going.marked(placed, folder, left.mark)
+    return folder.go_on(run.run_id, lambda earlier: going.continued(marked, earlier), env, left.begun_last)
+
+
+def unfinished(folder: StudyFolder, run: str, failure: Doc) -> InrushError:
+    """Of a load that failed and goes on: a later run of its point would drop what it has stored, so the study ends."""
+    folder.write({"status": "interrupted"})
+    return from_core(
+        failure["kind"],
+        f"{run}: {failure['message']}\nwhat was stored stays, and the load goes on there\n"
+        f"next: inrush run --resume {folder.path.name}",
     )
 
 
@@ -215,13 +268,15 @@ def oracle_verdicts(opened: OpenRun, ended: RunEnded) -> list[Doc]:
     return [asdict(verdict) for verdict in oracle.verdicts(plan, answers, _core.generate, proofs)]
 
 
-def interrupted(folder: StudyFolder) -> Interrupted:
+def interrupted(folder: StudyFolder, unfinished: str = "") -> Interrupted:
+    """unfinished: the run in hand, where it goes on."""
     folder.write({"status": "interrupted"})
     planned = [*(p["run"] for p in folder.doc.get("planned", ())), *folder.doc.get("confirming", ())]
     done = sum((sealed := folder.sealed(run)) is not None and sealed["status"] == "done" for run in planned)
+    in_hand = f"{unfinished} goes on where it is" if unfinished else "a run that was cut short is made again"
     return Interrupted(
         f"interrupted: {done} of {counted(len(planned), 'run')} {'is' if done == 1 else 'are'} complete and kept in "
-        f"{folder.path}; a run that was cut short is made again\nnext: inrush run --resume {folder.path.name}"
+        f"{folder.path}; {in_hand}\nnext: inrush run --resume {folder.path.name}"
     )
 
 

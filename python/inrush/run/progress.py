@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from inrush.analysis.wording import name as name_of
 from inrush.border.events import Event, Progress, RoleProgress
+from inrush.guards.verdicts import counted
 from inrush.plan.calibration import OWN_SHARE, title
 from inrush.results.store import Results, SealedRun
 from inrush.stats.files import rejected_rows
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
     from inrush.plan.planned import PlannedRun
 
+#: Of a load that has longer to go, the hour of its end is said.
+LONG_S = 90.0
 #: Seconds between two lines where there is no terminal.
 PLAIN_EVERY_S = 10.0
 #: Rates are over so long: samples that come every few seconds are in it as often as they come.
@@ -172,10 +175,11 @@ class StudyClock:
     def line(self) -> str:
         """`[3/24] duckdb batch_rows=1000 · measure · now 1.2 M rows/s · p99 3.1 ms · client 0.4 cores · 2 min left`"""
         shown = [] if self.last is None else figures(self.last, self.recent)
+        loaded = [] if self.last is None else load_line(self.last, time.time())
         return " · ".join(
             [
                 f"[{self.n}/{self.of}] {title(self.point)}",
-                *filter(None, [self.label, *shown, self.left()]),
+                *filter(None, [self.label, *loaded, *shown, self.left()]),
             ]
         )
 
@@ -276,6 +280,22 @@ def figures(event: Progress, recent: Recent) -> list[str]:
         shown.append(f"{errors:,} errors")
     if event.get("client_cpu") is not None:
         shown.append(f"client {event['client_cpu']:.2f} cores")
+    return shown
+
+
+def load_line(event: Progress, now_s: float) -> list[str]:
+    """`12,300,000 of 100,000,000 rows, 12 %`, `2 gaps, 3 min`, `the load ends at 05:10`; nothing of other segments.
+
+    now_s: by the wall clock.
+    """
+    loaded, left_s = event.get("loaded"), event.get("left_s")
+    if loaded is None:
+        return []
+    shown = [f"{loaded['rows']:,} of {loaded['of']:,} rows, {100 * loaded['rows'] / loaded['of']:.0f} %"]
+    if loaded["gaps"]:
+        shown.append(f"{counted(loaded['gaps'], 'gap')}, {show_s(loaded['gaps_s'])}")
+    if left_s is not None and left_s >= LONG_S:
+        shown.append(f"the load ends at {time.strftime('%H:%M', time.localtime(now_s + left_s))}")
     return shown
 
 

@@ -1,6 +1,7 @@
 """Runs a planned study: each plan in a fresh worker, sealed when complete, resumable at any point.
 
-The unit is the run: it is sealed whole or done again. So a kill at any moment costs one run.
+The unit is the run: it is sealed whole or done again. So a kill at any moment costs one run, and nothing of a load that
+goes on (`going_on`).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from inrush.machine import host
 from inrush.plan.calibration import is_price
 from inrush.plan.planned import PlannedRun
 from inrush.results.store import Doc, Results, SealedRun, StudyFolder
-from inrush.run import full_disk
+from inrush.run import full_disk, going_on
 from inrush.run.ahead import Ahead, Look
 from inrush.run.listener import Listener
 from inrush.run.one import FILES, interrupted, run_one
@@ -71,7 +72,7 @@ def run_study(
     outcome = StudyEnd(folder.path)
     with folder.locked(), Stopping() as stopping, no_space_explained(folder):
         check_same_plan(runs, folder)
-        clean_up(runs, folder, deployments)
+        clean_up(runs, folder, deployments, listener.note)
         facts = Facts(folder, environment or host.environment)
         for key in dict.fromkeys(map(key_of, runs)):  # before any of them keeps a disk busy
             facts.of(deployments[key])
@@ -183,18 +184,34 @@ def check_same_plan(runs: Sequence[PlannedRun], folder: StudyFolder) -> None:
         )
 
 
-def clean_up(runs: Sequence[PlannedRun], folder: StudyFolder, deployments: Mapping[str, Deployment]) -> None:
-    """What a killed inrush left: its worker, its data, its tables in a server."""
+def clean_up(
+    runs: Sequence[PlannedRun],
+    folder: StudyFolder,
+    deployments: Mapping[str, Deployment],
+    note: Callable[[str], None],
+) -> None:
+    """What a killed inrush left: its worker, its data, its tables in a server. Of a load that goes on they stay."""
+    kept = set()
     for run in runs:
         opened = folder.leftover(run.run_id)
         if opened is not None:
             end_leftover(opened.parts)
+            left = going_on.left(opened)
+            if left is not None and left.goes_on:
+                kept.add(run.run_id)
+                continue
+            if left is not None and left.changed:
+                note(f"{run.run_id}: made anew: step {left.changed} has changed what step {left.step} stored")
             deployment = deployments.get(key_of(run))
             if deployment is not None:
                 deployment.drop_leftover(run.plan)
             folder.quarantine(run.run_id)
     for place in {folder.data_in(of.folder) for of in deployments.values()}:
-        shutil.rmtree(place, ignore_errors=True)
+        for path in place.iterdir() if place.is_dir() else ():
+            if path.name not in kept and not (kept and path.name == FILES):
+                shutil.rmtree(path, ignore_errors=True)
+        if not kept:
+            shutil.rmtree(place, ignore_errors=True)
 
 
 @contextlib.contextmanager

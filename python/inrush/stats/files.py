@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from inrush.border.pipeline import loads_of, roles_of
+from inrush.stats.gaps import gaps_of, worked_ns
 from inrush.study.pipeline import KIND
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ class Files:
     #: Place among the files of its pipeline.
     order: NDArray[np.int64]
     pipeline: NDArray[np.int64]
-    #: From the run's first due; `elapsed_s` until the last row was stored.
+    #: From the run's first due; `elapsed_s` until the last row was stored, without gaps in which no client worked.
     start_s: FloatArray
     elapsed_s: FloatArray
     bytes: FloatArray
@@ -51,12 +52,12 @@ def files_of(run: RunRecord) -> Files | None:
     for r in rows:
         order.append(seen.get(r["pipeline"], 0))
         seen[r["pipeline"]] = order[-1] + 1
-    due = min(r["due_ns"] for r in rows)
+    due, gaps = min(r["due_ns"] for r in rows), gaps_of(run)
     return Files(
         np.array(order),
         np.array([r["pipeline"] for r in rows]),
         np.array([(r["start_ns"] - due) / 1e9 for r in rows]),
-        np.array([max(r["end_ns"] - r["start_ns"], 1) / 1e9 for r in rows]),
+        np.array([max(worked_ns(r["start_ns"], r["end_ns"], gaps), 1) / 1e9 for r in rows]),
         np.array([r["bytes"] for r in rows], np.float64),
     )
 

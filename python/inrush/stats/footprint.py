@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pyarrow.compute as pc
 
+from inrush.stats.gaps import Window, gaps_of, worked_in
 from inrush.stats.measures import measured_windows
 from inrush.stats.record import RunRecord
 from inrush.stats.watched import cumulative, grown
@@ -29,7 +30,7 @@ SHARD_THREADS = "shard"
 
 def footprint(run: RunRecord) -> dict[str, dict[str, float]]:
     """Figure -> role -> mean over the measured time; of memory the most that was seen."""
-    windows = measured_windows(run).values()
+    windows = worked_in(measured_windows(run).values(), gaps_of(run))
     span_s = sum(end - start for start, end in windows) / 1e9
     if span_s <= 0:
         return {}
@@ -39,9 +40,7 @@ def footprint(run: RunRecord) -> dict[str, dict[str, float]]:
         bytes_by_role[figure] = {
             role: sum(grown(*of, *w) for w in windows) / span_s / unit for role, of in held.items()
         }
-    bytes_by_role[DISK] = {
-        role: 100 * busy_s / span_s for role, busy_s in disk_busy_s(run, list(windows)).items()
-    }
+    bytes_by_role[DISK] = {role: 100 * busy_s / span_s for role, busy_s in disk_busy_s(run, windows).items()}
     rss = cumulative(run, "rss_bytes")
     inside = {
         role: [v for t, v in zip(*of, strict=True) if any(start <= t <= end for start, end in windows)]
@@ -52,7 +51,7 @@ def footprint(run: RunRecord) -> dict[str, dict[str, float]]:
     return {figure: of for figure, of in bytes_by_role.items() if of}
 
 
-def disk_busy_s(run: RunRecord, windows: Sequence[tuple[int, int]]) -> dict[str, float]:
+def disk_busy_s(run: RunRecord, windows: Sequence[Window]) -> dict[str, float]:
     """Role -> time in which the disk below its files was busy, the busiest of several. Roles on the same disks are one."""
     table = run.tables.get("resources")
     if table is None or table.num_rows == 0:
@@ -81,7 +80,7 @@ def embedded_shard_threads(run: RunRecord) -> float | None:
         for r, d, m in zip(*(table.column(c).to_pylist() for c in ("role", "device", "metric")), strict=True)
         if r == "load_server" and m == "cpu_s" and d.startswith(SHARD_THREADS)
     }
-    windows = measured_windows(run).values()
+    windows = worked_in(measured_windows(run).values(), gaps_of(run))
     span_s = sum(end - start for start, end in windows) / 1e9
     used = sum(
         grown(*of["load_server"], *w)

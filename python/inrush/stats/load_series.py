@@ -1,17 +1,18 @@
 """Loads of files as series: what each file took of the load's time, rates by interval, and what they cost a machine. Pure.
 
 All of it comes from the table `files` and from resources. A file's rows and bytes are taken to come evenly from its
-begin to its end.
+begin to its end. Seconds of a load that was killed and went on are those in which it was worked: gaps are in none of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from inrush.border.tables import FileRow
+from inrush.stats.gaps import Window, gaps_of, worked, worked_ns
 from inrush.stats.record import FloatArray, RunRecord
 from inrush.stats.steps import bytes_of_tables, number
 from inrush.stats.watched import cumulative, spent
@@ -38,10 +39,22 @@ class FileLoad:
     rows: FloatArray
     #: Of the key space, that a file touches; None where one is not known.
     places: FloatArray | None
+    #: In which no client worked, on the run's clock.
+    gaps: Sequence[Window] = ()
 
     @property
     def seconds(self) -> float:
-        return (self.end_ns - self.begin_ns) / 1e9
+        return self.worked_s(self.end_ns)
+
+    def worked_s(self, t_ns: float) -> float:
+        """From the begin of the load to a time of the run's clock."""
+        return worked_ns(self.begin_ns, t_ns, self.gaps) / 1e9
+
+    def at_ns(self, seconds: FloatArray) -> FloatArray:
+        """On the run's clock; of a gap its end."""
+        parts = worked((self.begin_ns, self.end_ns), self.gaps)
+        t_ns = np.array(parts, np.float64).ravel()
+        return np.asarray(np.interp(seconds, [self.worked_s(t) for t in t_ns], t_ns))
 
     @property
     def before(self) -> FloatArray:
@@ -54,21 +67,23 @@ def file_loads(run: RunRecord) -> dict[str, FileLoad]:
     found: dict[str, list[FileRow]] = {}
     for row in sorted(run.rows("files"), key=lambda r: (r["start_ns"], r["file"])):
         found.setdefault(row["role"], []).append(row)
-    return {role: of_rows(role, rows) for role, rows in found.items()}
+    gaps = gaps_of(run)
+    return {role: of_rows(role, rows, gaps) for role, rows in found.items()}
 
 
-def of_rows(role: str, rows: list[FileRow]) -> FileLoad:
+def of_rows(role: str, rows: list[FileRow], gaps: Sequence[Window] = ()) -> FileLoad:
     last = max((r["segment"], r["repetition"]) for r in rows)
     rows = [r for r in rows if (r["segment"], r["repetition"]) == last]
     begin_ns = min(r["due_ns"] for r in rows)
     places = np.array([r["runs"] or 0 for r in rows], np.float64)
+    start_s, end_s = (
+        np.array([worked_ns(begin_ns, r[of], gaps) / 1e9 for r in rows]) for of in ("start_ns", "end_ns")
+    )
     return FileLoad(
-        role, begin_ns, max(r["end_ns"] for r in rows),
-        np.array([(r["start_ns"] - begin_ns) / 1e9 for r in rows]),
-        np.array([(max(r["end_ns"], r["start_ns"] + 1) - begin_ns) / 1e9 for r in rows]),
+        role, begin_ns, max(r["end_ns"] for r in rows), start_s, np.maximum(end_s, start_s + 1e-9),
         np.array([r["bytes"] for r in rows], np.float64),
         np.array([r["rows"] for r in rows], np.float64),
-        places if len(places) and (places > 0).all() else None,
+        places if len(places) and (places > 0).all() else None, gaps,
     )  # fmt: skip
 
 
@@ -167,7 +182,8 @@ def cost_per_row(run: RunRecord, of: FileLoad) -> dict[str, float]:
     """Of the whole load; a figure that was not watched from its begin to its end is absent."""
     found = {}
     for figure, (metric, times) in COSTS.items():
-        each = [spent(series, [(of.begin_ns, of.end_ns)]) for series in watched_for(run, metric)]
+        windows = worked((of.begin_ns, of.end_ns), of.gaps)
+        each = [spent(series, windows) for series in watched_for(run, metric)]
         if each and None not in each and of.rows.sum() > 0:
             found[figure] = sum(e for e in each if e is not None) * times / float(of.rows.sum())
     return found
@@ -176,7 +192,7 @@ def cost_per_row(run: RunRecord, of: FileLoad) -> dict[str, float]:
 def costs_by_interval(run: RunRecord, of: FileLoad, by: Intervals) -> dict[str, FloatArray]:
     """A value for each interval; nan where no row came."""
     found = {}
-    edges_ns = of.begin_ns + by.edges_s * 1e9
+    edges_ns = of.at_ns(by.edges_s)
     for figure, (metric, times) in COSTS.items():
         series = watched_for(run, metric)
         if not series or figure not in cost_per_row(run, of):
@@ -193,5 +209,5 @@ def table_bytes(run: RunRecord, of: FileLoad) -> tuple[FloatArray, FloatArray]:
         size = number(row["value"])
         if size is not None and of.begin_ns <= row["t_ns"] <= of.end_ns:
             looks.setdefault(row["t_ns"], {})[str(row["name"])] = size
-    t = np.array(sorted(looks), np.float64)
-    return (t - of.begin_ns) / 1e9, np.array([bytes_of_tables(looks[int(k)]) for k in t])
+    times = sorted(looks)
+    return np.array([of.worked_s(t) for t in times]), np.array([bytes_of_tables(looks[t]) for t in times])

@@ -30,7 +30,7 @@ of the role before the slash (`writers`): its figures are those of all its parts
 In a run with steps the role has the step's name, and so `<step>.<metric>` are figures of one step. Of a step with several
 roles each is named `<step>.<role>`, and its figures are `<step>.<role>.<metric>`. What is watched is in
 them: `<step>.server_busy_cores`. And of every step:
-    duration_s                      from the begin to the end of its work
+    duration_s                      from the begin to the end of its work, without gaps of a load that was killed and went on
     client_read_bytes, server_write_bytes, …        of its time; absent where the watch did not look at its begin and its end
     before_bytes, after_bytes, grown_bytes          tables with their indexes, of steps that may change them
     bytes_per_row                   what a load's rows added to them; of other steps, what all loaded rows take
@@ -52,6 +52,7 @@ from inrush.border.tables import RepetitionRow
 from inrush.results.histogram import Histogram, merge, of_table, of_values
 from inrush.stats.failures import failed_calls, unsent_calls
 from inrush.stats.files import file_figures
+from inrush.stats.gaps import Window, gaps_of, worked, worked_in, worked_ns
 from inrush.stats.pages import page_figures
 from inrush.stats.pending import pending_figures
 from inrush.stats.processors import processor_figures
@@ -131,20 +132,20 @@ def total_figures(run: RunRecord, figures: Mapping[str, float]) -> dict[str, flo
 
 def figures_of_step(run: RunRecord, step: str) -> dict[str, float]:
     """`<step>.<metric>`: of its sessions, and of what everyone did between its begin and its end."""
-    start_ns, end_ns = step_windows(run)[step]
+    windows = worked(step_windows(run)[step], gaps_of(run))
     view = of_step(run, step)
     figures = {step_figure(step, name): value for name, value in figures_of_phase(view).items()}
-    figures[f"{step}.duration_s"] = span_s = (end_ns - start_ns) / 1e9
+    figures[f"{step}.duration_s"] = span_s = sum(end - start for start, end in windows) / 1e9
     for metric in ("cpu_s", "read_bytes", "write_bytes"):
         for role, series in cumulative(view, metric).items():
-            used = spent(series, [(start_ns, end_ns)])
+            used = spent(series, windows)
             if used is None:
                 continue
             if metric != "cpu_s":
                 figures[f"{step}.{role}_{metric}"] = used
             elif span_s > 0:
                 figures[f"{step}.{role}_busy_cores"] = used / span_s
-    split = processor_figures(view, [(start_ns, end_ns)])
+    split = processor_figures(view, windows)
     figures |= {step_figure(step, name): value for name, value in split.items()}
     # The client's bytes are the engine's where the engine is in its process, and nowhere else.
     embedded = (run.summary.get("page_counters") or {}).get("embedded", False)
@@ -175,11 +176,11 @@ def figures_of_phase(run: RunRecord) -> dict[str, float]:
     repetitions = [s for s in run.rows("repetitions") if s["segment"] in windows]
     figures: dict[str, float] = {}
     keys: Mapping[str, int] = run.labels.get("keys_per_call", {})
-    gaps_s = call_gaps_s(run.plan)
+    gaps_s, idle = call_gaps_s(run.plan), gaps_of(run)
     for role, mine in grouped(repetitions).items():
         figures |= {
             f"{role}.{name}": value
-            for name, value in repetition_figures(mine, keys.get(role), gaps_s).items()
+            for name, value in repetition_figures(mine, keys.get(role), gaps_s, idle).items()
         }
     for (role, kind), histogram in role_histograms(run, windows).items():
         figures |= {f"{role}.{kind}_{name}": value for name, value in histogram_figures(histogram).items()}
@@ -238,17 +239,23 @@ def repetition_figures(
     repetitions: Sequence[RepetitionRow],
     keys_per_call: int | None = None,
     gaps_s: Mapping[str, float] | None = None,
+    idle: Sequence[Window] = (),
 ) -> dict[str, float]:
     """repetitions: rows of one role or of all its parts. The makespan of a repetition spans its parts.
 
-    gaps_s: `call_gaps_s`.
+    gaps_s: `call_gaps_s`. idle: gaps of the run, which are in no makespan.
     """
+
+    def in_all_s(gaps_s: Mapping[str, float]) -> float:
+        spans = repetition_spans(repetitions, gaps_s).values()
+        return sum(worked_ns(start, end, idle) for start, end in spans) / 1e9
+
     spans = repetition_spans(repetitions, {})
     total = {
         name: sum(s[name] for s in repetitions)
         for name in ("rows", "bytes", "ops", "ok", "errors", "wrong", "late", "unsent", "cpu_ns")
     }
-    span_s = sum(end - start for start, end in spans.values()) / 1e9
+    span_s = in_all_s({})
     figures = {name: float(total[name]) for name in total if name != "cpu_ns"}
     figures["repetitions"] = float(len(spans))
     figures["sessions"] = float(sum(s["sessions"] for s in repetitions) / len(spans))
@@ -259,9 +266,7 @@ def repetition_figures(
         figures["failed_share"] = total["errors"] / total["ops"]
     if span_s > 0:
         figures["makespan_s"] = span_s / len(spans)
-        worked_s = (
-            sum(end - start for start, end in repetition_spans(repetitions, gaps_s or {}).values()) / 1e9
-        )
+        worked_s = in_all_s(gaps_s or {})
         figures |= {f"{name}_per_s": total[name] / worked_s for name in ("rows", "bytes")}
         figures |= {"ops_per_s": total["ok"] / worked_s, "attempts_per_s": total["ops"] / worked_s}
         if keys_per_call is not None:
@@ -389,18 +394,19 @@ def cpu_figures(run: RunRecord, windows: Mapping[int, tuple[int, int]], rows: in
     rows: put in, or returned where nothing is put in. A segment holds its repetitions and the emptying
     between them, so CPU per row is an upper bound where a volume is repeated.
     """
-    span_s = sum(end - start for start, end in windows.values()) / 1e9
+    parts = worked_in(windows.values(), gaps_of(run))
+    span_s = sum(end - start for start, end in parts) / 1e9
     if span_s <= 0:
         return {}
     figures = {}
     for role, series in cumulative(run, "cpu_s").items():
-        used_s = spent_in(run, series, windows.values())
+        used_s = spent_in(run, series, parts)
         if used_s is None:
             continue
         figures[f"{role}.busy_cores"] = used_s / span_s
         if rows:
             figures[f"{role}.cpu_us_per_row"] = used_s * 1e6 / rows
-    return figures | processor_figures(run, windows.values())
+    return figures | processor_figures(run, parts)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from inrush.stats.gaps import Window
 from inrush.stats.record import FloatArray, RunRecord
 from inrush.stats.watched import Looks, spent_in, watched
 
@@ -30,7 +31,7 @@ STATES = {
 CACHE, DIRTY = "page_cache_bytes", ("dirty_bytes", "writeback_bytes")
 
 
-def processor_figures(run: RunRecord, windows: Iterable[tuple[int, int]]) -> dict[str, float]:
+def processor_figures(run: RunRecord, windows: Iterable[Window]) -> dict[str, float]:
     windows = list(windows)
     span_s = sum(end - start for start, end in windows) / 1e9
     found = watched(run, {"cpu_s", *STATES.values(), CACHE, *DIRTY})
@@ -62,7 +63,7 @@ def still_to_be_written(found: dict[str, dict[str, Looks]]) -> Looks | None:
     return waiting[0], waiting[1] + writing[1]
 
 
-def most_in(level: Looks, windows: Iterable[tuple[int, int]]) -> float | None:
+def most_in(level: Looks, windows: Iterable[Window]) -> float | None:
     t_ns, value = level
     inside: FloatArray = np.concatenate([value[(t_ns >= a) & (t_ns <= b)] for a, b in windows])
     return float(inside.max()) if len(inside) else None

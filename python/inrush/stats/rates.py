@@ -7,10 +7,12 @@ nothing whole is left, the whole time is the one step.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from inrush.stats.gaps import Window, gaps_of
+from inrush.stats.gaps import worked as without_gaps
 from inrush.stats.measures import (
     Series,
     call_gaps_s,
@@ -31,9 +33,9 @@ def role_rates(run: RunRecord, most: int | None = None) -> dict[str, Series]:
 
     most: steps are so much longer than an interval that about so many are left.
     """
-    spans = worked(run)
+    spans, idle = worked(run), gaps_of(run)
     return {
-        role: in_steps(s, spans.get(role, {}), interval_s(run, s), most)
+        role: in_steps(s, spans.get(role, {}), interval_s(run, s), most, idle)
         for role, s in role_series(run).items()
     }
 
@@ -56,13 +58,22 @@ def interval_s(run: RunRecord, series: Series) -> float:
 
 
 def in_steps(
-    series: Series, spans: Mapping[tuple[int, int], tuple[float, float]], interval: float, most: int | None
+    series: Series,
+    spans: Mapping[tuple[int, int], tuple[float, float]],
+    interval: float,
+    most: int | None,
+    idle: Sequence[Window] = (),
 ) -> Series:
-    """spans: (segment, repetition) -> from when to when the role worked, ns."""
-    worked_s = sum(end - start for start, end in spans.values()) / 1e9
+    """spans: (segment, repetition) -> from when to when the role worked, ns. idle: gaps, in which no step lies."""
+    parts_of = [
+        (repetition, part)
+        for (_, repetition), (start, end) in sorted(spans.items(), key=lambda item: item[1])
+        for part in (without_gaps((start, end), idle) if idle else [(start, end)])
+    ]
+    worked_s = sum(end - start for _, (start, end) in parts_of) / 1e9
     times = max(1, int(np.ceil(worked_s / interval / most))) if most and interval > 0 else 1
     parts = []
-    for (_, repetition), (start_ns, end_ns) in sorted(spans.items(), key=lambda item: item[1]):
+    for repetition, (start_ns, end_ns) in parts_of:
         start_s, end_s = start_ns / 1e9, end_ns / 1e9
         of = series.only(
             (series.repetition == repetition) & (series.t_s < end_s) & (series.t_s + series.dt_s > start_s)

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from inrush.stats.gaps import Window
 from inrush.stats.record import FloatArray, RunRecord
 
 #: A look at a process this share of a step before or behind its begin or end is as good as one at it.
@@ -53,14 +54,14 @@ def looks(held: pa.Table) -> dict[str, Looks]:
     return series
 
 
-def spent_in(run: RunRecord, series: Looks, windows: Iterable[tuple[int, int]]) -> float | None:
+def spent_in(run: RunRecord, series: Looks, windows: Iterable[Window]) -> float | None:
     """`spent` of a run with steps. Of one measurement, which is planned to last, what was not looked at is interpolated."""
     if any(s.get("step") for s in run.rows("segments")):
         return spent(series, windows)
     return sum(grown(*series, *window) for window in windows)
 
 
-def spent(series: Looks, windows: Iterable[tuple[int, int]]) -> float | None:
+def spent(series: Looks, windows: Iterable[Window]) -> float | None:
     """By how much a cumulative series grew in all windows; None where one was not looked at when it began and ended.
 
     Between two looks only their difference is known: what lies there of a window has no figure of its own, and what a

@@ -77,9 +77,11 @@ class Load(RoleStep):
     pipeline: StepPipeline | None = None
     #: The rows lie in files that are made before; None: they are made while they are sent.
     files: StepFiles | None = None
+    #: A run that is killed in it goes on behind what is stored.
+    resumable: bool = False
     do = "load"
     keys: ClassVar[Sequence[str]] = (
-        "operation", "table", "rows", "from", "files", "sessions", "depth", "batch_rows", "schedule", "pipeline"
+        "operation", "table", "rows", "from", "files", "sessions", "depth", "batch_rows", "schedule", "pipeline", "resumable",
     )  # fmt: skip
     required = ("table",)
     figures = (*METRICS, *OF_WORK, *OF_ALL, *OF_ENDS, *OF_SIZES)

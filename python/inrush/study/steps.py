@@ -118,9 +118,11 @@ def parse_step(
             "only steps of kind load, read, extract, io, dump, roles, sort and statement have a limit; remove it"
         )
     only = parse_only(fields["only"], factors) if "only" in fields else {}
-    common = {"name": name, "after": after, "limit_s": limit_s, "only": only}
+    common: dict[str, object] = {"name": name, "after": after, "limit_s": limit_s, "only": only}
     if kind is None or any(key not in fields for key in kind.required):
         return None
+    if kind is Load and "resumable" in fields:
+        common["resumable"] = read_resumable(fields.pop("resumable"), fields, before)
     if kind is Load and "pipeline" in fields:
         return load_by_pipeline(node, fields, factors, workload, common, steps, before)
     if kind is Load and "files" in fields:
@@ -153,6 +155,21 @@ def read_after(node: Node, name: str, before: Collection[str], later: Sequence[o
     else:
         node.problem(unknown("step", wanted, before))
     return None
+
+
+def read_resumable(node: Node, fields: Mapping[str, Node], before: Mapping[str, str]) -> bool:
+    """before: names of the steps so far, this one included."""
+    if not node.flag():
+        return False
+    if "pipeline" not in fields:
+        node.problem("sessions keep no ledger to go on by; write pipeline = { … }, or remove it")
+    elif len(before) > 1:
+        node.problem(
+            f"what {next(iter(before))} did would have to be done again; make the load the first step, or remove it"
+        )
+    else:
+        return True
+    return False
 
 
 def read_seconds(node: Node) -> float:

@@ -87,12 +87,12 @@ def needs_target(engine: str) -> str:
 
 @contextlib.contextmanager
 def opened(
-    found: NamedTargets, data: Path, note: Callable[[str], None], keep: bool = True
+    found: NamedTargets, data: Path, note: Callable[[str], None], keep: Callable[[], bool] = lambda: True
 ) -> Iterator[dict[str, Deployment]]:
     """Sites of all engines; what is started here is stopped at the end, however that comes.
 
-    data: folder for the instances, where no storages are named. keep: their data stays there; else it goes with them, unless
-    a server does not end.
+    data: folder for the instances, where no storages are named. keep: asked at the end whether their data stays
+    there; else it goes with them, unless a server does not end.
     Raises TargetError when a server does not start; its folder stays, since its log is there.
     """
     with contextlib.ExitStack() as stack:
@@ -106,7 +106,7 @@ def opened(
                     try:
                         deployments[key] = started(twin, place, settings_on(found, engine, storage), note)
                     except KeyboardInterrupt:
-                        if not keep:
+                        if not keep():
                             removed(place)
                         raise
                     stack.callback(ended, deployments[key], place, keep, note)
@@ -188,10 +188,10 @@ def stop(deployment: Deployment) -> None:
                 stack.callback(lifecycle_of(deployment.server).stop, target.instance, Stop.CLEAN)
 
 
-def ended(deployment: Deployment, place: Path, keep: bool, note: Callable[[str], None]) -> None:
+def ended(deployment: Deployment, place: Path, keep: Callable[[], bool], note: Callable[[str], None]) -> None:
     """Stops a server, and removes what it stored where it is not to stay."""
     stop(deployment)
-    if keep:
+    if keep():
         note(f"data of {deployment.server.name} stays in {place}")
     else:
         removed(place)

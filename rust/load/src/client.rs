@@ -51,7 +51,7 @@ pub struct ClientPlan {
     pub bytes_per_s: Option<f64>,
     /// Holds every reader to a rate of its own.
     pub reader_bytes_per_s: Option<f64>,
-    /// A reader begins its next file when the one before is stored whole, and says how long each took.
+    /// A reader begins its next file when the one before is stored whole, and says when each began and how long it took.
     #[serde(default)]
     pub file_by_file: bool,
 }
@@ -190,6 +190,11 @@ fn read_files(shared: &Arc<Shared>, reader: usize, event_sender: &EventSender) -
         let Some(file) = shared.plan.files.get(at) else { break };
         let schema = schema.get_or_insert_with(|| arrow::schema_of(&logical(&file.table)));
         let start_ns = monotonic_ns();
+        if shared.plan.file_by_file {
+            event_sender.send(json!({
+                "event": "begins", "number": file.number, "reader": reader, "start_ns": start_ns,
+            }));
+        }
         let read = send_file(shared, file, schema, &mut wire, &mut bucket, event_sender)?;
         if shared.plan.file_by_file {
             let sent_ns = monotonic_ns();

@@ -6,7 +6,7 @@ import fcntl
 import re
 import shutil
 import time
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +17,7 @@ from inrush.results.schema import RESULT_SCHEMA
 from inrush.results.store.files import Doc, read_json, write_json
 from inrush.results.store.reading import Results
 from inrush.results.store.root import Root
-from inrush.results.store.sealing import OpenRun
+from inrush.results.store.sealing import EARLIER, OpenRun
 
 
 class Store(Root):
@@ -202,12 +202,39 @@ class StudyFolder:
     def leftover(self, run: str) -> OpenRun | None:
         """A run that was begun and never sealed; also one that was killed between seal and clearing away."""
         path = self.path / run
+        if (path / EARLIER).is_dir():  # killed while its next worker was made ready
+            (path / "parts").mkdir(exist_ok=True)
         if not (path / "parts").is_dir():
             return None
         if (path / "run.json").is_file():
+            shutil.rmtree(path / EARLIER, ignore_errors=True)
             shutil.rmtree(path / "parts")
             return None
         return OpenRun(path)
+
+    def go_on(
+        self,
+        run: str,
+        plan: Callable[[Sequence[str]], Mapping[str, Any]],
+        env: Mapping[str, Any],
+        keep: bool,
+    ) -> OpenRun:
+        """A run that was killed, for its next worker. keep: what the last one has left is part of the run.
+
+        plan: of the folders of what earlier workers have left.
+        """
+        path = self.path / run
+        parts = path / "parts"
+        if keep:
+            (path / EARLIER).mkdir(exist_ok=True)
+            parts.rename(path / EARLIER / f"{len(OpenRun(path).earlier):04}")
+        else:
+            shutil.rmtree(parts)
+        parts.mkdir()
+        opened = OpenRun(path)
+        write_json(parts / "env.json", env)
+        write_json(parts / "plan.json", plan([str(p) for p in opened.earlier]))
+        return opened
 
     def quarantine(self, run: str) -> Path | None:
         """Moves what is left of a run out of the way; None if there is nothing."""

@@ -16,6 +16,9 @@ import pyarrow.parquet as pq
 from inrush.results.schema import RESULT_SCHEMA, SCHEMAS, conform, empty
 from inrush.results.store.files import Doc, sha256, sync, whole_batches, write_json
 
+#: Folder of what killed workers have left of a run that goes on.
+EARLIER = "earlier"
+
 
 @dataclass(frozen=True)
 class OpenRun:
@@ -25,15 +28,24 @@ class OpenRun:
 
     @property
     def plan_path(self) -> Path:
-        return self.path / "plan.json"
+        """The worker's: of one that goes on with a killed run beside its tables."""
+        own = self.parts / "plan.json"
+        return own if own.is_file() else self.path / "plan.json"
 
     @property
     def parts(self) -> Path:
         return self.path / "parts"
 
     @property
+    def earlier(self) -> list[Path]:
+        """Parts of the workers that were killed in this run, the first one first."""
+        kept = self.path / EARLIER
+        return sorted(kept.iterdir()) if kept.is_dir() else []
+
+    @property
     def log(self) -> Path:
-        return self.path / "worker.log"
+        n = len(self.earlier)
+        return self.path / (f"worker-{n + 1}.log" if n else "worker.log")
 
     def table(self, name: str) -> pa.Table:
         """A table as far as it is written."""
@@ -51,9 +63,11 @@ class OpenRun:
         sync(self.path)
         sealed = {"schema": RESULT_SCHEMA, **doc, "run": self.path.name, "tables": tables}
         write_json(self.path / "run.json", sealed)
+        shutil.rmtree(self.path / EARLIER, ignore_errors=True)
         shutil.rmtree(self.parts)
-        if self.log.is_file() and self.log.stat().st_size == 0:
-            self.log.unlink()
+        for log in self.path.glob("worker*.log"):
+            if log.stat().st_size == 0:
+                log.unlink()
         return sealed
 
 

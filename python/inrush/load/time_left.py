@@ -1,0 +1,30 @@
+"""How far a load of files is by what its client says, and how long the rest will take. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+Doc = dict[str, Any]
+OnEvent = Callable[[Doc], None]
+
+
+def with_time_left(on_event: OnEvent, total_bytes: int) -> OnEvent:
+    """Adds `stored_bytes` and `left_s` to the client's progress. The client reads ahead of what is stored."""
+
+    def on_progress(event: Doc) -> None:
+        if event["event"] == "progress" and event["role"] == "client":
+            stored = stored_bytes(event)
+            event = {**event, "stored_bytes": stored}
+            if stored:
+                event["left_s"] = max(0.0, total_bytes - stored) * event["seconds"] / stored
+        on_event(event)
+
+    return on_progress
+
+
+def stored_bytes(event: Doc) -> float:
+    """Bytes of the files behind the rows that are stored, as far as all rows are alike. Pure."""
+    rows = event["rows_sent"] + event["rejected"]
+    done = event["rows_stored"] + event["rejected"]
+    return float(event["bytes"]) * min(1.0, done / rows) if rows else 0.0

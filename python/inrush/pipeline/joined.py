@@ -1,0 +1,176 @@
+"""What several workers have left of one run, as one: table after table, batch after batch.
+
+Of a worker that was killed in its load what it had watched is kept, and what was done before the load; all else is the
+last one's. Times are those of the first worker's clock. What counts up goes on where it was: it does not grow between two
+workers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from inrush.pipeline import stretches
+from inrush.pipeline.stretches import Stretch
+from inrush.results.schema import SCHEMAS, conform
+from inrush.results.store import whole_batches
+
+#: Table -> its columns of times, and those among them of which 0 is no time.
+TIMES: Mapping[str, tuple[str, ...]] = {
+    "segments": ("start_ns", "end_ns"),
+    "repetitions": ("start_ns", "end_ns"),
+    "samples": (
+        "due_ns", "collected_ns", "sent_ns", "done_ns", "seen_ns", "sent_on_time_ns", "done_on_time_ns",
+    ),
+    "files": ("due_ns", "start_ns", "sent_ns", "end_ns"),
+    "intervals": ("t_ns",),
+    "hist": ("t_ns",),
+    "failures": ("first_ns",),
+    "resources": ("t_ns",),
+    "counters": ("t_ns",),
+    "sizes": ("t_ns",),
+    "settings": ("t_ns",),
+    "steps": ("start_ns", "end_ns"),
+}  # fmt: skip
+OR_NONE = ("done_ns", "seen_ns", "sent_on_time_ns", "done_on_time_ns")
+#: Tables of what was done, of which a killed worker's rows before its load are kept.
+BEFORE = ("segments", "counters", "sizes")
+#: Why a worker ended that said nothing.
+KILLED = "killed"
+#: What does not count up.
+GAUGES = (
+    "rss_bytes", "mem_available_bytes", "page_cache_bytes", "dirty_bytes", "writeback_bytes", "repetition_cpu_s",
+    "stall_longest_s", "stall_total_s",
+)  # fmt: skip
+
+
+def write(parts: Path, earlier: Sequence[Path], of: Sequence[Stretch], load: int) -> None:
+    """parts: of the last worker, which are written anew. load: index of the segment that was killed."""
+    by_parts = {one.path.parent: one for one in of}
+    # One that did not come to its load has watched nothing that counts.
+    before = [(path, by_parts[path]) for path in earlier if path in by_parts]
+    for name in SCHEMAS:
+        tables = [*earlier_tables(name, before, load), *last_tables(name, parts, of[-1], load)]
+        path = parts / f"{name}.arrows"
+        if name == "resources":
+            stream(path, goes_on(each(name, [p for p, _ in before] + [parts], of)), name)
+        elif tables or path.is_file():
+            stream(path, iter(tables), name)
+
+
+def document(of: Sequence[Stretch], load: int, step: str) -> dict[str, Any]:
+    """Its gaps, and what each worker did from when to when; before `write`, which drops the settings of later ones."""
+    settings = [settings_of(one.path.parent) for one in of]
+    gaps = [
+        {"segment": load, "step": step, "from_ns": begin, "until_ns": end, "why": one.ended or KILLED}
+        for one, (begin, end) in zip(of, stretches.gaps(of), strict=False)
+    ]
+    found = [
+        {
+            "parts": str(one.path.parent), "begun_unix_ns": one.go["zero_unix_ns"], "offset_ns": one.offset_ns,
+            "clock_went_back_ns": one.back_ns, "from_ns": one.begin_ns, "until_ns": one.end_ns,
+            "rows_before": one.go["rows"],
+            "settings": {k: v for k, v in its.items() if k in settings[0] and v != settings[0][k]},
+        }
+        for one, its in zip(of, settings, strict=True)
+    ]  # fmt: skip
+    return {"gaps": gaps, "stretches": found}
+
+
+def settings_of(folder: Path) -> dict[str, str]:
+    return {row["name"]: row["value"] for table in read("settings", folder) for row in table.to_pylist()}
+
+
+def earlier_tables(name: str, before: Sequence[tuple[Path, Stretch]], load: int) -> Iterator[pa.Table]:
+    """Small ones: what a run did before its load."""
+    if not before or name not in (*BEFORE, "settings"):
+        return
+    path, one = before[0]
+    for table in read(name, path):
+        mine = table if name == "settings" else table.filter(pc.less(table["segment"], load))
+        yield shifted(name, mine, one.offset_ns)
+
+
+def last_tables(name: str, parts: Path, one: Stretch, load: int) -> Iterator[pa.Table]:
+    if name in ("resources", "settings"):
+        return
+    for table in read(name, parts):
+        mine = table.filter(pc.greater_equal(table["segment"], load)) if name in BEFORE else table
+        yield shifted(name, mine, one.offset_ns)
+
+
+def each(name: str, folders: Sequence[Path], of: Sequence[Stretch]) -> Iterator[Iterator[pa.Table]]:
+    """Batches of one worker after the other."""
+    offsets = {one.path.parent: one.offset_ns for one in of}
+    for path in folders:
+        yield (shifted(name, table, offsets[path]) for table in read(name, path))
+
+
+def read(name: str, folder: Path) -> Iterator[pa.Table]:
+    path = folder / f"{name}.arrows"
+    for batch in whole_batches(path) if path.is_file() else ():
+        yield conform(name, pa.Table.from_batches([batch]))
+
+
+def stream(path: Path, tables: Iterator[pa.Table], name: str) -> None:
+    """Whole or not at all: `tables` may read what stands there."""
+    unfinished = path.with_suffix(".part")
+    with pa.ipc.new_stream(unfinished, SCHEMAS[name]) as out:
+        for table in tables:
+            out.write_table(table.select(SCHEMAS[name].names))
+    unfinished.rename(path)
+
+
+def shifted(name: str, table: pa.Table, offset_ns: int) -> pa.Table:
+    """Its times on another clock."""
+    for column in TIMES.get(name, ()) if offset_ns else ():
+        times = table[column]
+        later = pc.add(times, pa.scalar(offset_ns, pa.uint64()))
+        if column in OR_NONE:
+            later = pc.if_else(pc.equal(times, 0), times, later)
+        table = table.set_column(
+            table.schema.get_field_index(column), column, later.cast(table.schema.field(column).type)
+        )
+    return table
+
+
+def goes_on(workers: Iterator[Iterator[pa.Table]]) -> Iterator[pa.Table]:
+    """Samples of one worker after the other; those that count up begin where the worker before it had come to."""
+    last: dict[str, float] = {}
+    for batches in workers:
+        base: dict[str, float] = {}
+        reached = dict(last)
+        for table in batches:
+            yield raised(table, last, base, reached)
+        last = reached
+
+
+def raised(
+    table: pa.Table, last: Mapping[str, float], base: dict[str, float], reached: dict[str, float]
+) -> pa.Table:
+    """base: by how much each of a worker's series is raised, from its first sample on; reached: its value by now."""
+    if not table.num_rows:
+        return table
+    texts = [pc.fill_null(table[name], "") for name in ("role", "metric", "device")]
+    keys = pc.binary_join_element_wise(*texts, "\0").combine_chunks().dictionary_encode()
+    codes, values = keys.indices.to_numpy(), table["value"].combine_chunks().to_numpy().copy()
+    names = keys.dictionary.to_pylist()
+    _, first = np.unique(codes, return_index=True)
+    more = np.zeros(len(names))
+    for code, at in zip(np.unique(codes).tolist(), first.tolist(), strict=True):
+        name = names[code]
+        if name.split("\0")[1] in GAUGES:
+            continue
+        if name not in base:
+            base[name] = last[name] - float(values[at]) if name in last else 0.0
+        more[code] = base[name]
+    values += more[codes]
+    seen, behind = np.unique(codes[::-1], return_index=True)
+    for code, at in zip(seen.tolist(), behind.tolist(), strict=True):
+        reached[names[code]] = float(values[len(values) - 1 - at])
+    return table.set_column(table.schema.get_field_index("value"), "value", pa.array(values, pa.float64()))
