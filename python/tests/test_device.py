@@ -182,6 +182,9 @@ def test_a_session_has_one_call_in_flight() -> None:
     roles = {"users": {"operation": "record", "depth": 2, "io": IO}}
     (said,) = refused(without, kind="timed", schedule={"measure_s": 1}, roles=roles)
     assert "has 1 call in flight at most" in said
+    del roles["users"]["io"]
+    (said,) = refused(without, kind="timed", schedule={"measure_s": 1}, roles=roles)
+    assert "roles.users" in said and "record is of kind io; write io = " in said
 
 
 def test_records_are_of_no_database_and_rows_of_no_file() -> None:

@@ -51,7 +51,7 @@ impl Device {
     fn call(&self, op: OpId) -> Result<Call, Error> {
         let plan = self.ctx.op(op);
         let refuse = |why: String| Error::Plan(format!("operation {}: {why}", plan.name));
-        let io = plan.directives.as_ref().and_then(|directives| directives.io);
+        let io = plan.directives.as_ref().and_then(|directives| directives.io.as_deref().copied());
         let io = io.ok_or_else(|| refuse("device needs `io` of its directives".into()))?;
         let place = Place::new(&io, self.ctx.plan.seed, &plan.name).map_err(refuse)?;
         Ok(Call { io, place })
@@ -154,7 +154,8 @@ impl Session for DeviceSession {
             IoKind::Write => self.write(at, io.record_bytes),
         };
         self.made += 1;
-        let ended = if self.made % LOOKED_AFTER == 0 { moved.and_then(|()| self.look()) } else { moved };
+        let ended =
+            if self.made.is_multiple_of(LOOKED_AFTER) { moved.and_then(|()| self.look()) } else { moved };
         let (outcome, rows, bytes) = match ended {
             Ok(()) => (Outcome::Ok, 1, io.record_bytes),
             Err((outcome, why)) => {

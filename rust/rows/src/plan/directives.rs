@@ -26,9 +26,9 @@ pub struct Directives {
     /// Of `pairs`, those of series with this tag.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub only: Option<Tag>,
-    /// Of `device`, beside an operation: what each of its calls does.
+    /// Of `device`, beside an operation: what each of its calls does. Boxed, since hardly any directives have it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub io: Option<IoPlan>,
+    pub io: Option<Box<IoPlan>>,
     /// Of `device`, beside a statement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<FileAction>,

@@ -31,7 +31,7 @@ fn operation(k: usize, io: IoPlan) -> OpPlan {
         kind: OpKind::Execute,
         table: None,
         text: String::new(),
-        directives: Some(Directives { io: Some(io), ..Directives::default() }),
+        directives: Some(Directives { io: Some(Box::new(io)), ..Directives::default() }),
         method: String::new(),
         params: Vec::new(),
         range: None,
