@@ -95,21 +95,23 @@ def test_shares_of_parts_and_their_intervals_hold_what_the_simulation_put_in() -
 
     truth = one(20_000, 5)
     held = {"size": 0, "places": 0, "rest": 0}
-    for seed in range(2 * SEEDS):
+    for seed in range(SEEDS):
         found = one(300, 100 + seed)
         for name in ("size", "places"):
             share, true = part(found, name).share, part(truth, name).share.value  # type: ignore[arg-type]
             held[name] += share.low <= true <= share.high
         held["rest"] += found.rest.low <= truth.rest.value <= found.rest.high
     assert part(truth, "size").share.value > 0.1 and part(truth, "places").share.value > 0.1
-    assert min(held.values()) >= 0.88 * 2 * SEEDS, held
+    assert min(held.values()) >= 0.8 * SEEDS, held
 
 
 @pytest.mark.parametrize("power", [0.0, 1.0, 2.0])
 def test_places_that_follow_from_the_size_are_said_to_be_inseparable_from_it(power: float) -> None:
-    """Every file touches as many; as many for each byte; the square of it."""
+    """Every file touches as many, within a few; as many for each byte; the square of it."""
     sizes = hump(300)
-    found = decompose(load(sizes, place_s=1e-3, places=np.maximum(1, np.round(100 * (sizes / 1e6) ** power))))
+    few = np.random.default_rng(1).integers(-2, 3, 300)
+    places = np.maximum(1, np.round(100 * (sizes / 1e6) ** power) + few)
+    found = decompose(load(sizes, place_s=1e-3, places=places))
     assert {"size", "places"} <= set(found.parts[0].names)
     assert any(
         "size of files and the places that a file touches are inseparable" in s for s in found.inseparable

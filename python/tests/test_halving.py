@@ -18,7 +18,7 @@ from tests.simulated_loads import FloatArray
 
 SIZES = 1e5 * 2.0 ** np.arange(5)
 TO = float(16 * SIZES[-1])
-SEEDS = 15
+SEEDS = 8
 
 
 class Simulated:
@@ -109,6 +109,16 @@ def test_the_cheapest_of_those_that_halve_is_named() -> None:
 
 def test_nothing_is_named_where_nothing_halves() -> None:
     assert halving(curve(SIZES, SIZES), TO, fixed(1.0, floor=0.8)) is None
+
+
+def test_a_size_that_the_law_refuses_is_not_named() -> None:
+    def by(of: Curve, to: float) -> Forecast:
+        if len(of.x) > len(SIZES) and of.x[-1] < 8 * SIZES[-1]:
+            raise Refused("the small loads lie on both sides of a knee")
+        return fixed(1.0)(of, to)
+
+    found = halving(curve(SIZES, SIZES), TO, by)
+    assert found is not None and found.x == 8 * SIZES[-1]
 
 
 def test_runs_that_are_thought_of_keep_the_scatter_that_was_seen() -> None:

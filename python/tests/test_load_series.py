@@ -19,6 +19,7 @@ from inrush.report.figures import figures
 from inrush.report.load_parts import loads_section, said, taken_apart, typical_loads
 from inrush.report.load_series import LEAST_FILES, load_series, spread_out
 from inrush.report.panel_lines import MOST_LINES
+from inrush.results.schema import SCHEMAS
 from inrush.stats.load_series import (
     FileLoad,
     cost_per_row,
@@ -128,6 +129,17 @@ def test_a_row_costs_the_servers_cpu_and_the_devices_bytes_that_were_watched() -
     by = costs_by_interval(run, of, intervals(of, 10))
     assert by["CPU, µs/row"] == pytest.approx(np.full(10, 2.0), rel=0.1)
     assert by["written, B/row"] == pytest.approx(np.full(10, 50.0), rel=0.1)
+    # All of the CPU in the second half of the load.
+    half = of.begin_ns + round(of.seconds * 5e8)
+    late = [
+        {"role": "server", "t_ns": t, "metric": "cpu_s", "device": "", "value": value}
+        for t, value in ((of.begin_ns, 0.0), (half, 0.0), (of.end_ns, 1.0))
+    ]
+    watched = replace(
+        run, tables={**run.tables, "resources": pa.Table.from_pylist(late, SCHEMAS["resources"])}, _rows={}
+    )
+    two = intervals(of, 2)
+    assert costs_by_interval(watched, of, two)["CPU, µs/row"] == pytest.approx([0.0, 1e6 / two.rows[1]])
     without = replace(run, tables={k: v for k, v in run.tables.items() if k != "resources"}, _rows={})
     assert cost_per_row(without, of) == {} == costs_by_interval(without, of, intervals(of, 10))
 

@@ -103,6 +103,16 @@ def test_the_knee_is_where_the_tree_left_memory() -> None:
     assert found.knee == pytest.approx(2e6, rel=0.2) and knee(n, rate) == found.knee
 
 
+def test_the_knee_of_a_rate_without_noise_is_exact() -> None:
+    n = np.linspace(1e4, 1e6, 200)
+    assert knee(n, 1 / (1 + 5 * np.maximum(0, 1 - 3e5 / n))) == pytest.approx(3e5, rel=0.02)
+
+
+def test_a_fall_of_less_than_a_fifth_is_none_however_clear_it_is() -> None:
+    found = words(slow, 400, 0.01)
+    assert found["undecided"] == SEEDS
+
+
 def test_a_fall_that_has_just_begun_is_undecided() -> None:
     x = (np.arange(400) + 0.5) / 400
     late = 1 / (1 + 9 * np.maximum(0, 1 - 0.88 / x) / 0.12)

@@ -50,15 +50,25 @@ def halving(of: Curve, to: float, by: By) -> Halving | None:
     """by: the forecast of a curve at a size. None where nothing that was tried halves it."""
     before = width(by(of, to))
     for tried in sorted(candidates(of, to), key=lambda t: t.work):
-        try:
-            after = max(width(by(seen, to)) for seen in measured(of, tried, by))
-        except Refused:
-            continue  # what it would show is not what this law is of
-        if after <= HALF * before:
+        after = widest(of, to, tried, by, HALF * before)
+        if after is not None:
             takes = (tried.times - 1) * float(of.runs @ of.y)
             takes += 0.0 if tried.x is None else tried.runs * by(of, tried.x).median
             return replace(tried, takes=takes, before=float(np.exp(before)), after=float(np.exp(after)))
     return None
+
+
+def widest(of: Curve, to: float, tried: Halving, by: By, most: float) -> float | None:
+    """The interval of the forecast as it may be, at its widest; None where that is more than `most`, or there is none."""
+    found = 0.0
+    try:
+        for seen in measured(of, tried, by):
+            found = max(found, width(by(seen, to)))
+            if found > most:
+                return None
+    except Refused:
+        return None  # what it would show is not what this law is of
+    return found
 
 
 def width(made: Forecast) -> float:
