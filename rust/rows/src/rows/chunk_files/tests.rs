@@ -25,7 +25,7 @@ fn check(files: &ChunkFiles) -> Result<(), TestCaseError> {
         prop_assert_eq!(files.row_of(key), Some(row), "{:?}", key);
         prop_assert!((low..=high).contains(&packed));
         // The other source of the pair is of another run, or of no row.
-        let other = Key { source: (key.source - 1 ^ 1) + 1, ..key };
+        let other = Key { source: ((key.source - 1) ^ 1) + 1, ..key };
         prop_assert!(files.row_of(other).is_none_or(|found| files.run(found) != files.run(row)));
     }
     let different: HashSet<i64> = packed.iter().copied().collect();
