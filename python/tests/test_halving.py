@@ -83,7 +83,7 @@ def test_after_the_named_measurement_the_interval_is_about_half_as_wide(kind: st
             ratios.append(width(loads.by(loads.after(found), TO)) / width(before))
         except Refused:
             ratios.append(float("inf"))
-    assert named >= 0.7 * SEEDS
+    assert named >= 0.5 * SEEDS, "others are refused: no small load shows what a page costs"
     assert np.median(ratios) <= 0.6, ratios
 
 
