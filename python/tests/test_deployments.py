@@ -120,7 +120,7 @@ def test_data_that_nobody_asked_for_goes_with_the_server_however_the_study_ends(
         (around / name / "rows").write_text("x")
     with (
         pytest.raises(end) if end else contextlib.nullcontext(),
-        opened(NamedTargets(("fake",), start={"fake": {}}), around, lambda _: None, keep=keep),
+        opened(NamedTargets(("fake",), start={"fake": {}}), around, lambda _: None, keep=lambda: keep),
     ):
         if end:
             raise end("now")
@@ -133,7 +133,7 @@ def test_the_data_of_other_servers_in_the_folder_stays(
     monkeypatch.setattr(deployments, "server", lambda _: FakeServer())
     (tmp_path / "fake-kept").mkdir()
     (tmp_path / "fake").mkdir()
-    with opened(NamedTargets(("fake",), start={"fake": {}}), tmp_path, lambda _: None, keep=False):
+    with opened(NamedTargets(("fake",), start={"fake": {}}), tmp_path, lambda _: None, keep=lambda: False):
         pass
     assert [p.name for p in tmp_path.iterdir()] == ["fake-kept"]
 
@@ -147,7 +147,7 @@ def test_a_server_that_does_not_end_keeps_its_data(tmp_path: Path, monkeypatch: 
     (tmp_path / "fake").mkdir()
     with (
         pytest.raises(TargetError, match="goes on"),
-        opened(NamedTargets(("fake",), start={"fake": {}}), tmp_path, lambda _: None, keep=False),
+        opened(NamedTargets(("fake",), start={"fake": {}}), tmp_path, lambda _: None, keep=lambda: False),
     ):
         pass
     assert (tmp_path / "fake").is_dir()

@@ -31,7 +31,7 @@ class RoleProgress(TypedDict):
     backlog: int
 
 
-class Loaded(TypedDict):
+class LoadProgress(TypedDict):
     """Of a load by client and load server: how far it is, with what was stored before it was killed."""
 
     rows: int
@@ -54,7 +54,7 @@ class Progress(TypedDict):
     roles: Mapping[str, RoleProgress]
     #: Busy cores; None: not known.
     client_cpu: float | None
-    loaded: NotRequired[Loaded]
+    loaded: NotRequired[LoadProgress]
 
 
 class Note(TypedDict):

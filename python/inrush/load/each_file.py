@@ -17,7 +17,7 @@ from inrush.load.own_ends import through_own_ends
 from inrush.load.process import End
 from inrush.load.rejects import with_names, with_remedy
 from inrush.load.resumed import Resumed
-from inrush.load.series import Series
+from inrush.load.series import LoadSeries
 from inrush.load.shards import Shards
 from inrush.load.time_left import stored_bytes
 from inrush.plan import ends
@@ -41,7 +41,7 @@ class EachFile:
     own: Path
     note: Callable[[str], None]
     on_event: OnEvent
-    series: Series | None = None
+    series: LoadSeries | None = None
     said: list[Doc] = field(default_factory=list)
     _before: Resumed | None = None
     #: What the progress of clients that have ended came to.

@@ -35,7 +35,7 @@ from inrush.load.rejects import merge_rejects, reasons_of
 from inrush.load.remote import RemoteShards, link
 from inrush.load.resumed import Resumed
 from inrush.load.rounding import with_rounding
-from inrush.load.series import Series, refuse_path, sizes_watched
+from inrush.load.series import LoadSeries, refuse_path, sizes_watched
 from inrush.load.shards import Shards, shards_at, shards_of
 from inrush.load.time_left import with_time_left
 from inrush.plan import ends
@@ -110,7 +110,7 @@ def load(call: Call, folder: Path, note: Callable[[str], None], on_event: OnEven
             wanted = prepare(call, inputs, shards, targets, folder, note)
         own = folder / wanted.import_id
         own.mkdir(parents=True, exist_ok=True)
-        series = Series(own) if call.series is not None else None
+        series = LoadSeries(own) if call.series is not None else None
         if series is not None:
             stack.callback(series.close)
             # Of files with ends of their own the progress is that of all together: there each client is looked at.
@@ -259,7 +259,7 @@ def run_clients(
     own: Path,
     on_event: OnEvent,
     setup: ImportPlan | None = None,
-    series: Series | None = None,
+    series: LoadSeries | None = None,
 ) -> Doc:
     """All files by `client`; to a load server on another host also the first by it and each other one by a process of its own.
 

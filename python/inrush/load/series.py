@@ -44,7 +44,7 @@ def refuse_path(path: str) -> None:
         raise UsageError(f"--series {path}: there is no folder {Path(path).absolute().parent}; make it")
 
 
-class Series:
+class LoadSeries:
     """Of one call. Its lines follow those of earlier calls for the same import."""
 
     def __init__(self, own: Path) -> None:
@@ -189,7 +189,7 @@ def rows_of(path: Path, shards: int) -> Iterator[Doc]:
 
 @contextlib.contextmanager
 def sizes_watched(
-    series: Series, shards: Shards, wanted: ends.Wanted, targets: Sequence[tuple[str, Target]]
+    series: LoadSeries, shards: Shards, wanted: ends.Wanted, targets: Sequence[tuple[str, Target]]
 ) -> Iterator[None]:
     """Sizes of the table on every shard, as long as the block lasts."""
     planned = ends.table_plan(shards.twin, wanted.table, wanted.target_table)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from inrush.border.events import Loaded
+from inrush.border.events import LoadProgress
 from inrush.pipeline import tables
 from inrush.pipeline.ends import LoadProcesses, Said
 from inrush.pipeline.inputs import Inputs
@@ -115,7 +115,7 @@ class Heard:
         }  # fmt: skip
         own = share - self.share_before
         left_s = seconds * (1 - share) / own if seconds and own > 0 else None
-        loaded: Loaded | None = None
+        loaded: LoadProgress | None = None
         if seconds and self.rows_due:
             gaps = self.gaps
             loaded = {

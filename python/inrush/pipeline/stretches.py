@@ -184,7 +184,7 @@ def files(of: Sequence[Stretch], segment: int, role: str) -> Iterator[Doc]:
                 )  # fmt: skip
 
 
-class Seen(NamedTuple):
+class StoredBy(NamedTuple):
     """What is stored by a time, from the load's begin on."""
 
     t_ns: int
@@ -202,11 +202,11 @@ def intervals(
     does not have was not stored; what it has beyond their last word was stored in the last interval before the gap.
     """
     for k, one in enumerate(of):
-        until = Seen(total.end_ns, total.rows, total.bytes, total.files)
+        until = StoredBy(total.end_ns, total.rows, total.bytes, total.files)
         if k + 1 < len(of):
             go = of[k + 1].go
-            until = Seen(one.end_ns, int(go["rows"]), int(go["bytes"]), int(go["done"]))
-        last = Seen(one.begin_ns, int(one.go["rows"]), int(one.go["bytes"]), int(one.go["done"]))
+            until = StoredBy(one.end_ns, int(go["rows"]), int(go["bytes"]), int(go["done"]))
+        last = StoredBy(one.begin_ns, int(one.go["rows"]), int(one.go["bytes"]), int(one.go["done"]))
         for seen, under_way in looks(one, until, interval_ns, withdrawn(of, k)):
             yield {
                 "segment": segment, "repetition": 0, "role": role, "op": op, "t_ns": last.t_ns,
@@ -217,7 +217,9 @@ def intervals(
             last = seen
 
 
-def looks(one: Stretch, until: Seen, interval_ns: int, undone: Collection[int]) -> Iterator[tuple[Seen, int]]:
+def looks(
+    one: Stretch, until: StoredBy, interval_ns: int, undone: Collection[int]
+) -> Iterator[tuple[StoredBy, int]]:
     """What a stretch had stored by the end of each interval, and files under way then. until: by its end.
 
     undone: as of `withdrawn`.
@@ -237,7 +239,7 @@ def looks(one: Stretch, until: Seen, interval_ns: int, undone: Collection[int]) 
                     continue
                 rows = min(int(one.go["rows"]) + line["rows"], until.rows)
                 size = min(int(one.go["bytes"]) + line["bytes"], until.bytes)
-                yield Seen(t_ns, rows, size, min(done, until.files)), max(0, begun - done)
+                yield StoredBy(t_ns, rows, size, min(done, until.files)), max(0, begun - done)
                 last_ns = t_ns
     # Those in hand at its end have not ended: at a kill, or at its limit.
     if until.t_ns > last_ns:

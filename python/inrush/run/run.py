@@ -207,9 +207,9 @@ def clean_up(
                 deployment.drop_leftover(run.plan)
             folder.quarantine(run.run_id)
     for place in {folder.data_in(of.folder) for of in deployments.values()}:
-        for path in place.iterdir() if place.is_dir() else ():
-            if path.name not in kept and not (kept and path.name == FILES):
-                shutil.rmtree(path, ignore_errors=True)
+        for entry in place.iterdir() if place.is_dir() else ():
+            if entry.name not in kept and not (kept and entry.name == FILES):
+                shutil.rmtree(entry, ignore_errors=True)
         if not kept:
             shutil.rmtree(place, ignore_errors=True)
 

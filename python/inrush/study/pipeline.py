@@ -125,6 +125,21 @@ def parse_step_pipeline(node: Node, factors: Factors, from_dump: bool) -> StepPi
     return found
 
 
+def read_resumable(node: Node, fields: Mapping[str, Node], before: Mapping[str, str]) -> bool:
+    """before: names of the steps so far, this one included."""
+    if not node.flag():
+        return False
+    if "pipeline" not in fields:
+        node.problem("sessions keep no ledger to go on by; write pipeline = { … }, or remove it")
+    elif len(before) > 1:
+        node.problem(
+            f"what {next(iter(before))} did would have to be done again; make the load the first step, or remove it"
+        )
+    else:
+        return True
+    return False
+
+
 def check_bucket(found: Ends, fields: Mapping[str, Node]) -> None:
     if found.client == "own" and found.device_bytes_per_s != 0:
         fields["device_bytes_per_s"].problem(

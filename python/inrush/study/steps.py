@@ -16,7 +16,7 @@ from inrush.study.forms import Factors, FromFactor
 from inrush.study.inputs import parse_files
 from inrush.study.operations import tables_of
 from inrush.study.parts import METRICS, WATCHED, Named, Schedule
-from inrush.study.pipeline import parse_step_pipeline
+from inrush.study.pipeline import parse_step_pipeline, read_resumable
 from inrush.study.roles import FACTOR_NAME, Role, label, parse_role, parse_roles
 from inrush.study.step_kinds import (
     COMMON,
@@ -155,21 +155,6 @@ def read_after(node: Node, name: str, before: Collection[str], later: Sequence[o
     else:
         node.problem(unknown("step", wanted, before))
     return None
-
-
-def read_resumable(node: Node, fields: Mapping[str, Node], before: Mapping[str, str]) -> bool:
-    """before: names of the steps so far, this one included."""
-    if not node.flag():
-        return False
-    if "pipeline" not in fields:
-        node.problem("sessions keep no ledger to go on by; write pipeline = { … }, or remove it")
-    elif len(before) > 1:
-        node.problem(
-            f"what {next(iter(before))} did would have to be done again; make the load the first step, or remove it"
-        )
-    else:
-        return True
-    return False
 
 
 def read_seconds(node: Node) -> float:

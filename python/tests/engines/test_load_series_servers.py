@@ -12,7 +12,7 @@ import pytest
 
 from inrush.engines import server
 from inrush.engines.instance import Target
-from inrush.load.series import Series, rows_of, sizes_watched
+from inrush.load.series import LoadSeries, rows_of, sizes_watched
 from inrush.load.shards import Shards
 from inrush.plan import ends
 from inrush.workload import Column, Table
@@ -45,7 +45,7 @@ def test_a_table_without_a_schema_has_a_size(
         table=Table("t", (Column("id", "i64"),)), target_table=ends.target_table(table), key={}, method="", import_id="i",
         files=(), chunk_rows=1, flush_rows=1, connections=1, parallel=1, reject_limit=0, patience_s=1.0,
     )  # fmt: skip
-    series = Series(tmp_path)
+    series = LoadSeries(tmp_path)
     series.begin(0)
     until = time.monotonic() + 30
     with sizes_watched(series, shards, wanted, shards.documents()):
