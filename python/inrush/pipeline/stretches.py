@@ -252,7 +252,8 @@ def sizes(of: Sequence[Stretch], segment: int) -> Iterator[Doc]:
         for line in lines(one.path):
             if line["said"] == "sizes":
                 t_ns = one.at(line["t_ns"])
-                for name, value in line["found"]:
+                # What was sampled while a load waited for a server that was gone lies in the gap.
+                for name, value in line["found"] if t_ns <= one.end_ns else ():
                     yield {"segment": segment, "t_ns": t_ns, "name": name, "value": value}
 
 
