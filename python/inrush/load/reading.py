@@ -42,7 +42,7 @@ PARTS: Mapping[str, OptionEffect] = {
     "create": OptionEffect.NOTED, "strict": OptionEffect.NOTED, "header": OptionEffect.NOTED, "columns": OptionEffect.NOTED, "format": OptionEffect.NOTED,
     "chunk_rows": OptionEffect.NOTED,
     "method": OptionEffect.NONE, "parallel": OptionEffect.NONE, "connections": OptionEffect.NONE, "flush_rows": OptionEffect.NONE, "reject_limit": OptionEffect.NONE,
-    "limit_said": OptionEffect.NONE, "patience_s": OptionEffect.NONE, "process_per_file": OptionEffect.NONE, "hash_threads": OptionEffect.NONE, "bytes_per_s": OptionEffect.NONE, "shard_rows_per_s": OptionEffect.NONE,
+    "limit_said": OptionEffect.NONE, "series": OptionEffect.NONE, "patience_s": OptionEffect.NONE, "process_per_file": OptionEffect.NONE, "hash_threads": OptionEffect.NONE, "bytes_per_s": OptionEffect.NONE, "shard_rows_per_s": OptionEffect.NONE,
     "verify": OptionEffect.NONE, "replica": OptionEffect.NONE, "token_file": OptionEffect.NONE, "ca": OptionEffect.NONE, "fingerprint": OptionEffect.NONE,
 }  # fmt: skip
 
