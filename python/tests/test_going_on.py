@@ -93,6 +93,22 @@ def test_intervals_of_all_stretches_add_up_to_the_load_and_none_lies_in_a_gap(tm
     assert sum(r["dt_ns"] for r in rows) == whole.end_ns - whole.start_ns - 1_500, "all but the gap"
 
 
+def test_rows_of_a_stretch_that_was_killed_before_it_said_anything_are_in_the_next_interval(
+    tmp_path: Path,
+) -> None:
+    """It stored 20 rows by the ledger, and its last word is that it begins."""
+    first, second = killed_once(tmp_path)
+    silent = journal(
+        tmp_path / "s", {}, go_ns=50, unix_ns=11_000, rows=130, bytes=1_500, done=1, in_hand=[[1, 30, 500]]
+    )
+    whole, rows, _ = of(stretches.on_one_clock([first, silent, second]))
+    assert (
+        sum(r["rows"] for r in rows) == whole.rows == 300
+        and sum(r["bytes"] for r in rows) == whole.bytes == 3_000
+    )
+    assert [r["rows"] for r in rows] == [60, 60, 10, 30, 60, 80] and all(r["dt_ns"] > 0 for r in rows)
+
+
 def test_a_file_in_hand_at_a_kill_is_one_file_from_its_first_begin_to_its_last_end(tmp_path: Path) -> None:
     _, _, files = of(killed_once(tmp_path))
     assert [(f["file"], f["start_ns"], f["end_ns"], f["rows"], f["bytes"]) for f in files] == [

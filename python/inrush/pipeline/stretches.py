@@ -199,14 +199,17 @@ def intervals(
     """What was stored from one look at the clients to a later one, `interval_ns` or more behind it; a call is a file.
 
     They add up to the whole, and none lies in a gap. What the clients had said when they were killed and the ledger
-    does not have was not stored; what it has beyond their last word was stored in the last interval before the gap.
+    does not have was not stored; what it has beyond their last word was stored in the last interval before the gap, or,
+    of a stretch that was killed before it said anything and so has no time, in the first one behind it.
     """
+    first = of[0].go
+    last = StoredBy(0, int(first["rows"]), int(first["bytes"]), int(first["done"]))
     for k, one in enumerate(of):
         until = StoredBy(total.end_ns, total.rows, total.bytes, total.files)
         if k + 1 < len(of):
             go = of[k + 1].go
             until = StoredBy(one.end_ns, int(go["rows"]), int(go["bytes"]), int(go["done"]))
-        last = StoredBy(one.begin_ns, int(one.go["rows"]), int(one.go["bytes"]), int(one.go["done"]))
+        last = last._replace(t_ns=one.begin_ns)
         for seen, under_way in looks(one, until, interval_ns, withdrawn(of, k)):
             yield {
                 "segment": segment, "repetition": 0, "role": role, "op": op, "t_ns": last.t_ns,
