@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 Phase: TypeAlias = Literal["load", "warm", "measure", "cool"]
 InputWay: TypeAlias = Literal["client", "server", "parsed"]
+SortBy: TypeAlias = Literal["bytes", "number", "float"]
 ProbeTable: TypeAlias = Literal["sizes", "counters", "settings"]
 ValueHash: TypeAlias = Literal["postgresql", "crc32", "city_hash64", "read_back"]
 
@@ -63,6 +64,8 @@ class InputPlan(TypedDict):
     name: str
     #: The kernel forgets them before they are loaded; absent: it does not.
     cold: NotRequired[bool]
+    #: A step has sorted them: a file is one run of the keys.
+    sorted: NotRequired[bool]
     way: InputWay
 
 
@@ -330,8 +333,8 @@ SortPlan = TypedDict(
         # As many files with as many rows each.
         "to": InputPlan,
         "column": int,
-        # By its number, and not by its bytes; absent: by its bytes.
-        "numeric": "NotRequired[bool]",
+        # Absent: by its bytes.
+        "by": "NotRequired[SortBy]",
         "limit_ns": int,
     },
 )

@@ -68,6 +68,8 @@ def input_document(
     # What was sorted a moment ago is to be loaded from where it then is.
     if of.cold and not is_sorted:
         found["cold"] = True
+    if is_sorted:
+        found["sorted"] = True
     return found
 
 

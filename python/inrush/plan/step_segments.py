@@ -32,6 +32,11 @@ from inrush.workload import Operation
 
 #: Between two looks at the progress of a statement.
 PROGRESS_S = 0.5
+#: What orders the values of a column; those of every other type sort as their bytes do.
+SORTED_BY: Mapping[str, border.SortBy] = {
+    **dict.fromkeys(("i16", "i32", "i64", "u8", "u16", "u32", "decimal"), "number"),
+    **dict.fromkeys(("f32", "f64"), "float"),
+}
 
 
 class StepSegments(Segments):
@@ -66,8 +71,8 @@ class StepSegments(Segments):
             "column": table.columns.index(key),
             "limit_ns": self.limit_of(step),
         }
-        if key.type != "text":
-            found["numeric"] = True
+        if key.type in SORTED_BY:
+            found["by"] = SORTED_BY[key.type]
         return found
 
     def created_too(self) -> list[StatementDocument]:

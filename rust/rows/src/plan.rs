@@ -22,7 +22,7 @@ use crate::error::Error;
 pub use directives::{Directives, Pick, Tag};
 pub use dump::{DumpPlan, DUMPED};
 pub use generator::{AtLimit, ChunkPart, CounterPlan, GenPlan, Increment, Per, DEFAULT_BITS};
-pub use input::{InputPlan, InputWay, SortPlan};
+pub use input::{InputPlan, InputWay, SortBy, SortPlan};
 pub use io::{FileAction, IoKind, IoOrder, IoPlan, IO_BLOCK};
 pub use operation::{
     Assertion, KeyLaw, KeyPlan, OpKind, OpPlan, ParamGen, ParamPlan, RangeLength, RangePlan,

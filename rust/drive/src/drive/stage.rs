@@ -161,7 +161,8 @@ pub fn roles<'a>(
 fn is_read(work: &Work) -> bool {
     match work {
         Work::Rows { dump: Some(_), .. } => true,
-        Work::Rows { input: Some(input), .. } => input.way == InputWay::Parsed,
+        // Sorted files hold the rows in another order than the generator has them.
+        Work::Rows { input: Some(input), .. } => input.way == InputWay::Parsed || input.sorted,
         _ => false,
     }
 }

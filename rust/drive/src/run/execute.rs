@@ -20,7 +20,7 @@ use crate::watch::{Processes, Sample, Watch};
 use inrush_engines::engine::abort::{self, Abort};
 use inrush_engines::engine::statement::perform;
 use inrush_engines::engine::{self, Context, Engine};
-use inrush_rows::clock::process_cpu_ns;
+use inrush_rows::clock::used_cpu_ns;
 use inrush_rows::error::{AfterLimit, Error};
 use inrush_rows::plan::{
     self, DriveSegment, InputPlan, Phase, ProbePlan, ProofPlan, Repeat, RolePlan, RowSource, Segment,
@@ -144,7 +144,7 @@ impl Running {
         let looks = !segment.step().is_empty() && !matches!(segment, Segment::Probe { .. });
         self.begin(looks && !matches!(segment, Segment::Statement(_)));
         let start_ns = self.context.clock.now();
-        let cpu_before = process_cpu_ns();
+        let cpu_before = used_cpu_ns();
         let (kind, label, phase) = name(segment);
         let label = label.to_owned();
         self.emit(Event::Segment { index, label: label.clone(), kind, phase, t_ns: start_ns });
@@ -172,7 +172,7 @@ impl Running {
             start_ns: begun_ns,
             end_ns: ended_ns.unwrap_or_else(|| self.context.clock.now()),
             ended_by: ended.as_ref().map_or(EndedBy::Error, |e| *e).name(),
-            client_cpu_ns: process_cpu_ns() - cpu_before,
+            client_cpu_ns: used_cpu_ns() - cpu_before,
             step: segment.step().to_owned(),
         };
         self.tables.segment(&row);

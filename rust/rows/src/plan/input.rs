@@ -18,6 +18,9 @@ pub struct InputPlan {
     /// The kernel forgets them before they are loaded.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cold: bool,
+    /// A step has sorted them: a file is one run of the keys.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sorted: bool,
     pub way: InputWay,
 }
 
@@ -33,10 +36,28 @@ pub struct SortPlan {
     pub to: InputPlan,
     /// Its place in a row.
     pub column: usize,
-    /// By its number, and not by its bytes.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub numeric: bool,
+    #[serde(default, skip_serializing_if = "SortBy::is_default")]
+    pub by: SortBy,
     pub limit_ns: u64,
+}
+
+/// What orders the values of a column, as their texts are read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SortBy {
+    /// Texts, and dates, which sort as their texts do.
+    #[default]
+    Bytes,
+    /// Whole numbers and decimals, of any length.
+    Number,
+    /// Numbers with an exponent.
+    Float,
+}
+
+impl SortBy {
+    fn is_default(&self) -> bool {
+        *self == SortBy::default()
+    }
 }
 
 /// How a file comes into the database.
@@ -96,7 +117,16 @@ mod tests {
     fn files_share_all_rows() {
         let of = |rows, files| {
             let (folder, name) = ("d".into(), "t".into());
-            InputPlan { table: 0, rows, files, folder, name, cold: false, way: InputWay::Client }
+            InputPlan {
+                table: 0,
+                rows,
+                files,
+                folder,
+                name,
+                cold: false,
+                sorted: false,
+                way: InputWay::Client,
+            }
         };
         assert_eq!(of(10, 4).equal(), [0, 2, 5, 7, 10]);
         assert_eq!(of(3, 3).equal(), [0, 1, 2, 3]);

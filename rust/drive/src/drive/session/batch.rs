@@ -31,7 +31,9 @@ impl Worker<'_> {
         let op = self.ops[at].op;
         let (first, rows) = batch.range(ticket);
         if let Source::Whole(_) = &batch.source {
-            // Reading it is part of the call.
+            // Reading it is part of the call. Nothing is read of a file without rows: no bytes of the one before may be sent.
+            self.payload.bytes.clear();
+            self.payload.rows = 0;
             self.rows = Rows { count: rows as u64, made: 0 };
             return Ok(true);
         }
