@@ -6,11 +6,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from inrush.engines.survives import Durability, Survives, weakest
-from inrush.guards import gaps
+from inrush.guards import gaps, laws, notes
 from inrush.guards.verdicts import Outcome
 from inrush.pipeline.joined import differing
 from inrush.run.one import survived_by_all
+from inrush.stats.measures import measured_windows
 from inrush.stats.record import RunRecord
 from tests import synthetic
 
@@ -93,3 +96,50 @@ def test_the_durability_of_a_run_is_that_of_its_weakest_stretch() -> None:
         weakest([bounded, unbounded]) is unbounded
         and weakest([bounded, Durability(Survives.NOTHING, 2.0)]) is not bounded
     )
+
+
+def gone_on(per_window: dict[str, float], gap_s: float = 8.0, seconds: float = 10.0) -> RunRecord:
+    """A run of 10 s of which 8 in the middle are a gap, and what grew while it worked, by (role, metric)."""
+    run = synthetic.run("postgresql", makespan_s=seconds, resources=False)
+    (segment,) = [s for s in run.rows("segments") if s["phase"] == "measure"]
+    begin, end = segment["start_ns"], segment["end_ns"]
+    middle, half = (begin + end) // 2, int(gap_s / 2 * synthetic.SECOND)
+    looks = [(begin, 0.0), (middle - half, 0.5), (middle + half, 0.5), (end, 1.0)]
+    rows = [
+        {"role": name.split()[0], "t_ns": t, "metric": name.split()[1], "device": "", "value": share * grew}
+        for name, grew in per_window.items()
+        for t, share in looks
+    ]
+    held = synthetic.run(
+        "postgresql", makespan_s=seconds, resources=False, more={"resources": rows},
+        doc={"gaps": [{"segment": 2, "step": "load", "from_ns": middle - half, "until_ns": middle + half}],
+             "limits": {"memory": {"asked": 1e9}}},
+    )  # fmt: skip
+    assert sum(end - begin for begin, end in measured_windows(held).values()) == int(
+        seconds * synthetic.SECOND
+    )
+    return held
+
+
+def test_what_is_given_for_a_second_is_for_one_in_which_it_worked() -> None:
+    """2 s of 10: 200 pages are 100 a second, and 1 s under pressure is half of the time."""
+    run = gone_on({"server major_faults": 200.0, "host psi_cpu_some_s": 1.0})
+    found = notes.program_in_memory(run, {})
+    assert found is not None and found.outcome is Outcome.NOTE and "100 pages a second" in found.sentence
+    assert notes.noise_shares(run)["CPU pressure"] == pytest.approx(0.5)
+
+
+def test_sessions_have_no_time_for_calls_in_a_gap() -> None:
+    run = gone_on({})
+    (sum_s, span_s) = laws.slots(run, {})["writers"]
+    assert (sum_s, span_s) == (pytest.approx(2.0), pytest.approx(2.0))
+    # 10 s of service in 2 s of work: more than its one session can hold.
+    found = laws.little_holds(run, {"writers.latency_p50_s": 1.0})
+    assert found is not None and found.outcome is Outcome.INVALID and "5.00 calls under way" in found.sentence
+
+
+def test_a_sample_at_each_end_is_a_larger_share_of_what_was_worked() -> None:
+    """0.2 s of work: CPU of a whole sample is half of it."""
+    run = gone_on({}, gap_s=9.8)
+    found = laws.nothing_overfull(run, {"writers.busy_cores": 11.0})
+    assert found is not None and found.outcome is Outcome.PASS
