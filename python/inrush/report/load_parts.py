@@ -86,10 +86,7 @@ def units_of(of: FileLoad) -> Units:
 def taken_apart(of: FileLoad) -> Taken:
     each = units_of(of)
     each = each.only((each.bytes > 0) & (each.seconds > 0))
-    if went_on(of):
-        raw = Shape("undecided", WENT_ON)
-    else:
-        raw = shape(each.before, each.bytes / each.seconds)
+    raw = Shape("undecided", WENT_ON) if went_on(of) else shape(each.before, each.bytes / each.seconds)
     try:
         found = decompose(each)
     except Refused as e:
