@@ -80,6 +80,22 @@ def test_a_dump_by_time_has_a_file_for_each_partition(engine: str, inner: list[i
     assert bounds[1:-1] == inner
 
 
+@pytest.mark.parametrize("files", [None, 4])
+def test_a_dump_by_time_of_a_table_cut_by_values_is_as_if_it_were_not_cut(files: int | None) -> None:
+    """Such partitions have no length in time."""
+    workload = copy.deepcopy(WORKLOAD)
+    workload["tables"]["events"]["partitions"] = {"mysql": {"column": "id", "below": [4, 8]}}
+    known = Known(engines={"mysql": server("mysql").methods})
+    step = {**OUT, **({"files": files} if files else {})}
+    tree = {
+        "schema": 1, "title": "Steps", "question": "How?", "expect": "So.", "workload": "here", "kind": "steps",
+        "engines": ["mysql"], "repeats": {"count": 1, "seed": 7}, "steps": [LOAD, step],
+    }  # fmt: skip
+    study = parse_study(tree, workload, name="s", file="s.toml", workload_file="here.toml", known=known)
+    plan = plan_study(study, {"mysql": server("mysql")})
+    assert len(dump_of(plan)["dump"].get("bounds", [0, 0])) == (files or 1) + 1
+
+
 def test_a_forecast_says_how_much_room_the_files_take() -> None:
     assert cost(planned(LOAD, WARM)).dumped_bytes == 0
     # 1,000 rows of an integer of 4 bytes, a time and an integer of 8: twice that as text.

@@ -221,6 +221,21 @@ def test_what_is_inseparable_confirms_nothing() -> None:
     assert taken.shape.word == "undecided" and "inseparable" in taken.shape.why
 
 
+def test_a_load_that_was_ended_and_went_on_says_nothing_of_its_b_tree() -> None:
+    """Its caches were cold again in the middle."""
+    for whole, word in (
+        (file_loads(a_run())["writers"], "refuted"),
+        (file_loads(nvme())["writers"], "confirmed"),
+    ):
+        middle = (whole.begin_ns + whole.end_ns) / 2
+        gone_on = taken_apart(replace(whole, gaps=[(middle, middle + 1e9)]))
+        assert (taken_apart(whole).shape.word, gone_on.shape.word) == (word, "undecided")
+        assert "went on" in " ".join(said(gone_on))
+        # A gap in the load of an earlier step is none of this one.
+        other = replace(whole, gaps=[(whole.begin_ns - 2e9, whole.begin_ns - 1e9)])
+        assert taken_apart(other).shape.word == word
+
+
 def test_the_report_has_a_table_of_loads_and_series_over_time_and_over_files(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

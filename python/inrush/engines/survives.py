@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -22,3 +22,14 @@ class Durability:
     window_s: float = 0.0
     #: The settings that say so, as read back from the server.
     because: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def strength(self) -> tuple[int, float]:
+        """Ordered as what they promise. A window of none is no bound, but where nothing is lost at all."""
+        bounded = self.window_s > 0 or self.survives is Survives.POWER_LOSS
+        return self.survives.value, -self.window_s if bounded else float("-inf")
+
+
+def weakest(found: Iterable[Durability]) -> Durability:
+    """Of equal ones the first."""
+    return min(found, key=lambda one: one.strength)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from inrush.guards.verdicts import Figures, Verdict, counted, noted
 from inrush.stats.gaps import gaps_of
@@ -10,8 +11,14 @@ from inrush.stats.record import RunRecord
 from inrush.text import show_s
 
 NAME = "made in one go"
-#: Facts of the machine that a load should keep from its begin to its end, as `env.json` and settings name them.
-KERNEL, VERSION = "kernel", "version"
+#: How a reader knows what `env.json` and settings name otherwise.
+CALLED = {("env", "kernel"): "kernel", ("settings", "version"): "server's version"}
+#: Facts of the machine that are others at each look, as are all that are measured (floats, and lists of them).
+PASSING = ("mem_available_bytes", "data_free_bytes")
+#: What is not there, or was not recorded.
+NONE = "none"
+#: Where, name, as it was at first, and then.
+Change = tuple[str, str, str, list[str]]
 
 
 def made_in_one_go(run: RunRecord, _: Figures) -> Verdict | None:
@@ -27,25 +34,71 @@ def made_in_one_go(run: RunRecord, _: Figures) -> Verdict | None:
     ]
     if back_ns := sum(int(one.get("clock_went_back_ns", 0)) for one in stretches):
         said.append(f"The wall clock went back by {show_s(back_ns / 1e9)}: the gap is given as none")
+    found = changes(run, stretches)
     said += [
-        f"The {what} was {first}, and later {', '.join(others)}"
-        for what, first, others in changes(run, stretches)
+        f"The {CALLED.get((where, name)) or called(where, name)} was {first}, and later {', '.join(others)}"
+        for where, name, first, others in found
     ]
+    said += durability_said(run, found, stretches)
     return noted(NAME, ". ".join(said))
 
 
-def changes(
-    run: RunRecord, stretches: Sequence[Mapping[str, Mapping[str, object]]]
-) -> list[tuple[str, str, list[str]]]:
-    """What was another in a later stretch: what it is, as it was at first, and then."""
-    settings = {s["name"]: str(s["value"]) for s in run.rows("settings")}
+def called(where: str, name: str) -> str:
+    return f"setting {name}" if where == "settings" else f"machine's {name}"
+
+
+def changes(run: RunRecord, stretches: Sequence[Mapping[str, Any]]) -> list[Change]:
+    """What was another in a later stretch: of the machine, then of the server."""
+    firsts = {"env": flat(run.env), "settings": {s["name"]: s["value"] for s in run.rows("settings")}}
     found = []
-    for what, first, where, name in (
-        ("kernel", run.env.get(KERNEL), "env", KERNEL),
-        ("server's version", settings.get(VERSION), "settings", VERSION),
-    ):
-        later = [one.get(where) or {} for one in stretches]
-        others = list(dict.fromkeys(str(one[name]) for one in later if name in one))
-        if others:
-            found.append((what, str(first), others))
+    for where, first in firsts.items():
+        later = [flat(one.get(where) or {}) for one in stretches]
+        for name in dict.fromkeys(name for one in later for name in one):
+            held = [one[name] for one in later if name in one]
+            if where == "env" and (name in PASSING or measured(first.get(name), *held)):
+                continue
+            others = [text for text in dict.fromkeys(map(shown, held)) if text != shown(first.get(name))]
+            if others:
+                found.append((where, name, shown(first.get(name)), others))
     return found
+
+
+def flat(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Each package by its own name."""
+
+    def each() -> Iterator[tuple[str, Any]]:
+        for name, value in facts.items():
+            if isinstance(value, Mapping):
+                yield from ((f"{name}.{key}", one) for key, one in value.items())
+            else:
+                yield name, value
+
+    return dict(each())
+
+
+def measured(*values: object) -> bool:
+    return any(isinstance(value, float | list) for value in values)
+
+
+def shown(value: object) -> str:
+    return NONE if value is None else str(value)
+
+
+def durability_said(
+    run: RunRecord, found: Sequence[Change], stretches: Sequence[Mapping[str, Any]]
+) -> list[str]:
+    """A load is as durable as the worst of its stretches: rows of each of them are in the table."""
+    because = (run.summary.get("durability") or {}).get("because") or {}
+    deciding = [name for where, name, _, _ in found if where == "settings" and name in because]
+    held = list(dict.fromkeys(s for one in stretches if (s := one.get("survives"))))
+    if not deciding and len(held) < 2:
+        return []
+    by = f" ({', '.join(deciding)})" if deciding else ""
+    if not held:  # recorded before stretches had a durability
+        return [
+            f"What an acknowledged row survives is decided by what changed{by}: the run says that of its begin"
+        ]
+    words = ", then ".join(s.replace("_", " ").lower() for s in held)
+    return [
+        f"What an acknowledged row survives{by} was {words}: the run's durability is the weakest of its stretches"
+    ]

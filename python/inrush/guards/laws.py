@@ -13,6 +13,7 @@ from inrush.border.pipeline import roles_of
 from inrush.border.tables import IntervalRow, RepetitionRow, SessionRow
 from inrush.guards.verdicts import Figures, Verdict, invalid, noted, passed, role_figures, timed_figures
 from inrush.model.laws import population
+from inrush.stats.gaps import gaps_of, worked_ns
 from inrush.stats.measures import measured_windows, scheduled_operations
 from inrush.stats.record import RunRecord
 
@@ -55,7 +56,8 @@ def nothing_overfull(run: RunRecord, figures: Figures) -> Verdict | None:
     """Cores of all watched roles together against those of the machine."""
     name = "utilisation at most 1"
     cores = float(run.env.get("cpu_logical") or 0)
-    span_s = sum(end - start for start, end in measured_windows(run).values()) / 1e9
+    idle = gaps_of(run)
+    span_s = sum(worked_ns(start, end, idle) for start, end in measured_windows(run).values()) / 1e9
     roles = {k: v for k, v in figures.items() if k.endswith(".busy_cores") and not derived(k)}
     if not cores or not roles or span_s <= 0:
         return None
@@ -139,12 +141,12 @@ def service_s(run: RunRecord) -> dict[str, tuple[int, float, float]]:
 
 
 def slots(run: RunRecord, depth: Mapping[str, int]) -> dict[str, tuple[float, float]]:
-    """Role -> time that its sessions had for calls, all together and on the clock, in s."""
-    windows = measured_windows(run)
+    """Role -> time that its sessions had for calls, all together and on the clock, in s; none in a gap."""
+    windows, idle = measured_windows(run), gaps_of(run)
     sums: dict[str, tuple[float, float]] = {}
     for s in run.rows("repetitions"):
         if s["segment"] in windows:
-            span_s = (s["end_ns"] - s["start_ns"]) / 1e9
+            span_s = worked_ns(s["start_ns"], s["end_ns"], idle) / 1e9
             slots_s, clock_s = sums.get(s["role"], (0.0, 0.0))
             sums[s["role"]] = (slots_s + s["sessions"] * depth.get(s["role"], 1) * span_s, clock_s + span_s)
     return sums

@@ -7,6 +7,7 @@ import numpy as np
 from inrush.border.pipeline import phase_of, repeat_of
 from inrush.guards.verdicts import Figures, Verdict, noted, paced_roles, passed
 from inrush.stats import series
+from inrush.stats.gaps import Window, gaps_of, worked_in
 from inrush.stats.measures import measured_windows, role_series, writing_roles
 from inrush.stats.quantity import show
 from inrush.stats.rates import role_rates
@@ -170,7 +171,7 @@ FAULTS_PER_S = 50.0
 def program_in_memory(run: RunRecord, _: Figures) -> Verdict | None:
     """Of a server that is held to an amount of memory: a limit that its own program does not fit into measures the limit."""
     asked = ((run.summary.get("limits") or {}).get("memory") or {}).get("asked")
-    series, windows = cumulative(run, "major_faults").get("server"), list(measured_windows(run).values())
+    series, windows = cumulative(run, "major_faults").get("server"), worked_windows(run)
     span_s = sum(end - start for start, end in windows) / 1e9
     faults = spent_in(run, series, windows) if series is not None else None
     if not asked or faults is None or span_s <= 0:
@@ -232,8 +233,13 @@ def quiet_machine(run: RunRecord, _: Figures) -> Verdict | None:
     return passed("quiet machine", f"As far as the host reports: {watched}")
 
 
+def worked_windows(run: RunRecord) -> list[Window]:
+    """The measured segments without gaps, in which nothing of the run went on."""
+    return worked_in(measured_windows(run).values(), gaps_of(run))
+
+
 def noise_shares(run: RunRecord) -> dict[str, float]:
-    windows = measured_windows(run).values()
+    windows = worked_windows(run)
 
     def over_windows(metric: str, role: str | None = "host") -> float | None:
         held = cumulative(run, metric)

@@ -75,11 +75,19 @@ def document(of: Sequence[Stretch], load: int, step: str) -> dict[str, Any]:
             "parts": str(one.path.parent), "begun_unix_ns": one.go["zero_unix_ns"], "offset_ns": one.offset_ns,
             "clock_went_back_ns": one.back_ns, "from_ns": one.begin_ns, "until_ns": one.end_ns,
             "rows_before": one.go["rows"],
-            "settings": {k: v for k, v in its.items() if k in settings[0] and v != settings[0][k]},
+            "settings": differing(settings[0], its),
         }
         for one, its in zip(of, settings, strict=True)
     ]  # fmt: skip
     return {"gaps": gaps, "stretches": found}
+
+
+def differing(first: Mapping[str, str], other: Mapping[str, str]) -> dict[str, str | None]:
+    """Settings that are others than at first; None: such a one is not there any more. Where one worker was killed before
+    it had read them, nothing is known to differ."""
+    if not first or not other:
+        return {}
+    return {k: other.get(k) for k in sorted({*first, *other}) if first.get(k) != other.get(k)}
 
 
 def settings_of(folder: Path) -> dict[str, str]:

@@ -138,6 +138,8 @@ def by_time(table: Table, workload: Workload, server: Twin, rows: int, files: in
     """Partition after partition where the engine cuts the table by time and the study says nothing else."""
     assert table.time is not None
     own = table.partitions.get(server.name) if files is None else None
+    if own is not None and own.column:  # cut by the values of a column: its partitions have no length in time
+        own = None
     begin_ns, span_ns = epoch_ns(workload.epoch), last_sweep_ns(table, rows) + ns(table.period_s)
     if own is None and (files or 1) == 1:
         return None

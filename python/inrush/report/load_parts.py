@@ -25,6 +25,8 @@ MOST_POINTS = 12
 SEEN = 0.005
 #: Less between the cheapest MB and the dearest one is not worth a word.
 DEARER = 1.02
+#: A rate that falls and comes back, or stays low, is then that of caches as well.
+WENT_ON = "the load was ended and went on, each time with cold caches and a server that had recovered"
 SPEEDS = (
     "load",
     "#files",
@@ -84,13 +86,18 @@ def units_of(of: FileLoad) -> Units:
 def taken_apart(of: FileLoad) -> Taken:
     each = units_of(of)
     each = each.only((each.bytes > 0) & (each.seconds > 0))
-    raw = shape(each.before, each.bytes / each.seconds)
+    raw = Shape("undecided", WENT_ON) if went_on(of) else shape(each.before, each.bytes / each.seconds)
     try:
         found = decompose(each)
     except Refused as e:
         return Taken(None, None, str(e), raw)
     by_row = decompose(each, "row") if each.rows is not None and (each.rows > 0).all() else None
-    return Taken(found, by_row, "", judged(each, found, raw))
+    return Taken(found, by_row, "", raw if went_on(of) else judged(each, found, raw))
+
+
+def went_on(of: FileLoad) -> bool:
+    """Whether a gap lies in the load: the run's may lie in that of another step."""
+    return any(begin < of.end_ns and end > of.begin_ns for begin, end in of.gaps)
 
 
 def judged(each: Units, found: Decomposed, raw: Shape) -> Shape:

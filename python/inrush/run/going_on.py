@@ -164,6 +164,14 @@ def document(opened: OpenRun, env: Mapping[str, Any]) -> Doc:
     return {"gaps": found["gaps"], "stretches": stretches}
 
 
+def settings_of_stretches(
+    first: Mapping[str, str], stretches: Sequence[Mapping[str, Any]]
+) -> list[dict[str, str]]:
+    """Of each stretch, from those at first and what differed; of a run that was never killed those at first."""
+    held = [{**first, **one["settings"]} for one in stretches] or [dict(first)]
+    return [{k: v for k, v in one.items() if v is not None} for one in held]
+
+
 def differing(first: Mapping[str, Any], other: Mapping[str, Any]) -> Doc:
     """Facts of the machine that are others than at first; None: such a fact is not there any more."""
     return {k: other.get(k) for k in sorted({*first, *other}) if first.get(k) != other.get(k)}

@@ -16,7 +16,7 @@ from inrush.border.pipeline import AnyPlan
 from inrush.border.plan import RunPlan
 from inrush.engines import server_limits
 from inrush.engines.instance import Instance
-from inrush.engines.survives import Durability
+from inrush.engines.survives import Durability, weakest
 from inrush.errors import InrushError, Interrupted, from_core
 from inrush.guards.rows import MORE_THAN_LIMIT
 from inrush.guards.verdicts import counted
@@ -95,7 +95,8 @@ def run_one(
         deployment.drop_leftover(run.plan)
     ended_unix_ns, noise = time.time_ns(), host.noise(before, host.noise_counters())
     detail = settings_of(opened)
-    survived = durability(deployment.durability(detail, own))
+    gone_on = going.document(opened, env)
+    survived = durability(survived_by_all(gone_on.get("stretches", ()), detail, deployment, own))
     durable = survived["survives"] == "POWER_LOSS"
     place, counters = deployment.data_place(own), deployment.server.page_counters
     again = disk_after(run.plan, opened.table("repetitions"), env, place) if durable and place else {}
@@ -122,7 +123,7 @@ def run_one(
             "ended_unix_ns": ended_unix_ns,
             "noise": noise,
             **({"disk_after": again} if again else {}),
-            **going.document(opened, env),
+            **gone_on,
         }
     )
 
@@ -284,6 +285,16 @@ def settings_of(opened: OpenRun) -> dict[str, str]:
     """What the run read back from its server."""
     settings = opened.table("settings")
     return dict(zip(settings.column("name").to_pylist(), settings.column("value").to_pylist(), strict=True))
+
+
+def survived_by_all(
+    stretches: Sequence[Doc], detail: Mapping[str, str], deployment: Deployment, own: Path
+) -> Durability:
+    """What rows of every stretch survive. Each stretch is told its own. detail: settings at first."""
+    each = [deployment.durability(one, own) for one in going.settings_of_stretches(detail, stretches)]
+    for stretch, normal in zip(stretches, each, strict=False):
+        stretch["survives"] = normal.survives.name
+    return weakest(each)
 
 
 def durability(normal: Durability) -> Doc:
