@@ -27,8 +27,9 @@ pub fn cuts(input: &InputPlan, rows: &RowGen) -> Vec<u64> {
 
 /// Makes the files that are not there yet, as many at a time as there are cores.
 ///
-/// A file is written beside its name and renamed when it lies on the disk, so one that is there is whole.
-pub fn make(plan: &RunPlan, input: &InputPlan, stop: &AtomicBool) -> Result<(), Error> {
+/// A file is written beside its name and renamed when it lies on the disk, so one that is there is whole. Returns the bytes
+/// that stay in memory of files that should not.
+pub fn make(plan: &RunPlan, input: &InputPlan, stop: &AtomicBool) -> Result<u64, Error> {
     let failed = |path: &str, e: io::Error| Error::io(format!("making input file {path}"), e);
     fs::create_dir_all(&input.folder).map_err(|e| failed(&input.folder, e))?;
     let table = input.written(&plan.tables[input.table]);
@@ -68,20 +69,49 @@ pub fn make(plan: &RunPlan, input: &InputPlan, stop: &AtomicBool) -> Result<(), 
             .into_iter()
             .try_for_each(|w| w.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     })?;
-    if input.cold && !stop.load(Relaxed) {
-        (0..input.files).try_for_each(|file| forget(&input.path(file)))?;
+    if !input.cold || stop.load(Relaxed) {
+        return Ok(0);
     }
-    Ok(())
+    (0..input.files).map(|file| forget(&input.path(file))).sum()
 }
 
-/// The kernel forgets a file; no right is needed for one's own.
-fn forget(path: &str) -> Result<(), Error> {
+/// The kernel forgets a file; no right is needed for one's own. Returns the bytes that it keeps all the same, as a file
+/// system in memory does.
+fn forget(path: &str) -> Result<u64, Error> {
     let file = File::open(path).map_err(|e| Error::io(format!("opening input file {path}"), e))?;
     // SAFETY: a call on a descriptor that is open; it keeps nothing.
     let failed = unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
     match failed {
-        0 => Ok(()),
+        0 => in_memory(&file).map_err(|e| Error::io(format!("asking what of {path} is in memory"), e)),
         code => Err(Error::io(format!("dropping {path} from memory"), io::Error::from_raw_os_error(code))),
+    }
+}
+
+/// Bytes of a file that are in memory, by whole pages. Source: mincore(2).
+fn in_memory(file: &File) -> io::Result<u64> {
+    let length = file.metadata()?.len() as usize;
+    if length == 0 {
+        return Ok(0);
+    }
+    // SAFETY: sysconf only returns a number.
+    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
+    let mut pages = vec![0_u8; length.div_ceil(page)];
+    // SAFETY: the mapping is of this file, none of its memory is read, `pages` has a byte for each of its pages, and it is
+    // unmapped before this returns.
+    let failed = unsafe {
+        let at =
+            libc::mmap(std::ptr::null_mut(), length, libc::PROT_READ, libc::MAP_SHARED, file.as_raw_fd(), 0);
+        if at == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let failed = libc::mincore(at, length, pages.as_mut_ptr().cast());
+        let why = (failed != 0).then(io::Error::last_os_error);
+        libc::munmap(at, length);
+        why
+    };
+    match failed {
+        Some(why) => Err(why),
+        None => Ok((pages.iter().filter(|page| **page & 1 == 1).count() * page) as u64),
     }
 }
 
@@ -162,5 +192,27 @@ impl WholeFiles {
                 Err(Error::Plan(format!("{path}: it changed while it was loaded; leave input files alone")))
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::FileExt;
+
+    use super::*;
+
+    #[test]
+    fn what_the_kernel_keeps_of_a_file_is_said() {
+        // A file system in memory cannot forget; on a disk, what was written out can be forgotten.
+        let of = |folder: &Path| {
+            let file = tempfile::NamedTempFile::new_in(folder).unwrap();
+            file.as_file().write_all_at(&[7; 40_000], 0).unwrap();
+            file.as_file().sync_data().unwrap();
+            (in_memory(file.as_file()).unwrap(), forget(&file.path().to_string_lossy()).unwrap())
+        };
+        assert_eq!(of(Path::new("/dev/shm")), (40_960, 40_960));
+        let (written, kept) = of(Path::new(env!("CARGO_MANIFEST_DIR")));
+        assert_eq!(written, 40_960, "it was written a moment ago");
+        assert_eq!(kept, 0);
     }
 }

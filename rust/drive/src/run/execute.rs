@@ -337,7 +337,16 @@ impl Running {
     }
 
     fn inputs(&mut self, inputs: &[InputPlan]) -> Result<EndedBy, Error> {
-        inputs.iter().try_for_each(|input| input::make(&self.context.plan, input, &self.context.stop))?;
+        for input in inputs {
+            let kept = input::make(&self.context.plan, input, &self.context.stop)?;
+            if kept > 0 {
+                let text = format!(
+                    "input files {}: {kept} bytes stay in memory, so that they are read warm",
+                    input.folder
+                );
+                self.emit(Event::Note { text });
+            }
+        }
         Ok(EndedBy::Work)
     }
 
