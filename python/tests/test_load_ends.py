@@ -63,6 +63,24 @@ def test_rows_that_hashing_threads_place_are_all_stored_once(
     assert [plan.get("hash_threads") for plan in begun if plan["role"] == "server"] == [threads]
 
 
+def test_copies_on_the_shard_of_their_rows_are_found_though_all_of_them_are_there(tmp_path: Path) -> None:
+    """As a load server would leave them that stores copies where the rows are."""
+    check(loaded(tmp_path, replica=True))
+    with sqlite3.connect(tmp_path / "a.db") as of_a:
+        of_a.execute("ATTACH ? AS b", (str(tmp_path / "b.db"),))
+        of_a.execute("CREATE TEMP TABLE mine AS SELECT * FROM main.t_replica")
+        of_a.executescript(
+            "DELETE FROM main.t_replica; INSERT INTO main.t_replica SELECT * FROM b.t_replica;"
+            "DELETE FROM b.t_replica; INSERT INTO b.t_replica SELECT * FROM mine;"
+        )
+    of_a.close()
+    again = loaded(tmp_path, replica=True)
+    assert (again.verdict, again.proven) == ("different", False)
+    assert "the copies on b are not those of a: other sums" in again.why.replace(
+        f"sqlite:///{tmp_path}/", ""
+    ).replace(".db", "")
+
+
 def test_without_them_the_plan_is_what_it_was(tmp_path: Path, begun: list[LoadPlan]) -> None:
     check(loaded(tmp_path))
     assert not any("hash_threads" in plan for plan in begun)

@@ -70,6 +70,7 @@ def test_any_other_figure_of_the_table_or_of_a_replica_is_different(at: int) -> 
         ({"rows_in_ledger": 101}, "different"),
         ({"rows_on_replicas": 101}, "different"),
         ({"rows_on_replicas": 99}, "different"),
+        ({"rows_on_replicas": 100, "astray": "the copies on b are not those of a: other sums"}, "different"),
         ({"shards": [("here", 99, 100)]}, "missing"),
         ({"unknown": None}, "counted"),
         ({"unknown": 3}, "different"),
@@ -86,6 +87,14 @@ def test_any_other_figure_of_the_table_or_of_a_replica_is_different(at: int) -> 
 )
 def test_whatever_is_not_as_it_should_be_is_not_proven(words: dict[str, Any], verdict: str) -> None:
     assert judge(replace(GOOD, **words)).verdict == verdict
+
+
+def test_copies_must_be_on_the_shard_after_their_rows() -> None:
+    assert proof.astray(["a", "b", "c"], [1, 2, 3], [1, 2, 3], "sums") == ""
+    assert proof.astray(["a", "b", "c"], [1, 2, 3], [1, 3, 2], "sums").startswith(
+        "the copies on c are not those of b"
+    )
+    assert "on a are not those of c" in proof.astray(["a", "b", "c"], [1, 2, 3], [1, 2, 4], "sums")
 
 
 ROWS = {"kind": "sum_rows", "hash": "city_hash64", "columns": ["v", "at"], "unsigned": [], "trimmed": []}

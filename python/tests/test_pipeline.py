@@ -170,6 +170,17 @@ def test_a_row_that_a_shard_lost_or_has_twice_breaks_the_sum() -> None:
     assert mute[0]["found"] == "no answer"
 
 
+def test_a_copy_on_another_shard_than_the_next_does_not_hold_though_the_copies_add_up() -> None:
+    of = [
+        [proof("rows", 10, n), proof("sum_low(id)", 55, s)] for n, s in (("2", "9"), ("3", "16"), ("5", "30"))
+    ]
+    right, wrong = [of[2], of[0], of[1]], [of[0], of[1], of[2]]
+    assert proofs.together(right, "c") == proofs.together(wrong, "c")
+    assert proofs.beside(of, right, "c")["holds"]
+    found = proofs.beside(of, wrong, "c")
+    assert (found["holds"], found["found"]) == (False, "rows is 2 on shard 0, and 3 in its copies on shard 1")
+
+
 # Rules.
 
 

@@ -90,10 +90,10 @@ def checked(
     shards: Shards | RemoteShards,
     targets: Sequence[tuple[str, border.Target]],
     counts: Doc,
-    in_ledger: int,
-    on_replicas: int | None,
+    in_ledger: Sequence[int],
+    on_replicas: Sequence[int] | None,
 ) -> proof.LoadVerdict:
-    """The tables beside their ledgers and the client's own sums."""
+    """The tables beside their ledgers and the client's own sums. in_ledger: rows of each shard; on_replicas: its copies."""
     begun = begun_of(wanted)
     looked = look(
         begun.ledgers,
@@ -103,11 +103,14 @@ def checked(
         if wanted.replica_table
         else None,
     )
+    names = [name for name, _ in targets]
+    by_rows = "" if on_replicas is None else proof.astray(names, in_ledger, on_replicas, "rows in the ledger")
     found = proof.judge(
         proof.LoadEvidence(
             rows_read=counts["rows_stored"] + counts["rows_before"],
-            rows_in_ledger=in_ledger,
-            rows_on_replicas=on_replicas,
+            rows_in_ledger=sum(in_ledger),
+            rows_on_replicas=None if on_replicas is None else sum(on_replicas),
+            astray=by_rows or looked.astray,
             transactional=shards.loading.transactional,
             shards=looked.shards,
             imports=looked.imports,
@@ -126,8 +129,8 @@ def checked(
     # The files of other imports are not here to be read again.
     if not found.moved or looked.imports > 1:
         return found
-    names = {"the table": wanted.target_table, "the replicas": wanted.replica_table}
-    return proof.with_moved(found, moved_columns(wanted, shards, targets, names[found.moved[0]]))
+    tables = {"the table": wanted.target_table, "the replicas": wanted.replica_table}
+    return proof.with_moved(found, moved_columns(wanted, shards, targets, tables[found.moved[0]]))
 
 
 def changed(inputs: Sequence[Input]) -> str:

@@ -55,6 +55,8 @@ class Looked:
     #: How many imports filled the table, and which of them were not finished.
     imports: int = 1
     unfinished: tuple[str, ...] = ()
+    #: Copies that are not on the shard after their rows.
+    astray: str = ""
 
 
 def _why_not(filled: bool, can: bool, before: int) -> str:
@@ -118,16 +120,29 @@ def look(ledgers: Ledgers, of: Import, table: Summed, copies: Summed | None = No
         expected = of_ledger if loads == [of.load] else _sums(ledgers, tables, loads)
     why = _why_not(filled is not None, can, before)
     found: list[tuple[str, Figures]] = [("the table", proof.added(tables.items, figures))] if can else []
+    astray = ""
     if copies is not None and filled and expected is not None:
         copied = summed_of(ledgers.rows([ends.replica_load(load) for load in loads]))
         if all(copied.get(ends.replica_load(load), 0) == sums.get(load, 0) for load in loads):
-            found.append(("the replicas", proof.added(tables.items, _figures(ledgers, copies))))
+            copied_figures = _figures(ledgers, copies)
+            found.append(("the replicas", proof.added(tables.items, copied_figures)))
+            names, after = [name for name, _ in ledgers.targets], [*copied_figures[1:], *copied_figures[:1]]
+            astray = proof.astray(names, figures, after, "sums")
         else:
             # Copies were asked for later: they are of some imports alone.
             expected, why = None, "the replicas hold the rows of some imports alone"
     others = [h for h in filled or () if h.load != of.load]
     return Looked(
-        named, before, unknown, expected, of_ledger, found, why, len(loads), unfinished(ledgers, others)
+        named,
+        before,
+        unknown,
+        expected,
+        of_ledger,
+        found,
+        why,
+        len(loads),
+        unfinished(ledgers, others),
+        astray,
     )
 
 

@@ -52,6 +52,8 @@ class LoadEvidence:
     unfinished: Sequence[str] = ()
     #: Why the table's sums are not those of files, where nothing is expected.
     uncompared: str = ""
+    #: Copies that are not on the shard after their rows.
+    astray: str = ""
     #: A file that is not as it was when the load began.
     changed: str = ""
 
@@ -78,6 +80,8 @@ def judge(of: LoadEvidence) -> LoadVerdict:
     if any(rows != of.rows_read for rows in (of.rows_in_ledger, *copies)):
         found = " and ".join(f"{rows:,}" for rows in (of.rows_in_ledger, *copies))
         return LoadVerdict("different", f"{found} rows in the ledger, {of.rows_read:,} read and good")
+    if of.astray:
+        return LoadVerdict("different", of.astray)
     for name, now, least in of.shards:
         if now < least:
             return LoadVerdict("missing", f"{name} has {now:,} rows, {least:,} by the ledger")
@@ -96,6 +100,21 @@ def judge(of: LoadEvidence) -> LoadVerdict:
     if of.of_client is None or of.of_ledger is None:
         return LoadVerdict("different", "the sums of the files, or those of the ledger, are missing")
     return compared(of, of.expected)
+
+
+def astray(names: Sequence[str], rows: Sequence[object], copies: Sequence[object], what: str) -> str:
+    """Which copies are not on the shard after their rows; empty: none. On all shards together they add up anywhere.
+
+    rows: of each shard; copies: of these rows on the shard after it, in the order of the rows' shards.
+    """
+    return next(
+        (
+            f"the copies on {beside} are not those of {name}: other {what}"
+            for name, beside, own, copied in zip(names, [*names[1:], *names[:1]], rows, copies, strict=True)
+            if own != copied
+        ),
+        "",
+    )
 
 
 def foreign_rows(of: LoadEvidence) -> str:

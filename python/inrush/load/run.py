@@ -202,8 +202,8 @@ def proven(
         places = ends.replica_places(targets) if wanted.replica_table else []
         load = ends.replica_load(wanted.import_id)
         on_replicas = rows_by_ledger(shards, [target for _, target in places], load, wanted.ledger)
-        copied = sum(on_replicas) if places else None
-        found = checked(wanted, shards, targets, counts, sum(in_ledger), copied)
+        copied = on_replicas if places else None
+        found = checked(wanted, shards, targets, counts, in_ledger, copied)
         proof_s = time.monotonic() - ended
         verified, verify_s = None, 0.0
         begun = begun_of(wanted)
@@ -239,7 +239,7 @@ def proven(
         tuple(said),
         rejects,
         sum(in_ledger),
-        copied,
+        None if copied is None else sum(copied),
         found.verdict,
         found.why,
         found.columns,

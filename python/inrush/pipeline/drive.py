@@ -212,6 +212,7 @@ class Drive(Heard):
             copy = replicas[0][0]["replica"]["table"]["name"]
             found += [
                 *proofs.together(of_copies, copy),
+                proofs.beside(by_shard, of_copies, copy),
                 proofs.compared(copy, "rows in the ledger", ledger, copied),
             ]
         return [{**row, "segment": tables.MEASURED + 1, "repetition": 0} for row in found]

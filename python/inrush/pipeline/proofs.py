@@ -108,6 +108,28 @@ def together(proofs: Sequence[Sequence[Mapping[str, Any]]], table: str) -> list[
     return found
 
 
+def beside(
+    rows: Sequence[Sequence[Mapping[str, Any]]], copies: Sequence[Sequence[Mapping[str, Any]]], table: str
+) -> Doc:
+    """Whether the rows of every shard have their copies on the next one: together they add up wherever they lie. Pure.
+
+    rows, copies: proof rows found on each shard; both in the order of the shards.
+    """
+    other = [
+        f"{of['item']} is {of['found']} on shard {k}, and {copy['found']} in its copies on shard {on}"
+        for k, on in enumerate([*range(1, len(rows)), 0])
+        for of, copy in zip(rows[k], copies[on], strict=True)
+        if of["found"] != copy["found"]
+    ]
+    return {
+        "table": table,
+        "item": "copies on the next shard",
+        "expected": "those of each shard",
+        "found": other[0] if other else "those of each shard",
+        "holds": not other,
+    }
+
+
 def wrapped(total: int) -> int:
     """Modulo 2^64, as a signed number: what wrapping sums of parts add up to."""
     return (total + 2**63) % 2**64 - 2**63
