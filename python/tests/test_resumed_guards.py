@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from inrush.engines.survives import Durability, Survives, weakest
-from inrush.guards import gaps, laws, notes
+from inrush.guards import gaps, laws, notes, saturation
 from inrush.guards.verdicts import Outcome
 from inrush.pipeline.joined import differing
 from inrush.run.one import survived_by_all
@@ -133,6 +133,8 @@ def test_sessions_have_no_time_for_calls_in_a_gap() -> None:
     run = gone_on({})
     (sum_s, span_s) = laws.slots(run, {})["writers"]
     assert (sum_s, span_s) == (pytest.approx(2.0), pytest.approx(2.0))
+    whole = saturation.session_cpu_shares(gone_on({}, gap_s=0.0))["writers"]
+    assert whole > 0 and saturation.session_cpu_shares(run)["writers"] == pytest.approx(5 * whole)
     # 10 s of service in 2 s of work: more than its one session can hold.
     found = laws.little_holds(run, {"writers.latency_p50_s": 1.0})
     assert found is not None and found.outcome is Outcome.INVALID and "5.00 calls under way" in found.sentence

@@ -65,6 +65,10 @@ fn files_have_one_chunk_each_in_the_order_of_their_names() {
     // At random the files are as large, and have rows from all over.
     let random = made(&chunked(200, "survey", 5, 10_000, "random"), 7);
     assert_eq!(random.files().expect("files"), first);
+    assert!(
+        gen.runs_in(3).is_some_and(|runs| runs > 0) && random.runs_in(3).is_none(),
+        "keys at random have no runs"
+    );
     assert!(integers(&filled(&random, 0, 100), "file").windows(2).any(|pair| pair[0] != pair[1]));
     assert!(made(&table(1, 1, vec![]), 7).files().is_none());
 }

@@ -12,7 +12,7 @@ pub struct InputPlan {
     /// Of all files together.
     pub rows: u64,
     pub files: u64,
-    /// Its files are `<name>-000000.tsv` and so on. Files that are there with the right rows are kept.
+    /// Its files are `<name>-000000.tsv` and so on. Files of these names that are there are kept: their rows are not looked at.
     pub folder: String,
     pub name: String,
     /// The kernel forgets them before they are loaded.

@@ -90,8 +90,11 @@ impl RowGen {
         self.chunk_files.as_ref().map(|files| files.first_rows())
     }
 
-    /// Runs of neighbouring keys in a file of such a table.
+    /// Runs of neighbouring keys in a file of such a table; `None` where the rows lie in it at random.
     pub fn runs_in(&self, file: u64) -> Option<u64> {
+        if self.ordered.as_ref().is_some_and(|ordered| ordered.is_random()) {
+            return None;
+        }
         self.chunk_files.as_ref().map(|files| files.runs_in(file))
     }
 

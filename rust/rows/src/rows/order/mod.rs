@@ -51,6 +51,10 @@ enum By {
 }
 
 impl Ordered {
+    pub fn is_random(&self) -> bool {
+        matches!(self.by, By::Random(_))
+    }
+
     /// Errors: an order that these events cannot have.
     pub fn new(events: Events, order: Order) -> Result<Ordered, String> {
         let by = match order {
