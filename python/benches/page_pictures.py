@@ -92,10 +92,16 @@ def scored(cells: Sequence[str], engine: int, figure: int, claimed: int, observe
     return Mark(label, number(seen[0]) / value, low / value, high / value, 1.0)
 
 
+def explained(cells: Sequence[str]) -> Mark | None:
+    found = numbers(cells[1])
+    return None if found is None else Mark(cells[0], *found)
+
+
 PICTURES = (
     Picture("telemetry", "How much sooner do 16 writers store the rows than one?", "speed-up, with its 95 % interval; above 1, 16 writers are faster", "study", speed_up, logarithmic=False),
     Picture("pipeline", "16 pipelines: what was observed, as a multiple of what was claimed", "observed / claimed (dot), and the claim's 90 % interval (line)", "limit", lambda cells: scored(cells, 0, 0, 2, 3)),
     Picture("archive", "6,400,000 rows: what was observed, as a multiple of what was claimed", "observed / claimed (dot), and the claim's 90 % interval (line)", "law", lambda cells: scored(cells, 0, 1, 3, 5)),
+    Picture("bulkindex", "How much of the fall of a load's rate the size of its files explains", "share in %, with its 95 % interval", "what the size of files explains", explained, logarithmic=False),
     Picture("loading", "The rate of inrush load, as a multiple of psql's", "ratio, with its 95 % interval; the stroke is the bar", "logged table", lambda cells: ratio(cells, 1)),
     Picture("benches", "inrush as a multiple of its peers", "ratio, with its 95 % interval; the stroke is the bar", "ours", lambda cells: ratio(cells, 2)),
 )  # fmt: skip
