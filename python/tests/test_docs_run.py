@@ -77,6 +77,16 @@ ELSEWHERE: Mapping[str, Elsewhere] = {
         f"{PICTURES}::test_the_command_writes_an_svg_a_study_and_the_lines_that_show_them",
         "pictures.main([",
     ),
+    "python -m benches.bulkindex.page": Elsewhere(
+        "results of many files",
+        "python/tests/test_bench_bulkindex.py::test_results_in_a_folder_are_drawn_and_their_tables_printed",
+        'main([str(folder), "--out"',
+    ),
+    "inrush run bulkindex-series": Elsewhere(
+        "two servers, and files of ten million rows",
+        "python/tests/test_shipped_studies.py::test_a_shipped_study_runs_and_every_row_and_answer_is_proven",
+        "run(inrush, study)",
+    ),
     "inrush engines fetch all": Elsewhere("downloads every server", ".ci/run", "inrush engines fetch all"),
     "inrush engines start": Elsewhere("servers that outlive the test", ON_OFF, 'by_command("start"'),
     "inrush run batch --start": Elsewhere("a server of its own", STARTED, '"--start"'),

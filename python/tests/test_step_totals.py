@@ -109,12 +109,16 @@ def test_files_that_were_sorted_are_loaded_in_the_order_of_the_key(tmp_path: Pat
     (load,) = (s for s in run.plan["segments"] if s["kind"] == "drive" and s["label"] == "load")
     assert sort["to"] == load["roles"][0]["work"]["input"]
     assert sort["from"]["name"] != sort["to"]["name"] and sort["column"] == 0
-    assert sort["to"]["sorted"] and "sorted" not in sort["from"], "a file is one run of keys when it was sorted"
+    assert sort["to"]["sorted"] and "sorted" not in sort["from"], (
+        "a file is one run of keys when it was sorted"
+    )
     inputs = next(s for s in run.plan["segments"] if s["kind"] == "inputs")
     assert inputs["inputs"] == [sort["from"]]
 
 
-@pytest.mark.parametrize(("type_", "by"), [("i32", "number"), ("f64", "float"), ("date", None), ("text", None)])
+@pytest.mark.parametrize(
+    ("type_", "by"), [("i32", "number"), ("f64", "float"), ("date", None), ("text", None)]
+)
 def test_files_are_sorted_by_what_their_key_is(type_: str, by: str | None) -> None:
     """A date is no number, and a float may have an exponent."""
     assert SORTED_BY.get(type_) == by

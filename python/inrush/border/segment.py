@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 Phase: TypeAlias = Literal["load", "warm", "measure", "cool"]
 InputWay: TypeAlias = Literal["client", "server", "parsed"]
-SortBy: TypeAlias = Literal["bytes", "number", "float"]
+SortBy: TypeAlias = Literal["number", "float"]
 ProbeTable: TypeAlias = Literal["sizes", "counters", "settings"]
 ValueHash: TypeAlias = Literal["postgresql", "crc32", "city_hash64", "read_back"]
 

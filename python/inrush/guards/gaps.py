@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TypedDict
 
 from inrush.guards.verdicts import Figures, Verdict, counted, noted
 from inrush.stats.gaps import gaps_of
@@ -19,6 +19,15 @@ PASSING = ("mem_available_bytes", "data_free_bytes")
 NONE = "none"
 #: Where, name, as it was at first, and then.
 Change = tuple[str, str, str, list[str]]
+
+
+class Stretch(TypedDict, total=False):
+    """What `run.json` has of a stretch: env and settings that are others than at first, and what its rows survive."""
+
+    env: Mapping[str, object]
+    settings: Mapping[str, object]
+    survives: str
+    clock_went_back_ns: int
 
 
 def made_in_one_go(run: RunRecord, _: Figures) -> Verdict | None:
@@ -47,12 +56,14 @@ def called(where: str, name: str) -> str:
     return f"setting {name}" if where == "settings" else f"machine's {name}"
 
 
-def changes(run: RunRecord, stretches: Sequence[Mapping[str, Any]]) -> list[Change]:
+def changes(run: RunRecord, stretches: Sequence[Stretch]) -> list[Change]:
     """What was another in a later stretch: of the machine, then of the server."""
-    firsts = {"env": flat(run.env), "settings": {s["name"]: s["value"] for s in run.rows("settings")}}
+    settings: dict[str, object] = {s["name"]: s["value"] for s in run.rows("settings")}
     found = []
-    for where, first in firsts.items():
-        later = [flat(one.get(where) or {}) for one in stretches]
+    for where, first, later in (
+        ("env", flat(run.env), [flat(one.get("env") or {}) for one in stretches]),
+        ("settings", settings, [flat(one.get("settings") or {}) for one in stretches]),
+    ):
         for name in dict.fromkeys(name for one in later for name in one):
             held = [one[name] for one in later if name in one]
             if where == "env" and (name in PASSING or measured(first.get(name), *held)):
@@ -63,10 +74,10 @@ def changes(run: RunRecord, stretches: Sequence[Mapping[str, Any]]) -> list[Chan
     return found
 
 
-def flat(facts: Mapping[str, Any]) -> dict[str, Any]:
+def flat(facts: Mapping[str, object]) -> dict[str, object]:
     """Each package by its own name."""
 
-    def each() -> Iterator[tuple[str, Any]]:
+    def each() -> Iterator[tuple[str, object]]:
         for name, value in facts.items():
             if isinstance(value, Mapping):
                 yield from ((f"{name}.{key}", one) for key, one in value.items())
@@ -84,9 +95,7 @@ def shown(value: object) -> str:
     return NONE if value is None else str(value)
 
 
-def durability_said(
-    run: RunRecord, found: Sequence[Change], stretches: Sequence[Mapping[str, Any]]
-) -> list[str]:
+def durability_said(run: RunRecord, found: Sequence[Change], stretches: Sequence[Stretch]) -> list[str]:
     """A load is as durable as the worst of its stretches: rows of each of them are in the table."""
     because = (run.summary.get("durability") or {}).get("because") or {}
     deciding = [name for where, name, _, _ in found if where == "settings" and name in because]

@@ -105,5 +105,7 @@ def session_cpu_shares(run: RunRecord) -> dict[str, float]:
     for s in run.rows("repetitions"):
         if s["segment"] in windows:
             used[s["role"]] = used.get(s["role"], 0) + s["cpu_ns"]
-            had[s["role"]] = had.get(s["role"], 0) + s["sessions"] * worked_ns(s["start_ns"], s["end_ns"], idle)
+            had[s["role"]] = had.get(s["role"], 0) + s["sessions"] * worked_ns(
+                s["start_ns"], s["end_ns"], idle
+            )
     return {role: used[role] / had[role] for role in used if had[role] > 0}

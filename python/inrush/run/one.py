@@ -290,7 +290,7 @@ def settings_of(opened: OpenRun) -> dict[str, str]:
 def survived_by_all(
     stretches: Sequence[Doc], detail: Mapping[str, str], deployment: Deployment, own: Path
 ) -> Durability:
-    """What rows of every stretch survive. Each stretch is told its own. detail: settings at first."""
+    """What rows of every stretch survive. Writes its own into each stretch. detail: settings at first."""
     each = [deployment.durability(one, own) for one in going.settings_of_stretches(detail, stretches)]
     for stretch, normal in zip(stretches, each, strict=False):
         stretch["survives"] = normal.survives.name

@@ -58,7 +58,7 @@ pub fn sort(plan: &SortPlan, cuts: &[u64], limit_ns: u64, stop: &AtomicBool) -> 
     if ended_by != EndedBy::Work {
         return Ok(ended_by);
     }
-    // A file that could not be written ends the program too, by a pipe that nobody reads: what it says then is no cause.
+    // A file that could not be written ends the program too, by its pipe, which is then closed: what it says then is no cause.
     let rows = cut?;
     if !status.success() {
         return Err(Error::io("sorting input files", io::Error::other(why.trim().to_owned())));
@@ -79,9 +79,9 @@ pub fn sort(plan: &SortPlan, cuts: &[u64], limit_ns: u64, stop: &AtomicBool) -> 
 fn command(plan: &SortPlan) -> Command {
     let key = plan.column + 1;
     let order = match plan.by {
-        SortBy::Bytes => "",
-        SortBy::Number => "n",
-        SortBy::Float => "g",
+        None => "",
+        Some(SortBy::Number) => "n",
+        Some(SortBy::Float) => "g",
     };
     let cores = thread::available_parallelism().map_or(1, |n| n.get());
     let mut found = Command::new("sort");
@@ -161,7 +161,7 @@ mod tests {
         }
     }
 
-    fn plan(folder: &std::path::Path, texts: &[&str], by: SortBy) -> SortPlan {
+    fn plan(folder: &std::path::Path, texts: &[&str], by: Option<SortBy>) -> SortPlan {
         let from = files(folder, "in", texts.len() as u64);
         fs::create_dir_all(&from.folder).unwrap();
         for (file, text) in texts.iter().enumerate() {
@@ -175,13 +175,13 @@ mod tests {
     fn rows_of_all_files_are_sorted_and_cut_where_files_end() {
         let folder = tempfile::tempdir().unwrap();
         let texts = ["a\t9\nb\t10\nc\t2\n", "", "d\t1\ne\t33\nf\t4\ng\t4\n"];
-        let plan = plan(folder.path(), &texts, SortBy::Number);
+        let plan = plan(folder.path(), &texts, Some(SortBy::Number));
         let stop = AtomicBool::new(false);
         assert_eq!(sort(&plan, &[0, 3, 7], 0, &stop).unwrap(), EndedBy::Work);
         let read = |file| fs::read_to_string(plan.to.path(file)).unwrap();
         assert_eq!(read(0), "d\t1\nc\t2\nf\t4\n");
         assert_eq!(read(1), "g\t4\na\t9\nb\t10\ne\t33\n");
-        let by_text = SortPlan { by: SortBy::Bytes, ..plan.clone() };
+        let by_text = SortPlan { by: None, ..plan.clone() };
         sort(&by_text, &[0, 3, 7], 0, &stop).unwrap();
         assert_eq!(read(0), "d\t1\nb\t10\nc\t2\n");
     }
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn numbers_with_an_exponent_are_sorted_by_what_they_are() {
         let folder = tempfile::tempdir().unwrap();
-        let plan = plan(folder.path(), &["a\t1e10\nb\t2\nc\t-3.5e-2\n"], SortBy::Float);
+        let plan = plan(folder.path(), &["a\t1e10\nb\t2\nc\t-3.5e-2\n"], Some(SortBy::Float));
         sort(&plan, &[0, 1, 3], 0, &AtomicBool::new(false)).unwrap();
         assert_eq!(fs::read_to_string(plan.to.path(1)).unwrap(), "b\t2\na\t1e10\n");
     }
@@ -197,7 +197,7 @@ mod tests {
     #[test]
     fn a_sort_that_did_not_end_leaves_no_file_and_none_of_an_earlier_run() {
         let folder = tempfile::tempdir().unwrap();
-        let plan = plan(folder.path(), &["a\t1\nb\t2\n"], SortBy::Number);
+        let plan = plan(folder.path(), &["a\t1\nb\t2\n"], Some(SortBy::Number));
         let stop = AtomicBool::new(false);
         sort(&plan, &[0, 1, 2], 0, &stop).unwrap();
         assert!(sort(&plan, &[0, 1, 3], 0, &stop).is_err(), "a row is missing");
@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn a_file_that_cannot_be_written_is_the_cause_that_is_said() {
         let folder = tempfile::tempdir().unwrap();
-        let plan = plan(folder.path(), &["a\t1\n"], SortBy::Number);
+        let plan = plan(folder.path(), &["a\t1\n"], Some(SortBy::Number));
         fs::create_dir_all(part(&plan.to.path(0))).unwrap();
         let why = sort(&plan, &[0, 1, 1], 0, &AtomicBool::new(false)).unwrap_err().to_string();
         assert!(why.contains("writing sorted file") && why.contains("out-000000.tsv.part"), "{why}");
@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn rows_too_many_or_too_few_and_a_file_that_is_not_there_are_errors() {
         let folder = tempfile::tempdir().unwrap();
-        let plan = plan(folder.path(), &["a\t1\nb\t2\n"], SortBy::Bytes);
+        let plan = plan(folder.path(), &["a\t1\nb\t2\n"], None);
         let stop = AtomicBool::new(false);
         let why = |cuts: &[u64]| sort(&plan, cuts, 0, &stop).unwrap_err().to_string();
         assert!(why(&[0, 1, 3]).contains("2 rows came out of sort, and the files have 3"));
@@ -230,7 +230,7 @@ mod tests {
     #[test]
     fn a_stop_ends_it() {
         let folder = tempfile::tempdir().unwrap();
-        let plan = plan(folder.path(), &["a\t1\n"], SortBy::Bytes);
+        let plan = plan(folder.path(), &["a\t1\n"], None);
         // A pipe without a writer: sort waits for its first byte.
         fs::remove_file(plan.from.path(0)).unwrap();
         let path = std::ffi::CString::new(plan.from.path(0)).unwrap();

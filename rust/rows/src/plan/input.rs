@@ -36,28 +36,20 @@ pub struct SortPlan {
     pub to: InputPlan,
     /// Its place in a row.
     pub column: usize,
-    #[serde(default, skip_serializing_if = "SortBy::is_default")]
-    pub by: SortBy,
+    /// What orders its values; `None`: their bytes, as of texts, and of dates, which sort as their texts do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<SortBy>,
     pub limit_ns: u64,
 }
 
-/// What orders the values of a column, as their texts are read.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// How the texts of a column are read as numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SortBy {
-    /// Texts, and dates, which sort as their texts do.
-    #[default]
-    Bytes,
     /// Whole numbers and decimals, of any length.
     Number,
     /// Numbers with an exponent.
     Float,
-}
-
-impl SortBy {
-    fn is_default(&self) -> bool {
-        *self == SortBy::default()
-    }
 }
 
 /// How a file comes into the database.
