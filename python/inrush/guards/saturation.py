@@ -101,7 +101,7 @@ def said_shares(full: Mapping[str, float]) -> str:
 def session_cpu_shares(run: RunRecord) -> dict[str, float]:
     """Role -> CPU time of its threads over the time they had, in the measured segments; in a gap there are none."""
     windows, idle = measured_windows(run), gaps_of(run)
-    used, had = dict[str, int](), dict[str, int]()
+    used, had = dict[str, int](), dict[str, float]()
     for s in run.rows("repetitions"):
         if s["segment"] in windows:
             used[s["role"]] = used.get(s["role"], 0) + s["cpu_ns"]
