@@ -139,6 +139,16 @@ def test_what_such_steps_cannot_mean_is_said(tmp_path: Path) -> None:
     assert "no load of files is sorted by it" in problems(written(tmp_path, (', sorted = "sort"', "")))
 
 
+def test_a_factor_may_choose_steps_and_nothing_else(tmp_path: Path) -> None:
+    path = written(tmp_path, ("layout = \"@how.layout\"", 'layout = "pk"'), (', layout = "pk"', ""), (', layout = "none"', ""),
+                   ('{ name = "as_made" }', '"as_made"'), ('{ name = "sorted" }', '"sorted"'), ('{ name = "key_later" }', '"key_later"'))  # fmt: skip
+    assert [*load_study(str(path)).factors] == ["how"]
+    # The command line may leave out the value that a step is of.
+    study = load_study(str(path), overrides=("how=as_made",))
+    (point,) = plan_study(study, {e: server(e) for e in ("duckdb",)} | {"sqlite": server("sqlite")}).runs[:1]
+    assert [s["label"] for s in point.plan["segments"] if s["kind"] in ("sort", "statement")] == []
+
+
 def test_tables_are_cut_by_the_values_of_a_column(tmp_path: Path) -> None:
     cut = WORKLOAD.replace(
         'identity = ["k"]', 'identity = ["k"]\npartitions.mysql = { column = "k", below = ["b", "it\'s"] }'

@@ -10,6 +10,7 @@ from inrush.study.claims import Expected, Published
 from inrush.study.document import Node, unknown
 from inrush.study.forms import Factors
 from inrush.study.roles import label
+from inrush.study.step_kinds import Step
 
 
 def check_rule_values(
@@ -36,6 +37,15 @@ def check_rule_values(
         for factor, value in one.where.items():
             if factor in known:
                 check(where.at(factor, value), factor, known[factor], True)
+
+
+def check_only(root: Node, steps: Sequence[Step], everywhere: Iterable[Factors]) -> None:
+    """Each value of `only` is one that its factor has in some scale, or in the file."""
+    known = values_of(everywhere)
+    for i, step in enumerate(steps):
+        for factor, values in step.only.items():
+            for k, value in enumerate(values):
+                check(root.at(f"steps[{i}].only.{factor}[{k}]", value), factor, known[factor], False)
 
 
 def values_of(everywhere: Iterable[Factors]) -> dict[str, list[Any]]:

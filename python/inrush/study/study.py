@@ -47,7 +47,7 @@ from inrush.study.parts import (
 )
 from inrush.study.pipeline import Pipeline, parse_pipeline
 from inrush.study.roles import Role, label, parse_factors, parse_roles
-from inrush.study.rule_values import check_rule_values
+from inrush.study.rule_values import check_only, check_rule_values
 from inrush.study.shipped import SHIPPED, find_study, workload_path
 from inrush.study.sizes import read_size
 from inrush.study.step_kinds import KIND as STEPS_KIND
@@ -219,9 +219,9 @@ def parse_study(
         for o in ({}, *overlays.values())
     ]
     searched = study.search.along if study.search else None
-    check_rule_values(
-        Node(file, "", {}, problems), study.expected, study.published, [study.factors, *of_file], searched
-    )
+    root, everywhere = Node(file, "", {}, problems), [study.factors, *of_file]
+    check_rule_values(root, study.expected, study.published, everywhere, searched)
+    check_only(root, study.steps, everywhere)
     problems = [by_command(p, changes) if p.file == file else p for p in problems]
     for one, overlay in overlays.items():
         if one != scale:
@@ -430,6 +430,7 @@ def check_used(root: Node, study: Study) -> None:
     One that is named where something else is wrong was not read there.
     """
     used = {f.factor for f in references(study)} | (named_factors(root.value) if root.problems else set())
+    used |= {name for step in study.steps for name in step.only}
     for name in study.factors:
         if name not in used:
             root.at(f"factors.{name}", [label(v) for v in study.factors[name]]).problem(

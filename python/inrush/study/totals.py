@@ -14,17 +14,13 @@ FIGURES = ("duration_s", "rows_per_s", "bytes_per_s", "rows", "bytes")
 
 
 def parse_only(node: Node, factors: Mapping[str, Sequence[Any]]) -> dict[str, tuple[Any, ...]]:
-    """Factor -> the values at which a step is done."""
+    """Factor -> the values at which a step is done. One may be of another scale, or left out by the command line."""
     found: dict[str, tuple[Any, ...]] = {}
     for name, child in node.members().items():
         if name not in factors:
             child.problem(unknown("factor", name, factors))
             continue
-        known = {str(label(value)): label(value) for value in factors[name]}
-        chosen = [item for item in child.items(at_least=1) if str(item.value) not in known]
-        for item in chosen:
-            item.problem(unknown("value of this factor", str(item.value), known))
-        found[name] = tuple(known[str(item.value)] for item in child.items() if str(item.value) in known)
+        found[name] = tuple(label(item.value) for item in child.items(at_least=1))
     return found
 
 
