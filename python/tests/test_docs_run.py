@@ -82,6 +82,11 @@ ELSEWHERE: Mapping[str, Elsewhere] = {
         "python/tests/test_bench_bulkindex.py::test_results_in_a_folder_are_drawn_and_their_tables_printed",
         'main([str(folder), "--out"',
     ),
+    "inrush run bulkindex-load": Elsewhere(
+        "two servers, and files of ten million rows",
+        "python/tests/test_shipped_studies.py::test_a_shipped_study_runs_and_every_row_and_answer_is_proven",
+        "run(inrush, study)",
+    ),
     "inrush run bulkindex-series": Elsewhere(
         "two servers, and files of ten million rows",
         "python/tests/test_shipped_studies.py::test_a_shipped_study_runs_and_every_row_and_answer_is_proven",

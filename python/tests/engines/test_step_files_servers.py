@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from inrush.guards.verdicts import Outcome
+from inrush.study.study import load_study
 from inrush.targets.deployment import Deployment
 from tests.test_step_files import FILES, ROWS, written
 
-from .test_steps_servers import analysed, leftovers, run
+from .test_steps_servers import analysed, leftovers, run, run_loaded, verdict
 from .test_steps_servers import own as own_server_of_a_test
 
 own = own_server_of_a_test
@@ -40,6 +42,33 @@ def test_files_go_in_as_they_are_by_every_way_of_a_server(own: Deployment, folde
         assert (len(files), sum(f["rows"] for f in files)) == (FILES, ROWS)
         assert each.figures["load.rows"] == ROWS
     assert leftovers(own) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("own", "limit_s"), [("mysql", 0.2), ("mysql", 600)], indirect=["own"])
+def test_a_rebuild_that_its_limit_cuts_leaves_the_table_as_it_was_and_nothing_beside_it(
+    own: Deployment, folder: Path, limit_s: float
+) -> None:
+    overrides = (
+        f"steps.optimize.limit_s={limit_s}", "files_by=chunk", "steps.load.rows.total=300000", "repeats.count=1",
+        "repeats.pilot=false",
+    )  # fmt: skip
+    study = load_study("bulkindex-optimize", "xs", overrides, engines=("mysql",))
+    end, results = run_loaded(study, folder, own)
+    assert not end.failed, end.failed
+    found = analysed(results)
+    (each,) = found.runs
+    (row,) = each.run.rows("steps")
+    assert verdict(found, "rows proven").outcome is Outcome.PASS
+    assert leftovers(own) == [] and not [*folder.rglob("#sql*.ibd")], "no copy of a table that was begun"
+    loaded, after = each.figures["load.bytes_per_row"], each.figures["optimize.bytes_per_row"]
+    if limit_s < 1:
+        assert row["ended_by"] == "limit", str(row)
+        said = verdict(found, "ended as planned")
+        assert said.outcome is Outcome.INVALID and said.breaks("optimize.duration_s")
+        assert after == pytest.approx(loaded, rel=0.05)
+    else:
+        assert row["ended_by"] == "work" and after < 0.9 * loaded, "its pages are full"
 
 
 @pytest.mark.slow

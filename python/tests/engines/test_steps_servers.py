@@ -22,7 +22,7 @@ from inrush.results.store import Results, Store, StudyFolder
 from inrush.run.listener import Silent
 from inrush.run.run import StudyEnd, run_study
 from inrush.stats.measures import study_record
-from inrush.study.study import load_study
+from inrush.study.study import Study, load_study
 from inrush.targets import deployments
 from inrush.targets.deployment import Deployment
 from inrush.worker.process import Event
@@ -90,11 +90,20 @@ def own(request: pytest.FixtureRequest, folder: Path) -> Iterator[Deployment]:
 def run(
     path: Path, own: Deployment, results: StudyFolder | None = None, listener: Silent | None = None
 ) -> tuple[StudyEnd, StudyFolder]:
-    study = load_study(str(path))
+    return run_loaded(load_study(str(path)), path.parent, own, results, listener)
+
+
+def run_loaded(
+    study: Study,
+    folder: Path,
+    own: Deployment,
+    results: StudyFolder | None = None,
+    listener: Silent | None = None,
+) -> tuple[StudyEnd, StudyFolder]:
     plan = plan_study(study, {engine: server(engine) for engine in study.engines})
     if results is None:
         document = {**plan.document(), "begun_unix_ns": time.time_ns()}
-        results = Store(path.parent / "results").new_study(study.name, document)
+        results = Store(folder / "results").new_study(study.name, document)
     engine = own.server.name
     places = {engine: own, "null": Deployment(server("null"), Target("null", ""))}
     return run_study(plan.all_runs, results, places, listener or Silent()), results

@@ -26,8 +26,9 @@ use failure::Failure;
 
 use super::messages::{await_message, Control, Messages};
 use super::shared::StatementLimit;
-use super::{Answer, Caps, Context, Engine, OpId, Session};
+use super::{Answer, Caps, Context, Engine, OpId, Outcome, Session};
 use inrush_rows::error::Error;
+use inrush_rows::rows::{value_text, Value};
 
 /// Calls of one session in flight: queries, sent one behind the other.
 pub const MAX_DEPTH: u32 = 1024;
@@ -83,10 +84,31 @@ fn text_query(
     message::query(&mut out, text);
     connection.send(&out).map_err(|e| lost(address, &e))?;
     match answers(connection, address, text, &mut limit)? {
-        Ok(answer) => Ok(answer),
+        Ok(answer) => match failed_rows(&answer) {
+            None => Ok(answer),
+            // Its row has no code: an error after the cancel is taken for the cancel's.
+            Some(_) if limit.has_cancelled(Outcome::Timeout) => Err(limit.cancelled(text)),
+            Some(message) => Err(statement_failed(address, text, &message)),
+        },
         Err(failure) if limit.has_cancelled(failure.outcome()) => Err(limit.cancelled(text)),
         Err(failure) => Err(statement_failed(address, text, &failure.to_string())),
     }
+}
+
+/// Maintenance of tables (OPTIMIZE, ANALYZE, CHECK, REPAIR) that failed or was cancelled is answered by OK, and by rows that
+/// say so.
+fn failed_rows(answer: &Answer) -> Option<String> {
+    if answer.names != ["Table", "Op", "Msg_type", "Msg_text"] {
+        return None;
+    }
+    let is = |value: &Value, word: &str| value_text(value).eq_ignore_ascii_case(word);
+    let failed: Vec<String> = answer
+        .rows
+        .iter()
+        .filter(|row| is(&row[2], "error") || (is(&row[2], "status") && is(&row[3], "Operation failed")))
+        .map(|row| value_text(&row[3]))
+        .collect();
+    (!failed.is_empty()).then(|| failed.join(", "))
 }
 
 fn answers(
@@ -153,5 +175,30 @@ fn statement_failed(address: &Address, statement: &str, message: &str) -> Error 
         target: address.to_string(),
         statement: statement.to_owned(),
         message: message.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_that_was_not_maintained_is_an_error_though_its_answer_is_ok() {
+        let of = |names: [&str; 4], rows: &[(&str, &str)]| {
+            let text = |t: &str| Value::Text(t.to_owned());
+            let row =
+                |(kind, said): &(&str, &str)| vec![text("d.t"), text("optimize"), text(kind), text(said)];
+            failed_rows(&Answer {
+                names: names.map(str::to_owned).to_vec(),
+                rows: rows.iter().map(row).collect(),
+            })
+        };
+        let names = ["Table", "Op", "Msg_type", "Msg_text"];
+        let note = ("note", "Table does not support optimize, doing recreate + analyze instead");
+        let cut = [note, ("error", "Query execution was interrupted"), ("status", "Operation failed")];
+        assert_eq!(of(names, &cut).as_deref(), Some("Query execution was interrupted, Operation failed"));
+        assert_eq!(of(names, &[("Error", "The table is full")]).as_deref(), Some("The table is full"));
+        assert_eq!(of(names, &[note, ("status", "OK")]), None);
+        assert_eq!(of(["a", "b", "c", "d"], &cut), None, "rows of a user's own");
     }
 }
