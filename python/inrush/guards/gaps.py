@@ -21,7 +21,7 @@ NONE = "none"
 Change = tuple[str, str, str, list[str]]
 
 
-class Stretch(TypedDict, total=False):
+class StretchFacts(TypedDict, total=False):
     """What `run.json` has of a stretch: env and settings that are others than at first, and what its rows survive."""
 
     env: Mapping[str, object]
@@ -56,7 +56,7 @@ def called(where: str, name: str) -> str:
     return f"setting {name}" if where == "settings" else f"machine's {name}"
 
 
-def changes(run: RunRecord, stretches: Sequence[Stretch]) -> list[Change]:
+def changes(run: RunRecord, stretches: Sequence[StretchFacts]) -> list[Change]:
     """What was another in a later stretch: of the machine, then of the server."""
     settings: dict[str, object] = {s["name"]: s["value"] for s in run.rows("settings")}
     found = []
@@ -95,7 +95,7 @@ def shown(value: object) -> str:
     return NONE if value is None else str(value)
 
 
-def durability_said(run: RunRecord, found: Sequence[Change], stretches: Sequence[Stretch]) -> list[str]:
+def durability_said(run: RunRecord, found: Sequence[Change], stretches: Sequence[StretchFacts]) -> list[str]:
     """A load is as durable as the worst of its stretches: rows of each of them are in the table."""
     because = (run.summary.get("durability") or {}).get("because") or {}
     deciding = [name for where, name, _, _ in found if where == "settings" and name in because]
