@@ -74,8 +74,9 @@ def test_more_hashing_threads_than_the_load_server_takes_are_refused() -> None:
 
 
 def test_copies_are_proven_and_hashing_threads_do_the_work(tmp_path: Path) -> None:
+    # At a rate that leaves time for several looks at its threads.
     changes = ("repeats.count=1", "pipelines=2", "pipeline.shards=2", "pipeline.replica=true",
-               "pipeline.hash_threads=2", "pipeline.pipeline_bytes_per_s=0")  # fmt: skip
+               "pipeline.hash_threads=2", "pipeline.pipeline_bytes_per_s=300_000")  # fmt: skip
     (sealed,) = pipeline_results(["sqlite"], changes, tmp_path).glob("b01-*")
     proofs = pq.read_table(sealed / "proofs.parquet").to_pylist()
     assert [p for p in proofs if not p["holds"]] == []
