@@ -271,7 +271,7 @@ def test_values_that_were_not_measured_are_said_as_people_read_them() -> None:
         "to": 10**9,
     }
     assert (
-        "file_bytes 100 MB and 1 GB were not both measured"
+        "file_bytes 100 MB and 1 GB were not each measured"
         in missing_ends(analysis, "duckdb", of_bytes).because
     )
     of_rows = {**of_bytes, "along": "batch_rows", "from": 200, "to": 20_000}

@@ -211,7 +211,7 @@ def missing_ends(analysis: Analysis, group: str, rule: Mapping[str, Any]) -> Fin
     if first is None or first == last:
         return Finding(None, f"{group}: {rule['along']} has one value here, so nothing can be compared")
     each = " and ".join(say_bytes(str(rule["along"]), v) for v in (first, last))
-    return Finding(None, f"{group}: {rule['along']} {each} were not both measured, twice at least")
+    return Finding(None, f"{group}: {rule['along']} {each} were not each measured at least twice")
 
 
 def best(analysis: Analysis, rule: Mapping[str, Any], engine: str, value: float) -> list[Finding]:
