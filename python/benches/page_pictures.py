@@ -168,7 +168,9 @@ def svg(picture: Picture, page: str) -> str:
 
 def ticks(low: float, high: float, logarithmic: bool) -> list[float]:
     if not logarithmic:
-        return [float(i) for i in range(math.ceil(low), math.floor(high) + 1)]
+        # Ten of them at most.
+        step = next(n for n in (1, 2, 5, 10, 20, 50, 100) if (high - low) / n <= 10 or n == 100)
+        return [float(i) for i in range(math.ceil(low), math.floor(high) + 1) if i % step == 0]
     steps = range(1, 10) if high / low < 4 else (1, 2, 5)
     every = [step * 10.0**power for power in range(-4, 7) for step in steps]
     return [tick for tick in every if low <= tick <= high]

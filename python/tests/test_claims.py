@@ -275,7 +275,7 @@ def test_values_that_were_not_measured_are_said_as_people_read_them() -> None:
         in missing_ends(analysis, "duckdb", of_bytes).because
     )
     of_rows = {**of_bytes, "along": "batch_rows", "from": 200, "to": 20_000}
-    assert "batch_rows 200 and 20,000 were not both" in missing_ends(analysis, "duckdb", of_rows).because
+    assert "batch_rows 200 and 20,000 were not each" in missing_ends(analysis, "duckdb", of_rows).because
 
 
 def test_values_of_a_claim_have_no_exponent() -> None:
