@@ -1,6 +1,6 @@
 """Records of a file on the disk: inrush against fio, by the same calls (pread and pwrite, direct, one in flight a session).
 
-Both read one file, which nobody writes, and both write another one: two files of one size may lie on parts of a disk that
+Both read one file, which neither writes, and both write another one: two files of one size may lie on parts of a disk that
 differ. Each is laid out whole before. The rates of the peer are its own (its JSON). It writes the same bytes again and
 again, as it does without `scramble_buffers`, which would cost it more than our stamps.
 """

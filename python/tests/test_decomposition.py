@@ -1,4 +1,4 @@
-"""A load taken apart: each cost is found where it was put, and what cannot be told apart is said to be inseparable."""
+"""A load taken apart: each cost is found where it was put, and what cannot be separated is called so."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of a run that was killed in its load and went on: what had changed, and what is divided by time."""
+"""What is reported of a run that was killed in its load and went on: what had changed, and what is divided by time."""
 
 from __future__ import annotations
 

@@ -144,7 +144,7 @@ def test_a_file_that_is_changed_meanwhile_is_no_load(tmp_path: Path, monkeypatch
         placed = real(plan, folder)
         for segment in placed["segments"]:
             for of in segment.get("inputs", ()):
-                # Files that are there are kept: these hold a row too few, and one that nobody made.
+                # Files that are there are kept: these hold a row too few, and one that inrush did not make.
                 at = Path(of["folder"])
                 at.mkdir(parents=True, exist_ok=True)
                 (at / f"{of['name']}-000003.tsv").write_text("a\t1\t2\n" * (ROWS // FILES))

@@ -238,7 +238,7 @@ def claim_lines(doc: dict[str, Any]) -> list[str]:
     ]
 
 
-#: From here on a time is said in hours as well.
+#: From here on a time is shown in hours as well.
 HOUR_S = 3600.0
 
 

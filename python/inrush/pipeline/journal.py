@@ -1,4 +1,4 @@
-"""What is said of a load while it goes on, line after line in a file: what a kill leaves of it is its beginning.
+"""What is recorded of a load while it goes on, line after line in a file: what a kill leaves of it is its beginning.
 
 A line is a JSON object with its kind as `said`; its times are CLOCK_MONOTONIC. Nothing of it is kept in memory, however
 many files and hours a load has. `stretches` makes the tables of it.
@@ -15,7 +15,7 @@ from typing import Any
 
 Doc = dict[str, Any]
 
-#: Two looks at the clients are so far apart at least; and so long nothing is said at most while a load goes on.
+#: Two looks at the clients are so far apart at least; and a load that goes on is recorded at least so often.
 LOOK_NS, ALIVE_NS = 100_000_000, 200_000_000
 
 

@@ -79,7 +79,7 @@ def stretch(path: Path) -> Stretch | None:
                 last_ns = max(last_ns, file_ns)
             case "end":
                 ended = line["by"]
-                break  # what is said behind it is of later steps
+                break  # what is recorded behind it is of later steps
     if go is None:
         return None
     if ended not in ("", *ORDERLY):

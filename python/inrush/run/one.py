@@ -145,7 +145,7 @@ def going_on(
     env: Mapping[str, Any],
     listener: Listener,
 ) -> OpenRun | None:
-    """What a killed inrush left of the run, for its next worker; None where there is nothing to go on with, which is said."""
+    """What a killed inrush left of the run, for its next worker; None where there is nothing to go on with, which is reported."""
     opened = folder.leftover(run.run_id)
     left = going.left(opened) if opened is not None else None
     if left is None or not left.goes_on:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from inrush.plan.planned import PlannedRun
 
-#: Of a load that has longer to go, the hour of its end is said.
+#: Of a load that has longer to go, the hour of its end is shown.
 LONG_S = 90.0
 #: Seconds between two lines where there is no terminal.
 PLAIN_EVERY_S = 10.0

@@ -1,4 +1,4 @@
-"""Whole files loaded by the ways in of servers: every byte of odd texts, one connection or one for each file."""
+"""Whole files loaded by every method of a server: every byte of odd texts, one connection or one for each file; a rebuild."""
 
 from __future__ import annotations
 

@@ -29,6 +29,7 @@ pub fn sort(plan: &SortPlan, cuts: &[u64], limit_ns: u64, stop: &AtomicBool) -> 
     let (mut names, sorted) = (child.stdin.take().expect("piped"), child.stdout.take().expect("piped"));
     let mut complaint = child.stderr.take().expect("piped");
     let (done, is_done) = mpsc::channel();
+    let _unfinished = Parts(to);
     let (cut, ended_by) = thread::scope(|scope| {
         scope.spawn(move || {
             // A sort that has ended says itself why.
@@ -99,6 +100,18 @@ fn command(plan: &SortPlan) -> Command {
 /// While it is written.
 fn part(path: &str) -> String {
     format!("{path}.part")
+}
+
+/// The files as they are written. What was not renamed is removed: they are as large as the input.
+struct Parts<'a>(&'a InputPlan);
+
+impl Drop for Parts<'_> {
+    fn drop(&mut self) {
+        for file in 0..self.0.files {
+            // One that was renamed is not there, and another that stays is replaced by the next run.
+            let _ = fs::remove_file(part(&self.0.path(file)));
+        }
+    }
 }
 
 /// What an earlier run has left must not pass for the outcome of this one.
@@ -203,6 +216,10 @@ mod tests {
         assert!(sort(&plan, &[0, 1, 3], 0, &stop).is_err(), "a row is missing");
         for file in 0..2 {
             assert!(!std::path::Path::new(&plan.to.path(file)).exists(), "file {file}");
+            assert!(
+                !std::path::Path::new(&part(&plan.to.path(file))).exists(),
+                "what was written of file {file}"
+            );
         }
     }
 

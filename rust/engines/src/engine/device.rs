@@ -225,7 +225,7 @@ impl DeviceSession {
         Ok(())
     }
 
-    /// A file that was removed goes on to take calls: it is said all the same.
+    /// A file that was removed goes on to take calls: it is reported all the same.
     fn look(&self) -> Result<(), Failed> {
         match self.file.metadata().map_err(other)?.nlink() {
             0 => Err((Outcome::Other, "the file was removed meanwhile".into())),
