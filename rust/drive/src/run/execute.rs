@@ -1,6 +1,7 @@
 //! The segments of a plan, one after the other. The top function reads as what a run is.
 
 mod ask;
+mod inputs;
 mod observer;
 mod statement;
 
@@ -9,12 +10,11 @@ use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::drive::input;
 use crate::drive::source::TableCount;
 use crate::drive::{drive, DriveTarget, EndedBy};
 use crate::proof::{self, prove, Expectations};
+use crate::run::sampler;
 use crate::run::Event;
-use crate::run::{sampler, sorted};
 use crate::tables::{ProbeRow, ProbeTable, ResourceRow, SegmentRow, Tables};
 use crate::watch::{Processes, Sample, Watch};
 use inrush_engines::engine::abort::{self, Abort};
@@ -23,11 +23,10 @@ use inrush_engines::engine::{self, Context, Engine};
 use inrush_rows::clock::used_cpu_ns;
 use inrush_rows::error::{AfterLimit, Error};
 use inrush_rows::plan::{
-    self, DriveSegment, InputPlan, Phase, ProbePlan, ProofPlan, Repeat, RolePlan, RowSource, Segment,
-    SortPlan, Statement,
+    self, DriveSegment, Phase, ProbePlan, ProofPlan, Repeat, RolePlan, RowSource, Segment, Statement,
 };
 use inrush_rows::rows::files::FileSummary;
-use inrush_rows::rows::{Columns, Expected, RowGen};
+use inrush_rows::rows::{Columns, Expected};
 
 use observer::RunObserver;
 
@@ -334,26 +333,6 @@ impl Running {
             }
         }
         Ok(EndedBy::Work)
-    }
-
-    fn inputs(&mut self, inputs: &[InputPlan]) -> Result<EndedBy, Error> {
-        for input in inputs {
-            let kept = input::make(&self.context.plan, input, &self.context.stop)?;
-            if kept > 0 {
-                let text = format!(
-                    "input files {}: {kept} bytes stay in memory, so that they are read warm",
-                    input.folder
-                );
-                self.emit(Event::Note { text });
-            }
-        }
-        Ok(EndedBy::Work)
-    }
-
-    fn sort(&mut self, plan: &SortPlan) -> Result<EndedBy, Error> {
-        let of = &self.context.plan;
-        let rows = RowGen::new(&plan.from.written(&of.tables[plan.from.table]), of.seed, of.epoch_ns)?;
-        sorted::sort(plan, &input::cuts(&plan.to, &rows), plan.limit_ns, &self.context.stop)
     }
 
     fn settle(&mut self, ns: u64) -> Result<EndedBy, Error> {
