@@ -92,6 +92,14 @@ ELSEWHERE: Mapping[str, Elsewhere] = {
         "python/tests/test_shipped_studies.py::test_a_shipped_study_runs_and_every_row_and_answer_is_proven",
         "run(inrush, study)",
     ),
+    "inrush run bulkindex-storage --scale s -P sizes.file_bytes": Elsewhere(
+        "a file of 100 GB",
+        "python/tests/test_shipped_studies.py::test_a_shipped_study_runs_and_every_row_and_answer_is_proven",
+        "run(inrush, study)",
+    ),
+    "inrush run pipeline-filesize postgresql --scale s --start": Elsewhere(
+        "eight servers", STARTED, "pipeline_results("
+    ),
     "inrush engines fetch all": Elsewhere("downloads every server", ".ci/run", "inrush engines fetch all"),
     "inrush engines start": Elsewhere("servers that outlive the test", ON_OFF, 'by_command("start"'),
     "inrush run batch --start": Elsewhere("a server of its own", STARTED, '"--start"'),
@@ -186,6 +194,8 @@ class Reader:
             "B": newer.name,
             **({"my.csv": "curve.csv"} if call.words[1] == "predict" else {}),
             **({"mine": "another"} if call.words[1] == "new" else {}),
+            # The reader has run it; here another study stands for it.
+            **({"pipeline-filesize": newer.name} if call.words[1] == "report" else {}),
         }
 
 

@@ -71,6 +71,10 @@ def test_any_other_figure_of_the_table_or_of_a_replica_is_different(at: int) -> 
         ({"rows_on_replicas": 101}, "different"),
         ({"rows_on_replicas": 99}, "different"),
         ({"rows_on_replicas": 100, "astray": "the copies on b are not those of a: other sums"}, "different"),
+        (
+            {"rows_on_replicas": 100, "copies_missing": "the copies on b are not those of a: other rows"},
+            "different",
+        ),
         ({"shards": [("here", 99, 100)]}, "missing"),
         ({"unknown": None}, "counted"),
         ({"unknown": 3}, "different"),
@@ -87,6 +91,14 @@ def test_any_other_figure_of_the_table_or_of_a_replica_is_different(at: int) -> 
 )
 def test_whatever_is_not_as_it_should_be_is_not_proven(words: dict[str, Any], verdict: str) -> None:
     assert judge(replace(GOOD, **words)).verdict == verdict
+
+
+def test_values_that_differ_are_named_before_the_copies_that_do() -> None:
+    other = [*SUMS[:-1], SUMS[-1] + 1]
+    said = judge(replace(GOOD, rows_on_replicas=100, found=[("the table", other)], astray="the copies on b"))
+    assert said.verdict == "different" and "the table's values are not the files'" in said.why
+    said = judge(replace(GOOD, rows_on_replicas=100, astray="the copies on b"))
+    assert (said.verdict, said.why) == ("different", "the copies on b")
 
 
 def test_copies_must_be_on_the_shard_after_their_rows() -> None:

@@ -54,7 +54,7 @@ def plans(engine: str) -> list[dict[str, Any]]:
 )
 def test_no_plan_has_control_words_in_its_texts(engine: str) -> None:
     of_engine = plans(engine)
-    assert len(of_engine) > 10
+    assert len(of_engine) > (3 if engine == "device" else 10)  # a file in place of a database: few studies
     found = {text for plan in of_engine for text in texts(plan) if CONTROL_WORD.match(text)}
     assert not found
 

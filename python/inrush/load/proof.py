@@ -52,7 +52,8 @@ class LoadEvidence:
     unfinished: Sequence[str] = ()
     #: Why the table's sums are not those of files, where nothing is expected.
     uncompared: str = ""
-    #: Copies that are not on the shard after their rows.
+    #: Copies that are not on the shard after their rows: other rows by the ledgers, or other sums of the tables.
+    copies_missing: str = ""
     astray: str = ""
     #: A file that is not as it was when the load began.
     changed: str = ""
@@ -80,8 +81,8 @@ def judge(of: LoadEvidence) -> LoadVerdict:
     if any(rows != of.rows_read for rows in (of.rows_in_ledger, *copies)):
         found = " and ".join(f"{rows:,}" for rows in (of.rows_in_ledger, *copies))
         return LoadVerdict("different", f"{found} rows in the ledger, {of.rows_read:,} read and good")
-    if of.astray:
-        return LoadVerdict("different", of.astray)
+    if of.copies_missing:
+        return LoadVerdict("different", of.copies_missing)
     for name, now, least in of.shards:
         if now < least:
             return LoadVerdict("missing", f"{name} has {now:,} rows, {least:,} by the ledger")
@@ -99,7 +100,13 @@ def judge(of: LoadEvidence) -> LoadVerdict:
         return LoadVerdict("counted", of.uncompared)
     if of.of_client is None or of.of_ledger is None:
         return LoadVerdict("different", "the sums of the files, or those of the ledger, are missing")
-    return compared(of, of.expected)
+    found = compared(of, of.expected)
+    # Which values are different says more than that a copy is not like its rows.
+    return (
+        replace(found, verdict=DIFFERENT, why=of.astray)
+        if of.astray and found.verdict != DIFFERENT
+        else found
+    )
 
 
 def astray(names: Sequence[str], rows: Sequence[object], copies: Sequence[object], what: str) -> str:
