@@ -100,12 +100,10 @@ def judge(of: LoadEvidence) -> LoadVerdict:
         return LoadVerdict("counted", of.uncompared)
     if of.of_client is None or of.of_ledger is None:
         return LoadVerdict("different", "the sums of the files, or those of the ledger, are missing")
-    found = compared(of, of.expected)
+    said = compared(of, of.expected)
     # Which values are different says more than that a copy is not like its rows.
     return (
-        replace(found, verdict=DIFFERENT, why=of.astray)
-        if of.astray and found.verdict != DIFFERENT
-        else found
+        replace(said, verdict=DIFFERENT, why=of.astray) if of.astray and said.verdict != DIFFERENT else said
     )
 
 
