@@ -92,6 +92,16 @@ ELSEWHERE: Mapping[str, Elsewhere] = {
         "python/tests/test_shipped_studies.py::test_a_shipped_study_runs_and_every_row_and_answer_is_proven",
         "run(inrush, study)",
     ),
+    "inrush run bulkindex-outgrow": Elsewhere(
+        "a server with a small cache, and a load that outgrows it",
+        "python/tests/test_shipped_studies.py::test_a_shipped_study_runs_and_every_row_and_answer_is_proven",
+        "run(inrush, study)",
+    ),
+    "inrush predict bulkindex-outgrow": Elsewhere(
+        "results of a server",
+        "python/tests/test_knees.py::test_small_loads_have_no_such_figure_and_train_a_claim_about_it_by_their_bytes",
+        'trainings(analysis, "rows", "load.knee_rows")',
+    ),
     "inrush run bulkindex-storage --scale s -P sizes.file_bytes": Elsewhere(
         "a file of 100 GB",
         "python/tests/test_shipped_studies.py::test_a_shipped_study_runs_and_every_row_and_answer_is_proven",

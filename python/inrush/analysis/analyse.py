@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from inrush.analysis.knees import knee_figures
 from inrush.analysis.points import Analysis, Measured
 from inrush.analysis.study_guards import guard_study
 from inrush.guards.run import guard_run
@@ -16,7 +17,7 @@ from inrush.stats.steps import of_step, segments_of_steps
 def analyse(record: StudyRecord) -> Analysis:
     measured = []
     for run in record.runs:
-        figures = figures_of_run(run)
+        figures = figures_of_run(run) | knee_figures(run)
         calibration = record.calibrations.get(str(run.labels.get("point", "")))
         if calibration is not None:
             figures |= overhead(run, calibration)

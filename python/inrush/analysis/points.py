@@ -300,7 +300,9 @@ def say_value(name: str, value: Any) -> str:
 def lower_is_better(figure: str) -> bool:
     if figure.endswith(".failed_share"):
         return True
-    return not figure.endswith(("_per_s", "_share", ".keeps_up", ".ok", ".rows", ".ops", ".bytes"))
+    return not figure.endswith(
+        ("_per_s", "_share", ".keeps_up", ".ok", ".rows", ".ops", ".bytes", ".knee_rows")
+    )
 
 
 #: Metrics that count what went wrong. 0 is measured: of a time it would mean that nothing was.

@@ -71,7 +71,7 @@ def halving_of(
 ) -> Halving | None:
     """What would have to be measured to halve the interval of a claim about a table that grows; None of others, and where
     nothing that was tried does."""
-    if training.growth is None:
+    if training.growth is None or training.growth.what == "knee":
         return None
     return halved_by(training.growth, [(r.x, r.value) for r in training.runs], to, archive, level)
 

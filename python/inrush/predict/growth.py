@@ -16,10 +16,13 @@ from inrush.model.forecast import Forecast
 from inrush.model.growth import Store, forecast_growth, forecast_read
 from inrush.model.halving import By, Halving, halving
 from inrush.model.intervals import LEVEL, Scored
+from inrush.model.knee import forecast_knee
 from inrush.model.work import fit_proportion
 from inrush.stats.record import RunRecord
 
 SAME = 0.01
+#: Of a load: where it began to wait for pages. Loads that train a claim did not, and say how many rows the cache holds.
+KNEE = "knee_rows"
 #: Ranges by rows have about as many, where times have jitter.
 ALIKE = 0.05
 #: Figures of a load that say how long it takes, and those that say it the other way round.
@@ -37,7 +40,7 @@ PROBED = {16_384: "disk_read_16k_s", 8_192: "disk_read_8k_s"}
 class Growth:
     """What a figure of a step is, and what its runs recorded of the table that grows."""
 
-    what: Literal["load", "rate", "read", "size", "work"]
+    what: Literal["load", "rate", "read", "size", "work", "knee"]
     store: Store
     #: (value of the factor, seconds) of the same read in the step after a `cold`; empty without such a step.
     cold: tuple[tuple[float, float], ...] = ()
@@ -60,6 +63,9 @@ def growth_of(runs: Sequence[Measured], along: str, figure: str) -> Growth | Non
         return None
     load, unit = found
     kind = steps_of(runs[0]).get(step)
+    if name == KNEE and step == load:
+        tree = out_of_order(runs[0].run.plan, runs[0].run.labels)
+        return Growth("knee", store_of(runs, along, load, unit, tree), unit=unit)
     if name in ("after_bytes", "grown_bytes"):
         return Growth("size", Store())
     if kind == "load" and step == load and name in (*TIMES, *RATES):
@@ -85,6 +91,13 @@ def growth_of(runs: Sequence[Measured], along: str, figure: str) -> Growth | Non
         store = replace(store_of(runs, along, load, unit, False), batch_rows=1.0)
         return Growth("work", replace(store, scan_bytes_per_s=min(scans, default=None)), unit=unit)
     return None
+
+
+def rows_held(m: Measured, figure: str, store: Store) -> float:
+    """Rows of the table that the engine's cache holds, by the bytes of a row of this run; 0: not known."""
+    load = figure.removesuffix(f".{KNEE}")
+    rows, size = m.figures.get(f"{load}.rows", 0.0), m.figures.get(f"{load}.grown_bytes", 0.0)
+    return (store.cache_bytes or 0.0) * rows / size if size > 0 else 0.0
 
 
 def steady_answers(runs: Sequence[Measured], step: str) -> bool:
@@ -375,6 +388,12 @@ def law_of(
         sizes = [(n * growth.unit, v) for n, v in points]
         return curve(*zip(*sizes, strict=True)), lambda of, to: forecast(of, to, "time", archive, level)
     unit, rate = growth.unit, growth.what == "rate"
+    if growth.what == "knee":
+        cache = growth.store.cache_bytes or 0.0
+        sizes = [(n * unit, cache * n * unit / held) for n, held in points if n > 0]
+        return curve(*zip(*sizes, strict=True)), lambda of, to: forecast_knee(
+            of, to, growth.store, archive, level
+        )
     # Of no rows there is no time of a row.
     held = [(n * unit, v) for n, v in points if n > 0]
     x, y = [n for n, _ in held], [v for _, v in held]

@@ -15,7 +15,7 @@ from inrush.guards.notes import stored_bytes
 from inrush.guards.verdicts import Outcome
 from inrush.model.capacity import Measured as Load
 from inrush.model.pipeline import Part
-from inrush.predict.growth import Growth, growth_of
+from inrush.predict.growth import KNEE, Growth, growth_of, rows_held, steps_of
 from inrush.predict.pipelines import quota_busy, quota_parts
 from inrush.predict.samples import interval_s, slowest_s
 from inrush.stats.measures import measured_windows
@@ -87,9 +87,11 @@ def trainings(analysis: Analysis, along: str | None = None, figure: str | None =
         growth = growth_of(runs, along, measured)
         kind: Kind = "rows" if growth else kind_of(runs, along, measured)
         name = figure or figure_for(kind, measured, runs)
-        used = [m for m in runs if 0 < value_of(m, name) < float("inf") and not m.broken(name)]
+        values = [(m, trained_value(m, name, growth)) for m in runs if not m.broken(name)]
+        held = [(m, value) for m, value in values if 0 < value < float("inf")]
+        used = [m for m, _ in held]
         if len({dict(m.point)[along] for m in used}) >= 2:
-            trained = tuple(as_trained(m, along, name) for m in used)
+            trained = tuple(as_trained(m, along, name, value) for m, value in held)
             every_s = interval_s(used[0].run, role_of(name)) if kind == "sample" else None
             found.append(
                 Training(group, along, name, kind, trained, parts_of(used), waves_of(used), every_s, growth)
@@ -106,6 +108,8 @@ def trainings(analysis: Analysis, along: str | None = None, figure: str | None =
 def refuse_unknown(figure: str, analysis: Analysis) -> None:
     """Raises UsageError with the figures that the runs have, the nearest first."""
     names = {STORED, *(name for m in analysis.runs if m.counts for name in m.figures)}
+    # A load that has not waited has none, and says where one would.
+    names |= {f"{s}.{KNEE}" for m in analysis.runs for s, do in steps_of(m).items() if do == "load"}
     if figure not in names:
         near = sorted(names, key=lambda name: (-SequenceMatcher(None, figure, name).ratio(), name))
         raise UsageError(f"--of {figure}: no such figure; there are, nearest first: {', '.join(near)}")
@@ -184,10 +188,17 @@ def role_of(figure: str) -> str:
     return figure.rsplit(".", 1)[0]
 
 
-def as_trained(m: Measured, along: str, figure: str) -> Trained:
+def trained_value(m: Measured, figure: str, growth: Growth | None) -> float:
+    """What a run says of the figure: its own, or of where a load begins to wait, which none of them did, how far that is."""
+    if growth is not None and growth.what == "knee":
+        return rows_held(m, figure, growth.store)
+    return value_of(m, figure)
+
+
+def as_trained(m: Measured, along: str, figure: str, value: float) -> Trained:
     x = float(dict(m.point)[along])
     slowest = slowest_s(m, role_of(figure))
-    return Trained(m.run.run_id, x, value_of(m, figure), busy_of(m), pause_of(m, figure), slowest)
+    return Trained(m.run.run_id, x, value, busy_of(m), pause_of(m, figure), slowest)
 
 
 def pause_of(m: Measured, figure: str) -> float:
