@@ -177,3 +177,12 @@ def test_what_a_small_read_went_to_is_said(cache_bytes: float | None, said: str)
     store = Store(1000, 16_384, cache_bytes, 52, memory, direct=True)
     warm = simulated(lambda n: 1e-4 + 2e-9 * n, 1)
     assert said in " ".join(forecast_read(warm, None, 800_000, store).why)
+
+
+def test_a_target_too_far_names_the_load_to_make_and_its_hours() -> None:
+    of = curve([1e6, 3e6, 1e7], [10.0, 30.0, 100.0])
+    with pytest.raises(
+        Refused,
+        match=r"734 times the largest .* measure at 229,375,000 or beyond first, which takes 38 min at the pace",
+    ):
+        forecast_growth(of, 7.34e9, Store())

@@ -341,7 +341,7 @@ def since_first(analysis: Analysis, found: Answer, row: EngineRow) -> str:
         return ""
     if ratio.holds(1.0):
         return unchanged_said(values[row.point], values[by_value[first]], value_said(along, first))
-    much = "as long" if lower_is_better(row.stated.figure) else "as much"
+    much = "as long" if row.stated.figure.endswith("_s") and lower_is_better(row.stated.figure) else "as much"
     return f", {known(ratio.value, ratio)} times {much} as with {value_said(along, first)}"
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from inrush.errors import UsageError
-from inrush.text import number, percent
+from inrush.text import number, percent, show_s
 
 #: Version of the rules and the laws; a prediction says which made it.
 MODEL_VERSION = 5
@@ -64,14 +64,20 @@ class Forecast:
         return held
 
 
-def refuse_far(to: float, largest: float) -> None:
-    """Raises Refused for loads that are none, or too far beyond what was measured."""
+def refuse_far(to: float, largest: float, each_s: float = 0.0) -> None:
+    """Raises Refused for loads that are none, or too far beyond what was measured. each_s: of a time, what one unit of the load
+    took at the largest one; 0: not known."""
     if not (np.isfinite(to) and to > 0):
         raise Refused(f"--to {number(to)}: a load is positive")
     if to > FARTHEST_REACH * largest:
         raise Refused(
             f"{number(to)} is {to / largest:.0f} times the largest point measured (limit {FARTHEST_REACH:g}): "
             f"measure at {number(to / FARTHEST_REACH)} or beyond first"
+            + (
+                f", which takes {show_s(each_s * to / FARTHEST_REACH)} at the pace of that point"
+                if each_s
+                else ""
+            )
         )
 
 

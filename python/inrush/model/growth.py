@@ -110,7 +110,7 @@ def forecast_growth(
     refuse_unknown_rows(store)
     chosen, why = choose(of, to, store)
     refuse_misfit(float(chosen.errors(of)[-1]), chosen.name)
-    refuse_far(to, float(of.x[-1]))
+    refuse_far(to, float(of.x[-1]), float(of.y[-1] / of.x[-1]))
     beyond = device_s(of, to, chosen, store)
     found = interval(of, to, chosen, candidates(of, store), beyond, archive, level)  # fmt: skip
     if store.is_tree and store.memory_bytes is None:
