@@ -132,14 +132,20 @@ pub fn reopened(
             // Ended by the driver: what it said is no news.
             Err(_) if role.halt.load(Relaxed) => return Ok(None),
             Err(error) if role.clock.now() >= until => {
-                let (lost, retry_s) = (lost.unwrap_or_default(), role.retry_ns as f64 / 1e9);
-                return Err(format!(
-                    "connection lost ({lost}) and not back after {retry_s} s (schedule.retry_s): {error}"
-                ));
+                return Err(format!("{}: {error}", not_back(lost, role.retry_ns)));
             }
             Err(_) => std::thread::sleep(RECONNECT_EVERY),
         }
         tick(role.clock.now());
+    }
+}
+
+/// lost: what ended the connection before; `None` where none was lost, and each call makes its own.
+fn not_back(lost: Option<String>, retry_ns: Ns) -> String {
+    let retry_s = retry_ns as f64 / 1e9;
+    match lost {
+        Some(lost) => format!("connection lost ({lost}) and not back after {retry_s} s (schedule.retry_s)"),
+        None => format!("no connection for a call within {retry_s} s (schedule.retry_s)"),
     }
 }
 
@@ -171,7 +177,16 @@ impl DerefMut for Connected {
 
 #[cfg(test)]
 mod tests {
-    use super::{in_a_row, Outcome};
+    use super::{in_a_row, not_back, Outcome};
+
+    #[test]
+    fn a_server_that_does_not_come_back_is_told_from_one_that_was_never_there() {
+        assert_eq!(
+            not_back(Some("reset".to_owned()), 1_500_000_000),
+            "connection lost (reset) and not back after 1.5 s (schedule.retry_s)"
+        );
+        assert_eq!(not_back(None, 0), "no connection for a call within 0 s (schedule.retry_s)");
+    }
 
     #[test]
     fn failures_in_a_row_name_their_cause_and_what_came_of_it() {
