@@ -23,6 +23,7 @@ from inrush.results.store import Results
 from inrush.run.prepare import generators
 from inrush.stats.measures import study_record
 from inrush.stats.record import RunRecord
+from inrush.study.files import key_of_cut
 from inrush.study.shipped import SHIPPED
 from inrush.study.study import Known, load_study
 from tests.steps import run_study_file
@@ -193,17 +194,15 @@ def test_files_of_another_profile_lie_in_another_folder(tmp_path: Path) -> None:
     keys = []
     for changes in ((), (equal,), (longer,), fewer):
         for run in planned(tmp_path, PIPELINE, *changes).runs:
-            keys.append(inputs.key_of(files_of_plan(run.plan), run.plan["seed"], run.plan["epoch_ns"]))
+            keys.append(key_of_cut(files_of_plan(run.plan), run.plan["seed"], run.plan["epoch_ns"]))
     of = files_of_plan(run.plan)
     keys.append(
-        inputs.key_of(
-            {**of, "rows_per_file": of["rows"] // of["files"]}, run.plan["seed"], run.plan["epoch_ns"]
-        )
+        key_of_cut({**of, "rows_per_file": of["rows"] // of["files"]}, run.plan["seed"], run.plan["epoch_ns"])
     )
     assert len(set(keys)) == 5, "one for both engines, each time"
     same = files_of_plan(planned(tmp_path, PIPELINE, equal).runs[0].plan)
     stream = {"stream": files_of_plan(planned(tmp_path, PIPELINE).runs[0].plan)["table"]["stream"]}
-    assert inputs.key_of({**same, "table": {**same["table"], **stream}}, 1, 0) not in keys  # type: ignore[typeddict-item]
+    assert key_of_cut({**same, "table": {**same["table"], **stream}}, 1, 0) not in keys  # type: ignore[typeddict-item]
 
 
 def test_files_are_made_once_and_hold_the_rows_of_the_profile(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import json
 import os
@@ -13,6 +12,7 @@ from pathlib import Path
 from inrush.border.pipeline import InputFiles
 from inrush.border.plan import FileRows, TablePlan
 from inrush.engines import page_cache
+from inrush.study.files import key_of_cut
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class OneFile:
 
 def made(inputs: InputFiles, seed: int, epoch_ns: int, note: Callable[[int, int], None]) -> list[Path]:
     """The files with the rows of `rows_of`. note: how many of how many are there."""
-    folder = Path(inputs["folder"]) / key_of(inputs, seed, epoch_ns)
+    folder = Path(inputs["folder"]) / key_of_cut(inputs, seed, epoch_ns)
     folder.mkdir(parents=True, exist_ok=True)
     each = inputs.get("rows_per_file")
     files = []
@@ -74,17 +74,6 @@ def source_of(path: str, reject_path: str) -> FileRows:
         "reject_path": reject_path,
         "reject_limit": 0,
     }
-
-
-def key_of(inputs: InputFiles, seed: int, epoch_ns: int) -> str:
-    """Equal for runs with the same rows in their files: neither the engine is in it, nor the number of files of a size.
-
-    Of files that a table lies in by itself, their number and sizes are part of its source.
-    """
-    table = inputs["table"]
-    columns = [{k: v for k, v in c.items() if k != "wire"} for c in table["columns"]]
-    identity = [table["stream"], columns, table["source"], seed, epoch_ns, inputs.get("rows_per_file")]
-    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def write(files: Sequence[OneFile], table: TablePlan, seed: int, epoch_ns: int) -> Iterator[Path]:
