@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from inrush.commands.prove import Runs
@@ -99,6 +100,9 @@ def test_files_lie_there_are_loaded_from_there_and_go_with_the_study(
     assert run.env["input_filesystem"] and run.env["input_free_bytes"] > 0
     roles = {row["role"] for row in run.rows("resources") if row["metric"] == "dev_read_bytes"}
     assert {"host", INPUT} <= roles
+    page = Results(folder.path).report_path.read_text()
+    assert f"<code>{place}</code>" in page
+    assert ("input disk, read" in page) == (work is SORTED)
     if work is SORTED:
         assert {row["step"] for row in run.rows("segments")} >= {"sort", "load", "more"}
     else:
@@ -129,6 +133,8 @@ def test_without_it_files_lie_with_the_data_and_no_other_device_is_watched(
     (run,) = [run for run in study_record(Results(folder.path)).runs if run.engine == "duckdb"]
     assert input_folders(run.plan) == [tmp_path / "data" / folder.path.name / "files"]
     assert INPUT not in run.plan["watch"]["folders"]
+    page = Results(folder.path).report_path.read_text()
+    assert "disk, read" not in page and "input_dir" not in page
     assert not [key for key in run.env if key.startswith("input_")]
     assert not [figure for figure in figures_of_run(run) if ".device_" in figure]
 
@@ -316,6 +322,17 @@ def test_what_each_device_read_stands_beside_the_other_s() -> None:
         "data.device_read_bytes_per_s": 6e6, "data.device_write_bytes_per_s": 42e6,
     })  # fmt: skip
     assert device_figures(watched({"client": "/in"}), [(0, 10**9)]) == {}
+
+
+def test_a_step_has_them_under_its_own_name_over_its_own_time() -> None:
+    run = watched({INPUT: "/in"})
+    rows = [{**row, "step": "load" if row["phase"] == "measure" else ""} for row in run.rows("segments")]
+    tables = {**run.tables, "segments": pa.Table.from_pylist(rows)}
+    found = figures_of_run(replace(run, tables=tables, _rows={}))
+    assert {k: v for k, v in found.items() if "_device_" in k} == pytest.approx({
+        "load.input_device_read_bytes_per_s": 300e6, "load.input_device_write_bytes_per_s": 0.0,
+        "load.data_device_read_bytes_per_s": 6e6, "load.data_device_write_bytes_per_s": 42e6,
+    })  # fmt: skip
 
 
 def test_the_course_of_the_input_s_device_is_drawn_by_its_name() -> None:
