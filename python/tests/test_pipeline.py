@@ -28,6 +28,7 @@ from inrush.run.prepare import generators
 from inrush.stats.files import file_figures, gain_per_doubling
 from inrush.stats.levels import levels_off
 from inrush.stats.record import RunRecord
+from inrush.study.files import key_of_cut
 from inrush.study.study import Known, load_study
 from inrush.targets.deployment import Deployment, at_deployment
 from tests.journals import journal
@@ -122,12 +123,12 @@ def test_files_of_another_size_or_seed_are_other_files(tmp_path: Path) -> None:
     plan = placed("sqlite", tmp_path)
     held = plan["inputs"]
     keys = {
-        inputs.key_of(held, 1, 0),
-        inputs.key_of(held, 2, 0),
-        inputs.key_of({**held, "rows_per_file": held["rows_per_file"] + 1}, 1, 0),
+        key_of_cut(held, 1, 0),
+        key_of_cut(held, 2, 0),
+        key_of_cut({**held, "rows_per_file": held["rows_per_file"] + 1}, 1, 0),
     }
     assert len(keys) == 3
-    assert inputs.key_of({**held, "files": 99}, 1, 0) in keys, "more files of a size are the same files"
+    assert key_of_cut({**held, "files": 99}, 1, 0) in keys, "more files of a size are the same files"
 
 
 def test_clients_share_out_every_file_once() -> None:

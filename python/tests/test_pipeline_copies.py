@@ -103,8 +103,8 @@ def inputs(files: int, rows_per_file: int, **more: int) -> InputFiles:
 
 
 def test_files_have_equally_many_rows_and_the_last_one_the_rest() -> None:
-    assert rows_of(inputs(3, 10)) == [(0, 10), (10, 10), (20, 10)]
-    assert rows_of(inputs(3, 10, rows=24)) == [(0, 10), (10, 10), (20, 4)]
+    assert rows_of(inputs(3, 10), 1, 0) == [(0, 10), (10, 10), (20, 10)]
+    assert rows_of(inputs(3, 10, rows=24), 1, 0) == [(0, 10), (10, 10), (20, 4)]
 
 
 # How busy the disks are.

@@ -93,12 +93,13 @@ class Interval(TypedDict):
 
 class InputFiles(TypedDict):
     files: int
-    rows_per_file: int
+    #: Absent: files are those that the table lies in by itself (`chunks`), of unequal sizes.
+    rows_per_file: NotRequired[int]
     table: TablePlan
     #: The kernel forgets them before the clock.
     cold: bool
     folder: str
-    #: Of all files where the last one has fewer; absent: each has `rows_per_file`.
+    #: Of all files where they have not equally many; absent: each has `rows_per_file`.
     rows: NotRequired[int]
     #: The operation that dumped them; absent: they are made.
     dump: NotRequired[str]

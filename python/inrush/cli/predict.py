@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from inrush.cli.words import AsJson, Data
+from inrush.cli.words import AsJson, Data, Input
 from inrush.extras import need
 
 
@@ -86,13 +86,14 @@ def prove(
         list[str] | None, typer.Option(metavar="URL", help="Target in place of that of the training.")
     ] = None,
     data: Data = None,
+    input_folder: Input = None,
     as_json: AsJson = False,
 ) -> None:
     """Run what a prediction is about, and score it."""
     need("inrush prove", "report")
     from inrush.commands import prove as command
 
-    command.prove(predictions, results, target or (), data, as_json)
+    command.prove(predictions, results, target or (), data, input_folder, as_json)
 
 
 def scoreboard(

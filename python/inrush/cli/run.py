@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from inrush.cli.words import (
     AsJson,
+    Input,
     Limits,
     Open,
     Overrides,
@@ -37,6 +39,7 @@ def run(
         bool, typer.Option("--resume", help="Resume a study that was interrupted or failed.")
     ] = False,
     data: Places = None,
+    input_folder: Input = None,
     limits: Limits = None,
     unequal_durability: Annotated[
         bool,
@@ -91,6 +94,7 @@ def run(
             unequal_durability,
             realtime,
             tuple(limits or ()),
+            lies_in(input_folder),
         )
         prepared = prepare(resumed(folder, given), targets or None)
         check_targets(store, prepared, quiet)
@@ -110,6 +114,7 @@ def run(
             realtime,
             data=None if place is None else str(place.absolute()),
             storages=storages,
+            input=lies_in(input_folder),
             limits=tuple(limits or ()),
         )
         prepared, folder = begin(store, call, targets, quiet)
@@ -125,6 +130,7 @@ def plan(
     overrides: Overrides = None,
     seed: Seed = None,
     data: Places = None,
+    input_folder: Input = None,
     limits: Limits = None,
     as_json: AsJson = False,
 ) -> None:
@@ -138,7 +144,8 @@ def plan(
     prepared = prepare(
         StudyCall(
             study, scale, tuple(overrides or ()), shown, tuple(start or ()), seed,
-            data=None if place is None else str(place), storages=storages, limits=tuple(limits or ()),
+            data=None if place is None else str(place), storages=storages, input=lies_in(input_folder),
+            limits=tuple(limits or ()),
         ),
         targets,
     )  # fmt: skip
@@ -149,4 +156,9 @@ def plan(
     else:
         from inrush.report.plan_text import plan_lines
 
-        show(plan_lines(prepared.plan))
+        show(plan_lines(prepared.plan, prepared.call.input))
+
+
+def lies_in(folder: Path | None) -> str | None:
+    """Another command line, begun elsewhere, means the same folder."""
+    return None if folder is None else str(folder.resolve())

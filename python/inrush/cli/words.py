@@ -86,6 +86,15 @@ Places = Annotated[
         "once for each: storages, on all of which every engine runs.",
     ),
 ]
+Input = Annotated[
+    Path | None,
+    typer.Option(
+        "--input",
+        metavar="DIR",
+        help="Folder for the input files that a study makes (load steps with files, sorts, pipelines), for instance on a disk of "
+        "their own; it must be there. Default: with the data.",
+    ),
+]
 Limits = Annotated[
     list[str] | None,
     typer.Option(

@@ -24,7 +24,12 @@ OPEN = "open"
 
 
 def prove(
-    specs: Sequence[str], results: str | None, targets: Sequence[str], data: Path | None, as_json: bool
+    specs: Sequence[str],
+    results: str | None,
+    targets: Sequence[str],
+    data: Path | None,
+    input_folder: Path | None,
+    as_json: bool,
 ) -> None:
     """Scores claims by results that exist, or by the runs that they are about."""
     from inrush.analysis.analyse import analyse
@@ -37,7 +42,7 @@ def prove(
     kept = Predictions(store)
     claims = named_claims(kept, specs)
     documents = []
-    runs = Runs(store, targets, data)
+    runs = Runs(store, targets, data, input_folder)
     for c in claims:
         found = store.find(results if results is not None else runs.of(c))
         try:
@@ -81,8 +86,10 @@ def named_claims(kept: Predictions, specs: Sequence[str]) -> list[Claim]:
 class Runs:
     """Runs what claims are about; claims of several figures of one load share its runs."""
 
-    def __init__(self, store: Store, targets: Sequence[str], data: Path | None) -> None:
-        self.store, self.targets, self.data = store, targets, data
+    def __init__(
+        self, store: Store, targets: Sequence[str], data: Path | None, input_folder: Path | None = None
+    ) -> None:
+        self.store, self.targets, self.data, self.input = store, targets, data, input_folder
         self._made: list[tuple[StudyCall, str]] = []
 
     def of(self, c: Claim) -> str:
@@ -96,6 +103,8 @@ class Runs:
             there = str(self.data.absolute())
             on = dict.fromkeys(call.storages, there)
             call = replace(call, storages=on) if on else replace(call, data=there)
+        if self.input is not None:
+            call = replace(call, input=str(self.input.resolve()))
         made = next((path for same, path in self._made if same == call), None)
         if made is None:
             made = self._run(c, call)

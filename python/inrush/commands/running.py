@@ -46,7 +46,9 @@ def check_targets(store: Store, prepared: Prepared, quiet: bool) -> None:
     need(f"the study {prepared.plan.study.name}", "report", *libraries(prepared.plan))
     given, found = prepared.call.data, prepared.named_targets
     usual = store.instances_path if found.start else store.root
-    for line in refuse_unready(prepared.plan, found, Path(given) if given else usual):
+    inputs = prepared.call.input
+    data = Path(given) if given else usual
+    for line in refuse_unready(prepared.plan, found, data, Path(inputs) if inputs else None):
         if not quiet:
             say(line)
 
@@ -86,6 +88,8 @@ def execute(
     stays = bool(storages) or data.absolute() != usual.absolute()
     if given:
         folder.keep_data_in(data)
+    if prepared.call.input:
+        folder.keep_inputs_in(Path(prepared.call.input))
     begun = folder.doc.get("runs") is not None
     with contextlib.ExitStack() as held:
         held.enter_context(folder.locked())

@@ -131,12 +131,19 @@ def own_folder(path: Path, user: User) -> Path:
     path.chmod(0o700)
     if user.uid is not None and user.gid is not None:
         os.chown(path, user.uid, user.gid)
-        if closed := next((p for p in path.resolve().parents if not _enters(user.uid, p)), None):
+        if (closed := closed_above(path, user)) is not None:
             raise TargetError(
                 f"{path}: as root, servers run as {SERVANT}, which cannot enter {closed}; choose another folder with "
                 "--data (for instance /var/tmp/inrush), or run inrush as an ordinary user"
             )
     return path
+
+
+def closed_above(path: Path, user: User) -> Path | None:
+    """The folder on the way to `path` that `user` cannot enter; None where it gets there."""
+    if user.uid is None:
+        return None
+    return next((p for p in path.resolve().parents if not _enters(user.uid, p)), None)
 
 
 def _enters(uid: int, folder: Path) -> bool:

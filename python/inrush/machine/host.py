@@ -273,6 +273,15 @@ KEYS: tuple[Key, ...] = (
 )  # fmt: skip
 
 
+OF_DATA, OF_INPUT = "data_", "input_"
+
+
+def input_facts(folder: Path) -> dict[str, Value]:
+    """What the keys of the data folder say of the folder for input files: `input_dir`, `input_device`, …"""
+    found = {key.name: read_or_none(key.read, folder) for key in KEYS if key.name.startswith(OF_DATA)}
+    return {OF_INPUT + name.removeprefix(OF_DATA): v for name, v in found.items() if v is not None}
+
+
 # Noise: what others do to this machine, between two moments.
 
 

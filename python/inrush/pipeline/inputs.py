@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
+import itertools
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from inrush.border.pipeline import InputFiles
 from inrush.border.plan import FileRows, TablePlan
 from inrush.engines import page_cache
+from inrush.study.files import key_of_cut
 
 
 @dataclass(frozen=True)
@@ -22,23 +23,40 @@ class Inputs:
     cached_bytes: int
 
 
+@dataclass(frozen=True)
+class OneFile:
+    """The rows of one file."""
+
+    path: Path
+    first: int
+    rows: int
+
+
 def made(inputs: InputFiles, seed: int, epoch_ns: int, note: Callable[[int, int], None]) -> list[Path]:
     """The files with the rows of `rows_of`. note: how many of how many are there."""
-    folder = Path(inputs["folder"]) / key_of(inputs, seed, epoch_ns)
+    folder = Path(inputs["folder"]) / key_of_cut(inputs, seed, epoch_ns)
     folder.mkdir(parents=True, exist_ok=True)
-    found = []
-    for n, (first, rows) in enumerate(rows_of(inputs)):
+    each = inputs.get("rows_per_file")
+    files = []
+    for n, (first, rows) in enumerate(rows_of(inputs, seed, epoch_ns)):
         # A last file with fewer rows is no file of a run in which others follow it.
-        path = folder / (f"{n:06}.csv" if rows == inputs["rows_per_file"] else f"{n:06}-{rows}.csv")
-        if not path.is_file():
-            write(path, inputs["table"], seed, epoch_ns, first, rows)
-        found.append(path)
-        note(n + 1, inputs["files"])
-    return found
+        path = folder / (f"{n:06}.csv" if each in (None, rows) else f"{n:06}-{rows}.csv")
+        files.append(OneFile(path, first, rows))
+    there = 0
+    for is_there, some in itertools.groupby(files, lambda cut: cut.path.is_file()):
+        for _ in some if is_there else write(list(some), inputs["table"], seed, epoch_ns):
+            there += 1
+            note(there, inputs["files"])
+    return [cut.path for cut in files]
 
 
-def rows_of(inputs: InputFiles) -> list[tuple[int, int]]:
-    """First row and number of rows of each file: equally many, the last one perhaps fewer."""
+def rows_of(inputs: InputFiles, seed: int, epoch_ns: int) -> list[tuple[int, int]]:
+    """First row and number of rows of each file: as the table itself lies in files, or equally many, the last one perhaps fewer."""
+    if "rows_per_file" not in inputs:
+        from inrush import _core
+
+        cuts = _core.file_rows(json.dumps(inputs["table"]), seed, epoch_ns)
+        return [(first, end - first) for first, end in itertools.pairwise(cuts)]
     rows, files = inputs["rows_per_file"], inputs["files"]
     total = inputs.get("rows", rows * files)
     return [(n * rows, min(rows, total - n * rows)) for n in range(files)]
@@ -58,31 +76,34 @@ def source_of(path: str, reject_path: str) -> FileRows:
     }
 
 
-def key_of(inputs: InputFiles, seed: int, epoch_ns: int) -> str:
-    """Equal for runs with the same rows in their files: neither the engine nor the number of files is in it."""
-    table = inputs["table"]
-    columns = [{k: v for k, v in c.items() if k != "wire"} for c in table["columns"]]
-    identity = [table["stream"], columns, table["source"], seed, epoch_ns, inputs["rows_per_file"]]
-    return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
+def write(files: Sequence[OneFile], table: TablePlan, seed: int, epoch_ns: int) -> Iterator[Path]:
+    """Files that follow one another, each on the disk when it is given, so that dropping it from memory is possible.
 
-
-def write(path: Path, table: TablePlan, seed: int, epoch_ns: int, first: int, rows: int) -> None:
-    """On the disk when it returns, so that dropping it from memory is possible."""
+    They are cut out of one stream: of a table that lies in many files a stream for each would look at all of them.
+    """
     import pyarrow as pa
     import pyarrow.csv as csv
 
     from inrush import _core
 
+    first, rows = files[0].first, sum(cut.rows for cut in files)
     stream = pa.RecordBatchReader.from_stream(_core.generate(json.dumps(table), seed, epoch_ns, first, rows))
     options = csv.WriteOptions(include_header=False, quoting_style="none")
-    unfinished = path.with_suffix(".part")
-    with unfinished.open("wb") as out:
-        with csv.CSVWriter(out, stream.schema, write_options=options) as into:
-            for batch in stream:
-                into.write_batch(batch)
-        out.flush()
-        os.fsync(out.fileno())
-    unfinished.rename(path)
+    held: pa.RecordBatch | None = None
+    for cut in files:
+        unfinished, left = cut.path.with_suffix(".part"), cut.rows
+        with unfinished.open("wb") as out:
+            with csv.CSVWriter(out, stream.schema, write_options=options) as into:
+                while left:
+                    if held is None or not held.num_rows:
+                        held = stream.read_next_batch()
+                    some = held.slice(0, left)
+                    into.write_batch(some)
+                    held, left = held.slice(some.num_rows), left - some.num_rows
+            out.flush()
+            os.fsync(out.fileno())
+        unfinished.rename(cut.path)
+        yield cut.path
 
 
 def cooled(paths: Sequence[Path], cold: bool) -> Inputs:

@@ -6,6 +6,7 @@ import contextlib
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -85,9 +86,11 @@ class StepLoading(Heard):
     def size_of(self, file: int) -> int:
         return self.paths[file].stat().st_size
 
-    def rows_of(self, file: int) -> int:
-        each = int(self.of["inputs"]["rows_per_file"])
-        return max(0, min(each, int(self.of["inputs"].get("rows", each * (file + 1))) - file * each))
+    @cached_property
+    def rows_of_files(self) -> list[int]:
+        """By number."""
+        of, plan = self.of["inputs"], self.plan
+        return [rows for _, rows in inputs.rows_of(of, plan["seed"], plan["epoch_ns"])]
 
     def dumped(self) -> list[Path]:
         """In the order of their numbers."""
@@ -147,7 +150,9 @@ class StepLoading(Heard):
         whole = self.reached.whole
         return {
             "unheard": [
-                (n, self.rows_of(n), self.size_of(n)) for n, done in enumerate(whole) if done and not heard[n]
+                (n, self.rows_of_files[n], self.size_of(n))
+                for n, done in enumerate(whole)
+                if done and not heard[n]
             ],
             "again": [n for n, done in enumerate(whole) if heard[n] and not done],
         }

@@ -12,11 +12,14 @@ from math import ceil, log2
 
 from inrush.engines import known_twin
 from inrush.engines.twin import Twin
+from inrush.plan.documents import row_bytes
+from inrush.plan.inputs import TEXT_SHARE
 from inrush.plan.planned import PlannedRun, StudyPlan
 from inrush.plan.planned_point import PointPlan
 from inrush.plan.search import sweeps
 from inrush.plan.units import LOAD_BATCH_ROWS
 from inrush.plan.work import Work
+from inrush.study.files import made_rows
 from inrush.text import show_s
 from inrush.workload import STORED_SHARE
 
@@ -72,6 +75,8 @@ class Cost:
     #: Highest size of the file that a run lays out in place of tables.
     file_bytes: int
     creates: tuple[Creation, ...]
+    #: Highest approximate size of the input files that the study makes: they stay until its end.
+    input_bytes: int = 0
     #: About so many of the runs are made: less than all of a search.
     made: int = 0
     #: Least and most seconds of fresh repeats, which come on top.
@@ -96,10 +101,25 @@ def cost(plan: StudyPlan, pilot_s: Mapping[str, float] | None = None, done: int 
         dumped_bytes=max((p.dumped_bytes for p in plan.planned.values()), default=0),
         file_bytes=max((p.file_bytes for p in plan.planned.values()), default=0),
         creates=tuple(creations(plan)),
+        input_bytes=input_bytes(plan),
         made=ceil(sum(share for _, share in shares)),
         fresh_s=fresh_s(plan, run_s),
         warnings=tuple(warnings(plan, forecasts)),
     )
+
+
+def input_bytes(plan: StudyPlan) -> int:
+    """Of each set of files once, however many runs load it; what a sort writes for a while lies with what it has sorted."""
+    rows: dict[tuple[str, bool], tuple[str, int]] = {}
+    for of in {run.point: run.plan for run in plan.runs}.values():
+        for key, (stream, count) in made_rows(of).items():
+            rows[key] = stream, max(count, rows.get(key, ("", 0))[1])
+    pipeline, tables = plan.study.pipeline, plan.study.workload.tables
+    size = 0.0
+    for (_, is_sorted), (stream, count) in rows.items():
+        each = pipeline.row_bytes if pipeline is not None else row_bytes(tables[stream]) * TEXT_SHARE
+        size += count * each * (2 if is_sorted else 1)
+    return round(size)
 
 
 # --- one run

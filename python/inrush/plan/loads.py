@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from inrush.border import plan as border
-from inrush.border.pipeline import InputFiles, LoadingPointPlan, LoadPlace, StepEnds, StepLoad
+from inrush.border.pipeline import LoadingPointPlan, LoadPlace, StepEnds, StepLoad
 from inrush.border.plan import PointPlan as SessionsPointPlan
 from inrush.engines.plans import TablePlan, Unsupported
 from inrush.engines.sql import literal
@@ -20,7 +20,14 @@ from inrush.errors import Problem
 from inrush.plan import ends
 from inrush.plan.documents import role_document, row_bytes
 from inrush.plan.dumps import CSV_SHARE, files_of
-from inrush.plan.pipeline import client_document, loadable, pipelines_document, server_document
+from inrush.plan.pipeline import (
+    client_document,
+    equal_files,
+    input_files,
+    loadable,
+    pipelines_document,
+    server_document,
+)
 from inrush.plan.pipeline_numbers import PipelineNumbers, contradiction, numbers_at
 from inrush.plan.roles import ActiveRole
 from inrush.plan.units import ns
@@ -66,14 +73,21 @@ def as_steps_load(
             )
         table = study.workload.tables[role.table or ""]
         problems += problems_of(step, table)
-        files = int(resolve(step.pipeline.files, point))
+        own = table.chunks.files if table.chunks is not None and step.source is None else None
+        given = resolve(step.pipeline.files, point)
+        files = int(given or own or 1)
+        if own is not None:
+            problems += problems_of_own(step, table, own, files, role.rows)
+            files = own
         if step.source is not None:
             dump = study.workload.operations[dump_operation(step.source)].dump
             files = files_of(dump) if dump else files
         rows_per_file = math.ceil(role.rows / files)
-        if step.source is None:
+        if step.source is None and own is None:
             files = math.ceil(role.rows / rows_per_file)
         size = rows_per_file * row_bytes(table) * CSV_SHARE
+        if own is not None:
+            size = round(role.rows * row_bytes(table) * CSV_SHARE / files)
         at = numbers_at(step.pipeline, point, files, size, rows_per_file)
         if reason := contradiction(at, server):
             return Unsupported(f"step {step.name}: {reason}")
@@ -97,6 +111,19 @@ def problems_of(step: Load, table: Table) -> list[Problem]:
     if not lost:
         return []
     return [Problem("", f"steps.{step.name}.table", table.name, f"{said}; load it without pipeline")]
+
+
+def problems_of_own(step: Load, table: Table, own: int, files: int, rows: int) -> list[Problem]:
+    """Of a table that lies in `own` files by itself. files: as the step says, where it does."""
+    found: list[Problem] = []
+    key = f"steps.{step.name}"
+    if files != own:
+        remedy = f"{table.name} lies in {own:,} files by itself (chunks); remove it"
+        found.append(Problem("", f"{key}.pipeline.files", str(files), remedy))
+    if own > rows:
+        remedy = f"a file has a row at least, and {table.name} lies in {own:,} (chunks); take more rows or fewer chunks"
+        found.append(Problem("", f"{key}.rows", str(rows), remedy))
+    return found
 
 
 def ledger_name(draft: Draft) -> str:
@@ -214,16 +241,12 @@ def step_ends(plan: SessionsPointPlan, draft: Draft, step: Load, role: ActiveRol
     )
     if isinstance(server, Unsupported):
         return server
-    inputs: InputFiles = {
-        "files": at.files,
-        "rows_per_file": at.rows_per_file,
-        "table": plan["tables"][draft.index[name]],
-        "cold": of.cold_inputs,
-        "folder": "",
-        "rows": role.rows,
-    }
-    if step.source is not None:
-        inputs["dump"] = dump_operation(step.source)
+    planned = plan["tables"][draft.index[name]]
+    if step.source is None:
+        inputs = input_files(table, at, planned, of.cold_inputs, role.rows)
+    else:
+        equal, dump = equal_files(at, planned, of.cold_inputs), dump_operation(step.source)
+        inputs = {**equal, "rows": role.rows, "dump": dump}
     found: StepEnds = {
         "inputs": inputs,
         "pipelines": pipelines_document(of, at),

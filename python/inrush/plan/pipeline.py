@@ -14,6 +14,7 @@ from inrush.border import plan as border
 from inrush.border.labels import PointLabels
 from inrush.border.load import ClientPlan, ImportPlan, LedgerPlan, ServerPlan, ShardPlan
 from inrush.border.pipeline import (
+    InputFiles,
     Interval,
     LoadPlace,
     PipelinePointPlan,
@@ -55,12 +56,13 @@ def loadable() -> list[str]:
     return [name for name in ENGINES if (twin := known_twin(name)) and twin.loading is not None]
 
 
-def wanted_at(of: Pipeline, point: Mapping[str, object]) -> PipelineNumbers:
+def wanted_at(of: Pipeline, table: Table, point: Mapping[str, object]) -> PipelineNumbers:
     pipelines, file_bytes = int(resolve(of.pipelines, point)), int(resolve(of.file_bytes, point))
+    files = table.chunks.files if table.chunks is not None else 1
     return numbers_at(
         of,
         point,
-        files=rows_of(of.files, pipelines, point),
+        files=files if of.files is None else rows_of(of.files, pipelines, point),
         file_bytes=file_bytes,
         rows_per_file=max(1, round(file_bytes / of.row_bytes)),
         shards=int(resolve(of.shards, point)),
@@ -81,11 +83,11 @@ def plan_pipeline(
     assert of is not None, "a study of this kind was parsed with its section"
     if server.loading is None:
         return Unsupported(f"{engine}: the loader keeps its ledger in {', '.join(loadable())}")
-    at = wanted_at(of, point)
+    table = study.workload.tables[of.table]
+    at = wanted_at(of, table, point)
     reason = contradiction(at, server)
     if reason:
         return Unsupported(reason)
-    table = study.workload.tables[of.table]
     layout = resolve(study.layout, point)
     layout = layout if layout in table.layouts else "none"
     options = {key: str(resolve(value, point)) for key, value in study.options.get(engine, {}).items()}
@@ -121,19 +123,34 @@ def plan_pipeline(
         "segments": segments(study, shards, at, table.name),
         "record": record(study),
         "watch": {"every_ns": ns(watch_s(study.record.watch_s, 0.0)), "processes": {}, "data_dir": ""},
-        "inputs": {
-            "files": at.files,
-            "rows_per_file": at.rows_per_file,
-            "table": table_plan,
-            "cold": of.cold_inputs,
-            "folder": "",
-        },
+        "inputs": input_files(table, at, table_plan, of.cold_inputs),
         "pipelines": pipelines_document(of, at),
         "client": client_document(of, at),
         "load_server": load_server,
         "shards": shards,
     }
     return summary(plan, at, of, namespace, method, layout, study.schedule.limit_s)
+
+
+def input_files(
+    table: Table, at: PipelineNumbers, planned: border.TablePlan, cold: bool, rows: int | None = None
+) -> InputFiles:
+    """Made of the table's rows: its own files where it lies in some, else equal ones. rows: where the last one has fewer."""
+    if table.chunks is not None:
+        own = at.rows if rows is None else rows
+        return {"files": at.files, "table": planned, "cold": cold, "folder": "", "rows": own}
+    found = equal_files(at, planned, cold)
+    return found if rows is None else {**found, "rows": rows}
+
+
+def equal_files(at: PipelineNumbers, planned: border.TablePlan, cold: bool) -> InputFiles:
+    return {
+        "files": at.files,
+        "rows_per_file": at.rows_per_file,
+        "table": planned,
+        "cold": cold,
+        "folder": "",
+    }
 
 
 def record(study: Study) -> Interval:

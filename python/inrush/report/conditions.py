@@ -75,7 +75,7 @@ def machine(analysis: Analysis) -> str:
         return ""
     facts = facts_by_engine(analysis)
     first = ("cpu_model", "cpu_logical", "mem_total_bytes", "os", "kernel", "data_filesystem", "disk_write_bytes_per_s",
-             "disk_fsync_per_s", "core_build_profile", "inrush", "git_commit", "python")  # fmt: skip
+             "disk_fsync_per_s", "input_dir", "input_filesystem", "input_device", "core_build_profile", "inrush", "git_commit", "python")  # fmt: skip
     shown = [[escape(k), facts[k]] for k in first if k in facts]
     others = [[escape(k), v] for k, v in sorted(facts.items()) if k not in first]
     more = (

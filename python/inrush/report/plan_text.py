@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from inrush.study.study import Study
 
 
-def plan_lines(plan: StudyPlan) -> list[str]:
-    """What would run, how long, how many bytes, what would be created where."""
+def plan_lines(plan: StudyPlan, inputs: str | None = None) -> list[str]:
+    """What would run, how long, how many bytes, what would be created where. inputs: a folder for input files alone."""
     study, forecast = plan.study, cost(plan)
     lines = [
         study.title,
@@ -51,6 +51,9 @@ def plan_lines(plan: StudyPlan) -> list[str]:
         f"{c.engine}: creates tables {', '.join(c.tables)} in a namespace of inrush's own, which is dropped after every run"
         for c in forecast.creates
     ]
+    if inputs is not None:
+        size = show(forecast.input_bytes, "bytes")
+        lines.append(f"makes input files of about {size} in {inputs}, which are removed with the study")
     lines += ["", *columns(point_rows(plan), ("point", "rows", "size"), right=(1, 2))]
     lines += volume_lines(plan)
     if plan.unsupported:

@@ -8,6 +8,7 @@ from inrush.analysis.points import Analysis, Point, say
 from inrush.analysis.wording import centre
 from inrush.report.html import number, table
 from inrush.stats import quantity
+from inrush.stats.devices import inputs_apart
 from inrush.stats.measures import whole
 
 #: The time that rows by rows/s come to: no metric, and beside the rate, since the duration is another time.
@@ -23,6 +24,9 @@ COLUMNS = {
     "client_busy_cores": "client",
     "server_read_bytes": "server read",
     "server_write_bytes": "server wrote",
+    "input_device_read_bytes_per_s": "input disk, read",
+    "data_device_read_bytes_per_s": "data disk, read",
+    "data_device_write_bytes_per_s": "data disk, written",
     "pages_read": "pages read",
     "pages_per_row": "pages/row",
     "page_bytes": "a page",
@@ -39,14 +43,21 @@ TIMES = (
 
 def steps_table(analysis: Analysis) -> str:
     """Centres of the runs that count; figures that a guard makes invalid are marked."""
+    columns = columns_of(analysis)
     rows = [
-        [escape(say(point)), escape(step), escape(do), *(cell(analysis, point, f"{step}.{metric}") for metric in COLUMNS)]
+        [escape(say(point)), escape(step), escape(do), *(cell(analysis, point, f"{step}.{metric}") for metric in columns)]
         for point in analysis.points
         for step, do in steps_at(analysis, point).items()
     ]  # fmt: skip
     if not rows:
         return ""
-    return table(["point", "step", "kind", *(f"#{title}" for title in COLUMNS.values())], rows) + TIMES
+    return table(["point", "step", "kind", *(f"#{title}" for title in columns.values())], rows) + TIMES
+
+
+def columns_of(analysis: Analysis) -> dict[str, str]:
+    """Without those of devices where input files have no folder of their own."""
+    apart = any(inputs_apart(m.run) for m in analysis.runs)
+    return {metric: title for metric, title in COLUMNS.items() if apart or "_device_" not in metric}
 
 
 def steps_at(analysis: Analysis, point: Point) -> dict[str, str]:

@@ -16,6 +16,7 @@ from inrush.stats.rates import no_faster, role_rates, steps, worked
 from inrush.stats.record import FloatArray, RunRecord
 from inrush.stats.steps import step_windows
 from inrush.stats.watched import cumulative
+from inrush.study.files import INPUT
 
 MOST_POINTS, MOST_RUNS = 240, 4
 #: So few calls a second have no course over time.
@@ -159,7 +160,10 @@ def with_pauses(t: FloatArray, dt: FloatArray, y: FloatArray) -> tuple[FloatArra
 
 
 def every_device(run: RunRecord, metric: str) -> Mapping[str, tuple[FloatArray, FloatArray]]:
-    """Series name -> cumulative series. Roles by name; devices of the host by theirs, idle ones left out."""
+    """Series name -> cumulative series. Roles by name; devices of the host by theirs, idle ones left out.
+
+    A device below input files that have a folder of their own is named so.
+    """
     if metric == "cpu_s":
         return cumulative(run, metric)
     table = run.tables.get("resources")
@@ -167,7 +171,9 @@ def every_device(run: RunRecord, metric: str) -> Mapping[str, tuple[FloatArray, 
         return {}
     pairs = zip(table.column("metric").to_pylist(), table.column("device").to_pylist(), strict=True)
     devices = dict.fromkeys(d for m, d in pairs if m == metric and d != "lo")
-    held = {d: cumulative(run, metric, d).get("host") for d in devices}
+    each = {d: cumulative(run, metric, d) for d in devices}
+    held = {d: of.get("host") for d, of in each.items()}
+    held |= {f"{INPUT} {d}": of[INPUT] for d, of in each.items() if INPUT in of and "host" not in of}
     return {d: s for d, s in held.items() if s is not None and s[1][-1] - s[1][0] > 1e5}
 
 

@@ -29,15 +29,12 @@ from inrush.run.follow import RunEnded, follow
 from inrush.run.kinds import kind_of
 from inrush.run.listener import Listener
 from inrush.stats.measures import writing_roles
-from inrush.study.files import at_dumps, at_files, at_inputs
+from inrush.study.files import at_dumps, at_files, at_inputs, with_inputs_watched
 from inrush.targets.deployment import Deployment, at_deployment, lifecycle_of
 from inrush.targets.standing import beside, neighbours, standing
 from inrush.worker.patience import Graces, Patience
 from inrush.worker.process import Worker, death_message
 from inrush.worker.stopping import Stopping
-
-#: Below a study's data: what Parquet files were turned into, for all its runs.
-FILES = "files"
 
 
 def run_one(
@@ -54,6 +51,8 @@ def run_one(
     own = folder.data_in(deployment.folder)
     data = own / run.run_id
     data.mkdir(parents=True, exist_ok=True)
+    if folder.inputs_apart is not None:  # there before its device is looked for
+        folder.inputs_apart.mkdir(parents=True, exist_ok=True)
     deployment.run_files = data
     kind = kind_of(run.plan)
     placed = placed_plan(run, folder, deployment, data)
@@ -130,11 +129,11 @@ def run_one(
 
 def placed_plan(run: PlannedRun, folder: StudyFolder, deployment: Deployment, data: Path) -> AnyPlan:
     """The plan with all its addresses. data: the run's own folder."""
-    files = folder.data_path / FILES
-    named = at_files(at_deployment(run.plan, deployment, data), folder.path / run.run_id, files)
+    inputs, reject_folder = folder.inputs_path, folder.path / run.run_id
+    named = at_files(at_deployment(run.plan, deployment, data), reject_folder, folder.files_path)
     named = at_dumps(named, data, f"{folder.path.name}/{run.run_id}")
-    named = at_inputs(named, files)
-    return going.marked(kind_of(run.plan).placed(named, deployment, data, files), folder)
+    named = kind_of(run.plan).placed(at_inputs(named, inputs), deployment, data, inputs)
+    return going.marked(named if folder.inputs_apart is None else with_inputs_watched(named, inputs), folder)
 
 
 def going_on(

@@ -17,6 +17,7 @@ from inrush.extras import need
 from inrush.plan.calibration import is_price
 from inrush.results.store import Results, SealedRun, Store, StudyFolder
 from inrush.run.ahead import Look
+from inrush.study.files import made_rows
 from inrush.study.step_kinds import Cold, Restart, Step
 from inrush.targets import shards
 from inrush.targets.deployments import NamedTargets, known_engines, named_targets
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 
 #: Keys of a call that are left out where they are empty.
-NEWER = ("storages", "limits", "lacks")
+NEWER = ("storages", "input", "limits", "lacks")
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,8 @@ class StudyCall:
     data: str | None = None
     #: Storage -> its folder, in place of `data`.
     storages: Mapping[str, str] = field(default_factory=dict)
+    #: Folder for the input files that the study makes; None: they lie with the data.
+    input: str | None = None
     #: What servers are held to: `slow.write_bytes_per_s=20M`.
     limits: tuple[str, ...] = ()
     #: Engine -> operation -> why its server, asked when the study began, cannot do it.
@@ -73,6 +76,7 @@ class StudyCall:
         words += ["--realtime"] if self.realtime else []
         words += ["--data", self.data] if self.data else []
         words += [word for name, folder in self.storages.items() for word in ("--data", f"{name}={folder}")]
+        words += ["--input", self.input] if self.input else []
         words += [word for limit in self.limits for word in ("--limit", limit)]
         return shlex.join(words)
 
@@ -130,6 +134,7 @@ def prepare(call: StudyCall, secret_targets: Sequence[str] | None = None) -> Pre
     check_answer(plan)
     check_transports(plan, found)
     check_steps(plan, found)
+    check_input(call, plan)
     return Prepared(call, plan, found)
 
 
@@ -190,6 +195,15 @@ def check_steps(plan: StudyPlan, found: NamedTargets) -> None:
             refused.setdefault(remedy, []).append(step)
     if refused:
         raise StudyInvalid([steps_problem(plan.study, steps, remedy) for remedy, steps in refused.items()])
+
+
+def check_input(call: StudyCall, plan: StudyPlan) -> None:
+    """Raises UsageError where a folder for input files is named and none is made."""
+    if call.input and not any(made_rows(run.plan) for run in plan.runs):
+        raise UsageError(
+            f"--input {call.input}: {call.study} makes no input files (`files` or `pipeline` of a load step, kind = "
+            '"pipeline"); leave it out'
+        )
 
 
 def steps_problem(study: Study, steps: Sequence[Step], remedy: str) -> Problem:

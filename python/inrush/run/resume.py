@@ -26,6 +26,7 @@ class Given:
     unequal_durability: bool = False
     realtime: bool = False
     limits: tuple[str, ...] = ()
+    input: str | None = None
 
 
 def resumed(folder: StudyFolder, given: Given) -> StudyCall:
@@ -40,6 +41,7 @@ def resumed(folder: StudyFolder, given: Given) -> StudyCall:
         ("--realtime", given.realtime, call.realtime),
         ("--data", given.storages, call.storages),
         ("--limit", given.limits, call.limits),
+        ("--input", given.input, call.input),
     ):
         if said not in (None, (), False, {}) and said != kept:
             raise UsageError(

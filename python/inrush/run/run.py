@@ -11,6 +11,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,11 @@ from inrush.errors import CoreError, UsageError
 from inrush.machine import host
 from inrush.plan.calibration import is_price
 from inrush.plan.planned import PlannedRun
-from inrush.results.store import Doc, Results, SealedRun, StudyFolder
+from inrush.results.store import FILES, Doc, Results, SealedRun, StudyFolder
 from inrush.run import full_disk, going_on
 from inrush.run.ahead import Ahead, Look
 from inrush.run.listener import Listener
-from inrush.run.one import FILES, interrupted, run_one
+from inrush.run.one import interrupted, run_one
 from inrush.targets.deployment import Deployment, key_of
 from inrush.worker.patience import USUAL, Graces
 from inrush.worker.process import end_leftover
@@ -115,7 +116,7 @@ def run_study(
                 outcome.done += 1
             else:
                 outcome.failed[run.run_id] = doc["failure"]["message"]
-    shutil.rmtree(folder.data_path / FILES, ignore_errors=True)
+    folder.remove_files()
     status = "failed" if outcome.failed else "done"
     folder.write(
         {
@@ -134,13 +135,19 @@ class Facts:
         self.folder, self.environment = folder, environment
         self.looked: dict[Path, Mapping[str, Any]] = {}
 
+    @cached_property
+    def of_inputs(self) -> Mapping[str, Any]:
+        """Of the disk below input files that have a folder of their own."""
+        place = self.folder.inputs_apart
+        return {} if place is None else host.input_facts(place.parent.parent)
+
     def of(self, deployment: Deployment) -> Mapping[str, Any]:
         own = self.folder.data_in(deployment.folder)
         place = deployment.data_place(own)
         at = place or own
         if at not in self.looked:
             try:
-                self.looked[at] = self.environment(at)
+                self.looked[at] = {**self.environment(at), **self.of_inputs}
             except OSError as e:  # a write says what is wrong, and not where
                 raise OSError(e.errno, e.strerror, str(e.filename or at)) from e
         if place is not None:

@@ -26,6 +26,7 @@ of the role before the slash (`writers`): its figures are those of all its parts
     client_cpu_us_per_row      threads of the role in the client
     busy_cores, cpu_us_per_row      of a watched role (`client`, `server`, …): resources over the measured segments
     user_cores, system_cores, …     of a watched role and of the host, with its page cache: `processors.py`
+    device_read_bytes_per_s, …     of `input` and `data`, the devices below them: `devices.py`
 
 In a run with steps the role has the step's name, and so `<step>.<metric>` are figures of one step. Of a step with several
 roles each is named `<step>.<role>`, and its figures are `<step>.<role>.<metric>`. What is watched is in
@@ -51,6 +52,7 @@ from numpy.typing import NDArray
 
 from inrush.border.tables import RepetitionRow
 from inrush.results.histogram import Histogram, merge, of_table, of_values
+from inrush.stats.devices import device_figures
 from inrush.stats.failures import failed_calls, unsent_calls
 from inrush.stats.files import file_figures
 from inrush.stats.gaps import Window, gaps_of, worked, worked_in, worked_ns
@@ -146,7 +148,7 @@ def figures_of_step(run: RunRecord, step: str) -> dict[str, float]:
                 figures[f"{step}.{role}_{metric}"] = used
             elif span_s > 0:
                 figures[f"{step}.{role}_busy_cores"] = used / span_s
-    split = processor_figures(view, windows)
+    split = processor_figures(view, windows) | device_figures(view, windows)
     figures |= {step_figure(step, name): value for name, value in split.items()}
     # The client's bytes are the engine's where the engine is in its process, and nowhere else.
     embedded = (run.summary.get("page_counters") or {}).get("embedded", False)
@@ -407,7 +409,7 @@ def cpu_figures(run: RunRecord, windows: Mapping[int, tuple[int, int]], rows: in
         figures[f"{role}.busy_cores"] = used_s / span_s
         if rows:
             figures[f"{role}.cpu_us_per_row"] = used_s * 1e6 / rows
-    return figures | processor_figures(run, parts)
+    return figures | processor_figures(run, parts) | device_figures(run, parts)
 
 
 @dataclass(frozen=True)

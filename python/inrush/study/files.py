@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from inrush.border.pipeline import AnyPlan
+from inrush.border.pipeline import AnyPlan, InputFiles, loads_of
 from inrush.border.plan import InputPlan, OpPlan, TablePlan
 from inrush.errors import Problem, StudyInvalid, UsageError
 from inrush.workload import FileSource, Workload
@@ -79,6 +79,41 @@ def at_inputs(plan: AnyPlan, folder: Path) -> AnyPlan:
     return placed
 
 
+#: The role of the watch that has the device below input files, where these have a folder of their own.
+INPUT = "input"
+
+
+def with_inputs_watched(plan: AnyPlan, folder: Path) -> AnyPlan:
+    """The plan with the device below the input files that it makes watched beside that of its data."""
+    if not made_rows(plan):
+        return plan
+    placed = plan.copy()
+    folders = {**plan["watch"].get("folders", {}), INPUT: str(folder.resolve())}
+    placed["watch"] = {**plan["watch"], "folders": folders}
+    return placed
+
+
+def made_rows(plan: AnyPlan) -> dict[tuple[str, bool], tuple[str, int]]:
+    """The input files that a plan makes, by their folder and whether they are sorted -> stream of their rows, and how many."""
+    found: dict[tuple[str, bool], tuple[str, int]] = {}
+    for segment in plan["segments"]:
+        whole: Sequence[InputPlan] = ()
+        if segment["kind"] == "inputs":
+            whole = segment["inputs"]
+        elif segment["kind"] == "sort":
+            whole = [segment["to"]]
+        for one in whole:
+            stream = plan["tables"][one["table"]]["stream"]
+            found[key_of(one, plan), segment["kind"] == "sort"] = stream, one["rows"]
+    ends = [plan["inputs"]] if "inputs" in plan else [of["inputs"] for of in loads_of(plan).values()]
+    for cut in ends:
+        if "dump" not in cut:
+            rows = cut.get("rows", cut["files"] * cut.get("rows_per_file", 0))
+            key = key_of_cut(cut, plan["seed"], plan["epoch_ns"])
+            found[key, False] = cut["table"]["stream"], rows
+    return found
+
+
 def _segment_at_inputs(segment: Any, plan: AnyPlan, folder: Path) -> Any:
     def located(of: InputPlan) -> InputPlan:
         return {**of, "folder": str(folder.resolve() / key_of(of, plan))}
@@ -100,17 +135,21 @@ def _segment_at_inputs(segment: Any, plan: AnyPlan, folder: Path) -> Any:
 
 def key_of(of: InputPlan, plan: AnyPlan) -> str:
     """Equal for runs whose files hold the same rows, whatever the engine and the way in."""
-    table = plan["tables"][of["table"]]
+    return key_of_rows(plan["tables"][of["table"]], plan["seed"], plan["epoch_ns"], of["rows"], of["files"])
+
+
+def key_of_cut(of: InputFiles, seed: int, epoch_ns: int) -> str:
+    """The same of the loader's files: neither the engine is in it, nor the number of files of a size.
+
+    Of files that a table lies in by itself, their number and sizes are part of its source.
+    """
+    return key_of_rows(of["table"], seed, epoch_ns, of.get("rows_per_file"))
+
+
+def key_of_rows(table: TablePlan, seed: int, epoch_ns: int, *cut: int | None) -> str:
+    """The name of a folder of files. cut: how the table's rows lie in them."""
     columns = [{k: v for k, v in c.items() if k != "wire"} for c in table["columns"]]
-    identity = [
-        table["stream"],
-        columns,
-        table["source"],
-        plan["seed"],
-        plan["epoch_ns"],
-        of["rows"],
-        of["files"],
-    ]
+    identity = [table["stream"], columns, table["source"], seed, epoch_ns, *cut]
     return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from inrush.errors import Problem
 from inrush.study.document import Node, Reader, given, whole, word
 from inrush.study.forms import Factors, FromFactor, PerSession, Total, count, read_form, read_rows
 from inrush.workload import Workload
@@ -15,7 +16,7 @@ KIND: Final = "pipeline"
 ROLE = "pipelines"
 #: Keys of a study that a step does not have.
 OF_SHARDS = ("shards", "replica")
-REQUIRED = ("table", "row_bytes", "file_bytes", "files")
+REQUIRED = ("table", "row_bytes", "file_bytes")
 CLIENTS = ("shared", "own")
 #: A load server with less of a core does not come to work.
 LEAST_CORES, MOST_CORES = 0.01, 1024.0
@@ -58,9 +59,10 @@ class Pipeline(Ends):
     table: str
     #: Of a row as text, about: rows of a file are its bytes over this.
     row_bytes: int
+    #: Of files of unequal sizes, on average.
     file_bytes: int | FromFactor
-    #: Of all pipelines together, or of each.
-    files: Total | PerSession
+    #: Of all pipelines together, or of each; None: those that the table lies in by itself.
+    files: Total | PerSession | None = None
     shards: int | FromFactor = 1
     #: Each row once more, on the next shard.
     replica: bool | FromFactor = False
@@ -70,7 +72,8 @@ class Pipeline(Ends):
 class StepPipeline(Ends):
     """Of a load step: the rows of the step are made into so many files, or are those of a dump."""
 
-    files: int | FromFactor = 1
+    #: None: those that the table lies in by itself, or one.
+    files: int | FromFactor | None = None
 
 
 def readers_of_ends(factors: Factors) -> dict[str, Reader]:
@@ -108,7 +111,24 @@ def parse_pipeline(node: Node | None, factors: Factors, workload: Workload) -> P
         return None
     found = Pipeline(**given(fields, readers))
     check_bucket(found, fields)
+    check_files(node, found, fields, workload)
     return found
+
+
+def check_files(node: Node, found: Pipeline, fields: Mapping[str, Node], workload: Workload) -> None:
+    """A table that lies in files by itself says how many there are, and no other table does."""
+    table = workload.tables.get(found.table)
+    if table is None:
+        return
+    if table.chunks is None:
+        if found.files is None:
+            at = node.at("files", None).key
+            remedy = "is missing; every table without chunks says how many there are"
+            node.problems.append(Problem(node.file, at, "", remedy))
+    elif found.files not in (None, Total(table.chunks.files)):
+        fields["files"].problem(
+            f"{table.name} lies in {table.chunks.files:,} files by itself (chunks); remove it"
+        )
 
 
 def parse_step_pipeline(node: Node, factors: Factors, from_dump: bool) -> StepPipeline:

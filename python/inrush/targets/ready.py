@@ -14,7 +14,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from inrush.engines import server
+from inrush.border.pipeline import AnyPlan
+from inrush.engines import life, server
 from inrush.engines.sql import file_of
 from inrush.engines.twin import NoDatabase, Twin
 from inrush.errors import UsageError
@@ -45,11 +46,11 @@ def libraries(plan: StudyPlan) -> set[str]:
     return {server(engine).extra for engine in engines}
 
 
-def refuse_unready(plan: StudyPlan, found: NamedTargets, data: Path) -> list[str]:
+def refuse_unready(plan: StudyPlan, found: NamedTargets, data: Path, inputs: Path | None = None) -> list[str]:
     """A line about each server that is ready, and one where room is short.
 
     data: folder for the files of started servers, and of embedded engines without a file of the user's, where no storages are
-    named.
+    named. inputs: folder for the input files that the study makes; None: they lie with the data.
     Raises UsageError with a line for everything that stands in the way.
     """
     twins = found.servers()
@@ -71,6 +72,9 @@ def refuse_unready(plan: StudyPlan, found: NamedTargets, data: Path) -> list[str
         with noted(problems):
             check_folder(place)
             check_fit(plan, twins, place)
+    if inputs is not None:
+        with noted(problems):
+            check_inputs(plan, found, inputs)
     foreign = foreign_protocols([(of.server, of.target.url) for of in servers])
     for deployment, why in zip(servers, foreign, strict=True):
         with noted(problems):
@@ -80,7 +84,8 @@ def refuse_unready(plan: StudyPlan, found: NamedTargets, data: Path) -> list[str
     if problems:
         warnings = [warning for _, warning in named.values() if warning]
         raise UsageError("\n".join([*warnings, *problems]))
-    return ready + [line for place in places if is_local for line in short_of_room(plan, place)]
+    short = [line for place in places if is_local for line in short_of_room(plan, place)]
+    return [*ready, *short, *(short_of_input_room(plan, inputs) if inputs is not None else ())]
 
 
 @contextlib.contextmanager
@@ -213,3 +218,37 @@ def short_of_room(plan: StudyPlan, data: Path) -> list[str]:
     if not isinstance(free, int) or free >= peak:
         return []
     return [f"{data}: {show(free, 'bytes')} free; the study holds up to {show(peak, 'bytes')} there at once"]
+
+
+def check_inputs(plan: StudyPlan, found: NamedTargets, folder: Path) -> None:
+    """Raises NotReady for a folder for input files that is not there, or that we or a server of ours cannot use.
+
+    It is not made: below a disk that is not mounted the files would lie on another one.
+    """
+    if not folder.is_dir():
+        said = "is a file" if folder.exists() else "there is no such folder"
+        raise NotReady(f"{folder}: {said}; make the folder for input files, or name another one with --input")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise NotReady(f"{folder}: cannot be written; give rights, or name another folder with --input")
+    own = [run.plan for run in plan.runs if run.plan["target"]["engine"] in found.start]
+    readers = {str(of["target"]["engine"]) for of in own if read_by_server(of)}
+    if readers and (closed := life.closed_above(folder / "files", life.servant())) is not None:
+        raise NotReady(
+            f"{folder}: as root, servers run as {life.SERVANT}, which cannot enter {closed}, and {', '.join(sorted(readers))} "
+            "reads input files by itself (server_file); choose another folder with --input, or run inrush as an ordinary user"
+        )
+
+
+def read_by_server(plan: AnyPlan) -> bool:
+    """Whether its server reads input files by itself."""
+    segments = [segment for segment in plan["segments"] if segment["kind"] == "inputs"]
+    return any(of["way"] == "server" for segment in segments for of in segment["inputs"])
+
+
+def short_of_input_room(plan: StudyPlan, folder: Path) -> list[str]:
+    free, needed = host.read_or_none(host.free_bytes, folder), cost(plan).input_bytes
+    if not isinstance(free, int) or free >= needed:
+        return []
+    return [
+        f"{folder}: {show(free, 'bytes')} free; the study's input files take up to {show(needed, 'bytes')} there"
+    ]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from inrush.results.store.files import Doc, check_schema, read_json, whole_batches, write_json
-    from inrush.results.store.folders import Store, StudyFolder
+    from inrush.results.store.folders import FILES, Store, StudyFolder
     from inrush.results.store.reading import Results, SealedRun
     from inrush.results.store.root import RESULTS_VARIABLE, Root
     from inrush.results.store.sealing import OpenRun
@@ -25,7 +25,7 @@ else:
     #: Name -> module: what reads Parquet takes a third of a second to load, and not every command reads.
     _AT = {
         **dict.fromkeys(("Doc", "check_schema", "read_json", "whole_batches", "write_json"), "files"),
-        **dict.fromkeys(("Store", "StudyFolder"), "folders"),
+        **dict.fromkeys(("FILES", "Store", "StudyFolder"), "folders"),
         **dict.fromkeys(("Results", "SealedRun"), "reading"),
         **dict.fromkeys(("RESULTS_VARIABLE", "Root"), "root"),
         "OpenRun": "sealing",
@@ -38,6 +38,7 @@ else:
 
 
 __all__ = [
+    "FILES",
     "RESULTS_VARIABLE",
     "Doc",
     "OpenRun",

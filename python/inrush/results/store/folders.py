@@ -19,6 +19,9 @@ from inrush.results.store.reading import Results
 from inrush.results.store.root import Root
 from inrush.results.store.sealing import EARLIER, OpenRun
 
+#: Below a study's data: files that it makes once for all its runs, and removes at its end.
+FILES = "files"
+
 
 class Store(Root):
     """All studies below one folder."""
@@ -104,6 +107,7 @@ class StudyFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._data: Path | None = None
+        self._inputs: Path | None = None
         self._locked = False
 
     @cached_property
@@ -127,13 +131,37 @@ class StudyFolder:
         """Embedded engines keep their files in a folder of this study's own in `data`."""
         self._data = data / self.path.name
 
+    def keep_inputs_in(self, folder: Path) -> None:
+        """Input files that are made lie in a folder of this study's own in `folder`, and not with the data."""
+        self._inputs = folder / self.path.name
+
+    @property
+    def files_path(self) -> Path:
+        """What users' files were turned into, for all runs."""
+        return self.data_path / FILES
+
+    @property
+    def inputs_path(self) -> Path:
+        """The input files that are made, for all runs."""
+        return (self._inputs or self.data_path) / FILES
+
+    @property
+    def inputs_apart(self) -> Path | None:
+        """The same where the call names a folder for them."""
+        return self.inputs_path if self._inputs is not None else None
+
+    def remove_files(self) -> None:
+        """At the end of the study."""
+        for place in {self.files_path, self.inputs_path}:
+            shutil.rmtree(place, ignore_errors=True)
+
     def data_in(self, storage: Path | None) -> Path:
         """The same on a storage of the study; None: it has none."""
         return storage / self.path.name if storage is not None else self.data_path
 
     def leave_data(self, storages: Iterable[Path] = ()) -> None:
         """At the end of it: empty folders among others are not left behind."""
-        for place in (*filter(None, (self._data,)), *map(self.data_in, storages)):
+        for place in (*filter(None, (self._data, self._inputs)), *map(self.data_in, storages)):
             with suppress(OSError):  # it was never made, or something is left in it for a resume
                 place.rmdir()
 
