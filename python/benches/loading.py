@@ -306,7 +306,7 @@ def parsed_mb_per_cpu_s(summed: bool = True) -> float:
         table = table_of(inputs, TABLE, described, loading.column_types)
         wanted = ends.Wanted(
             table=table, target_table=TABLE, key={}, method="bulk", import_id="bench",
-            files=(file_document(inputs[0], table, here / "spool"),), chunk_rows=20_000, flush_rows=100_000,
+            files=(file_document(inputs[0], table, here / "spool", str(here)),), chunk_rows=20_000, flush_rows=100_000,
             connections=1, parallel=1, reject_limit=0, patience_s=60.0,
             items=loading.proof(table, TABLE, COLUMNS).items if summed else (),
         )  # fmt: skip

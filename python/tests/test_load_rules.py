@@ -249,7 +249,7 @@ def contents(*digests: str) -> list[Content]:
 def test_an_import_is_its_content_its_table_and_its_database_alone() -> None:
     base = identity.base_id(contents("a", "b"), "public.t", "db")
     assert base == identity.base_id(contents("b", "a"), "public.t", "db")
-    assert base == identity.base_id([replace(c, shown="x") for c in contents("a", "b")], "public.t", "db")
+    assert base == identity.base_id([c._replace(shown="x") for c in contents("a", "b")], "public.t", "db")
     others = [
         identity.base_id(contents("a"), "public.t", "db"),
         identity.base_id(contents("a", "b"), "public.u", "db"),

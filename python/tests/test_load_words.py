@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from inrush.errors import UsageError
-from inrush.load.input import expand
+from inrush.load.expand import expand
 from inrush.study.sniff import sniff
 
 

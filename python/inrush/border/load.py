@@ -110,11 +110,23 @@ class LinkPlan(TypedDict):
     tls: dict[str, str] | None
 
 
+class FileStamp(TypedDict):
+    """A file as it was when its digest was taken."""
+
+    bytes: int
+    mtime_ns: int
+
+
 class ClientFile(TypedDict):
     #: In the ledger.
     number: int
-    #: Its source is this one file.
-    table: TablePlan
+    #: Its place in `tables`; the first without.
+    table: NotRequired[int]
+    path: str
+    #: Of its own.
+    reject_path: str
+    #: Without, it may change while it is loaded.
+    stamp: NotRequired[FileStamp | None]
 
 
 class ClientPlan(_OfImport):
@@ -122,6 +134,8 @@ class ClientPlan(_OfImport):
     link: LinkPlan
     setup: NotRequired[ImportPlan | None]
     silence_ns: NotRequired[int]
+    #: What files hold and how they are read; the paths in them are those of each file.
+    tables: NotRequired[Sequence[TablePlan]]
     files: Sequence[ClientFile]
     parallel: int
     chunk_rows: int

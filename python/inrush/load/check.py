@@ -12,6 +12,7 @@ from inrush.load import proof, readback
 from inrush.load.input import Input
 from inrush.load.look import begun_of, look
 from inrush.load.moved import moved_columns
+from inrush.load.spool import seen
 from inrush.plan import ends
 
 if TYPE_CHECKING:
@@ -137,7 +138,10 @@ def checked(
 def changed(inputs: Sequence[Input]) -> str:
     """The first file that is not as it was when it was looked at."""
     for source in inputs:
-        stat = source.path.stat() if source.path.exists() else None
-        if stat is None or (stat.st_size, stat.st_mtime_ns) != (source.bytes, source.mtime_ns):
+        try:
+            now = seen(source.at)
+        except OSError:
+            return source.shown
+        if now != (source.bytes, source.mtime_ns):
             return source.shown
     return ""

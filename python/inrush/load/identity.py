@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
+from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from inrush.errors import UsageError
 from inrush.load.ledger import Header
 
+#: What a path that is made absolute loses.
+NOT_PLAIN = re.compile(r"//|/\.?/|/\.?\Z")
+#: Files that a message names.
+SHOWN = 3
 
-@dataclass(frozen=True)
-class Content:
+
+class Content(NamedTuple):
     """One file by what it holds, unpacked."""
 
     shown: str
@@ -46,17 +51,22 @@ def refuse_stored(
     contents: Sequence[Content], others: Sequence[Header], rows: Mapping[str, int], table: str
 ) -> None:
     """Raises UsageError for files that another import has stored. rows: of each import by its ledger."""
-    found = []
-    for content in contents:
-        for other in others:
-            if content.digest in other.files and rows.get(other.load, 0):
-                name = other.names[other.files.index(content.digest)]
-                as_name = "" if name == content.shown else f" as {name}"
-                found.append(f"{content.shown} was stored{as_name} by import {other.load}{date_of(other)}")
-                break
+    stored: dict[str, tuple[str, Header]] = {}
+    for other in reversed(others):
+        if rows.get(other.load, 0):
+            # Of two files with one content the first, as of two imports.
+            named = list(zip(other.files, other.names, strict=True))
+            stored.update((digest, (name, other)) for digest, name in reversed(named))
+    found = [(content, *stored[content.digest]) for content in contents if content.digest in stored]
     if found:
+        said = []
+        for content, name, other in found[:SHOWN]:
+            as_name = "" if name == content.shown else f" as {name}"
+            said.append(f"{content.shown} was stored{as_name} by import {other.load}{date_of(other)}")
+        if len(found) > SHOWN:
+            said.append(f"and so were {len(found) - SHOWN:,} more of {len(contents):,} files")
         raise UsageError(
-            f"table {table}: {'; '.join(found)}; leave such files out, or --again loads them once more"
+            f"table {table}: {'; '.join(said)}; leave such files out, or --again loads them once more"
         )
 
 
@@ -66,13 +76,20 @@ def namesake(contents: Sequence[Content], others: Sequence[Header], rows: Mappin
     others: in the order in which they were begun. Empty where there is none.
     """
     for other in reversed(others):
+        names = set(other.names)
         for content in contents:
-            if content.shown in other.names and rows.get(other.load, 0):
+            if content.shown in names and rows.get(other.load, 0):
                 return (
                     f"{content.shown}: import {other.load}{date_of(other)} stored a file of this name and other content, and its "
                     "rows stay in the table; rows that both files have are there twice afterwards"
                 )
     return ""
+
+
+def names_of(header: Header) -> str:
+    """What its files were called, the first of many."""
+    more = [f"and {len(header.names) - SHOWN:,} more"] if len(header.names) > SHOWN else []
+    return ", ".join([*header.names[:SHOWN], *more])
 
 
 def date_of(header: Header) -> str:
@@ -83,7 +100,7 @@ def date_of(header: Header) -> str:
 def check_same(own: Header, contents: Sequence[Content], places: Sequence[Header | None]) -> None:
     """Raises UsageError where an import of this name is of other files, or lies on other shards. places: its headers."""
     if sorted(own.files) != sorted(c.digest for c in contents):
-        raise UsageError(f"--import-id {own.base}: that import is of other files ({', '.join(own.names)})")
+        raise UsageError(f"--import-id {own.base}: that import is of other files ({names_of(own)})")
     for k, header in enumerate(places):
         if header is None or (header.place, header.shards) != (k, len(places)):
             raise UsageError(
@@ -94,17 +111,17 @@ def check_same(own: Header, contents: Sequence[Content], places: Sequence[Header
 
 def numbers(own: Header, contents: Sequence[Content]) -> tuple[int, ...]:
     """The number of each file in the ledger; files that hold the same have theirs in order."""
-    free = list(enumerate(own.files))
-    found = []
-    for content in contents:
-        at = next(k for k, (_, digest) in enumerate(free) if digest == content.digest)
-        found.append(free.pop(at)[0])
-    return tuple(found)
+    free: dict[str, deque[int]] = {}
+    for number, digest in enumerate(own.files):
+        free.setdefault(digest, deque()).append(number)
+    return tuple(free[content.digest].popleft() for content in contents)
 
 
 def file_identity(shown: str, size: int, mtime_ns: int) -> dict[str, Any]:
     """A file as version 1 of the ledger knew it."""
-    return {"path": str(Path(shown).absolute()), "bytes": size, "mtime_ns": mtime_ns}
+    # A plain name is not taken apart: there may be 10^5 of them.
+    plain = shown.startswith("/") and not NOT_PLAIN.search(shown)
+    return {"path": shown if plain else str(Path(shown).absolute()), "bytes": size, "mtime_ns": mtime_ns}
 
 
 def import_id(files: Sequence[Mapping[str, Any]], targets: Sequence[str], table: str, chunk_rows: int) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from inrush.border import plan as border
@@ -15,6 +16,7 @@ from inrush.errors import RowsMissing, UsageError
 from inrush.load import identity, ledger, proof
 from inrush.load.identity import Content
 from inrush.load.ledger import Header
+from inrush.load.spool import refuse_changed
 from inrush.plan import ends
 from inrush.targets.deployment import environment
 
@@ -141,15 +143,17 @@ def _columns(shards: AnyShards, target: border.Target, schema: str) -> list[list
 
 
 def contents_of(inputs: Sequence[Input]) -> list[Content]:
-    """Every file by what it holds: each is read once."""
+    """Every file by what it holds: each is read once. Raises UsageError for one that changes meanwhile."""
     from inrush import _core
 
-    def content(of: Input) -> Content:
-        digest, size = _core.file_digest(str(of.path))
-        return Content(of.shown, digest, size)
+    def digest(of: Input) -> str:
+        found: str = _core.file_digest(of.at)[0]
+        refuse_changed(Path(of.at), of.shown, (of.bytes, of.mtime_ns))
+        return found
 
     with ThreadPoolExecutor(max(1, min(4, len(inputs)))) as pool:
-        return list(pool.map(content, inputs))
+        found = iter(list(pool.map(digest, [i for i in inputs if not i.digest])))
+    return [Content(i.shown, i.digest or next(found), i.bytes) for i in inputs]
 
 
 def settle(
@@ -169,7 +173,7 @@ def settle(
     headers = ledgers.headers()
     own = max((h for h in headers[0] if h.base == base), key=lambda h: h.again, default=None)
     if own is None or call.again:
-        old = None if own or call.again else _of_version_1(call, inputs, ledgers)
+        old = None if own or call.again else _of_version_1(call, inputs, ledgers, headers)
         if old is not None:
             refuse_missing(ledgers, old, headers, table)
             return replace(old, digest_s=digest_s)
@@ -204,7 +208,7 @@ def note_unfinished(
     for other in stored:
         if other.load in left:
             note(
-                f"import {other.load}{identity.date_of(other)} of {', '.join(other.names)} was not finished, and "
+                f"import {other.load}{identity.date_of(other)} of {identity.names_of(other)} was not finished, and "
                 f"{rows[other.load]:,} of its rows are in the table; if a file was changed since, its rows are there twice now"
             )
 
@@ -261,9 +265,19 @@ def _new(
     )
 
 
-def _of_version_1(call: Call, inputs: Sequence[Input], ledgers: Ledgers) -> Import | None:
+def _of_version_1(
+    call: Call, inputs: Sequence[Input], ledgers: Ledgers, headers: Sequence[Sequence[Header]]
+) -> Import | None:
     """An import that an earlier version began, by the name that it gave: of path, size and time of the files."""
-    listed = [identity.file_identity(i.shown, i.bytes, i.mtime_ns) for i in inputs]
+    # Its lines are of an import without a header. Where there are none, no name is made of 10^5 paths.
+    unknown = ledger.ask_unknown(ledgers.name, [header.load for header in headers[0]])
+    if not any(ledgers.at_once(lambda k: int(ledgers.ask(k, unknown)[0][0]))):
+        return None
+    here = Path.cwd()
+    shown = (i.shown if i.shown.startswith("/") else f"{here}/{i.shown}" for i in inputs)
+    listed = [
+        identity.file_identity(path, i.bytes, i.mtime_ns) for path, i in zip(shown, inputs, strict=True)
+    ]
     names = [name for name, _ in ledgers.targets]
     load = call.import_id or identity.import_id(listed, names, call.table, call.chunk_rows)
     if not any(rows.get(load, 0) for rows in ledgers.rows([load])):

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import lzma
-import os
 import re
-import shutil
-import sys
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
-from typing import IO, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from inrush.border.plan import Limits
 from inrush.engines.loading import Loading
 from inrush.errors import UsageError
+from inrush.load.expand import STDIN
+from inrush.load.spool import digest_of, is_packed_by_name, refuse_changed, seen, spooled
 from inrush.plan.ends import TextFile
 from inrush.study.chosen import (
     AS_FOUND,
@@ -29,80 +28,34 @@ from inrush.study.chosen import (
 from inrush.study.files import arrow_stream
 from inrush.study.first_line import NOTHING_SAID, FirstLineGiven
 from inrush.study.found import SAMPLE_ROWS, Sniffed
-from inrush.study.sniff import not_a_file, sniff
+from inrush.study.sniff import sniff
 from inrush.workload import Column, Table
 
-STDIN = "-"
+if TYPE_CHECKING:
+    from inrush import _core
+
 #: Rows that show a file's format, header and word for NULL; the types are the table's.
 LOOK_ROWS = 2_000
+#: More files than these are first looked at for which of them are alike.
+FEW = 100
 
-
-#: First bytes of a compressed file -> how it is packed.
-PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 
 LENGTH = re.compile(r"(?:char|varchar|character|character varying)\((\d+)\)", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class Input:
-    """One file as the core reads it."""
+class Input(NamedTuple):
+    """One file as the core reads it. There may be 10^5 of them."""
 
     shown: str
-    path: Path
+    #: Where it lies: itself, or what it holds once unpacked.
+    at: str
     sniffed: Sniffed
     bytes: int
     mtime_ns: int
-
-
-def expand(words: Sequence[str]) -> list[str]:
-    """Files of words that may be patterns, each once, in order of name within a pattern. Raises UsageError."""
-    names: dict[str, None] = {}
-    missing = []
-    for word in words:
-        if word == STDIN:
-            names[word] = None
-            continue
-        try:
-            matched = matching(word)
-        except OSError as error:
-            raise UsageError(f"{word}: cannot be read ({error.strerror or error})") from error
-        if not matched:
-            missing.append(word)
-        names.update(dict.fromkeys(matched))
-    if missing:
-        raise UsageError("; ".join(map(no_file, missing)))
-    return list(names)
-
-
-def no_file(word: str) -> str:
-    if not word:
-        return "'': names no file; give files or patterns, or - for standard input"
-    if Path(word).is_dir():
-        return f"{word}: is a folder; '{word.rstrip('/')}/*' means its files"
-    if problem := not_a_file(Path(word)):
-        return f"{problem}, or load it as standard input: -"
-    return f"{word}: there is no such file"
-
-
-def matching(word: str) -> list[str]:
-    """The file of this name, or those that the pattern names; none of a folder. Raises OSError, UsageError."""
-    if Path(word).is_file():
-        return [word]
-    if not word or Path(word).is_dir():  # neither is a pattern
-        return []
-    try:
-        return pattern(word)
-    except (ValueError, NotImplementedError) as error:
-        raise UsageError(f"{word}: is no pattern of files ({error})") from error
-
-
-def pattern(word: str) -> list[str]:
-    path = Path(word)
-    if path.is_absolute():
-        return sorted(
-            str(p) for p in Path(path.anchor).glob(str(path.relative_to(path.anchor))) if p.is_file()
-        )
-    return sorted(str(p) for p in Path().glob(word) if p.is_file())
+    #: Of what it holds, where that is known already.
+    digest: str = ""
+    #: It was looked at closely; one that was not is like another that was.
+    looked: bool = True
 
 
 def open_inputs(
@@ -110,74 +63,47 @@ def open_inputs(
 ) -> list[Input]:
     """Looks at every file; compressed ones and standard input are written to `spool` first.
 
-    sample_rows: of each file, that decide what it is; `LOOK_ROWS` do where the table is there and has types.
+    sample_rows: of each file, that decide what it is; `LOOK_ROWS` do where the table is there and has types. Then of many
+    files those are looked at closely that differ from others by their first rows.
     Raises UsageError for files that cannot be read, are empty, or are of different kinds.
     """
-    inputs = []
-    for name in names:
+
+    def closely(name: str) -> Input:
         path = spooled(name, spool)
-        stat = path.stat()
-        inputs.append(Input(name, path, sniff(path, sample_rows, said), stat.st_size, stat.st_mtime_ns))
-    first = inputs[0]
-    for other in inputs[1:]:
-        if _kind(other.sniffed) != _kind(first.sniffed):
+        size, mtime_ns = seen(path)
+        return Input(name, str(path), sniff(path, sample_rows, said), size, mtime_ns)
+
+    inputs = [closely(names[0])]
+    looks = look_at_all(inputs[0], names, said) if len(names) > FEW and sample_rows <= LOOK_ROWS else []
+    for name, look in zip_longest(names[1:], looks[1:]):
+        size, mtime_ns, digest, like = look or (0, 0, None, None)
+        if like is None or is_packed_by_name(name):
+            inputs.append(closely(name))
+        else:
+            inputs.append(Input(name, name, inputs[like].sniffed, size, mtime_ns, digest or "", False))
+    kind = _kind(inputs[0].sniffed)
+    for other in inputs:
+        if other.looked and _kind(other.sniffed) != kind:
             raise UsageError(
-                f"{other.shown}: has other columns or another format than {first.shown}; load them one after the other"
+                f"{other.shown}: has other columns or another format than {inputs[0].shown}; load them one after the other"
             )
     return inputs
 
 
-def _kind(sniffed: Sniffed) -> tuple[Any, ...]:
-    return sniffed.format, sniffed.header, tuple(c.name for c in sniffed.columns)
-
-
-def spooled(name: str, spool: Path) -> Path:
-    """The file itself, or what it holds once unpacked. Kept until the import is done, so that it can go on."""
-    if name == STDIN:
-        unfinished = spool / f"stdin-{os.getpid()}.part"
-        spool.mkdir(parents=True, exist_ok=True)
-        with unfinished.open("wb") as out:
-            shutil.copyfileobj(sys.stdin.buffer, out, 1 << 20)
-        return unfinished.rename(spool / f"stdin-{digest_of(unfinished)}")
-    path = Path(name)
-    try:
-        with path.open("rb") as file:
-            head = file.read(6)
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read ({error.strerror or error})") from error
-    packing = next((kind for start, kind in PACKED.items() if head.startswith(start)), None)
-    if packing is None:
-        return path
-    # By what it holds: another file may have its name, size and time.
-    into = spool / f"{path.name}.{digest_of(path)}"
-    if into.is_file():
-        return into
-    spool.mkdir(parents=True, exist_ok=True)
-    unfinished = into.with_name(f"{into.name}-{os.getpid()}.part")
-    try:
-        with unpacking(path, packing) as packed, unfinished.open("wb") as out:
-            shutil.copyfileobj(packed, out, 1 << 20)
-    except (OSError, EOFError, lzma.LZMAError) as error:
-        raise UsageError(f"{path}: cannot be unpacked ({error})") from error
-    unfinished.rename(into)
-    return into
-
-
-def digest_of(path: Path) -> str:
+def look_at_all(first: Input, names: Sequence[str], said: FirstLineGiven) -> Sequence[_core.LookedAt | None]:
+    """Which files are alike, by how the first one is read; nothing where they are no plain texts."""
     from inrush import _core
 
-    digest: str = _core.file_digest(str(path))[0]
-    return digest
+    of = first.sniffed
+    if first.at != first.shown or of.format == "parquet" or STDIN in names:
+        return []
+    delimiter = of.delimiter or ("," if of.format == "csv" else "\t")
+    is_said = said.header is not None
+    return _core.look_at_files(names, ord(delimiter), of.header, is_said, of.format == "csv", LOOK_ROWS)
 
 
-def unpacking(path: Path, packing: str) -> IO[bytes]:
-    """What the file holds, as a stream."""
-    if packing == "xz":
-        return lzma.open(path, "rb")
-    import pyarrow as pa
-
-    unpacked: IO[bytes] = pa.input_stream(str(path), compression=packing)
-    return unpacked
+def _kind(sniffed: Sniffed) -> tuple[Any, ...]:
+    return sniffed.format, sniffed.header, tuple(c.name for c in sniffed.columns)
 
 
 def table_of(
@@ -324,16 +250,24 @@ def base_type(kind: str) -> str:
     return f"{before.strip()} {after.partition(')')[2].strip()}".strip() if bracket else text
 
 
-def file_document(source: Input, table: Table, cache: Path) -> TextFile:
-    """How the core reads this file. Parquet becomes an Arrow stream in `cache`."""
-    path, kind = source.path, source.sniffed.format
-    if kind == "parquet":
-        path = arrow_stream(path, {c.name: c.type for c in table.columns}, cache / digest_of(path))
-        kind = "arrow"
-    return {
-        "path": str(path.resolve()),
+def looked_at(inputs: Sequence[Input]) -> list[Input]:
+    """Those that say what all hold."""
+    return [i for i in inputs if i.looked]
+
+
+def file_document(source: Input, table: Table, cache: Path, here: str) -> TextFile:
+    """How the core reads this file. Parquet becomes an Arrow stream in `cache`. here: the folder of relative names."""
+    kind, at = source.sniffed.format, source.at
+    document: TextFile = {
+        "path": at if at.startswith("/") else f"{here}/{at}",
         "format": kind,
         "delimiter": source.sniffed.delimiter,
         "header": source.sniffed.header,
         "null": source.sniffed.null,
     }
+    if kind != "parquet":
+        return {**document, "stamp": {"bytes": source.bytes, "mtime_ns": source.mtime_ns}}
+    path = Path(at)
+    stream = arrow_stream(path, {c.name: c.type for c in table.columns}, cache / digest_of(path))
+    refuse_changed(path, source.shown, (source.bytes, source.mtime_ns))
+    return {**document, "path": str(stream), "format": "arrow"}

@@ -16,6 +16,7 @@ from inrush.load.input import (
     file_document,
     in_units_of,
     limits_of,
+    looked_at,
     table_of,
     times_of,
     type_lines,
@@ -49,17 +50,17 @@ def prepare(
         )
     refuse_long_table(shards.loading, call.table, call.replica)
     refuse_long_columns(shards.loading, [c.name for c in inputs[0].sniffed.columns], inputs[0].shown)
-    physical = ends.target_table(call.table)
+    physical, looked, here = ends.target_table(call.table), looked_at(inputs), str(Path.cwd())
     try:
         described = describe(shards, targets[0][1], call.table)
         asked = create.asked_of(call, shards.loading)
-        table = table_of(inputs, call.table.rpartition(".")[2], described, shards.loading.column_types, asked)
-        times, undecided = times_or_not(inputs, table, described, asked)
-        columns = columns_of(inputs, table.name, described, asked)
+        table = table_of(looked, call.table.rpartition(".")[2], described, shards.loading.column_types, asked)
+        times, undecided = times_or_not(looked, table, described, asked)
+        columns = columns_of(looked, table.name, described, asked)
         if shards.loading.null_is_a_type:
             required = {name for name, _, nullable in described if not nullable}
             if not described:
-                required = create.without_null(inputs, columns, call.key)
+                required = create.without_null(looked, columns, call.key)
             table = with_required(table, required | set(call.key if len(targets) > 1 else ()))
         known = imports.has_ledgers(shards, targets, call.table)
         for place in targets:  # before a table that holds no rows of its own passes for one that lost them
@@ -75,8 +76,8 @@ def prepare(
         if call.verify:
             imports.refuse_verify(ledgers, of, physical if described else None)
         if not described:
-            unsure = create.null_line(inputs, call.key) if shards.loading.null_is_a_type else []
-            for line in [*type_lines(inputs, table.name, asked), *unsure]:
+            unsure = create.null_line(looked, call.key) if shards.loading.null_is_a_type else []
+            for line in [*type_lines(looked, table.name, asked), *unsure]:
                 note(line)
             create.make_table(call, shards, targets, table, physical, columns)
             described = describe(shards, targets[0][1], call.table)
@@ -102,7 +103,8 @@ def prepare(
     weak = proof.weak_columns(kinds, shards.loading)
     proven_by = readback.load_proof(shards.loading, table, physical, kinds, weak)
     rule = call.rule or create.rule_of(shards.twin, [declared[name] for name in call.key], len(targets))
-    documents = [file_document(i, table, folder / "spool") for i in inputs]
+    spool = folder / "spool"
+    documents = [file_document(i, table, spool, here) for i in inputs]
     files = reading.files_as_begun(documents, of.numbers, as_begun)
     if inputs[0].sniffed.format != "parquet":
         note(shown_line(files[0]["header"], inputs[0].sniffed.no_header or "the import was begun so"))

@@ -17,6 +17,7 @@ from inrush.engines.twin import Twin
 from inrush.load.look import Summed, begun_of
 from inrush.load.proof import Figures, LoadVerdict, figures
 from inrush.plan import ends
+from inrush.plan.ends import TextFile
 from inrush.workload import Table
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def part_of(wanted: ends.Wanted, twin: Twin, columns: Sequence[str]) -> border.T
     table = replace(wanted.table, columns=left, identity=(), layouts={})
     planned = ends.table_plan(twin, table, wanted.target_table)
     # How texts are read is the client's alone.
-    source = ends.source_of(replace(wanted, times={}), ends.NO_FILES, "-", 0)
+    source = ends.source_of(replace(wanted, times={}), ["-"], ends.NO_FILES, "-", 0)
     return ends.table_document(replace(wanted, table=table), planned, source)
 
 
@@ -138,7 +139,11 @@ def digest_of_files(wanted: ends.Wanted, twin: Twin, columns: Sequence[str]) -> 
 def files_read(wanted: ends.Wanted, twin: Twin) -> list[border.TablePlan]:
     """The files as tables of the core, rejecting what was rejected and noting it nowhere."""
     planned = ends.table_plan(twin, wanted.table, wanted.target_table)
-    return [
-        ends.table_document(wanted, planned, ends.source_of(wanted, file, "/dev/null", 2**62))
-        for file in wanted.files
+    alike: dict[tuple[object, ...], list[TextFile]] = {}
+    for file in wanted.files:
+        alike.setdefault(ends.read_as(file), []).append(file)
+    sources = [
+        ends.source_of(wanted, [file["path"] for file in files], files[0], "/dev/null", 2**62)
+        for files in alike.values()
     ]
+    return [ends.table_document(wanted, planned, source) for source in sources]

@@ -9,12 +9,12 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
-from typing import Any
+from typing import Any, Literal
 
 from inrush.errors import UsageError
 from inrush.load.identity import date_of
 from inrush.load.ledger import Header
-from inrush.plan.ends import TextFile
+from inrush.plan.ends import TextFile, read_as
 from inrush.study.chosen import Asked, DatesUndecided
 
 Doc = dict[str, Any]
@@ -47,7 +47,12 @@ PARTS: Mapping[str, OptionEffect] = {
 }  # fmt: skip
 
 #: Of a file's document, what says how its texts are read.
-OF_FILE = ("format", "delimiter", "header", "null")
+OF_FILE: tuple[Literal["format", "delimiter", "header", "null"], ...] = (
+    "format",
+    "delimiter",
+    "header",
+    "null",
+)
 
 
 def begun_with(header: Header, stored: bool) -> Header:
@@ -56,16 +61,18 @@ def begun_with(header: Header, stored: bool) -> Header:
 
 
 def reading_of(
-    files: Sequence[Mapping[str, Any]],
+    files: Sequence[TextFile],
     numbers: Sequence[int],
     times: Mapping[str, str],
     key: Sequence[str],
     rule: Mapping[str, Any],
 ) -> Doc:
     """As the ledger keeps it. files: documents as of `plan.Wanted`; numbers: of each in the ledger."""
-    ordered = [dict(file) for _, file in sorted(zip(numbers, files, strict=True), key=lambda pair: pair[0])]
+    several = list(files[:1])  # one document for all files, where all are read alike
+    if len(set(map(read_as, files))) > 1:
+        several = [file for _, file in sorted(zip(numbers, files, strict=True), key=lambda pair: pair[0])]
     found = {
-        "files": [{name: file[name] for name in OF_FILE} for file in ordered],
+        "files": [{name: file[name] for name in OF_FILE} for file in several],
         "times": dict(times),
         "key": list(key),
         # Without a key no row is placed.
@@ -80,6 +87,8 @@ def files_as_begun(files: Sequence[TextFile], numbers: Sequence[int], begun: Hea
     noted = begun.reading.get("files")
     if noted is None:
         return tuple(files)
+    if len(noted) == 1:
+        return tuple({**file, **noted[0]} for file in files)
     return tuple({**file, **noted[number]} for number, file in zip(numbers, files, strict=True))
 
 

@@ -70,7 +70,8 @@ def with_remedy(message: str) -> str:
         r"(?:plan: )?(\d+) rows rejected, more than reject_limit = (\d+); (.*)", message, re.DOTALL
     )
     if found is None:
-        return message
+        # Whose plan it is says nothing to somebody who loads files.
+        return message.removeprefix("plan: ")
     return (
         f"{int(found[1]):,} rows rejected, more than --reject-limit {found[2]} takes; {found[3]}; rows that were stored by "
         "then stay stored, and the same command with a higher limit goes on"

@@ -18,6 +18,8 @@ from inrush.workload import Table
 
 #: Files up to so many bytes are read once more for it, and any that `--verify` reads again.
 CHEAP_BYTES = 32 << 20
+#: And so many of them.
+CHEAP_FILES = 1_000
 PRECISIONS = {"f32": "single", "f64": "double", "list_f64": "double"}
 
 
@@ -34,7 +36,8 @@ def with_rounding(
         return found
     precision = "single" if "f32" in floats.values() else "double"
     said = f", as far as {precision} precision holds"
-    if verify or sum(Path(file["path"]).stat().st_size for file in texts) <= CHEAP_BYTES:
+    is_cheap = len(texts) <= CHEAP_FILES and sum(map(size_of, texts)) <= CHEAP_BYTES
+    if verify or is_cheap:
         counts: Counter[str] = Counter()
         for file in texts:
             counts += rounded(file, names if file["header"] else [c.name for c in table.columns], floats)
@@ -43,6 +46,10 @@ def with_rounding(
         n = counts.total()
         said += f": {n:_} value{'s have' if n != 1 else ' has'} more digits (in {', '.join(counts)})"
     return replace(found, why=found.why + said)
+
+
+def size_of(file: Mapping[str, Any]) -> int:
+    return Path(file["path"]).stat().st_size
 
 
 def rounded(file: Mapping[str, Any], names: Sequence[str], floats: Mapping[str, str]) -> Counter[str]:

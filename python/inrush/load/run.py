@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -21,12 +22,8 @@ from inrush.load.check import Loaded, checked, rows_by_ledger
 from inrush.load.databases import need_databases
 from inrush.load.discover import with_shards
 from inrush.load.each_file import EachFile, names_said
-from inrush.load.input import (
-    LOOK_ROWS,
-    Input,
-    expand,
-    open_inputs,
-)
+from inrush.load.expand import expand
+from inrush.load.input import LOOK_ROWS, Input, open_inputs
 from inrush.load.look import begun_of
 from inrush.load.names import refuse_long_table
 from inrush.load.prepare import prepare
@@ -97,6 +94,7 @@ def load(call: Call, folder: Path, note: Callable[[str], None], on_event: OnEven
         call, shards = found_shards(call, note, look)
     folder.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
+        stack.enter_context(without_collecting())
 
         def ahead(role: str, environment: Mapping[str, str]) -> End:
             """Its interpreter starts while we look at files and tables."""
@@ -172,6 +170,16 @@ def load(call: Call, folder: Path, note: Callable[[str], None], on_event: OnEven
         last = load_server.stop(on_event)
     with shards.held_open():
         return proven(wanted, shards, targets, counts, began, own, last["shards"])
+
+
+@contextmanager
+def without_collecting() -> Iterator[None]:
+    """The documents of 10^5 files have no cycles, and looking for some goes through all of them again and again."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def remote_shards(call: Call) -> RemoteShards:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from inrush.border.load import ClientPlan, LoadPlan, ServerPlan
+from inrush.border.load import ClientFile, ClientPlan, FileStamp, LoadPlan, ServerPlan
 from inrush.border.pipeline import LoadEnds
 from inrush.border.plan import ColumnPlan, TablePlan
 from inrush.errors import CoreError, InrushError, from_core
@@ -54,6 +54,7 @@ class LoadProcesses:
     ) -> None:
         """left: numbers of the files that are to be loaded; None: all."""
         self._plan, self._paths, self._folder = plan, [str(p) for p in paths], folder
+        self._stamps = [stamp_of(p) for p in paths]
         self._left = range(len(paths)) if left is None else left
         self._token = secrets.token_hex(16)
         self._reported: queue.SimpleQueue[Said | InrushError] = queue.SimpleQueue()
@@ -199,14 +200,25 @@ class LoadProcesses:
         return {
             **self._plan["client"],
             "link": link_plan(address, self._token),
-            "files": [{"number": n, "table": self._table(n)} for n in files],
+            "tables": [self._table()],
+            "files": [self._file(n) for n in files],
         }
 
-    def _table(self, n: int) -> TablePlan:
-        rejects = str(self._folder / "rejects" / f"{n:06}.csv")
-        source = source_of(self._paths[n], rejects)
+    def _table(self) -> TablePlan:
         table = self._plan["inputs"]["table"]
-        return {**table, "columns": [without_generator(c) for c in table["columns"]], "source": source}
+        return {
+            **table,
+            "columns": [without_generator(c) for c in table["columns"]],
+            "source": source_of(),
+        }
+
+    def _file(self, n: int) -> ClientFile:
+        return {
+            "number": n,
+            "path": self._paths[n],
+            "reject_path": str(self._folder / "rejects" / f"{n:06}.csv"),
+            "stamp": self._stamps[n],
+        }
 
     def _process(self, command: Sequence[str], name: str) -> Process[Doc]:
         return Process(command, self._folder / f"{name}.log")
@@ -233,6 +245,11 @@ class HostedEnd:
 
     def ask_to_end(self) -> None:
         self.host.send("stop")
+
+
+def stamp_of(path: Path) -> FileStamp:
+    stat = path.stat()
+    return {"bytes": stat.st_size, "mtime_ns": stat.st_mtime_ns}
 
 
 def without_generator(column: ColumnPlan) -> ColumnPlan:

@@ -62,16 +62,16 @@ def rows_of(inputs: InputFiles, seed: int, epoch_ns: int) -> list[tuple[int, int
     return [(n * rows, min(rows, total - n * rows)) for n in range(files)]
 
 
-def source_of(path: str, reject_path: str) -> FileRows:
+def source_of() -> FileRows:
     """How the files say what they hold: no header, nothing quoted, no NULL (the generator makes none of these)."""
     return {
         "kind": "files",
-        "paths": [path],
+        "paths": [],
         "format": "csv",
         "delimiter": ",",
         "header": False,
         "null": None,
-        "reject_path": reject_path,
+        "reject_path": "",
         "reject_limit": 0,
     }
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 from inrush.border import plan as border
 from inrush.border.load import (
     ClientFile,
     ClientPlan,
+    FileStamp,
     ImportPlan,
     LedgerPlan,
     LinkPlan,
@@ -53,6 +54,8 @@ class TextFile(TypedDict):
     delimiter: str | None
     header: bool
     null: str | None
+    #: How it was when its digest was taken. Without, as of an Arrow stream of our own, it may change.
+    stamp: NotRequired[FileStamp]
 
 
 #: The source of a table with rows from elsewhere.
@@ -192,10 +195,18 @@ def table_document(wanted: Wanted, planned: TablePlan, source: border.RowSource)
     }
 
 
-def source_of(wanted: Wanted, file: TextFile, reject_path: str, reject_limit: int) -> border.FileRows:
+def read_as(file: TextFile) -> tuple[object, ...]:
+    """Equal for files that are read in the same way."""
+    return file["format"], file["delimiter"], file["header"], file["null"]
+
+
+def source_of(
+    wanted: Wanted, paths: Sequence[str], file: TextFile, reject_path: str, reject_limit: int
+) -> border.FileRows:
+    """Files that are read as this one."""
     row_source: border.FileRows = {
         "kind": "files",
-        "paths": [file["path"]],
+        "paths": list(paths),
         "format": file["format"],
         "delimiter": file["delimiter"],
         "header": file["header"],
@@ -289,7 +300,7 @@ def shard_plan(wanted: Wanted, planned: TablePlan, insert: OpPlan, target: borde
         "epoch_ns": 0,
         "target": target,
         # How texts are read is the client's alone.
-        "tables": [table_document(wanted, planned, source_of(replace(wanted, times={}), NO_FILES, "-", 0))],
+        "tables": [table_document(wanted, planned, source_of(replace(wanted, times={}), ["-"], NO_FILES, "-", 0))],
         "operations": [
             {"name": "insert", "kind": "insert", "table": 0, "text": insert.text, "method": insert.method, "params": []}
         ],
@@ -323,21 +334,33 @@ def client_plan(
     """files: numbers of those that this client loads; all when None. setup: where the load server was not started for this import."""
     planned = table_plan(server, wanted.table, wanted.target_table)
     chosen = range(len(wanted.files)) if files is None else files
+    places: dict[tuple[object, ...], int] = {}
+    tables: list[border.TablePlan] = []
 
     def client_file(number: int) -> ClientFile:
-        rejects = f"{reject_folder}/{number:06}.csv"
-        source = source_of(wanted, wanted.files[number], rejects, wanted.reject_limit)
-        return {
+        file = wanted.files[number]
+        place = places.setdefault(read_as(file), len(places))
+        if place == len(tables):
+            source = source_of(wanted, [], file, "", wanted.reject_limit)
+            tables.append(table_document(wanted, planned, source))
+        found: ClientFile = {
             "number": wanted.numbers[number] if wanted.numbers else number,
-            "table": table_document(wanted, planned, source),
+            "table": place,
+            "path": file["path"],
+            "reject_path": f"{reject_folder}/{number:06}.csv",
         }
+        if "stamp" in file:
+            found["stamp"] = file["stamp"]
+        return found
 
+    read = [client_file(number) for number in chosen]
     return {
         "role": "client",
         "link": link,
         "import": wanted.import_id,
         "setup": setup,
-        "files": [client_file(number) for number in chosen],
+        "tables": tables,
+        "files": read,
         "parallel": wanted.parallel,
         "chunk_rows": wanted.chunk_rows,
         "items": list(wanted.items),

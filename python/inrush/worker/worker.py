@@ -89,12 +89,16 @@ def say(events: TextIO, event: str) -> None:
     events.flush()
 
 
+#: What a pipe holds at most.
+READ_BYTES = 1 << 16
+
+
 class Lines:
     """Whole lines of a pipe as they come. What follows a line in the same write is kept for the next call."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
-        self._rest = b""
+        self._rest = bytearray()
         self._open = True
 
     def wait(self) -> list[str]:
@@ -107,10 +111,14 @@ class Lines:
 
     def ready(self) -> list[str]:
         """Those that are there, without waiting for one."""
+        ended = False
         while self._open and select.select([self._fd], [], [], 0)[0]:
-            chunk = os.read(self._fd, 4096)
+            chunk = os.read(self._fd, READ_BYTES)
             self._open = bool(chunk)
             self._rest += chunk
+            ended = ended or b"\n" in chunk
+        if not ended:  # a line of megabytes is looked through once
+            return []
         *whole, self._rest = self._rest.split(b"\n")
         return [line.decode() for line in whole]
 

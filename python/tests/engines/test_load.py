@@ -17,7 +17,8 @@ from inrush.engines.instance import Target
 from inrush.errors import InrushError, UsageError
 from inrush.load.call import Call
 from inrush.load.check import Loaded
-from inrush.load.input import expand, open_inputs
+from inrush.load.expand import expand
+from inrush.load.input import open_inputs
 from inrush.load.process import End
 from inrush.load.run import load, prepare
 from inrush.load.shards import shards_of

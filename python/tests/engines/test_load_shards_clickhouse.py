@@ -18,7 +18,8 @@ from inrush.engines.instance import Instance, Stop
 from inrush.errors import UsageError
 from inrush.load.call import Call
 from inrush.load.check import Loaded
-from inrush.load.input import LOOK_ROWS, expand, open_inputs
+from inrush.load.expand import expand
+from inrush.load.input import LOOK_ROWS, open_inputs
 from inrush.load.process import End
 from inrush.load.run import found_shards, load, prepare
 from inrush.plan import ends

@@ -40,6 +40,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(start_load, m)?)?;
     m.add_function(wrap_pyfunction!(ask_load_server, m)?)?;
     m.add_function(wrap_pyfunction!(file_digest, m)?)?;
+    m.add_function(wrap_pyfunction!(look_at_files, m)?)?;
     m.add_function(wrap_pyfunction!(file_rows, m)?)?;
     m.add_function(wrap_pyfunction!(read_files, m)?)?;
     m.add_function(wrap_pyfunction!(read_table, m)?)?;
@@ -149,6 +150,29 @@ fn polled(
 fn file_digest(py: Python<'_>, path: PathBuf) -> PyResult<(String, u64)> {
     let (digest, bytes) = py.detach(|| load::content::file_digest(&path)).map_err(failure)?;
     Ok((format!("{digest:032x}"), bytes))
+}
+
+/// Bytes, time of the last write in ns, digest, and the place of the file that stands for it.
+type Looked = (u64, i64, Option<String>, Option<usize>);
+
+/// `None` of a file that cannot be read.
+#[pyfunction]
+fn look_at_files(
+    py: Python<'_>,
+    paths: Vec<PathBuf>,
+    delimiter: u8,
+    header: bool,
+    said: bool,
+    quoted: bool,
+    rows: usize,
+) -> Vec<Option<Looked>> {
+    let seen = load::look::Seen { delimiter, header, said, quoted, rows };
+    let found = py.detach(|| load::look::look(&paths, seen));
+    let shown = |look: load::look::Look| {
+        let stamp = look.stamp?;
+        Some((stamp.bytes, stamp.mtime_ns, look.digest.map(|d| format!("{d:032x}")), look.like))
+    };
+    found.into_iter().map(shown).collect()
 }
 
 #[pyfunction]

@@ -22,7 +22,7 @@ use inrush_rows::clock::monotonic_ns;
 use inrush_rows::error::Error;
 use inrush_rows::lock::Unpoisoned;
 use inrush_rows::plan::{ChecksumItem, RowSource, TablePlan};
-use inrush_rows::rows::files::{FileRows, Position};
+use inrush_rows::rows::files::{FileRows, FileStamp, Position};
 use inrush_rows::rows::{Checksums, Columns};
 
 use wire::Wire;
@@ -38,6 +38,9 @@ pub struct ClientPlan {
     /// So long the load server may say nothing; it says something every other second.
     #[serde(default = "usual_silence_ns")]
     pub silence_ns: u64,
+    /// What files hold and how they are read. A source's path and reject file are those of each file.
+    #[serde(default)]
+    pub tables: Vec<TablePlan>,
     pub files: Vec<ClientFile>,
     /// Files read at once, each over a connection of its own.
     pub parallel: u32,
@@ -65,8 +68,51 @@ fn usual_silence_ns() -> u64 {
 pub struct ClientFile {
     /// Its number in the ledger.
     pub number: u32,
-    /// Its source names this one file and a reject file of its own.
-    pub table: TablePlan,
+    /// Its place in `tables`.
+    #[serde(default)]
+    pub table: usize,
+    pub path: String,
+    /// Of its own.
+    pub reject_path: String,
+    /// As it was when its digest was taken. Without: nobody looked.
+    #[serde(default)]
+    pub stamp: Option<FileStamp>,
+}
+
+impl ClientPlan {
+    fn table_of(&self, file: &ClientFile) -> Result<&TablePlan, Error> {
+        let missing =
+            || Error::Plan(format!("file {} is of table {}, which is not there", file.number, file.table));
+        self.tables.get(file.table).ok_or_else(missing)
+    }
+}
+
+impl ClientFile {
+    /// `table` with this file as its source.
+    fn reads(&self, table: &TablePlan) -> TablePlan {
+        let mut own = table.clone();
+        if let RowSource::Files { paths, reject_path, .. } = &mut own.source {
+            *paths = vec![self.path.clone()];
+            reject_path.clone_from(&self.reject_path);
+        }
+        own
+    }
+
+    /// Errors: it is not as it was when it was looked at.
+    fn check(&self) -> Result<(), Error> {
+        let Some(stamp) = self.stamp else { return Ok(()) };
+        let wrong = |problem| Error::File { path: self.path.clone(), problem };
+        let now = FileStamp::read(&self.path).map_err(|e| {
+            wrong(format!("cannot be read any more ({e}); the same command goes on when it can be"))
+        })?;
+        let differs = |what| {
+            wrong(format!(
+                "it changed while it was loaded ({what}); nothing that was read of it since is stored. With its content of then the \
+                 same command goes on; with another one it is another import"
+            ))
+        };
+        stamp.change_to(&now).map_or(Ok(()), |what| Err(differs(what)))
+    }
 }
 
 /// What all readers of one client share.
@@ -92,7 +138,7 @@ pub fn run(plan: ClientPlan, event_sender: &EventSender) -> Result<Json, Error> 
     let bucket = Mutex::new(Bucket::new(plan.bytes_per_s));
     let readers = (plan.parallel.max(1) as usize).min(plan.files.len().max(1));
     let sums = match plan.files.first() {
-        Some(file) => Some(Checksums::new(&plan.items, &Columns::of(&file.table))?),
+        Some(file) => Some(Checksums::new(&plan.items, &Columns::of(plan.table_of(file)?))?),
         None => None,
     };
     let shared = Arc::new(Shared {
@@ -183,19 +229,20 @@ impl Shared {
 /// One connection, file after file, while there are any. `reader`: its number among those of this client.
 fn read_files(shared: &Arc<Shared>, reader: usize, event_sender: &EventSender) -> Result<(), Error> {
     let Some(first) = shared.plan.files.first() else { return Ok(()) };
-    let (mut wire, mut schema) = (Wire::connect(shared, &first.table)?, None);
+    let (mut wire, mut schema) = (Wire::connect(shared, shared.plan.table_of(first)?)?, None);
     let mut bucket = Bucket::new(shared.plan.reader_bytes_per_s);
     loop {
         let at = shared.next.fetch_add(1, Relaxed);
         let Some(file) = shared.plan.files.get(at) else { break };
-        let schema = schema.get_or_insert_with(|| arrow::schema_of(&logical(&file.table)));
+        let table = file.reads(shared.plan.table_of(file)?);
+        let schema = schema.get_or_insert_with(|| arrow::schema_of(&logical(&table)));
         let start_ns = monotonic_ns();
         if shared.plan.file_by_file {
             event_sender.send(json!({
                 "event": "begins", "number": file.number, "reader": reader, "start_ns": start_ns,
             }));
         }
-        let read = send_file(shared, file, schema, &mut wire, &mut bucket, event_sender)?;
+        let read = send_file(shared, (file, &table), schema, &mut wire, &mut bucket, event_sender)?;
         if shared.plan.file_by_file {
             let sent_ns = monotonic_ns();
             wire.stored(event_sender)?;
@@ -226,27 +273,31 @@ struct Read {
 
 fn send_file(
     shared: &Shared,
-    file: &ClientFile,
+    (file, table): (&ClientFile, &TablePlan),
     schema: &SchemaRef,
     wire: &mut Wire,
     bucket: &mut Option<Bucket>,
     event_sender: &EventSender,
 ) -> Result<Read, Error> {
     let mut sum = Read::default();
-    let mut rows = FileRows::open(&file.table)?;
+    let mut rows = FileRows::open(table)?;
     let mut chunk = 0;
     let mut before = Position::default();
-    if let Some(reached) = wire.reached.get(&file.number) {
+    let reached = wire.reached.get(&file.number);
+    if let Some(reached) = reached {
         shared.rows_before.fetch_add(reached.after.stored, Relaxed);
         shared.rejected.fetch_add(reached.after.rejected, Relaxed);
         shared.add_sums(&reached.sums);
         if reached.done {
             return Ok(sum);
         }
+    }
+    file.check()?;
+    if let Some(reached) = reached {
         rows.seek(&reached.after)?;
         (chunk, before) = (reached.chunk, reached.after);
     }
-    let whole = file_bytes(&file.table);
+    let whole = file_bytes(table);
     let mut batch = rows.columns();
     let mut sums = Checksums::new(&shared.plan.items, &batch)?;
     let mut body = Vec::new();
@@ -254,7 +305,10 @@ fn send_file(
         if event_sender.stopped() || shared.failed.load(Relaxed) {
             return Err(Error::Interrupted);
         }
-        let count = rows.next_batch(shared.plan.chunk_rows, &mut batch)?;
+        let read = rows.next_batch(shared.plan.chunk_rows, &mut batch);
+        // Before anything of it is sent, and before what its rows are rejected for is believed.
+        file.check()?;
+        let count = read?;
         let after = rows.position();
         let rejected = after.rejected - before.rejected;
         if shared.rejected.fetch_add(rejected, Relaxed) + rejected > shared.plan.reject_limit {

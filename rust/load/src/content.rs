@@ -39,6 +39,13 @@ pub fn file_digest(path: &Path) -> Result<(u128, u64), Error> {
     }
 }
 
+/// The same of what is in memory.
+pub fn digest_of(bytes: &[u8]) -> u128 {
+    let mut hasher = Hasher::default();
+    hasher.add(bytes);
+    hasher.finish()
+}
+
 /// Eight lanes of 64 bits, each a bijection of itself for given input: a changed word always changes its lane.
 struct Hasher {
     lanes: [u64; LANES],

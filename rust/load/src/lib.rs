@@ -7,7 +7,8 @@
 //!
 //! Reading order: `frame` (the messages), `wire`, `tls` and `certificate` (how they travel), `client`, `link` (the way to a
 //! server), `server` (which clients may connect), `import`, `hashers`, `sharding` and `route` (which shard), `queue`, `raw` (bytes
-//! out of their digits), `shard` (storing); `content` (which file is it), `readback` (is the table what the files are).
+//! out of their digits), `shard` (storing); `content` (which file is it), `look` and
+//! `look_kinds` (which files are alike), `readback` (is the table what the files are).
 
 pub mod certificate;
 mod client;
@@ -19,6 +20,8 @@ mod hashers;
 mod import;
 mod ipc;
 pub mod link;
+pub mod look;
+mod look_kinds;
 mod queue;
 mod raw;
 pub mod readback;

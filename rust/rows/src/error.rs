@@ -23,6 +23,9 @@ pub enum Error {
         #[source]
         source: std::io::Error,
     },
+    /// A file that is read is not what it was, or not what it should be.
+    #[error("{path}: {problem}")]
+    File { path: String, problem: String },
     /// The caller asked to stop.
     #[error("interrupted")]
     Interrupted,
@@ -80,7 +83,7 @@ impl Error {
             Error::Plan(_) => "plan",
             Error::Target { .. } => "target",
             Error::Statement { .. } => "statement",
-            Error::Io { .. } => "io",
+            Error::Io { .. } | Error::File { .. } => "io",
             Error::Interrupted => "interrupted",
             Error::Deadline { .. } => "deadline",
         }

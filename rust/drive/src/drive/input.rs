@@ -3,13 +3,13 @@
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use inrush_engines::engine::{Ns, Ticket};
 use inrush_rows::encode::encoder;
 use inrush_rows::error::Error;
 use inrush_rows::plan::{InputPlan, InputWay, RunPlan};
+use inrush_rows::rows::files::FileStamp;
 use inrush_rows::rows::RowGen;
 
 /// Rows that are made and written at a time.
@@ -25,17 +25,17 @@ pub fn cuts(input: &InputPlan, rows: &RowGen) -> Vec<u64> {
     }
 }
 
-/// Makes the files that are not there yet, as many at a time as there are cores.
+/// Makes the files that are not there yet, or are not as they were made, as many at a time as there are cores.
 ///
-/// A file is written beside its name and renamed when it lies on the disk, so one that is there is whole. Returns the bytes
-/// that stay in memory of files that should not.
+/// A file is written beside its name and renamed when it lies on the disk, so one that is there is whole. When all are, it is
+/// noted beside them how they are. Returns the bytes that stay in memory of files that should not.
 pub fn make(plan: &RunPlan, input: &InputPlan, stop: &AtomicBool) -> Result<u64, Error> {
     let failed = |path: &str, e: io::Error| Error::io(format!("making input file {path}"), e);
     fs::create_dir_all(&input.folder).map_err(|e| failed(&input.folder, e))?;
     let table = input.written(&plan.tables[input.table]);
     let rows = RowGen::new(&table, plan.seed, plan.epoch_ns)?;
     let cuts = cuts(input, &rows);
-    let next = AtomicU64::new(0);
+    let (known, next) = (noted(input), AtomicU64::new(0));
     let work = || -> Result<(), Error> {
         let (mut columns, mut text) = (rows.columns(WRITE_ROWS), Vec::new());
         let mut to_text = encoder("text", &table)?;
@@ -45,21 +45,23 @@ pub fn make(plan: &RunPlan, input: &InputPlan, stop: &AtomicBool) -> Result<u64,
                 return Ok(());
             }
             let path = input.path(file);
-            if Path::new(&path).exists() {
+            if FileStamp::read(&path)
+                .is_ok_and(|now| known.get(file as usize).is_none_or(|made| *made == now))
+            {
                 continue;
             }
-            let part = format!("{path}.part");
-            let mut out = File::create(&part).map_err(|e| failed(&part, e))?;
+            let part = Part(format!("{path}.part"));
+            let mut out = File::create(&part.0).map_err(|e| failed(&part.0, e))?;
             let (mut row, end) = (cuts[file as usize], cuts[file as usize + 1]);
             while row < end {
                 let count = WRITE_ROWS.min((end - row) as usize);
                 rows.fill(row, count, &mut columns);
                 text.clear();
                 to_text.encode(&columns, &mut text)?;
-                out.write_all(&text).map_err(|e| failed(&part, e))?;
+                out.write_all(&text).map_err(|e| failed(&part.0, e))?;
                 row += count as u64;
             }
-            out.sync_data().and_then(|()| fs::rename(&part, &path)).map_err(|e| failed(&part, e))?;
+            out.sync_data().and_then(|()| fs::rename(&part.0, &path)).map_err(|e| failed(&part.0, e))?;
         }
     };
     let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
@@ -69,10 +71,103 @@ pub fn make(plan: &RunPlan, input: &InputPlan, stop: &AtomicBool) -> Result<u64,
             .into_iter()
             .try_for_each(|w| w.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     })?;
-    if !input.cold || stop.load(Relaxed) {
+    if stop.load(Relaxed) {
+        return Ok(0);
+    }
+    note(input).map_err(|e| failed(&notes(input), e))?;
+    if !input.cold {
         return Ok(0);
     }
     (0..input.files).map(|file| forget(&input.path(file))).sum()
+}
+
+/// A file that is being written; of one that could not be, nothing is left to fill the disk.
+struct Part(String);
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        // Renamed, it is not there.
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+/// Where it is noted how the files are that were made.
+fn notes(input: &InputPlan) -> String {
+    format!("{}/{}.made", input.folder, input.name)
+}
+
+fn note(input: &InputPlan) -> io::Result<()> {
+    let mut text = String::new();
+    for file in 0..input.files {
+        let stamp = FileStamp::read(input.path(file))?;
+        text.push_str(&format!("{} {}\n", stamp.bytes, stamp.mtime_ns));
+    }
+    let part = Part(format!("{}.part", notes(input)));
+    fs::write(&part.0, text)?;
+    fs::rename(&part.0, notes(input))
+}
+
+/// As they were made; none where that is not noted, as of files that a step has sorted.
+fn noted(input: &InputPlan) -> Vec<FileStamp> {
+    let Ok(text) = fs::read_to_string(notes(input)) else { return Vec::new() };
+    let stamp = |line: &str| {
+        let (bytes, mtime_ns) = line.split_once(' ')?;
+        Some(FileStamp { bytes: bytes.parse().ok()?, mtime_ns: mtime_ns.parse().ok()? })
+    };
+    let found: Option<Vec<_>> = text.lines().map(stamp).collect();
+    found.filter(|found| found.len() as u64 == input.files).unwrap_or_default()
+}
+
+/// The files of one role, which are as they were made when it begins, and the same when it has ended.
+pub struct Unchanged {
+    plan: InputPlan,
+    stamps: Vec<FileStamp>,
+}
+
+impl Unchanged {
+    /// Errors: a file that is not there, or not as it was made.
+    pub fn open(plan: &InputPlan) -> Result<Unchanged, Error> {
+        let (known, mut stamps) = (noted(plan), Vec::with_capacity(plan.files as usize));
+        for file in 0..plan.files {
+            let now = stamp_of(&plan.path(file))?;
+            refuse_changed(plan, file, known.get(file as usize).unwrap_or(&now), &now)?;
+            stamps.push(now);
+        }
+        Ok(Unchanged { plan: plan.clone(), stamps })
+    }
+
+    pub fn bytes(&self, file: Ticket) -> u64 {
+        self.stamps[file as usize].bytes
+    }
+
+    /// Errors: one has gone, or changed.
+    pub fn check(&self) -> Result<(), Error> {
+        (0..self.plan.files).try_for_each(|file| self.check_file(file, &stamp_of(&self.plan.path(file))?))
+    }
+
+    fn check_file(&self, file: u64, now: &FileStamp) -> Result<(), Error> {
+        refuse_changed(&self.plan, file, &self.stamps[file as usize], now)
+    }
+}
+
+fn stamp_of(path: &str) -> Result<FileStamp, Error> {
+    let gone = |e| Error::File {
+        path: path.into(),
+        problem: format!(
+            "input file: cannot be read ({e}); leave input files alone until the study has ended. {AGAIN}"
+        ),
+    };
+    FileStamp::read(path).map_err(gone)
+}
+
+const AGAIN: &str = "The same command makes it anew";
+
+fn refuse_changed(plan: &InputPlan, file: u64, made: &FileStamp, now: &FileStamp) -> Result<(), Error> {
+    let Some(what) = made.change_to(now) else { return Ok(()) };
+    Err(Error::File {
+        path: plan.path(file),
+        problem: format!("input file: it changed since it was made ({what}); leave input files alone until the study has ended. {AGAIN}"),
+    })
 }
 
 /// The kernel forgets a file; no right is needed for one's own. Returns the bytes that it keeps all the same, as a file
@@ -128,29 +223,31 @@ pub struct Loaded {
 pub struct WholeFiles {
     plan: InputPlan,
     cuts: Vec<u64>,
-    bytes: Vec<u64>,
+    files: Unchanged,
     /// Runs of neighbouring keys in each; empty: not known.
     runs: Vec<u32>,
 }
 
 impl WholeFiles {
-    /// Errors: a file that is not there, or too large to be sent.
+    /// Errors: a file that is not there, not as it was made, or too large to be sent.
     pub fn open(plan: &InputPlan, rows: &RowGen) -> Result<WholeFiles, Error> {
-        let size = |file: u64| {
-            let path = plan.path(file);
-            let bytes =
-                fs::metadata(&path).map_err(|e| Error::io(format!("reading input file {path}"), e))?.len();
-            if bytes > MOST_BYTES && plan.way == InputWay::Client {
-                let most = MOST_BYTES >> 20;
-                return Err(Error::Plan(format!(
-                    "{path}: {bytes} bytes; a file is sent from memory, {most} MiB at most: take more files"
-                )));
-            }
-            Ok(bytes)
-        };
-        let bytes = (0..plan.files).map(size).collect::<Result<_, _>>()?;
+        let files = Unchanged::open(plan)?;
+        let too_large = |file: &u64| plan.way == InputWay::Client && files.bytes(*file) > MOST_BYTES;
+        if let Some(file) = (0..plan.files).find(too_large) {
+            return Err(Error::Plan(format!(
+                "{}: {} bytes; a file is sent from memory, {} MiB at most: take more files",
+                plan.path(file),
+                files.bytes(file),
+                MOST_BYTES >> 20
+            )));
+        }
         let runs = (0..plan.files).map_while(|file| rows.runs_in(file)).map(|runs| runs as u32).collect();
-        Ok(WholeFiles { plan: plan.clone(), cuts: cuts(plan, rows), bytes, runs })
+        Ok(WholeFiles { plan: plan.clone(), cuts: cuts(plan, rows), files, runs })
+    }
+
+    /// Errors: a file is not what it was when the role began.
+    pub fn check(&self) -> Result<(), Error> {
+        self.files.check()
     }
 
     /// First row and rows of a file.
@@ -173,7 +270,7 @@ impl WholeFiles {
     }
 
     pub fn bytes(&self, file: Ticket) -> u64 {
-        self.bytes[file as usize]
+        self.files.bytes(file)
     }
 
     /// What is sent of a file: its bytes, or where it lies.
@@ -184,20 +281,19 @@ impl WholeFiles {
             out.extend_from_slice(path.as_bytes());
             return Ok(());
         }
-        let read = File::open(&path).and_then(|mut from| from.read_to_end(out));
-        read.map_err(|e| Error::io(format!("reading input file {path}"), e))?;
-        match out.len() as u64 == self.bytes(file) {
-            true => Ok(()),
-            false => {
-                Err(Error::Plan(format!("{path}: it changed while it was loaded; leave input files alone")))
-            }
-        }
+        let read = File::open(&path).and_then(|mut from| {
+            from.read_to_end(out)?;
+            from.metadata()
+        });
+        let now = read.map_err(|e| Error::io(format!("reading input file {path}"), e))?;
+        self.files.check_file(file, &FileStamp { bytes: out.len() as u64, ..FileStamp::of(&now) })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::FileExt;
+    use std::path::Path;
 
     use super::*;
 

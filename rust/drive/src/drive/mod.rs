@@ -319,6 +319,8 @@ impl Driver<'_> {
         recorded.files = self.stages.iter().flat_map(|stage| stage.loaded(segment, repetition, t0)).collect();
         let makespan_ns = self.makespan_ns(&recorded);
         self.observer.recorded(recorded)?;
+        // Whatever its rows ended with, that is why.
+        self.stages.iter().filter_map(RoleStage::batch).try_for_each(|batch| batch.source.check())?;
         let batches = self.stages.iter().filter_map(RoleStage::batch);
         let files = batches.filter_map(|b| Some((b.table, b.source.summary()?))).collect();
         Ok((Driven { ended_by, fatal, files }, makespan_ns))

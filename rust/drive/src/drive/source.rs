@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
-use crate::drive::input::WholeFiles;
+use crate::drive::input::{Unchanged, WholeFiles};
 use crate::proof::Unanswered;
 use inrush_engines::engine::Ticket;
 use inrush_rows::error::Error;
@@ -34,6 +34,8 @@ pub struct Files {
     batch_rows: usize,
     ring: usize,
     feed: Mutex<Arc<FileFeed<Expected>>>,
+    /// Where they were made for the run.
+    made: Option<Unchanged>,
 }
 
 impl Source {
@@ -47,21 +49,24 @@ impl Source {
     ) -> Result<Source, Error> {
         let plan = generators.plan();
         let spec = &plan.tables[table];
-        let files = |spec| -> Result<Source, Error> {
-            Ok(Source::Files(Box::new(Files::open(plan, table, spec, batch_rows, sessions)?)))
+        let files = |spec, made| -> Result<Source, Error> {
+            Ok(Source::Files(Box::new(Files {
+                made,
+                ..Files::open(plan, table, spec, batch_rows, sessions)?
+            })))
         };
         if let Some(input) = input {
             return match input.way {
-                InputWay::Parsed => files(input.as_files(spec)),
+                InputWay::Parsed => files(input.as_files(spec), Some(Unchanged::open(input)?)),
                 InputWay::Client | InputWay::Server => {
                     Ok(Source::Whole(Box::new(WholeFiles::open(input, generators.of(table)?.as_ref())?)))
                 }
             };
         }
         match (dump, &spec.source) {
-            (Some(dump), _) => files(dumped(plan, dump, spec)?),
+            (Some(dump), _) => files(dumped(plan, dump, spec)?, None),
             (None, RowSource::Generated { .. }) => Ok(Source::Generated(generators.of(table)?)),
-            (None, RowSource::Files { .. }) => files(spec.clone()),
+            (None, RowSource::Files { .. }) => files(spec.clone(), None),
         }
     }
 
@@ -99,6 +104,15 @@ impl Source {
         }
     }
 
+    /// After a repetition. Errors: a file that was made for the run is not what it was.
+    pub fn check(&self) -> Result<(), Error> {
+        match self {
+            Source::Generated(_) => Ok(()),
+            Source::Files(files) => files.made.as_ref().map_or(Ok(()), Unchanged::check),
+            Source::Whole(files) => files.check(),
+        }
+    }
+
     /// Rows stored and rejected so far; `None` for generated rows.
     pub fn summary(&self) -> Option<FileSummary> {
         match self {
@@ -127,7 +141,7 @@ impl Files {
         let (items, batch_rows, ring) =
             (checksum_items(plan, table), batch_rows as usize, sessions as usize + AHEAD);
         let feed = Mutex::new(Arc::new(Files::feed(&spec, &items, batch_rows, ring)?));
-        Ok(Files { table: spec, items, batch_rows, ring, feed })
+        Ok(Files { table: spec, items, batch_rows, ring, feed, made: None })
     }
 
     fn restart(&self) -> Result<(), Error> {

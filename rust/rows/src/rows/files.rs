@@ -1,7 +1,8 @@
 //! The user's own files as a source of rows: every row is stored or rejected, never lost.
 //!
 //! Reading order: `split` (bytes to fields), `parse` (field to value), `fast_path` (both at once, of plain
-//! records), `text` (files to batches), `reject`, `feed` (batches to sessions). `arrow` reads what Parquet files were turned into.
+//! records), `text` (files to batches), `reject`, `feed` (batches to sessions). `arrow` reads what Parquet files were turned
+//! into; `stamp` says whether a file is as it was.
 
 mod arrow;
 mod batch;
@@ -11,6 +12,7 @@ mod limit;
 mod parse;
 mod reject;
 mod split;
+mod stamp;
 mod text;
 
 use std::collections::BTreeMap;
@@ -29,6 +31,7 @@ use text::TextFiles;
 
 pub use feed::{FileBatch, FileFeed, FileSummary};
 pub use parse::Reason;
+pub use stamp::FileStamp;
 
 /// Longest row that is read; a longer one is rejected.
 pub const LINE_LIMIT_BYTES: usize = 16 << 20;

@@ -1,0 +1,151 @@
+"""Packed files and standard input as files that can be read more than once, in the folder of this tool's loads."""
+
+from __future__ import annotations
+
+import lzma
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from inrush.errors import CoreError, UsageError
+from inrush.load.expand import STDIN
+
+#: First bytes of a compressed file -> how it is packed.
+PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
+#: Ending of a name -> what its first bytes then are.
+ENDINGS = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zst": "zstd", ".parquet": "Parquet"}
+OF_PARQUET = b"PAR1"
+
+
+def spooled(name: str, spool: Path) -> Path:
+    """The file itself, or what it holds once unpacked. Kept until the import is done, so that it can go on.
+
+    Raises UsageError for a file that cannot be read or unpacked, or is not what its name says, CoreError without room.
+    """
+    if name == STDIN:
+        return of_stdin(spool)
+    path = Path(name)
+    try:
+        before = seen(path)
+        with path.open("rb") as file:
+            head = file.read(6)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error.strerror or error})") from error
+    packing = next((kind for start, kind in PACKED.items() if head.startswith(start)), None)
+    refuse_misnamed(path, head, packing)
+    if packing is None:
+        return path
+    # By what it holds: another file may have its name, size and time.
+    into = spool / f"{path.name}.{digest_of(path)}"
+    if into.is_file():
+        return into
+    with written(into, f"{path}: unpacked") as out:
+        try:
+            with unpacking(path, packing) as packed:
+                copy(packed, out)
+        except (EOFError, lzma.LZMAError, Unpackable) as error:
+            raise UsageError(
+                f"{path}: cannot be unpacked ({error}); it ends early, or is damaged: fetch it again"
+            ) from error
+        refuse_changed(path, str(path), before)
+    return into
+
+
+def of_stdin(spool: Path) -> Path:
+    unfinished = spool / f"stdin-{os.getpid()}"
+    with written(unfinished, "standard input") as out:
+        copy(sys.stdin.buffer, out)
+    return unfinished.rename(spool / f"stdin-{digest_of(unfinished)}")
+
+
+class Unpackable(Exception):
+    """What is read is no packed file: an OSError of a library, which is none of a disk."""
+
+
+def copy(source: IO[bytes], out: IO[bytes]) -> None:
+    """Raises Unpackable where `source` cannot be read, OSError where `out` cannot be written."""
+    while True:
+        try:
+            block = source.read(1 << 20)
+        except OSError as error:
+            raise Unpackable(str(error)) from error
+        if not block:
+            return
+        out.write(block)
+
+
+@contextmanager
+def written(into: Path, what: str) -> Iterator[IO[bytes]]:
+    """A file that has its name once it is whole; of one that is not, nothing is left. Raises CoreError without room."""
+    unfinished = into.with_name(f"{into.name}-{os.getpid()}.part")
+    try:
+        into.parent.mkdir(parents=True, exist_ok=True)
+        with unfinished.open("wb") as out:
+            yield out
+        unfinished.rename(into)
+    except OSError as error:
+        raise no_room(what, into.parent, error) from error
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def no_room(what: str, folder: Path, error: OSError) -> CoreError:
+    free = shutil.disk_usage(folder).free if folder.is_dir() else 0
+    return CoreError(
+        f"{what}: cannot be written to {folder} ({error.strerror or error}, {free / 1e6:,.0f} MB free); nothing is stored of it. "
+        "Make room, or let INRUSH_RESULTS name a folder on a larger disk"
+    )
+
+
+def refuse_misnamed(path: Path, head: bytes, packing: str | None) -> None:
+    """Raises UsageError for a file whose name ends as that of a packed or Parquet file, and which is none."""
+    said = ENDINGS.get(path.suffix.lower())
+    found = "Parquet" if head.startswith(OF_PARQUET) else packing
+    if said in (None, found):
+        return
+    what = "it is empty" if not head else f"it holds {found}" if found else f"it begins with {head[:6]!r}"
+    raise UsageError(f"{path}: is no {said} file, as its name says: {what}; fetch it again, or rename it")
+
+
+def is_packed_by_name(name: str) -> bool:
+    return name.lower().endswith(tuple(ENDINGS))
+
+
+def seen(path: Path | str) -> tuple[int, int]:
+    """Its size, and when it was last written to."""
+    stat = os.stat(path)  # noqa: PTH116  of 10^5 files
+    return stat.st_size, stat.st_mtime_ns
+
+
+def refuse_changed(path: Path, shown: str, before: tuple[int, int]) -> None:
+    """Raises UsageError for a file that is not as it was. before: as of `seen`."""
+    try:
+        now = seen(path)
+    except OSError as error:
+        raise UsageError(f"{shown}: cannot be read any more ({error.strerror or error})") from error
+    if now != before:
+        raise UsageError(
+            f"{shown}: it changed while it was looked at ({before[0]:,} bytes then, {now[0]:,} now), and nothing is stored of it; "
+            "give the command again when nothing writes to it"
+        )
+
+
+def digest_of(path: Path) -> str:
+    from inrush import _core
+
+    digest: str = _core.file_digest(str(path))[0]
+    return digest
+
+
+def unpacking(path: Path, packing: str) -> IO[bytes]:
+    """What the file holds, as a stream."""
+    if packing == "xz":
+        return lzma.open(path, "rb")
+    import pyarrow as pa
+
+    unpacked: IO[bytes] = pa.input_stream(str(path), compression=packing)
+    return unpacked

@@ -1,0 +1,288 @@
+"""Files that change, end early, go, or are not what their names say, while `inrush load` reads them: one clear line each,
+nothing lost, nothing stored twice."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pyarrow as pa
+import pytest
+
+from inrush.errors import CoreError, InrushError, UsageError
+from inrush.load import identity, ledger, spool
+from inrush.load.call import Call
+from inrush.load.expand import expand
+from inrush.load.identity import Content
+from inrush.load.input import open_inputs
+from inrush.load.ledger import Header
+from inrush.load.run import load
+
+#: Of each file.
+ROWS = 4_000
+
+
+def silent(*_: Any) -> None: ...
+
+
+def lines(first: int, rows: int = ROWS) -> str:
+    return "".join(f"{i}\tname {i}\n" for i in range(first, first + rows))
+
+
+class Place:
+    """A database with an empty table, and two files for it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.files = [folder / "a.tsv", folder / "b.tsv"]
+        for n, file in enumerate(self.files):
+            file.write_text(lines(n * ROWS))
+        self.ask("CREATE TABLE t (id bigint, name text)")
+
+    def ask(self, statement: str) -> list[Any]:
+        with closing(sqlite3.connect(self.folder / "t.db")) as connection:
+            return list(connection.execute(statement))
+
+    def load(self, on_event: Callable[[Any], None] = silent, **words: Any) -> Any:
+        call = Call(
+            tuple(map(str, self.files)),
+            "t",
+            f"sqlite:///{self.folder}/t.db",
+            chunk_rows=200,
+            flush_rows=200,
+            **words,
+        )
+        return load(call, self.folder / "loads", silent, on_event)
+
+    def is_whole(self) -> bool:
+        return self.ask("SELECT count(*), count(DISTINCT id), sum(id) FROM t") == [
+            (2 * ROWS, 2 * ROWS, 2 * ROWS * (2 * ROWS - 1) // 2)
+        ]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+def cut(file: Path) -> None:
+    os.truncate(file, file.stat().st_size // 2)
+
+
+def grown(file: Path) -> None:
+    with file.open("a") as out:
+        out.write("-1\tanother\n")
+
+
+def replaced(file: Path) -> None:
+    other = file.with_name("other")
+    other.write_text(lines(10**6))
+    other.rename(file)
+
+
+def overwritten(file: Path) -> None:
+    """Of the same length."""
+    text = file.read_text().replace("name", "eman")
+    file.write_text(text)
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        (cut, "changed while it was loaded"),
+        (grown, "changed while it was loaded"),
+        (replaced, "changed while it was loaded"),
+        (overwritten, "it was written to"),
+        (Path.unlink, "cannot be read any more"),
+    ],
+)
+def test_what_is_read_of_a_file_after_it_changed_is_not_stored_and_with_its_content_the_load_goes_on(
+    place: Place, fault: Callable[[Path], None], said: str
+) -> None:
+    last, content, done = place.files[1], place.files[1].read_text(), []
+
+    def on_event(event: Any) -> None:
+        # The second file is being read.
+        if event.get("role") == "client" and event.get("rows_stored", 0) > ROWS and not done:
+            done.append(fault(last))
+
+    with pytest.raises(InrushError) as failed:
+        place.load(on_event, bytes_per_s=40_000.0)
+    message = str(failed.value)
+    assert done and message.startswith(f"{last}: ") and said in message and "same command" in message
+    assert "\n" not in message and "plan:" not in message
+    [(stored, strange)] = place.ask(
+        f"SELECT count(*), sum(id < 0 OR id >= {2 * ROWS} OR name <> 'name ' || id) FROM t"
+    )
+    assert ROWS < stored < 2 * ROWS and strange == 0
+    last.write_text(content)
+    again = place.load()
+    assert (again.verdict, again.rows_stored, again.rows_before) == ("proven", 2 * ROWS - stored, stored)
+    assert place.is_whole()
+
+
+def test_a_changed_file_given_again_is_another_import_whose_stored_files_are_refused_in_a_short_line(
+    tmp_path: Path,
+) -> None:
+    place = Place(tmp_path)
+    place.files = [tmp_path / f"{n}.tsv" for n in range(8)]
+    for n, file in enumerate(place.files):
+        file.write_text(lines(n * ROWS, 10))
+    assert place.load().verdict == "proven"
+    grown(place.files[0])
+    with pytest.raises(UsageError) as refused:
+        place.load()
+    assert "and so were 4 more of 8 files; leave such files out" in str(refused.value)
+    assert str(refused.value).count(" was stored by import ") == 3
+    place.files = place.files[:1]
+    assert place.load().verdict == "proven"
+
+
+def test_a_file_that_changes_while_it_is_looked_at_is_loaded_from_nowhere(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from inrush import _core
+
+    def digest(path: str) -> tuple[str, int]:
+        found = real(path)
+        grown(place.files[1])
+        return found
+
+    real = _core.file_digest
+    monkeypatch.setattr(_core, "file_digest", digest)
+    with pytest.raises(UsageError, match=r"b\.tsv: it changed while it was looked at"):
+        place.load()
+    assert place.ask("SELECT count(*) FROM t") == [(0,)]
+
+
+def packed(text: str, kind: str) -> bytes:
+    if kind == "gz":
+        return gzip.compress(text.encode())
+    return bytes(pa.compress(text.encode(), codec="zstd", asbytes=True))
+
+
+@pytest.mark.parametrize("kind", ["gz", "zst"])
+def test_a_packed_file_that_ends_early_stores_nothing_and_leaves_nothing(place: Place, kind: str) -> None:
+    whole = packed(lines(0), kind)
+    place.files = [place.folder / f"a.tsv.{kind}"]
+    place.files[0].write_bytes(whole[:-9])
+    with pytest.raises(UsageError, match=r"cannot be unpacked \(.*; it ends early, or is damaged"):
+        place.load()
+    assert list((place.folder / "loads" / "spool").iterdir()) == []
+    assert place.ask("SELECT count(*) FROM t") == [(0,)]
+    place.files[0].write_bytes(whole)
+    assert place.load().rows_stored == ROWS
+
+
+def test_a_packed_file_that_changes_while_it_is_unpacked_is_not_kept_under_what_it_held(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place.files = [place.folder / "a.tsv.gz"]
+    place.files[0].write_bytes(packed(lines(0), "gz"))
+
+    def unpacking(path: Path, packing: str) -> Any:
+        path.write_bytes(packed(lines(10**6), "gz"))
+        return real(path, packing)
+
+    real = spool.unpacking
+    monkeypatch.setattr(spool, "unpacking", unpacking)
+    with pytest.raises(UsageError, match=r"a\.tsv\.gz: it changed while it was looked at"):
+        place.load()
+    assert list((place.folder / "loads" / "spool").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("a.tsv.gz", b"1\tx\n", "is no gzip file, as its name says: it begins with b'1"),
+        ("a.tsv.gz", b"", "is no gzip file, as its name says: it is empty"),
+        ("a.csv.zst", b"\x1f\x8b" + b"\0" * 9, "is no zstd file, as its name says: it holds gzip"),
+        ("a.parquet", b"id,name\n1,x\n", "is no Parquet file, as its name says"),
+        ("a.parquet", b"PAR1" + b"\0" * 99, "Parquet"),
+        ("a.csv", b"\x01\xff\0" * 999, "is not text"),
+        ("a.csv", b"", "is empty"),
+    ],
+)
+def test_a_file_that_is_not_what_its_name_says_is_refused_in_a_line(
+    tmp_path: Path, name: str, content: bytes, said: str
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(UsageError) as refused:
+        open_inputs([str(tmp_path / name)], tmp_path / "spool")
+    assert str(refused.value).startswith(f"{tmp_path / name}: ") and said in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_full_disk_is_named_with_what_was_unpacked_to_it_and_nothing_is_left_on_it(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place.files = [place.folder / "a.tsv.gz"]
+    place.files[0].write_bytes(packed(lines(0), "gz"))
+
+    def full(source: Any, out: Any) -> None:
+        out.write(b"1\tx\n")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(spool, "copy", full)
+    with pytest.raises(CoreError) as failed:
+        place.load()
+    into = place.folder / "loads" / "spool"
+    assert f"a.tsv.gz: unpacked: cannot be written to {into} (No space left on device, " in str(failed.value)
+    assert "INRUSH_RESULTS" in str(failed.value)
+    assert list(into.iterdir()) == []
+
+
+@contextmanager
+def as_nobody() -> Iterator[None]:
+    """Root may read everything."""
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become nobody and come back")
+def test_a_file_or_folder_that_may_not_be_read_is_named(tmp_path: Path) -> None:
+    for above in (tmp_path, *tmp_path.parents[:2]):
+        above.chmod(0o755)
+    closed = tmp_path / "closed"
+    closed.mkdir()
+    for n in range(3):
+        (closed / f"{n}.tsv").write_text(lines(n, 10))
+    (tmp_path / "a.tsv").write_text(lines(0, 10))
+    (tmp_path / "a.tsv").chmod(0)
+    closed.chmod(0)
+    with as_nobody():
+        with pytest.raises(UsageError, match=r"a\.tsv: cannot be read \(Permission denied\)"):
+            open_inputs([str(tmp_path / "a.tsv")], tmp_path / "spool")
+        for word in (f"{closed}/*.tsv", f"{closed}/1.tsv"):
+            with pytest.raises(UsageError, match=r"cannot be read \(Permission denied\)"):
+                expand([word])
+    closed.chmod(0o755)
+
+
+def test_words_that_lead_nowhere_are_a_short_line() -> None:
+    with pytest.raises(UsageError) as refused:
+        expand([f"/nowhere/{n}.tsv" for n in range(1_000)])
+    assert str(refused.value).endswith("/nowhere/4.tsv: there is no such file; and 995 more")
+
+
+def test_files_of_one_content_keep_their_numbers_in_order() -> None:
+    header = Header("x", "x", 0, "t", ("d", "e", "d"), ("1", "2", "3"), 1, "", 0, 0, 1)
+    contents = [Content("c", "d", 1), Content("a", "e", 1), Content("b", "d", 1)]
+    assert identity.numbers(header, contents) == (0, 1, 2)
+    assert identity.numbers(header, contents[::-1]) == (0, 1, 2)
+    assert identity.numbers(header, [contents[1], contents[0], contents[2]]) == (1, 0, 2)
+
+
+def test_a_document_of_the_ledger_is_encoded_as_ever() -> None:
+    text = "".join(map(chr, range(32, 127))) + "%22 %2522 100%"
+    assert ledger.encoded(text) == quote(text, safe=",: []{}")
+    assert ledger.decoded(ledger.encoded(text)) == text
