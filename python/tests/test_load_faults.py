@@ -6,6 +6,7 @@ from __future__ import annotations
 import gzip
 import os
 import sqlite3
+import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from inrush.errors import CoreError, InrushError, UsageError
@@ -23,6 +25,7 @@ from inrush.load.identity import Content
 from inrush.load.input import open_inputs
 from inrush.load.ledger import Header
 from inrush.load.run import load
+from inrush.study.files import arrow_stream
 
 #: Of each file.
 ROWS = 4_000
@@ -236,6 +239,33 @@ def test_a_full_disk_is_named_with_what_was_unpacked_to_it_and_nothing_is_left_o
     assert f"a.tsv.gz: unpacked: cannot be written to {into} (No space left on device, " in str(failed.value)
     assert "INRUSH_RESULTS" in str(failed.value)
     assert list(into.iterdir()) == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small disk needs root")
+def test_a_full_disk_is_named_with_the_parquet_file_and_nothing_is_left_on_it(tmp_path: Path) -> None:
+    parquet, small = tmp_path / "a.parquet", tmp_path / "small"
+    pq.write_table(pa.table({"id": pa.array(range(600_000))}), parquet)
+    small.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", small], check=False).returncode:
+        pytest.skip("this root may mount nothing")
+    try:
+        with pytest.raises(CoreError) as failed:
+            arrow_stream(parquet, {"id": "i64"}, small / "spool")
+        assert list((small / "spool").iterdir()) == []
+    finally:
+        subprocess.run(["umount", "-l", small], check=True)
+    assert str(failed.value).startswith(f"{parquet}: ") and "no space left" in str(failed.value)
+
+
+def test_a_parquet_file_that_is_damaged_inside_stores_nothing(tmp_path: Path) -> None:
+    parquet = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"id": pa.array(range(60_000))}), parquet)
+    content = bytearray(parquet.read_bytes())
+    content[1_000:9_000] = b"\xff" * 8_000
+    parquet.write_bytes(bytes(content))
+    with pytest.raises(UsageError, match=r"a\.parquet: not readable as Parquet"):
+        arrow_stream(parquet, {"id": "i64"}, tmp_path / "spool")
+    assert list((tmp_path / "spool").iterdir()) == []
 
 
 @contextmanager

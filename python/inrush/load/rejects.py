@@ -70,7 +70,7 @@ def with_remedy(message: str) -> str:
         r"(?:plan: )?(\d+) rows rejected, more than reject_limit = (\d+); (.*)", message, re.DOTALL
     )
     if found is None:
-        # Whose plan it is says nothing to somebody who loads files.
+        # There is no plan on the command line that loads files.
         return message.removeprefix("plan: ")
     return (
         f"{int(found[1]):,} rows rejected, more than --reject-limit {found[2]} takes; {found[3]}; rows that were stored by "

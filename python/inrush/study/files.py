@@ -6,6 +6,7 @@ run, off the clock, with every column cast to the one Arrow type of its logical 
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,11 +16,15 @@ from typing import TYPE_CHECKING, Any
 
 from inrush.border.pipeline import AnyPlan, InputFiles, loads_of
 from inrush.border.plan import InputPlan, OpPlan, TablePlan
-from inrush.errors import Problem, StudyInvalid, UsageError
+from inrush.errors import CoreError, Problem, StudyInvalid, UsageError
 from inrush.workload import FileSource, Workload
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+#: What a file system says that takes no more.
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 
 def locate(workload: Workload, workload_file: str) -> Workload:
@@ -197,9 +202,17 @@ def arrow_stream(parquet: Path, types: Mapping[str, str], cache: Path) -> Path:
                 raise UsageError(f"{parquet}: no column {', '.join(missing)}; it has {has}")
             for batch in file.iter_batches(columns=list(types)):
                 stream.write_batch(cast(batch, schema, parquet))
-    except pa.ArrowException as e:
+        unfinished.rename(into)
+    except (pa.ArrowException, OSError) as e:
+        # Both of a file that is damaged and of a disk without room; of the latter only the number says it.
+        if isinstance(e, OSError) and (e.errno in NO_ROOM or any(f"errno {n}]" in str(e) for n in NO_ROOM)):
+            raise CoreError(
+                f"{parquet}: as an Arrow stream it cannot be written to {cache} (no space left); nothing is stored of it. "
+                "Make room, or let INRUSH_RESULTS name a folder on a larger disk"
+            ) from e
         raise UsageError(f"{parquet}: not readable as Parquet: {e}") from e
-    unfinished.rename(into)
+    finally:
+        unfinished.unlink(missing_ok=True)
     return into
 
 

@@ -74,7 +74,7 @@ pub struct ClientFile {
     pub path: String,
     /// Of its own.
     pub reject_path: String,
-    /// As it was when its digest was taken. Without: nobody looked.
+    /// As it was when its digest was taken. Without: it may change.
     #[serde(default)]
     pub stamp: Option<FileStamp>,
 }

@@ -297,6 +297,57 @@ mod tests {
 
     use super::*;
 
+    fn two_files(folder: &Path) -> InputPlan {
+        let plan = InputPlan {
+            table: 0,
+            rows: 2,
+            files: 2,
+            folder: folder.display().to_string(),
+            name: "t".into(),
+            cold: false,
+            sorted: false,
+            way: InputWay::Parsed,
+        };
+        (0..2).for_each(|file| fs::write(plan.path(file), "1\t2\n").unwrap());
+        plan
+    }
+
+    #[test]
+    fn a_file_that_is_not_as_it_was_made_begins_no_load() {
+        let folder = tempfile::tempdir().unwrap();
+        let plan = two_files(folder.path());
+        assert!(Unchanged::open(&plan).is_ok(), "as they are, where nothing is noted");
+        note(&plan).unwrap();
+        assert!(Unchanged::open(&plan).is_ok());
+        fs::write(plan.path(1), "1\t").unwrap();
+        let said = Unchanged::open(&plan).err().unwrap().to_string();
+        assert!(said.starts_with(&plan.path(1)) && said.contains("(4 bytes then, 2 now)"), "{said}");
+    }
+
+    #[test]
+    fn a_file_that_changes_or_goes_while_it_is_loaded_ends_the_load() {
+        let folder = tempfile::tempdir().unwrap();
+        let plan = two_files(folder.path());
+        let files = Unchanged::open(&plan).unwrap();
+        assert!(files.check().is_ok());
+        fs::write(plan.path(0), "1\t2\n3\t4\n").unwrap();
+        let said = files.check().unwrap_err().to_string();
+        assert!(said.starts_with(&plan.path(0)) && said.contains("(4 bytes then, 8 now)"), "{said}");
+        fs::remove_file(plan.path(0)).unwrap();
+        let said = files.check().unwrap_err().to_string();
+        assert!(said.contains("cannot be read") && !said.contains('\n'), "{said}");
+    }
+
+    #[test]
+    fn of_a_file_that_could_not_be_written_nothing_is_left() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.part");
+        let part = Part(path.display().to_string());
+        fs::write(&part.0, "1").unwrap();
+        drop(part);
+        assert!(!path.exists());
+    }
+
     #[test]
     fn what_the_kernel_keeps_of_a_file_is_said() {
         // A file system in memory cannot forget; on a disk, what was written out can be forgotten.
