@@ -110,6 +110,7 @@ def key_of(of: InputPlan, plan: AnyPlan) -> str:
         plan["epoch_ns"],
         of["rows"],
         of["files"],
+        *([of["first_row"]] if "first_row" in of else []),
     ]
     return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
 

@@ -64,7 +64,7 @@ pub fn sort(plan: &SortPlan, cuts: &[u64], limit_ns: u64, stop: &AtomicBool) -> 
     if !status.success() {
         return Err(Error::io("sorting input files", io::Error::other(why.trim().to_owned())));
     }
-    let wanted = cuts.last().copied().unwrap_or(0);
+    let wanted = cuts.last().zip(cuts.first()).map_or(0, |(end, first)| end - first);
     if rows != wanted {
         return Err(Error::Plan(format!(
             "{rows} rows came out of sort, and the files have {wanted}; leave input files alone"
@@ -165,6 +165,7 @@ mod tests {
         InputPlan {
             table: 0,
             rows: 7,
+            first_row: 0,
             files,
             folder,
             name,
