@@ -226,6 +226,10 @@ def files_are_those_of_the_table(record: RunRecord) -> None:
     assert len(found["load"]) + len(found["more"]) == FILES + 1 == len(of_files)
     assert sorted(found["load"] + found["more"]) == sorted(of_files)
     assert (sum(found["load"]), sum(found["more"])) == (OLD, NEW)
+    # Runs of a part of a file are not known.
+    parts = [f for f in record.rows("files") if f["runs"] == 0]
+    assert [f["role"] for f in parts] == ["load", "more"]
+    assert sum(f["rows"] for f in parts) in [end - first for first, end in itertools.pairwise(cuts)]
 
 
 @pytest.mark.parametrize("profile", ["survey", "equal"])
