@@ -317,6 +317,8 @@ def test_every_answer_is_looked_at_in_every_read(tmp_path: Path) -> None:
         ([("adds = true\nfiles = {}", "adds = true\npipeline = {}")], "proves its rows by a ledger that only it fills; remove pipeline"),
         ([("sessions = 2\nfiles = {}", "pipeline = {}")], "load fills it by the loader, whose ledger proves all of its rows"),
         ([("adds = true", "adds = 1")], "adds"),
+        ([('name = "load"', 'name = "sorted"\ndo = "sort"\n[[steps]]\nname = "load"'), ("files = {}", 'files = { sorted = "sorted" }')],
+         "load and more name it, and it sorts the files of one load; write a step for each"),
         ([hurt("hurt"), ('name = "more"', 'name = "out"\ndo = "dump"\ntable = "keys"\nby = "key"\n[[steps]]\nname = "more"')], "out dumps it"),
         ([('name = "all"', 'name = "out"\ndo = "dump"\ntable = "keys"\nby = "key"\n[[steps]]\nname = "all"')], "more adds rows to this table"),
         ([('name = "old"\ndo = "read"\noperation = "look"', 'name = "old"\ndo = "read"\noperation = "look"\nkeys = { rows = 3_200 }')],
@@ -328,6 +330,13 @@ def test_every_answer_is_looked_at_in_every_read(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_what_adding_cannot_mean_is_said(tmp_path: Path, changes: list[tuple[str, str]], said: str) -> None:
     assert said in problems(written(tmp_path, *changes)), problems(written(tmp_path, *changes))
+
+
+def test_files_of_more_rows_are_sorted_by_their_own_step(tmp_path: Path) -> None:
+    sort = ('name = "more"', 'name = "sorted"\ndo = "sort"\n[[steps]]\nname = "more"')
+    by = ("adds = true\nfiles = {}", 'adds = true\nfiles = { sorted = "sorted" }')
+    for record in run(written(tmp_path, sort, by), tmp_path):
+        assert proofs(record)["read_back"] and all(proofs(record).values()), proofs(record)
 
 
 def test_a_range_behind_the_last_load_is_of_all_rows(tmp_path: Path) -> None:

@@ -143,6 +143,10 @@ def impossible_steps(study: Study, server: Twin, engine: str) -> list[Problem]:
         remedy = ""
         if isinstance(step, Sort) and not any(sorts(other, step) for other in study.steps):
             remedy = f'no load of files is sorted by it; write sorted = "{step.name}" in files of a later step, or remove it'
+        if isinstance(step, Sort) and len(both := [s.name for s in study.steps if sorts(s, step)]) > 1:
+            remedy = (
+                f"{' and '.join(both)} name it, and it sorts the files of one load; write a step for each"
+            )
         if isinstance(step, Cold) and server.lifecycle is None and not (server.embedded and server.answers):
             remedy = f"{engine} has no cold protocol; leave the step out, or the engine"
         if isinstance(step, Restart) and server.lifecycle is None:

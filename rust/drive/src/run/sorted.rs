@@ -195,6 +195,9 @@ mod tests {
         let read = |file| fs::read_to_string(plan.to.path(file)).unwrap();
         assert_eq!(read(0), "d\t1\nc\t2\nf\t4\n");
         assert_eq!(read(1), "g\t4\na\t9\nb\t10\ne\t33\n");
+        // Rows that follow those of an earlier load.
+        sort(&plan, &[10, 13, 17], 0, &stop).unwrap();
+        assert_eq!(read(1), "g\t4\na\t9\nb\t10\ne\t33\n");
         let by_text = SortPlan { by: None, ..plan.clone() };
         sort(&by_text, &[0, 3, 7], 0, &stop).unwrap();
         assert_eq!(read(0), "d\t1\nb\t10\nc\t2\n");
