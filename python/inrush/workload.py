@@ -215,6 +215,8 @@ class KeyRows:
     share_of_rows: float = 0.0
     #: Rows from the table's first on; None: all that are loaded before anything is measured.
     rows: int | None = None
+    #: Rows that are loaded when it is asked, where later steps add more; None: all of the table.
+    held: int | None = None
 
 
 @dataclass(frozen=True)

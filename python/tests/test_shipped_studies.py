@@ -33,7 +33,7 @@ SMALLEST = {
     "bulkindex-storage-random": (["device"], ["record_bytes=4096"]),
     "bulkindex-keys": (["sqlite"], ["table=secondary_index_utf8", "steps.load.rows.total=20000"]),
     "bulkindex-load": (["sqlite"], ["steps.load.rows.total=20000"]),
-    "bulkindex-lookup": (["duckdb", "sqlite"], ["rows=20000", "steps.single.calls=500", "steps.listed.calls=20", "steps.first.calls=100"]),
+    "bulkindex-lookup": (["duckdb", "sqlite"], ["rows=20000", "steps.single.calls=500", "steps.listed.calls=20", "steps.first.calls=100", "steps.updated.calls=500"]),
     "bulkindex-optimize": (["sqlite"], ["steps.load.rows.total=20000"]),
     "bulkindex-outgrow": (["sqlite"], ["rows=5000"]),
     "bulkindex-series": (["duckdb"], ["table=secondary_index_equal", "steps.load.rows.total=20000"]),

@@ -58,6 +58,8 @@ class InputPlan(TypedDict):
     table: int
     #: Of all files together.
     rows: int
+    #: Where they begin in the table; absent: with its first row.
+    first_row: NotRequired[int]
     files: int
     #: Its files are `<name>-000000.tsv` and so on.
     folder: str

@@ -22,7 +22,7 @@ def role_document(role: ActiveRole, index: Mapping[str, int], seconds: float) ->
         work = {
             "kind": "rows",
             "table": index[role.table],
-            "first_row": 0,
+            "first_row": role.first_row,
             "rows": role.rows,
             "batch_rows": role.batch_rows,
         }
@@ -65,6 +65,8 @@ def input_document(
         "name": f"{of.name}-by-key" if is_sorted else of.name,
         "way": of.way,
     }
+    if role.first_row > 0:
+        found["first_row"] = role.first_row
     # What was sorted a moment ago is to be loaded from where it then is.
     if of.cold and not is_sorted:
         found["cold"] = True

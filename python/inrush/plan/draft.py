@@ -102,7 +102,11 @@ class Draft:
         self.loads: dict[str, PipelineNumbers] = {}
         self.roles = tuple(self.what_it_can(role) for role in roles)
         #: Table -> rows that roles write in one repetition.
-        self.written = {role.table: role.rows for role in roles if role.table is not None and not role.source}
+        self.written = {
+            role.table: role.first_row + role.rows
+            for role in roles
+            if role.table is not None and not role.source
+        }
         self.operations: list[OperationDocument] = []
         #: Operation -> the rows that its keys are of.
         self.keys: dict[str, KeyPlan] = {}

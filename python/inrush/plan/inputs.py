@@ -10,6 +10,8 @@ from inrush.border.plan import InputWay
 from inrush.engines.plans import Unsupported
 from inrush.engines.twin import Twin
 from inrush.errors import Problem
+from inrush.plan.added import totals
+from inrush.plan.chunks import files_between
 from inrush.plan.documents import row_bytes
 from inrush.plan.roles import ActiveRole, RoleInput
 from inrush.plan.units import LOAD_BATCH_ROWS
@@ -30,6 +32,7 @@ def as_steps_input(
     """The study with an insert for each such step, and the roles with the files that they load."""
     steps = {s.name: s for s in study.steps if isinstance(s, Load) and s.files is not None}
     workload, found, problems = study.workload, list[ActiveRole](), list[Problem]()
+    rows_of = totals(roles)
     for role in roles:
         step = steps.get(role.name)
         if step is None or step.files is None:
@@ -49,13 +52,16 @@ def as_steps_input(
                 f"{server.title} reads no backslash as an escape, and column {escaped[0]} of {table.name} may hold one, a tab or a "
                 f"line end; files of it are only {PARSED}"
             )
-        problems += problems_of(step, table, role, point)
+        files = files_of(step.files, table, role, rows_of, point)
+        problems += problems_of(step, table, role, files)
         (name,) = role.operations
         own = replace(workload.operations[name], name=insert_of(step.name))
         workload = replace(workload, operations={**workload.operations, own.name: own})
         sorts = {s.name for s in study.steps if isinstance(s, Sort)}
         by = step.files.sorted if step.files.sorted in sorts else ""
-        found.append(with_files(replace(role, operations={own.name: 1}), step.files, table, way, by, point))
+        found.append(
+            with_files(replace(role, operations={own.name: 1}), step.files, files or 1, way, by, point)
+        )
     return replace(study, workload=workload), found, problems
 
 
@@ -64,18 +70,22 @@ def way_of(of: StepFiles, server: Twin, point: Mapping[str, object]) -> str:
     return str(resolve(of.way, point) or (*server.file_methods, PARSED)[0])
 
 
-def files_of(of: StepFiles, table: Table, point: Mapping[str, object]) -> int | None:
-    """Those that the table lies in by itself, or that the step cuts it into; None where nothing says."""
+def files_of(
+    of: StepFiles, table: Table, role: ActiveRole, rows_of: Mapping[str, int], point: Mapping[str, object]
+) -> int | None:
+    """Those that the rows lie in by themselves, or that the step cuts them into; None where nothing says.
+
+    rows_of: table -> its rows when all loads have ended.
+    """
     if table.chunks is not None:
-        return table.chunks.files
+        return files_between(table.chunks, rows_of[table.name], role.first_row, role.first_row + role.rows)
     found = resolve(of.count, point)
     return None if found is None else int(found)
 
 
 def with_files(
-    role: ActiveRole, of: StepFiles, table: Table, way: str, sorted_by: str, point: Mapping[str, object]
+    role: ActiveRole, of: StepFiles, files: int, way: str, sorted_by: str, point: Mapping[str, object]
 ) -> ActiveRole:
-    files = files_of(of, table, point) or 1
     rows = LOAD_BATCH_ROWS if way == PARSED else math.ceil(role.rows / files)
     return replace(
         role,
@@ -103,7 +113,7 @@ def insert_of(step: str) -> str:
     return f"files/{step}"
 
 
-def problems_of(step: Load, table: Table, role: ActiveRole, point: Mapping[str, object]) -> list[Problem]:
+def problems_of(step: Load, table: Table, role: ActiveRole, files: int | None) -> list[Problem]:
     """Columns that no file says, and more files than rows."""
     found: list[Problem] = []
     lost = [c.name for c in table.columns if c.type not in WRITTEN or c.not_finite]
@@ -115,7 +125,6 @@ def problems_of(step: Load, table: Table, role: ActiveRole, point: Mapping[str, 
         )
         found.append(Problem("", f"{key}.table", table.name, remedy))
     assert step.files is not None, "it was chosen by it"
-    files = files_of(step.files, table, point)
     if table.chunks is not None and step.files.count is not None:
         remedy = f"{table.name} lies in {table.chunks.files:,} files by itself (chunks); remove it"
         found.append(Problem("", f"{key}.files.count", "", remedy))

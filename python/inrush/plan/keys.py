@@ -54,8 +54,12 @@ def planned_keys(
     return by_operation, problems
 
 
-def as_roles_draw(workload: Workload, roles: Sequence[ActiveRole]) -> tuple[Workload, list[ActiveRole]]:
+def as_roles_draw(
+    workload: Workload, roles: Sequence[ActiveRole], then: Mapping[tuple[str, str], int]
+) -> tuple[Workload, list[ActiveRole]]:
     """The workload with operations that draw keys as the roles do, and the roles as they call them.
+
+    then: role and table -> rows that are loaded when the role asks, of tables that get more later.
 
     An operation has one law in a plan. Where roles draw the keys of one operation differently, each has a copy of its
     own, `look/users`; a page of such operations is copied too.
@@ -65,7 +69,9 @@ def as_roles_draw(workload: Workload, roles: Sequence[ActiveRole]) -> tuple[Work
         for name in asked_by(role, workload):
             own = workload.operations[name].key_rows
             if own is not None:
-                wanted.setdefault(name, {})[role.name] = own if role.keys is None else role.keys.drawn(own)
+                drawn = own if role.keys is None else role.keys.drawn(own)
+                drawn = replace(drawn, held=then.get((role.name, own.table)))
+                wanted.setdefault(name, {})[role.name] = drawn
     operations = dict(workload.operations)
     copies: dict[tuple[str, str], str] = {}
     for name, by_role in wanted.items():
@@ -100,14 +106,16 @@ def rows_of_keys(keys: KeyRows, loaded: int, table_rows: int, sessions: int) -> 
     loaded: rows of the table before anything is measured. table_rows: with those that are written while it is. sessions: of
     the largest role that asks.
     """
+    loaded, table_rows = (loaded, table_rows) if keys.held is None else (keys.held, keys.held)
     rows = loaded if keys.rows is None else keys.rows
     if rows == 0:
         return (
             f"no row of {keys.table} is loaded before it is asked for; write load = {{ rows = N }}, or keys.rows for "
             "rows that are written meanwhile"
         )
+    then = "" if keys.held is None else " then"
     if rows > table_rows:
-        return f"keys of {rows:,} rows of {keys.table}, which has {table_rows:,}; lower keys.rows"
+        return f"keys of {rows:,} rows of {keys.table}, which has {table_rows:,}{then}; lower keys.rows"
     if keys.by == "own_range" and sessions > rows:
         return f"own_range gives each of {sessions:,} sessions rows of its own, and there are {rows:,}; lower sessions"
     return rows

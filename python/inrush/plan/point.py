@@ -11,6 +11,7 @@ from inrush.engines.instance import TCP, TRANSPORT
 from inrush.engines.plans import Unsupported
 from inrush.engines.twin import Twin
 from inrush.errors import Problem
+from inrush.plan.added import as_steps_add
 from inrush.plan.documents import epoch_ns
 from inrush.plan.draft import Draft
 from inrush.plan.dumps import as_steps_dump
@@ -100,6 +101,9 @@ def plan_point(
     study, roles, problems = as_steps_dump(study, server, roles, point)
     if problems:
         return Impossible(tuple(problems))
+    study, roles, then, problems = as_steps_add(study, roles, resolve(study.row_order, point))
+    if problems:
+        return Impossible(tuple(problems))
     of_files = as_steps_input(study, server, roles, point)
     if isinstance(of_files, Unsupported):
         return of_files
@@ -116,7 +120,7 @@ def plan_point(
     if problems:
         return Impossible(tuple(problems))
     workload, roles = as_roles_call(study.workload, roles)
-    workload, roles = as_roles_draw(workload, roles)
+    workload, roles = as_roles_draw(workload, roles, then)
     workload, roles = as_roles_extract(workload, roles)
     keys, problems = lengths(workload, roles)
     if problems:

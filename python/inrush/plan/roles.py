@@ -64,6 +64,8 @@ class ActiveRole:
     schedule: Schedule
     rate_per_s: float
     rows: int = 0
+    #: Of them; another than 0 where loads before it have filled the table up to there.
+    first_row: int = 0
     batch_rows: int = 0
     #: Rows that are due together; None: the schedule says when batches are.
     samples: Sampling | None = None

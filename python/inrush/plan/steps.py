@@ -11,11 +11,13 @@ from inrush.errors import Problem
 from inrush.plan.extracts import way_out
 from inrush.plan.io import planned_operation
 from inrush.plan.kept import not_kept
+from inrush.study.forms import resolve
 from inrush.study.operations import tables_of
 from inrush.study.roles import Role
 from inrush.study.step_kinds import (
     Cold,
     Dump,
+    Extract,
     Load,
     Read,
     Restart,
@@ -25,7 +27,7 @@ from inrush.study.step_kinds import (
     Statement,
     Step,
 )
-from inrush.study.steps import is_done_at, tables_at, tables_touched
+from inrush.study.step_order import is_done_at, tables_at, tables_touched
 from inrush.study.study import Study
 from inrush.workload import Operation
 
@@ -50,7 +52,11 @@ def steps_of(study: Study, server: Twin, point: Mapping[str, object]) -> tuple[S
             left_out[step.name] = f"it follows {step.after}, which is left out"
         elif isinstance(step, Load) and step.source in left_out:
             left_out[step.name] = f"it reads the files of {step.source}, which is left out"
-        elif (reason := needs_rows(step, study, point, absent)) or (reason := cannot(step, study, server)):
+        elif (
+            (reason := needs_rows(step, study, point, absent))
+            or (reason := cannot(step, study, server))
+            or (reason := too_deep(step, server, point))
+        ):
             left_out[step.name] = reason
     kept = tuple(step for step in study.steps if step.name not in left_out)
     roles = {name: role for step in kept for name, role in step.sessions.items()}
@@ -105,6 +111,16 @@ def cannot(step: Step, study: Study, server: Twin) -> str:
     return ""
 
 
+def too_deep(step: Step, server: Twin, point: Mapping[str, object]) -> str:
+    """Why a read cannot have its calls in flight, on an engine whose sessions have one at a time; empty where it can."""
+    if not isinstance(step, Read) or isinstance(step, Extract):
+        return ""
+    depth = int(resolve(step.role.depth, point))
+    if depth == 1 or server.max_depth > 1:
+        return ""
+    return f"a session of {server.title} has one call in flight, and the step asks for {depth}"
+
+
 def no_queries(role: Role, study: Study, server: Twin) -> str:
     """Why the engine answers none of a reader's queries; empty where it answers one."""
     operations = study.workload.operations
@@ -127,6 +143,10 @@ def impossible_steps(study: Study, server: Twin, engine: str) -> list[Problem]:
         remedy = ""
         if isinstance(step, Sort) and not any(sorts(other, step) for other in study.steps):
             remedy = f'no load of files is sorted by it; write sorted = "{step.name}" in files of a later step, or remove it'
+        if isinstance(step, Sort) and len(both := [s.name for s in study.steps if sorts(s, step)]) > 1:
+            remedy = (
+                f"{' and '.join(both)} name it, and it sorts the files of one load; write a step for each"
+            )
         if isinstance(step, Cold) and server.lifecycle is None and not (server.embedded and server.answers):
             remedy = f"{engine} has no cold protocol; leave the step out, or the engine"
         if isinstance(step, Restart) and server.lifecycle is None:

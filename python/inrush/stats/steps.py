@@ -97,11 +97,13 @@ def bytes_per_row(run: RunRecord, step: str, sizes: Mapping[str, float]) -> floa
         added = sizes["after"] - sizes["before"]
         return added / rows if rows and added > 0 else None
     windows = segments_of_steps(run)
-    # A load from a dump brings back the rows of an earlier one: the last of each table counts.
+    # A load from a dump brings back the rows of an earlier one, other loads behind one another add to them.
     standing: dict[int, float] = {}
+    behind = added_by(run)
     for load, of_tables in loads.items():
         if windows[load]["segment"] < windows[step]["segment"]:
-            standing |= of_tables
+            for table, rows in of_tables.items():
+                standing[table] = rows + (standing.get(table, 0.0) if load in behind else 0.0)
     rows = sum(standing.values())
     return sizes["after"] / rows if rows else None
 
@@ -126,6 +128,16 @@ def loaded_rows(run: RunRecord) -> dict[str, dict[int, float]]:
                 tables = loads.setdefault(step, {})
                 tables[table] = tables.get(table, 0.0) + done.get((s["segment"], role), 0.0)
     return loads
+
+
+def added_by(run: RunRecord) -> set[str]:
+    """Steps whose rows follow those of earlier loads of their table."""
+    return {
+        step_of(segment)
+        for segment in run.plan.get("segments", ())
+        for role in roles_of(segment)
+        if role["work"]["kind"] == "rows" and role["work"]["first_row"] > 0
+    }
 
 
 def bytes_of_tables(sizes: Mapping[str, float]) -> float:

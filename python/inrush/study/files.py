@@ -140,7 +140,9 @@ def _segment_at_inputs(segment: Any, plan: AnyPlan, folder: Path) -> Any:
 
 def key_of(of: InputPlan, plan: AnyPlan) -> str:
     """Equal for runs whose files hold the same rows, whatever the engine and the way in."""
-    return key_of_rows(plan["tables"][of["table"]], plan["seed"], plan["epoch_ns"], of["rows"], of["files"])
+    first = [of["first_row"]] if "first_row" in of else []
+    table = plan["tables"][of["table"]]
+    return key_of_rows(table, plan["seed"], plan["epoch_ns"], of["rows"], of["files"], *first)
 
 
 def key_of_cut(of: InputFiles, seed: int, epoch_ns: int) -> str:

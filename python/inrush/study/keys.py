@@ -60,7 +60,7 @@ class KeysOf:
         if said["by"] is None:
             return replace(own, rows=rows)
         law = {name: float(said[name]) for name in LAWS[said["by"]]}
-        return KeyRows(table=own.table, by=said["by"], rows=rows, **law)
+        return KeyRows(table=own.table, by=said["by"], rows=rows, held=own.held, **law)
 
 
 KEYS_OF = ("by", *HIGHEST, "rows")

@@ -71,6 +71,8 @@ class RoleStep(Step):
 class Load(RoleStep):
     """Rows of one table, which nothing but loads writes."""
 
+    #: They follow the rows of the loads of this table before it.
+    adds: bool = False
     #: The dump whose files they are read from; None: they are made.
     source: str | None = None
     #: By client and load server of `inrush load`; None: by sessions of the run.
@@ -81,7 +83,7 @@ class Load(RoleStep):
     resumable: bool = False
     do = "load"
     keys: ClassVar[Sequence[str]] = (
-        "operation", "table", "rows", "from", "files", "sessions", "depth", "batch_rows", "schedule", "pipeline", "resumable",
+        "operation", "table", "rows", "adds", "from", "files", "sessions", "depth", "batch_rows", "schedule", "pipeline", "resumable",
     )  # fmt: skip
     required = ("table",)
     figures = (*METRICS, *OF_WORK, *OF_ALL, *OF_ENDS, *OF_SIZES)

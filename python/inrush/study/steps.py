@@ -5,19 +5,17 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from inrush.study.document import Node, unknown
 from inrush.study.dumps import parse_dump, read_source, with_dumps
-from inrush.study.forms import Factors, FromFactor
+from inrush.study.forms import Factors
 from inrush.study.inputs import parse_files
-from inrush.study.operations import tables_of
 from inrush.study.parts import METRICS, WATCHED, Named, Schedule
 from inrush.study.pipeline import parse_step_pipeline, read_resumable
-from inrush.study.roles import FACTOR_NAME, Role, label, parse_role, parse_roles
+from inrush.study.roles import FACTOR_NAME, parse_role, parse_roles
 from inrush.study.step_kinds import (
     COMMON,
     OF_WORK,
@@ -35,6 +33,7 @@ from inrush.study.step_kinds import (
     Statement,
     Step,
 )
+from inrush.study.step_order import check_order
 from inrush.study.totals import FIGURES as OF_TOTALS
 from inrush.study.totals import parse_only
 from inrush.workload import Operation, Workload
@@ -63,6 +62,11 @@ OF_FILES: Mapping[str, str] = {
     "depth": "a session loads one file after the other; remove it, or take more sessions",
     "schedule": "files are loaded one after the other, as fast as it goes; remove it",
     "operation": "the way in is that of its files; remove it",
+}
+#: Keys of a load that adds no rows to a table -> why.
+NOT_ADDED: Mapping[str, str] = {
+    "from": "a load from a dump empties the table before",
+    "pipeline": "the loader proves its rows by a ledger that only it fills",
 }
 #: Longest that a step may be given.
 MOST_S = 1e7
@@ -123,6 +127,8 @@ def parse_step(
         return None
     if kind is Load and "resumable" in fields:
         common["resumable"] = read_resumable(fields.pop("resumable"), fields, before)
+    if kind is Load and "adds" in fields:
+        common["adds"] = read_adds(fields.pop("adds"), fields)
     if kind is Load and "pipeline" in fields:
         return load_by_pipeline(node, fields, factors, workload, common, steps, before)
     if kind is Load and "files" in fields:
@@ -155,6 +161,16 @@ def read_after(node: Node, name: str, before: Collection[str], later: Sequence[o
     else:
         node.problem(unknown("step", wanted, before))
     return None
+
+
+def read_adds(node: Node, fields: Mapping[str, Node]) -> bool:
+    if not node.flag():
+        return False
+    for key, why in NOT_ADDED.items():
+        if key in fields:
+            node.problem(f"{why}; remove {key}, or load another table")
+            return False
+    return True
 
 
 def read_seconds(node: Node) -> float:
@@ -353,118 +369,6 @@ def with_load(workload: Workload) -> Workload:
         return workload
     operations = {**workload.operations, LOAD: Operation(LOAD, "insert")}
     return replace(workload, operations=operations)
-
-
-def check_order(
-    node: Node, steps: Sequence[tuple[int, Step | None]], factors: Factors, workload: Workload
-) -> None:
-    """What is read was loaded before, and by one step: at each value of the factors that say which tables."""
-    forms = [role.table for _, step in steps if step is not None for role in step.sessions.values()]
-    chosen = [name for _, step in steps if step is not None for name in step.only]
-    named = list(dict.fromkeys([*(form.factor for form in forms if isinstance(form, FromFactor)), *chosen]))
-    for values in itertools.product(*(factors[name] for name in named)):
-        check_order_at(node, steps, dict(zip(named, values, strict=True)), workload)
-
-
-def check_order_at(
-    node: Node, steps: Sequence[tuple[int, Step | None]], point: Mapping[str, Any], workload: Workload
-) -> None:
-    #: Table -> the step that loads it; empty: perhaps one that could not be read.
-    loaded: dict[str, str] = {}
-    where = "".join(f", where {name} is {label(value)}" for name, value in point.items())
-    for i, step in steps:
-        if step is None:
-            loaded = {**dict.fromkeys(workload.tables, ""), **loaded}
-            continue
-        if not is_done_at(step, point):
-            continue
-        if isinstance(step, Load):
-            for name in tables_at(step.role, point):
-                if loaded.get(name) and step.source is None:
-                    node.at(i, name).at("table", name).problem(
-                        f"{loaded[name]} loads this table already{where}; a table is loaded once, or again from a dump"
-                    )
-                loaded[name] = loaded.get(name) or step.name
-            continue
-        if isinstance(step, Roles):
-            check_roles_at(node.at(i, step.name), step, loaded, point, workload, where)
-            continue
-        for table in tables_touched(step, point, workload):
-            if table not in loaded:
-                node.at(i, step.name).problem(
-                    f"it needs rows of {table}, which no step before it loads{where}; load them first"
-                )
-
-
-def is_done_at(step: Step, point: Mapping[str, Any]) -> bool:
-    """Whether it is a step of this point; a factor that the point does not name decides nothing."""
-    return all(name not in point or label(point[name]) in values for name, values in step.only.items())
-
-
-def check_roles_at(
-    node: Node, step: Roles, loaded: dict[str, str], point: Mapping[str, Any], workload: Workload, where: str
-) -> None:
-    """Its writers fill tables that nothing else fills; its readers look at those, or at what was loaded before."""
-    mine: dict[str, str] = {}
-    for name, role in step.roles.items():
-        inserts = [workload.operations[o] for o in role.operations if workload.operations[o].kind == "insert"]
-        own = [o.table for o in inserts if o.table]
-        for table in (tables_at(role, point) or own) if inserts else ():
-            if by := loaded.get(table) or mine.get(table):
-                node.at("roles", name).at(name.partition(".")[2], name).problem(
-                    f"{by} writes {table} already{where}; a table is written by one load or one role"
-                )
-            mine.setdefault(table, name)
-    for name, role in step.roles.items():
-        for table, operation in tables_read(role, point, workload).items():
-            of = workload.operations[operation]
-            if table not in loaded and table not in mine:
-                node.at("roles", name).at(name.partition(".")[2], name).problem(
-                    f"it needs rows of {table}, which no step before it loads{where}; load them first"
-                )
-            elif table in mine and (of.key_rows is not None or of.range is not None):
-                node.at("roles", name).at(name.partition(".")[2], name).problem(
-                    f"{operation} asks for rows of {table} by number, which {mine[table]} only writes{where}; "
-                    "read them in a later step"
-                )
-    loaded.update(mine)
-
-
-def tables_read(role: Role, point: Mapping[str, Any], workload: Workload) -> dict[str, str]:
-    """Table -> a query that looks at it; a page goes without its members that look at other tables than its role names."""
-    only = set(tables_at(role, point))
-    members = [m for name in role.operations for m in workload.operations[name].members or (name,)]
-    queries = [m for m in members if workload.operations[m].kind in ("query", "extract")]
-    looks = {m: tables_of(workload.operations[m], workload) for m in queries}
-    return {t: m for m, tables in looks.items() if not only or set(tables) <= only for t in tables}
-
-
-def tables_at(role: Role, point: Mapping[str, Any]) -> tuple[str, ...]:
-    """Those that a role names; none where it names none."""
-    form = role.table
-    if isinstance(form, FromFactor):
-        value = point[form.factor]
-        form = value[form.field] if form.field else value
-    return (form,) if isinstance(form, str) else tuple(form or ())
-
-
-def tables_touched(step: Step, point: Mapping[str, Any], workload: Workload) -> list[str]:
-    names, only = [], set[str]()
-    if isinstance(step, Read):
-        names, only = list(step.role.operations), set(tables_at(step.role, point))
-    elif isinstance(step, Dump):
-        return list(tables_at(step.role, point))
-    elif isinstance(step, Statement):
-        names = [step.operation]
-    each = [
-        tables_of(workload.operations[member], workload)
-        for name in names
-        if name in workload.operations
-        for member in workload.operations[name].members or (name,)
-    ]
-    # A page goes without its members that look at other tables than its role names.
-    each = [tables for tables in each if not only or set(tables) <= only]
-    return list(dict.fromkeys(table for tables in each for table in tables))
 
 
 def check_schedule(steps_node: Node, steps: Sequence[Step], schedule_node: Node, schedule: Schedule) -> None:

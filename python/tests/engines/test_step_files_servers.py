@@ -82,3 +82,31 @@ def test_a_variable_that_a_server_does_not_know_ends_the_run_with_its_name(
     path.write_text(path.read_text() + '[options.mysql]\n"set.unique_chicks" = "0"\n')
     end, _ = run(path, own)
     assert "unique_chicks" in str(end.failed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("own", ("mysql",), indirect=True)
+def test_the_four_phases_of_the_look_up_test_with_more_rows_behind_the_first(
+    own: Deployment, folder: Path
+) -> None:
+    calls = {"first": 100, "single": 500, "listed": 20, "pipelined": 500, "updated": 500}
+    overrides = (
+        "rows=20000", "repeats.count=1", "repeats.pilot=false", *(f"steps.{step}.calls={n}" for step, n in calls.items()),
+    )  # fmt: skip
+    study = load_study("bulkindex-lookup", "xs", overrides, engines=("mysql",))
+    end, results = run_loaded(study, folder, own)
+    assert not end.failed, end.failed
+    found = analysed(results)
+    (each,) = found.runs
+    proofs = {row["item"]: row["holds"] for row in each.run.rows("proofs")}
+    assert proofs["read_back"] and all(proofs.values()), proofs
+    rows = {row["role"]: (row["rows"], row["errors"]) for row in each.run.rows("repetitions")}
+    assert (rows["init"], rows["update"]) == ((20_000, 0), (2_000, 0))
+    assert rows.keys() == {"init", "update", *calls}
+    for step, n in calls.items():
+        assert rows[step][1] == 0, step
+        # A key that a list has twice has one row.
+        least, most = (1_900, 2_000) if step == "listed" else (n, n)
+        assert least <= rows[step][0] <= most, step
+    assert each.figures["pipelined.keys_per_s"] > 0 and "steps_left_out" not in each.run.labels
+    assert leftovers(own) == []

@@ -19,8 +19,8 @@ const MOST_BYTES: u64 = 1 << 30;
 
 /// First row of each file, and the end: as the table itself lies in files, or in equal parts.
 pub fn cuts(input: &InputPlan, rows: &RowGen) -> Vec<u64> {
-    match rows.files() {
-        Some(own) if own.len() as u64 == input.files + 1 => own.to_vec(),
+    match rows.files().map(|own| input.within(own)) {
+        Some(own) if own.len() as u64 == input.files + 1 => own,
         _ => input.equal(),
     }
 }
@@ -210,6 +210,19 @@ fn in_memory(file: &File) -> io::Result<u64> {
     }
 }
 
+/// Runs of neighbouring keys in a file of the table, by its first row and its end: 0 of a part of a file. `None`: of no
+/// file they are known.
+fn runs_between(rows: &RowGen, first: u64, end: u64) -> Option<u32> {
+    let own = rows.files()?;
+    // Files without rows begin where the next one does.
+    let begins = own.partition_point(|&row| row < first);
+    let mut there = own[begins..].windows(2).take_while(|ends| ends[0] == first);
+    match there.position(|ends| ends[1] == end) {
+        Some(behind) => rows.runs_in((begins + behind) as u64).map(|runs| runs as u32),
+        None => Some(0),
+    }
+}
+
 /// A file that was loaded: its call, and the session that made it.
 #[derive(Debug, Clone, Copy)]
 pub struct Loaded {
@@ -241,8 +254,9 @@ impl WholeFiles {
                 MOST_BYTES >> 20
             )));
         }
-        let runs = (0..plan.files).map_while(|file| rows.runs_in(file)).map(|runs| runs as u32).collect();
-        Ok(WholeFiles { plan: plan.clone(), cuts: cuts(plan, rows), files, runs })
+        let cuts = cuts(plan, rows);
+        let runs = cuts.windows(2).map_while(|ends| runs_between(rows, ends[0], ends[1])).collect();
+        Ok(WholeFiles { plan: plan.clone(), cuts, files, runs })
     }
 
     /// Errors: a file is not what it was when the role began.
@@ -301,6 +315,7 @@ mod tests {
         let plan = InputPlan {
             table: 0,
             rows: 2,
+            first_row: 0,
             files: 2,
             folder: folder.display().to_string(),
             name: "t".into(),

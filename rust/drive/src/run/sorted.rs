@@ -64,7 +64,7 @@ pub fn sort(plan: &SortPlan, cuts: &[u64], limit_ns: u64, stop: &AtomicBool) -> 
     if !status.success() {
         return Err(Error::io("sorting input files", io::Error::other(why.trim().to_owned())));
     }
-    let wanted = cuts.last().copied().unwrap_or(0);
+    let wanted = cuts.last().zip(cuts.first()).map_or(0, |(end, first)| end - first);
     if rows != wanted {
         return Err(Error::Plan(format!(
             "{rows} rows came out of sort, and the files have {wanted}; leave input files alone"
@@ -165,6 +165,7 @@ mod tests {
         InputPlan {
             table: 0,
             rows: 7,
+            first_row: 0,
             files,
             folder,
             name,
@@ -193,6 +194,9 @@ mod tests {
         assert_eq!(sort(&plan, &[0, 3, 7], 0, &stop).unwrap(), EndedBy::Work);
         let read = |file| fs::read_to_string(plan.to.path(file)).unwrap();
         assert_eq!(read(0), "d\t1\nc\t2\nf\t4\n");
+        assert_eq!(read(1), "g\t4\na\t9\nb\t10\ne\t33\n");
+        // Rows that follow those of an earlier load.
+        sort(&plan, &[10, 13, 17], 0, &stop).unwrap();
         assert_eq!(read(1), "g\t4\na\t9\nb\t10\ne\t33\n");
         let by_text = SortPlan { by: None, ..plan.clone() };
         sort(&by_text, &[0, 3, 7], 0, &stop).unwrap();

@@ -11,6 +11,9 @@ pub struct InputPlan {
     pub table: usize,
     /// Of all files together.
     pub rows: u64,
+    /// Where they begin in the table: loads before have the rows up to there.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub first_row: u64,
     pub files: u64,
     /// Its files are `<name>-000000.tsv` and so on. Files of these names that are there are kept: their rows are not looked at.
     pub folder: String,
@@ -64,6 +67,10 @@ pub enum InputWay {
     Parsed,
 }
 
+fn is_zero(row: &u64) -> bool {
+    *row == 0
+}
+
 impl InputPlan {
     pub fn path(&self, file: u64) -> String {
         format!("{}/{}-{file:06}.tsv", self.folder, self.name)
@@ -73,7 +80,18 @@ impl InputPlan {
     pub fn equal(&self) -> Vec<u64> {
         let cut =
             |file: u64| (u128::from(self.rows) * u128::from(file) / u128::from(self.files.max(1))) as u64;
-        (0..=self.files).map(cut).collect()
+        (0..=self.files).map(|file| self.first_row + cut(file)).collect()
+    }
+
+    /// The same where the table lies in files that begin at `own`, its last number being the end. A file of the table that
+    /// the first or the last row of these cuts is a file on each side.
+    pub fn within(&self, own: &[u64]) -> Vec<u64> {
+        let (first, end) = (self.first_row, self.first_row + self.rows);
+        if (own.first(), own.last()) == (Some(&first), Some(&end)) {
+            return own.to_vec();
+        }
+        let inside = own.iter().copied().filter(|row| (first + 1..end).contains(row));
+        std::iter::once(first).chain(inside).chain(std::iter::once(end)).collect()
     }
 
     /// The table as the files hold it: no type of an engine shapes their text.
@@ -112,6 +130,7 @@ mod tests {
             InputPlan {
                 table: 0,
                 rows,
+                first_row: 0,
                 files,
                 folder,
                 name,
@@ -127,5 +146,14 @@ mod tests {
         let sizes: Vec<u64> = cuts.windows(2).map(|ends| ends[1] - ends[0]).collect();
         assert!(sizes.iter().max().unwrap() - sizes.iter().min().unwrap() <= 1);
         assert_eq!(of(1, 2).path(12), "d/t-000012.tsv");
+        let behind = |rows, files| InputPlan { first_row: 10, ..of(rows, files) };
+        assert_eq!(behind(10, 4).equal(), [10, 12, 15, 17, 20]);
+        // Files of a table, two of them without rows.
+        let own = [0, 5, 5, 12, 12, 20];
+        assert_eq!(of(20, 5).within(&own), own);
+        assert_eq!(of(10, 3).within(&own), [0, 5, 5, 10]);
+        assert_eq!(behind(10, 3).within(&own), [10, 12, 12, 20]);
+        assert_eq!(InputPlan { first_row: 12, ..of(8, 1) }.within(&own), [12, 20]);
+        assert_eq!(behind(2, 1).within(&own), [10, 12]);
     }
 }

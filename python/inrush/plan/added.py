@@ -1,0 +1,86 @@
+"""Loads that add rows to a table: where they begin, and what is asked of the table before the last of them. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from inrush.errors import Problem
+from inrush.plan.documents import has_events
+from inrush.plan.keys import asked_by
+from inrush.plan.roles import ActiveRole, problem
+from inrush.study.step_kinds import Load, Step
+from inrush.study.study import Study
+
+#: Role and table -> rows of the table that are loaded when the role asks, of tables that get more later.
+RowsThen = Mapping[tuple[str, str], int]
+
+
+def as_steps_add(
+    study: Study, roles: Sequence[ActiveRole], order: str | None
+) -> tuple[Study, list[ActiveRole], RowsThen, list[Problem]]:
+    """The study with an insert for each load that adds rows, and the roles with the rows that they begin at.
+
+    order: of the rows of generated tables, as the study says it.
+    """
+    held, then = dict[str, int](), dict[tuple[str, str], int]()
+    workload, found, problems = study.workload, list[ActiveRole](), list[Problem]()
+    by_step = {name: step for step in study.steps for name in step.sessions}
+    for role in roles:
+        step = by_step.get(role.name.partition("/")[0])
+        adds = isinstance(step, Load) and step.adds
+        if role.table is None and step is not None:
+            later = added_after(study, roles, step)
+            problems += early_problems(study, role, later, order)
+            then |= {(role.name, table): held.get(table, 0) for table in later}
+        elif (table := role.table) is not None and step is not None:
+            if adds:
+                (name,) = role.operations
+                # Its batches are its own.
+                own = replace(workload.operations[name], name=insert_of(step.name))
+                workload = replace(workload, operations={**workload.operations, own.name: own})
+                role = replace(role, first_row=held.get(table, 0), operations={own.name: 1})
+            held[table] = role.first_row + role.rows
+        found.append(role)
+    return replace(study, workload=workload), found, then, problems
+
+
+def insert_of(step: str) -> str:
+    return f"adds/{step}"
+
+
+def added_after(study: Study, roles: Sequence[ActiveRole], step: Step) -> dict[str, str]:
+    """Table -> the last step after this one that adds rows to it."""
+    adding = {s.name for s in study.steps[study.steps.index(step) :] if isinstance(s, Load) and s.adds}
+    return {role.table: role.name for role in roles if role.table is not None and role.name in adding}
+
+
+def early_problems(
+    study: Study, role: ActiveRole, later: Mapping[str, str], order: str | None
+) -> list[Problem]:
+    """What cannot be asked of a table before its last rows are there."""
+    found = []
+    for name in asked_by(role, study.workload):
+        operation = study.workload.operations[name]
+        if operation.range is not None and (of := operation.table or "") in later:
+            remedy = f"{name} asks for a range of all rows of {of}, and {later[of]} adds some of them; ask after {later[of]}"
+            found.append(problem(f"steps.{role.name}.operation", name, remedy))
+        keys = operation.key_rows
+        table = study.workload.tables.get(keys.table) if keys is not None else None
+        if table is None or table.name not in later:
+            continue
+        by_key = order == "key" or (order is None and table.chunks is not None)
+        if has_events(table, order) and not by_key:
+            remedy = (
+                f"{name} draws keys of the first rows of {table.name}, and in this order they are not known; ask after "
+                f"{later[table.name]}, which adds the others"
+            )
+            found.append(problem(f"steps.{role.name}.operation", name, remedy))
+    return found
+
+
+def totals(roles: Sequence[ActiveRole]) -> dict[str, int]:
+    """Table -> its rows when all loads have ended."""
+    return {
+        role.table: role.first_row + role.rows for role in roles if role.table is not None and not role.source
+    }
