@@ -89,13 +89,11 @@ def ask_load_server(link_json: str, question_json: str) -> str:
 def file_digest(path: str) -> tuple[str, int]:
     """128 bits over what a file holds, as 32 hexadecimal digits, and its length in bytes. Raises CoreFailure."""
 
-#: Bytes, time of the last write in ns, digest of a file that is not long, and the place of the file that stands for it.
-LookedAt = tuple[int, int, str | None, int | None]
-
 def look_at_files(
     paths: Sequence[str], delimiter: int, header: bool, said: bool, quoted: bool, rows: int
-) -> list[LookedAt | None]:
-    """Which of many text files are alike by their first rows, in their order; None for one that cannot be read.
+) -> list[tuple[int, int, str | None, int | None] | None]:
+    """Which of many text files are alike by their first rows, in their order; None for one that cannot be read. Of each its
+    bytes, time of the last write in ns, digest where it is not long, and the place of the file that stands for it.
 
     delimiter, header: of the first one. said: a command line says whether line 1 is a header. quoted: fields may stand in
     quotes, and words for NULL are found."""

@@ -283,10 +283,8 @@ def _of_version_1(
     if not any(rows.get(load, 0) for rows in ledgers.rows([load])):
         return None
     new = _new(load, 0, [], call.chunk_rows, ledgers)
-    headers = tuple(replace(header, began="") for header in new)
-    return Import(
-        ledgers.name, ledgers.table, headers, tuple(range(len(inputs))), call.chunk_rows, False, 0.0
-    )
+    own = tuple(replace(header, began="") for header in new)
+    return Import(ledgers.name, ledgers.table, own, tuple(range(len(inputs))), call.chunk_rows, False, 0.0)
 
 
 def refuse_missing(

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from inrush.border.plan import Limits
 from inrush.engines.loading import Loading
@@ -30,9 +30,6 @@ from inrush.study.first_line import NOTHING_SAID, FirstLineGiven
 from inrush.study.found import SAMPLE_ROWS, Sniffed
 from inrush.study.sniff import sniff
 from inrush.workload import Column, Table
-
-if TYPE_CHECKING:
-    from inrush import _core
 
 #: Rows that show a file's format, header and word for NULL; the types are the table's.
 LOOK_ROWS = 2_000
@@ -90,7 +87,9 @@ def open_inputs(
     return inputs
 
 
-def look_at_all(first: Input, names: Sequence[str], said: FirstLineGiven) -> Sequence[_core.LookedAt | None]:
+def look_at_all(
+    first: Input, names: Sequence[str], said: FirstLineGiven
+) -> Sequence[tuple[int, int, str | None, int | None] | None]:
     """Which files are alike, by how the first one is read; nothing where they are no plain texts."""
     from inrush import _core
 

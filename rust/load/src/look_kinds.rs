@@ -23,6 +23,9 @@ const LIST: u32 = 50;
 const TEXT: u32 = 53;
 const QUOTED: u32 = 54;
 
+/// Kinds that the name of a column may be of: texts, lists, and days such as 31/01/2026.
+const NAMES: u64 = (1 << TEXT) | (0b111 << LIST) | (0xf_ffff << DAY);
+
 /// The word for NULL that the field is; 0 of others. In quotes it is none.
 pub fn null_word(field: &[u8]) -> u16 {
     if field.is_empty() {
@@ -35,7 +38,7 @@ pub fn null_word(field: &[u8]) -> u16 {
 pub fn is_value(field: &[u8]) -> bool {
     let text = unquoted(field).trim_ascii();
     let bits = kind(text);
-    bits & (1 << TEXT | 0b111 << LIST | (1 << DAY) * ((1 << 20) - 1)) == 0 && !is_word(text)
+    bits & NAMES == 0 && !is_word(text)
         || text == b"\\N"
         || NOT_FINITE.iter().any(|word| text.eq_ignore_ascii_case(word))
 }
