@@ -108,5 +108,6 @@ def test_the_four_phases_of_the_look_up_test_with_more_rows_behind_the_first(
         # A key that a list has twice has one row.
         least, most = (1_900, 2_000) if step == "listed" else (n, n)
         assert least <= rows[step][0] <= most, step
-    assert each.figures["pipelined.keys_per_s"] > 0 and "steps_left_out" not in each.run.labels
+    assert {study.answer.of, *study.answer.asked} <= each.figures.keys()
+    assert "steps_left_out" not in each.run.labels
     assert leftovers(own) == []
