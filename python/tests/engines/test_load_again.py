@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 from inrush.commands.load import lines
 from inrush.engines.instance import Target
-from inrush.errors import InrushError, UsageError
+from inrush.errors import CoreError, InrushError, UsageError
 from inrush.load.call import Call
 from inrush.load.run import load
 from tests.engines.losing import Losing
@@ -220,9 +221,12 @@ def test_a_file_that_grew_since_is_said_to_be_there_twice(here: Place, file: Pat
     assert said == ["line 1 is the header"]
 
 
-def test_a_file_that_grows_while_it_is_read_is_not_proven(here: Place, tmp_path: Path) -> None:
+def test_a_file_that_grows_while_it_is_read_ends_the_load_and_goes_on_as_it_was(
+    here: Place, tmp_path: Path
+) -> None:
     here.make()
     path = rows_file(tmp_path / "a.csv", 0, 20_000)
+    content = path.read_text()
     grown = threading.Event()
 
     def seen(event: dict[str, Any]) -> None:
@@ -237,10 +241,14 @@ def test_a_file_that_grows_while_it_is_read_is_not_proven(here: Place, tmp_path:
                 more.write("20000,2026-01-01,1,1,x\n")
 
     wanted = Call((str(path),), "t", here.url, chunk_rows=500, bytes_per_s=path.stat().st_size / 3.0)
-    done = load(wanted, tmp_path, silent, seen)
-    assert grown.is_set() and (done.verdict, done.proven) == ("different", False)
-    assert done.why == f"{path} changed while it was loaded: the table may have rows of both"
-    assert "empty the table and give --again" in lines(done)[-1]
+    with pytest.raises(
+        CoreError, match=r"a\.csv: it changed while it was loaded \(\d+ bytes then, \d+ now\)"
+    ):
+        load(wanted, tmp_path, silent, seen)
+    assert grown.is_set()
+    path.write_text(content)
+    done = load(replace(wanted, bytes_per_s=None), tmp_path, silent, silent)
+    assert (done.verdict, done.rows_stored + done.rows_before) == ("proven", 20_000)
 
 
 TRIGGERS = {
