@@ -146,13 +146,20 @@ def memories(run: RunRecord) -> Iterator[Memory]:
     (load,) = (s for s in run.rows("segments") if s["kind"] == "load")
     gaps: Sequence[Mapping[str, int]] = run.summary["gaps"]
     ends = [load["start_ns"], *(t for gap in gaps for t in (gap["from_ns"], gap["until_ns"])), load["end_ns"]]
-    samples = [s for s in run.rows("resources") if s["metric"] == "rss_bytes" and s["role"] in OWN]
+    samples = [
+        (role, t_ns, value)
+        for role, t_ns, metric, value in zip(
+            *(run.tables["resources"][name].to_pylist() for name in ("role", "t_ns", "metric", "value")),
+            strict=True,
+        )
+        if metric == "rss_bytes" and role in OWN
+    ]
     for n, (begin, end) in enumerate(zip(ends[::2], ends[1::2], strict=True)):
         if end - begin < SHORTEST_NS:
             continue
         tenth = (end - begin) // 10
         for role in OWN:
-            own = [(s["t_ns"], s["value"]) for s in samples if s["role"] == role]
+            own = [(t_ns, value) for of, t_ns, value in samples if of == role]
             parts = [
                 [value for t, value in own if since <= t <= since + tenth]
                 for since in (begin + WARM_NS, end - tenth)
