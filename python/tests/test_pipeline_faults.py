@@ -1,0 +1,52 @@
+"""Input files of the loader's steps that change while they are loaded: the run ends with the file's name, and is no result."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests import killing
+from tests.test_going_on import SLOW
+from tests.test_steps_loaded import write_study
+
+
+def cut(path: Path) -> None:
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def damage(path: Path) -> None:
+    """As many bytes as before, other ones."""
+    text = path.read_bytes()
+    path.write_bytes(text[:-2] + bytes([text[-2] ^ 1]) + text[-1:])
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    ("fault", "says"),
+    [(cut, "changed"), (damage, "changed"), (Path.unlink, "No such file")],
+    ids=["cut", "damaged", "gone"],
+)
+def test_an_input_file_that_changes_ends_the_run_with_its_name(
+    tmp_path: Path, fault: Callable[[Path], None], says: str
+) -> None:
+    results = tmp_path / "results"
+    study = write_study(tmp_path, SLOW, ('["sqlite", "duckdb"]', '["sqlite"]'))
+    began_ns = time.time_ns()
+    with killing.inrush(results, "run", str(study), "sqlite") as process:
+        until = time.monotonic() + killing.LIMIT_S
+        while process.poll() is None and killing.stored(results, began_ns) < 3_000:
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        # Two pipelines have begun with the first two.
+        last = max(results.glob("**/files/*/*.csv"))
+        fault(last)
+        said, _ = process.communicate(timeout=killing.LIMIT_S)
+    assert process.returncode not in (0, 3), said
+    named = [line for line in said.splitlines() if last.name in line]
+    assert named and says in named[0], said
+    assert "Traceback" not in said
