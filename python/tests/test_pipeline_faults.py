@@ -1,4 +1,4 @@
-"""Input files of the loader's steps that change while they are loaded: the run ends with the file's name, and is no result."""
+"""Input files of the loader's steps that change while they are loaded: the run ends with the file's name, and is done again."""
 
 from __future__ import annotations
 
@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from inrush.analysis.analyse import analyse
+from inrush.results.store import Results
+from inrush.stats.measures import study_record
 from tests import killing
-from tests.test_going_on import SLOW
+from tests.test_going_on import SLOW, proven
 from tests.test_steps_loaded import write_study
 
 
@@ -31,13 +34,13 @@ def damage(path: Path) -> None:
     [(cut, "changed"), (damage, "changed"), (Path.unlink, "No such file")],
     ids=["cut", "damaged", "gone"],
 )
-def test_an_input_file_that_changes_ends_the_run_with_its_name(
+def test_an_input_file_that_changes_ends_the_run_with_its_name_and_is_made_anew(
     tmp_path: Path, fault: Callable[[Path], None], says: str
 ) -> None:
     results = tmp_path / "results"
     study = write_study(tmp_path, SLOW, ('["sqlite", "duckdb"]', '["sqlite"]'))
     began_ns = time.time_ns()
-    with killing.inrush(results, "run", str(study), "sqlite") as process:
+    with killing.inrush(results, "run", str(study), "sqlite", "-P", "repeats.count=2") as process:
         until = time.monotonic() + killing.LIMIT_S
         while process.poll() is None and killing.stored(results, began_ns) < 3_000:
             assert time.monotonic() < until
@@ -50,3 +53,8 @@ def test_an_input_file_that_changes_ends_the_run_with_its_name(
     named = [line for line in said.splitlines() if last.name in line]
     assert named and says in named[0], said
     assert "Traceback" not in said
+    assert "block 2): failed" not in said and "proofs hold" in said, "the next run has made it anew"
+    code, said = killing.finished(results, "run", "--resume")
+    assert code in (0, 3), said
+    for one in analyse(study_record(Results(next(results.glob("*/study.json")).parent))).runs:
+        proven(one)

@@ -42,12 +42,38 @@ def made(inputs: InputFiles, seed: int, epoch_ns: int, note: Callable[[int, int]
         # A last file with fewer rows is no file of a run in which others follow it.
         path = folder / (f"{n:06}.csv" if each in (None, rows) else f"{n:06}-{rows}.csv")
         files.append(OneFile(path, first, rows))
-    there = 0
-    for is_there, some in itertools.groupby(files, lambda cut: cut.path.is_file()):
-        for _ in some if is_there else write(list(some), inputs["table"], seed, epoch_ns):
+    as_made, there = Stamps(folder), 0
+    for is_there, some in itertools.groupby(files, lambda cut: as_made.hold(cut.path)):
+        for path in (
+            [c.path for c in some] if is_there else write(list(some), inputs["table"], seed, epoch_ns)
+        ):
+            if not is_there:
+                as_made.keep(path)
             there += 1
             note(there, inputs["files"])
     return [cut.path for cut in files]
+
+
+class Stamps:
+    """Bytes and time of the last change of the files in a folder, as they were made: one that was changed is made anew."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "made"
+        lines = self.path.read_text().splitlines() if self.path.is_file() else []
+        #: Of a file that was made twice the later one; a line that a kill has cut is none.
+        self.known = {name: stamp for name, _, stamp in (line.partition(" ") for line in lines)}
+
+    def hold(self, path: Path) -> bool:
+        return path.is_file() and self.known.get(path.name) == stamp(path)
+
+    def keep(self, path: Path) -> None:
+        with self.path.open("a") as out:
+            out.write(f"{path.name} {stamp(path)}\n")
+
+
+def stamp(path: Path) -> str:
+    found = path.stat()
+    return f"{found.st_size} {found.st_mtime_ns}"
 
 
 def rows_of(inputs: InputFiles, seed: int, epoch_ns: int) -> list[tuple[int, int]]:

@@ -103,12 +103,12 @@ impl ClientFile {
         let Some(stamp) = self.stamp else { return Ok(()) };
         let wrong = |problem| Error::File { path: self.path.clone(), problem };
         let now = FileStamp::read(&self.path).map_err(|e| {
-            wrong(format!("cannot be read any more ({e}); the same command goes on when it can be"))
+            wrong(format!("cannot be read any more ({e}); repeat the command when it can be"))
         })?;
         let differs = |what| {
             wrong(format!(
-                "it changed while it was loaded ({what}); nothing that was read of it since is stored. With its content of then the \
-                 same command goes on; with another one it is another import"
+                "it changed while it was loaded ({what}); nothing that was read of it since is stored. Leave input files alone \
+                 while they are loaded, and repeat the command"
             ))
         };
         stamp.change_to(&now).map_or(Ok(()), |what| Err(differs(what)))
