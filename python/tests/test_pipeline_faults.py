@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
 from collections.abc import Callable
@@ -10,10 +11,13 @@ from pathlib import Path
 import pytest
 
 from inrush.analysis.analyse import analyse
+from inrush.errors import CoreError
+from inrush.pipeline import inputs
 from inrush.results.store import Results
 from inrush.stats.measures import study_record
 from tests import killing
 from tests.test_going_on import SLOW, proven
+from tests.test_pipeline_chunks import PIPELINE, files_of_plan, planned
 from tests.test_steps_loaded import write_study
 
 
@@ -58,3 +62,23 @@ def test_an_input_file_that_changes_ends_the_run_with_its_name_and_is_made_anew(
     assert code in (0, 3), said
     for one in analyse(study_record(Results(next(results.glob("*/study.json")).parent))).runs:
         proven(one)
+
+
+def test_a_full_input_disk_is_named_and_nothing_of_the_file_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = files_of_plan(planned(tmp_path, PIPELINE).runs[0].plan)["table"]
+    folder = tmp_path / "inputs"
+    folder.mkdir()
+    file = inputs.OneFile(folder / "000000.csv", 0, 10)
+    (made,) = inputs.write([file], table, 1, 0)
+    assert len(made.read_text().splitlines()) == 10
+
+    def full(fd: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    made.unlink()
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(CoreError, match=r"making input file .*000000\.part: No space left on device"):
+        list(inputs.write([file], table, 1, 0))
+    assert list(folder.iterdir()) == []

@@ -6,12 +6,14 @@ import itertools
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from inrush.border.pipeline import InputFiles
 from inrush.border.plan import FileRows, TablePlan
 from inrush.engines import page_cache
+from inrush.errors import CoreError
 from inrush.study.files import key_of_cut
 
 
@@ -118,7 +120,7 @@ def write(files: Sequence[OneFile], table: TablePlan, seed: int, epoch_ns: int) 
     held: pa.RecordBatch | None = None
     for cut in files:
         unfinished, left = cut.path.with_suffix(".part"), cut.rows
-        with unfinished.open("wb") as out:
+        with making(unfinished), unfinished.open("wb") as out:
             with csv.CSVWriter(out, stream.schema, write_options=options) as into:
                 while left:
                     if held is None or not held.num_rows:
@@ -130,6 +132,16 @@ def write(files: Sequence[OneFile], table: TablePlan, seed: int, epoch_ns: int) 
             os.fsync(out.fileno())
         unfinished.rename(cut.path)
         yield cut.path
+
+
+@contextmanager
+def making(path: Path) -> Iterator[None]:
+    """Names a file that cannot be written, and leaves nothing of it to fill the disk. Raises CoreError."""
+    try:
+        yield
+    except OSError as e:
+        path.unlink(missing_ok=True)
+        raise CoreError(f"making input file {path}: {os.strerror(e.errno) if e.errno else e}") from None
 
 
 def cooled(paths: Sequence[Path], cold: bool) -> Inputs:
