@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,17 +13,19 @@ import pytest
 from inrush.analysis.analyse import analysis_of
 from inrush.analysis.knees import knee_figures
 from inrush.analysis.points import Measured
+from inrush.errors import UsageError
 from inrush.model.curve import curve
 from inrush.model.forecast import Refused
 from inrush.model.growth import Store
 from inrush.model.knee import forecast_knee
 from inrush.predict.claims import claim, forecast_of, halving_of
 from inrush.predict.growth import growth_of
+from inrush.predict.proof import observed, score_document
 from inrush.predict.training import trainings
 from inrush.results.schema import SCHEMAS
 from inrush.stats.record import RunRecord, StudyRecord
 from tests.synthetic import SECOND
-from tests.test_predict_growth_stores import measured
+from tests.test_predict_growth_stores import SERIES, measured
 
 CACHE = 128 * 2**20
 DIRECT = {
@@ -107,6 +110,8 @@ def load_of(
     gaps: Sequence[dict[str, Any]] = (),
     bytes_of: Any = None,
     by_interval: bool = False,
+    settings: dict[str, str] = DIRECT,
+    order: str = "random",
 ) -> RunRecord:
     """A load of files, one after the other. seconds a row: by the rows that the table has."""
     before = np.arange(files) * rows + rows / 2
@@ -134,11 +139,14 @@ def load_of(
     ]
     tables = {
         "segments": segments, "sizes": held, "files": [] if by_interval else of_files, "intervals": halves,
-        "settings": [{"segment": 0, "t_ns": 0, "name": k, "value": v} for k, v in DIRECT.items()],
+        "settings": [{"segment": 0, "t_ns": 0, "name": k, "value": v} for k, v in settings.items()],
     }  # fmt: skip
     made = {name: pa.Table.from_pylist(rows_of, SCHEMAS[name]) for name, rows_of in tables.items()}
-    summary = {"labels": {"steps": {"load": "load"}}, "block": 1, **({"gaps": list(gaps)} if gaps else {})}
-    return RunRecord("r", {"target": {"engine": "mysql"}}, {}, summary, made)
+    table = {**SERIES, "source": {"series": 100, "events": {"order": {"by": order}}}}
+    labels = {"steps": {"load": "load"}, "layout": "pk", "indexes": {"archive": [["id", "time"]]}}
+    summary = {"labels": labels, "block": 1, **({"gaps": list(gaps)} if gaps else {})}
+    plan = {"target": {"engine": "mysql"}, "tables": [table]}
+    return RunRecord("r", plan, {}, summary, made)
 
 
 def out_of_memory(n: Any) -> Any:
@@ -153,8 +161,23 @@ def test_a_load_that_waits_for_pages_says_from_how_many_rows_on(by_interval: boo
     }
 
 
+def level(n: Any) -> Any:
+    return np.full_like(n, 2e-5)
+
+
+def test_a_load_far_beyond_the_cache_that_does_not_slow_says_so() -> None:
+    assert knee_figures(load_of(level)) == {"load.level_rows": 4e6}
+    assert knee_figures(load_of(level, after=CACHE * 1.5)) == {}, "it may have just begun"
+    dip = np.where((np.arange(100) > 50) & (np.arange(100) < 70), 2.0, 1.0)
+    assert knee_figures(load_of(lambda n: 2e-5 * dip)) == {}, "it fell, and came back"
+
+
 def test_nothing_is_said_where_something_else_may_be_the_reason() -> None:
-    assert knee_figures(load_of(lambda n: np.full_like(n, 2e-5))) == {}, "no fall"
+    kernel = {**DIRECT, "innodb_flush_method": "fsync"}
+    assert knee_figures(load_of(out_of_memory, settings=kernel)) == {}, "pages lie in the kernel's cache"
+    assert knee_figures(load_of(out_of_memory, order="key")) == {}, "rows are appended"
+    early = load_of(lambda n: 2e-5 + 1e-4 * np.maximum(0, 1 - 3e5 / n))
+    assert knee_figures(early) == {}, "the table has a fifth of the cache"
     assert knee_figures(load_of(out_of_memory, after=CACHE - 1)) == {}, "the table fits"
     gap = {"segment": 1, "step": "load", "from_ns": SECOND + 10, "until_ns": SECOND + 20, "why": "killed"}
     assert knee_figures(load_of(out_of_memory, gaps=[gap])) == {}, "cold caches"
@@ -164,3 +187,51 @@ def test_nothing_is_said_where_something_else_may_be_the_reason() -> None:
     assert knee_figures(load_of(lambda n: 2e-5 + 4e-5 * np.exp(-(((n - 2e6) / 3e5) ** 2)))) == {}, (
         "it comes back"
     )
+
+
+# --- proven
+
+
+def proof_of(*figures: dict[str, float]) -> dict[str, Any]:
+    """The score of a claim about 4,000,000 rows by so many runs."""
+    runs = [small(n) for n in (25_000, 50_000, 100_000)]
+    analysis = analysis_of(StudyRecord({"study": "s", "id": "s-1"}, [m.run for m in runs]), runs)
+    (training,) = trainings(analysis, "rows", "load.knee_rows")
+    made = claim(analysis, training, forecast_of(training, 1e7), 1)
+    shown = [small(1e7, **{"load.rows": 1e7, **of}) for of in figures]
+    for m in shown:
+        m.run.summary["begun_unix_ns"] = 2
+    found = analysis_of(StudyRecord({"study": "s", "id": "s-2"}, [m.run for m in shown]), shown)
+    frozen = {**made, "sha256": "0"}
+    return score_document(frozen, observed(found, frozen), "s-2", 3)
+
+
+def test_a_load_that_does_not_slow_rejects_the_claim_and_one_that_shows_nothing_does_not() -> None:
+    knee = (CACHE - 1e5) / 50
+    assert proof_of(*[{"load.knee_rows": 1.02 * knee}] * 3)["verdict"] == "confirmed"
+    level = proof_of(*[{"load.level_rows": 1e7}] * 3)
+    assert level["verdict"] == "rejected" and level["observed"] == pytest.approx(1e7)
+    nothing = proof_of(*[{"load.knee_rows": knee}] * 2, {})
+    assert nothing["verdict"] == "invalid" and "neither is a rate that is level" in nothing["why"][0]
+
+
+def test_what_cannot_have_a_knee_is_said_and_not_that_its_runs_are_invalid() -> None:
+    runs = [measured(n, "postgresql") for n in (25_000, 50_000, 100_000)]
+    analysis = analysis_of(StudyRecord({"study": "s", "id": "s-1"}, [m.run for m in runs]), runs)
+    with pytest.raises(UsageError, match=r"postgresql: a load waits for pages .*go anywhere in a tree"):
+        trainings(analysis, "rows", "load.knee_rows")
+
+
+def test_reads_behind_added_rows_are_not_continued_along_the_rows_of_the_first_load() -> None:
+    def added(rows: float) -> Measured:
+        m = measured(rows)
+        plan: Any = {**m.run.plan, "segments": [*m.run.plan["segments"], {"roles": [
+            {"name": "more", "operations": [], "work": {"kind": "rows", "table": 0, "first_row": int(rows), "rows": 10}}
+        ]}]}  # fmt: skip
+        labels = {**m.run.labels, "steps": {"load": "load", "cold": "read", "more": "load", "warm": "read"}}
+        return Measured(replace(m.run, plan=plan, summary={**m.run.summary, "labels": labels}), m.figures, ())
+
+    runs = [added(n) for n in (10_000, 20_000, 40_000)]
+    assert growth_of(runs, "rows", "cold.latency_p50_s") is not None
+    with pytest.raises(UsageError, match="step more has added rows before it"):
+        growth_of(runs, "rows", "warm.latency_p50_s")

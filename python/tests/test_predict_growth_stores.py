@@ -15,8 +15,9 @@ from inrush.guards.verdicts import Verdict, invalid
 from inrush.model.forecast import Refused
 from inrush.model.growth import Store
 from inrush.plan.plan import plan_study
-from inrush.predict.growth import Growth, forecast_of_growth, growth_of, out_of_order, tails
+from inrush.predict.growth import Growth, forecast_of_growth, growth_of
 from inrush.stats.record import RunRecord
+from inrush.stats.row_order import out_of_order, tails
 from inrush.study.study import load_study
 from tests.synthetic import table
 

@@ -1,9 +1,11 @@
 """At how many rows a load began to wait for pages of its own table, seen in its rate. Pure.
 
     <step>.knee_rows    rows in the table from which on the rate of its load falls and does not come back (`model/outgrown.py`)
+    <step>.level_rows   rows up to which it does not fall, of a table with twice the bytes of the engine's cache
 
-Absent where no such fall is seen, and where something else may be its reason: a table that fits the engine's cache, files that
-differ in size, a load that was ended and went on, rows that were there before.
+A load has one of them or none. Both are only of an engine that goes round the kernel's cache, where rows do not come in the
+order of an index. Neither is there where something else may be the reason: files that differ in size, a load that was ended
+and went on, and a fall where the table has less than half of the cache.
 """
 
 from __future__ import annotations
@@ -11,39 +13,50 @@ from __future__ import annotations
 import numpy as np
 
 from inrush.engines import known_twin
-from inrush.model.outgrown import LEAST, shape
+from inrush.model.outgrown import LEAST, MATERIAL, Shape, shape
 from inrush.stats.gaps import gaps_of
 from inrush.stats.load_series import file_loads, own_seconds
 from inrush.stats.record import FloatArray, RunRecord
+from inrush.stats.row_order import out_of_order
 from inrush.stats.steps import held_bytes, segments_of_steps
 
 #: Files are alike up to this ratio of the largest to the smallest.
 ALIKE = 1.1
+#: Of the cache, what a table has at least where it outgrows it, and what it has had where a level rate says something.
+FILLED, BEYOND = 0.5, 2.0
 
 
 def knee_figures(run: RunRecord) -> dict[str, float]:
     """Of the first load of a run with steps."""
     steps = run.labels.get("steps") or {}
     step = next((name for name, do in steps.items() if do == "load"), None)
-    if (
-        step not in segments_of_steps(run)
-        or gaps_of(run)
-        or not outgrows_cache(run, step)
-        or not files_alike(run, step)
-    ):
+    if step not in segments_of_steps(run) or gaps_of(run) or not files_alike(run, step):
+        return {}
+    cache, size = cache_waited_for(run), held_bytes(run, step).get("after", 0.0)
+    if not cache or size <= cache:
         return {}
     rows, seconds = parts_of_load(run, step)
     seen = shape(np.cumsum(rows) - rows / 2, rows / seconds)
-    return {} if seen.knee is None else {f"{step}.knee_rows": seen.knee}
+    if seen.knee is not None:
+        filled = seen.knee * size / float(rows.sum())
+        return {f"{step}.knee_rows": seen.knee} if filled >= FILLED * cache else {}
+    level = len(rows) >= LEAST and size >= BEYOND * cache and stays(seen)
+    return {f"{step}.level_rows": float(rows.sum())} if level else {}
 
 
-def outgrows_cache(run: RunRecord, step: str) -> bool:
-    """Whether the loaded table is larger than what the engine keeps of it."""
+def stays(seen: Shape) -> bool:
+    """Whether the lowest rate is hardly below the highest before it."""
+    return bool(seen.low >= (1 - MATERIAL) * seen.before)
+
+
+def cache_waited_for(run: RunRecord) -> float:
+    """Bytes of the engine's cache, where a page that is not in it comes from the device, and rows go into old pages; else 0."""
     twin = known_twin(run.engine)
-    if twin is None or twin.pages is None:
-        return False
+    pages = twin.pages if twin is not None else None
     settings = {str(r["name"]): str(r["value"]) for r in run.rows("settings")}
-    return held_bytes(run, step).get("after", 0.0) > twin.pages.cache_of(settings)
+    if pages is None or not pages.goes_round_kernel(settings) or not out_of_order(run.plan, run.labels):
+        return 0.0
+    return float(pages.cache_of(settings))
 
 
 def files_alike(run: RunRecord, step: str) -> bool:

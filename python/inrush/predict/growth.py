@@ -8,7 +8,9 @@ from statistics import fmean
 from typing import Any, Literal
 
 from inrush.analysis.points import Measured
+from inrush.border.pipeline import roles_of
 from inrush.engines import server
+from inrush.errors import UsageError
 from inrush.guards.lateness import beside_a_server
 from inrush.guards.verdicts import is_embedded
 from inrush.model.curve import Curve, curve, forecast
@@ -19,6 +21,7 @@ from inrush.model.intervals import LEVEL, Scored
 from inrush.model.knee import forecast_knee
 from inrush.model.work import fit_proportion
 from inrush.stats.record import RunRecord
+from inrush.stats.row_order import in_runs, out_of_order, tails
 
 SAME = 0.01
 #: Of a load: where it began to wait for pages. Loads that train a claim did not, and say how many rows the cache holds.
@@ -64,8 +67,9 @@ def growth_of(runs: Sequence[Measured], along: str, figure: str) -> Growth | Non
     load, unit = found
     kind = steps_of(runs[0]).get(step)
     if name == KNEE and step == load:
-        tree = out_of_order(runs[0].run.plan, runs[0].run.labels)
-        return Growth("knee", store_of(runs, along, load, unit, tree), unit=unit)
+        plan, labels = runs[0].run.plan, runs[0].run.labels
+        anywhere = out_of_order(plan, labels) and not in_runs(plan)
+        return Growth("knee", store_of(runs, along, load, unit, anywhere), unit=unit)
     if name in ("after_bytes", "grown_bytes"):
         return Growth("size", Store())
     if kind == "load" and step == load and name in (*TIMES, *RATES):
@@ -73,6 +77,8 @@ def growth_of(runs: Sequence[Measured], along: str, figure: str) -> Growth | Non
         store = store_of(runs, along, load, unit, out_of_order(plan, labels))
         store = replace(store, tails=tails(plan, labels))
         return Growth("rate" if name in RATES else "load", store, unit=unit)
+    if kind in READING:
+        refuse_added(runs[0], load, step)
     if kind in READING and (name.startswith(READS) or (kind == "extract" and name in TIMES)):
         # However its rows came: a read waits for every page that the cache does not hold.
         store = store_of(runs, along, load, unit, True)
@@ -98,6 +104,24 @@ def rows_held(m: Measured, figure: str, store: Store) -> float:
     load = figure.removesuffix(f".{KNEE}")
     rows, size = m.figures.get(f"{load}.rows", 0.0), m.figures.get(f"{load}.grown_bytes", 0.0)
     return (store.cache_bytes or 0.0) * rows / size if size > 0 else 0.0
+
+
+def refuse_added(m: Measured, load: str, step: str) -> None:
+    """Raises UsageError for a read behind a load that adds rows: the table has more than the factor says."""
+    steps = list(steps_of(m))
+    works = [
+        (str(r["name"]), r["work"])
+        for g in m.run.plan.get("segments", ())
+        for r in roles_of(g)
+        if "work" in r
+    ]
+    first_rows = {name: work["first_row"] for name, work in works if work["kind"] == "rows"}
+    added = [s for s in steps[: steps.index(step)] if s != load and first_rows.get(s)]
+    if added:
+        raise UsageError(
+            f"{step}: step {added[0]} has added rows before it, which the factor does not count; predict a figure of a step that "
+            f"stands between {load} and {added[0]}"
+        )
 
 
 def steady_answers(runs: Sequence[Measured], step: str) -> bool:
@@ -241,63 +265,6 @@ def free_memory(env: Mapping[str, Any]) -> float | None:
         float(env[k]) for k in ("mem_available_bytes", "cgroup_memory_bytes", "limit_memory") if env.get(k)
     ]
     return min(known, default=None)
-
-
-def out_of_order(plan: Mapping[str, Any], labels: Mapping[str, Any]) -> bool:
-    """Whether rows meet an index of their table elsewhere than at its end; a table without indexes has no tree.
-
-    True where the run does not say which indexes a table has.
-    """
-    if labels.get("layout") == "none":
-        return False
-    indexes = labels.get("indexes") or {}
-    return any(
-        table["stream"] not in indexes or any(not appends(index, table) for index in indexes[table["stream"]])
-        for table in plan.get("tables", ())
-    )
-
-
-def appends(index: Sequence[str], table: Mapping[str, Any]) -> bool:
-    """Whether each row of a table comes after all before it, in the order of an index."""
-    source = table.get("source") or {}
-    events = source.get("events")
-    by = ((events or {}).get("order") or {}).get("by", "time")
-    gens = {c["name"]: c.get("gen") or {} for c in table.get("columns", ())}
-    first = gens.get(index[0], {})
-    if by == "time":
-        counted = events is None and first.get("kind") == "sequence" and first.get("step", 1) > 0
-        return counted or first.get("kind") in ("sweep_time", "time")
-    # By key: series after series, each by time. A column that begins again, or is scattered, orders them otherwise.
-    ascends = first.get("kind") == "cycle" and cycle_places(first) >= source.get("series", float("inf"))
-    timed = [gens.get(name, {}).get("kind") == "sweep_time" for name in index[1:]]
-    return by == "key" and ascends and timed in ([], [True])
-
-
-def tails(plan: Mapping[str, Any], labels: Mapping[str, Any]) -> float:
-    """Leaves that a next row can go into, of all indexes that rows do not append to: one for each series where rows come by
-    time and an index has them by series, then by time. Infinite where rows go anywhere in one of them, or it is not known."""
-    indexes, found = labels.get("indexes") or {}, 0.0
-    for table in plan.get("tables", ()):
-        for index in indexes.get(table["stream"], ((),)):
-            if not index or not (appends(index, table) or has_tails(index, table)):
-                return float("inf")
-            if not appends(index, table):
-                found += float(table["source"]["series"])
-    return found or float("inf")
-
-
-def has_tails(index: Sequence[str], table: Mapping[str, Any]) -> bool:
-    """Whether rows of each series go to one place of an index, the end of those before them."""
-    source = table.get("source") or {}
-    gens = {c["name"]: c.get("gen") or {} for c in table.get("columns", ())}
-    by = (((source.get("events") or {}).get("order")) or {}).get("by", "time")
-    timed = [gens.get(name, {}).get("kind") == "sweep_time" for name in index[1:]]
-    return by == "time" and gens.get(index[0], {}).get("kind") == "cycle" and timed in ([], [True])
-
-
-def cycle_places(gen: Mapping[str, Any]) -> float:
-    """Series that a cycle numbers before it begins again, each by a number of its own."""
-    return float(gen["to"] - gen["from"] + 1) if gen.get("every", 1) == 1 else 0.0
 
 
 def cold_reads(runs: Sequence[Measured], along: str, step: str, name: str) -> tuple[tuple[float, float], ...]:

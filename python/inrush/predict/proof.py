@@ -19,6 +19,7 @@ from inrush.analysis.points import Analysis, Measured, is_number, point_key
 from inrush.errors import UsageError
 from inrush.model.pipeline import SERIAL
 from inrush.model.score import score
+from inrush.predict.growth import KNEE
 from inrush.predict.training import busy_of, role_of, value_of
 from inrush.stats import stats
 
@@ -59,20 +60,23 @@ def observed(analysis: Analysis, claim: Mapping[str, Any]) -> Observed:
             f"{analysis.study.get('id', 'these results')}: no measured run of {detail}; run it, then prove again"
         )
     whole = [m for m in mine if m.counts]
-    counted = [m for m in whole if 0 < value_of(m, claim["figure"]) < float("inf")]
+    counted = [m for m in whole if 0 < seen_value(m, claim["figure"]) < float("inf")]
     begun = min(int(m.run.summary.get("begun_unix_ns") or 0) for m in mine)
     if begun <= claim["created_unix_ns"]:
         raise UsageError(
             f"{analysis.study.get('id', 'these results')}: the run was begun before {claim['id']} was frozen and proves nothing; "
             "make another run, then prove again"
         )
-    values = tuple(value_of(m, claim["figure"]) for m in counted)
+    values = tuple(seen_value(m, claim["figure"]) for m in counted)
     invalid = tuple(
         dict.fromkeys(f"{v.guard}: {v.sentence}" for m in mine for v in m.broken(claim["figure"]))
     )
     if lost := len(whole) - len(counted):
         # The mean of the others would be that of the good ones.
-        invalid = (*invalid, f"{claim['figure']} failed, is 0 or is missing in {lost} of {len(whole)} runs")
+        why = "failed, is 0 or is missing"
+        if claim["figure"].endswith(f".{KNEE}"):
+            why = "is not seen, and neither is a rate that is level to the end,"
+        invalid = (*invalid, f"{claim['figure']} {why} in {lost} of {len(whole)} runs")
     return Observed(
         tuple(m.run.run_id for m in counted),
         values,
@@ -82,6 +86,12 @@ def observed(analysis: Analysis, claim: Mapping[str, Any]) -> Observed:
         seen_knee(analysis, claim),
         seen_keeping_up(counted, claim),
     )
+
+
+def seen_value(m: Measured, figure: str) -> float:
+    """The figure; where a load should have begun to wait and its rate was level to the end, that it was no earlier than there."""
+    step, _, name = figure.rpartition(".")
+    return value_of(m, figure) or (m.figures.get(f"{step}.level_rows", 0.0) if name == KNEE else 0.0)
 
 
 def refuse_other_conditions(analysis: Analysis, claim: Mapping[str, Any]) -> None:

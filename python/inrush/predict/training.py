@@ -8,12 +8,13 @@ from difflib import SequenceMatcher
 from typing import Literal
 
 from inrush.analysis.comparability import default_along
-from inrush.analysis.points import Analysis, Measured, Point, headline, is_number, lower_is_better
+from inrush.analysis.points import Analysis, Measured, Point, headline, is_number, lower_is_better, say
 from inrush.border.pipeline import roles_of
 from inrush.errors import UsageError
 from inrush.guards.notes import stored_bytes
 from inrush.guards.verdicts import Outcome
 from inrush.model.capacity import Measured as Load
+from inrush.model.knee import NO_TREE
 from inrush.model.pipeline import Part
 from inrush.predict.growth import KNEE, Growth, growth_of, rows_held, steps_of
 from inrush.predict.pipelines import quota_busy, quota_parts
@@ -81,10 +82,13 @@ def trainings(analysis: Analysis, along: str | None = None, figure: str | None =
         raise UsageError("no counted run measured anything to predict")
     if figure is not None:
         refuse_unknown(figure, analysis)
-    found = []
+    found, shut_out = [], list[str]()
     for group, runs in grouped(analysis, along).items():
         measured = asked if figure else stand_in(runs, along, asked)
         growth = growth_of(runs, along, measured)
+        if growth is not None and growth.what == "knee" and not growth.store.direct:
+            shut_out.append(f"{say(group)}: {NO_TREE}")
+            continue
         kind: Kind = "rows" if growth else kind_of(runs, along, measured)
         name = figure or figure_for(kind, measured, runs)
         values = [(m, trained_value(m, name, growth)) for m in runs if not m.broken(name)]
@@ -96,6 +100,8 @@ def trainings(analysis: Analysis, along: str | None = None, figure: str | None =
             found.append(
                 Training(group, along, name, kind, trained, parts_of(used), waves_of(used), every_s, growth)
             )
+    if not found and shut_out:
+        raise UsageError("\n".join(shut_out))
     if not found:
         broken = next((v for m in analysis.runs for v in m.verdicts if v.outcome is Outcome.INVALID), None)
         why = f" Invalid runs train nothing, here: {broken.guard}: {broken.sentence}" if broken else ""

@@ -35,7 +35,7 @@ them: `<step>.server_busy_cores`. And of every step:
     client_read_bytes, server_write_bytes, …        of its time; absent where the watch did not look at its begin and its end
     before_bytes, after_bytes, grown_bytes          tables with their indexes, of steps that may change them
     bytes_per_row                   what a load's rows added to them; of other steps, what all loaded rows take
-    knee_rows                       of a load that outgrew the engine's cache: `analysis/knees.py`
+    knee_rows, level_rows           of a load that outgrew the engine's cache: `analysis/knees.py`
     statements                      those that ended, of steps that are statements
     pages_read, pages_asked, page_bytes, pages_per_row      of steps that read: `pages.py`
 """

@@ -109,7 +109,7 @@ def scale(value: float, figure: str) -> tuple[float, str]:
     if metric.endswith("_us_per_row"):
         factor, unit = fitting(value, "us")
         return factor, f"{unit}/row"
-    if metric == "knee_rows":
+    if metric in ("knee_rows", "level_rows"):
         factor, prefix = fitting(value, "count")
         return factor, f"{prefix}{' ' if prefix else ''}rows"
     if metric == "bytes_per_row":

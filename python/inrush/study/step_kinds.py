@@ -86,7 +86,7 @@ class Load(RoleStep):
         "operation", "table", "rows", "adds", "from", "files", "sessions", "depth", "batch_rows", "schedule", "pipeline", "resumable",
     )  # fmt: skip
     required = ("table",)
-    figures = (*METRICS, *OF_WORK, *OF_ALL, *OF_ENDS, *OF_SIZES)
+    figures = (*METRICS, *OF_WORK, *OF_ALL, *OF_ENDS, *OF_SIZES, "knee_rows")
 
 
 @dataclass(frozen=True, kw_only=True)
