@@ -47,36 +47,59 @@ def refuse_twice(contents: Sequence[Content]) -> None:
             )
 
 
+#: Import -> number of each of its files with rows in the table -> whether all of them are; only of imports that were not finished.
+Parts = Mapping[str, Mapping[int, bool]]
+
+
 def refuse_stored(
-    contents: Sequence[Content], others: Sequence[Header], rows: Mapping[str, int], table: str
+    contents: Sequence[Content],
+    others: Sequence[Header],
+    rows: Mapping[str, int],
+    table: str,
+    parts: Parts | None = None,
 ) -> None:
-    """Raises UsageError for files that another import has stored. rows: of each import by its ledger."""
-    stored: dict[str, tuple[str, Header]] = {}
+    """Raises UsageError for files that another import has stored, or has stored in part. rows: of each import by its ledger."""
+    stored: dict[str, tuple[str, Header, bool]] = {}
     for other in reversed(others):
         if rows.get(other.load, 0):
+            part = (parts or {}).get(other.load)
+            whole = {
+                n: part is None or part.get(n, False)
+                for n in range(len(other.files))
+                if part is None or n in part
+            }
             # Of two files with one content the first, as of two imports.
-            named = list(zip(other.files, other.names, strict=True))
-            stored.update((digest, (name, other)) for digest, name in reversed(named))
+            named = [(other.files[n], other.names[n], is_whole) for n, is_whole in whole.items()]
+            stored.update((digest, (name, other, is_whole)) for digest, name, is_whole in reversed(named))
     found = [(content, *stored[content.digest]) for content in contents if content.digest in stored]
     if found:
         said = []
-        for content, name, other in found[:SHOWN]:
-            as_name = "" if name == content.shown else f" as {name}"
-            said.append(f"{content.shown} was stored{as_name} by import {other.load}{date_of(other)}")
+        for content, name, other, is_whole in found[:SHOWN]:
+            how = ("" if is_whole else " in part") + ("" if name == content.shown else f" as {name}")
+            said.append(f"{content.shown} was stored{how} by import {other.load}{date_of(other)}")
         if len(found) > SHOWN:
             said.append(f"and so were {len(found) - SHOWN:,} more of {len(contents):,} files")
+        left = [other for _, _, other, _ in found if other.load in (parts or {})]
+        on = (
+            f"; import {left[0].load} was not finished: with its files as they were, its command goes on"
+            if left
+            else ""
+        )
         raise UsageError(
-            f"table {table}: {'; '.join(said)}; leave such files out, or --again loads them once more"
+            f"table {table}: {'; '.join(said)}; leave such files out, or --again loads them once more{on}"
         )
 
 
-def namesake(contents: Sequence[Content], others: Sequence[Header], rows: Mapping[str, int]) -> str:
+def namesake(
+    contents: Sequence[Content], others: Sequence[Header], rows: Mapping[str, int], parts: Parts | None = None
+) -> str:
     """That a file of the same name and other content is stored: it may have grown, and its rows are loaded once more.
 
     others: in the order in which they were begun. Empty where there is none.
     """
     for other in reversed(others):
-        names = set(other.names)
+        part = (parts or {}).get(other.load)
+        names = {name for n, name in enumerate(other.names) if part is None or n in part}
         for content in contents:
             if content.shown in names and rows.get(other.load, 0):
                 return (

@@ -181,8 +181,9 @@ def settle(
         others = [h for h in headers[0] if h.base != base]
         if not call.again:
             rows = summed_of(ledgers.rows([h.load for h in others]))
-            identity.refuse_stored(contents, others, rows, ledgers.table)
-            if said := identity.namesake(contents, others, rows):
+            parts = parts_of(ledgers, others, rows)
+            identity.refuse_stored(contents, others, rows, ledgers.table, parts)
+            if said := identity.namesake(contents, others, rows, parts):
                 note(said)
             note_unfinished(ledgers, others, rows, note)
         new = _new(base, again, contents, call.chunk_rows, ledgers)
@@ -211,6 +212,22 @@ def note_unfinished(
                 f"import {other.load}{identity.date_of(other)} of {identity.names_of(other)} was not finished, and "
                 f"{rows[other.load]:,} of its rows are in the table; if a file was changed since, its rows are there twice now"
             )
+
+
+def parts_of(ledgers: Ledgers, others: Sequence[Header], rows: Rows) -> identity.Parts:
+    """Of imports that were not finished, which files are in the table, and which of these to their end."""
+    stored = [other for other in others if rows.get(other.load)]
+    left = unfinished(ledgers, stored)
+    if not left:
+        return {}
+    parts: dict[str, dict[int, bool]] = {load: {} for load in left}
+    question = ledger.ask_files(ledgers.name, left)
+    # A chunk that was cut may have its line on some shards alone.
+    for lines in ledgers.at_once(lambda k: ledgers.ask(k, question)):
+        for load, number, ended in lines:
+            files = parts[str(load)]
+            files[int(number)] = files.get(int(number), False) or bool(int(ended))
+    return parts
 
 
 def unfinished(ledgers: Ledgers, imports: Sequence[Header]) -> tuple[str, ...]:

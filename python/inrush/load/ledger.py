@@ -148,6 +148,14 @@ def ask_ended(name: str, loads: Sequence[str]) -> str:
     )
 
 
+def ask_files(name: str, loads: Sequence[str]) -> str:
+    """(import, number of a file with lines, whether it was read to its end)."""
+    return (
+        f"SELECT load_id, file_no, MAX(is_last) AS n FROM {name} "
+        f"WHERE load_id IN ({', '.join(map(literal, loads))}) AND file_no >= 0 GROUP BY load_id, file_no"
+    )
+
+
 def ask_sums(name: str, loads: Sequence[str]) -> str:
     """The sums of every chunk of these imports: each shard has those of all its rows."""
     return f"SELECT {SUMS} FROM {name} WHERE load_id IN ({', '.join(map(literal, loads))}) AND file_no >= 0"
