@@ -288,8 +288,9 @@ def test_a_row_that_a_file_of_the_second_load_leaves_out_is_found(
         placed = real(plan, folder)
         for of in [of for segment in placed["segments"] for of in segment.get("inputs", ())]:
             if of.get("first_row"):
-                # Files that are there are kept.
+                # Files that are there are kept, unless it is noted how they were made.
                 Path(of["folder"]).mkdir(parents=True, exist_ok=True)
+                (Path(of["folder"]) / f"{of['name']}.made").unlink(missing_ok=True)
                 (Path(of["folder"]) / f"{of['name']}-000001.tsv").write_text("")
         return placed
 

@@ -10,7 +10,7 @@ import pytest
 
 from inrush.analysis.analyse import analyse
 from inrush.analysis.points import Analysis
-from inrush.report.step_table import COLUMNS, RATED_S, steps_table
+from inrush.report.step_table import RATED_S, columns_of, steps_table
 from inrush.results.store import Results
 from inrush.run.progress import figure_said, found_line
 from inrush.stats.measures import study_record
@@ -71,7 +71,7 @@ def test_the_time_of_a_fixed_job_is_said_as_its_rate_as_in_the_sentence() -> Non
 
 
 def test_rows_by_the_time_beside_them_are_the_rate_of_the_table(finished: Analysis) -> None:
-    names = ["point", "step", "kind", *COLUMNS]
+    names = ["point", "step", "kind", *columns_of(finished)]
     rows = {}
     for row in re.findall(r"<tr>(<td.*?)</tr>", steps_table(finished)):
         cells = [html.unescape(re.sub("<[^>]+>", "", c)) for c in re.findall(r"<td.*?</td>", row)]

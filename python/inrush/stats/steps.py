@@ -136,7 +136,7 @@ def added_by(run: RunRecord) -> set[str]:
         step_of(segment)
         for segment in run.plan.get("segments", ())
         for role in roles_of(segment)
-        if role["work"]["kind"] == "rows" and role["work"]["first_row"] > 0
+        if role["work"]["kind"] == "rows" and role["work"].get("first_row", 0) > 0
     }
 
 
