@@ -14,6 +14,8 @@ from inrush.analysis.analyse import analysis_of
 from inrush.analysis.knees import knee_figures
 from inrush.analysis.points import Measured
 from inrush.errors import UsageError
+from inrush.guards.notes import data_larger_than_caches
+from inrush.guards.verdicts import Outcome
 from inrush.model.curve import curve
 from inrush.model.forecast import Refused
 from inrush.model.growth import Store
@@ -187,6 +189,18 @@ def test_nothing_is_said_where_something_else_may_be_the_reason() -> None:
     assert knee_figures(load_of(lambda n: 2e-5 + 4e-5 * np.exp(-(((n - 2e6) / 3e5) ** 2)))) == {}, (
         "it comes back"
     )
+
+
+def test_data_are_held_against_the_cache_that_a_page_is_missing_from() -> None:
+    def outcome(stored: float, settings: dict[str, str]) -> Outcome:
+        run = load_of(level, after=stored, settings=settings)
+        verdict = data_larger_than_caches(replace(run, env={"mem_total_bytes": 25e9}), {})
+        assert verdict is not None
+        return verdict.outcome
+
+    assert outcome(CACHE * 3, DIRECT) is Outcome.PASS
+    assert outcome(CACHE / 2, DIRECT) is Outcome.NOTE
+    assert outcome(CACHE * 3, {**DIRECT, "innodb_flush_method": "fsync"}) is Outcome.NOTE, "25 GB hold it"
 
 
 # --- proven

@@ -408,6 +408,24 @@ def test_errors_of_another_model_calibrate_nothing(tmp_path: Path) -> None:
     assert [s["prediction"] for s in kept.scores(MODEL_VERSION)] == [f"v{MODEL_VERSION}"]
 
 
+def test_a_claim_that_was_made_again_and_scored_by_the_same_run_counts_once(tmp_path: Path) -> None:
+    kept = Predictions(Store(tmp_path))
+    for n in range(4):
+        kept.freeze({**the_claim(), "id": f"c{n}"})
+    for c, runs in zip(kept.all(), (["r1"], ["r1"], ["r2"], None), strict=True):
+        if runs:
+            score = {
+                "verdict": "confirmed",
+                "prediction": c.id,
+                "reach": 2.0,
+                "log_error": 0.1,
+                "run_ids": runs,
+            }
+            c.write_score(score)
+    assert [c.id for c in kept.counted()] == ["c0", "c2", "c3"], "one that is open is another"
+    assert [s["prediction"] for s in kept.scores(MODEL_VERSION)] == ["c0", "c2"]
+
+
 # The board.
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from inrush.engines import known_twin
+from inrush.guards.caches import only_cache
 from inrush.model.outgrown import LEAST, MATERIAL, Shape, shape
 from inrush.stats.gaps import gaps_of
 from inrush.stats.load_series import file_loads, own_seconds
@@ -32,8 +32,8 @@ def knee_figures(run: RunRecord) -> dict[str, float]:
     step = next((name for name, do in steps.items() if do == "load"), None)
     if step not in segments_of_steps(run) or gaps_of(run) or not files_alike(run, step):
         return {}
-    cache, size = cache_waited_for(run), held_bytes(run, step).get("after", 0.0)
-    if not cache or size <= cache:
+    cache, size = only_cache(run), held_bytes(run, step).get("after", 0.0)
+    if not cache or size <= cache or not out_of_order(run.plan, run.labels):
         return {}
     rows, seconds = parts_of_load(run, step)
     seen = shape(np.cumsum(rows) - rows / 2, rows / seconds)
@@ -47,16 +47,6 @@ def knee_figures(run: RunRecord) -> dict[str, float]:
 def stays(seen: Shape) -> bool:
     """Whether the lowest rate is hardly below the highest before it."""
     return bool(seen.low >= (1 - MATERIAL) * seen.before)
-
-
-def cache_waited_for(run: RunRecord) -> float:
-    """Bytes of the engine's cache, where a page that is not in it comes from the device, and rows go into old pages; else 0."""
-    twin = known_twin(run.engine)
-    pages = twin.pages if twin is not None else None
-    settings = {str(r["name"]): str(r["value"]) for r in run.rows("settings")}
-    if pages is None or not pages.goes_round_kernel(settings) or not out_of_order(run.plan, run.labels):
-        return 0.0
-    return float(pages.cache_of(settings))
 
 
 def files_alike(run: RunRecord, step: str) -> bool:

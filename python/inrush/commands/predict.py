@@ -199,7 +199,7 @@ def predict_need(
     results = [store.find(w) for w in which] if which else [Results(s.path) for s in done]
     kept = Predictions(store)
     archive, _ = archive_of(kept.scores(MODEL_VERSION))
-    records = records_of([(c.doc, c.score) for c in kept.all()], MODEL_VERSION)
+    records = records_of([(c.doc, c.score) for c in kept.counted()], MODEL_VERSION)
     need = Need(rows_per_s, None if p99_ms is None else p99_ms / 1e3, days)
     found = sizings([analyse(study_record(r)) for r in results], need, archive, records)
     if as_json:

@@ -168,7 +168,7 @@ def scoreboard(html: Path | None, as_json: bool) -> None:
     from inrush.results.predictions import Predictions
 
     kept = Predictions(opened_store())
-    entries = [(c.doc, c.score) for c in kept.all()]
+    entries = [(c.doc, c.score) for c in kept.counted()]
     if as_json:
         show_json(board_document(entries))
         return
@@ -184,5 +184,5 @@ def write_board(kept: Any, html: Path | None = None) -> Path:
     from inrush.report.scoreboard import write_scoreboard
 
     path: Path = html or kept.board_path
-    write_scoreboard([(c.doc, c.score) for c in kept.all()], path)
+    write_scoreboard([(c.doc, c.score) for c in kept.counted()], path)
     return path

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from inrush.border.pipeline import phase_of, repeat_of
+from inrush.guards.caches import only_cache
 from inrush.guards.verdicts import Figures, Verdict, noted, paced_roles, passed
 from inrush.stats import series
 from inrush.stats.gaps import Window, gaps_of, worked_in
@@ -139,6 +140,13 @@ def data_larger_than_caches(run: RunRecord, _: Figures) -> Verdict | None:
     name = "data larger than caches"
     if any("io" in operation.get("directives", {}) for operation in run.plan.get("operations", ())):
         return file_larger_than_caches(run, name, stored, run.env.get("mem_total_bytes") or memory)
+    if cache := only_cache(run):
+        of = f"{show(stored, 'bytes')} of data, {show(cache, 'bytes')} of cache, and every other page comes from the device"
+        return (
+            passed(name, of)
+            if stored >= cache
+            else noted(name, f"{of}: figures are of cached data, say nothing of a larger table")
+        )
     if stored < memory:
         return noted(
             name,

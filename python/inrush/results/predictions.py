@@ -56,11 +56,28 @@ class Predictions:
         """
         return [
             s
-            for c in self.all()
+            for c in self.counted()
             if c.doc["model_version"] == model_version
             and (c.doc.get("kind") == "rows") == of_rows
             and (s := c.score)
         ]
+
+    def counted(self) -> list[Claim]:
+        """All, but of those that one run has scored for the same figure at the same load the first: a claim that was made
+        again says nothing new of the model."""
+        found, seen = [], set[str]()
+        for c in self.all():
+            if c.score and c.score.get("run_ids"):
+                forecast = c.doc.get("forecast", {})
+                of = json.dumps(
+                    [c.score.get("run_ids"), c.doc.get("figure"), c.doc.get("group"), forecast.get("x")],
+                    sort_keys=True,
+                )
+                if of in seen:
+                    continue
+                seen.add(of)
+            found.append(c)
+        return found
 
     def proofs(self) -> set[str]:
         """Ids of results that hold nothing but the value that a claim was about.
