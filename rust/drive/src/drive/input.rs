@@ -100,7 +100,8 @@ fn note(input: &InputPlan) -> io::Result<()> {
     let mut text = String::new();
     for file in 0..input.files {
         let stamp = FileStamp::read(input.path(file))?;
-        text.push_str(&format!("{} {}\n", stamp.bytes, stamp.mtime_ns));
+        let FileStamp { bytes, mtime_ns, ctime_ns, inode } = stamp;
+        text.push_str(&format!("{bytes} {mtime_ns} {ctime_ns} {inode}\n"));
     }
     let part = Part(format!("{}.part", notes(input)));
     fs::write(&part.0, text)?;
@@ -111,8 +112,14 @@ fn note(input: &InputPlan) -> io::Result<()> {
 fn noted(input: &InputPlan) -> Vec<FileStamp> {
     let Ok(text) = fs::read_to_string(notes(input)) else { return Vec::new() };
     let stamp = |line: &str| {
-        let (bytes, mtime_ns) = line.split_once(' ')?;
-        Some(FileStamp { bytes: bytes.parse().ok()?, mtime_ns: mtime_ns.parse().ok()? })
+        let mut words = line.split(' ');
+        Some(FileStamp {
+            bytes: words.next()?.parse().ok()?,
+            mtime_ns: words.next()?.parse().ok()?,
+            // An earlier version noted no more: its files are made anew.
+            ctime_ns: words.next().unwrap_or("0").parse().ok()?,
+            inode: words.next().unwrap_or("0").parse().ok()?,
+        })
     };
     let found: Option<Vec<_>> = text.lines().map(stamp).collect();
     found.filter(|found| found.len() as u64 == input.files).unwrap_or_default()
