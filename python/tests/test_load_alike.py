@@ -64,7 +64,9 @@ def read(names: list[str], folder: Path, said: FirstLineGiven, few: int) -> Any:
     except UsageError as refused:
         return str(refused)
     try:
-        types: Any = [(c.name, c.type) for c in choose_columns([i.sniffed for i in looked_at(inputs)], AS_FOUND)]
+        types: Any = [
+            (c.name, c.type) for c in choose_columns([i.sniffed for i in looked_at(inputs)], AS_FOUND)
+        ]
     except UsageError as refused:
         types = str(refused)
     each = [(i.sniffed.null, i.sniffed.delimiter, i.sniffed.format, i.sniffed.header) for i in inputs]

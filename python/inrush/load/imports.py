@@ -276,7 +276,8 @@ def _of_version_1(
     here = Path.cwd()
     shown = (i.shown if i.shown.startswith("/") else f"{here}/{i.shown}" for i in inputs)
     listed = [
-        identity.file_identity(path, i.stamp.bytes, i.stamp.mtime_ns) for path, i in zip(shown, inputs, strict=True)
+        identity.file_identity(path, i.stamp.bytes, i.stamp.mtime_ns)
+        for path, i in zip(shown, inputs, strict=True)
     ]
     names = [name for name, _ in ledgers.targets]
     load = call.import_id or identity.import_id(listed, names, call.table, call.chunk_rows)

@@ -77,12 +77,19 @@ def open_inputs(
 
     inputs = [closely(names[0])]
     looks = look_at_all(inputs[0], names, said) if len(names) > few and sample_rows <= LOOK_ROWS else []
+    # Place -> whether that file is read as the first one, as it was taken for.
+    stands: dict[int, bool] = {}
     for name, look in zip_longest(names[1:], looks[1:]):
         stamp, digest, like = look or (None, None, None)
-        if stamp is None or like is None or is_packed_by_name(name) or not stands_for(inputs, like):
+        if stamp is None or like is None or is_packed_by_name(name):
             inputs.append(closely(name))
-        else:
+            continue
+        if like not in stands:
+            stands[like] = _read_as(inputs[like].sniffed) == _read_as(inputs[0].sniffed)
+        if stands[like]:
             inputs.append(Input(name, name, inputs[like].sniffed, Stamp(*stamp), digest or "", False))
+        else:
+            inputs.append(closely(name))
     kind = _kind(inputs[0].sniffed)
     for other in inputs:
         if other.looked and _kind(other.sniffed) != kind:
@@ -106,10 +113,8 @@ def look_at_all(
     return _core.look_at_files(names, ord(delimiter), of.format, of.header, is_said, LOOK_ROWS)
 
 
-def stands_for(inputs: Sequence[Input], like: int) -> bool:
-    """Whether looking closely at that file has found what it was taken for: it is read as the first one."""
-    first, one = inputs[0].sniffed, inputs[like].sniffed
-    return inputs[like].looked and (first.delimiter, *_kind(first)) == (one.delimiter, *_kind(one))
+def _read_as(sniffed: Sniffed) -> tuple[Any, ...]:
+    return sniffed.delimiter, *_kind(sniffed)
 
 
 def _kind(sniffed: Sniffed) -> tuple[Any, ...]:

@@ -347,6 +347,19 @@ mod tests {
     }
 
     #[test]
+    fn what_an_earlier_version_noted_of_a_file_is_not_all_so_it_is_made_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let plan = two_files(folder.path());
+        let now = [0, 1].map(|file| FileStamp::read(plan.path(file)).unwrap());
+        note(&plan).unwrap();
+        assert_eq!(noted(&plan), now);
+        let lines = now.map(|of| format!("{} {}\n", of.bytes, of.mtime_ns));
+        fs::write(notes(&plan), lines.concat()).unwrap();
+        let known = noted(&plan);
+        assert!(known.len() == 2 && known[0] != now[0] && known[1] != now[1]);
+    }
+
+    #[test]
     fn a_file_that_changes_or_goes_while_it_is_loaded_ends_the_load() {
         let folder = tempfile::tempdir().unwrap();
         let plan = two_files(folder.path());
