@@ -90,13 +90,12 @@ def file_digest(path: str) -> tuple[str, int]:
     """128 bits over what a file holds, as 32 hexadecimal digits, and its length in bytes. Raises CoreFailure."""
 
 def look_at_files(
-    paths: Sequence[str], delimiter: int, header: bool, said: bool, quoted: bool, rows: int
-) -> list[tuple[int, int, str | None, int | None] | None]:
+    paths: Sequence[str], delimiter: int, format: str, header: bool, said: tuple[bool, bool], rows: int
+) -> list[tuple[tuple[int, int, int, int], str | None, int | None] | None]:
     """Which of many text files are alike by their first rows, in their order; None for one that cannot be read. Of each its
-    bytes, time of the last write in ns, digest where it is not long, and the place of the file that stands for it.
+    stamp (`spool.Stamp`), digest where it is not long, and the place of the file that stands for it.
 
-    delimiter, header: of the first one. said: a command line says whether line 1 is a header. quoted: fields may stand in
-    quotes, and words for NULL are found."""
+    delimiter, format, header: of the first one. said: a command line says whether line 1 is a header; and the format."""
 
 def read_table(scan_json: str) -> str:
     """A table read through the query path: `ScanPlan` of rust/load/src/readback.rs -> JSON {"rows", "digest", "sums"}."""

@@ -188,7 +188,7 @@ SERVER: dict[str, Any] = {
 }  # fmt: skip
 CLIENT: dict[str, Any] = {
     "role": "client", "link": {"server": "h:1", "token": "t", "tls": {"ca": "f"}}, "import": "x", "setup": IMPORT, "silence_ns": 1,
-    "tables": [WHOLE["tables"][1]], "files": [{"number": 0, "table": 0, "path": "f", "reject_path": "r", "stamp": {"bytes": 1, "mtime_ns": 2}}], "parallel": 1, "chunk_rows": 1, "items": [{"kind": "rows"}],
+    "tables": [WHOLE["tables"][1]], "files": [{"number": 0, "table": 0, "path": "f", "reject_path": "r", "stamp": {"bytes": 1, "mtime_ns": 2, "ctime_ns": 3, "inode": 4}}], "parallel": 1, "chunk_rows": 1, "items": [{"kind": "rows"}],
     "reject_limit": 0, "bytes_per_s": 1.5, "reader_bytes_per_s": 1.5, "file_by_file": True,
 }  # fmt: skip
 SCAN: dict[str, Any] = {

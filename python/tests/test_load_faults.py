@@ -95,6 +95,21 @@ def overwritten(file: Path) -> None:
     file.write_text(text)
 
 
+def as_if_not(file: Path) -> None:
+    """Of the same length, with the time of the last write that the file had."""
+    stat = file.stat()
+    overwritten(file)
+    os.utime(file, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+
+
+def copied_over(file: Path) -> None:
+    """As `rsync -t` does it."""
+    other, stat = file.with_name("other"), file.stat()
+    other.write_text(file.read_text().replace("name", "eman"))
+    os.utime(other, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+    other.rename(file)
+
+
 @pytest.mark.parametrize(
     ("fault", "said"),
     [
@@ -102,6 +117,8 @@ def overwritten(file: Path) -> None:
         (grown, "changed while it was loaded"),
         (replaced, "changed while it was loaded"),
         (overwritten, "it was written to"),
+        (as_if_not, "it, its name or its rights were changed"),
+        (copied_over, "another file is in its place"),
         (Path.unlink, "cannot be read any more"),
     ],
 )
@@ -118,7 +135,7 @@ def test_what_is_read_of_a_file_after_it_changed_is_not_stored_and_with_its_cont
     with pytest.raises(InrushError) as failed:
         place.load(on_event, bytes_per_s=40_000.0)
     message = str(failed.value)
-    assert done and message.startswith(f"{last}: ") and said in message and "same command" in message
+    assert done and message.startswith(f"{last}: ") and said in message and "repeat the command" in message
     assert "\n" not in message and "plan:" not in message
     [(stored, strange)] = place.ask(
         f"SELECT count(*), sum(id < 0 OR id >= {2 * ROWS} OR name <> 'name ' || id) FROM t"
@@ -128,6 +145,37 @@ def test_what_is_read_of_a_file_after_it_changed_is_not_stored_and_with_its_cont
     again = place.load()
     assert (again.verdict, again.rows_stored, again.rows_before) == ("proven", 2 * ROWS - stored, stored)
     assert place.is_whole()
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_an_import_that_goes_on_with_its_files_in_another_order_keeps_its_rejected_rows(
+    place: Place, turned: bool
+) -> None:
+    for n, every in enumerate((100, 40)):
+        rows = lines(n * ROWS).splitlines(keepends=True)
+        rows[10::every] = [f"none {n}\tname\n"] * len(rows[10::every])
+        place.files[n].write_text("".join(rows))
+    first, done = place.files[0], []
+    content = first.read_text()
+
+    def on_event(event: Any) -> None:
+        if event.get("role") == "client" and event.get("rows_stored", 0) > ROWS // 2 and not done:
+            done.append(first.write_text("another"))
+
+    with pytest.raises(InrushError):
+        place.load(on_event, bytes_per_s=60_000.0, parallel=2, reject_limit=1_000)
+    stored = place.ask("SELECT count(*) FROM t")[0][0]
+    assert done and 0 < stored < 2 * ROWS
+    first.write_text(content)
+    if turned:
+        names = [place.folder / name for name in ("of b.tsv", "of a.tsv")]
+        place.files = [old.rename(new) for old, new in zip(reversed(place.files), names, strict=True)]
+    again = place.load(reject_limit=1_000)
+    assert again.rows_before == stored and again.verdict == "proven"
+    _, *rejected = again.rejects.read_text().splitlines()
+    assert again.rejected == len(rejected) == ROWS // 100 + ROWS // 40
+    assert [sum(f",none {n}" in row for row in rejected) for n in (0, 1)] == [ROWS // 100, ROWS // 40]
+    assert len({row.partition(".tsv,")[2] for row in rejected}) == len(rejected)
 
 
 def test_a_changed_file_given_again_is_another_import_whose_stored_files_are_refused_in_a_short_line(

@@ -13,6 +13,7 @@ from inrush.errors import UsageError
 from inrush.load import input as load_input
 from inrush.load.expand import expand, pattern
 from inrush.load.input import LOOK_ROWS, open_inputs
+from inrush.load.spool import seen
 from inrush.worker.worker import Lines
 
 FILES = 300
@@ -49,7 +50,7 @@ def test_of_many_files_that_are_alike_a_few_are_looked_at_and_each_has_its_size_
     assert [i.shown for i in inputs if i.looked] == [str(tmp_path / name) for name in sniffed]
     for of in inputs[1:]:
         digest, size = _core.file_digest(of.shown)
-        assert (of.bytes, of.mtime_ns) == (size, Path(of.shown).stat().st_mtime_ns)
+        assert of.stamp == seen(of.shown) and of.stamp.bytes == size
         assert of.digest in (digest, "" if of.looked else digest)
         # As each would be by itself.
         alone = load_input.sniff(Path(of.shown), LOOK_ROWS)

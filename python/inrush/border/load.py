@@ -115,6 +115,8 @@ class FileStamp(TypedDict):
 
     bytes: int
     mtime_ns: int
+    ctime_ns: int
+    inode: int
 
 
 class ClientFile(TypedDict):

@@ -142,6 +142,6 @@ def changed(inputs: Sequence[Input]) -> str:
             now = seen(source.at)
         except OSError:
             return source.shown
-        if now != (source.bytes, source.mtime_ns):
+        if now != source.stamp:
             return source.shown
     return ""

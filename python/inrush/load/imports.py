@@ -148,12 +148,12 @@ def contents_of(inputs: Sequence[Input]) -> list[Content]:
 
     def digest(of: Input) -> str:
         found: str = _core.file_digest(of.at)[0]
-        refuse_changed(Path(of.at), of.shown, (of.bytes, of.mtime_ns))
+        refuse_changed(Path(of.at), of.shown, of.stamp)
         return found
 
     with ThreadPoolExecutor(max(1, min(4, len(inputs)))) as pool:
         found = iter(list(pool.map(digest, [i for i in inputs if not i.digest])))
-    return [Content(i.shown, i.digest or next(found), i.bytes) for i in inputs]
+    return [Content(i.shown, i.digest or next(found), i.stamp.bytes) for i in inputs]
 
 
 def settle(
@@ -293,7 +293,8 @@ def _of_version_1(
     here = Path.cwd()
     shown = (i.shown if i.shown.startswith("/") else f"{here}/{i.shown}" for i in inputs)
     listed = [
-        identity.file_identity(path, i.bytes, i.mtime_ns) for path, i in zip(shown, inputs, strict=True)
+        identity.file_identity(path, i.stamp.bytes, i.stamp.mtime_ns)
+        for path, i in zip(shown, inputs, strict=True)
     ]
     names = [name for name, _ in ledgers.targets]
     load = call.import_id or identity.import_id(listed, names, call.table, call.chunk_rows)

@@ -9,11 +9,12 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from inrush.border.load import FileStamp
 from inrush.border.plan import Limits
 from inrush.engines.loading import Loading
 from inrush.errors import UsageError
 from inrush.load.expand import STDIN
-from inrush.load.spool import digest_of, is_packed_by_name, refuse_changed, seen, spooled
+from inrush.load.spool import Stamp, digest_of, is_packed_by_name, refuse_changed, seen, spooled
 from inrush.plan.ends import TextFile
 from inrush.study.chosen import (
     AS_FOUND,
@@ -47,8 +48,7 @@ class Input(NamedTuple):
     #: Where it lies: itself, or what it holds once unpacked.
     at: str
     sniffed: Sniffed
-    bytes: int
-    mtime_ns: int
+    stamp: Stamp
     #: Of what it holds, where that is known already.
     digest: str = ""
     #: It was looked at closely; one that was not is like another that was.
@@ -56,28 +56,40 @@ class Input(NamedTuple):
 
 
 def open_inputs(
-    names: Sequence[str], spool: Path, sample_rows: int = SAMPLE_ROWS, said: FirstLineGiven = NOTHING_SAID
+    names: Sequence[str],
+    spool: Path,
+    sample_rows: int = SAMPLE_ROWS,
+    said: FirstLineGiven = NOTHING_SAID,
+    few: int = FEW,
 ) -> list[Input]:
     """Looks at every file; compressed ones and standard input are written to `spool` first.
 
-    sample_rows: of each file, that decide what it is; `LOOK_ROWS` do where the table is there and has types. Then of many
-    files those are looked at closely that differ from others by their first rows.
+    sample_rows: of each file, that decide what it is; `LOOK_ROWS` do where the table is there and has types. Then of
+    more than `few` files those are looked at closely of which it is not certain, by their first rows, that this would find
+    the same as in another one.
     Raises UsageError for files that cannot be read, are empty, or are of different kinds.
     """
 
     def closely(name: str) -> Input:
         path = spooled(name, spool)
-        size, mtime_ns = seen(path)
-        return Input(name, str(path), sniff(path, sample_rows, said), size, mtime_ns)
+        stamp = seen(path)
+        return Input(name, str(path), sniff(path, sample_rows, said), stamp)
 
     inputs = [closely(names[0])]
-    looks = look_at_all(inputs[0], names, said) if len(names) > FEW and sample_rows <= LOOK_ROWS else []
+    looks = look_at_all(inputs[0], names, said) if len(names) > few and sample_rows <= LOOK_ROWS else []
+    # Place -> whether that file is read as the first one, as it was taken for.
+    stands: dict[int, bool] = {}
     for name, look in zip_longest(names[1:], looks[1:]):
-        size, mtime_ns, digest, like = look or (0, 0, None, None)
-        if like is None or is_packed_by_name(name):
+        stamp, digest, like = look or (None, None, None)
+        if stamp is None or like is None or is_packed_by_name(name):
             inputs.append(closely(name))
+            continue
+        if like not in stands:
+            stands[like] = _read_as(inputs[like].sniffed) == _read_as(inputs[0].sniffed)
+        if stands[like]:
+            inputs.append(Input(name, name, inputs[like].sniffed, Stamp(*stamp), digest or "", False))
         else:
-            inputs.append(Input(name, name, inputs[like].sniffed, size, mtime_ns, digest or "", False))
+            inputs.append(closely(name))
     kind = _kind(inputs[0].sniffed)
     for other in inputs:
         if other.looked and _kind(other.sniffed) != kind:
@@ -89,7 +101,7 @@ def open_inputs(
 
 def look_at_all(
     first: Input, names: Sequence[str], said: FirstLineGiven
-) -> Sequence[tuple[int, int, str | None, int | None] | None]:
+) -> Sequence[tuple[tuple[int, int, int, int], str | None, int | None] | None]:
     """Which files are alike, by how the first one is read; nothing where they are no plain texts."""
     from inrush import _core
 
@@ -97,8 +109,12 @@ def look_at_all(
     if first.at != first.shown or of.format == "parquet" or STDIN in names:
         return []
     delimiter = of.delimiter or ("," if of.format == "csv" else "\t")
-    is_said = said.header is not None
-    return _core.look_at_files(names, ord(delimiter), of.header, is_said, of.format == "csv", LOOK_ROWS)
+    is_said = said.header is not None, said.format is not None
+    return _core.look_at_files(names, ord(delimiter), of.format, of.header, is_said, LOOK_ROWS)
+
+
+def _read_as(sniffed: Sniffed) -> tuple[Any, ...]:
+    return sniffed.delimiter, *_kind(sniffed)
 
 
 def _kind(sniffed: Sniffed) -> tuple[Any, ...]:
@@ -265,8 +281,17 @@ def file_document(source: Input, table: Table, cache: Path, here: str) -> TextFi
         "null": source.sniffed.null,
     }
     if kind != "parquet":
-        return {**document, "stamp": {"bytes": source.bytes, "mtime_ns": source.mtime_ns}}
+        return {**document, "stamp": stamp_document(source.stamp)}
     path = Path(at)
     stream = arrow_stream(path, {c.name: c.type for c in table.columns}, cache / digest_of(path))
-    refuse_changed(path, source.shown, (source.bytes, source.mtime_ns))
+    refuse_changed(path, source.shown, source.stamp)
     return {**document, "path": str(stream), "format": "arrow"}
+
+
+def stamp_document(stamp: Stamp) -> FileStamp:
+    return {
+        "bytes": stamp.bytes,
+        "mtime_ns": stamp.mtime_ns,
+        "ctime_ns": stamp.ctime_ns,
+        "inode": stamp.inode,
+    }

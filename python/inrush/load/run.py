@@ -114,7 +114,7 @@ def load(call: Call, folder: Path, note: Callable[[str], None], on_event: OnEven
             # Of files with ends of their own the progress is that of all together: there each client is looked at.
             if isinstance(shards, RemoteShards) or not call.process_per_file:
                 on_event = series.watched(on_event)
-        on_event = with_time_left(on_event, sum(i.bytes for i in inputs))
+        on_event = with_time_left(on_event, sum(i.stamp.bytes for i in inputs))
         began = time.monotonic()
         (own / "rejects").mkdir(exist_ok=True)
         if isinstance(shards, RemoteShards):

@@ -249,7 +249,12 @@ class HostedEnd:
 
 def stamp_of(path: Path) -> FileStamp:
     stat = path.stat()
-    return {"bytes": stat.st_size, "mtime_ns": stat.st_mtime_ns}
+    return {
+        "bytes": stat.st_size,
+        "mtime_ns": stat.st_mtime_ns,
+        "ctime_ns": stat.st_ctime_ns,
+        "inode": stat.st_ino,
+    }
 
 
 def without_generator(column: ColumnPlan) -> ColumnPlan:

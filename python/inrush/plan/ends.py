@@ -343,11 +343,13 @@ def client_plan(
         if place == len(tables):
             source = source_of(wanted, [], file, "", wanted.reject_limit)
             tables.append(table_document(wanted, planned, source))
+        # That of the ledger: the next command may name the files in another order.
+        own = wanted.numbers[number] if wanted.numbers else number
         found: ClientFile = {
-            "number": wanted.numbers[number] if wanted.numbers else number,
+            "number": own,
             "table": place,
             "path": file["path"],
-            "reject_path": f"{reject_folder}/{number:06}.csv",
+            "reject_path": f"{reject_folder}/{own:06}.csv",
         }
         if "stamp" in file:
             found["stamp"] = file["stamp"]

@@ -152,8 +152,9 @@ fn file_digest(py: Python<'_>, path: PathBuf) -> PyResult<(String, u64)> {
     Ok((format!("{digest:032x}"), bytes))
 }
 
-/// Bytes, time of the last write in ns, digest, and the place of the file that stands for it.
-type Looked = (u64, i64, Option<String>, Option<usize>);
+/// Bytes, times of the last write and the last change in ns, number on its disk; then digest, and the place of the file that
+/// stands for it.
+type Looked = ((u64, i64, i64, u64), Option<String>, Option<usize>);
 
 /// `None` of a file that cannot be read.
 #[pyfunction]
@@ -161,18 +162,26 @@ fn look_at_files(
     py: Python<'_>,
     paths: Vec<PathBuf>,
     delimiter: u8,
+    format: &str,
     header: bool,
-    said: bool,
-    quoted: bool,
+    said: (bool, bool),
     rows: usize,
-) -> Vec<Option<Looked>> {
-    let seen = load::look::Seen { delimiter, header, said, quoted, rows };
+) -> PyResult<Vec<Option<Looked>>> {
+    let format = match format {
+        "csv" => load::look::TextFormat::Csv,
+        "tsv" => load::look::TextFormat::Tsv,
+        "mysql" => load::look::TextFormat::Mysql,
+        other => return Err(failure(Error::Plan(format!("{other} is no format of text")))),
+    };
+    let (header_said, format_said) = said;
+    let seen = load::look::Seen { delimiter, format, header, header_said, format_said, rows };
     let found = py.detach(|| load::look::look(&paths, seen));
     let shown = |look: load::look::Look| {
         let stamp = look.stamp?;
-        Some((stamp.bytes, stamp.mtime_ns, look.digest.map(|d| format!("{d:032x}")), look.like))
+        let of = (stamp.bytes, stamp.mtime_ns, stamp.ctime_ns, stamp.inode);
+        Some((of, look.digest.map(|d| format!("{d:032x}")), look.like))
     };
-    found.into_iter().map(shown).collect()
+    Ok(found.into_iter().map(shown).collect())
 }
 
 #[pyfunction]

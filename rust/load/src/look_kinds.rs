@@ -1,4 +1,6 @@
-//! Kinds of values, finer than those that decide on a column (`python/inrush/study/types.py`): each is a bit. Pure.
+//! Kinds of values: those of one bit are of one kind by `kind_of` of python/inrush/study/types.py too. Pure.
+
+use crate::look_times::{day, iso};
 
 /// A field without a value; also its bit among the words for NULL.
 pub const NULL: u16 = 1;
@@ -8,23 +10,36 @@ const TRUTHS: [&[u8]; 4] = [b"true", b"false", b"t", b"f"];
 const YES_NO: [&[u8]; 6] = [b"yes", b"no", b"y", b"n", b"on", b"off"];
 const NOT_FINITE: [&[u8]; 3] = [b"nan", b"inf", b"infinity"];
 
-/// First bits of the families of kinds.
-const EMPTY: u32 = 0;
-const ZERO_ONE: u32 = 1;
-const WHOLE: u32 = 2;
-const NEGATIVE: u32 = 9;
-const CODE: u32 = 16;
-const FLOAT: u32 = 17;
-const WORD: u32 = 20;
-const ISO: u32 = 24;
-const FAR: u32 = 29;
-const DAY: u32 = 30;
-const LIST: u32 = 50;
-const TEXT: u32 = 53;
-const QUOTED: u32 = 54;
+/// The kind of a value is not certain: its file is to be looked at closely.
+pub const UNCERTAIN: u64 = 0;
 
-/// Kinds that the name of a column may be of: texts, lists, and days such as 31/01/2026.
-const NAMES: u64 = (1 << TEXT) | (0b111 << LIST) | (0xf_ffff << DAY);
+/// First bits of the families of kinds.
+const TEXT: u32 = 0;
+const QUOTED: u32 = 1;
+const TRUTH: u32 = 2;
+const YES: u32 = 3;
+const INTEGER_LIST: u32 = 4;
+const FLOAT_LIST: u32 = 5;
+const WORD: u32 = 6;
+const CODE: u32 = 7;
+const FLOAT: u32 = 8;
+const ROUNDED: u32 = 9;
+const WHOLE: u32 = 10;
+/// Of 8 and 24 kinds.
+const ISO: u32 = 20;
+const DAY: u32 = 28;
+
+/// What no column is named: numbers, `nan` and such, and times.
+const VALUES: u64 = (1 << DAY) - (1 << WORD);
+
+/// Whole numbers from which on other types hold them. Twin of BOUNDS in python/inrush/study/types.py.
+const BOUNDS: [i128; 9] =
+    [-(1 << 63), -(1 << 53), -(1 << 31), 0, 2, 1 << 31, (1 << 53) + 1, 1 << 63, 1 << 64];
+/// So many digits a double keeps.
+const KEPT_DIGITS: usize = 15;
+/// Numbers of more characters are not certain, nor are exponents of more digits.
+const MOST_CHARS: usize = 300;
+const MOST_POWER: usize = 6;
 
 /// The word for NULL that the field is; 0 of others. In quotes it is none.
 pub fn null_word(field: &[u8]) -> u16 {
@@ -34,26 +49,19 @@ pub fn null_word(field: &[u8]) -> u16 {
     WORDS.iter().position(|word| *word == field).map_or(0, |k| 2 << k)
 }
 
-/// What no column is named: `no_header` of python/inrush/study/first_line.py.
-pub fn is_value(field: &[u8]) -> bool {
-    let text = unquoted(field).trim_ascii();
-    let bits = kind(text);
-    bits & NAMES == 0 && !is_word(text)
-        || text == b"\\N"
-        || NOT_FINITE.iter().any(|word| text.eq_ignore_ascii_case(word))
+/// What certainly is no name of a column: `no_header` of python/inrush/study/first_line.py takes it for a value.
+pub fn is_value(field: &[u8], quoted: bool) -> bool {
+    let text = if quoted { unquoted(field) } else { field }.trim_ascii();
+    text == b"\\N" || kind(text) & VALUES != 0
 }
 
-fn is_word(text: &[u8]) -> bool {
-    [&TRUTHS[..], &YES_NO[..], &NOT_FINITE[..]].concat().iter().any(|word| text.eq_ignore_ascii_case(word))
-}
-
-/// The bit of a field's kind.
-pub fn kind_of(field: &[u8]) -> u64 {
+/// The bit of a field's kind. quoted: quotes around it are none of its text.
+pub fn kind_of(field: &[u8], quoted: bool) -> u64 {
     let inside = unquoted(field);
     if inside.len() < field.len() && null_word(inside) != 0 {
         return 1 << QUOTED;
     }
-    kind(inside.trim_ascii())
+    kind(if quoted { inside } else { field }.trim_ascii())
 }
 
 fn unquoted(field: &[u8]) -> &[u8] {
@@ -61,189 +69,201 @@ fn unquoted(field: &[u8]) -> &[u8] {
 }
 
 fn kind(text: &[u8]) -> u64 {
-    let Some(first) = text.first() else { return 1 << EMPTY };
-    let found = match first {
-        b'0'..=b'9' | b'+' | b'-' | b'.' => number(text).or_else(|| iso(text)).or_else(|| day(text)),
-        b'[' => Some(1 << (LIST + if text.iter().any(|b| b".eE".contains(b)) { 1 } else { 0 })),
+    let found = match text.first() {
+        Some(b'0'..=b'9' | b'+' | b'-' | b'.') => number(text)
+            .or_else(|| iso(text).map(|of| 1 << (ISO + of)))
+            .or_else(|| day(text).map(|of| 1 << (DAY + of))),
+        Some(b'[') => list(text),
         _ => None,
     };
     found.or_else(|| word(text)).unwrap_or(1 << TEXT)
 }
 
 fn word(text: &[u8]) -> Option<u64> {
-    if text.len() > 9 {
-        return None;
+    let is_one_of = |text: &[u8], words: &[&[u8]]| words.iter().any(|word| text.eq_ignore_ascii_case(word));
+    let families = [(&TRUTHS[..], TRUTH), (&YES_NO[..], YES)];
+    if let Some((_, bit)) = families.iter().find(|(words, _)| is_one_of(text, words)) {
+        return Some(1 << bit);
     }
-    let is_one_of = |words: &[&[u8]]| words.iter().any(|word| text.eq_ignore_ascii_case(word));
-    let signed = text.strip_prefix(b"+").or_else(|| text.strip_prefix(b"-")).unwrap_or(text);
-    if is_one_of(&TRUTHS) {
-        return Some(1 << WORD);
-    }
-    if is_one_of(&YES_NO) {
-        return Some(1 << (WORD + 1));
-    }
-    if NOT_FINITE.iter().any(|word| signed.eq_ignore_ascii_case(word)) {
-        return Some(1 << (WORD + 2));
-    }
-    None
+    let bit = if text.first() == Some(&b'+') { CODE } else { WORD };
+    is_one_of(unsigned(text), &NOT_FINITE).then_some(1 << bit)
 }
 
-/// Whole numbers by their digits, and fractions by what a float keeps of them.
+fn unsigned(text: &[u8]) -> &[u8] {
+    text.strip_prefix(b"+").or_else(|| text.strip_prefix(b"-")).unwrap_or(text)
+}
+
 fn number(text: &[u8]) -> Option<u64> {
-    let digits = text.strip_prefix(b"+").or_else(|| text.strip_prefix(b"-")).unwrap_or(text);
-    let mantissa_end = digits.iter().position(|b| b"eE".contains(b)).unwrap_or(digits.len());
-    let (mantissa, exponent) = digits.split_at(mantissa_end);
+    let (mantissa, power) = mantissa_and_power(unsigned(text));
     let points = mantissa.iter().filter(|b| **b == b'.').count();
-    let n = mantissa.len() - points;
-    let is_digits = |b: &u8| b.is_ascii_digit();
-    if n == 0 || points > 1 || !mantissa.iter().all(|b| is_digits(b) || *b == b'.') {
+    let digits = mantissa.len() - points;
+    if digits == 0 || points > 1 || !mantissa.iter().all(|b| b.is_ascii_digit() || *b == b'.') {
         return None;
     }
-    if let Some(power) = exponent.get(1..) {
-        let power = power.strip_prefix(b"+").or_else(|| power.strip_prefix(b"-")).unwrap_or(power);
-        return (!power.is_empty() && power.iter().all(is_digits)).then_some(1 << (FLOAT + 2));
+    let power = power.map(unsigned);
+    if power.is_some_and(|power| power.is_empty() || !power.iter().all(u8::is_ascii_digit)) {
+        return None;
+    }
+    if text.len() > MOST_CHARS || power.is_some_and(|power| power.len() > MOST_POWER) {
+        return Some(UNCERTAIN);
     }
     if text[0] == b'+' {
         return Some(1 << CODE);
     }
-    if points == 1 {
-        return Some(1 << (FLOAT + u32::from(text.len() > 15)));
+    if points == 1 || power.is_some() {
+        return Some(float(text));
     }
-    if n > 1 && mantissa[0] == b'0' {
-        return Some(1 << CODE);
-    }
-    if matches!(text, b"0" | b"1") {
-        return Some(1 << ZERO_ONE);
-    }
-    let bucket = match n {
-        ..=9 => 0,
-        10 => 1,
-        11..=15 => 2,
-        16 => 3,
-        17..=18 => 4,
-        19 => 5,
-        _ => 6,
-    };
-    Some(1 << (bucket + if text[0] == b'-' { NEGATIVE } else { WHOLE }))
+    Some(1 << if digits > 1 && mantissa[0] == b'0' { CODE } else { WHOLE + range(text) })
 }
 
-/// `2026-01-31`, with a time of day or without.
-fn iso(text: &[u8]) -> Option<u64> {
-    let shape = |k: usize, b: &u8| if k == 4 || k == 7 { *b == b'-' } else { b.is_ascii_digit() };
-    let date = text.get(..10)?;
-    if !date.iter().enumerate().all(|(k, b)| shape(k, b)) {
+/// `-1.5`, `e+3` -> without their `e`.
+fn mantissa_and_power(text: &[u8]) -> (&[u8], Option<&[u8]>) {
+    match text.iter().position(|b| b"eE".contains(b)) {
+        Some(at) => (&text[..at], Some(&text[at + 1..])),
+        None => (text, None),
+    }
+}
+
+/// How many of the bounds are not above a whole number.
+fn range(text: &[u8]) -> u32 {
+    let value = std::str::from_utf8(text).ok().and_then(|text| text.parse::<i128>().ok());
+    let beyond = if text[0] == b'-' { i128::MIN } else { i128::MAX };
+    BOUNDS.iter().filter(|bound| **bound <= value.unwrap_or(beyond)).count() as u32
+}
+
+fn float(text: &[u8]) -> u64 {
+    let is_short = text.len() <= KEPT_DIGITS + usize::from(text.contains(&b'.'));
+    if is_short && !text.iter().any(|b| b"eE".contains(b)) {
+        return 1 << FLOAT;
+    }
+    let Some(value) = std::str::from_utf8(text).ok().and_then(|text| text.parse::<f64>().ok()) else {
+        return UNCERTAIN;
+    };
+    if !value.is_finite() {
+        return 1 << TEXT;
+    }
+    // What programs print of a double: its shortest text, or 17 digits.
+    let printed = [format!("{value:e}"), format!("{value:.16e}")];
+    let is_kept = printed.iter().any(|printed| decimal(printed.as_bytes()) == decimal(text));
+    1 << if is_kept { FLOAT } else { ROUNDED }
+}
+
+/// Digits of a number from the first to the last that is not 0, and the place of its point before or behind the first.
+fn decimal(text: &[u8]) -> (Vec<u8>, i64) {
+    let (mantissa, power) = mantissa_and_power(unsigned(text));
+    let power = power.and_then(|power| std::str::from_utf8(power).ok()?.parse::<i64>().ok()).unwrap_or(0);
+    let before = mantissa.iter().position(|b| *b == b'.').unwrap_or(mantissa.len());
+    let digits: Vec<u8> = mantissa.iter().copied().filter(|b| *b != b'.').collect();
+    let Some(first) = digits.iter().position(|b| *b != b'0') else { return (Vec::new(), 0) };
+    let last = digits.iter().rposition(|b| *b != b'0').expect("there is a first");
+    (digits[first..=last].to_vec(), before as i64 - first as i64 + power)
+}
+
+fn list(text: &[u8]) -> Option<u64> {
+    let inside = text.strip_prefix(b"[")?.strip_suffix(b"]")?.trim_ascii();
+    if !inside.iter().all(|b| b.is_ascii_digit() || b.is_ascii_whitespace() || b".eE+-,".contains(b)) {
         return None;
     }
-    let year = date[..4].iter().fold(0, |year, b| year * 10 + u32::from(b - b'0'));
-    let far = if (1901..2299).contains(&year) { 0 } else { 1 << FAR };
-    Some(1 << (ISO + clock(&text[10..])?) | far)
-}
-
-/// `31/01/2026`, `1.31.2026`: which of day and month stands first, as far as it shows.
-fn day(text: &[u8]) -> Option<u64> {
-    let number = |at: usize| -> Option<(u32, usize)> {
-        let digits = text[at..].iter().take_while(|b| b.is_ascii_digit()).count();
-        let value = text[at..at + digits]
-            .iter()
-            .fold(0, |n: u32, b| n.wrapping_mul(10).wrapping_add(u32::from(b - b'0')));
-        (digits > 0 && digits <= 4).then_some((value, at + digits))
+    let kind = if inside.iter().any(|b| b".eE".contains(b)) { FLOAT_LIST } else { INTEGER_LIST };
+    let is_kept = |item: &[u8]| match number(item.trim_ascii()) {
+        Some(bit) if bit == 1 << FLOAT => true,
+        Some(bit) if bit >= 1 << WHOLE => kind == INTEGER_LIST || item.len() <= KEPT_DIGITS,
+        _ => false,
     };
-    let (first, at) = number(0)?;
-    let by = *text.get(at).filter(|b| b"/.-".contains(b))?;
-    let (second, at) = number(at + 1)?;
-    text.get(at).filter(|b| **b == by)?;
-    let (year, end) = number(at + 1)?;
-    let order = u32::from(first > 12) + 2 * u32::from(second > 12);
-    let far = if (1901..2299).contains(&year) { 0 } else { 1 << FAR };
-    Some(1 << (DAY + 5 * order + clock(&text[end..])?) | far)
-}
-
-/// Of what stands behind a day: 0 nothing, then by the digits of a second's fraction. `None`: it is no time of day.
-fn clock(text: &[u8]) -> Option<u32> {
-    let Some(first) = text.first() else { return Some(0) };
-    if !b"Tt ".contains(first) || !text[1..].iter().all(|b| b"0123456789:.+-ZzUTC ".contains(b)) {
-        return None;
-    }
-    let fraction = text.iter().position(|b| *b == b'.').map_or(&[][..], |at| &text[at + 1..]);
-    let digits = fraction.iter().take_while(|b| b.is_ascii_digit()).count();
-    let said = fraction[..digits].iter().rposition(|b| *b != b'0').map_or(0, |last| last + 1);
-    Some(match said {
-        0 => 1,
-        1..=3 => 2,
-        4..=6 => 3,
-        _ => 4,
-    })
+    let is_certain = inside.is_empty()
+        || inside.split(|b| *b == b',').all(|item| !item.trim_ascii().is_empty() && is_kept(item));
+    Some(if is_certain { 1 << kind } else { UNCERTAIN })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn bit(text: &str) -> u32 {
-        kind_of(text.as_bytes()).trailing_zeros()
+    fn of(text: &str) -> u64 {
+        kind_of(text.as_bytes(), true)
     }
 
     #[test]
     fn values_that_decide_otherwise_are_of_other_kinds() {
         let kinds = [
-            "",
             "1",
             "12",
             "-12",
             "2147483648",
-            "-2147483648",
-            "12345678901",
-            "9007199254740993",
-            "123456789012345678",
+            "-2147483649",
+            "9007199254740994",
+            "-9007199254740993",
             "9223372036854775808",
+            "-9223372036854775809",
             "18446744073709551616",
             "007",
             "0.5",
             "0.1234567890123456789",
-            "1e5",
             "nan",
             "true",
             "yes",
             "2026-01-31",
             "2026-01-31 10:00:00",
-            "2026-01-31 10:00:00.5",
             "2026-01-31 10:00:00.123456",
             "2026-01-31 10:00:00.1234567",
+            "1850-01-31",
             "31/01/2026",
             "01/31/2026",
             "01/02/2026",
+            "01/02/1850",
             "31/01/2026 10:00",
             "[1]",
             "[1.5]",
             "a b",
             "\"NA\"",
         ];
-        let mut bits: Vec<u32> = kinds.iter().map(|text| bit(text)).collect();
+        let mut bits: Vec<u64> = kinds.iter().map(|text| of(text)).collect();
+        assert!(bits.iter().all(|bit| bit.count_ones() == 1));
         bits.sort_unstable();
         bits.dedup();
         assert_eq!(bits.len(), kinds.len());
-        assert!(*bits.last().unwrap() < 64);
-        assert_ne!(kind_of(b"1850-01-31"), kind_of(b"2026-01-31"));
     }
 
     #[test]
     fn values_that_decide_alike_are_of_one_kind() {
-        for (one, other) in
-            [("23", "999"), ("0.5", "123.25"), ("+5", "012"), ("abc", "x-y"), (" 7", "8 "), ("\"a\"", "b")]
-        {
-            assert_eq!(bit(one), bit(other), "{one} {other}");
+        for (one, other) in [
+            ("23", "999"),
+            ("0.5", "123.25"),
+            ("0.5", "1e5"),
+            ("0.1234567890123456", "0.10000000000000001"),
+            ("0.5", "0.000000000000000000"),
+            ("+5", "012"),
+            ("+5", "+inf"),
+            ("abc", "x-y"),
+            ("abc", "2026-02-29"),
+            ("abc", "99/99/2026"),
+            ("abc", "1e400"),
+            ("abc", "[x]"),
+            ("abc", "  "),
+            ("-0", "1"),
+            (" 7", "8 "),
+            ("\"a\"", "b"),
+            ("\"7\"", "8"),
+        ] {
+            assert_eq!(of(one), of(other), "{one} {other}");
+        }
+        assert_eq!(kind_of(b"\"7\"", false), of("a"), "quotes that are a part of the text");
+    }
+
+    #[test]
+    fn what_is_not_certain_is_of_no_kind() {
+        for text in ["[1,]", "[1.5,00.1234567890123456789]", "1e1000000", &"1".repeat(301)] {
+            assert_eq!(of(text), UNCERTAIN, "{text}");
         }
     }
 
     #[test]
     fn a_line_of_names_has_no_value() {
-        for name in ["id", "k 1", "a-b", "1a", "-", "true", "[x]", "31/01/2026"] {
-            assert!(!is_value(name.as_bytes()), "{name}");
+        for name in ["id", "k 1", "a-b", "1a", "-", "true", "[x]", "31/01/2026", "", "\"7\""] {
+            assert!(!is_value(name.as_bytes(), false), "{name}");
         }
-        for value in
-            ["", " ", "\\N", "12", "-0.5", "1e5", "nan", "2026-01-31", "2026-01-31T10:00:00Z", "+5", "007"]
-        {
-            assert!(is_value(value.as_bytes()), "{value}");
+        for value in ["\\N", "12", "-0.5", "1e5", "nan", "2026-01-31", "2026-01-31T10:00:00Z", "+5", "007"] {
+            assert!(is_value(value.as_bytes(), true), "{value}");
         }
     }
 }

@@ -1,4 +1,7 @@
-//! A file as it was when it was looked at: while its size and the time of its last write are those, it holds the same.
+//! A file as it was when it was looked at: while all of its stamp is the same, it holds the same.
+//!
+//! A copy can have the size and the time of the last write of the file in whose place it comes (`cp -p`, `rsync -t`). It has
+//! another number on its disk, or the time of its last change, which no program sets, is another one.
 
 use std::fs::{self, Metadata};
 use std::io;
@@ -14,11 +17,18 @@ const NS_PER_S: i64 = 1_000_000_000;
 pub struct FileStamp {
     pub bytes: u64,
     pub mtime_ns: i64,
+    pub ctime_ns: i64,
+    pub inode: u64,
 }
 
 impl FileStamp {
     pub fn of(file: &Metadata) -> FileStamp {
-        FileStamp { bytes: file.len(), mtime_ns: file.mtime() * NS_PER_S + file.mtime_nsec() }
+        FileStamp {
+            bytes: file.len(),
+            mtime_ns: file.mtime() * NS_PER_S + file.mtime_nsec(),
+            ctime_ns: file.ctime() * NS_PER_S + file.ctime_nsec(),
+            inode: file.ino(),
+        }
     }
 
     pub fn read(path: impl AsRef<Path>) -> io::Result<FileStamp> {
@@ -27,11 +37,18 @@ impl FileStamp {
 
     /// What is not as it was, in words; nothing where all is.
     pub fn change_to(&self, now: &FileStamp) -> Option<String> {
-        match (self == now, self.bytes == now.bytes) {
-            (true, _) => None,
-            (false, true) => Some(format!("still {} bytes, but it was written to", now.bytes)),
-            (false, false) => Some(format!("{} bytes then, {} now", self.bytes, now.bytes)),
-        }
+        let what = if self == now {
+            return None;
+        } else if self.bytes != now.bytes {
+            return Some(format!("{} bytes then, {} now", self.bytes, now.bytes));
+        } else if self.inode != now.inode {
+            "another file is in its place"
+        } else if self.mtime_ns != now.mtime_ns {
+            "it was written to"
+        } else {
+            "it, its name or its rights were changed"
+        };
+        Some(format!("still {} bytes, but {what}", now.bytes))
     }
 }
 
@@ -57,6 +74,24 @@ mod tests {
         fs::write(&path, "3\t4\n").unwrap();
         let later = SystemTime::now() + Duration::from_secs(1);
         File::options().write(true).open(&path).unwrap().set_modified(later).unwrap();
-        assert!(change().unwrap().starts_with("still 4 bytes"));
+        assert_eq!(change().unwrap(), "still 4 bytes, but it was written to");
+    }
+
+    #[test]
+    fn another_file_of_the_same_size_and_time_is_another_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, other) = (folder.path().join("a.tsv"), folder.path().join("b.tsv"));
+        fs::write(&path, "1\t2\n").unwrap();
+        let stamp = FileStamp::read(&path).unwrap();
+        let written = fs::metadata(&path).unwrap().modified().unwrap();
+        let as_old = |at: &Path| File::options().write(true).open(at).unwrap().set_modified(written).unwrap();
+        let change = || stamp.change_to(&FileStamp::read(&path).unwrap());
+        fs::write(&path, "3\t4\n").unwrap();
+        as_old(&path);
+        assert_eq!(change().unwrap(), "still 4 bytes, but it, its name or its rights were changed");
+        fs::write(&other, "5\t6\n").unwrap();
+        as_old(&other);
+        fs::rename(&other, &path).unwrap();
+        assert_eq!(change().unwrap(), "still 4 bytes, but another file is in its place");
     }
 }
