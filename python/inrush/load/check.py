@@ -142,6 +142,6 @@ def changed(inputs: Sequence[Input]) -> str:
             now = seen(source.at)
         except OSError:
             return source.shown
-        if now != source.stamp:
+        if source.stamp.differs(now):
             return source.shown
     return ""

@@ -1,7 +1,8 @@
 //! A file as it was when it was looked at: while all of its stamp is the same, it holds the same.
 //!
-//! A copy can have the size and the time of the last write of the file in whose place it comes (`cp -p`, `rsync -t`). It has
-//! another number on its disk, or the time of its last change, which no program sets, is another one.
+//! A copy can have the size and the time of the last write of the file in whose place it comes (`cp -p`, `rsync -t`), and not
+//! the time of the last change, which no program sets. The number on the disk only tells what has changed: some file systems
+//! of a network number their files anew.
 
 use std::fs::{self, Metadata};
 use std::io;
@@ -37,7 +38,8 @@ impl FileStamp {
 
     /// What is not as it was, in words; nothing where all is.
     pub fn change_to(&self, now: &FileStamp) -> Option<String> {
-        let what = if self == now {
+        let times = |of: &FileStamp| (of.bytes, of.mtime_ns, of.ctime_ns);
+        let what = if times(self) == times(now) {
             return None;
         } else if self.bytes != now.bytes {
             return Some(format!("{} bytes then, {} now", self.bytes, now.bytes));
@@ -75,6 +77,14 @@ mod tests {
         let later = SystemTime::now() + Duration::from_secs(1);
         File::options().write(true).open(&path).unwrap().set_modified(later).unwrap();
         assert_eq!(change().unwrap(), "still 4 bytes, but it was written to");
+    }
+
+    #[test]
+    fn another_number_on_the_disk_alone_is_no_change() {
+        let stamp = FileStamp { bytes: 4, mtime_ns: 1, ctime_ns: 2, inode: 3 };
+        assert_eq!(stamp.change_to(&FileStamp { inode: 4, ..stamp }), None);
+        let other = FileStamp { inode: 4, ctime_ns: 3, ..stamp };
+        assert_eq!(stamp.change_to(&other).unwrap(), "still 4 bytes, but another file is in its place");
     }
 
     #[test]
