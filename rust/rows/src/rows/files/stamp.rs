@@ -1,7 +1,7 @@
 //! A file as it was when it was looked at: while all of its stamp is the same, it holds the same.
 //!
 //! A copy can have the size and the time of the last write of the file in whose place it comes (`cp -p`, `rsync -t`), and not
-//! the time of the last change, which no program sets. The number on the disk only tells what has changed: some file systems
+//! the time of the last change, which no program sets. The number on the disk only names the change: some file systems
 //! of a network number their files anew.
 
 use std::fs::{self, Metadata};
