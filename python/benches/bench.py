@@ -153,6 +153,7 @@ def a_server(own: Lifecycle) -> Iterator[Instance]:
 #: First word of comparisons that do not begin with their engine's name -> that name.
 NEEDED: Mapping[str, str | tuple[str, ...]] = {
     "loading": "postgresql",
+    "files": wholefiles.ENGINES,
     "extraction": tuple(extraction.WAYS),
 }
 #: Engine -> how its comparisons learn of the server.
