@@ -84,7 +84,7 @@ def main() -> int:
     folder = Path(tempfile.mkdtemp(prefix="inrush-long-", dir=asked.data))
     folder.chmod(0o755)
     try:
-        return told(campaign(asked.engine, asked.rows, asked.rate, asked.files, folder), asked.rows)
+        return reported(campaign(asked.engine, asked.rows, asked.rate, asked.files, folder), asked.rows)
     finally:
         for pid in life.working_in(folder):
             with suppress(ProcessLookupError):
@@ -127,7 +127,7 @@ def killed(results: Path, words: Sequence[str], victim: str, at: int) -> str:
         return process.communicate()[0]
 
 
-def told(run: RunRecord, rows: int) -> int:
+def reported(run: RunRecord, rows: int) -> int:
     """Prints what was found; 1 where a row, an interval or a proof is missing."""
     gaps = run.summary["gaps"]
     stored = sum(i["rows"] for i in run.rows("intervals") if i["role"] == "load")

@@ -82,3 +82,14 @@ def test_a_full_input_disk_is_named_and_nothing_of_the_file_is_left(
     with pytest.raises(CoreError, match=r"making input file .*000000\.part: No space left on device"):
         list(inputs.write([file], table, 1, 0))
     assert list(folder.iterdir()) == []
+
+
+def test_a_file_in_whose_place_another_one_of_the_same_size_and_time_lies_is_not_held(tmp_path: Path) -> None:
+    file = tmp_path / "000000.csv"
+    file.write_text("1\n2\n")
+    inputs.Stamps(tmp_path).keep(file)
+    assert inputs.Stamps(tmp_path).hold(file)
+    written = file.stat().st_mtime_ns
+    file.write_text("1\n3\n")
+    os.utime(file, ns=(written, written))
+    assert file.stat().st_mtime_ns == written and not inputs.Stamps(tmp_path).hold(file)

@@ -9,7 +9,6 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from inrush.border.load import FileStamp
 from inrush.border.plan import Limits
 from inrush.engines.loading import Loading
 from inrush.errors import UsageError
@@ -281,17 +280,8 @@ def file_document(source: Input, table: Table, cache: Path, here: str) -> TextFi
         "null": source.sniffed.null,
     }
     if kind != "parquet":
-        return {**document, "stamp": stamp_document(source.stamp)}
+        return {**document, "stamp": source.stamp.document()}
     path = Path(at)
     stream = arrow_stream(path, {c.name: c.type for c in table.columns}, cache / digest_of(path))
     refuse_changed(path, source.shown, source.stamp)
     return {**document, "path": str(stream), "format": "arrow"}
-
-
-def stamp_document(stamp: Stamp) -> FileStamp:
-    return {
-        "bytes": stamp.bytes,
-        "mtime_ns": stamp.mtime_ns,
-        "ctime_ns": stamp.ctime_ns,
-        "inode": stamp.inode,
-    }

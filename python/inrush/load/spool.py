@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, NamedTuple
 
+from inrush.border.load import FileStamp
 from inrush.errors import CoreError, UsageError
 from inrush.load.expand import STDIN
 
@@ -125,6 +126,14 @@ class Stamp(NamedTuple):
 
     def differs(self, now: Stamp) -> bool:
         return self[:3] != now[:3]
+
+    def document(self) -> FileStamp:
+        return {
+            "bytes": self.bytes,
+            "mtime_ns": self.mtime_ns,
+            "ctime_ns": self.ctime_ns,
+            "inode": self.inode,
+        }
 
 
 def seen(path: Path | str) -> Stamp:

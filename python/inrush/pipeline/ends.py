@@ -17,12 +17,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from inrush.border.load import ClientFile, ClientPlan, FileStamp, LoadPlan, ServerPlan
+from inrush.border.load import ClientFile, ClientPlan, LoadPlan, ServerPlan
 from inrush.border.pipeline import LoadEnds
 from inrush.border.plan import ColumnPlan, TablePlan
 from inrush.errors import CoreError, InrushError, from_core
 from inrush.load.own_ends import through_own_ends
 from inrush.load.process import END
+from inrush.load.spool import seen
 from inrush.pipeline.cpu_quota import limited
 from inrush.pipeline.inputs import source_of
 from inrush.plan.ends import link_plan
@@ -54,7 +55,7 @@ class LoadProcesses:
     ) -> None:
         """left: numbers of the files that are to be loaded; None: all."""
         self._plan, self._paths, self._folder = plan, [str(p) for p in paths], folder
-        self._stamps = [stamp_of(p) for p in paths]
+        self._stamps = [seen(p).document() for p in paths]
         self._left = range(len(paths)) if left is None else left
         self._token = secrets.token_hex(16)
         self._reported: queue.SimpleQueue[Said | InrushError] = queue.SimpleQueue()
@@ -245,16 +246,6 @@ class HostedEnd:
 
     def ask_to_end(self) -> None:
         self.host.send("stop")
-
-
-def stamp_of(path: Path) -> FileStamp:
-    stat = path.stat()
-    return {
-        "bytes": stat.st_size,
-        "mtime_ns": stat.st_mtime_ns,
-        "ctime_ns": stat.st_ctime_ns,
-        "inode": stat.st_ino,
-    }
 
 
 def without_generator(column: ColumnPlan) -> ColumnPlan:

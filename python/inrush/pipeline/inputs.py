@@ -14,6 +14,7 @@ from inrush.border.pipeline import InputFiles
 from inrush.border.plan import FileRows, TablePlan
 from inrush.engines import page_cache
 from inrush.errors import CoreError
+from inrush.load.spool import seen
 from inrush.study.files import key_of_cut
 
 
@@ -57,7 +58,7 @@ def made(inputs: InputFiles, seed: int, epoch_ns: int, note: Callable[[int, int]
 
 
 class Stamps:
-    """Bytes and time of the last change of the files in a folder, as they were made: one that was changed is made anew."""
+    """The files in a folder as they were made: one that was changed since is made anew."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / "made"
@@ -74,8 +75,8 @@ class Stamps:
 
 
 def stamp(path: Path) -> str:
-    found = path.stat()
-    return f"{found.st_size} {found.st_mtime_ns}"
+    """All but the number on the disk, as `Stamp.differs` compares it."""
+    return " ".join(map(str, seen(path)[:3]))
 
 
 def rows_of(inputs: InputFiles, seed: int, epoch_ns: int) -> list[tuple[int, int]]:
