@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NotRequired, TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 from inrush.border import plan as border
 from inrush.border.load import (
@@ -32,6 +32,9 @@ from inrush.errors import UsageError
 from inrush.plan.documents import single_role
 from inrush.plan.units import ns
 from inrush.workload import Operation, Table
+
+if TYPE_CHECKING:
+    from typing_extensions import NotRequired
 
 LEDGER = "inrush_load_ledger"
 #: Column -> type, in the order of the values that `rust/load/src/shard.rs` writes.

@@ -168,7 +168,8 @@ def lines(
     color = alt.Color("series:N", title=None, sort=series, legend=alt.Legend(orient="top", symbolOpacity=1))
 
     def drawn(of: Sequence[Row]) -> alt.Chart:
-        return alt.Chart(inline(of)).encode(x=x, color=color)
+        chart: alt.Chart = alt.Chart(inline(of)).encode(x=x, color=color)
+        return chart
 
     tip = [
         alt.Tooltip("series:N"),

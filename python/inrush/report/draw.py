@@ -39,7 +39,7 @@ def themes() -> dict[str, Any]:
 
 
 def asset(name: str) -> str:
-    return resources.files("inrush.report").joinpath("assets", name).read_text(encoding="utf-8")
+    return resources.files("inrush.report").joinpath("assets").joinpath(name).read_text(encoding="utf-8")
 
 
 def script() -> str:

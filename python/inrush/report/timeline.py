@@ -138,7 +138,7 @@ def until_the_end(begins: FloatArray, ends: FloatArray, last_s: Sequence[float])
 
     last_s: ends of the work of each repetition.
     """
-    drawn = ends.copy()
+    drawn: FloatArray = ends.copy()
     for last in last_s:
         before = np.flatnonzero(begins < last)
         if len(before):

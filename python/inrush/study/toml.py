@@ -31,7 +31,8 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 def parse_toml(raw: bytes, file: str) -> dict[str, Any]:
     try:
-        return tomllib.loads(raw.decode())
+        document: dict[str, Any] = tomllib.loads(raw.decode())
+        return document
     except UnicodeDecodeError as error:
         problem = Problem(file, f"byte {error.start}", "", "is not UTF-8; save the file as UTF-8")
     except tomllib.TOMLDecodeError as error:
