@@ -386,10 +386,31 @@ proptest! {
                     picked.write(c, at, &mut value);
                     value
                 }).collect();
+                for (c, value) in found.iter().enumerate() {
+                    let Some(alone) = gen.alone(c) else { continue };
+                    prop_assert_eq!(&alone.value(row), value, "{}", gen.name(c));
+                    prop_assert!(alone.is(row, value) && !alone.is(row, &Value::Null), "{}", gen.name(c));
+                    let other = match value {
+                        Value::U64(v) => Value::U64(v ^ 1),
+                        Value::TimeMs(v) => Value::TimeMs(v ^ 1),
+                        Value::TimeUs(v) => Value::TimeUs(v ^ 1),
+                        Value::I64(v) => Value::I64(v ^ 1),
+                        _ => unreachable!("it is a number"),
+                    };
+                    prop_assert!(!alone.is(row, &other), "{}", gen.name(c));
+                }
                 prop_assert_eq!(found, gen.row(row));
             }
         }
     }
+}
+
+#[test]
+fn a_number_that_is_made_alone_is_of_a_column_that_needs_no_other() {
+    let gen = RowGen::new(&every_kind(7), 1, EPOCH_NS).unwrap();
+    let width = gen.columns(0).columns.len();
+    let alone = (0..width).filter(|&c| gen.alone(c).is_some()).count();
+    assert!((5..width).contains(&alone), "{alone} of {width}");
 }
 
 /// The rows, of the first 5,000, that a call with these keys asks for.

@@ -2,7 +2,7 @@
 
 use crate::rows_common::{column, integers, made, table, EPOCH_NS};
 use inrush_rows::plan::TablePlan;
-use inrush_rows::rows::{digest, problems, RowGen, SeriesIndex, Value};
+use inrush_rows::rows::{digest, problems, Picked, RowGen, SeriesIndex, Value};
 use serde_json::{json, Value as Json};
 
 const ROWS: u64 = 5_000;
@@ -120,13 +120,13 @@ fn identities_lead_back_to_rows_of_any_order() {
             let plan = plan(events(&order, rates.clone()));
             let gen = made(&plan, 7);
             let index = SeriesIndex::new(&gen, &plan).unwrap();
-            let mut made_again = gen.columns(1);
+            let all: Vec<usize> = (0..plan.columns.len()).collect();
+            let mut made_again = Picked::new(&gen, &all);
             for (row, values) in all_rows(&gen).iter().enumerate() {
                 let number = index.number_of(|column| values.get(column)).expect("a row of the table");
                 assert_eq!(gen.row_of(number), row as u64, "{order}");
-                gen.fill_number(number, &mut made_again);
-                let again: Vec<Value> = made_again.columns.iter().map(|c| c.value(0)).collect();
-                assert_eq!(&again, values);
+                made_again.pick(&gen, &[number]);
+                assert_eq!(&made_again.values(&all, 0), values);
                 assert!(index.is_below(number, row as u64 + 1) && !index.is_below(number, row as u64));
             }
         }

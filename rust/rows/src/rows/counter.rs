@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::hash::{fraction_of, fraction_of_unsigned, hash, mix, place, scale, second, Range, STEP};
-use super::integers::{Chunk, CHUNK};
+use super::integers::Chunk;
 use super::remembered::{Along, Remembered, Room};
 use super::simd::{vectorised, Level};
 use super::table::{Cyclic, Quantiles};
@@ -66,9 +66,15 @@ impl Counter {
         });
     }
 
-    pub fn fill(&self, level: Level, chunk: &Chunk, out: &mut [i64]) {
-        let mut since = [0u64; CHUNK];
-        let since = self.sweeps_since_reset(chunk.sweep, &mut since);
+    /// `ROOM`: rows of the longest chunk.
+    pub fn fill<const ROOM: usize>(&self, level: Level, chunk: &Chunk, out: &mut [i64]) {
+        let mut room;
+        let since = if self.reset_sweeps == u64::MAX {
+            chunk.sweep
+        } else {
+            room = [0u64; ROOM];
+            self.sweeps_since_reset(chunk.sweep, &mut room)
+        };
         if let Some(along) = self.remembered(chunk, out.len()) {
             return remembered(level, self, along, chunk, since, out);
         }
@@ -92,10 +98,7 @@ impl Counter {
     }
 
     /// Division only where the sweep changes: batches run along series.
-    fn sweeps_since_reset<'a>(&self, sweep: &'a [u64], since: &'a mut [u64; CHUNK]) -> &'a [u64] {
-        if self.reset_sweeps == u64::MAX {
-            return sweep;
-        }
+    fn sweeps_since_reset<'a>(&self, sweep: &[u64], since: &'a mut [u64]) -> &'a [u64] {
         let (mut last, mut last_since) = (u64::MAX, 0);
         for (since, &sweep) in since.iter_mut().zip(sweep) {
             if sweep != last {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::alone::Alone;
 use super::chunk_files::ChunkFiles;
 use super::columns::{Column, Columns, Value, Values};
 use super::compile::{problems, share, ColumnGenerator, CompiledColumn, Setting, MAX_NARROW_SOURCES};
@@ -141,11 +142,6 @@ impl RowGen {
         out.cursor = Some(cursor);
     }
 
-    /// The row of event number `number`, in place of what `out` held.
-    pub fn fill_number(&self, number: u64, out: &mut Columns) {
-        self.fill_some(&self.order, number, 1, out);
-    }
-
     /// Rows of one series from sweep `first_sweep` on, in place of what `out` held, whatever the order of the table.
     pub fn fill_series(&self, series: u64, first_sweep: u64, rows: usize, out: &mut Columns) {
         self.fill_chunks(&self.order, rows, out, |places, at, n| {
@@ -167,9 +163,24 @@ impl RowGen {
         out.columns[column].value(0)
     }
 
+    /// The values of a column that are made without its row; None: they are not (`Picked`).
+    pub fn alone(&self, column: usize) -> Option<Alone> {
+        let Ready { ty, compiled, null: None, not_finite: None, .. } = &self.columns[column] else {
+            return None;
+        };
+        match &compiled.column_generator {
+            ColumnGenerator::Integers { int_generator, .. } => Alone::new(int_generator, *ty, self.series),
+            _ => None,
+        }
+    }
+
     /// Of the column with this name.
     pub fn position(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|c| c.name == name)
+    }
+
+    pub fn name(&self, column: usize) -> &str {
+        &self.columns[column].name
     }
 
     pub fn ty(&self, column: usize) -> LogicalType {
@@ -251,7 +262,7 @@ impl RowGen {
             series: &series[..n],
             sweep: &sweep[..n],
             one_series: self.series == 1,
-            in_order: false,
+            in_order: n == 1,
         };
         for &c in order {
             prepare(n, &mut out.columns[c].values);

@@ -6,6 +6,7 @@
 //! event each row is, where series differ in rate; `chunk_files` is which file and key each row has, where rows lie in
 //! files of a survey.
 
+mod alone;
 pub mod asked;
 pub mod bits;
 pub mod calendar;
@@ -45,6 +46,7 @@ mod text;
 mod uuids;
 mod value_hash;
 
+pub use alone::Alone;
 pub use catalogue::generators_json;
 pub use checked::{check_table, file_rows};
 pub use columns::{row_text, value_text, Column, Columns, ListValues, TextValues, Value, Values};

@@ -1,4 +1,4 @@
-//! Values of single rows, anywhere in a table: what keys are made of.
+//! Values of single rows, anywhere in a table: what keys are made of, and what rows of answers are compared with.
 
 use super::columns::{Columns, Value};
 use super::generate::RowGen;
@@ -25,6 +25,11 @@ impl Picked {
     /// Makes these rows, `ROWS` at most; they need not follow one another. `generator` is that of `new`.
     pub fn pick(&mut self, generator: &RowGen, rows: &[u64]) {
         generator.fill_single(&self.order, rows, &mut self.columns);
+    }
+
+    /// The values of these columns in row `at` of the last `pick`.
+    pub fn values(&self, columns: &[usize], at: usize) -> Vec<Value> {
+        columns.iter().map(|&column| self.columns.columns[column].value(at)).collect()
     }
 
     /// The value of `column` in row `at` of the last `pick`.

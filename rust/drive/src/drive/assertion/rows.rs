@@ -8,7 +8,7 @@ use inrush_rows::plan::LogicalType;
 use inrush_rows::rows::documents::compact;
 use inrush_rows::rows::spelled::{date_days, digits};
 use inrush_rows::rows::value_text;
-use inrush_rows::rows::{Column, Columns, Generators, RowGen, SeriesIndex, Value, Values};
+use inrush_rows::rows::{Alone, Column, Generators, Picked, RowGen, SeriesIndex, Value, Values};
 
 /// Makes rows of one table again, and compares returned ones with them.
 pub struct Rows {
@@ -22,9 +22,13 @@ pub struct Rows {
     whole_below: u64,
     pub index: Arc<SeriesIndex>,
     pub generator: Arc<RowGen>,
-    row: Columns,
     /// Of the answer's columns, their places in the table.
     columns: Vec<usize>,
+    /// Of those that are made without their row: how.
+    alone: Vec<Option<Alone>>,
+    /// The others, of one row; None: there are none. And the value of one of them.
+    row: Option<Picked>,
+    made: Value,
 }
 
 impl Rows {
@@ -35,11 +39,25 @@ impl Rows {
             let found = table.columns.iter().position(|c| &c.name == name);
             found.ok_or_else(|| format!("{} has no column {name}", table.name))
         };
-        let columns = columns.iter().map(place).collect::<Result<_, _>>()?;
+        let columns = columns.iter().map(place).collect::<Result<Vec<_>, _>>()?;
         let index = generators.index(at).map_err(|e| e.to_string())?;
-        let row = generator.columns(1);
-        let table = table.name.clone();
-        Ok(Rows { table, at, torn, partly: false, whole_below: 0, index, generator, row, columns })
+        let alone: Vec<_> = columns.iter().map(|&at| generator.alone(at)).collect();
+        let together = columns.iter().zip(&alone).filter(|(_, alone)| alone.is_none());
+        let together: Vec<usize> = together.map(|(&at, _)| at).collect();
+        let row = (!together.is_empty()).then(|| Picked::new(&generator, &together));
+        Ok(Rows {
+            table: table.name.clone(),
+            at,
+            torn,
+            partly: false,
+            whole_below: 0,
+            index,
+            generator,
+            columns,
+            alone,
+            row,
+            made: Value::Null,
+        })
     }
 
     /// To be said of each answer before its rows: rows may have been written while it was made.
@@ -74,24 +92,32 @@ impl Rows {
     }
 
     fn difference(&mut self, number: u64, returned: &[Value]) -> Option<String> {
-        self.generator.fill_number(number, &mut self.row);
-        self.columns.iter().zip(returned).find_map(|(&at, found)| {
-            let expected = self.row.columns[at].value(0);
+        let Rows { generator, row, made, .. } = self;
+        if let Some(row) = row {
+            row.pick(generator, &[number]);
+        }
+        let mut columns = self.columns.iter().zip(&self.alone).zip(returned);
+        let ((at, _), found) = columns.find(|((&at, alone), found)| {
+            match (alone, &*row) {
+                (Some(alone), _) if alone.is(number, found) => return false,
+                (Some(alone), _) => *made = alone.value(number),
+                (None, Some(row)) => row.write(at, 0, made),
+                (None, None) => unreachable!("what is not made alone is picked"),
+            }
             let on_its_way =
-                self.partly && *found == Value::Null && !self.index.is_below(number, self.whole_below);
-            (!same_of(self.row.columns[at].ty, &expected, found) && !on_its_way).then(|| {
-                let (table, column) = (&self.table, &self.row.columns[at].name);
-                let (expected, found) = (value_text(&expected), value_text(found));
-                format!("row {number} of {table}: {column} is {expected}, not {found}")
-            })
-        })
+                || self.partly && **found == Value::Null && !self.index.is_below(number, self.whole_below);
+            !same_of(generator.ty(at), made, found) && !on_its_way()
+        })?;
+        let (table, column) = (&self.table, generator.name(*at));
+        let (expected, found) = (value_text(made), value_text(found));
+        Some(format!("row {number} of {table}: {column} is {expected}, not {found}"))
     }
 
     /// Row `number` with the values that an answer would have.
-    pub fn described(&mut self, number: u64) -> String {
-        self.generator.fill_number(number, &mut self.row);
-        let values: Vec<Value> = self.columns.iter().map(|&at| self.row.columns[at].value(0)).collect();
-        format!("row {number} of {} ({})", self.table, text(&values))
+    pub fn described(&self, number: u64) -> String {
+        let mut row = Picked::new(&self.generator, &self.columns);
+        row.pick(&self.generator, &[number]);
+        format!("row {number} of {} ({})", self.table, text(&row.values(&self.columns, 0)))
     }
 }
 

@@ -4,7 +4,7 @@ use crate::engine::Answer;
 use inrush_rows::error::Error;
 use inrush_rows::plan::{Assertion, OpPlan, RunPlan};
 use inrush_rows::rows::asked::AskedRows;
-use inrush_rows::rows::{Columns, RowGen, SeriesIndex, Value};
+use inrush_rows::rows::{Picked, RowGen, SeriesIndex, Value};
 
 pub struct LookUp {
     pub table: usize,
@@ -12,7 +12,7 @@ pub struct LookUp {
     index: SeriesIndex,
     asked: AskedRows,
     numbers: Vec<u64>,
-    row: Columns,
+    row: Picked,
     /// Places of the answer's columns in the table.
     columns: Vec<usize>,
 }
@@ -38,19 +38,19 @@ impl LookUp {
             let found = spec.columns.iter().position(|c| &c.name == name);
             found.ok_or_else(|| refuse(format!("{} has no column {name}", spec.name)))
         };
-        let columns = columns.iter().map(place).collect::<Result<_, _>>()?;
-        let row = generator.columns(1);
+        let columns = columns.iter().map(place).collect::<Result<Vec<_>, _>>()?;
+        let row = Picked::new(&generator, &columns);
         Ok(LookUp { table, generator, index, asked, numbers: Vec::new(), row, columns })
     }
 
     /// The first `stored` rows of the table are there.
     pub fn answer(&mut self, params: &[Value], stored: u64) -> Answer {
         self.asked.fill(&self.generator, &self.index, params, stored, &mut self.numbers);
-        let names = self.columns.iter().map(|&at| self.row.columns[at].name.to_string()).collect();
+        let names = self.columns.iter().map(|&at| self.generator.name(at).to_owned()).collect();
         let mut answer = Answer { names, rows: Vec::with_capacity(self.numbers.len()) };
         for &number in &self.numbers {
-            self.generator.fill_number(number, &mut self.row);
-            answer.rows.push(self.columns.iter().map(|&at| self.row.columns[at].value(0)).collect());
+            self.row.pick(&self.generator, &[number]);
+            answer.rows.push(self.row.values(&self.columns, 0));
         }
         answer
     }

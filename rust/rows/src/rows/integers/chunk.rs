@@ -66,6 +66,14 @@ impl Draw {
         self.per == Per::Series
     }
 
+    /// As `index`, of one row.
+    pub(super) fn of(&self, row: u64, place: u64) -> u64 {
+        match self.per {
+            Per::Row => row,
+            Per::Series => place,
+        }
+    }
+
     pub(super) fn index<'a>(&self, chunk: &'a Chunk) -> &'a [u64] {
         match self.per {
             Per::Row => chunk.rows,

@@ -157,6 +157,26 @@ pub enum IntGenerator {
 }
 
 impl IntGenerator {
+    /// The value of one row that is counted or drawn from its number or its place; None: it takes more than that (`fill`).
+    #[inline]
+    pub fn alone(&self, row: u64, place: u64) -> Option<i64> {
+        Some(match self {
+            IntGenerator::Sequence { start, step } => start.wrapping_add(step.wrapping_mul(row as i64)),
+            IntGenerator::Constant { value } => *value,
+            IntGenerator::Cycle { from, n, every } => from.wrapping_add((place / every % n) as i64),
+            IntGenerator::Shuffled { from, n, order } => from.wrapping_add(order.at(row % n) as i64),
+            IntGenerator::Uniform { draw, from, range } => {
+                let drawn = hash(draw.key, draw.of(row, place));
+                let offset = if *range > 0 { Range::new(*range).scale(drawn) } else { drawn };
+                from.wrapping_add(offset as i64)
+            }
+            IntGenerator::Flag { draw, below } => {
+                i64::from((hash(draw.key, draw.of(row, place)) >> 32) < *below)
+            }
+            _ => return None,
+        })
+    }
+
     /// Values of the chunk's rows, `ROOM` at most. `source` gives the integer generators of columns filled before.
     pub fn fill<const ROOM: usize>(
         &self,
@@ -197,7 +217,7 @@ impl IntGenerator {
                 out.iter_mut().for_each(|v| *v = from.wrapping_add(order.at(*v as u64) as i64));
             }
             IntGenerator::Flag { draw, below } => flag(level, draw.key, *below, draw.index(chunk), out),
-            IntGenerator::Counter(counter) => counter.fill(level, chunk, out),
+            IntGenerator::Counter(counter) => counter.fill::<ROOM>(level, chunk, out),
             IntGenerator::Excess { of, excess } => excess.fill(level, chunk, source.integers(*of), out),
             IntGenerator::Ratio { of, whole, part, signed } => {
                 ratio(level, *whole, *part, *signed, source.integers(*of), out)
