@@ -53,3 +53,41 @@ def test_a_depth_up_to_the_greatest_is_planned() -> None:
 def test_a_page_has_no_depth() -> None:
     with pytest.raises(StudyInvalid, match="page"):
         planned(["postgresql"], operation="page", depth=2)
+
+
+def closed_schedules(**schedule: Any) -> list[dict[str, Any]]:
+    """Schedules of the readers of every point of a study whose readers have this one."""
+    tree = small_tree(engines=["postgresql"])
+    tree["factors"] = {**tree.get("factors", {}), "refill": ["each", "half", "round"], "delay_s": [0, 0.0001]}
+    readers = {"operation": "pc_count", "sessions": 1, "depth": 8, "until": "writers", "schedule": schedule}
+    tree["roles"]["readers"] = readers
+    study = parse_study(tree, TREE, name="small", file="small.toml", workload_file="workload.toml")
+    runs = plan_study(study, {"postgresql": server("postgresql")}).runs
+    roles = [r for run in runs for s in run.plan["segments"] if s["kind"] == "drive" for r in s["roles"]]
+    return [dict(r["schedule"]) for r in roles if r["name"] == "readers"]
+
+
+def test_when_a_session_sends_again_and_how_long_it_waits_can_be_factors() -> None:
+    found = {tuple(sorted(s.items())) for s in closed_schedules(refill="@refill", delay_s="@delay_s")}
+    closed = {"kind": "closed", "think_ns": 0}
+    expected = [
+        {**closed, **refill, **delay}
+        for refill in ({}, {"refill": "half"}, {"refill": "round"})
+        for delay in ({}, {"delay_ns": 100_000})
+    ]
+    assert found == {tuple(sorted(schedule.items())) for schedule in expected}
+
+
+@pytest.mark.parametrize(
+    ("schedule", "said"),
+    [
+        ({"refill": "quarter"}, r"refill is \"quarter\".*each, half, round"),
+        ({"delay_s": -1}, r"delay_s is -1"),
+        ({"refill": "half", "mode": "constant", "rate_per_s": 5}, r"only a closed schedule has it"),
+        ({"delay_s": 0.1, "mode": "poisson", "rate_per_s": 5}, r"only a closed schedule has it"),
+        ({"refill": "round", "think_s": 0.1}, r"remove this or think_s"),
+    ],
+)
+def test_a_refill_that_is_none_is_refused(schedule: dict[str, Any], said: str) -> None:
+    with pytest.raises(StudyInvalid, match=said):
+        closed_schedules(**schedule)

@@ -20,7 +20,7 @@ from inrush.predict.board import board_document, board_lines
 from inrush.predict.claims import archive_of, claim, forecast_of
 from inrush.predict.proof import observed, score_document
 from inrush.predict.proving import last_of_each, proving_call
-from inrush.predict.training import chosen, trainings
+from inrush.predict.training import chosen, pause_of_call, trainings
 from inrush.report.scoreboard import scoreboard_page
 from inrush.results.predictions import Predictions, digest
 from inrush.results.store import Store, write_json
@@ -497,3 +497,14 @@ def test_predicting_nothing_and_nowhere_is_refused_in_a_sentence(inrush: Inrush)
     assert inrush("scoreboard").code == 2
     assert inrush("predict", "--to", "4").code == 2
     assert issubclass(Refused, UsageError)
+
+
+def test_a_session_pauses_once_for_each_batch_that_it_sends() -> None:
+    def role(depth: int, **schedule: Any) -> dict[str, Any]:
+        return {"depth": depth, "schedule": {"kind": "closed", "think_ns": 0, **schedule}}
+
+    assert pause_of_call(role(4, think_ns=8_000_000_000)) == 2
+    assert pause_of_call(role(4, delay_ns=8_000_000_000)) == 8
+    assert pause_of_call(role(4, delay_ns=8_000_000_000, refill="half")) == 4
+    assert pause_of_call(role(5, delay_ns=9_000_000_000, refill="half")) == 3
+    assert pause_of_call(role(4, delay_ns=8_000_000_000, refill="round")) == 2

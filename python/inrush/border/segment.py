@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from typing_extensions import NotRequired
 
 Phase: TypeAlias = Literal["load", "warm", "measure", "cool"]
+Refill: TypeAlias = Literal["half", "round"]
 InputWay: TypeAlias = Literal["client", "server", "parsed"]
 SortBy: TypeAlias = Literal["number", "float"]
 ProbeTable: TypeAlias = Literal["sizes", "counters", "settings"]
@@ -23,6 +24,10 @@ ValueHash: TypeAlias = Literal["postgresql", "crc32", "city_hash64", "read_back"
 class Closed(TypedDict):
     kind: Literal["closed"]
     think_ns: int
+    #: How many calls of a session whose slots were all taken have ended when it sends again; absent: one.
+    refill: NotRequired[Refill]
+    #: How long it waits then; absent: 0.
+    delay_ns: NotRequired[int]
 
 
 class Constant(TypedDict):

@@ -88,6 +88,13 @@ class IntervalRow(Where):
     cum_rows: int
 
 
+class SendRow(Where):
+    t_ns: int
+    dt_ns: int
+    sends: int
+    bytes: int
+
+
 class HistRow(Where):
     op: str
     kind: str
@@ -172,6 +179,7 @@ ROWS: Mapping[str, type] = {
     "samples": SampleRow,
     "files": FileRow,
     "intervals": IntervalRow,
+    "sends": SendRow,
     "hist": HistRow,
     "failures": FailureRow,
     "sessions": SessionRow,

@@ -95,7 +95,12 @@ def schedule_document(role: ActiveRole) -> border.Schedule:
         return {"kind": "constant", "rate_per_s": role.rate_per_s}
     if role.schedule.mode == "poisson":
         return {"kind": "poisson", "rate_per_s": role.rate_per_s}
-    return {"kind": "closed", "think_ns": ns(role.schedule.think_s)}
+    document: border.Closed = {"kind": "closed", "think_ns": ns(role.schedule.think_s)}
+    if role.refill is not None:
+        document["refill"] = role.refill
+    if role.delay_s:
+        document["delay_ns"] = ns(role.delay_s)
+    return document
 
 
 def samples_document(samples: Sampling) -> border.Samples:

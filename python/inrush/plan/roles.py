@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from inrush.border.plan import InputWay
+from inrush.border.plan import InputWay, Refill
 from inrush.engines.twin import Twin
 from inrush.errors import Problem
 from inrush.plan.units import LOAD_BATCH_ROWS
@@ -13,7 +13,7 @@ from inrush.study.forms import Best, BestOf, PerSession, best_value, resolve, ro
 from inrush.study.io import IoCalls
 from inrush.study.keys import KeysOf
 from inrush.study.operations import tables_of
-from inrush.study.parts import Schedule
+from inrush.study.parts import REFILLS, Schedule
 from inrush.study.roles import Role
 from inrush.study.samples import Collector, SamplesSpec
 from inrush.study.sources import Events
@@ -63,6 +63,9 @@ class ActiveRole:
     depth: int
     schedule: Schedule
     rate_per_s: float
+    #: When a session of a closed role sends again, and how long it waits then.
+    refill: Refill | None = None
+    delay_s: float = 0.0
     rows: int = 0
     #: Of them; another than 0 where loads before it have filled the table up to there.
     first_row: int = 0
@@ -199,6 +202,7 @@ def writers(
     is_list = isinstance(resolve(role.table, point), tuple) and not isinstance(role.table, tuple)
     split = len(tables) > 1 or is_list
     notes = writer_notes(server, sessions * len(tables))
+    schedule = role.schedule or study.schedule
     found = []
     for table in tables:
         from_files = study.workload.tables[table].files is not None
@@ -238,8 +242,10 @@ def writers(
                 tables=(table,),
                 sessions=sessions,
                 depth=int(resolve(role.depth, point)),
-                schedule=role.schedule or study.schedule,
-                rate_per_s=rate_at(role.schedule or study.schedule, point),
+                schedule=schedule,
+                rate_per_s=rate_at(schedule, point),
+                refill=refill_at(schedule, point),
+                delay_s=float(resolve(schedule.delay_s, point)),
                 rows=rows,
                 batch_rows=batch,
                 notes=(*notes, *note),
@@ -374,6 +380,8 @@ def reader(
         depth=int(resolve(role.depth, point)),
         schedule=schedule,
         rate_per_s=rate_at(schedule, point),
+        refill=refill_at(schedule, point),
+        delay_s=float(resolve(schedule.delay_s, point)),
         calls=None if role.calls is None else int(resolve(role.calls, point)),
         until=role.until,
         keys_per_call=1 if role.keys_per_call is None else int(resolve(role.keys_per_call, point)),
@@ -402,6 +410,11 @@ def writer_notes(server: Twin, sessions: int) -> tuple[str, ...]:
         f"{server.name} lets {server.max_writers} session{'s' * (server.max_writers > 1)} write at a time: "
         "the others wait for it, and that wait is measured",
     )
+
+
+def refill_at(schedule: Schedule, point: Mapping[str, object]) -> Refill | None:
+    found = resolve(schedule.refill, point)
+    return None if found == REFILLS[0] else found
 
 
 def rate_at(schedule: Schedule, point: Mapping[str, object]) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from typing import Literal
+from typing import Any, Literal
 
 from inrush.analysis.comparability import default_along
 from inrush.analysis.points import Analysis, Measured, Point, headline, is_number, lower_is_better, say
@@ -211,7 +211,7 @@ def pause_of(m: Measured, figure: str) -> float:
     """Pauses of one load for each row, or call, of a closed role without parts; 0 where it pauses not or differs."""
     role, figures = role_of(figure), m.figures
     pauses = {
-        r["schedule"].get("think_ns", 0) / 1e9 / max(1, int(r.get("depth") or 1))
+        pause_of_call(r)
         for segment in m.run.plan.get("segments", ())
         for r in roles_of(segment)
         if r["name"] == role and r["schedule"]["kind"] == "closed"
@@ -221,6 +221,13 @@ def pause_of(m: Measured, figure: str) -> float:
     if len(pauses) != 1 or not (sessions and ops and units):
         return 0.0
     return float(pauses.pop() * ops / units / sessions)
+
+
+def pause_of_call(role: Mapping[str, Any]) -> float:
+    """Seconds that a session of a closed role pauses for each call: all its slots think, and a batch waits once."""
+    schedule, depth = role["schedule"], max(1, int(role.get("depth") or 1))
+    batch = {"half": depth - depth // 2, "round": depth}.get(schedule.get("refill"), 1)
+    return float(schedule.get("think_ns", 0) / depth + schedule.get("delay_ns", 0) / batch) / 1e9
 
 
 def value_of(m: Measured, figure: str) -> float:

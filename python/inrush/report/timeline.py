@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from inrush.analysis.points import Analysis, Measured, Point
+from inrush.border.pipeline import roles_of
 from inrush.stats.measures import grouped, measured_windows, writing_roles
 from inrush.stats.pending import polls, sources
 from inrush.stats.rates import no_faster, role_rates, steps, worked
 from inrush.stats.record import FloatArray, RunRecord
+from inrush.stats.sends import calls_per_send
 from inrush.stats.steps import step_windows
 from inrush.stats.watched import cumulative
 from inrush.study.files import INPUT
@@ -62,7 +64,7 @@ def panels(run: RunRecord) -> list[Panel]:
     found = throughput(run, start_ns / 1e9)
     if not found:
         return []
-    found += pending(run, start_ns / 1e9)
+    found += pending(run, start_ns / 1e9) + together(run, start_ns / 1e9)
     for title, metrics, factor in (
         ("busy cores", {"cpu_s": ""}, 1.0),
         ("disk MB/s", {"dev_read_bytes": "read ", "dev_write_bytes": "write "}, 1e-6),
@@ -131,6 +133,20 @@ def pending(run: RunRecord, start_s: float) -> list[Panel]:
         for end, waiting in polls(run, totals, of)
     ]
     return [Panel("pending rows", rows)] if rows else []
+
+
+def together(run: RunRecord, start_s: float) -> list[Panel]:
+    """Calls that left in one send, of roles with several in flight."""
+    deep = {
+        r["name"] for s in run.plan.get("segments", ()) for r in roles_of(s) if int(r.get("depth") or 1) > 1
+    }
+    rows = [
+        row
+        for role, (t_s, calls) in calls_per_send(run, measured_windows(run)).items()
+        if role in deep
+        for row in thinned(t_s - start_s, calls, role)
+    ]
+    return [Panel("calls per send", rows)] if rows else []
 
 
 def until_the_end(begins: FloatArray, ends: FloatArray, last_s: Sequence[float]) -> FloatArray:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 #: Version of the result schema that this inrush writes; the history is in `docs/results.md`.
-RESULT_SCHEMA = 7
+RESULT_SCHEMA = 8
 
 _U16, _U32, _U64, _UTF8 = pa.uint16(), pa.uint32(), pa.uint64(), pa.string()
 
@@ -90,6 +90,7 @@ SCHEMAS: dict[str, pa.Schema] = {
             ("cum_rows", _U64),
         ]
     ),
+    "sends": pa.schema([*_WHERE, ("t_ns", _U64), ("dt_ns", _U64), ("sends", _U64), ("bytes", _U64)]),
     "hist": pa.schema(
         [
             *_WHERE,

@@ -61,6 +61,7 @@ from inrush.stats.pending import pending_figures
 from inrush.stats.processors import processor_figures
 from inrush.stats.record import Absent, FloatArray, RunRecord, StudyRecord
 from inrush.stats.samples import role_samples, sample_figures
+from inrush.stats.sends import send_figures
 from inrush.stats.steps import (
     bytes_per_row,
     held_bytes,
@@ -197,6 +198,8 @@ def figures_of_phase(run: RunRecord) -> dict[str, float]:
         figures |= {f"{role}.{name}_per_s": figures[f"{role}.{name}"] / busy_s for name in ("rows", "bytes")}
     for role, sampled in role_samples(run, windows).items():
         figures |= {f"{role}.{name}": value for name, value in sample_figures(sampled).items()}
+    ended = {name.removesuffix(".ops"): value for name, value in figures.items() if name.endswith(".ops")}
+    figures |= send_figures(run, windows, ended)
     figures |= pending_figures(run, repetitions)
     figures |= file_figures(run)
     figures |= {

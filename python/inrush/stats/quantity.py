@@ -112,9 +112,11 @@ def scale(value: float, figure: str) -> tuple[float, str]:
     if metric in ("knee_rows", "level_rows"):
         factor, prefix = fitting(value, "count")
         return factor, f"{prefix}{' ' if prefix else ''}rows"
-    if metric == "bytes_per_row":
+    if metric in ("bytes_per_row", "bytes_per_send"):
         factor, unit = fitting(value, "bytes")
-        return factor, f"{unit}/row"
+        return factor, f"{unit}/{metric.removeprefix('bytes_per_')}"
+    if metric == "ops_per_send":
+        return 1.0, "calls/send"
     if metric.endswith("_s"):
         return fitting(value, "s")
     if metric == "bytes" or metric.endswith("_bytes"):

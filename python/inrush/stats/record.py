@@ -23,6 +23,7 @@ from inrush.border.tables import (
     RepetitionRow,
     SampleRow,
     SegmentRow,
+    SendRow,
     SessionRow,
     StepRow,
 )
@@ -94,6 +95,8 @@ class RunRecord:
     def rows(self, table: Literal["files"]) -> list[FileRow]: ...
     @overload
     def rows(self, table: Literal["intervals"]) -> list[IntervalRow]: ...
+    @overload
+    def rows(self, table: Literal["sends"]) -> list[SendRow]: ...
     @overload
     def rows(self, table: Literal["hist"]) -> list[HistRow]: ...
     @overload

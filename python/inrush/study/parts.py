@@ -12,12 +12,13 @@ from inrush.study.forms import Factors, FromFactor, read_form
 from inrush.text import is_number
 
 MODES = ("closed", "constant", "poisson")
+REFILLS = ("each", "half", "round")
 ORDERS = ("shuffled_after_pilot", "as_written")
 ANSWERS = ("best", "curve", "scaling", "comparison", "keeps_up", "sustained", "levels_off")
 #: Figures of a role that limits and answers may name; `measures.py` computes them.
 METRICS = (
     "makespan_s", "rows_per_s", "bytes_per_s", "ops_per_s", "keys_per_s", "rows", "bytes", "ops", "ok", "errors", "wrong",
-    "late", "unsent", "achieved_share", "attempted_share", "failed_share", "attempts_per_s", "client_cpu_us_per_row",
+    "late", "unsent", "achieved_share", "attempted_share", "failed_share", "attempts_per_s", "sends", "ops_per_send", "bytes_per_send", "client_cpu_us_per_row",
     *(f"{kind}_{q}_s" for kind in ("latency", "service", "wait", "lag", "on_time", "freshness", "first_row") for q in ("p50", "p90", "p99", "p999")),
     "keeps_up", "pending_max", "pending_end", "pending_grew", "event_p50_s", "event_p99_s",
     "samples", "stored_share", "in_time_share", "caught_up", "sample_s",
@@ -28,7 +29,8 @@ METRICS = (
 WATCHED = ("client", "server", "load_server", "shards")
 #: Figures of the machine on which inrush runs, as `host.METRIC`; of a step `STEP.host_METRIC`.
 OF_HOST = (
-    "user_cores", "system_cores", "irq_cores", "iowait_cores", "steal_cores", "page_cache_bytes", "dirty_bytes"
+    "user_cores", "system_cores", "irq_cores", "softirq_cores", "iowait_cores", "steal_cores", "page_cache_bytes", "dirty_bytes",
+    "interrupts_per_s", "context_switches_per_s", "packets_per_s", "loopback_packets_per_s",
 )  # fmt: skip
 
 
@@ -44,6 +46,9 @@ class Schedule:
     #: Arrivals of a whole role, operations per second; not for `closed`.
     rate_per_s: float | FromFactor | None = None
     think_s: float = 0.0
+    #: Of `closed`: when a session whose slots were all taken sends again, and how long it waits then.
+    refill: str | FromFactor = "each"
+    delay_s: float | FromFactor = 0.0
     #: A fixed volume is repeated into fresh tables until it was measured so long.
     at_least_s: float = 2.0
     max_repetitions: int = 200
@@ -121,6 +126,8 @@ def parse_schedule(node: Node | None, factors: Factors, of_role: bool = False) -
         "mode": word(MODES, "mode"),
         "rate_per_s": lambda rate: read_form(rate, factors, above_zero, None),
         "think_s": seconds("think_s"),
+        "refill": lambda refill: read_form(refill, factors, word(REFILLS, "refill"), REFILLS[0]),
+        "delay_s": lambda delay: read_form(delay, factors, seconds("delay_s"), 0.0),
     }
     fields = node.fields([*readers, *(() if of_role else TIMING)])
     schedule = Schedule(**given(fields, readers), **given(fields, TIMING))
@@ -130,6 +137,13 @@ def parse_schedule(node: Node | None, factors: Factors, of_role: bool = False) -
         node.problem(f'mode = "{schedule.mode}" needs rate_per_s, operations per second of the role')
     if schedule.mode != "closed" and "think_s" in fields:
         fields["think_s"].problem("only a closed schedule has a think time")
+    for name in ("refill", "delay_s"):
+        if name in fields and schedule.mode != "closed":
+            fields[name].problem("only a closed schedule has it: here, calls are sent when they are due")
+        elif name in fields and schedule.think_s > 0:
+            fields[name].problem(
+                "a session thinks before each call, or it sends calls together; remove this or think_s"
+            )
     return schedule
 
 

@@ -5,16 +5,21 @@
 use std::hint::black_box;
 use std::sync::Arc;
 
+use inrush_drive::drive::assertion::{Asked, Check};
+use inrush_drive::drive::session::flights::{Flight, Flights};
+use inrush_drive::drive::source::TableCount;
 use inrush_drive::record::{Collector, Hist, Recorder, RoleSpec, Times};
-use inrush_engines::engine::Outcome;
+use inrush_engines::engine::{Answer, Outcome};
 use inrush_engines::mix::{Share, Shared};
 use inrush_engines::schedule::{ArrivalQueue, Arrivals, Batching};
 use inrush_rows::clock::{thread_cpu_ns, Clock};
-use inrush_rows::plan::Schedule;
-use inrush_rows::rows::Generators;
+use inrush_rows::plan::{RunPlan, Schedule};
+use inrush_rows::rows::{Generators, Value};
 
 const ROUNDS: usize = 11;
 const CALLS: u64 = 2_000_000;
+/// Of the table that a key is looked up in.
+const ROWS: u64 = 1_000_000_000;
 
 fn main() {
     if cfg!(debug_assertions) {
@@ -33,6 +38,8 @@ fn main() {
     paced();
     schedule();
     keys();
+    judge();
+    in_flight();
     println!(
         "null engine through the driver: {}",
         inrush_drive::calibrate::calibrate("null", 3.0).expect("null needs nothing")
@@ -47,7 +54,7 @@ fn hist() {
 
 /// Two clock readings and the record of one operation: what a closed call costs at least.
 fn closed(clock: Clock) {
-    let (mut collector, mut recorder) = recorder(Schedule::Closed { think_ns: 0 });
+    let (mut collector, mut recorder) = recorder(Schedule::CLOSED);
     collector.begin(0, clock.now());
     recorder.begin(0, clock.now());
     measure("record: closed, with its clock", || {
@@ -170,6 +177,81 @@ fn keys() {
             for ticket in 0..CALLS / each {
                 params.fill(ticket, 0, &mut values);
                 black_box(&values);
+            }
+        });
+    }
+}
+
+/// An answer of one row, of one key, compared with the row that the generator makes.
+fn judge() {
+    let uniform = |to: i64| serde_json::json!({"kind": "uniform", "from": 0, "to": to});
+    let column = |name: String, ty: &str, gen: serde_json::Value| serde_json::json!({"name": name, "type": ty, "wire": "", "gen": gen});
+    let id = || column("id".into(), "i64", serde_json::json!({"kind": "sequence", "start": 0, "step": 1}));
+    let numbers = |count: usize| (0..count).map(|k| column(format!("v{k}"), "i32", uniform(1 << 30)));
+    let text = serde_json::json!({"kind": "text", "min_bytes": 160, "max_bytes": 160});
+    for (what, columns) in [
+        ("judge: a key's row, 1 + 2 of 4 B", [id()].into_iter().chain(numbers(2)).collect::<Vec<_>>()),
+        ("judge: a key's row, 1 + 25 of 4 B", [id()].into_iter().chain(numbers(25)).collect()),
+        ("judge: a key's row, 1 + text of 160 B", vec![id(), column("v".into(), "text", text)]),
+    ] {
+        let names: Vec<_> = columns.iter().map(|c| c["name"].clone()).collect();
+        let table = serde_json::json!({"name": "t", "stream": "t", "identity": ["id"], "columns": columns,
+            "source": {"kind": "generated", "series": 1, "period_ns": 1_000_000_000}});
+        let operation = serde_json::json!({"name": "look", "kind": "query", "table": 0,
+            "params": [{"name": "k", "type": "i64", "gen": {"kind": "key", "keys": 0, "draw": 0, "column": "id"}}],
+            "keys": [{"table": 0, "rows": ROWS, "by": {"kind": "uniform"}}],
+            "holds": [{"kind": "asked", "table": 0, "columns": names, "keys": ["id"]}]});
+        let plan = serde_json::json!({"version": 1, "run_id": "", "study": "", "seed": 1, "epoch_ns": 0,
+            "target": {"engine": "null", "url": ""}, "tables": [table], "operations": [operation], "segments": [],
+            "record": {"interval_ns": 1, "flush_ns": 1}, "watch": {"every_ns": 0, "processes": {}}});
+        let plan: Arc<RunPlan> = Arc::new(serde_json::from_value(plan).expect("a plan of this build"));
+        let generators = Generators::new(plan.clone());
+        let generator = generators.of(0).expect("a valid table");
+        let mut checks = Check::of(&generators, &plan.operations[0], false).expect("a valid promise");
+        let shared = Shared::new(&generators, 0, "users").expect("valid keys");
+        let mut params = shared.in_session(Share::WHOLE).expect("valid keys");
+        let mut values = params.values();
+        let answers: Vec<Answer> = (0..CALLS / 32)
+            .map(|ticket| {
+                params.fill(ticket, 0, &mut values);
+                let Value::I64(id) = values[0] else { unreachable!("an i64") };
+                Answer { names: Vec::new(), rows: vec![generator.row(id as u64)] }
+            })
+            .collect();
+        let counts = [TableCount::default()];
+        counts[0].issue(ROWS);
+        counts[0].acknowledge(ROWS);
+        counts[0].settle();
+        // As the driver does it: the parameters are made again, and the promise is held against the answer.
+        measure(what, || {
+            for _ in 0..32 {
+                for (ticket, answer) in (0..).zip(&answers) {
+                    params.fill(ticket, 0, &mut values);
+                    let broken = checks[0].broken(answer, ROWS, &Asked { params: &values, counts: &counts });
+                    assert!(black_box(broken).is_none(), "the row is right");
+                }
+            }
+        });
+    }
+}
+
+/// A call that begins and ends, beside all others that a session of depth 1,024 has in flight.
+fn in_flight() {
+    const DEPTH: u64 = 1_024;
+    for (what, turned) in
+        [("in flight: 1,024, first sent first", false), ("in flight: 1,024, last sent first", true)]
+    {
+        let mut flights = Flights::new(DEPTH as usize);
+        measure(what, || {
+            flights.restart(0);
+            for batch in 0..CALLS / DEPTH {
+                for ticket in batch * DEPTH..(batch + 1) * DEPTH {
+                    flights.begin(Flight { ticket, ..Flight::default() });
+                }
+                for k in 0..DEPTH {
+                    let ticket = batch * DEPTH + if turned { DEPTH - 1 - k } else { k };
+                    assert!(flights.end(black_box(ticket), 1).is_some(), "it is in flight");
+                }
             }
         });
     }

@@ -59,6 +59,10 @@ fn role(name: &str, operation: &str, depth: u32, schedule: Json, work: Json, unt
 
 /// On enough servers that each call takes `service_ns` exactly.
 fn run(service_ns: Ns, roles: &[Json], repetitions: u32) -> Seen {
+    run_on(64, service_ns, roles, repetitions)
+}
+
+fn run_on(servers: u32, service_ns: Ns, roles: &[Json], repetitions: u32) -> Seen {
     let repeat = match repetitions {
         0 | 1 => Json::Null,
         n => json!({"at_least_ns": 0, "max": n, "fresh": [], "proofs": []}),
@@ -66,7 +70,7 @@ fn run(service_ns: Ns, roles: &[Json], repetitions: u32) -> Seen {
     let plan = json!({
         "version": 1, "run_id": "r", "study": "s", "seed": 7, "epoch_ns": 0,
         "target": {"engine": "simulated", "url": "", "options": {
-            "servers": "64", "service_ns": service_ns.to_string(), "distribution": "fixed"}},
+            "servers": servers.to_string(), "service_ns": service_ns.to_string(), "distribution": "fixed"}},
         "tables": [{"name": "t", "stream": "t", "source": {"kind": "generated", "series": 1, "period_ns": 1},
                     "columns": [{"name": "k", "type": "i64", "wire": "i64",
                                  "gen": {"kind": "sequence", "start": 0, "step": 1}}]}],
@@ -142,4 +146,49 @@ fn a_thinking_user_at_depth_4_does_not_keep_the_answers_of_the_others_waiting() 
     assert!((20 * MS..35 * MS).contains(&service), "{service}");
     let totals = seen.repetitions("readers")[0];
     assert!(totals.end_ns - totals.start_ns < 1500 * MS, "ten rounds of 70 ms: {totals:?}");
+}
+
+/// Forty calls of one session of depth 4.
+fn refilled(servers: u32, refill: Option<&str>, delay_ns: Ns) -> Seen {
+    let closed = json!({"kind": "closed", "think_ns": 0, "refill": refill, "delay_ns": delay_ns});
+    let calls = json!({"kind": "calls", "count": 40});
+    run_on(servers, 20 * MS, &[role("readers", "ask", 4, closed, calls, json!({"kind": "work"}))], 1)
+}
+
+#[test]
+fn a_session_sends_again_when_one_call_or_half_or_all_have_ended() {
+    // One server, 20 ms a call: a call takes as many times 20 ms as were in flight when it was sent, itself included.
+    let median = |refill| refilled(1, refill, 0).median(Kind::Service);
+    let (each, half, round) = (median(None), median(Some("half")), median(Some("round")));
+    assert!((76 * MS..100 * MS).contains(&each), "always three before it: {each}");
+    assert!((56 * MS..76 * MS).contains(&half), "two or three before it: {half}");
+    assert!((36 * MS..56 * MS).contains(&round), "none to three before it: {round}");
+}
+
+#[test]
+fn a_delay_stands_before_every_batch_but_the_first_and_in_no_latency() {
+    for refill in [None, Some("half"), Some("round")] {
+        let seen = refilled(64, refill, 50 * MS);
+        let totals = seen.repetitions("readers")[0];
+        let took = totals.end_ns - totals.start_ns;
+        assert!(
+            (650 * MS..1_000 * MS).contains(&took),
+            "{refill:?}: ten batches of 20 ms, nine delays: {took}"
+        );
+        assert!((20 * MS..35 * MS).contains(&seen.median(Kind::Service)), "{refill:?}");
+    }
+}
+
+#[test]
+fn a_session_that_thinks_does_not_send_its_calls_together() {
+    let of = |more: Json| {
+        let mut closed = json!({"kind": "closed", "think_ns": 1});
+        closed.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        inrush_engines::schedule::check(&serde_json::from_value(closed).unwrap())
+    };
+    assert!(of(json!({})).is_ok());
+    for more in [json!({"refill": "half"}), json!({"delay_ns": 5})] {
+        let refused = of(more).expect_err("one of the two").to_string();
+        assert!(refused.contains("think_ns is 1, beside refill or delay_ns"), "{refused}");
+    }
 }

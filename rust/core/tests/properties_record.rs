@@ -149,8 +149,7 @@ fn spread(calls: &[(usize, usize, u64, u64, u8)]) -> Vec<Call> {
 }
 
 fn record(calls: &[Call], interval_ns: u64, take_every: usize, paced: bool) -> Recorded {
-    let schedule =
-        if paced { Schedule::Constant { rate_per_s: 3.0 } } else { Schedule::Closed { think_ns: 0 } };
+    let schedule = if paced { Schedule::Constant { rate_per_s: 3.0 } } else { Schedule::CLOSED };
     let role = RoleSpec {
         name: "r".into(),
         ops: vec!["a".into(), "b".into()],

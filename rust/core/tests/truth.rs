@@ -130,7 +130,7 @@ fn waits_near_saturation_are_erlangs() {
 #[test]
 fn a_closed_loop_keeps_every_server_busy_and_obeys_littles_law() {
     let recorded = simulate(&Simulation {
-        schedule: Schedule::Closed { think_ns: 0 },
+        schedule: Schedule::CLOSED,
         seed: 5,
         sessions: 6,
         servers: Options { servers: 2, service_ns: SERVICE_NS, ..Options::default() },

@@ -109,7 +109,7 @@ fn null(seconds: f64) -> Result<Json, Error> {
         operations: vec![Weighted { operation: "nothing".into(), weight: 1 }],
         sessions: SESSIONS,
         depth: 1,
-        schedule: Schedule::Closed { think_ns: 0 },
+        schedule: Schedule::CLOSED,
         work: Work::Endless {},
         until: Until::Time { ns: (seconds * 1e9) as u64 },
         queue_calls: None,

@@ -29,7 +29,14 @@ pub const RATES_PER_S: std::ops::RangeInclusive<f64> = 1e-6..=1e9;
 /// What is wrong with a schedule, before a run starts.
 pub fn check(schedule: &Schedule) -> Result<(), Error> {
     match schedule {
-        Schedule::Closed { .. } => Ok(()),
+        Schedule::Closed { think_ns, refill, delay_ns } => {
+            if *think_ns > 0 && (refill.is_some() || *delay_ns > 0) {
+                return Err(Error::Plan(format!(
+                    "schedule: think_ns is {think_ns}, beside refill or delay_ns; one of the two"
+                )));
+            }
+            Ok(())
+        }
         Schedule::Samples { every_ns, parts, collect } => {
             let collect = collect.as_ref();
             if *every_ns == 0 || *parts == 0 {

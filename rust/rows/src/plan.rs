@@ -28,8 +28,8 @@ pub use operation::{
     Assertion, KeyLaw, KeyPlan, OpKind, OpPlan, ParamGen, ParamPlan, RangeLength, RangePlan,
 };
 pub use segment::{
-    ChecksumItem, CollectPlan, DriveSegment, Phase, ProbePlan, ProofPlan, RepeatPlan, RolePlan, SamplePlan,
-    Schedule, Segment, SeriesPart, StatementSegment, Until, ValueHash, Weighted, Work,
+    ChecksumItem, CollectPlan, DriveSegment, Phase, ProbePlan, ProofPlan, Refill, RepeatPlan, RolePlan,
+    SamplePlan, Schedule, Segment, SeriesPart, StatementSegment, Until, ValueHash, Weighted, Work,
 };
 pub use statement::{Repeat, Statement};
 pub use table::{

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::drive::freshness::watched;
 use crate::drive::samples::SampleLog;
+use crate::drive::session::refill::Refilling;
 use inrush_engines::engine::{Context, Ns};
 use inrush_engines::schedule::{self, Arrivals, Batching, Marks, Tickets};
 use inrush_rows::error::Error;
@@ -100,6 +101,11 @@ impl RoleQueue {
     pub fn arrivals(&self) -> Arrivals {
         let marks = self.marks.lock().unpoisoned().clone();
         Arrivals::new(&self.schedule, self.seed).along(marks)
+    }
+
+    /// Of a session with so many slots.
+    pub fn refilling(&self, depth: usize) -> Refilling {
+        Refilling::new(&self.schedule, depth)
     }
 
     pub fn is_paced(&self) -> bool {

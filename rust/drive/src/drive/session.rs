@@ -2,8 +2,9 @@
 
 mod batch;
 mod collect;
-mod flights;
+pub mod flights;
 mod loss;
+pub mod refill;
 pub mod unanswered;
 
 use std::sync::atomic::Ordering::Relaxed;
@@ -12,6 +13,7 @@ use crate::drive::input::Loaded;
 use crate::drive::work::{Live, OpWork, RoleWork};
 use crate::proof::Unanswered;
 use crate::record::Recorder;
+use inrush_engines::engine::socket::{self, Sent};
 use inrush_engines::engine::{Done, Ns, OpId, Outcome, Payload, Session, Submit, Ticket, Work};
 use inrush_engines::pace::{Pacer, Spin};
 use inrush_engines::schedule::{Arrivals, Tickets};
@@ -23,6 +25,7 @@ use batch::Rows;
 use flights::{Flight, Flights};
 pub use loss::reopened;
 use loss::Connected;
+use refill::{Refilling, Sends};
 
 /// A reader that looks for rows goes on for so long after their writers have ended.
 const LINGER_NS: Ns = 10_000_000_000;
@@ -45,6 +48,7 @@ pub struct Worker<'a> {
     rows: Rows,
     arrivals: Arrivals,
     flights: Flights,
+    refilling: Refilling,
     done: Vec<Done>,
     tickets: Tickets,
     /// A ticket that is not yet due, while others are in flight.
@@ -66,6 +70,8 @@ pub struct Worker<'a> {
     unanswered: Vec<Unanswered>,
     /// When this session first saw that the segment ends early.
     halted_since: Option<Ns>,
+    /// What its thread had sent when it was last looked at.
+    sent: Sent,
     /// CPU time of making rows again that an extract's are compared with: it is no cost of reading them.
     checked_cpu_ns: u64,
     /// Files that it has loaded.
@@ -112,6 +118,7 @@ impl<'a> Worker<'a> {
             payload: Payload::default(),
             rows: Rows::default(),
             flights: Flights::new(role.depth),
+            refilling: role.queue.refilling(role.depth),
             done: Vec::with_capacity(role.depth),
             t0: 0,
             failures_in_a_row: 0,
@@ -122,6 +129,7 @@ impl<'a> Worker<'a> {
             stored: None,
             unanswered: Vec::with_capacity(role.depth),
             halted_since: None,
+            sent: Sent::default(),
             checked_cpu_ns: 0,
             loaded: Vec::new(),
             fatal: None,
@@ -143,11 +151,13 @@ impl<'a> Worker<'a> {
         (self.held, self.proof, self.halted_since) = (None, None, None);
         (self.t0, self.failures_in_a_row, self.lingers_since) = (t0, 0, None);
         self.flights.restart(t0);
+        self.refilling.restart();
         for freshness in self.ops.iter_mut().filter_map(|op| op.freshness.as_mut()) {
             freshness.restart(self.role.queues);
         }
         (self.published, self.checked_cpu_ns) = (Published::default(), 0);
         self.live.clear();
+        self.sent = socket::sent();
         self.recorder.begin(repetition, t0);
         let cpu_before = thread_cpu_ns();
         self.first = if self.role.queue.is_paced() { Some(self.make_next()) } else { None };
@@ -173,7 +183,19 @@ impl<'a> Worker<'a> {
         let mut open = true;
         while open || !self.flights.is_empty() {
             let mut until = Ns::MAX;
-            while open && !self.flights.is_full() {
+            while open {
+                match self.refilling.sends(self.flights.len(), || self.role.clock.now()) {
+                    Sends::Now => {}
+                    Sends::Later => break,
+                    Sends::From(at) if self.flights.is_empty() => {
+                        open = self.wait(at);
+                        continue;
+                    }
+                    Sends::From(at) => {
+                        until = at;
+                        break;
+                    }
+                }
                 match self.send_next() {
                     Next::Sent => {}
                     // Others are in flight: they are collected until it is due.

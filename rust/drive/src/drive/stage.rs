@@ -388,7 +388,7 @@ impl<'a> RoleStage<'a> {
         let Some((connection, ops)) = self.ready(made, reports) else { return };
         self.come_first();
         let think_ns = match self.plan.schedule {
-            Schedule::Closed { think_ns } => think_ns,
+            Schedule::Closed { think_ns, .. } => think_ns,
             _ => 0,
         };
         let live = &self.lives[session];

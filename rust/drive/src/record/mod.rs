@@ -57,6 +57,7 @@ impl Kind {
 #[derive(Debug, Clone, Default)]
 pub struct Recorded {
     pub intervals: Vec<IntervalRow>,
+    pub sends: Vec<SendRow>,
     pub hists: Vec<HistRow>,
     pub failures: Vec<FailureRow>,
     pub sessions: Vec<SessionRow>,
@@ -141,6 +142,20 @@ pub struct IntervalRow {
     pub backlog: u64,
     /// Rows since the repetition began.
     pub cum_rows: u64,
+}
+
+/// What the sessions of a role sent by their sockets in one interval; an interval without any has no row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SendRow {
+    pub segment: u16,
+    pub repetition: u32,
+    pub role: String,
+    pub t_ns: u64,
+    pub dt_ns: u64,
+    /// Calls of the kernel that took bytes.
+    pub sends: u64,
+    /// As they were on the wire: with TLS, encrypted.
+    pub bytes: u64,
 }
 
 /// One histogram of one interval; operations that did not end ok are in none.

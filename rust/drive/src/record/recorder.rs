@@ -81,6 +81,9 @@ pub(super) struct Snapshot {
     pub start_ns: u64,
     pub last_done_ns: u64,
     pub busy_ns: u64,
+    /// Calls of the kernel that took bytes for the server, and these bytes.
+    pub sends: u64,
+    pub sent_bytes: u64,
     pub ended: Option<Ended>,
 }
 
@@ -168,6 +171,14 @@ impl Recorder {
             self.pass(sent_ns + 1);
         }
         self.in_flight[op] += 1;
+    }
+
+    /// So much has left for the server, in so many calls of the kernel.
+    #[inline]
+    pub fn left(&mut self, sends: u64, bytes: u64) {
+        let snapshot = self.current.as_mut().expect("`begin` comes before `left`");
+        snapshot.sends += sends;
+        snapshot.sent_bytes += bytes;
     }
 
     /// Operation `op` has ended. `rows` and `bytes` count only when it ended ok.
@@ -261,8 +272,9 @@ impl Recorder {
         };
         let origin_ns = snapshot.origin_ns;
         let interval = (now_ns - origin_ns - 1) / self.interval_ns;
-        let news =
-            snapshot.ops.iter().any(|counts| counts.ops > 0) || self.in_flight != self.reported_in_flight;
+        let news = snapshot.ops.iter().any(|counts| counts.ops > 0)
+            || snapshot.sends > 0
+            || self.in_flight != self.reported_in_flight;
         if !news {
             snapshot.first = interval;
             snapshot.end = interval + 1;
@@ -312,6 +324,8 @@ impl Snapshot {
             start_ns: u64::MAX,
             last_done_ns: 0,
             busy_ns: 0,
+            sends: 0,
+            sent_bytes: 0,
             ended: None,
         }
     }
@@ -332,6 +346,7 @@ impl Snapshot {
         self.start_ns = u64::MAX;
         self.last_done_ns = 0;
         self.busy_ns = 0;
+        (self.sends, self.sent_bytes) = (0, 0);
         self.ended = None;
     }
 }

@@ -9,7 +9,7 @@ use super::collect::RoleSpec;
 use super::hist::{Hist, SparseHist};
 use super::recorder::{Looks, OpCounts, Recorder, Snapshot};
 use super::total::Total;
-use super::{HistRow, IntervalRow, Kind, Recorded};
+use super::{HistRow, IntervalRow, Kind, Recorded, SendRow};
 use inrush_engines::schedule::is_paced;
 
 /// Snapshots of a session: one being filled, the others on their way or merged. At the default
@@ -32,6 +32,8 @@ pub(super) struct Role {
 pub(super) struct Span {
     pub(super) end: u64,
     ops: Vec<OpCounts>,
+    sends: u64,
+    sent_bytes: u64,
     /// (session, operations in flight at the end).
     in_flight: Vec<(usize, Vec<u32>)>,
 }
@@ -87,6 +89,8 @@ impl Role {
         for (mine, theirs) in span.ops.iter_mut().zip(&snapshot.ops) {
             mine.merge(theirs);
         }
+        span.sends += snapshot.sends;
+        span.sent_bytes += snapshot.sent_bytes;
         let in_flight = snapshot.ops.iter().map(|counts| counts.in_flight).collect();
         span.in_flight.push((snapshot.session, in_flight));
         snapshot.clear();
@@ -121,6 +125,17 @@ impl Role {
         }
         let end_ns = place.t_ns + place.dt_ns - place.origin_ns;
         self.total.offer_until(&self.spec, end_ns);
+        if span.sends > 0 {
+            out.sends.push(SendRow {
+                segment: place.segment,
+                repetition: place.repetition,
+                role: self.spec.name.clone(),
+                t_ns: place.t_ns,
+                dt_ns: place.dt_ns,
+                sends: span.sends,
+                bytes: span.sent_bytes,
+            });
+        }
         let mut latency = Hist::new();
         for (op, name) in self.spec.ops.iter().enumerate() {
             let empty = span.ops.get(op).is_none();
@@ -198,12 +213,12 @@ fn hists(counts: &OpCounts) -> Vec<(Kind, SparseHist)> {
 
 impl Span {
     pub(super) fn empty(end: u64) -> Span {
-        Span { end, ops: Vec::new(), in_flight: Vec::new() }
+        Span { end, ops: Vec::new(), sends: 0, sent_bytes: 0, in_flight: Vec::new() }
     }
 
     fn with_ops(end: u64, ops: usize, paced: bool, looks: Looks) -> Span {
         let ops = (0..ops).map(|_| OpCounts::new(paced, looks)).collect();
-        Span { end, ops, in_flight: Vec::new() }
+        Span { end, ops, sends: 0, sent_bytes: 0, in_flight: Vec::new() }
     }
 
     /// Operations that ended in it.
@@ -216,6 +231,8 @@ impl Span {
         for (mine, theirs) in self.ops.iter_mut().zip(&later.ops) {
             mine.merge(theirs);
         }
+        self.sends += later.sends;
+        self.sent_bytes += later.sent_bytes;
         self.in_flight.extend(later.in_flight);
     }
 }

@@ -19,7 +19,7 @@ fn role(schedule: Schedule, sessions: u32) -> RoleSpec {
 }
 
 fn closed(sessions: u32) -> (Collector, Vec<Recorder>) {
-    open(role(Schedule::Closed { think_ns: 0 }, sessions))
+    open(role(Schedule::CLOSED, sessions))
 }
 
 fn open(role: RoleSpec) -> (Collector, Vec<Recorder>) {
@@ -65,6 +65,27 @@ fn an_interval_in_which_nothing_ended_has_a_row_of_its_own() {
         counts(&recorded),
         [(0, 1000, 1, 1), (1000, 1000, 0, 1), (2000, 1000, 0, 1), (3000, 500, 1, 0)]
     );
+}
+
+#[test]
+fn what_leaves_is_summed_by_interval_also_where_nothing_ended_or_a_session_was_late() {
+    let (mut collector, mut recorders) = closed(2);
+    recorders[0].left(2, 300);
+    call(&mut recorders[0], 100, 200, Outcome::Ok);
+    recorders[1].left(1, 50);
+    call(&mut recorders[1], 100, 1300, Outcome::Ok);
+    // Nothing ends in the third interval, and nothing leaves in the fourth.
+    recorders[0].tick(ORIGIN + 2 * SECOND + 1);
+    recorders[0].left(1, 7);
+    let recorded = finish(&mut collector, &mut recorders, 4000);
+    let rows: Vec<_> =
+        recorded.sends.iter().map(|row| ((row.t_ns - ORIGIN) / SECOND, row.sends, row.bytes)).collect();
+    assert_eq!(rows, [(0, 3, 350), (2, 1, 7)]);
+    assert_eq!(recorded.intervals.len(), 4);
+    assert!(recorded.sends.iter().all(|row| (row.segment, row.role.as_str()) == (3, "writers")));
+    collector.begin(1, ORIGIN);
+    recorders.iter_mut().for_each(|r| r.begin(1, ORIGIN));
+    assert!(finish(&mut collector, &mut recorders, 1000).sends.is_empty(), "of the repetition before");
 }
 
 #[test]

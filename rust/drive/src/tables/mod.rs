@@ -12,13 +12,13 @@ use arrow_array::builder::StringBuilder;
 use file::{Cell, Column, Row, Stream, Table};
 
 use crate::record::{
-    FailureRow, FileRow, HistRow, IntervalRow, Kind, Recorded, RepetitionRow, SampleRow, SessionRow,
+    FailureRow, FileRow, HistRow, IntervalRow, Kind, Recorded, RepetitionRow, SampleRow, SendRow, SessionRow,
     GROUPING_POWER,
 };
 use inrush_rows::error::Error;
 
 /// Version of the tables' shapes; stands in every file's schema metadata as `inrush_schema`.
-pub const SCHEMA_VERSION: u32 = 7;
+pub const SCHEMA_VERSION: u32 = 8;
 
 /// All tables of one run.
 pub struct Tables {
@@ -27,6 +27,7 @@ pub struct Tables {
     samples: Table<SampleRow>,
     files: Table<FileRow>,
     intervals: Table<IntervalRow>,
+    sends: Table<SendRow>,
     hist: Table<HistRow>,
     failures: Table<FailureRow>,
     sessions: Table<SessionRow>,
@@ -172,6 +173,7 @@ rows! {
     IntervalRow {
         segment, repetition, role, op, t_ns, dt_ns, rows, bytes, ops, errors, late, in_flight, backlog, cum_rows,
     }
+    SendRow { segment, repetition, role, t_ns, dt_ns, sends, bytes }
     HistRow {
         segment, repetition, role, op, kind, t_ns, dt_ns, grouping_power: |_| &(GROUPING_POWER as u8),
         bucket: |row| &row.hist.bucket, count: |row| &row.hist.count, n: |row| &row.hist.n,
@@ -207,6 +209,7 @@ impl Tables {
             samples: Table::create(dir, "samples")?,
             files: Table::create(dir, "files")?,
             intervals: Table::create(dir, "intervals")?,
+            sends: Table::create(dir, "sends")?,
             hist: Table::create(dir, "hist")?,
             failures: Table::create(dir, "failures")?,
             sessions: Table::create(dir, "sessions")?,
@@ -227,6 +230,7 @@ impl Tables {
     /// What a collector has merged.
     pub fn recorded(&mut self, rows: &Recorded) {
         rows.intervals.iter().for_each(|row| self.intervals.append(row));
+        rows.sends.iter().for_each(|row| self.sends.append(row));
         rows.hists.iter().for_each(|row| self.hist.append(row));
         rows.failures.iter().for_each(|row| self.failures.append(row));
         rows.sessions.iter().for_each(|row| self.sessions.append(row));
@@ -270,13 +274,14 @@ impl Tables {
         self.all().into_iter().try_for_each(Stream::finish)
     }
 
-    fn all(&mut self) -> [&mut Stream; 15] {
+    fn all(&mut self) -> [&mut Stream; 16] {
         [
             self.segments.stream(),
             self.repetitions.stream(),
             self.samples.stream(),
             self.files.stream(),
             self.intervals.stream(),
+            self.sends.stream(),
             self.hist.stream(),
             self.failures.stream(),
             self.sessions.stream(),

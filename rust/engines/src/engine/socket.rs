@@ -4,6 +4,7 @@ mod pieces;
 mod tcp;
 mod unix;
 
+use std::cell::Cell;
 use std::io::{self, IoSlice, Read, Write};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::fd::{AsRawFd, RawFd};
@@ -19,6 +20,31 @@ pub const CONNECT: Duration = Duration::from_secs(10);
 
 /// A read that waits for an answer returns without one after this; a longer wait is several reads.
 pub const WAIT_STEP: Duration = Duration::from_millis(200);
+
+/// What has left by sockets: calls of the kernel that took bytes, and these bytes, as they were on the wire.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Sent {
+    pub sends: u64,
+    pub bytes: u64,
+}
+
+thread_local! {
+    static SENT: Cell<Sent> = const { Cell::new(Sent { sends: 0, bytes: 0 }) };
+}
+
+/// What this thread has sent since it began. A session has a thread, so that what it sends is its session's
+/// ([`abort`](super::abort)).
+#[inline]
+pub fn sent() -> Sent {
+    SENT.get()
+}
+
+fn count(taken: &io::Result<usize>) {
+    if let Ok(bytes) = taken {
+        let before = SENT.get();
+        SENT.set(Sent { sends: before.sends + 1, bytes: before.bytes + *bytes as u64 });
+    }
+}
 
 /// Where a server listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -199,11 +225,15 @@ impl Write for Socket {
     }
 
     fn write_vectored(&mut self, parts: &[IoSlice<'_>]) -> io::Result<usize> {
-        pieces::send(parts, |parts| match self {
-            Socket::Tcp(socket) => socket.write_vectored(parts),
-            Socket::Unix(socket) => socket.write_vectored(parts),
-            #[cfg(test)]
-            Socket::Replay(_) => Ok(parts.iter().map(|part| part.len()).sum()),
+        pieces::send(parts, |parts| {
+            let taken = match self {
+                Socket::Tcp(socket) => socket.write_vectored(parts),
+                Socket::Unix(socket) => socket.write_vectored(parts),
+                #[cfg(test)]
+                Socket::Replay(_) => Ok(parts.iter().map(|part| part.len()).sum()),
+            };
+            count(&taken);
+            taken
         })
     }
 

@@ -39,7 +39,7 @@ fn five_thousand_are_due_in_five_seconds_at_a_thousand_a_second() {
     assert_eq!(offered_before(&constant(1000.0), 0, None, 5_000_000_000), 5000);
     assert_eq!(offered_before(&constant(1000.0), 0, None, 0), 0);
     assert_eq!(offered_before(&constant(1000.0), 0, Some(70), 5_000_000_000), 70);
-    assert_eq!(offered_before(&Schedule::Closed { think_ns: 0 }, 0, None, 5_000_000_000), 0);
+    assert_eq!(offered_before(&Schedule::CLOSED, 0, None, 5_000_000_000), 0);
 }
 
 #[test]

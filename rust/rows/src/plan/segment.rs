@@ -189,7 +189,15 @@ pub struct Weighted {
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Schedule {
     /// The next call when the last has ended (+ think time): due = sent.
-    Closed { think_ns: u64 },
+    Closed {
+        think_ns: u64,
+        /// When a session whose slots were all taken sends again; `None`: when one of its calls has ended.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        refill: Option<Refill>,
+        /// How long a session waits once it could send again.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        delay_ns: u64,
+    },
     /// Equally spaced arrivals, one line shared by all sessions.
     Constant { rate_per_s: f64 },
     /// Exponential gaps, seeded.
@@ -201,6 +209,24 @@ pub enum Schedule {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         collect: Option<CollectPlan>,
     },
+}
+
+impl Schedule {
+    /// As fast as it goes.
+    pub const CLOSED: Schedule = Schedule::Closed { think_ns: 0, refill: None, delay_ns: 0 };
+}
+
+/// How many calls of a session have ended when it sends again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Refill {
+    Half,
+    /// All.
+    Round,
+}
+
+fn is_zero(ns: &u64) -> bool {
+    *ns == 0
 }
 
 /// How long a sample takes from its due until its rows are there to be sent: a simulated collector.

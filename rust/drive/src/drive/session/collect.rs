@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::flights::{Flight, Place};
 use super::Worker;
 use crate::drive::input::Loaded;
+use inrush_engines::engine::socket;
 use inrush_engines::engine::{Done, Ns, Outcome};
 use inrush_rows::clock::thread_cpu_ns;
 
@@ -13,6 +14,7 @@ impl Worker<'_> {
     pub(super) fn collect(&mut self, until: Ns) {
         self.session.flush();
         self.done.clear();
+        self.count_sends();
         // A call that hangs is no reason to keep the intervals before it.
         let until = until.min(self.recorder.look_ns());
         self.session.poll(until, &mut self.done);
@@ -34,6 +36,16 @@ impl Worker<'_> {
         self.expire(now);
         let oldest = self.flights.oldest().map_or(0, |f| f.sent);
         self.live.busy_since.store(oldest, Relaxed);
+    }
+
+    /// What has left since the last look: before the answers, so that it is counted in their interval or an earlier one.
+    #[inline]
+    fn count_sends(&mut self) {
+        let sent = socket::sent();
+        if sent.sends > self.sent.sends {
+            self.recorder.left(sent.sends - self.sent.sends, sent.bytes - self.sent.bytes);
+            self.sent = sent;
+        }
     }
 
     /// Takes the call that `done` ends out of flight, and judges it by its own answer.

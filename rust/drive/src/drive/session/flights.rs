@@ -1,5 +1,8 @@
 //! The calls of a session that are in flight, in slots that are made once.
 
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
 use crate::drive::assertion::Floors;
 use crate::record::Times;
 use inrush_engines::engine::{Ns, Ticket};
@@ -62,7 +65,7 @@ struct Slot {
 }
 
 /// As many slots as the role is deep. Calls end in any order; engines that end them in the order in which they were
-/// sent pay for no search.
+/// sent pay for no search, and of the others none looks through the slots.
 pub struct Flights {
     slots: Box<[Slot]>,
     len: usize,
@@ -72,12 +75,48 @@ pub struct Flights {
     /// Free slots by when they were freed: the next call takes the one that has been free longest.
     free: u32,
     last_freed: u32,
+    /// Ticket -> slot, of every flight once a call has ended before an older one (`numbered`).
+    places: Places,
+    numbered: bool,
+}
+
+type Places = HashMap<Ticket, u32, BuildHasherDefault<Spread>>;
+
+/// Tickets are counted, so that they need no more than to be spread over the table.
+#[derive(Default)]
+struct Spread(u64);
+
+impl Hasher for Spread {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write_u64(&mut self, ticket: u64) {
+        // Both halves are looked at: the odd factor of the golden ratio spreads upwards, the rotation downwards.
+        self.0 = ticket.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32);
+    }
+
+    fn write(&mut self, _: &[u8]) {
+        unreachable!("a ticket is a number")
+    }
 }
 
 impl Flights {
     pub fn new(depth: usize) -> Flights {
         let slots = (0..depth.max(1)).map(|_| Slot::default()).collect();
-        let mut flights = Flights { slots, len: 0, oldest: NONE, newest: NONE, free: NONE, last_freed: NONE };
+        let mut flights = Flights {
+            slots,
+            len: 0,
+            oldest: NONE,
+            newest: NONE,
+            free: NONE,
+            last_freed: NONE,
+            places: Places::with_capacity_and_hasher(
+                if depth > 1 { depth } else { 0 },
+                BuildHasherDefault::default(),
+            ),
+            numbered: false,
+        };
         flights.restart(0);
         flights
     }
@@ -92,6 +131,8 @@ impl Flights {
         }
         (self.len, self.oldest, self.newest) = (0, NONE, NONE);
         (self.free, self.last_freed) = (0, count - 1);
+        self.places.clear();
+        self.numbered = false;
     }
 
     #[inline]
@@ -156,6 +197,9 @@ impl Flights {
         }
         self.newest = place;
         self.len += 1;
+        if self.numbered {
+            self.places.insert(flight.ticket, place);
+        }
         &mut self.slots[place as usize].kept
     }
 
@@ -172,13 +216,7 @@ impl Flights {
     /// Ends a call; its slot is free from `now` on. None for a call that is not in flight.
     #[inline]
     pub fn end(&mut self, ticket: Ticket, now: Ns) -> Option<(Flight, Place)> {
-        let mut place = self.oldest;
-        while place != NONE && self.slots[place as usize].flight.ticket != ticket {
-            place = self.slots[place as usize].after;
-        }
-        if place == NONE {
-            return None;
-        }
+        let place = self.place_of(ticket)?;
         let slot = &mut self.slots[place as usize];
         let (before, after) = (slot.before, slot.after);
         let flight = slot.flight;
@@ -199,6 +237,30 @@ impl Flights {
         self.last_freed = place;
         self.len -= 1;
         Some((flight, Place(place)))
+    }
+
+    /// Where a call is in flight, and it is to end.
+    #[inline]
+    fn place_of(&mut self, ticket: Ticket) -> Option<u32> {
+        if !self.numbered {
+            if self.oldest != NONE && self.slots[self.oldest as usize].flight.ticket == ticket {
+                return Some(self.oldest);
+            }
+            self.number();
+        }
+        self.places.remove(&ticket)
+    }
+
+    /// From now on calls are found by their tickets.
+    #[cold]
+    fn number(&mut self) {
+        let mut place = self.oldest;
+        while place != NONE {
+            let slot = &self.slots[place as usize];
+            self.places.insert(slot.flight.ticket, place);
+            place = slot.after;
+        }
+        self.numbered = true;
     }
 
     /// Ends the call that was sent first.

@@ -392,3 +392,26 @@ fn a_server_that_reads_a_little_now_and_then_ends_a_send_through_tls_in_time() {
     drop((end, stream));
     server.join().unwrap();
 }
+
+#[test]
+fn what_a_thread_sends_is_counted_by_calls_and_bytes_and_not_what_another_does() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut ours = Stream::plain(TcpStream::connect(listener.local_addr().unwrap()).unwrap());
+    let (mut theirs, _) = listener.accept().unwrap();
+    let before = socket::sent();
+    ours.send_parts(&mut [IoSlice::new(b"one"), IoSlice::new(b""), IoSlice::new(b"call")]).unwrap();
+    ours.write_all(b"!").unwrap();
+    let sent = socket::sent();
+    assert_eq!((sent.sends - before.sends, sent.bytes - before.bytes), (2, 8));
+    std::thread::spawn(move || {
+        assert_eq!(socket::sent(), socket::Sent::default());
+        ours.write_all(b"another").unwrap();
+        assert_eq!(socket::sent(), socket::Sent { sends: 1, bytes: 7 });
+    })
+    .join()
+    .unwrap();
+    assert_eq!(socket::sent(), sent);
+    let mut came = Vec::new();
+    theirs.read_to_end(&mut came).unwrap();
+    assert_eq!(came, b"onecall!another");
+}
