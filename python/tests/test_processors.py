@@ -74,6 +74,29 @@ def test_the_host_has_its_states_and_the_most_that_it_kept_of_files() -> None:
     assert later["host.page_cache_bytes"] == 1e9 + 5e7
 
 
+def test_the_host_has_its_interrupts_and_its_packets_those_within_the_machine_once() -> None:
+    def looks(metric: str, per_s: float, device: str = "") -> list[dict[str, Any]]:
+        return [
+            {"role": "host", "t_ns": i * SECOND, "metric": metric, "device": device, "value": 1e6 + per_s * i}
+            for i in range(9)
+        ]
+
+    rows = [
+        *split_rows(), *looks("cpu_softirq_s", 0.125), *looks("interrupts", 4_000), *looks("context_switches", 9_000),
+        *looks("net_tx_packets", 700, "lo"), *looks("net_rx_packets", 700, "lo"),
+        *looks("net_tx_packets", 30, "eth0"), *looks("net_rx_packets", 20, "eth0"), *looks("net_rx_packets", 5, "eth1"),
+    ]  # fmt: skip
+    found = figures_of_run(run_with(rows))
+    figures = (
+        "softirq_cores",
+        "interrupts_per_s",
+        "context_switches_per_s",
+        "loopback_packets_per_s",
+        "packets_per_s",
+    )
+    assert [found[f"host.{name}"] for name in figures] == pytest.approx([0.125, 4_000, 9_000, 700, 55])
+
+
 def test_results_without_the_split_have_no_figure_and_no_line_of_it() -> None:
     plain = synthetic.run(makespan_s=4.0)
     assert not [k for k in figures_of_run(plain) if k.endswith(("user_cores", "system_cores", "steal_cores"))]

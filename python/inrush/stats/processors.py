@@ -3,6 +3,9 @@
 Of every watched role, and of the host, over the windows that are measured:
     <role>.user_cores, <role>.system_cores      what it computed outside and inside of the kernel; together its busy cores
     host.user_cores, host.system_cores, host.irq_cores      what ran on the machine; interrupts, those of software among them
+    host.softirq_cores                          the part of them that software asked for: packets, timers, finished I/O
+    host.interrupts_per_s, host.context_switches_per_s      of all processors
+    host.loopback_packets_per_s, host.packets_per_s         within the machine, each once; by its other interfaces, both ways
     host.iowait_cores, host.steal_cores         idle while a device was waited for; taken away by the machine's own host
     host.page_cache_bytes, host.dirty_bytes     the most that was seen in a window; dirty: still to be written, or being written
 
@@ -14,10 +17,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
+import pyarrow.compute as pc
 
 from inrush.stats.gaps import Window
 from inrush.stats.record import FloatArray, RunRecord
-from inrush.stats.watched import Looks, spent_in, watched
+from inrush.stats.watched import Looks, cumulative, spent_in, watched
 
 HOST = "host"
 #: Figure of the host -> its metric.
@@ -25,9 +29,12 @@ STATES = {
     "user_cores": "cpu_user_s",
     "system_cores": "cpu_system_s",
     "irq_cores": "cpu_irq_s",
+    "softirq_cores": "cpu_softirq_s",
     "iowait_cores": "cpu_iowait_s",
     "steal_cores": "cpu_steal_s",
 }
+COUNTS = {"interrupts_per_s": "interrupts", "context_switches_per_s": "context_switches"}
+LOOPBACK = "lo"
 CACHE, DIRTY = "page_cache_bytes", ("dirty_bytes", "writeback_bytes")
 
 
@@ -48,11 +55,36 @@ def processor_figures(run: RunRecord, windows: Iterable[Window]) -> dict[str, fl
         if used is not None and system is not None:
             spent_s[role, "user_cores"] = max(0.0, used - system)
     figures = {f"{role}.{figure}": s / span_s for (role, figure), s in spent_s.items()}
+    counted = watched(run, COUNTS.values())
+    for figure, metric in COUNTS.items():
+        if (
+            HOST in counted.get(metric, {})
+            and (n := spent_in(run, counted[metric][HOST], windows)) is not None
+        ):
+            figures[f"{HOST}.{figure}"] = n / span_s
+    figures |= {f"{HOST}.{figure}": n / span_s for figure, n in packets(run, windows).items()}
     kept = {CACHE: found.get(CACHE, {}).get(HOST), DIRTY[0]: still_to_be_written(found)}
     for name, level in kept.items():
         if level is not None and (most := most_in(level, windows)) is not None:
             figures[f"{HOST}.{name}"] = most
     return figures
+
+
+def packets(run: RunRecord, windows: list[Window]) -> dict[str, float]:
+    """Those of the loopback interface are seen twice, as they leave and as they come."""
+    table = run.tables.get("resources")
+    if table is None:
+        return {}
+    found: dict[str, float] = {}
+    for metric in ("net_tx_packets", "net_rx_packets"):
+        for device in dict.fromkeys(table.filter(pc.equal(table["metric"], metric))["device"].to_pylist()):
+            looks = cumulative(run, metric, device).get(HOST)
+            if looks is None or (device == LOOPBACK and metric == "net_rx_packets"):
+                continue
+            if (n := spent_in(run, looks, windows)) is not None:
+                figure = "loopback_packets_per_s" if device == LOOPBACK else "packets_per_s"
+                found[figure] = found.get(figure, 0.0) + n
+    return found
 
 
 def still_to_be_written(found: dict[str, dict[str, Looks]]) -> Looks | None:

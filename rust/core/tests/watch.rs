@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Write;
+use std::net::UdpSocket;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -71,6 +72,26 @@ fn the_host_s_time_is_split_into_what_ran_and_what_did_not() {
     assert!(parts[0].last() > parts[0].first(), "the burner is user time");
     let (idle_too, total) = (of("cpu_iowait_s"), of("cpu_total_s"));
     assert!(idle_too.iter().zip(&total).zip(&busy).all(|((w, t), b)| w + b <= *t));
+    assert!(of("cpu_softirq_s").iter().zip(&parts[2]).all(|(software, all)| software <= all));
+}
+
+#[test]
+fn datagrams_of_the_machine_to_itself_are_packets_switches_and_interrupts_of_software() {
+    const SENT: f64 = 5_000.0;
+    let mut watch = watching(&[], "");
+    let (from, to) = (UdpSocket::bind("127.0.0.1:0").unwrap(), UdpSocket::bind("127.0.0.1:0").unwrap());
+    for _ in 0..SENT as u32 {
+        from.send_to(b"x", to.local_addr().unwrap()).unwrap();
+        to.recv(&mut [0]).unwrap();
+    }
+    let samples = finish(&mut watch);
+    let grown = |metric, device: &str| {
+        let looks: Vec<f64> = series(&samples, "host", metric, device).collect();
+        looks.last().expect("it is watched") - looks[0]
+    };
+    assert!(grown("net_tx_packets", "lo") >= SENT && grown("net_rx_packets", "lo") >= SENT);
+    assert!(grown("softirqs", "") >= SENT, "each is taken in by one: {}", grown("softirqs", ""));
+    assert!(grown("interrupts", "") > 0.0 && grown("context_switches", "") > 0.0);
 }
 
 #[test]

@@ -91,7 +91,8 @@ impl Host {
 
     /// Busy is what ran here: neither idle, nor waiting for a device, nor steal. It is user, system and interrupts.
     fn processors(&mut self, t_ns: u64, scratch: &mut [u8], out: &mut Buffer) {
-        let Some(Ok(text)) = self.stat.as_ref().map(|f| f.head(&mut scratch[..4096])) else { return };
+        // Interrupts are counted behind the processors, of which a machine may have many.
+        let Some(Ok(text)) = self.stat.as_ref().map(|f| f.head(scratch)) else { return };
         let Some(line) = lines(text).next() else { return };
         let mut ticks = [0u64; 8];
         for (tick, word) in ticks.iter_mut().zip(words(line).skip(1)) {
@@ -109,7 +110,15 @@ impl Host {
         push("cpu_user_s", user + nice);
         push("cpu_system_s", system);
         push("cpu_irq_s", irq + softirq);
+        push("cpu_softirq_s", softirq);
         push("cpu_iowait_s", self.waited_ticks);
+        for (key, metric) in
+            [(&b"intr"[..], "interrupts"), (b"softirq", "softirqs"), (b"ctxt", "context_switches")]
+        {
+            if let Some(count) = counted(text, key) {
+                out.push(&self.name, t_ns, metric, &self.none, count as f64);
+            }
+        }
     }
 
     fn memory(&self, t_ns: u64, scratch: &mut [u8], out: &mut Buffer) {
@@ -200,6 +209,12 @@ impl Memory {
     fn page_cache(&self) -> Option<u64> {
         Some((self.cached? + self.buffers?).saturating_sub(self.shared?))
     }
+}
+
+/// The first number of the line that starts with `key`: of interrupts, those of every kind together.
+fn counted(text: &[u8], key: &[u8]) -> Option<u64> {
+    let mut found = lines(text).map(words).find_map(|mut line| (line.next()? == key).then_some(line))?;
+    found.next().and_then(number)
 }
 
 /// `total=` of the line that starts with `key`, µs of stall since the machine started.
@@ -323,6 +338,16 @@ fn disks_of_the_machine() -> Vec<Name> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn interrupts_and_switches_are_the_first_number_of_their_line() {
+        let stat = b"cpu  1 2 3 4 5 6 7 8 0 0\ncpu0 1 2 3 4 5 6 7 8 0 0\nintr 4242 0 9 0\nctxt 77\nsoftirq 31 1 30\n";
+        assert_eq!(counted(stat, b"intr"), Some(4242));
+        assert_eq!(counted(stat, b"ctxt"), Some(77));
+        assert_eq!(counted(stat, b"softirq"), Some(31));
+        assert_eq!(counted(stat, b"cpu1"), None);
+        assert_eq!(counted(b"intr", b"intr"), None, "cut before its number");
+    }
 
     #[test]
     fn a_line_of_net_dev_gives_bytes_and_packets_both_ways() {
