@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from inrush.border.pipeline import phase_of, repeat_of
+from inrush.border.pipeline import loads_of, phase_of, repeat_of
 from inrush.guards.caches import only_cache
 from inrush.guards.verdicts import Figures, Verdict, noted, paced_roles, passed
 from inrush.stats import series
@@ -22,6 +22,8 @@ PSI_CPU_SHARE = 0.05
 OTHERS_CPU_SHARE = 0.03  # of all cores, used by processes that are not ours
 UNIT_GROWTH = 0.10  # bytes per row, start to end
 ACHIEVED_SHARE = 0.99
+#: Of what its study lets through: a load that makes as much was held by it.
+HELD_SHARE = 0.9
 SHORTEST_S = 1.0
 #: A study may ask for less than that, and not for less than this.
 SHORTEST_ASKED_S = 0.5
@@ -29,7 +31,12 @@ WARM_UP_HEAD = 0.9  # head slower than this share of the rest
 
 
 def keeps_the_rate(run: RunRecord, figures: Figures) -> Verdict | None:
-    """Of paced roles: what was due and never sent. A finding, not a fault."""
+    """Of paced roles: what was due and never sent. A finding, not a fault. Of steps that are held back: by what."""
+    if held := held_back(run, figures):
+        return noted(
+            "keeps the rate",
+            f"{'; '.join(held)}: the rate is what the study lets through, and not what the engine takes in",
+        )
     paced = [role for role in paced_roles(run) if f"{role}.attempted_share" in figures]
     for role in paced:
         share = figures[f"{role}.attempted_share"]
@@ -49,6 +56,29 @@ def keeps_the_rate(run: RunRecord, figures: Figures) -> Verdict | None:
         else "Everything that was due was sent"
     )
     return passed("keeps the rate", sentence) if paced else None
+
+
+def held_back(run: RunRecord, figures: Figures) -> list[str]:
+    """Load steps that went about as fast as their study lets them."""
+    found = []
+    for step, load in loads_of(run.plan).items():
+        how = load["pipelines"]
+        limits = (
+            (
+                "shard_rows_per_s",
+                "rows_per_s",
+                how["shard_rows_per_s"] * len(load["load_server"]["load"]["shards"]),
+            ),
+            ("device_bytes_per_s", "bytes_per_s", how["device_bytes_per_s"]),
+            ("pipeline_bytes_per_s", "bytes_per_s", how["pipeline_bytes_per_s"] * how["count"]),
+        )
+        for name, unit, most in limits:
+            rate = figures.get(f"{step}.{unit}", 0.0)
+            if most and rate >= HELD_SHARE * most:
+                found.append(
+                    f"{step} is held to {show(most, f'{step}.{unit}')} by `{name}` and made {show(rate, f'{step}.{unit}')}"
+                )
+    return found
 
 
 def warm_up_not_counted(run: RunRecord, _: Figures) -> Verdict | None:

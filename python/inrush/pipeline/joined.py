@@ -29,6 +29,7 @@ TIMES: Mapping[str, tuple[str, ...]] = {
     ),
     "files": ("due_ns", "start_ns", "sent_ns", "end_ns"),
     "intervals": ("t_ns",),
+    "sends": ("t_ns",),
     "hist": ("t_ns",),
     "failures": ("first_ns",),
     "resources": ("t_ns",),

@@ -15,7 +15,17 @@ from inrush.stats.record import RunRecord
 from inrush.study.pipeline import KIND as PIPELINE
 
 #: Tables whose rows belong to a segment and to the work in it.
-OF_SEGMENTS = ("segments", "repetitions", "samples", "files", "intervals", "hist", "failures", "sessions")
+OF_SEGMENTS = (
+    "segments",
+    "repetitions",
+    "samples",
+    "files",
+    "intervals",
+    "sends",
+    "hist",
+    "failures",
+    "sessions",
+)
 #: Roles of the watch in a step that client and load server do, as a pipeline's run has them: inrush itself only waits.
 RENAMED = {"client": "inrush", "load_client": "client"}
 #: What engines name their sizes: `table:NAME` and `indexes:NAME` (SQLite: one `index:NAME` each).
