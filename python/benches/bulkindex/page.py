@@ -154,9 +154,9 @@ def picture(courses: Sequence[Course]) -> Figure:
                     axis=alt.Axis(title="share of the input that is loaded" if last else None, labels=last, labelExpr=PERCENT),
                 ),
                 y=alt.Y("y:Q", title=title, scale=alt.Scale(type="log", nice=False), axis=ticks(values, True)),
-                color=alt.Color("series:N", title=None, sort=names, legend=alt.Legend(orient="top", labelLimit=260)),
+                color=alt.Color("series:N", title=None, sort=names, legend=alt.Legend(orient="top", labelLimit=260, columns=3, columnPadding=40)),
                 strokeDash=alt.StrokeDash(
-                    "kind:N", title=None, sort=[OURS, PUBLISHED], legend=alt.Legend(orient="top", symbolStrokeColor="grey")
+                    "kind:N", title=None, sort=[OURS, PUBLISHED], legend=alt.Legend(orient="bottom", symbolStrokeColor="grey")
                 ),
             )
             .properties(width=WIDTH, height=HEIGHT)
