@@ -82,6 +82,7 @@ def test_the_parameters_of_a_call_are_of_one_row_of_all_that_are_loaded() -> Non
             {"kind": "hot_set", "draws_ppm": 900_000, "rows_ppm": 10_000},
         ),
         ({"by": "own_range"}, {"kind": "own_range"}),
+        ({"by": "each_once"}, {"kind": "each_once"}),
         ({"by": "uniform", "rows": 5_000}, {"kind": "uniform"}),
         ({"rows": "ports"}, {"kind": "uniform"}),
     ],

@@ -118,7 +118,11 @@ class OwnRangeKeys(TypedDict):
     kind: Literal["own_range"]
 
 
-KeyLaw: TypeAlias = UniformKeys | ZipfKeys | HotSetKeys | OwnRangeKeys
+class EachOnceKeys(TypedDict):
+    kind: Literal["each_once"]
+
+
+KeyLaw: TypeAlias = UniformKeys | ZipfKeys | HotSetKeys | OwnRangeKeys | EachOnceKeys
 
 
 class KeyPlan(TypedDict):

@@ -36,7 +36,7 @@ def planned_keys(
         for op in asked_by(role, workload):
             sessions[op] = max(sessions.get(op, 0), role.sessions)
     by_operation: dict[str, KeyPlan] = {}
-    problems = []
+    problems = [p for role in roles for p in calls_between(role, workload)]
     for name, most in sessions.items():
         keys = workload.operations[name].key_rows
         if keys is None:
@@ -52,6 +52,20 @@ def planned_keys(
         else:
             by_operation[name] = keys_document(keys, index, rows)
     return by_operation, problems
+
+
+def calls_between(role: ActiveRole, workload: Workload) -> list[Problem]:
+    """Calls of a role are counted together: of several operations none has every number, and would leave rows out."""
+    mixed = len(role.operations) > 1
+    once = [name for name in role.operations if by_of(workload.operations[name]) == "each_once"]
+    if not (mixed and once):
+        return []
+    remedy = f"{once[0]} asks for each row once, which only calls that follow one another do: give it a role of its own"
+    return [problem(f"roles.{role.name}.operations", ", ".join(role.operations), remedy)]
+
+
+def by_of(operation: Operation) -> str | None:
+    return None if operation.key_rows is None else operation.key_rows.by
 
 
 def as_roles_draw(
@@ -133,6 +147,8 @@ def law_of(keys: KeyRows) -> KeyLaw:
         return {"kind": "hot_set", "draws_ppm": draws_ppm, "rows_ppm": rows_ppm}
     if keys.by == "own_range":
         return {"kind": "own_range"}
+    if keys.by == "each_once":
+        return {"kind": "each_once"}
     return {"kind": "uniform"}
 
 
@@ -172,6 +188,8 @@ def different_rows(by: KeyLaw, rows: int, draws: int = DRAWS) -> float:
         weight = ranks ** -float(by["exponent"])
         p = weight / float(np.sum(weight * width))
         return float(np.sum(width * -np.expm1(draws * np.log1p(-np.minimum(p, 1 - 1e-16)))))
+    if by["kind"] == "each_once":
+        return float(min(rows, draws))
     return rows * drawn(1.0 / rows, draws)
 
 
@@ -212,4 +230,6 @@ def law_text(by: KeyLaw) -> str:
     if by["kind"] == "hot_set":
         draws, rows = by["draws_ppm"] / 1e4, by["rows_ppm"] / 1e4
         return f"from a hot set ({draws:g} % of the draws on {rows:g} % of the rows, spread over the table)"
+    if by["kind"] == "each_once":
+        return "in a seeded order, each once before any comes again"
     return "uniformly" if by["kind"] == "uniform" else "uniformly, each session from a range of its own"

@@ -30,6 +30,7 @@ LAWS: Mapping[str, tuple[str, ...]] = {
     "zipf": ("exponent",),
     "hot_set": ("share_of_draws", "share_of_rows"),
     "own_range": (),
+    "each_once": (),
 }
 
 

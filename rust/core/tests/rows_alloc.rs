@@ -97,6 +97,7 @@ fn looking() -> Arc<RunPlan> {
         serde_json::json!({"kind": "zipf", "exponent": 1.1}),
         serde_json::json!({"kind": "hot_set", "draws_ppm": 900_000, "rows_ppm": 1_000}),
         serde_json::json!({"kind": "own_range"}),
+        serde_json::json!({"kind": "each_once"}),
     ]
     .into_iter()
     .map(|by| {

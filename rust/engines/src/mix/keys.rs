@@ -47,6 +47,9 @@ enum Law {
         hot: u64,
         order: Permutation,
     },
+    EachOnce {
+        order: Permutation,
+    },
 }
 
 impl RowDraw {
@@ -81,6 +84,7 @@ impl RowDraw {
                 let below = if hot == rows { u64::MAX } else { share.min(u128::from(u64::MAX)) as u64 };
                 Law::HotSet { below, hot, order: order() }
             }
+            KeyLaw::EachOnce {} => Law::EachOnce { order: order() },
             KeyLaw::OwnRange {} => {
                 if share.sessions > rows {
                     return refuse(format!(
@@ -102,7 +106,7 @@ impl RowDraw {
     #[inline]
     pub fn row(&self, draw: u64) -> u64 {
         let place = match &self.law {
-            Law::Uniform => below(draw, self.rows),
+            Law::Uniform | Law::EachOnce { .. } => below(draw, self.rows),
             Law::Zipf { zipf, order } => order.at(zipf.at(draw, 0) - 1),
             Law::HotSet { below: limit, hot, order } => {
                 let inside = drawn(draw);
@@ -114,6 +118,15 @@ impl RowDraw {
             }
         };
         self.first + place
+    }
+
+    /// The row of draw number `turn` of the operation, by its turn alone or drawn.
+    #[inline]
+    fn of_turn(&self, turn: u64, draw: impl FnOnce() -> u64) -> u64 {
+        match &self.law {
+            Law::EachOnce { order } => self.first + order.at(turn % self.rows),
+            _ => self.row(draw()),
+        }
     }
 }
 
@@ -264,8 +277,10 @@ impl SessionKeys {
         let mut wanted = set.wanted.iter().peekable();
         let mut rows = [0u64; Picked::ROWS];
         for (batch, places) in set.places.chunks(Picked::ROWS).enumerate() {
-            for (row, &place) in rows.iter_mut().zip(places) {
-                *row = self.draw.row(drawn(seed ^ drawn(draw_at(ticket, place))));
+            let turns =
+                ticket.wrapping_mul(set.places.len() as u64).wrapping_add((batch * Picked::ROWS) as u64);
+            for ((row, &place), turn) in rows.iter_mut().zip(places).zip(turns..) {
+                *row = self.draw.of_turn(turn, || drawn(seed ^ drawn(draw_at(ticket, place))));
                 if let Some(ordered) = &set.ordered {
                     *row = ordered.events().number(ordered.events().by_key(*row));
                 }

@@ -170,6 +170,9 @@ pub enum KeyLaw {
     HotSet { draws_ppm: u32, rows_ppm: u32 },
     /// Session i of n draws uniformly from the i-th of n equal, contiguous parts.
     OwnRange {},
+    /// Draw k of the operation's calls, counted over all sessions of a role, is row k of a seeded permutation: each comes
+    /// once before any comes again.
+    EachOnce {},
 }
 
 /// A promise about an answer, checked outside the timed part.

@@ -1,6 +1,6 @@
 //! Laws of keys: what they cover, how often, and that they are of one row.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use proptest::prelude::*;
 use serde_json::{json, Value as Json};
@@ -81,7 +81,7 @@ fn the_rows_drawn_most_are_spread_over_the_table() {
         let law = law(by, rows);
         let order = match &law.law {
             Law::Zipf { order, .. } | Law::HotSet { order, .. } => order,
-            Law::Uniform => panic!("neither"),
+            _ => panic!("neither"),
         };
         let mut bins = [0u64; 16];
         (0..10_000).for_each(|rank| bins[(order.at(rank) / (rows / 16 + 1)) as usize] += 1);
@@ -126,6 +126,20 @@ fn laws_with_nothing_beside_them_draw_all_the_same() {
 }
 
 proptest! {
+    #[test]
+    fn each_row_comes_once_before_any_comes_again(first in 0u64..1 << 40, rows in 1u64..500, seed: u64) {
+        let plan = KeyPlan { table: 0, first_row: first, rows, by: KeyLaw::EachOnce {} };
+        // Whichever session has the call.
+        let of = |session| RowDraw::new(&plan, seed, Share { session, sessions: 3 }).expect("valid");
+        let laws = [of(0), of(1), of(2)];
+        let row = |turn: u64| laws[turn as usize % 3].of_turn(turn, || unreachable!("it is not drawn"));
+        for round in 0..2 {
+            let found: BTreeSet<u64> = (round * rows..(round + 1) * rows).map(row).collect();
+            prop_assert_eq!(found, (first..first + rows).collect());
+        }
+        prop_assert_eq!(row(0), row(rows), "in the same order");
+    }
+
     #[test]
     fn own_ranges_are_contiguous_and_cover_the_rows_once(first in 0u64..1 << 40, rows in 1u64..1 << 60, sessions in 1u64..2_000) {
         prop_assume!(sessions <= rows);
