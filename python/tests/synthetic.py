@@ -32,7 +32,7 @@ TYPES: dict[str, dict[str, pa.DataType]] = {
                   "ops": pa.uint64(), "errors": pa.uint64(), "late": pa.uint64(), "in_flight": pa.uint32(),
                   "backlog": pa.uint64(), "cum_rows": pa.uint64()},
     "sends": {"segment": pa.uint16(), "repetition": pa.uint32(), "role": pa.string(), "t_ns": pa.uint64(),
-              "dt_ns": pa.uint64(), "sends": pa.uint64(), "bytes": pa.uint64()},
+              "dt_ns": pa.uint64(), "ops": pa.uint64(), "sends": pa.uint64(), "bytes": pa.uint64()},
     "hist": {"segment": pa.uint16(), "repetition": pa.uint32(), "role": pa.string(), "op": pa.string(),
              "kind": pa.string(), "t_ns": pa.uint64(), "dt_ns": pa.uint64(), "grouping_power": pa.uint8(),
              "bucket": pa.list_(pa.uint32()), "count": pa.list_(pa.uint64()), "n": pa.uint64(), "min_ns": pa.uint64(),

@@ -501,10 +501,14 @@ def test_predicting_nothing_and_nowhere_is_refused_in_a_sentence(inrush: Inrush)
 
 def test_a_session_pauses_once_for_each_batch_that_it_sends() -> None:
     def role(depth: int, **schedule: Any) -> dict[str, Any]:
-        return {"depth": depth, "schedule": {"kind": "closed", "think_ns": 0, **schedule}}
+        return {"name": "users", "depth": depth, "schedule": {"kind": "closed", "think_ns": 0, **schedule}}
 
     assert pause_of_call(role(4, think_ns=8_000_000_000)) == 2
-    assert pause_of_call(role(4, delay_ns=8_000_000_000)) == 8
-    assert pause_of_call(role(4, delay_ns=8_000_000_000, refill="half")) == 4
-    assert pause_of_call(role(5, delay_ns=9_000_000_000, refill="half")) == 3
+    assert pause_of_call(role(1, delay_ns=8_000_000_000)) == 8
     assert pause_of_call(role(4, delay_ns=8_000_000_000, refill="round")) == 2
+    assert pause_of_call(role(4, refill="half")) == 0
+    for refill in ({}, {"refill": "half"}):
+        with pytest.raises(
+            Refused, match=r'role users waits 8\.0 s before it sends again.*refill = "round"'
+        ):
+            pause_of_call(role(4, delay_ns=8_000_000_000, **refill))

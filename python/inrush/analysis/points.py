@@ -297,11 +297,15 @@ def say_value(name: str, value: Any) -> str:
     return f"{name} {value:,}" if is_number(value) else str(value)
 
 
+#: What the machine is kept busy with beside the work.
+COSTS_OF_THE_HOST = ("interrupts_per_s", "context_switches_per_s", "packets_per_s")
+
+
 def lower_is_better(figure: str) -> bool:
-    if figure.endswith(".failed_share"):
+    if figure.endswith((".failed_share", *COSTS_OF_THE_HOST)):
         return True
     return not figure.endswith(
-        ("_per_s", "_share", ".keeps_up", ".ok", ".rows", ".ops", ".bytes", ".knee_rows")
+        ("_per_s", "_per_send", "_share", ".keeps_up", ".ok", ".rows", ".ops", ".bytes", ".knee_rows")
     )
 
 

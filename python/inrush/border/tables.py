@@ -91,6 +91,7 @@ class IntervalRow(Where):
 class SendRow(Where):
     t_ns: int
     dt_ns: int
+    ops: int
     sends: int
     bytes: int
 

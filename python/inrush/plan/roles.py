@@ -167,6 +167,9 @@ def deep_problems(
                 f"{pages[0]} is a page: its queries are sent at once, and one page after the other; remove it"
             )
             found.append(problem(key, str(role.depth), remedy))
+        elif pages and (role.refill or role.delay_s):
+            remedy = f"{pages[0]} is a page: its queries are sent at once, and one page after the other; remove refill and delay_s"
+            found.append(problem(f"roles.{role.name.partition('/')[0]}.schedule", "", remedy))
         elif role.depth > most:
             calls = f"{most} call{'s' * (most > 1)}"
             remedy = f"a session of {engine}{writing} has {calls} in flight at most: lower it, or use more sessions"

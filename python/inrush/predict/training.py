@@ -14,6 +14,7 @@ from inrush.errors import UsageError
 from inrush.guards.notes import stored_bytes
 from inrush.guards.verdicts import Outcome
 from inrush.model.capacity import Measured as Load
+from inrush.model.forecast import Refused
 from inrush.model.knee import NO_TREE
 from inrush.model.pipeline import Part
 from inrush.predict.growth import KNEE, Growth, growth_of, rows_held, steps_of
@@ -22,6 +23,7 @@ from inrush.predict.samples import interval_s, slowest_s
 from inrush.stats.measures import measured_windows
 from inrush.stats.record import RunRecord
 from inrush.stats.watched import cumulative, grown
+from inrush.text import show_s
 
 #: load: sessions that share an engine; batch: rows of a call; volume: work to do; rows: of a table that a step fills; offered: a paced rate; sample: whatever
 #: is varied of a role with samples due one after the other; other: the rest.
@@ -224,10 +226,18 @@ def pause_of(m: Measured, figure: str) -> float:
 
 
 def pause_of_call(role: Mapping[str, Any]) -> float:
-    """Seconds that a session of a closed role pauses for each call: all its slots think, and a batch waits once."""
+    """Seconds that a session of a closed role pauses for each call: all its slots think, and a batch waits once.
+
+    Raises Refused where calls that end in the delay join the batch: how many, no small load says of a larger one.
+    """
     schedule, depth = role["schedule"], max(1, int(role.get("depth") or 1))
-    batch = {"half": depth - depth // 2, "round": depth}.get(schedule.get("refill"), 1)
-    return float(schedule.get("think_ns", 0) / depth + schedule.get("delay_ns", 0) / batch) / 1e9
+    delay_ns = schedule.get("delay_ns", 0)
+    if delay_ns and depth > 1 and schedule.get("refill") != "round":
+        raise Refused(
+            f"role {role['name']} waits {show_s(delay_ns / 1e9)} before it sends again, and calls that end meanwhile are sent "
+            'with the others: how many is not known of a larger load. Measure with refill = "round", or without delay_s'
+        )
+    return float(schedule.get("think_ns", 0) + delay_ns) / depth / 1e9
 
 
 def value_of(m: Measured, figure: str) -> float:

@@ -90,7 +90,9 @@ SCHEMAS: dict[str, pa.Schema] = {
             ("cum_rows", _U64),
         ]
     ),
-    "sends": pa.schema([*_WHERE, ("t_ns", _U64), ("dt_ns", _U64), ("sends", _U64), ("bytes", _U64)]),
+    "sends": pa.schema(
+        [*_WHERE, ("t_ns", _U64), ("dt_ns", _U64), ("ops", _U64), ("sends", _U64), ("bytes", _U64)]
+    ),
     "hist": pa.schema(
         [
             *_WHERE,

@@ -198,8 +198,7 @@ def figures_of_phase(run: RunRecord) -> dict[str, float]:
         figures |= {f"{role}.{name}_per_s": figures[f"{role}.{name}"] / busy_s for name in ("rows", "bytes")}
     for role, sampled in role_samples(run, windows).items():
         figures |= {f"{role}.{name}": value for name, value in sample_figures(sampled).items()}
-    ended = {name.removesuffix(".ops"): value for name, value in figures.items() if name.endswith(".ops")}
-    figures |= send_figures(run, windows, ended)
+    figures |= send_figures(run, windows)
     figures |= pending_figures(run, repetitions)
     figures |= file_figures(run)
     figures |= {

@@ -5,7 +5,8 @@ Of every watched role, and of the host, over the windows that are measured:
     host.user_cores, host.system_cores, host.irq_cores      what ran on the machine; interrupts, those of software among them
     host.softirq_cores                          the part of them that software asked for: packets, timers, finished I/O
     host.interrupts_per_s, host.context_switches_per_s      of all processors
-    host.loopback_packets_per_s, host.packets_per_s         within the machine, each once; by its other interfaces, both ways
+    host.loopback_packets_per_s     within the machine by its loopback interface, each once
+    host.packets_per_s              by its other interfaces, both ways; one that passes a bridge and its ports counts at each
     host.iowait_cores, host.steal_cores         idle while a device was waited for; taken away by the machine's own host
     host.page_cache_bytes, host.dirty_bytes     the most that was seen in a window; dirty: still to be written, or being written
 
@@ -60,6 +61,7 @@ def processor_figures(run: RunRecord, windows: Iterable[Window]) -> dict[str, fl
         if (
             HOST in counted.get(metric, {})
             and (n := spent_in(run, counted[metric][HOST], windows)) is not None
+            and n >= 0  # the kernel's counts of single processors wrap
         ):
             figures[f"{HOST}.{figure}"] = n / span_s
     figures |= {f"{HOST}.{figure}": n / span_s for figure, n in packets(run, windows).items()}

@@ -23,7 +23,10 @@ LEAST_RUNS = 3
 #: From this share of a unit on, three digits show one of it: 999.6 ms are 1.00 s.
 ROUNDS_UP = 0.9995
 #: Rates of whole things, and what is counted.
-COUNTED = {"rows_per_s": "rows", "ops_per_s": "calls", "keys_per_s": "keys"}
+COUNTED = {
+    "rows_per_s": "rows", "ops_per_s": "calls", "attempts_per_s": "calls", "keys_per_s": "keys", "interrupts_per_s": "interrupts",
+    "context_switches_per_s": "switches", "packets_per_s": "packets", "loopback_packets_per_s": "packets",
+}  # fmt: skip
 
 
 def show(value: float, figure: str) -> str:
@@ -100,9 +103,9 @@ def place(value: float) -> int:
 def scale(value: float, figure: str) -> tuple[float, str]:
     """Factor and unit that a figure of this name is shown in, at this size."""
     metric = figure.rsplit(".", 1)[-1]
-    if metric in COUNTED:
+    if (counted := COUNTED.get(metric.removeprefix("host_"))) is not None:
         factor, prefix = fitting(value, "count")
-        return factor, f"{prefix}{' ' if prefix else ''}{COUNTED[metric]}/s"
+        return factor, f"{prefix}{' ' if prefix else ''}{counted}/s"
     if metric.endswith("bytes_per_s"):
         factor, unit = fitting(value, "bytes")
         return factor, f"{unit}/s"

@@ -58,7 +58,9 @@ def test_a_session_that_waits_for_all_or_half_of_its_calls_sends_as_many_togethe
     together = {point: f["users.ops_per_send"] for point, f in figures.items()}
     for refill in ("each", "half", "round"):
         assert 0.9 < together[1, refill] <= 1.01, together
-    # The first batch and the last are others, and connecting is a send too.
+    # The last batch may be a smaller one.
     assert 0.8 * DEPTH < together[DEPTH, "round"] <= DEPTH, together
-    assert 0.4 * DEPTH < together[DEPTH, "half"] <= DEPTH / 2 + 1, together
-    assert together[DEPTH, "each"] <= together[DEPTH, "round"], together
+    # PostgreSQL and Valkey answer what came together in one send too: then all slots are free at once, whatever is waited for.
+    alike = engine in ("postgresql", "valkey")
+    assert 0.4 * DEPTH < together[DEPTH, "half"] <= (DEPTH if alike else DEPTH / 2 + 1), together
+    assert together[DEPTH, "each"] <= together[DEPTH, "half"] + 1, together

@@ -172,7 +172,7 @@ fn a_delay_stands_before_every_batch_but_the_first_and_in_no_latency() {
         let totals = seen.repetitions("readers")[0];
         let took = totals.end_ns - totals.start_ns;
         assert!(
-            (650 * MS..1_000 * MS).contains(&took),
+            (650 * MS..790 * MS).contains(&took),
             "{refill:?}: ten batches of 20 ms, nine delays: {took}"
         );
         assert!((20 * MS..35 * MS).contains(&seen.median(Kind::Service)), "{refill:?}");
@@ -190,5 +190,40 @@ fn a_session_that_thinks_does_not_send_its_calls_together() {
     for more in [json!({"refill": "half"}), json!({"delay_ns": 5})] {
         let refused = of(more).expect_err("one of the two").to_string();
         assert!(refused.contains("think_ns is 1, beside refill or delay_ns"), "{refused}");
+    }
+}
+
+/// What a run on the clock took in all, from its first call to when its last session was done.
+fn lasted(roles: &[Json]) -> (Seen, Ns) {
+    let clock = Clock::start();
+    let seen = run(20 * MS, roles, 1);
+    (seen, clock.now())
+}
+
+#[test]
+fn a_delay_behind_the_last_call_or_the_end_of_the_time_is_not_waited_for() {
+    let closed = json!({"kind": "closed", "think_ns": 0, "refill": "round", "delay_ns": 3 * S});
+    let (work, calls) = (json!({"kind": "work"}), json!({"kind": "calls", "count": 4}));
+    let (seen, took) = lasted(&[role("readers", "ask", 4, closed.clone(), calls, work)]);
+    assert_eq!(seen.repetitions("readers")[0].ops, 4);
+    assert!(took < 2 * S, "there was no fifth call to wait for: {took}");
+    let time = json!({"kind": "time", "ns": S / 2});
+    let (seen, took) = lasted(&[role("readers", "ask", 4, closed, json!({"kind": "endless"}), time)]);
+    assert_eq!(seen.repetitions("readers")[0].ops, 4, "the second batch would be sent after the end");
+    assert!(took < 2 * S, "{took}");
+}
+
+#[test]
+fn no_batch_begins_after_the_end_of_the_time() {
+    // Batches of 150 ms on one server begin at 0, 150, 300 and 450 ms; slots are free before the end, and not used.
+    for refill in [None, Some("half"), Some("round")] {
+        let closed = json!({"kind": "closed", "think_ns": 0, "refill": refill});
+        let time = json!({"kind": "time", "ns": 500 * MS});
+        let seen =
+            run_on(1, 50 * MS, &[role("readers", "ask", 3, closed, json!({"kind": "endless"}), time)], 1);
+        let totals = seen.repetitions("readers")[0];
+        let took = totals.end_ns - totals.start_ns;
+        assert!(took <= 500 * MS + 3 * 50 * MS + 40 * MS, "{refill:?}: {took}");
+        assert!(took >= 450 * MS, "{refill:?}: {took}");
     }
 }

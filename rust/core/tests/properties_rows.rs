@@ -405,6 +405,40 @@ proptest! {
     }
 }
 
+proptest! {
+    #[test]
+    fn numbers_of_every_width_are_alone_what_they_are_with_their_row(
+        seed: u64, series in prop::sample::select(vec![1u64, 7, 1000]), row in 0u64..1 << 40,
+    ) {
+        let uniform = |from: i64, to: i64| json!({"kind": "uniform", "from": from, "to": to});
+        let columns = vec![
+            column("u64", "u64", uniform(0, i64::MAX)),
+            column("u32", "u32", uniform(0, u32::MAX.into())),
+            column("u16", "u16", uniform(0, u16::MAX.into())),
+            column("u8", "u8", uniform(0, u8::MAX.into())),
+            column("i64", "i64", uniform(i64::MIN, i64::MAX)),
+            column("i16", "i16", uniform(i16::MIN.into(), i16::MAX.into())),
+            column("constant", "i32", json!({"kind": "constant", "value": -5})),
+            column("series", "i32", json!({"kind": "uniform", "from": 0, "to": 1 << 30, "per": "series"})),
+            column("cycle", "u16", json!({"kind": "cycle", "from": 1, "to": 60_000})),
+            column("sequence", "u64", json!({"kind": "sequence", "start": 3, "step": 5})),
+        ];
+        let gen = RowGen::new(&table(series, 1_000_000_000, columns), seed, EPOCH_NS).unwrap();
+        for (c, value) in gen.row(row).iter().enumerate() {
+            let alone = gen.alone(c).expect("a number of its row");
+            prop_assert_eq!(&alone.value(row), value, "{}", gen.name(c));
+            prop_assert!(alone.is(row, value), "{}", gen.name(c));
+            // The same bits as another type are for the caller to look at.
+            let other = match value {
+                Value::U64(v) => Value::I64(*v as i64),
+                Value::I64(v) => Value::U64(*v as u64),
+                _ => unreachable!("they are numbers"),
+            };
+            prop_assert!(!alone.is(row, &other), "{}", gen.name(c));
+        }
+    }
+}
+
 #[test]
 fn a_number_that_is_made_alone_is_of_a_column_that_needs_no_other() {
     let gen = RowGen::new(&every_kind(7), 1, EPOCH_NS).unwrap();

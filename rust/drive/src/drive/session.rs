@@ -70,8 +70,9 @@ pub struct Worker<'a> {
     unanswered: Vec<Unanswered>,
     /// When this session first saw that the segment ends early.
     halted_since: Option<Ns>,
-    /// What its thread had sent when it was last looked at.
+    /// What its thread had sent when it was last looked at, and calls that were handed over since.
     sent: Sent,
+    handed_over: u64,
     /// CPU time of making rows again that an extract's are compared with: it is no cost of reading them.
     checked_cpu_ns: u64,
     /// Files that it has loaded.
@@ -130,6 +131,7 @@ impl<'a> Worker<'a> {
             unanswered: Vec::with_capacity(role.depth),
             halted_since: None,
             sent: Sent::default(),
+            handed_over: 0,
             checked_cpu_ns: 0,
             loaded: Vec::new(),
             fatal: None,
@@ -157,7 +159,7 @@ impl<'a> Worker<'a> {
         }
         (self.published, self.checked_cpu_ns) = (Published::default(), 0);
         self.live.clear();
-        self.sent = socket::sent();
+        (self.sent, self.handed_over) = (socket::sent(), 0);
         self.recorder.begin(repetition, t0);
         let cpu_before = thread_cpu_ns();
         self.first = if self.role.queue.is_paced() { Some(self.make_next()) } else { None };
@@ -187,6 +189,11 @@ impl<'a> Worker<'a> {
                 match self.refilling.sends(self.flights.len(), || self.role.clock.now()) {
                     Sends::Now => {}
                     Sends::Later => break,
+                    // A delay is not waited for where nothing will be sent after it.
+                    Sends::From(at) if !self.has_next_at(at) => {
+                        open = false;
+                        break;
+                    }
                     Sends::From(at) if self.flights.is_empty() => {
                         open = self.wait(at);
                         continue;
@@ -249,11 +256,30 @@ impl<'a> Worker<'a> {
         }
         let at = self.place_of(self.role.mix.operation(ticket));
         // A closed call is due when it is sent; its data time is when its slot was free.
-        let data_ns = if due > 0 { due } else { self.flights.ready() } - self.t0;
+        let data_ns = if due > 0 { due } else { self.ready() } - self.t0;
         if self.make(ticket, at, data_ns) {
             Ok(ReadyCall { ticket, at, due, earliest, data_ns })
         } else {
             Err(Next::End)
+        }
+    }
+
+    /// Whether there is a call to send at `at`, which is then held.
+    fn has_next_at(&mut self, at: Ns) -> bool {
+        if self.role.queue.end_ns.is_some_and(|end| at >= self.t0 + end) || self.is_over() {
+            return false;
+        }
+        self.held = self.held.take().or_else(|| self.next_ticket());
+        self.held.is_some()
+    }
+
+    /// Since when the next call could be sent: its slot is free, and the batch that it belongs to begins.
+    #[inline]
+    fn ready(&self) -> Ns {
+        if self.refilling.gathers() {
+            self.role.clock.now()
+        } else {
+            self.flights.ready()
         }
     }
 
@@ -293,7 +319,7 @@ impl<'a> Worker<'a> {
             self.lingers_since = Some(self.role.clock.now());
         }
         is_stopped(self.role, &self.ops, self.lingers_since)
-            || self.role.queue.end_ns.is_some_and(|end| self.flights.ready() >= self.t0 + end)
+            || self.role.queue.end_ns.is_some_and(|end| self.ready() >= self.t0 + end)
     }
 
     #[inline]
@@ -345,6 +371,7 @@ impl<'a> Worker<'a> {
         let ready_on_time = if call.due > 0 { self.flights.ready_on_time(call.due) } else { 0 };
         let sent = self.role.clock.now();
         self.recorder.sent(work.slot, sent);
+        self.handed_over += 1;
         if self.flights.is_empty() {
             self.live.busy_since.store(sent, Relaxed);
         }

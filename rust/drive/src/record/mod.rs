@@ -152,6 +152,8 @@ pub struct SendRow {
     pub role: String,
     pub t_ns: u64,
     pub dt_ns: u64,
+    /// Calls of operations that were handed over since the send before.
+    pub ops: u64,
     /// Calls of the kernel that took bytes.
     pub sends: u64,
     /// As they were on the wire: with TLS, encrypted.

@@ -81,7 +81,8 @@ pub(super) struct Snapshot {
     pub start_ns: u64,
     pub last_done_ns: u64,
     pub busy_ns: u64,
-    /// Calls of the kernel that took bytes for the server, and these bytes.
+    /// Calls that left for the server, calls of the kernel that took their bytes, and these bytes.
+    pub sent_ops: u64,
     pub sends: u64,
     pub sent_bytes: u64,
     pub ended: Option<Ended>,
@@ -173,10 +174,11 @@ impl Recorder {
         self.in_flight[op] += 1;
     }
 
-    /// So much has left for the server, in so many calls of the kernel.
+    /// So many calls have left for the server, in so many calls of the kernel.
     #[inline]
-    pub fn left(&mut self, sends: u64, bytes: u64) {
+    pub fn left(&mut self, ops: u64, sends: u64, bytes: u64) {
         let snapshot = self.current.as_mut().expect("`begin` comes before `left`");
+        snapshot.sent_ops += ops;
         snapshot.sends += sends;
         snapshot.sent_bytes += bytes;
     }
@@ -324,6 +326,7 @@ impl Snapshot {
             start_ns: u64::MAX,
             last_done_ns: 0,
             busy_ns: 0,
+            sent_ops: 0,
             sends: 0,
             sent_bytes: 0,
             ended: None,
@@ -346,7 +349,7 @@ impl Snapshot {
         self.start_ns = u64::MAX;
         self.last_done_ns = 0;
         self.busy_ns = 0;
-        (self.sends, self.sent_bytes) = (0, 0);
+        (self.sent_ops, self.sends, self.sent_bytes) = (0, 0, 0);
         self.ended = None;
     }
 }

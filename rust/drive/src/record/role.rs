@@ -29,9 +29,11 @@ pub(super) struct Role {
 }
 
 /// One interval, or several that a session reported as one, all sessions together.
+#[derive(Default)]
 pub(super) struct Span {
     pub(super) end: u64,
     ops: Vec<OpCounts>,
+    sent_ops: u64,
     sends: u64,
     sent_bytes: u64,
     /// (session, operations in flight at the end).
@@ -89,6 +91,7 @@ impl Role {
         for (mine, theirs) in span.ops.iter_mut().zip(&snapshot.ops) {
             mine.merge(theirs);
         }
+        span.sent_ops += snapshot.sent_ops;
         span.sends += snapshot.sends;
         span.sent_bytes += snapshot.sent_bytes;
         let in_flight = snapshot.ops.iter().map(|counts| counts.in_flight).collect();
@@ -132,6 +135,7 @@ impl Role {
                 role: self.spec.name.clone(),
                 t_ns: place.t_ns,
                 dt_ns: place.dt_ns,
+                ops: span.sent_ops,
                 sends: span.sends,
                 bytes: span.sent_bytes,
             });
@@ -213,12 +217,12 @@ fn hists(counts: &OpCounts) -> Vec<(Kind, SparseHist)> {
 
 impl Span {
     pub(super) fn empty(end: u64) -> Span {
-        Span { end, ops: Vec::new(), sends: 0, sent_bytes: 0, in_flight: Vec::new() }
+        Span { end, ..Span::default() }
     }
 
     fn with_ops(end: u64, ops: usize, paced: bool, looks: Looks) -> Span {
         let ops = (0..ops).map(|_| OpCounts::new(paced, looks)).collect();
-        Span { end, ops, sends: 0, sent_bytes: 0, in_flight: Vec::new() }
+        Span { end, ops, ..Span::default() }
     }
 
     /// Operations that ended in it.
@@ -231,6 +235,7 @@ impl Span {
         for (mine, theirs) in self.ops.iter_mut().zip(&later.ops) {
             mine.merge(theirs);
         }
+        self.sent_ops += later.sent_ops;
         self.sends += later.sends;
         self.sent_bytes += later.sent_bytes;
         self.in_flight.extend(later.in_flight);

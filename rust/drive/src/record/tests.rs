@@ -70,17 +70,20 @@ fn an_interval_in_which_nothing_ended_has_a_row_of_its_own() {
 #[test]
 fn what_leaves_is_summed_by_interval_also_where_nothing_ended_or_a_session_was_late() {
     let (mut collector, mut recorders) = closed(2);
-    recorders[0].left(2, 300);
+    recorders[0].left(5, 2, 300);
     call(&mut recorders[0], 100, 200, Outcome::Ok);
-    recorders[1].left(1, 50);
+    recorders[1].left(1, 1, 50);
     call(&mut recorders[1], 100, 1300, Outcome::Ok);
     // Nothing ends in the third interval, and nothing leaves in the fourth.
     recorders[0].tick(ORIGIN + 2 * SECOND + 1);
-    recorders[0].left(1, 7);
+    recorders[0].left(4, 1, 7);
     let recorded = finish(&mut collector, &mut recorders, 4000);
-    let rows: Vec<_> =
-        recorded.sends.iter().map(|row| ((row.t_ns - ORIGIN) / SECOND, row.sends, row.bytes)).collect();
-    assert_eq!(rows, [(0, 3, 350), (2, 1, 7)]);
+    let rows: Vec<_> = recorded
+        .sends
+        .iter()
+        .map(|row| ((row.t_ns - ORIGIN) / SECOND, row.ops, row.sends, row.bytes))
+        .collect();
+    assert_eq!(rows, [(0, 6, 3, 350), (2, 4, 1, 7)]);
     assert_eq!(recorded.intervals.len(), 4);
     assert!(recorded.sends.iter().all(|row| (row.segment, row.role.as_str()) == (3, "writers")));
     collector.begin(1, ORIGIN);

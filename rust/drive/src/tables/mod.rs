@@ -173,7 +173,7 @@ rows! {
     IntervalRow {
         segment, repetition, role, op, t_ns, dt_ns, rows, bytes, ops, errors, late, in_flight, backlog, cum_rows,
     }
-    SendRow { segment, repetition, role, t_ns, dt_ns, sends, bytes }
+    SendRow { segment, repetition, role, t_ns, dt_ns, ops, sends, bytes }
     HistRow {
         segment, repetition, role, op, kind, t_ns, dt_ns, grouping_power: |_| &(GROUPING_POWER as u8),
         bucket: |row| &row.hist.bucket, count: |row| &row.hist.count, n: |row| &row.hist.n,

@@ -213,7 +213,10 @@ impl Memory {
 
 /// The first number of the line that starts with `key`: of interrupts, those of every kind together.
 fn counted(text: &[u8], key: &[u8]) -> Option<u64> {
-    let mut found = lines(text).map(words).find_map(|mut line| (line.next()? == key).then_some(line))?;
+    // A last line without its end may be cut within its number.
+    let whole = text.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
+    let mut found =
+        lines(&text[..whole]).map(words).find_map(|mut line| (line.next()? == key).then_some(line))?;
     found.next().and_then(number)
 }
 
@@ -346,7 +349,7 @@ mod tests {
         assert_eq!(counted(stat, b"ctxt"), Some(77));
         assert_eq!(counted(stat, b"softirq"), Some(31));
         assert_eq!(counted(stat, b"cpu1"), None);
-        assert_eq!(counted(b"intr", b"intr"), None, "cut before its number");
+        assert_eq!(counted(b"cpu 1\nintr 42", b"intr"), None, "cut within its number");
     }
 
     #[test]

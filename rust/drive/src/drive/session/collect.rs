@@ -43,7 +43,8 @@ impl Worker<'_> {
     fn count_sends(&mut self) {
         let sent = socket::sent();
         if sent.sends > self.sent.sends {
-            self.recorder.left(sent.sends - self.sent.sends, sent.bytes - self.sent.bytes);
+            let (sends, bytes) = (sent.sends - self.sent.sends, sent.bytes - self.sent.bytes);
+            self.recorder.left(std::mem::take(&mut self.handed_over), sends, bytes);
             self.sent = sent;
         }
     }

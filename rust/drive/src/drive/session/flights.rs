@@ -65,7 +65,7 @@ struct Slot {
 }
 
 /// As many slots as the role is deep. Calls end in any order; engines that end them in the order in which they were
-/// sent pay for no search, and of the others none looks through the slots.
+/// sent pay for no search; from the first other end on, until the repetition ends, calls are found by their tickets.
 pub struct Flights {
     slots: Box<[Slot]>,
     len: usize,
@@ -112,7 +112,8 @@ impl Flights {
             free: NONE,
             last_freed: NONE,
             places: Places::with_capacity_and_hasher(
-                if depth > 1 { depth } else { 0 },
+                // Room for as many that have gone: it never grows while calls come and go.
+                if depth > 1 { 2 * depth } else { 0 },
                 BuildHasherDefault::default(),
             ),
             numbered: false,

@@ -47,6 +47,12 @@ impl Refilling {
         Refilling { depth, left, delay_ns, state: State::Sends }
     }
 
+    /// Whether slots that are free wait for others, or for a delay.
+    #[inline]
+    pub fn gathers(&self) -> bool {
+        self.left + 1 < self.depth || self.delay_ns > 0
+    }
+
     /// Nothing is in flight, and nothing was.
     pub fn restart(&mut self) {
         self.state = State::Sends;
