@@ -91,3 +91,30 @@ def test_when_a_session_sends_again_and_how_long_it_waits_can_be_factors() -> No
 def test_a_refill_that_is_none_is_refused(schedule: dict[str, Any], said: str) -> None:
     with pytest.raises(StudyInvalid, match=said):
         closed_schedules(**schedule)
+
+
+@pytest.mark.parametrize(
+    "roles",
+    [
+        {"writers": {"samples": {"every_s": 1, "count": 3}, "batch_rows": 100}},
+        {
+            "writers": {
+                "schedule": {"mode": "constant", "rate_per_s": 5},
+                "rows": {"total": 500},
+                "batch_rows": 100,
+            }
+        },
+        {"readers": {"operation": "page", "table": ["port_errors"]}},
+    ],
+)
+def test_a_refill_that_no_role_sends_by_is_refused(roles: dict[str, dict[str, Any]]) -> None:
+    tree = small_tree(
+        engines=["postgresql"], kind="mixed", schedule={"measure_s": 1, "refill": "half", "delay_s": 0.01}
+    )
+    own = {"operation": "insert", "table": "port_errors"}
+    tree["roles"] = {name: {**(own if name == "writers" else {}), **of} for name, of in roles.items()}
+    del tree["stop"], tree["factors"]
+    with pytest.raises(StudyInvalid) as refused:
+        parse_study(tree, TREE, name="small", file="small.toml", workload_file="workload.toml")
+    for key in ("refill", "delay_s"):
+        assert f"schedule.{key} is" in str(refused.value) and "no role sends by it" in str(refused.value)

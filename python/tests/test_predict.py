@@ -508,7 +508,5 @@ def test_a_session_pauses_once_for_each_batch_that_it_sends() -> None:
     assert pause_of_call(role(4, delay_ns=8_000_000_000, refill="round")) == 2
     assert pause_of_call(role(4, refill="half")) == 0
     for refill in ({}, {"refill": "half"}):
-        with pytest.raises(
-            Refused, match=r'role users waits 8\.0 s before it sends again.*refill = "round"'
-        ):
+        with pytest.raises(Refused, match=r'role users waits 8\.0 s before it sends again.*refill = "round"'):
             pause_of_call(role(4, delay_ns=8_000_000_000, **refill))

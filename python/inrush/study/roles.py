@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -281,6 +281,22 @@ def parse_tables(node: Node, factors: Factors, workload: Workload) -> tuple[str,
         return node.texts(workload.tables, "table", at_least=1) or None
     name = node.text(workload.tables, "table")
     return (name,) if name else None
+
+
+def check_refill(node: Node | None, roles: Collection[Role], workload: Workload) -> None:
+    """What a study's own schedule says of batches, where every role has another schedule, or calls that are due."""
+    written = node.members() if node is not None and isinstance(node.value, dict) else {}
+
+    def follows(role: Role) -> bool:
+        kinds = {workload.operations[name].kind for name in role.operations}
+        return not (role.schedule or role.samples or role.events or "together" in kinds)
+
+    if roles and not any(follows(role) for role in roles):
+        for key in ("refill", "delay_s"):
+            if key in written:
+                written[key].problem(
+                    "no role sends by it: each has a schedule of its own, calls that are due, or pages"
+                )
 
 
 def check_until(node: Node, name: str, roles: Mapping[str, Role]) -> None:

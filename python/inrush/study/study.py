@@ -46,7 +46,7 @@ from inrush.study.parts import (
     parse_stops,
 )
 from inrush.study.pipeline import Pipeline, parse_pipeline
-from inrush.study.roles import Role, label, parse_factors, parse_roles
+from inrush.study.roles import Role, check_refill, label, parse_factors, parse_roles
 from inrush.study.rule_values import check_only, check_rule_values
 from inrush.study.shipped import SHIPPED, find_study, workload_path
 from inrush.study.sizes import read_size
@@ -286,6 +286,7 @@ def read_tree(
         roles = {name: role for s in stepped for name, role in s.sessions.items()}
         if "load" in fields:
             fields["load"].problem('what is loaded is a step here, do = "load"; remove it')
+    check_refill(fields.get("schedule"), roles.values(), workload)
     named: Named = dict.fromkeys((pipeline.ROLE,) if work == "pipeline" else roles, METRICS)
     totals = parse_totals(fields.get("totals"), [step.name for step in stepped])
     if work != "steps" and "totals" in fields:

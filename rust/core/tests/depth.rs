@@ -218,7 +218,7 @@ fn no_batch_begins_after_the_end_of_the_time() {
     // Batches of 150 ms on one server begin at 0, 150, 300 and 450 ms. The next one would have its first slot since 500 ms,
     // before the end, and the last since 600.
     let closed = json!({"kind": "closed", "think_ns": 0, "refill": "round"});
-    let time = json!({"kind": "time", "ns": 520 * MS});
+    let time = json!({"kind": "time", "ns": 560 * MS});
     let seen = run_on(1, 50 * MS, &[role("readers", "ask", 3, closed, json!({"kind": "endless"}), time)], 1);
     let totals = seen.repetitions("readers")[0];
     let took = totals.end_ns - totals.start_ns;
