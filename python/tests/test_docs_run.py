@@ -92,6 +92,16 @@ ELSEWHERE: Mapping[str, Elsewhere] = {
         "python/tests/test_shipped_studies.py::test_a_shipped_study_runs_and_every_row_and_answer_is_proven",
         "run(inrush, study)",
     ),
+    "inrush run bulkindex-lookup mysql": Elsewhere(
+        "two servers, and tables of ten million rows",
+        "python/tests/test_shipped_studies.py::test_a_shipped_study_runs_and_every_row_and_answer_is_proven",
+        "run(inrush, study)",
+    ),
+    "inrush run bulkindex-optimize mysql": Elsewhere(
+        "two servers, and tables of ten million rows",
+        "python/tests/test_shipped_studies.py::test_a_shipped_study_runs_and_every_row_and_answer_is_proven",
+        "run(inrush, study)",
+    ),
     "inrush run bulkindex-outgrow": Elsewhere(
         "a server with a small cache, and a load that outgrows it",
         "python/tests/test_shipped_studies.py::test_a_shipped_study_runs_and_every_row_and_answer_is_proven",
