@@ -1,4 +1,4 @@
-"""Load steps that their study holds back: the rate is told as the limit's where it is, and as the engine's where it is not."""
+"""Load steps that their study holds back: the rate is shown as the limit's where it is, and as the engine's where it is not."""
 
 from __future__ import annotations
 
