@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from inrush.commands.predict import claim_lines
+from inrush.errors import UsageError
 from inrush.model.curve import Curve, curve
 from inrush.model.forecast import Forecast, Refused
 from inrush.model.growth import Store, forecast_growth
 from inrush.model.halving import HALF, Halving, halving, measured, width
 from inrush.model.storage import merged
+from inrush.predict.claims import far_off
 from inrush.predict.growth import Growth, forecast_of_growth, halved_by
+from inrush.predict.training import Training
 from tests.simulated_loads import FloatArray
 
 SIZES = 1e5 * 2.0 ** np.arange(5)
@@ -185,3 +189,17 @@ def test_the_forecast_of_a_growing_table_is_as_it_was() -> None:
     rates = [(n, n * 10 / s) for n, s in points]
     rate = forecast_of_growth(Growth("rate", loads.store, unit=10), rates, TO / 10)
     assert rate.median == pytest.approx(TO / plain.median) and rate.lo == pytest.approx(TO / plain.hi)
+
+
+def test_a_far_claim_is_halved_by_a_measurement_that_is_named_too() -> None:
+    loads = Simulated("proportion", 3)
+    points = list(zip(loads.x.tolist(), loads.y.tolist(), strict=True))
+    far = Growth("load", loads.store, far=True)
+    made = forecast_of_growth(far, points, 100 * loads.x[-1])
+    assert made.reach == pytest.approx(100)
+    found = halved_by(far, points, 100 * loads.x[-1])
+    assert found is not None and np.log(found.after) <= HALF * np.log(found.before)
+    size = Training((), "rows", "load.after_bytes", "rows", (), (), growth=Growth("size", Store()))
+    with pytest.raises(UsageError, match="--far: load.after_bytes is no time or rate"):
+        far_off(size)
+    assert far_off(replace(size, growth=replace(far, far=False))).growth == far

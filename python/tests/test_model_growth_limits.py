@@ -186,3 +186,23 @@ def test_a_target_too_far_names_the_load_to_make_and_its_hours() -> None:
         match=r"734 times the largest .* measure at 229,375,000 or beyond first, which takes 38 min at the pace",
     ):
         forecast_growth(of, 7.34e9, Store())
+
+
+def test_a_target_too_far_is_claimed_where_that_is_asked_for_with_an_interval_as_much_wider() -> None:
+    of = curve([1e6, 3e6, 1e7], [10.0, 30.0, 100.0])
+    edge, far = forecast_growth(of, 3.2e8, Store(), far=True), forecast_growth(of, 1.024e10, Store(), far=True)
+    assert edge == forecast_growth(of, 3.2e8, Store()), "within the reach nothing changes"
+    assert far.reach == 1024 and far.median == pytest.approx(102_400, rel=0.01)
+    plain = forecast_growth(of, 3.2e8, Store())
+    # 1,024 is twice 32 on logs; the law is a proportion, whose own width hardly grows.
+    assert np.log(far.hi / far.median) == pytest.approx(2 * np.log(plain.hi / plain.median), rel=0.05)
+    assert np.log(far.median / far.lo) == pytest.approx(2 * np.log(plain.median / plain.lo), rel=0.05)
+    assert not far.calibrated and "far: 1024 times the largest point measured" in " ".join(far.why)
+    rate = forecast_growth(of, 1.024e10, Store(), rate=True, far=True)
+    assert (rate.lo, rate.hi) == pytest.approx((1.024e10 / far.hi, 1.024e10 / far.lo))
+    read = curve([1e6, 3e6, 1e7], [1e-4, 1e-4, 1e-4])
+    with pytest.raises(Refused, match="1024 times"):
+        forecast_read(read, None, 1.024e10, Store(), steady=True)
+    assert "far: 1024" in " ".join(
+        forecast_read(read, None, 1.024e10, Store(), steady=True, far=True).why
+    )

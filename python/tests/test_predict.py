@@ -494,6 +494,9 @@ def test_from_a_study_to_a_claim_to_its_proof_and_the_board(inrush: Inrush) -> N
 def test_predicting_nothing_and_nowhere_is_refused_in_a_sentence(inrush: Inrush) -> None:
     assert "--to N" in inrush("predict").err
     assert inrush("predict", "none.csv", "--to", "4").code == 2
+    (inrush.store.root.parent / "own.csv").write_text("clients,rows_per_s\n1,100\n2,190\n4,350\n")
+    far = inrush("predict", str(inrush.store.root.parent / "own.csv"), "--to", "400", "--far")
+    assert far.code == 2 and "--far is of results" in far.err, far.err
     assert inrush("scoreboard").code == 2
     assert inrush("predict", "--to", "4").code == 2
     assert issubclass(Refused, UsageError)

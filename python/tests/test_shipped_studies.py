@@ -36,6 +36,7 @@ SMALLEST = {
     "bulkindex-lookup": (["duckdb", "sqlite"], ["rows=20000", "steps.single.calls=500", "steps.listed.calls=20", "steps.first.calls=100", "steps.updated.calls=500"]),
     "bulkindex-optimize": (["sqlite"], ["steps.load.rows.total=20000"]),
     "bulkindex-outgrow": (["sqlite"], ["rows=5000"]),
+    "bulkindex-survey": (["sqlite"], ["rows=5000"]),
     "bulkindex-series": (["duckdb"], ["table=secondary_index_equal", "steps.load.rows.total=20000"]),
     "pipeline-filesize": (["sqlite"], ["file_bytes=[20000, 100000]"]),
     "pipeline-parallel": (["duckdb", "sqlite"], ["pipelines=2", "pipeline.shards=2"]),
@@ -55,7 +56,7 @@ SMALLEST = {
 WITHOUT_QUERIES = {
     "archive-absolute", "archive-volume", "archive-arrays", "archive-cluster", "archive-compress", "archive-types", "archive-ways",
     "archive-dump", "archive-extract", "archive-load", "archive-rate", "archive-subscriber", "bulkindex-keys", "bulkindex-load", "bulkindex-lookup",
-    "bulkindex-optimize", "bulkindex-outgrow", "bulkindex-series", "pipeline-filesize", "pipeline-parallel", "telemetry-indexes", "telemetry-sustained", "telemetry-production",
+    "bulkindex-optimize", "bulkindex-outgrow", "bulkindex-series", "bulkindex-survey", "pipeline-filesize", "pipeline-parallel", "telemetry-indexes", "telemetry-sustained", "telemetry-production",
     "telemetry-volume",
 }  # fmt: skip
 #: Studies without tables: there is no row to prove, and what is read is checked by the call itself.

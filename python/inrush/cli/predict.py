@@ -40,6 +40,13 @@ def predict(
         typer.Option(help="Figure of the results (default: the study's); of a file: rate, time or latency."),
     ] = None,
     along: Annotated[str | None, typer.Option(help="Factor to continue; default: the study's.")] = None,
+    far: Annotated[
+        bool,
+        typer.Option(
+            "--far",
+            help="Claim times of loads and reads beyond 32 times the largest point too; their intervals widen with the reach.",
+        ),
+    ] = False,
     where: Annotated[
         list[str] | None,
         typer.Option(metavar="FACTOR=VALUE", help="Predict only these groups; may be given again."),
@@ -65,7 +72,7 @@ def predict(
         command.predict_need(rows_per_s, p99_ms, days, [what] if what else [], as_json)
         return
     at, continued = command.targets(to or (), along)
-    command.predict(what, at, within or (), of, continued, where or (), level, as_json)
+    command.predict(what, at, within or (), of, continued, where or (), level, as_json, far)
 
 
 def prove(

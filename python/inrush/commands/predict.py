@@ -45,6 +45,7 @@ def predict(
     where: Sequence[str],
     level: float,
     as_json: bool,
+    far: bool = False,
 ) -> None:
     """A file of two columns is continued; of results, every group is, and each claim is frozen."""
     if not 0.5 <= level < 1:
@@ -56,12 +57,14 @@ def predict(
         return
     if not to:
         raise UsageError("say where to predict: --to N")
+    if far and what is not None and Path(what).is_file():
+        raise UsageError("--far is of results, whose tables say what becomes of them as they grow; remove it")
     if what is not None and Path(what).is_file():
         predict_curve(Path(what), to, of, level, as_json)
     elif what is not None and Path(what).suffix in (".csv", ".tsv", ".txt"):
         raise UsageError(f"{what}: no such file")
     else:
-        predict_results(what, to, of, along, where, level, as_json)
+        predict_results(what, to, of, along, where, level, as_json, far)
 
 
 def predict_curve(path: Path, to: Sequence[float], of: str | None, level: float, as_json: bool) -> None:
@@ -117,12 +120,13 @@ def predict_results(
     where: Sequence[str],
     level: float,
     as_json: bool,
+    far: bool = False,
 ) -> None:
     """Freezes a claim for each group and target. A group is reported and left out if its model does not hold."""
     from inrush.analysis.analyse import analyse
     from inrush.analysis.points import say as say_point
     from inrush.model.forecast import MODEL_VERSION, Refused
-    from inrush.predict.claims import archive_of, claim, forecast_of, halving_of, kept_up
+    from inrush.predict.claims import archive_of, claim, far_off, forecast_of, halving_of, kept_up
     from inrush.predict.training import chosen, trainings
     from inrush.results.predictions import Predictions
     from inrush.stats.measures import study_record
@@ -133,6 +137,7 @@ def predict_results(
     archives = {of_rows: archive_of(kept.scores(MODEL_VERSION, of_rows)) for of_rows in (False, True)}
     frozen, refused = [], []
     for training in chosen(trainings(analysis, along, figure), where):
+        training = far_off(training) if far else training
         archive, sources = archives[training.growth is not None]
         for n in to:
             try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -64,12 +64,12 @@ class Forecast:
         return held
 
 
-def refuse_far(to: float, largest: float, each_s: float = 0.0) -> None:
+def refuse_far(to: float, largest: float, each_s: float = 0.0, far: bool = False) -> None:
     """Raises Refused for loads that are none, or too far beyond what was measured. each_s: of a time, what one unit of the load
-    took at the largest one; 0: not known."""
+    took at the largest one; 0: not known. far: a load is never too far (`farther` widens its interval)."""
     if not (np.isfinite(to) and to > 0):
         raise Refused(f"--to {number(to)}: a load is positive")
-    if to > FARTHEST_REACH * largest:
+    if to > FARTHEST_REACH * largest and not far:
         raise Refused(
             f"{number(to)} is {to / largest:.0f} times the largest point measured (limit {FARTHEST_REACH:g}): "
             f"measure at {number(to / FARTHEST_REACH)} or beyond first"
@@ -79,6 +79,17 @@ def refuse_far(to: float, largest: float, each_s: float = 0.0) -> None:
                 else ""
             )
         )
+
+
+def farther(made: Forecast) -> Forecast:
+    """A forecast beyond FARTHEST_REACH: no prediction of such a reach was scored, and its interval is wider on logs by as much
+    as the reach is."""
+    if made.reach <= FARTHEST_REACH:
+        return made
+    times = float(np.log(made.reach) / np.log(FARTHEST_REACH))
+    lo, hi = (made.median * float((end / made.median) ** times) for end in (made.lo, made.hi))
+    why = f"far: {made.reach:.0f} times the largest point measured (limit {FARTHEST_REACH:g}); the interval is {times:.2f} times as wide"
+    return replace(made, lo=lo, hi=hi, calibrated=False, why=(*made.why, why))
 
 
 def refuse_misfit(log_error: float, law: str) -> None:

@@ -15,7 +15,8 @@ The rule:
    and a tree, one more for each row that the engine's cache does not hold. Beyond memory the
    share of pages that are not there costs what a cold read of the same study costs, or without one the device's time for
    each page that the engine counted, and of pages that were only asked for the middle up to it; refused without either, and as loads in 4. A cold read goes to the device at any size.
-6. A law that misses the largest point by more than 15 %, or is asked for more than 32 times it, is refused.
+6. A law that misses the largest point by more than 15 %, or is asked for more than 32 times it, is refused; the latter is
+   claimed where it is asked for by name (`far`), with an interval that is wider on logs by as much as its reach is.
 
 The interval holds every law, and every number of rows a leaf, that explains the small loads as well.
 """
@@ -30,7 +31,7 @@ from numpy.typing import NDArray
 
 from inrush.model.curve import FALL_SD, Curve, Fitted, Law, explains, fitted_proportion, linear, point_spread
 from inrush.model.fits import fit_sum
-from inrush.model.forecast import UNCALIBRATED, Forecast, Refused, refuse_far, refuse_misfit
+from inrush.model.forecast import UNCALIBRATED, Forecast, Refused, farther, refuse_far, refuse_misfit
 from inrush.model.intervals import LEVEL, Scored, parameter_spread, spread, width
 from inrush.model.storage import LEAF_SHARES, Tree, merged
 from inrush.text import number, percent
@@ -104,13 +105,15 @@ class Store:
 
 
 def forecast_growth(
-    of: Curve, to: float, store: Store, rate: bool = False, archive: Sequence[Scored] = (), level: float = LEVEL
+    of: Curve, to: float, store: Store, rate: bool = False, archive: Sequence[Scored] = (), level: float = LEVEL,
+    far: bool = False,
 ) -> Forecast:  # fmt: skip
-    """Of a load, at `to` rows. of: seconds against rows; rate: the answer is rows a second. Raises Refused."""
+    """Of a load, at `to` rows. of: seconds against rows; rate: the answer is rows a second; far: rule 6 refuses no reach.
+    Raises Refused."""
     refuse_unknown_rows(store)
     chosen, why = choose(of, to, store)
     refuse_misfit(float(chosen.errors(of)[-1]), chosen.name)
-    refuse_far(to, float(of.x[-1]), float(of.y[-1] / of.x[-1]))
+    refuse_far(to, float(of.x[-1]), float(of.y[-1] / of.x[-1]), far)
     beyond = device_s(of, to, chosen, store)
     found = interval(of, to, chosen, candidates(of, store), beyond, archive, level)  # fmt: skip
     if store.is_tree and store.memory_bytes is None:
@@ -126,6 +129,7 @@ def forecast_growth(
         {"proportion": float(fitted_proportion(of).law(np.array([to]))[0]), "linear": linear(of, to, "time")},
         knee if np.isfinite(knee) else None, why if found.calibrated else (*why, UNCALIBRATED),
     )  # fmt: skip
+    made = farther(made)
     return inverted(made, to) if rate else made
 
 
@@ -340,17 +344,17 @@ def inverted(made: Forecast, rows: float) -> Forecast:
 
 def forecast_read(
     warm: Curve, cold: Curve | None, to: float, store: Store, archive: Sequence[Scored] = (), level: float = LEVEL,
-    steady: bool = False, pages: Curve | None = None, pages_bound: bool = False,
+    steady: bool = False, pages: Curve | None = None, pages_bound: bool = False, far: bool = False,
 ) -> Forecast:  # fmt: skip
     """Seconds of a read when the table has `to` rows. cold: the same read with nothing in memory, of the same runs.
 
     steady: its answer has as many rows in every table. pages: those that it takes with nothing in memory.
-    pages_bound: pages are those that were asked for, a root at each look-up: as many are read at most.
+    pages_bound: pages are those that were asked for, a root at each look-up: as many are read at most. far: as of a load.
     """
     refuse_unknown_rows(store)
     held, others = fitted_read(warm, to, store, steady)
     refuse_misfit(float(held.errors(warm)[-1]), held.name)
-    refuse_far(to, float(warm.x[-1]))
+    refuse_far(to, float(warm.x[-1]), far=far)
     share = 1 - store.full_at / to if outgrows_memory(warm, to, store) else 0.0
     found = interval(warm, to, held, others, Device(), archive, level)
     why: tuple[str, ...] = (
@@ -373,11 +377,12 @@ def forecast_read(
                 "pages asked for are a bound of those read: the median is the geometric middle between memory and it",
             )
     full_at = store.full_at
-    return Forecast(
+    made = Forecast(
         to, median, lo, hi, level, name, found.calibrated, to / float(warm.x[-1]), held.parameters,
         {"linear": linear(warm, to, "time"), "in memory": found.median}, full_at if np.isfinite(full_at) else None,
         why if found.calibrated else (*why, UNCALIBRATED),
     )  # fmt: skip
+    return farther(made)
 
 
 def beyond_memory(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from inrush.analysis.points import Analysis
 from inrush.errors import UsageError
 from inrush.model.capacity import forecast_load
 from inrush.model.curve import curve, forecast
-from inrush.model.forecast import MODEL_VERSION, UNCALIBRATED, Forecast, Refused
+from inrush.model.forecast import FARTHEST_REACH, MODEL_VERSION, UNCALIBRATED, Forecast, Refused
 from inrush.model.halving import Halving
 from inrush.model.intervals import LEVEL, Scored
 from inrush.model.scaling import fit_batch
@@ -64,6 +65,16 @@ def forecast_of(
             "why": (reason, *(w for w in found.why if w == UNCALIBRATED)),
         }
     )
+
+
+def far_off(training: Training) -> Training:
+    """The same, for targets that are farther than claims reach. Raises UsageError where no width of theirs is known."""
+    if training.growth is None or training.growth.what not in ("load", "rate", "read"):
+        raise UsageError(
+            f"--far: {training.figure} is no time or rate of a load or a read of a table that grows, and others are claimed up to "
+            f"{FARTHEST_REACH:g} times the largest point measured; remove --far"
+        )
+    return replace(training, growth=replace(training.growth, far=True))
 
 
 def halving_of(

@@ -56,6 +56,8 @@ class Growth:
     pages: tuple[tuple[float, float], ...] = ()
     #: They are pages that were asked for, in memory or not: no fewer than those that are read.
     pages_bound: bool = False
+    #: No time or rate of a target is too far to be claimed; the interval widens with its reach.
+    far: bool = False
 
 
 def growth_of(runs: Sequence[Measured], along: str, figure: str) -> Growth | None:
@@ -370,9 +372,9 @@ def law_of(
         pages = [(n * unit, v) for n, v in growth.pages if n > 0]
         many = curve(*zip(*pages, strict=True)) if len({n for n, _ in pages}) > 1 else None
         return curve(x, y), lambda of, to: forecast_read(
-            of, dear, to, growth.store, archive, level, growth.steady, many, growth.pages_bound
+            of, dear, to, growth.store, archive, level, growth.steady, many, growth.pages_bound, growth.far
         )
     if not rate:
-        return curve(x, y), lambda of, to: forecast_growth(of, to, growth.store, False, archive, level)
+        return curve(x, y), lambda of, to: forecast_growth(of, to, growth.store, False, archive, level, growth.far)
     seconds = [n / v for n, v in held]
-    return curve(x, seconds), lambda of, to: forecast_growth(of, to, growth.store, True, archive, level)
+    return curve(x, seconds), lambda of, to: forecast_growth(of, to, growth.store, True, archive, level, growth.far)
