@@ -200,6 +200,6 @@ def test_a_far_claim_is_halved_by_a_measurement_that_is_named_too() -> None:
     found = halved_by(far, points, 100 * loads.x[-1])
     assert found is not None and np.log(found.after) <= HALF * np.log(found.before)
     size = Training((), "rows", "load.after_bytes", "rows", (), (), growth=Growth("size", Store()))
-    with pytest.raises(UsageError, match="--far: load.after_bytes is no time or rate"):
+    with pytest.raises(UsageError, match=r"--far: load\.after_bytes is no time or rate"):
         far_off(size)
     assert far_off(replace(size, growth=replace(far, far=False))).growth == far

@@ -190,7 +190,10 @@ def test_a_target_too_far_names_the_load_to_make_and_its_hours() -> None:
 
 def test_a_target_too_far_is_claimed_where_that_is_asked_for_with_an_interval_as_much_wider() -> None:
     of = curve([1e6, 3e6, 1e7], [10.0, 30.0, 100.0])
-    edge, far = forecast_growth(of, 3.2e8, Store(), far=True), forecast_growth(of, 1.024e10, Store(), far=True)
+    edge, far = (
+        forecast_growth(of, 3.2e8, Store(), far=True),
+        forecast_growth(of, 1.024e10, Store(), far=True),
+    )
     assert edge == forecast_growth(of, 3.2e8, Store()), "within the reach nothing changes"
     assert far.reach == 1024 and far.median == pytest.approx(102_400, rel=0.01)
     plain = forecast_growth(of, 3.2e8, Store())
@@ -203,6 +206,4 @@ def test_a_target_too_far_is_claimed_where_that_is_asked_for_with_an_interval_as
     read = curve([1e6, 3e6, 1e7], [1e-4, 1e-4, 1e-4])
     with pytest.raises(Refused, match="1024 times"):
         forecast_read(read, None, 1.024e10, Store(), steady=True)
-    assert "far: 1024" in " ".join(
-        forecast_read(read, None, 1.024e10, Store(), steady=True, far=True).why
-    )
+    assert "far: 1024" in " ".join(forecast_read(read, None, 1.024e10, Store(), steady=True, far=True).why)

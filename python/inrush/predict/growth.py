@@ -375,6 +375,10 @@ def law_of(
             of, dear, to, growth.store, archive, level, growth.steady, many, growth.pages_bound, growth.far
         )
     if not rate:
-        return curve(x, y), lambda of, to: forecast_growth(of, to, growth.store, False, archive, level, growth.far)
+        return curve(x, y), lambda of, to: forecast_growth(
+            of, to, growth.store, False, archive, level, growth.far
+        )
     seconds = [n / v for n, v in held]
-    return curve(x, seconds), lambda of, to: forecast_growth(of, to, growth.store, True, archive, level, growth.far)
+    return curve(x, seconds), lambda of, to: forecast_growth(
+        of, to, growth.store, True, archive, level, growth.far
+    )
