@@ -36,7 +36,7 @@ SMALLEST = {
     "bulkindex-lookup": (["duckdb", "sqlite"], ["rows=20000", "steps.single.calls=500", "steps.listed.calls=20", "steps.first.calls=100", "steps.updated.calls=500"]),
     "bulkindex-optimize": (["sqlite"], ["steps.load.rows.total=20000"]),
     "bulkindex-outgrow": (["sqlite"], ["rows=5000"]),
-    "bulkindex-survey": (["sqlite"], ["rows=5000"]),
+    "bulkindex-survey": (["duckdb"], ["rows=5000"]),
     "bulkindex-series": (["duckdb"], ["table=secondary_index_equal", "steps.load.rows.total=20000"]),
     "pipeline-filesize": (["sqlite"], ["file_bytes=[20000, 100000]"]),
     "pipeline-parallel": (["duckdb", "sqlite"], ["pipelines=2", "pipeline.shards=2"]),
