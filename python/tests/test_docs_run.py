@@ -102,6 +102,16 @@ ELSEWHERE: Mapping[str, Elsewhere] = {
         "python/tests/test_shipped_studies.py::test_a_shipped_study_runs_and_every_row_and_answer_is_proven",
         "run(inrush, study)",
     ),
+    "inrush run bulkindex-survey": Elsewhere(
+        "a server, and a table of 26 GB",
+        "python/tests/test_shipped_studies.py::test_a_shipped_study_runs_and_every_row_and_answer_is_proven",
+        "run(inrush, study)",
+    ),
+    "inrush predict bulkindex-survey": Elsewhere(
+        "results of a server",
+        "python/tests/test_halving.py::test_a_far_claim_is_halved_by_a_measurement_that_is_named_too",
+        "far_off(",
+    ),
     "inrush run bulkindex-outgrow": Elsewhere(
         "a server with a small cache, and a load that outgrows it",
         "python/tests/test_shipped_studies.py::test_a_shipped_study_runs_and_every_row_and_answer_is_proven",
