@@ -8,13 +8,15 @@ use std::sync::Arc;
 use inrush_drive::drive::assertion::{Asked, Check};
 use inrush_drive::drive::session::flights::{Flight, Flights};
 use inrush_drive::drive::source::TableCount;
+use inrush_drive::drive::touched::{Change, Touched};
+use inrush_drive::proof::{Known, State};
 use inrush_drive::record::{Collector, Hist, Recorder, RoleSpec, Times};
 use inrush_engines::engine::{Answer, Outcome};
 use inrush_engines::mix::{Share, Shared};
 use inrush_engines::schedule::{ArrivalQueue, Arrivals, Batching};
 use inrush_rows::clock::{thread_cpu_ns, Clock};
-use inrush_rows::plan::{RunPlan, Schedule};
-use inrush_rows::rows::{Generators, Value};
+use inrush_rows::plan::{RowCall, RunPlan, Schedule};
+use inrush_rows::rows::{Generators, RowGen, Value};
 
 const ROUNDS: usize = 11;
 const CALLS: u64 = 2_000_000;
@@ -189,24 +191,36 @@ fn judge() {
     let id = || column("id".into(), "i64", serde_json::json!({"kind": "sequence", "start": 0, "step": 1}));
     let numbers = |count: usize| (0..count).map(|k| column(format!("v{k}"), "i32", uniform(1 << 30)));
     let text = serde_json::json!({"kind": "text", "min_bytes": 160, "max_bytes": 160});
+    const CHANGED: &str = "judge: a changed row, 2 + 25 of 4 B";
+    let version = column("version".into(), "i64", serde_json::json!({"kind": "version"}));
     for (what, columns) in [
         ("judge: a key's row, 1 + 2 of 4 B", [id()].into_iter().chain(numbers(2)).collect::<Vec<_>>()),
         ("judge: a key's row, 1 + 25 of 4 B", [id()].into_iter().chain(numbers(25)).collect()),
         ("judge: a key's row, 1 + text of 160 B", vec![id(), column("v".into(), "text", text)]),
+        (CHANGED, [id(), version].into_iter().chain(numbers(25)).collect()),
     ] {
+        let (is_changed, rows) = (what == CHANGED, if what == CHANGED { 1_000_000 } else { ROWS });
         let names: Vec<_> = columns.iter().map(|c| c["name"].clone()).collect();
         let table = serde_json::json!({"name": "t", "stream": "t", "identity": ["id"], "columns": columns,
             "source": {"kind": "generated", "series": 1, "period_ns": 1_000_000_000}});
         let operation = serde_json::json!({"name": "look", "kind": "query", "table": 0,
             "params": [{"name": "k", "type": "i64", "gen": {"kind": "key", "keys": 0, "draw": 0, "column": "id"}}],
-            "keys": [{"table": 0, "rows": ROWS, "by": {"kind": "uniform"}}],
+            "keys": [{"table": 0, "rows": rows, "by": {"kind": "uniform"}}],
             "holds": [{"kind": "asked", "table": 0, "columns": names, "keys": ["id"]}]});
+        let changed = names.iter().filter(|name| **name != "id").map(|name| {
+            serde_json::json!({"name": name, "type": "i64", "gen": {"kind": "changed", "keys": 0, "column": name}})
+        });
+        let change = serde_json::json!({"name": "change", "kind": "execute", "table": 0, "does": "update",
+            "params": changed.collect::<Vec<_>>(),
+            "keys": [{"table": 0, "rows": rows, "by": {"kind": "uniform"}}]});
+        let operations = if is_changed { vec![operation, change] } else { vec![operation] };
         let plan = serde_json::json!({"version": 1, "run_id": "", "study": "", "seed": 1, "epoch_ns": 0,
-            "target": {"engine": "null", "url": ""}, "tables": [table], "operations": [operation], "segments": [],
+            "target": {"engine": "null", "url": ""}, "tables": [table], "operations": operations, "segments": [],
             "record": {"interval_ns": 1, "flush_ns": 1}, "watch": {"every_ns": 0, "processes": {}}});
         let plan: Arc<RunPlan> = Arc::new(serde_json::from_value(plan).expect("a plan of this build"));
         let generators = Generators::new(plan.clone());
         let generator = generators.of(0).expect("a valid table");
+        let counts = [TableCount::of(&generators, 0).expect("a valid table")];
         let mut checks =
             Check::of(&generators, &plan.operations[0], false, &counts).expect("a valid promise");
         let shared = Shared::new(&generators, 0, "users").expect("valid keys");
@@ -216,7 +230,11 @@ fn judge() {
             .map(|ticket| {
                 params.fill(ticket, 0, &mut values);
                 let Value::I64(id) = values[0] else { unreachable!("an i64") };
-                Answer { names: Vec::new(), rows: vec![generator.row(id as u64)] }
+                let row = match counts[0].touched() {
+                    None => generator.row(id as u64),
+                    Some(touched) => changed_row(touched, &generator, id as u64),
+                };
+                Answer { names: Vec::new(), rows: vec![row] }
             })
             .collect();
         counts[0].issue(ROWS);
@@ -228,12 +246,29 @@ fn judge() {
                 for (ticket, answer) in (0..).zip(&answers) {
                     params.fill(ticket, 0, &mut values);
                     let broken =
-                        checks[0].broken(answer, ROWS, &Asked { params: &values, sent: 0, counts: &counts });
+                        checks[0].broken(answer, ROWS, &Asked { params: &values, sent: 10, counts: &counts });
                     assert!(black_box(broken).is_none(), "the row is right");
                 }
             }
         });
     }
+}
+
+/// The row as one call has changed it, which was acknowledged.
+fn changed_row(touched: &Touched, generator: &RowGen, row: u64) -> Vec<Value> {
+    let version = row + 1;
+    if touched.ledger.stored(row) == Known::Is(State::Untouched) {
+        touched.ledger.begin(row);
+        touched.done(RowCall::Update, Change { row, version }, ROWS, 1, 2);
+    }
+    let donor = generator.row(touched.changes.donor(row, version));
+    let own = generator.row(row).into_iter().zip(donor).enumerate();
+    own.map(|(column, (own, donor))| match column {
+        _ if touched.changes.version == Some(column) => Value::I64(version as i64),
+        _ if touched.changes.is_donated(column) => donor,
+        _ => own,
+    })
+    .collect()
 }
 
 /// A call that begins and ends, beside all others that a session of depth 1,024 has in flight.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use inrush_drive::drive::source::TableCount;
 use inrush_drive::drive::touched::Touched;
 use inrush_drive::drive::{drive, DriveTarget};
-use inrush_drive::proof::{prove, Expectations, Left};
+use inrush_drive::proof::{prove, Expectations, FromSessions, Left};
 use inrush_drive::record::Recorded;
 use inrush_engines::engine::{build, Context, Engine};
 use inrush_rows::clock::Clock;
@@ -164,8 +164,9 @@ impl Ran {
         let may_be = |row, version| touched.may_be(row, version, touched.ledger.stored(row), ROWS);
         let must_be = |row| Touched::must_be(touched.ledger.stored(row), row, ROWS);
         let left = Left { changes: &touched.changes, may_be: &may_be, must_be: &must_be };
+        let of = FromSessions { left: Some(&left), ..FromSessions::default() };
         let mut known = Expectations::default();
-        let rows = prove(&self.plan, &*self.engine, &proof, None, Some(&left), &[], &mut known, 60 * S);
+        let rows = prove(&self.plan, &*self.engine, &proof, of, &mut known, 60 * S);
         let rows = rows.expect("it is proven or not");
         assert_eq!(
             rows.iter().map(|row| row.item.as_str()).collect::<Vec<_>>(),

@@ -94,20 +94,29 @@ impl Expectations {
     }
 }
 
-/// Proves one table. `stored` replaces the generator's figures for tables fed from files. `left`: of one whose rows change
-/// by key. `unanswered`: measured inserts into it of which no answer came.
+/// What the sessions have made of a table.
+#[derive(Clone, Copy, Default)]
+pub struct FromSessions<'a> {
+    /// Of one fed from files: in place of the generator's figures.
+    pub stored: Option<&'a Expected>,
+    /// Of one whose rows change by key.
+    pub left: Option<&'a Left<'a>>,
+    /// Measured inserts of which no answer came.
+    pub unanswered: &'a [Unanswered],
+}
+
+/// Proves one table.
 ///
 /// The rows returned go to the table `proofs`; the table is proven when all of them hold.
 pub fn prove(
     plan: &RunPlan,
     engine: &dyn Engine,
     proof: &ProofPlan,
-    stored: Option<&Expected>,
-    left: Option<&Left<'_>>,
-    unanswered: &[Unanswered],
+    of: FromSessions<'_>,
     expectations: &mut Expectations,
     limit_ns: u64,
 ) -> Result<Vec<ProofRow>, Error> {
+    let FromSessions { stored, left, unanswered } = of;
     if let Some(name) = &proof.dump {
         let dump = plan.operations.iter().find(|op| op.name == *name).and_then(|op| op.dump.as_ref());
         let dump = dump.ok_or_else(|| Error::Plan(format!("there is no dump {name}")))?;

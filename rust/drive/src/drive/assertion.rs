@@ -134,7 +134,7 @@ impl Check {
             Check::Regenerate { rows, keys, full_from, came } => {
                 let count = &of.counts[rows.at];
                 let there_before = if of.params.is_empty() { floor } else { count.settled() };
-                // Rows that may have been deleted are missed by nobody.
+                // Rows that may have been deleted need not be there.
                 let full_from = full_from.filter(|_| count.touched().is_none());
                 if answer.rows.is_empty() && full_from.is_some_and(|from| there_before >= from) {
                     let table = &rows.table;

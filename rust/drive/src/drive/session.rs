@@ -1,6 +1,7 @@
 //! One session at work: takes tickets, makes rows or parameters, sends, records.
 
 mod batch;
+mod by_key;
 mod collect;
 pub mod flights;
 mod loss;
@@ -158,10 +159,7 @@ impl<'a> Worker<'a> {
         (self.t0, self.failures_in_a_row, self.lingers_since) = (t0, 0, None);
         self.flights.restart(t0);
         self.refilling.restart();
-        for op in &mut self.ops {
-            let touched = op.alters.and_then(|(_, table)| self.role.counts[table].touched());
-            op.params.begin(touched.map_or(0, |touched| touched.calls_before(op.op)));
-        }
+        self.count_on();
         for freshness in self.ops.iter_mut().filter_map(|op| op.freshness.as_mut()) {
             freshness.restart(self.role.queues);
         }
@@ -357,17 +355,6 @@ impl<'a> Worker<'a> {
             self.fatal = Some(error.to_string());
             false
         })
-    }
-
-    /// The row that the call changes; false where it is to be in a version that its column does not hold.
-    fn draw_change(&mut self, ticket: Ticket, at: usize) -> bool {
-        match self.ops[at].params.changed(ticket) {
-            Ok((row, version)) => self.change = Change { row, version },
-            // What stores nothing may be asked again and again.
-            Err(_) if !self.ops[at].is_answered => {}
-            Err(why) => self.fatal = Some(format!("role {}: {why}", self.role.name)),
-        }
-        self.fatal.is_none()
     }
 
     /// A place for the rows of an extract; false where there is none.

@@ -5,7 +5,7 @@
 //! its own state is the only one that can be stored: the row is *known*. Calls on one row that overlap leave it *unsure*:
 //! then every state may be stored that some call has made, until a call that overlaps with none is acknowledged. A call
 //! that failed or got no answer may be done at any time, and its row stays unsure. So a right answer is never called wrong;
-//! what is not told is a state that is stale while another call on the same row is under way.
+//! what is not distinguished is a state that is stale while another call on the same row is under way.
 
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 use crate::drive::source::TableCount;
 use crate::drive::touched::Touched;
 use crate::drive::{drive, DriveTarget, EndedBy};
-use crate::proof::{self, prove, Expectations, Left};
+use crate::proof::{self, prove, Expectations, FromSessions, Left};
 use crate::run::sampler;
 use crate::run::Event;
 use crate::tables::{ProbeRow, ProbeTable, ResourceRow, SegmentRow, Tables};
@@ -291,18 +291,10 @@ impl Running {
                 |row| touched.is_some_and(|of| Touched::must_be(of.ledger.stored(row), row, loaded));
             let left = touched.map(|of| Left { changes: &of.changes, may_be: &may_be, must_be: &must_be });
             let (expectations, stored) = (&mut self.expectations, stored.as_ref());
+            let of = FromSessions { stored, left: left.as_ref(), unanswered: &unanswered };
             // Reading back is no statement that an engine could be given a limit for.
             let (proven, cut) = abort::limited(Duration::from_nanos(most_ns), || {
-                prove(
-                    &plan,
-                    engine.as_ref(),
-                    proof,
-                    stored,
-                    left.as_ref(),
-                    &unanswered,
-                    expectations,
-                    limit_ns,
-                )
+                prove(&plan, engine.as_ref(), proof, of, expectations, limit_ns)
             });
             let rows = match proven {
                 Err(_) if cut => {

@@ -10,7 +10,7 @@ use crate::plan::{GenPlan, OpPlan, ParamGen, RowCall, RowSource, RunPlan};
 /// Rows of a table of which calls by key change some: so many are kept track of.
 pub const MOST_ROWS: u64 = 10_000_000;
 
-/// Versions beyond it are not told apart.
+/// Versions beyond it are not distinguished.
 pub const MOST_VERSION: u64 = (1 << 46) - 1;
 
 /// What calls by key do to one table.
