@@ -10,7 +10,6 @@ import atexit
 import contextlib
 import fcntl
 import http.client
-import json
 import os
 import pwd
 import random
@@ -39,8 +38,6 @@ POLL_S = 0.02
 ASK_S = 5.0
 #: The longest path of a Unix socket (rust/engines/src/engine/socket/unix.rs).
 SOCKET_PATH_BYTES = 107
-#: Beside the data: what was started there, and by which process.
-RECORD = "instance.json"
 
 
 @dataclass(frozen=True)
@@ -377,62 +374,6 @@ def _leave_running() -> None:
     """What was not stopped goes on without us, as `inrush engines start` means it to: Popen would warn of it."""
     for pid in running_children():
         _CHILDREN[pid].returncode = 0
-
-
-# The record beside the data.
-
-
-def write_record(data: Path, pid: int, port: int) -> None:
-    doc = {
-        "pid": pid,
-        "began": started_at(pid),
-        "port": port,
-        "by": os.getpid(),
-        "by_began": started_at(os.getpid()),
-    }
-    (data / RECORD).write_text(json.dumps(doc) + "\n")
-
-
-def remove_record(data: Path) -> None:
-    """The port stays on record: the next start takes it again, so that addresses hold over a restart."""
-    path = data / RECORD
-    if doc := read_record(data):
-        path.write_text(json.dumps({"port": doc.get("port")}) + "\n")
-
-
-def read_record(data: Path) -> dict[str, int]:
-    """What was started here; empty when nothing was, or the record is damaged."""
-    try:
-        doc = json.loads((data / RECORD).read_text())
-    except (FileNotFoundError, ValueError):
-        return {}
-    return doc if isinstance(doc, dict) else {}
-
-
-def last_port(data: Path) -> int:
-    """The port of the last instance here, or a free one."""
-    port = read_record(data).get("port")
-    return port if port and is_free(port) else free_port()
-
-
-def end_leftover(data: Path, folder: Path, how: signal.Signals, limit_s: float) -> None:
-    """Ends the server that a dead inrush left in `data`. Raises TargetError when its inrush still lives.
-
-    folder: where the server's processes work.
-    """
-    doc = read_record(data)
-    pid, began = doc.get("pid"), doc.get("began")
-    if pid and began and started_at(pid) == began:
-        by = doc.get("by", 0)
-        if by != os.getpid() and by and started_at(by) == doc.get("by_began"):
-            raise TargetError(
-                f"{data}: a server of another inrush (process {by}) runs there; wait for it or choose another --data"
-            )
-        end(pid, how, folder, limit_s)
-    elif alien := working_in(folder):
-        raise TargetError(
-            f"{data}: process {min(alien)} works there and was not started by inrush; end it or choose another --data"
-        )
 
 
 def program(name: str, remedy: str) -> str:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
-from inrush.engines import life, page_cache, ports, profiles, server_limits
+from inrush.engines import life, origin, page_cache, ports, profiles, server_limits
 from inrush.engines.instance import Cold, Instance, NotCold, Release, Stop, Target
 from inrush.engines.lifecycle import Lifecycle
 from inrush.engines.offer import Offer
@@ -138,8 +138,8 @@ class OwnServer(Lifecycle):
         data = life.own_folder(data.absolute(), user)
         home = data / self.home
         with life.starting_in(data):
-            life.end_leftover(data, home, self.stop_signal, STOP_S)
-            place = ServerPlace(release, data, home, user, life.last_port(data), chosen)
+            origin.end_leftover(data, home, self.stop_signal, STOP_S)
+            place = ServerPlace(release, data, home, user, origin.last_port(data), chosen)
             self._make_once(place)
             for left in reversed(range(PORTS)):
                 log_bytes = life.size_of(place.log)
@@ -163,7 +163,7 @@ class OwnServer(Lifecycle):
         # Joined before it runs: what it starts at once would else be outside.
         admit = group.join if group is not None else None
         process = life.launch(place.user, self.command(place), home, place.log, admit)
-        life.write_record(data, process.pid, place.port)
+        origin.write(data, process.pid, place.port)
         try:
             life.wait_until_ready(
                 process,
@@ -179,7 +179,7 @@ class OwnServer(Lifecycle):
                 )
         except BaseException as ended:  # Ctrl-C too
             life.end(process.pid, signal.SIGKILL, home, KILL_S)
-            life.remove_record(data)
+            origin.remove(data)
             if group is not None:
                 kills = group.memory_kills() - kills_before
                 group.remove()
@@ -208,7 +208,7 @@ class OwnServer(Lifecycle):
     def stop(self, instance: Instance, how: Stop) -> None:
         asked = self.stop_signal if how is Stop.CLEAN else signal.SIGKILL
         life.end(instance.pid, asked, instance.data / self.home, STOP_S if how is Stop.CLEAN else KILL_S)
-        life.remove_record(instance.data)
+        origin.remove(instance.data)
         server_limits.remove(instance.data)
 
     def make_cold(self, target: Target) -> Cold | NotCold:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from inrush.engines import ENGINES, life, server
+from inrush.engines import ENGINES, life, origin, server
 from inrush.engines.instance import Instance, Release, Stop
 from inrush.engines.own_server import LOG, VERSION
 from inrush.engines.twin import Twin
@@ -236,7 +236,7 @@ def leftovers(twin: Twin, data: Path) -> list[Instance]:
 
 
 def leftover(twin: Twin, folder: Path) -> Instance | None:
-    doc = life.read_record(folder)
+    doc = origin.read(folder)
     pid, port = doc.get("pid"), doc.get("port", 0)
     if (
         not pid
@@ -292,5 +292,5 @@ def read(path: Path) -> Instance | None:
 
 def alive(instance: Instance) -> bool:
     """Whether it is this very process, and not another that has its id by now."""
-    began = life.read_record(instance.data).get("began")
+    began = origin.read(instance.data).get("began")
     return began is not None and life.started_at(instance.pid) == began
