@@ -19,7 +19,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -215,6 +215,22 @@ def clean_environment() -> Mapping[str, str]:
     return {**{k: os.environ[k] for k in kept if k in os.environ}, "LC_ALL": "C", "TZ": "UTC"}
 
 
+@dataclass(frozen=True)
+class Launched:
+    """A process that may still be on its way to ready."""
+
+    process: subprocess.Popen[bytes]
+    log: Path
+    #: Where its lines begin in the log; those before are of servers that ran here earlier.
+    log_bytes: int = 0
+    #: In sentences.
+    title: str = "a server"
+
+    @property
+    def said(self) -> str:
+        return f"{self.log} ends with\n{log_tail(self.log, self.log_bytes)}"
+
+
 def wait_until_ready(
     process: subprocess.Popen[bytes],
     ready: Callable[[], bool],
@@ -223,21 +239,27 @@ def wait_until_ready(
     limit_s: float,
     log_bytes: int = 0,
 ) -> None:
-    """Returns when `ready` says so. Raises TargetError when the server ends first or takes too long.
+    """`wait_for` of a server of one process."""
+    wait_for([Launched(process, log, log_bytes, what)], ready, limit_s)
 
-    log_bytes: where its lines begin in the log; those before are of servers that ran here earlier.
+
+def wait_for(begun: Sequence[Launched], ready: Callable[[], bool], limit_s: float) -> None:
+    """Returns when `ready` says so. Raises TargetError when one of the processes ends first, or they take too long.
+
+    The last one is what is waited for.
     """
     until = time.monotonic() + limit_s
     while not ready():
-        if process.poll() is not None:
+        if ended := next((one for one in begun if one.process.poll() is not None), None):
             raise TargetError(
-                f"{what} ended while starting, code {process.returncode}; {log} ends with\n{log_tail(log, log_bytes)}"
+                f"{ended.title} ended while starting, code {ended.process.returncode}; {ended.said}"
             )
         if time.monotonic() > until:
-            process.kill()
-            process.wait()
+            late = begun[-1]
+            late.process.kill()
+            late.process.wait()
             raise TargetError(
-                f"{what} was not ready after {limit_s:.0f} s and was stopped; {log} ends with\n{log_tail(log, log_bytes)}"
+                f"{late.title} was not ready after {limit_s:.0f} s and was stopped; {late.said}"
             )
         time.sleep(POLL_S)
 
@@ -320,17 +342,19 @@ def _writes_in(process: Path, folder: Path) -> bool:
     return False
 
 
-def end(pid: int, how: signal.Signals, folder: Path, limit_s: float) -> bool:
+def end(pid: int, how: signal.Signals, folder: Path, limit_s: float, before: Collection[int] = ()) -> bool:
     """Signals `pid` and waits until it and all that works in `folder` have gone; what stays is killed.
 
+    before: processes that need `pid` to end well: all of them are signalled first, and have ended or had their time.
     Returns whether nothing had to be killed that was not asked to be.
     """
     processes = working_in(folder)
-    _reap([pid])  # one that ended by itself is no process any more, and still a child of ours
-    if (began := started_at(pid)) is not None:
-        processes[pid] = began
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, how)
+    _reap([pid, *before])  # one that ended by itself is no process any more, and still a child of ours
+    asked = _signalled(before, how)
+    processes |= asked
+    if asked and how is not signal.SIGKILL:
+        _gone(asked, None, limit_s)
+    processes |= _signalled([pid], how)
     if how is signal.SIGKILL:
         _kill(processes)
     if _gone(processes, folder, limit_s):
@@ -341,6 +365,15 @@ def end(pid: int, how: signal.Signals, folder: Path, limit_s: float) -> bool:
     return False
 
 
+def _signalled(pids: Iterable[int], how: signal.Signals) -> dict[int, int]:
+    """Those that ran: id -> time of start."""
+    found = {pid: began for pid in pids if (began := started_at(pid)) is not None}
+    for pid in found:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, how)
+    return found
+
+
 def _kill(processes: Mapping[int, int]) -> None:
     for pid, began in processes.items():
         if started_at(pid) == began:
@@ -348,11 +381,13 @@ def _kill(processes: Mapping[int, int]) -> None:
                 os.kill(pid, signal.SIGKILL)
 
 
-def _gone(processes: Mapping[int, int], folder: Path, limit_s: float) -> bool:
+def _gone(processes: Mapping[int, int], folder: Path | None, limit_s: float) -> bool:
+    """Within `limit_s`; with all that works in `folder`, where one is named."""
     until = time.monotonic() + limit_s
     while time.monotonic() < until:
         _reap(processes)
-        if all(started_at(p) != began for p, began in processes.items()) and not working_in(folder):
+        ended = all(started_at(p) != began for p, began in processes.items())
+        if ended and (folder is None or not working_in(folder)):
             return True
         time.sleep(POLL_S)
     return False
