@@ -69,10 +69,11 @@ class Target:
 
     @property
     def processes(self) -> dict[str, list[int]]:
-        """Role -> process ids; empty if remote or embedded. Of several, each is also a role of its own, by its name."""
+        """Role -> process ids; empty if remote or embedded. Of several, each is also a part of the role: `server/<its name>`."""
         if self.instance is None:
             return {}
-        return {SERVER: self.instance.pids, **{name: [pid] for name, pid in self.instance.processes.items()}}
+        parts = {f"{SERVER}/{name}": [pid] for name, pid in self.instance.processes.items()}
+        return {SERVER: self.instance.pids, **parts}
 
 
 def log_of(data: Path, process: str = "") -> Path:

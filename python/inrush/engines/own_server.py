@@ -59,7 +59,7 @@ class ServerProcess:
     command: Sequence[str | Path]
     log: Path
     is_ready: Callable[[], bool]
-    #: Of one among several; also its role among the processes that are watched.
+    #: Of one among several.
     name: str = ""
 
 

@@ -112,7 +112,7 @@ def test_they_begin_in_their_order_and_the_first_ends_last(folder: Path) -> None
     target = Target(own.name, instance.url, {}, instance)
     assert target.processes == {
         "server": list(instance.processes.values()),
-        **{name: [pid] for name, pid in instance.processes.items()},
+        **{f"server/{name}": [pid] for name, pid in instance.processes.items()},
     }
     own.stop(instance, Stop.CLEAN)
     ended = lines(instance.data)[3:]
