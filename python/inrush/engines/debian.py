@@ -139,9 +139,9 @@ def root() -> Path:
 # apt, with a state of its own
 
 
-def apt_root(suite: str) -> Path:
-    """Configuration file of an apt whose whole state lies in our folder, its lists fetched."""
-    home = root() / "apt" / suite
+def apt_root(suite: str, kind: str = "deb") -> Path:
+    """Configuration file of an apt whose whole state lies in our folder, its lists fetched. kind: `deb`, `deb-src`."""
+    home = root() / "apt" / (suite if kind == "deb" else f"{suite}-source")
     config = home / "apt.conf"
     if (home / "ok").is_file():
         return config
@@ -152,7 +152,7 @@ def apt_root(suite: str) -> Path:
         raise TargetError(
             f"{KEYRING} is missing, by which Debian's packages are checked; install debian-archive-keyring"
         )
-    (home / "etc/sources.list").write_text(f"deb [signed-by={KEYRING}] {mirror()} {suite} main\n")
+    (home / "etc/sources.list").write_text(f"{kind} [signed-by={KEYRING}] {mirror()} {suite} main\n")
     config.write_text(apt_config(home, _output(["apt-config", "dump"])))
     _apt(config, ["update", "-q"], suite)
     (home / "ok").touch()
@@ -359,9 +359,21 @@ def server_program(wanted: Packages, home: Path) -> Path:
     return next(iter(sorted(home.glob(wanted.program))), home / wanted.program)
 
 
-def _apt(config: Path, arguments: Sequence[str], what: str) -> str:
+def fetch_source(suite: str, package: str, into: Path) -> None:
+    """The files of a source package, each checked by apt against the signed list. Raises TargetError."""
+    config = apt_root(suite, "deb-src")
+    download = ["source", "-q", "--download-only", package]
+    try:
+        _apt(config, download, package, into)
+    except TargetError:  # the suite has moved on
+        _apt(config, ["update", "-q"], package)
+        _apt(config, download, package, into)
+
+
+def _apt(config: Path, arguments: Sequence[str], what: str, folder: Path | None = None) -> str:
     done = subprocess.run(
         ["apt-get", *arguments],
+        cwd=folder,
         env=_environment(APT_CONFIG=str(config)),
         stdin=subprocess.DEVNULL,
         capture_output=True,

@@ -225,10 +225,13 @@ class Launched:
     log_bytes: int = 0
     #: In sentences.
     title: str = "a server"
+    #: Lines of its log -> the one reason in them; empty: the end of the log is shown.
+    explain: Callable[[Sequence[str]], str] = lambda lines: ""
 
-    @property
-    def said(self) -> str:
-        return f"{self.log} ends with\n{log_tail(self.log, self.log_bytes)}"
+    def ended(self, how: str) -> TargetError:
+        if why := self.explain(log_lines(self.log, 400, self.log_bytes)):
+            return TargetError(f"{self.title} {how}: {why}; its log is {self.log}")
+        return TargetError(f"{self.title} {how}; {self.log} ends with\n{log_tail(self.log, self.log_bytes)}")
 
 
 def wait_until_ready(
@@ -250,17 +253,13 @@ def wait_for(begun: Sequence[Launched], ready: Callable[[], bool], limit_s: floa
     """
     until = time.monotonic() + limit_s
     while not ready():
-        if ended := next((one for one in begun if one.process.poll() is not None), None):
-            raise TargetError(
-                f"{ended.title} ended while starting, code {ended.process.returncode}; {ended.said}"
-            )
+        if gone := next((one for one in begun if one.process.poll() is not None), None):
+            raise gone.ended(f"ended while starting, code {gone.process.returncode}")
         if time.monotonic() > until:
             late = begun[-1]
             late.process.kill()
             late.process.wait()
-            raise TargetError(
-                f"{late.title} was not ready after {limit_s:.0f} s and was stopped; {late.said}"
-            )
+            raise late.ended(f"was not ready after {limit_s:.0f} s and was stopped")
         time.sleep(POLL_S)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -18,6 +18,8 @@ class Lifecycle(ABC):
     title: ClassVar[str]
     #: Settings with which it needs less memory; empty where there is none to name.
     with_less_memory: ClassVar[str] = ""
+    #: Takes lines about what needs minutes; a caller that shows them puts its own here.
+    note: Callable[[str], object] = staticmethod(lambda line: None)
 
     @abstractmethod
     def fetch(self, version: str | None = None) -> Release:

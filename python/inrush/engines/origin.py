@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -66,10 +66,16 @@ def last_port(data: Path) -> int:
     return port if port and life.is_free(port) else life.free_port()
 
 
-def end_leftover(data: Path, folder: Path, how: signal.Signals, limit_s: float) -> None:
+def end_leftover(
+    data: Path,
+    folder: Path,
+    how: signal.Signals,
+    limit_s: float,
+    before: Callable[[int], object] = lambda port: None,
+) -> None:
     """Ends the server that a dead inrush left in `data`. Raises TargetError when its inrush still lives.
 
-    folder: where the server's processes work.
+    folder: where the server's processes work. before: called with its port before they are signalled.
     """
     if left := list(running(data).values()):
         by = read(data).get("by", 0)
@@ -77,6 +83,7 @@ def end_leftover(data: Path, folder: Path, how: signal.Signals, limit_s: float) 
             raise TargetError(
                 f"{data}: a server of another inrush (process {by}) runs there; wait for it or choose another --data"
             )
+        before(read(data).get("port", 0))
         life.end(left[0], how, folder, limit_s, left[1:])
     elif alien := life.working_in(folder):
         raise TargetError(

@@ -61,6 +61,8 @@ class ServerProcess:
     is_ready: Callable[[], bool]
     #: Of one among several.
     name: str = ""
+    #: Lines of its log -> the reason why it ended; empty: the end of the log is shown.
+    explain: Callable[[Sequence[str]], str] = lambda lines: ""
 
 
 class OwnServer(Lifecycle):
@@ -108,6 +110,9 @@ class OwnServer(Lifecycle):
                 lambda: self.is_ready(place) and ports.serves(place.port, place.home),
             )
         ]
+
+    def before_end(self, port: int) -> None:
+        """What makes an end clean where a signal alone does not: asked of the server at this port, which may be gone."""
 
     def before_launch(self, place: ServerPlace) -> None:
         """What a dead server may have left that would keep the next from starting."""
@@ -159,7 +164,7 @@ class OwnServer(Lifecycle):
         data = life.own_folder(data.absolute(), user)
         home = data / self.home
         with life.starting_in(data):
-            origin.end_leftover(data, home, self.stop_signal, STOP_S)
+            origin.end_leftover(data, home, self.stop_signal, STOP_S, self.before_end)
             place = ServerPlace(release, data, home, user, origin.last_port(data), chosen)
             self._make_once(place)
             for left in reversed(range(PORTS)):
@@ -195,7 +200,7 @@ class OwnServer(Lifecycle):
                 title = f"{self.title} in {data}" + (f": {part.name}" if part.name else "")
                 part_bytes = life.size_of(part.log)
                 process = life.launch(place.user, part.command, home, part.log, admit)
-                begun.append(life.Launched(process, part.log, part_bytes, title))
+                begun.append(life.Launched(process, part.log, part_bytes, title, part.explain))
                 names |= {part.name: process.pid} if part.name else {}
                 origin.write(data, begun[0].process.pid, place.port, names)
                 life.wait_for(begun, part.is_ready, READY_S)
@@ -236,6 +241,8 @@ class OwnServer(Lifecycle):
 
     def stop(self, instance: Instance, how: Stop) -> None:
         asked = self.stop_signal if how is Stop.CLEAN else signal.SIGKILL
+        if how is Stop.CLEAN and origin.running(instance.data):
+            self.before_end(instance.port)
         # Of several some may have ended, whose ids may be others' by now.
         running = list(origin.running(instance.data).values()) if instance.processes else []
         first, *rest = running or [instance.pid]

@@ -172,6 +172,7 @@ def started_words(words: Sequence[str], option: str = "--start ") -> dict[str, d
 def started(twin: Twin, data: Path, settings: Mapping[str, str], note: Callable[[str], None]) -> Deployment:
     """One server, or a coordinator and its shards."""
     count, own = shards.split(twin, settings)
+    lifecycle_of(twin).note = note
     if not count:
         note(f"starting {twin.name} in {data}")
         instance = lifecycle_of(twin).start(data, own)

@@ -65,7 +65,9 @@ def fetch(names: Sequence[str], data: Path, note: Note) -> Listing:
     """Makes the programs of servers available; says which release it is."""
     rows = []
     for twin, settings in chosen(names):
-        release = lifecycle_of(twin).fetch(settings.get(VERSION))
+        lifecycle = lifecycle_of(twin)
+        lifecycle.note = note
+        release = lifecycle.fetch(settings.get(VERSION))
         rows.append(
             {
                 "engine": twin.name,
@@ -90,6 +92,7 @@ def start(names: Sequence[str], data: Path, note: Note) -> Listing:
         shards.check_made(kept, count)
         forget(twin, data)
         register.remember(data)
+        lifecycle_of(twin).note = note
         if count:
             begun = shards.start(twin, kept, own, count, note)
         else:
