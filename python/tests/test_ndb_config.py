@@ -144,3 +144,16 @@ def test_states_of_nodes_are_read_from_an_answer() -> None:
     said = "node status\nnodes: 2\nnode.1.type: NDB\nnode.1.status: STARTED\nnode.1.startphase: 0\nnode.2.status: NO_CONTACT\n\n"
     assert ndb_management.parse(said) == {1: "STARTED", 2: "NO_CONTACT"}
     assert ndb_management.parse("") == {}
+
+
+def test_a_start_that_goes_on_is_seen_in_the_file_of_the_system(tmp_path: Path) -> None:
+    """As a node of 9.7.2 wrote it two seconds before and after its first start was over."""
+    file = tmp_path / "P0.sysfile"
+    assert ndb_life.begins_anew(file), "there is none"
+    head = bytes.fromhex("4e444253595346320200000010000000000000000000000000020000")
+    file.write_bytes(head + bytes.fromhex("01000000010000000100000001000000"))
+    assert ndb_life.begins_anew(file)
+    file.write_bytes(head + bytes.fromhex("00000000010000000100000001000000"))
+    assert not ndb_life.begins_anew(file)
+    file.write_bytes(b"another format")
+    assert not ndb_life.begins_anew(file)

@@ -29,6 +29,10 @@ class Lifecycle(ABC):
     def fetched(self, version: str | None = None) -> Release | None:
         """The programs, where they are on this machine."""
 
+    def not_in_all(self) -> str:
+        """Why `inrush engines fetch all` leaves it out on this machine; empty where it does not."""
+        return ""
+
     @abstractmethod
     def start(self, data: Path, settings: Mapping[str, str]) -> Instance:
         """Returns when really ready."""
@@ -52,6 +56,10 @@ class Lifecycle(ABC):
     @abstractmethod
     def data_version(self, data: Path) -> str:
         """Version of the release that made the data in an instance's folder; empty where it is not known."""
+
+    def threads(self, instance: Instance) -> Mapping[int, str]:
+        """What threads of a server of ours are, where the kernel knows them by the program's name alone."""
+        return {}
 
     def start_settings(self, instance: Instance) -> Mapping[str, str]:
         """Settings that a server of ours was started with, by the names under which it reports them."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from inrush.engines import life, ndb_config, ndb_management, ports, profiles, server_limits
 from inrush.engines.instance import Instance, Release, log_of
-from inrush.engines.ndb_release import ClusterPrograms
+from inrush.engines.ndb_release import HINT, ClusterPrograms
 from inrush.engines.own_server import PROFILE, STOP_S, OwnServer, ServerPlace, ServerProcess
 from inrush.errors import TargetError, UsageError
 
@@ -20,6 +20,9 @@ CONFIG = "config.ini"
 SHAPE = "shape.json"
 #: There once all nodes have been ready: a start that was cut off before is begun anew.
 STARTED = "started"
+#: Below the files of a node: what it knows of the whole cluster. Behind the format's name and four words are bits.
+SYSTEM_FILE = "D1/DBDIH/P0.sysfile"
+MAGIC, BITS, INITIAL_START = b"NDBSYSF2", 28, 1
 #: What a data node says of its threads: those that execute, by type, and others by what they do.
 EXECUTES = re.compile(r"thr: \d+ tid: (\d+) \((\w+)\)")
 SERVES = re.compile(r"Started thread, index = \d+, id = (\d+), type = (\w+?)(?:Thread)?$", re.MULTILINE)
@@ -44,6 +47,11 @@ class NdbLife(OwnServer):
 
     def url_of(self, port: int) -> str:
         return f"ndb://127.0.0.1:{port}"
+
+    def not_in_all(self) -> str:
+        if ClusterPrograms().at_hand():
+            return ""
+        return f"it would be built from source; {HINT}, or fetch {self.name} by its name"
 
     def fetch(self, version: str | None = None) -> Release:
         self.offer(version)
@@ -148,11 +156,22 @@ class NdbLife(OwnServer):
         ]
 
     def is_ready(self, place: ServerPlace) -> bool:
-        """The first time it leaves a mark: from then on the nodes hold data."""
-        ready = ndb_management.all_started(place.port, ndb_config.shape(place.settings).nodes)
-        if ready:
-            (place.home / STARTED).touch()
-        return ready
+        """The first time it leaves a mark: from then on the nodes hold data.
+
+        For up to two seconds after its first start a cluster could not be restored: it would begin anew, even after a
+        clean end. Until then it is not ready.
+        """
+        of, mark = ndb_config.shape(place.settings), place.home / STARTED
+        if not ndb_management.all_started(place.port, of.nodes):
+            return False
+        if not mark.is_file():
+            files = [
+                place.home / name / f"ndb_{k}_fs" / SYSTEM_FILE for k, name in enumerate(of.names, start=1)
+            ]
+            if any(begins_anew(file) for file in files):
+                return False
+            mark.touch()
+        return True
 
     def before_end(self, port: int) -> None:
         ndb_management.stop_nodes(port, STOP_S)
@@ -194,6 +213,17 @@ def failure(lines: Sequence[str], free_bytes: int) -> str:
     if free_bytes < FULL_BYTES:
         return f"{free_bytes / 1e6:.0f} MB are left on the disk of its files"
     return f"its last words were: {lines[-1].strip()}" if lines else ""
+
+
+def begins_anew(file: Path) -> bool:
+    """Whether a node of whose files this is the system's would begin anew: it has none, or one of a start that goes on.
+
+    A file of another format says nothing: then a node that has it is one that has started.
+    """
+    written = file.read_bytes() if file.is_file() else b""
+    if written[: len(MAGIC)] != MAGIC:
+        return not written
+    return int.from_bytes(written[BITS : BITS + 4], "little") & INITIAL_START > 0
 
 
 def thread_types(log: str) -> dict[int, str]:

@@ -127,7 +127,8 @@ def unpacked(tarball: Path, into: Path) -> Path:
         with tarfile.open(tarball) as packed:
             packed.extractall(into, filter="data")
     except (tarfile.TarError, OSError) as error:
-        raise TargetError(f"{tarball} could not be unpacked: {error}; {HINT}") from None
+        first = str(error).splitlines()[0].rstrip(":")
+        raise TargetError(f"{tarball} could not be unpacked: {first}; {HINT}") from None
     return into
 
 

@@ -155,6 +155,8 @@ def started_words(words: Sequence[str], option: str = "--start ") -> dict[str, d
         for part in parts:
             name, equals, value = part.partition("=")
             if equals and name.strip():
+                if name.strip() in settings:
+                    raise UsageError(f"{option}{word}: {name.strip()} is given twice")
                 settings[name.strip()] = value.strip()
             elif settings and not equals:
                 last = next(reversed(settings))

@@ -64,7 +64,7 @@ def how_it_runs(twin: Twin) -> str:
 def fetch(names: Sequence[str], data: Path, note: Note) -> Listing:
     """Makes the programs of servers available; says which release it is."""
     rows = []
-    for twin, settings in chosen(names):
+    for twin, settings in reachable(chosen(names), names, note):
         lifecycle = lifecycle_of(twin)
         lifecycle.note = note
         release = lifecycle.fetch(settings.get(VERSION))
@@ -82,7 +82,7 @@ def fetch(names: Sequence[str], data: Path, note: Note) -> Listing:
 def start(names: Sequence[str], data: Path, note: Note) -> Listing:
     """Starts servers that go on when the command has ended; `stop` ends them. Settings as for `run --start`."""
     rows = []
-    for twin, settings in chosen(names):
+    for twin, settings in reachable(chosen(names), names, note):
         count, own = shards.split(twin, settings)
         if running := [i for i in parts(twin, data) if alive(i)]:
             raise UsageError(
@@ -154,7 +154,7 @@ def status(names: Sequence[str], data: Path, note: Note) -> Listing:
         entries = [r for i in instances for r in rows_of(twin, i, True, role_of(twin, data, i))]
         # Of several that stand as one, a part that is missing is listed too, with the reason.
         for instance in instances:
-            for name in instance.processes.keys() - origin.running(instance.data).keys():
+            for name in (n for n in instance.processes if n not in origin.running(instance.data)):
                 note(shards.ended(instance, name, instance.log_of(name)))
         for part in parts(twin, data):
             if entries and (part_role := role_of(twin, data, part)) and not alive(part):
@@ -213,6 +213,21 @@ def chosen(names: Sequence[str]) -> list[tuple[Twin, Mapping[str, str]]]:
             where = "it runs inside inrush" if server(name).embedded else "inrush cannot start it"
             raise UsageError(f"{name}: {where}; name it in `inrush run`")
     return [(own[name], settings) for name, settings in asked.items()]
+
+
+def reachable(
+    named: Sequence[tuple[Twin, Mapping[str, str]]], names: Sequence[str], note: Note
+) -> list[tuple[Twin, Mapping[str, str]]]:
+    """Of `all` without those that are not fetched in passing, which are noted."""
+    if names[0].split(",")[0] != ALL:
+        return list(named)
+    kept = []
+    for twin, settings in named:
+        if reason := lifecycle_of(twin).not_in_all():
+            note(f"{twin.name}: left out of all: {reason}")
+        else:
+            kept.append((twin, settings))
+    return kept
 
 
 def found(twin: Twin, data: Path) -> list[Instance]:
