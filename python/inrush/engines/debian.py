@@ -26,6 +26,7 @@ from inrush.errors import TargetError
 MIRROR = "INRUSH_DEBIAN_MIRROR"
 #: Keys that sign Debian's suites.
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+APT_HELPER = Path("/usr/lib/apt/apt-helper")
 #: Written last: a prefix without it was not finished.
 RECORD = "release.json"
 FOLDERS = ("bin", "sbin", "lib", "lib64")
@@ -357,6 +358,23 @@ def version_of(wanted: Packages, home: Path, packages: Sequence[Package]) -> str
 
 def server_program(wanted: Packages, home: Path) -> Path:
     return next(iter(sorted(home.glob(wanted.program))), home / wanted.program)
+
+
+def fetch_pool(file: str, sha256: str, into: Path) -> Path:
+    """A file of the mirror's pool that is known by its hash, which apt checks. Raises TargetError."""
+    helper = life.program(str(APT_HELPER), "it is a part of apt")
+    path = into / file.rpartition("/")[2]
+    done = subprocess.run(
+        [helper, "download-file", f"{mirror().rstrip('/')}/pool/{file}", path, f"SHA256:{sha256}"],
+        env=_environment(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0 or not path.is_file():
+        raise TargetError(f"{path.name} could not be fetched: {done.stderr.strip()[-300:]}")
+    return path
 
 
 def fetch_source(suite: str, package: str, into: Path) -> None:

@@ -17,6 +17,9 @@ Note = Callable[[str], object]
 
 SUITE = "sid"
 PACKAGE = "mysql-9.7"
+#: What was tried, in the mirror's pool.
+TRIED = "main/m/mysql-9.7/mysql-9.7_9.7.2.orig.tar.gz"
+TRIED_SHA256 = "e5a676c7cb73738dc6ea33db2093806ebd512b629a139b897fcab68fcd81aaa4"
 #: What it takes to build, as packages of Debian.
 NEEDS = (
     "g++", "cmake", "ninja-build", "pkg-config", "bison", "libaio-dev", "libnuma-dev", "protobuf-compiler",
@@ -55,8 +58,7 @@ def built(work: Path, otherwise: str, note: Note) -> tuple[Path, str]:
     note(
         f"building MySQL Cluster from Debian's source: 10 to 20 minutes on two cores; {otherwise} to do without"
     )
-    debian.fetch_source(SUITE, PACKAGE, work)
-    tarball = next(iter(work.glob(f"{PACKAGE}_*.orig.tar.*[!c]")))
+    tarball = fetched(work)
     source = unpack(tarball, work)
     log = life.cache_folder() / "ndb-build.log"
     log.unlink(missing_ok=True)
@@ -67,6 +69,15 @@ def built(work: Path, otherwise: str, note: Note) -> tuple[Path, str]:
     out = work / "built"
     collect(source, build, out)
     return out, f"built from Debian {SUITE}: {tarball.name}"
+
+
+def fetched(work: Path) -> Path:
+    """The source that was tried, while the mirror has it; else the one that the suite lists now. Raises TargetError."""
+    try:
+        return debian.fetch_pool(TRIED, TRIED_SHA256, work)
+    except TargetError:
+        debian.fetch_source(SUITE, PACKAGE, work)
+    return next(path for path in work.glob(f"{PACKAGE}_*.orig.tar.*") if path.suffix != ".asc")
 
 
 def check_machine(work: Path, otherwise: str) -> None:

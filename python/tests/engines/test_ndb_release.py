@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from inrush.engines import ndb_build, ndb_release
+from inrush.engines import debian, ndb_build, ndb_release
 from inrush.engines.ndb_release import BINDING, HOME, TARBALL, ClusterPrograms
 from inrush.errors import TargetError
 
@@ -177,3 +177,20 @@ def test_a_build_says_how_far_it_is_and_where_it_failed(
         TargetError, match=r"^sh failed with code 1: b.cc:1: error: no such thing; the whole log is "
     ):
         ndb_build.run(["sh", "-c", script % failing], tmp_path, tmp_path / "log", notes.append)
+
+
+def test_the_source_that_was_tried_is_taken_and_where_it_has_gone_the_one_that_is_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def listed(suite: str, package: str, into: Path) -> None:
+        for end in ("orig.tar.gz", "orig.tar.gz.asc", "debian.tar.xz"):
+            (into / f"{package}_9.7.9.{end}").touch()
+
+    def gone(file: str, sha256: str, into: Path) -> Path:
+        raise TargetError("404")
+
+    monkeypatch.setattr(debian, "fetch_source", listed)
+    monkeypatch.setattr(debian, "fetch_pool", lambda file, sha256, into: into / file.rpartition("/")[2])
+    assert ndb_build.fetched(tmp_path).name == "mysql-9.7_9.7.2.orig.tar.gz"
+    monkeypatch.setattr(debian, "fetch_pool", gone)
+    assert ndb_build.fetched(tmp_path).name == "mysql-9.7_9.7.9.orig.tar.gz"
