@@ -89,6 +89,8 @@ def test_settings_follow_the_engine_and_may_hold_commas() -> None:
         assert str(refused.value) == f"{option}postgresql,mysql: engines stand apart; write {says}"
     with pytest.raises(UsageError, match="named twice"):
         started_words(["mysql", "mysql,a=1"])
+    with pytest.raises(UsageError, match=r"^--start ndb,nodes=2,x=1,nodes=4: nodes is given twice$"):
+        started_words(["ndb,nodes=2,x=1,nodes=4"])
 
 
 def test_what_was_started_is_stopped_also_when_the_study_fails(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from inrush.engines import life
+from inrush.engines import origin
 from inrush.engines.instance import Instance, Release
 from inrush.engines.mysql_life import DATABASE, MysqlLife
 from inrush.errors import UsageError
@@ -34,13 +34,13 @@ def running(data: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> Instance:
     kept = kept_folder(twin, data)
     kept.mkdir(parents=True)
     pid = os.getpid()
-    life.write_record(kept, pid, 4711)
+    origin.write(kept, pid, 4711)
     release = Release(name, "1.0", Path("/"))
     made = Instance(name, kept, lifecycle_of(twin).url_of(4711), 4711, pid, kept / "log", release)
     write(twin, data, made)
     register.remember(data)
     monkeypatch.setattr(
-        type(lifecycle_of(twin)), "stop", lambda self, instance, how: life.remove_record(instance.data)
+        type(lifecycle_of(twin)), "stop", lambda self, instance, how: origin.remove(instance.data)
     )
     return made
 

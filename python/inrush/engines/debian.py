@@ -26,6 +26,7 @@ from inrush.errors import TargetError
 MIRROR = "INRUSH_DEBIAN_MIRROR"
 #: Keys that sign Debian's suites.
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+APT_HELPER = Path("/usr/lib/apt/apt-helper")
 #: Written last: a prefix without it was not finished.
 RECORD = "release.json"
 FOLDERS = ("bin", "sbin", "lib", "lib64")
@@ -139,9 +140,9 @@ def root() -> Path:
 # apt, with a state of its own
 
 
-def apt_root(suite: str) -> Path:
-    """Configuration file of an apt whose whole state lies in our folder, its lists fetched."""
-    home = root() / "apt" / suite
+def apt_root(suite: str, kind: str = "deb") -> Path:
+    """Configuration file of an apt whose whole state lies in our folder, its lists fetched. kind: `deb`, `deb-src`."""
+    home = root() / "apt" / (suite if kind == "deb" else f"{suite}-source")
     config = home / "apt.conf"
     if (home / "ok").is_file():
         return config
@@ -152,7 +153,7 @@ def apt_root(suite: str) -> Path:
         raise TargetError(
             f"{KEYRING} is missing, by which Debian's packages are checked; install debian-archive-keyring"
         )
-    (home / "etc/sources.list").write_text(f"deb [signed-by={KEYRING}] {mirror()} {suite} main\n")
+    (home / "etc/sources.list").write_text(f"{kind} [signed-by={KEYRING}] {mirror()} {suite} main\n")
     config.write_text(apt_config(home, _output(["apt-config", "dump"])))
     _apt(config, ["update", "-q"], suite)
     (home / "ok").touch()
@@ -359,9 +360,38 @@ def server_program(wanted: Packages, home: Path) -> Path:
     return next(iter(sorted(home.glob(wanted.program))), home / wanted.program)
 
 
-def _apt(config: Path, arguments: Sequence[str], what: str) -> str:
+def fetch_pool(file: str, sha256: str, into: Path) -> Path:
+    """A file of the mirror's pool that is known by its hash, which apt checks. Raises TargetError."""
+    helper = life.program(str(APT_HELPER), "it is a part of apt")
+    path = into / file.rpartition("/")[2]
+    done = subprocess.run(
+        [helper, "download-file", f"{mirror().rstrip('/')}/pool/{file}", path, f"SHA256:{sha256}"],
+        env=_environment(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0 or not path.is_file():
+        raise TargetError(f"{path.name} could not be fetched: {done.stderr.strip()[-300:]}")
+    return path
+
+
+def fetch_source(suite: str, package: str, into: Path) -> None:
+    """The files of a source package, each checked by apt against the signed list. Raises TargetError."""
+    config = apt_root(suite, "deb-src")
+    download = ["source", "-q", "--download-only", package]
+    try:
+        _apt(config, download, package, into)
+    except TargetError:  # the suite has moved on
+        _apt(config, ["update", "-q"], package)
+        _apt(config, download, package, into)
+
+
+def _apt(config: Path, arguments: Sequence[str], what: str, folder: Path | None = None) -> str:
     done = subprocess.run(
         ["apt-get", *arguments],
+        cwd=folder,
         env=_environment(APT_CONFIG=str(config)),
         stdin=subprocess.DEVNULL,
         capture_output=True,

@@ -10,6 +10,9 @@ from pathlib import Path
 #: Option of a target: how sessions of a run reach a server on this machine. The first value is what they do anyway.
 TRANSPORT = "transport"
 TCP, UNIX = TRANSPORTS = ("tcp", "unix")
+#: Role of the processes of a server, all together.
+SERVER = "server"
+LOG = "server.log"
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,7 @@ class Release:
 
 @dataclass
 class Instance:
-    """A server that inrush started."""
+    """A server that inrush started, of one process (and its children) or of several."""
 
     engine: str
     data: Path
@@ -38,6 +41,18 @@ class Instance:
     held: Mapping[str, float] = field(default_factory=dict)
     #: Processes that its limit of memory had ended before it was launched: the probe of that limit.
     kills_before: int = 0
+    #: Of a server of several processes each by its name, in the order in which they began; `pid` is the first of them.
+    #: Empty: it is one.
+    processes: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def pids(self) -> list[int]:
+        return list(self.processes.values()) or [self.pid]
+
+    def log_of(self, process: str = "") -> Path:
+        """Where a process writes; the first one's is the server's."""
+        first = not process or self.processes.get(process) == self.pid
+        return self.log if first else log_of(self.data, process)
 
 
 @dataclass(frozen=True)
@@ -54,8 +69,16 @@ class Target:
 
     @property
     def processes(self) -> dict[str, list[int]]:
-        """Role -> process ids; empty if remote or embedded."""
-        return {"server": [self.instance.pid]} if self.instance else {}
+        """Role -> process ids; empty if remote or embedded. Of several, each is also a part of the role: `server/<its name>`."""
+        if self.instance is None:
+            return {}
+        parts = {f"{SERVER}/{name}": [pid] for name, pid in self.instance.processes.items()}
+        return {SERVER: self.instance.pids, **parts}
+
+
+def log_of(data: Path, process: str = "") -> Path:
+    """The log of an instance's first process, or of another one."""
+    return data / (f"{process}.log" if process else LOG)
 
 
 class Stop(Enum):

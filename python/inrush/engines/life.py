@@ -10,7 +10,6 @@ import atexit
 import contextlib
 import fcntl
 import http.client
-import json
 import os
 import pwd
 import random
@@ -20,7 +19,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,8 +38,6 @@ POLL_S = 0.02
 ASK_S = 5.0
 #: The longest path of a Unix socket (rust/engines/src/engine/socket/unix.rs).
 SOCKET_PATH_BYTES = 107
-#: Beside the data: what was started there, and by which process.
-RECORD = "instance.json"
 
 
 @dataclass(frozen=True)
@@ -218,6 +215,25 @@ def clean_environment() -> Mapping[str, str]:
     return {**{k: os.environ[k] for k in kept if k in os.environ}, "LC_ALL": "C", "TZ": "UTC"}
 
 
+@dataclass(frozen=True)
+class Launched:
+    """A process that may still be on its way to ready."""
+
+    process: subprocess.Popen[bytes]
+    log: Path
+    #: Where its lines begin in the log; those before are of servers that ran here earlier.
+    log_bytes: int = 0
+    #: In sentences.
+    title: str = "a server"
+    #: Lines of its log -> the one reason in them; empty: the end of the log is shown.
+    explain: Callable[[Sequence[str]], str] = lambda lines: ""
+
+    def ended(self, how: str) -> TargetError:
+        if why := self.explain(log_lines(self.log, 400, self.log_bytes)):
+            return TargetError(f"{self.title} {how}: {why}; its log is {self.log}")
+        return TargetError(f"{self.title} {how}; {self.log} ends with\n{log_tail(self.log, self.log_bytes)}")
+
+
 def wait_until_ready(
     process: subprocess.Popen[bytes],
     ready: Callable[[], bool],
@@ -226,22 +242,24 @@ def wait_until_ready(
     limit_s: float,
     log_bytes: int = 0,
 ) -> None:
-    """Returns when `ready` says so. Raises TargetError when the server ends first or takes too long.
+    """`wait_for` of a server of one process."""
+    wait_for([Launched(process, log, log_bytes, what)], ready, limit_s)
 
-    log_bytes: where its lines begin in the log; those before are of servers that ran here earlier.
+
+def wait_for(begun: Sequence[Launched], ready: Callable[[], bool], limit_s: float) -> None:
+    """Returns when `ready` says so. Raises TargetError when one of the processes ends first, or they take too long.
+
+    The last one is what is waited for.
     """
     until = time.monotonic() + limit_s
     while not ready():
-        if process.poll() is not None:
-            raise TargetError(
-                f"{what} ended while starting, code {process.returncode}; {log} ends with\n{log_tail(log, log_bytes)}"
-            )
+        if gone := next((one for one in begun if one.process.poll() is not None), None):
+            raise gone.ended(f"ended while starting, code {gone.process.returncode}")
         if time.monotonic() > until:
-            process.kill()
-            process.wait()
-            raise TargetError(
-                f"{what} was not ready after {limit_s:.0f} s and was stopped; {log} ends with\n{log_tail(log, log_bytes)}"
-            )
+            late = begun[-1]
+            late.process.kill()
+            late.process.wait()
+            raise late.ended(f"was not ready after {limit_s:.0f} s and was stopped")
         time.sleep(POLL_S)
 
 
@@ -323,17 +341,19 @@ def _writes_in(process: Path, folder: Path) -> bool:
     return False
 
 
-def end(pid: int, how: signal.Signals, folder: Path, limit_s: float) -> bool:
+def end(pid: int, how: signal.Signals, folder: Path, limit_s: float, before: Collection[int] = ()) -> bool:
     """Signals `pid` and waits until it and all that works in `folder` have gone; what stays is killed.
 
+    before: processes that need `pid` to end well: all of them are signalled first, and have ended or had their time.
     Returns whether nothing had to be killed that was not asked to be.
     """
     processes = working_in(folder)
-    _reap([pid])  # one that ended by itself is no process any more, and still a child of ours
-    if (began := started_at(pid)) is not None:
-        processes[pid] = began
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, how)
+    _reap([pid, *before])  # one that ended by itself is no process any more, and still a child of ours
+    asked = _signalled(before, how)
+    processes |= asked
+    if asked and how is not signal.SIGKILL:
+        _gone(asked, None, limit_s)
+    processes |= _signalled([pid], how)
     if how is signal.SIGKILL:
         _kill(processes)
     if _gone(processes, folder, limit_s):
@@ -344,6 +364,15 @@ def end(pid: int, how: signal.Signals, folder: Path, limit_s: float) -> bool:
     return False
 
 
+def _signalled(pids: Iterable[int], how: signal.Signals) -> dict[int, int]:
+    """Those that ran: id -> time of start."""
+    found = {pid: began for pid in pids if (began := started_at(pid)) is not None}
+    for pid in found:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, how)
+    return found
+
+
 def _kill(processes: Mapping[int, int]) -> None:
     for pid, began in processes.items():
         if started_at(pid) == began:
@@ -351,11 +380,13 @@ def _kill(processes: Mapping[int, int]) -> None:
                 os.kill(pid, signal.SIGKILL)
 
 
-def _gone(processes: Mapping[int, int], folder: Path, limit_s: float) -> bool:
+def _gone(processes: Mapping[int, int], folder: Path | None, limit_s: float) -> bool:
+    """Within `limit_s`; with all that works in `folder`, where one is named."""
     until = time.monotonic() + limit_s
     while time.monotonic() < until:
         _reap(processes)
-        if all(started_at(p) != began for p, began in processes.items()) and not working_in(folder):
+        ended = all(started_at(p) != began for p, began in processes.items())
+        if ended and (folder is None or not working_in(folder)):
             return True
         time.sleep(POLL_S)
     return False
@@ -377,62 +408,6 @@ def _leave_running() -> None:
     """What was not stopped goes on without us, as `inrush engines start` means it to: Popen would warn of it."""
     for pid in running_children():
         _CHILDREN[pid].returncode = 0
-
-
-# The record beside the data.
-
-
-def write_record(data: Path, pid: int, port: int) -> None:
-    doc = {
-        "pid": pid,
-        "began": started_at(pid),
-        "port": port,
-        "by": os.getpid(),
-        "by_began": started_at(os.getpid()),
-    }
-    (data / RECORD).write_text(json.dumps(doc) + "\n")
-
-
-def remove_record(data: Path) -> None:
-    """The port stays on record: the next start takes it again, so that addresses hold over a restart."""
-    path = data / RECORD
-    if doc := read_record(data):
-        path.write_text(json.dumps({"port": doc.get("port")}) + "\n")
-
-
-def read_record(data: Path) -> dict[str, int]:
-    """What was started here; empty when nothing was, or the record is damaged."""
-    try:
-        doc = json.loads((data / RECORD).read_text())
-    except (FileNotFoundError, ValueError):
-        return {}
-    return doc if isinstance(doc, dict) else {}
-
-
-def last_port(data: Path) -> int:
-    """The port of the last instance here, or a free one."""
-    port = read_record(data).get("port")
-    return port if port and is_free(port) else free_port()
-
-
-def end_leftover(data: Path, folder: Path, how: signal.Signals, limit_s: float) -> None:
-    """Ends the server that a dead inrush left in `data`. Raises TargetError when its inrush still lives.
-
-    folder: where the server's processes work.
-    """
-    doc = read_record(data)
-    pid, began = doc.get("pid"), doc.get("began")
-    if pid and began and started_at(pid) == began:
-        by = doc.get("by", 0)
-        if by != os.getpid() and by and started_at(by) == doc.get("by_began"):
-            raise TargetError(
-                f"{data}: a server of another inrush (process {by}) runs there; wait for it or choose another --data"
-            )
-        end(pid, how, folder, limit_s)
-    elif alien := working_in(folder):
-        raise TargetError(
-            f"{data}: process {min(alien)} works there and was not started by inrush; end it or choose another --data"
-        )
 
 
 def program(name: str, remedy: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -18,6 +18,8 @@ class Lifecycle(ABC):
     title: ClassVar[str]
     #: Settings with which it needs less memory; empty where there is none to name.
     with_less_memory: ClassVar[str] = ""
+    #: Takes lines about what needs minutes; a caller that shows them puts its own here.
+    note: Callable[[str], object] = staticmethod(lambda line: None)
 
     @abstractmethod
     def fetch(self, version: str | None = None) -> Release:
@@ -26,6 +28,10 @@ class Lifecycle(ABC):
     @abstractmethod
     def fetched(self, version: str | None = None) -> Release | None:
         """The programs, where they are on this machine."""
+
+    def not_in_all(self) -> str:
+        """Why `inrush engines fetch all` leaves it out on this machine; empty where it does not."""
+        return ""
 
     @abstractmethod
     def start(self, data: Path, settings: Mapping[str, str]) -> Instance:
@@ -50,6 +56,10 @@ class Lifecycle(ABC):
     @abstractmethod
     def data_version(self, data: Path) -> str:
         """Version of the release that made the data in an instance's folder; empty where it is not known."""
+
+    def threads(self, instance: Instance) -> Mapping[int, str]:
+        """What threads of a server of ours are, where the kernel knows them by the program's name alone."""
+        return {}
 
     def start_settings(self, instance: Instance) -> Mapping[str, str]:
         """Settings that a server of ours was started with, by the names under which it reports them."""

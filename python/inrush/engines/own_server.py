@@ -11,13 +11,13 @@ import shutil
 import signal
 import time
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
-from inrush.engines import life, page_cache, ports, profiles, server_limits
-from inrush.engines.instance import Cold, Instance, NotCold, Release, Stop, Target
+from inrush.engines import life, origin, page_cache, ports, profiles, server_limits
+from inrush.engines.instance import Cold, Instance, NotCold, Release, Stop, Target, log_of
 from inrush.engines.lifecycle import Lifecycle
 from inrush.engines.offer import Offer
 from inrush.errors import TargetError, UsageError
@@ -33,7 +33,6 @@ PORTS = 3
 PROFILE, VERSION = "profile", "version"
 #: Which release made the data, beside them.
 MADE_BY = "made_by"
-LOG = "server.log"
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,20 @@ class ServerPlace:
 
     @property
     def log(self) -> Path:
-        return self.data / LOG
+        return log_of(self.data)
+
+
+@dataclass(frozen=True)
+class ServerProcess:
+    """One process of a server, and when the next one may start."""
+
+    command: Sequence[str | Path]
+    log: Path
+    is_ready: Callable[[], bool]
+    #: Of one among several.
+    name: str = ""
+    #: Lines of its log -> the reason why it ended; empty: the end of the log is shown.
+    explain: Callable[[Sequence[str]], str] = lambda lines: ""
 
 
 class OwnServer(Lifecycle):
@@ -87,6 +99,20 @@ class OwnServer(Lifecycle):
     @abstractmethod
     def known_settings(self, release: Release) -> frozenset[str] | None:
         """Names that this release takes; None where only the server itself knows them."""
+
+    def processes(self, place: ServerPlace) -> Sequence[ServerProcess]:
+        """Those of the server, in their order: each is launched when the one before is ready, and the last one's readiness is
+        the server's. They are ended the other way round, those behind the first one together."""
+        return [
+            ServerProcess(
+                self.command(place),
+                place.log,
+                lambda: self.is_ready(place) and ports.serves(place.port, place.home),
+            )
+        ]
+
+    def before_end(self, port: int) -> None:
+        """What makes an end clean where a signal alone does not: asked of the server at this port, which may be gone."""
 
     def before_launch(self, place: ServerPlace) -> None:
         """What a dead server may have left that would keep the next from starting."""
@@ -138,48 +164,55 @@ class OwnServer(Lifecycle):
         data = life.own_folder(data.absolute(), user)
         home = data / self.home
         with life.starting_in(data):
-            life.end_leftover(data, home, self.stop_signal, STOP_S)
-            place = ServerPlace(release, data, home, user, life.last_port(data), chosen)
+            origin.end_leftover(data, home, self.stop_signal, STOP_S, self.before_end)
+            place = ServerPlace(release, data, home, user, origin.last_port(data), chosen)
             self._make_once(place)
             for left in reversed(range(PORTS)):
-                log_bytes = life.size_of(place.log)
+                self.before_launch(place)
+                parts = self.processes(place)
+                written = {part.log: life.size_of(part.log) for part in parts}
                 try:
-                    return self._launched(place, settings, limits)
+                    return self._launched(place, parts, settings, limits)
                 except TargetError:
-                    if not left or not ports.was_taken(place.log, log_bytes):
+                    if not left or not any(ports.was_taken(log, size) for log, size in written.items()):
                         raise
                     place = replace(place, port=life.free_port())
         raise AssertionError("the last attempt returns or raises")
 
     def _launched(
-        self, place: ServerPlace, settings: Mapping[str, str], limits: Mapping[str, float]
+        self,
+        place: ServerPlace,
+        parts: Sequence[ServerProcess],
+        settings: Mapping[str, str],
+        limits: Mapping[str, float],
     ) -> Instance:
         """Raises TargetError; what was started is not left behind."""
         data, home = place.data, place.home
-        self.before_launch(place)
         group, held = server_limits.made(data, limits) if limits else (None, {})
         kills_before = group.memory_kills() if group is not None else 0
         log_bytes = life.size_of(place.log)
         # Joined before it runs: what it starts at once would else be outside.
         admit = group.join if group is not None else None
-        process = life.launch(place.user, self.command(place), home, place.log, admit)
-        life.write_record(data, process.pid, place.port)
+        begun: list[life.Launched] = []
+        names: dict[str, int] = {}
         try:
-            life.wait_until_ready(
-                process,
-                lambda: self.is_ready(place) and ports.serves(place.port, home),
-                place.log,
-                f"{self.title} in {data}",
-                READY_S,
-                log_bytes,
-            )
+            for part in parts:
+                title = f"{self.title} in {data}" + (f": {part.name}" if part.name else "")
+                part_bytes = life.size_of(part.log)
+                process = life.launch(place.user, part.command, home, part.log, admit)
+                begun.append(life.Launched(process, part.log, part_bytes, title, part.explain))
+                names |= {part.name: process.pid} if part.name else {}
+                origin.write(data, begun[0].process.pid, place.port, names)
+                life.wait_for(begun, part.is_ready, READY_S)
             if group is not None and (free := outside(home, group)):
                 raise TargetError(
                     f"{self.title} in {data}: process {min(free)} is outside of the limits of its server"
                 )
         except BaseException as ended:  # Ctrl-C too
-            life.end(process.pid, signal.SIGKILL, home, KILL_S)
-            life.remove_record(data)
+            if begun:
+                first, *rest = [one.process.pid for one in begun]
+                life.end(first, signal.SIGKILL, home, KILL_S, rest)
+                origin.remove(data)
             if group is not None:
                 kills = group.memory_kills() - kills_before
                 group.remove()
@@ -197,18 +230,25 @@ class OwnServer(Lifecycle):
             data,
             url,
             place.port,
-            process.pid,
+            begun[0].process.pid,
             place.log,
             place.release,
             dict(settings),
             held,
             kills_before,
+            names,
         )
 
     def stop(self, instance: Instance, how: Stop) -> None:
         asked = self.stop_signal if how is Stop.CLEAN else signal.SIGKILL
-        life.end(instance.pid, asked, instance.data / self.home, STOP_S if how is Stop.CLEAN else KILL_S)
-        life.remove_record(instance.data)
+        if how is Stop.CLEAN and origin.running(instance.data):
+            self.before_end(instance.port)
+        # Of several some may have ended, whose ids may be others' by now.
+        running = list(origin.running(instance.data).values()) if instance.processes else []
+        first, *rest = running or [instance.pid]
+        limit_s = STOP_S if how is Stop.CLEAN else KILL_S
+        life.end(first, asked, instance.data / self.home, limit_s, rest)
+        origin.remove(instance.data)
         server_limits.remove(instance.data)
 
     def make_cold(self, target: Target) -> Cold | NotCold:
@@ -228,7 +268,7 @@ class OwnServer(Lifecycle):
         after = page_cache.of(instance.data)
         started = self.start(instance.data, instance.settings)
         instance.pid, instance.port, instance.url = started.pid, started.port, started.url
-        instance.kills_before = started.kills_before
+        instance.kills_before, instance.processes = started.kills_before, started.processes
         if not page_cache.is_cold(after):
             return NotCold(
                 f"{after.cached_bytes:,} of the {after.size_bytes:,} bytes in {instance.data} were still in memory after "

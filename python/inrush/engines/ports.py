@@ -40,6 +40,8 @@ def open_files(pid: int) -> set[str]:
 
 def was_taken(log: Path, begun_at: int) -> bool:
     """Whether the server said so since its log had so many bytes."""
+    if not log.is_file():
+        return False
     with log.open("rb") as file:
         file.seek(begun_at)
         said = file.read(life.LOG_BYTES).decode(errors="replace").lower()

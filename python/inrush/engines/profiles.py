@@ -17,7 +17,7 @@ FILE = Path(__file__).parent / "profiles.toml"
 USUAL = "tuned"
 #: MySQL's buffer pool: bytes of a chunk, and the most instances that it chooses by itself.
 POOL_CHUNK, POOL_INSTANCES = 128 << 20, 64
-UNITS = {"": 1, "kB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
+UNITS = {"": 1, "kB": 1 << 10, "M": 1 << 20, "MB": 1 << 20, "GB": 1 << 30}
 
 
 def settings(engine: str, profile: str | None = None, memory_bytes: int | None = None) -> dict[str, str]:

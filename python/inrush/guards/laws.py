@@ -104,8 +104,8 @@ def parts_add_up(run: RunRecord, figures: Figures) -> Verdict | None:
 
 
 def derived(figure: str) -> bool:
-    """Shares of a process by subtraction are not roles of their own."""
-    return figure.startswith(("instrument.", "engine.")) or figure.count(".") != 1
+    """Shares of a process by subtraction are not roles of their own, and parts of a role are in their whole."""
+    return figure.startswith(("instrument.", "engine.")) or figure.count(".") != 1 or "/" in figure
 
 
 Key = tuple[int, int, str]

@@ -281,7 +281,9 @@ def noise_shares(run: RunRecord) -> dict[str, float]:
 
     def over_windows(metric: str, role: str | None = "host") -> float | None:
         held = cumulative(run, metric)
-        chosen = [held[role]] if role in held else [] if role else list(held.values())
+        # Of all roles those that are no part of another.
+        all_of = [of for name, of in held.items() if "/" not in name]
+        chosen = [held[role]] if role in held else [] if role else all_of
         over = [spent_in(run, s, windows) for s in chosen]
         return sum(s for s in over if s is not None) if over and None not in over else None
 

@@ -266,7 +266,9 @@ def cores_busy(figures: Mapping[str, float]) -> float:
     split = [figures[k] for k in ("engine.busy_cores", "instrument.busy_cores") if k in figures]
     if split:
         return sum(split)
-    return sum(v for k, v in figures.items() if k.endswith(".busy_cores") and k.count(".") == 1)
+    # Parts of a role are in their whole.
+    whole = (k for k in figures if k.endswith(".busy_cores") and k.count(".") == 1 and "/" not in k)
+    return sum(figures[k] for k in whole)
 
 
 def written_bytes_per_s(run: RunRecord) -> float:

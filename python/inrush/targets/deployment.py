@@ -122,10 +122,15 @@ class Deployment:
         self.shards, self.environment = tuple(found), secret
 
     def data_servers(self) -> list[int]:
-        """Process ids of the servers that work in the data folder of our instance: one, or the figures are of two."""
+        """Process ids of the servers that work in the data folder of our instance: one, or the figures are of two.
+
+        One of several processes counts by the first of them.
+        """
         if self.target.instance is None:
             return []
-        return life.servers_in(self.target.instance.data)
+        found, ours = life.servers_in(self.target.instance.data), self.target.instance.pids
+        further = [pid for pid in found if pid in ours][1:]
+        return [pid for pid in found if pid not in further]
 
     def restart(self, how: Stop) -> None:
         """Stop and start of an instance of ours, at the same data."""
@@ -273,7 +278,8 @@ def _restarted(deployment: Deployment, how: Stop) -> Doc:
 
 def freeze(deployment: Deployment, seconds: str) -> Doc:
     """Stops every process of the server for so long: what a stalled disk looks like from outside."""
-    pids = [pid for role in deployment.target.processes.values() for pid in role]
+    instance = deployment.target.instance
+    pids = instance.pids if instance is not None else []
     if not pids:
         return {"ok": False, "why": "the processes of this server are not ours to stop"}
     for pid in pids:

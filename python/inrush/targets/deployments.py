@@ -155,6 +155,8 @@ def started_words(words: Sequence[str], option: str = "--start ") -> dict[str, d
         for part in parts:
             name, equals, value = part.partition("=")
             if equals and name.strip():
+                if name.strip() in settings:
+                    raise UsageError(f"{option}{word}: {name.strip()} is given twice")
                 settings[name.strip()] = value.strip()
             elif settings and not equals:
                 last = next(reversed(settings))
@@ -172,6 +174,7 @@ def started_words(words: Sequence[str], option: str = "--start ") -> dict[str, d
 def started(twin: Twin, data: Path, settings: Mapping[str, str], note: Callable[[str], None]) -> Deployment:
     """One server, or a coordinator and its shards."""
     count, own = shards.split(twin, settings)
+    lifecycle_of(twin).note = note
     if not count:
         note(f"starting {twin.name} in {data}")
         instance = lifecycle_of(twin).start(data, own)

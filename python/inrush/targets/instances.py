@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from inrush.engines import ENGINES, life, server
-from inrush.engines.instance import Instance, Release, Stop
-from inrush.engines.own_server import LOG, VERSION
+from inrush.engines import ENGINES, life, origin, server
+from inrush.engines.instance import Instance, Release, Stop, log_of
+from inrush.engines.own_server import VERSION
 from inrush.engines.twin import Twin
 from inrush.errors import UsageError
 from inrush.targets import register, shards
@@ -64,8 +64,10 @@ def how_it_runs(twin: Twin) -> str:
 def fetch(names: Sequence[str], data: Path, note: Note) -> Listing:
     """Makes the programs of servers available; says which release it is."""
     rows = []
-    for twin, settings in chosen(names):
-        release = lifecycle_of(twin).fetch(settings.get(VERSION))
+    for twin, settings in reachable(chosen(names), names, note):
+        lifecycle = lifecycle_of(twin)
+        lifecycle.note = note
+        release = lifecycle.fetch(settings.get(VERSION))
         rows.append(
             {
                 "engine": twin.name,
@@ -80,7 +82,7 @@ def fetch(names: Sequence[str], data: Path, note: Note) -> Listing:
 def start(names: Sequence[str], data: Path, note: Note) -> Listing:
     """Starts servers that go on when the command has ended; `stop` ends them. Settings as for `run --start`."""
     rows = []
-    for twin, settings in chosen(names):
+    for twin, settings in reachable(chosen(names), names, note):
         count, own = shards.split(twin, settings)
         if running := [i for i in parts(twin, data) if alive(i)]:
             raise UsageError(
@@ -90,6 +92,7 @@ def start(names: Sequence[str], data: Path, note: Note) -> Listing:
         shards.check_made(kept, count)
         forget(twin, data)
         register.remember(data)
+        lifecycle_of(twin).note = note
         if count:
             begun = shards.start(twin, kept, own, count, note)
         else:
@@ -97,7 +100,7 @@ def start(names: Sequence[str], data: Path, note: Note) -> Listing:
             begun = [lifecycle_of(twin).start(kept, own)]
         for instance in begun:
             write(twin, data, instance)
-        rows += [row(twin, i, True, shards.role(i, kept, count > 0)) for i in begun]
+        rows += [r for i in begun for r in rows_of(twin, i, True, shards.role(i, kept, count > 0))]
     return Listing(rows)
 
 
@@ -114,7 +117,7 @@ def stop(names: Sequence[str], data: Path, note: Note) -> Listing:
             )
         for instance in instances:
             lifecycle_of(twin).stop(instance, Stop.CLEAN)
-            rows.append(row(twin, instance, False, role_of(twin, data, instance)))
+            rows += rows_of(twin, instance, False, role_of(twin, data, instance))
         forget(twin, data)
     if not any(found(twin, data) for twin in startable()):
         register.forget(data)
@@ -143,15 +146,19 @@ def status(names: Sequence[str], data: Path, note: Note) -> Listing:
     for twin in [twin for twin, _ in chosen(names)] if names else startable():
         instances = [i for i in found(twin, data) if alive(i)]
         for left in leftovers(twin, data):
+            which = f"process {left.pid}" if len(left.pids) == 1 else f"processes {left.pids}"
             note(
-                f"{twin.name}: process {left.pid} at {left.url} was left by an inrush that was killed; "
+                f"{twin.name}: {which} at {left.url} was left by an inrush that was killed; "
                 f"`inrush engines stop {twin.name}` ends it"
             )
-        entries = [row(twin, i, True, role_of(twin, data, i)) for i in instances]
+        entries = [r for i in instances for r in rows_of(twin, i, True, role_of(twin, data, i))]
         # Of several that stand as one, a part that is missing is listed too, with the reason.
+        for instance in instances:
+            for name in (n for n in instance.processes if n not in origin.running(instance.data)):
+                note(shards.ended(instance, name, instance.log_of(name)))
         for part in parts(twin, data):
             if entries and (part_role := role_of(twin, data, part)) and not alive(part):
-                note(shards.ended(part, part_role))
+                note(shards.ended(part, part_role, part.log))
                 entries.append(row(twin, part, False, part_role))
         rows += entries or [row(twin, None, False)]
     return Listing(rows)
@@ -208,6 +215,21 @@ def chosen(names: Sequence[str]) -> list[tuple[Twin, Mapping[str, str]]]:
     return [(own[name], settings) for name, settings in asked.items()]
 
 
+def reachable(
+    named: Sequence[tuple[Twin, Mapping[str, str]]], names: Sequence[str], note: Note
+) -> list[tuple[Twin, Mapping[str, str]]]:
+    """Of `all` without those that are not fetched in passing, which are noted."""
+    if names[0].split(",")[0] != ALL:
+        return list(named)
+    kept = []
+    for twin, settings in named:
+        if reason := lifecycle_of(twin).not_in_all():
+            note(f"{twin.name}: left out of all: {reason}")
+        else:
+            kept.append((twin, settings))
+    return kept
+
+
 def found(twin: Twin, data: Path) -> list[Instance]:
     """What was started in this folder, running or not, and what a killed `run --start` left."""
     return [*parts(twin, data), *leftovers(twin, data)]
@@ -236,17 +258,26 @@ def leftovers(twin: Twin, data: Path) -> list[Instance]:
 
 
 def leftover(twin: Twin, folder: Path) -> Instance | None:
-    doc = life.read_record(folder)
-    pid, port = doc.get("pid"), doc.get("port", 0)
-    if (
-        not pid
-        or life.started_at(pid) != doc.get("began")
-        or life.started_at(doc.get("by", 0)) == doc.get("by_began")
-    ):
+    running, port = origin.running(folder), origin.read(folder).get("port", 0)
+    if not running or not origin.is_left(folder):
         return None
     lifecycle = lifecycle_of(twin)
     release = Release(twin.name, lifecycle.data_version(folder), Path())
-    return Instance(twin.name, folder, lifecycle.url_in(folder, port), port, pid, folder / LOG, release)
+    pid = next(iter(running.values()))
+    named = {name: pid for name, pid in running.items() if name}
+    url = lifecycle.url_in(folder, port)
+    return Instance(twin.name, folder, url, port, pid, log_of(folder), release, processes=named)
+
+
+def rows_of(twin: Twin, instance: Instance, running: bool, role: str | None) -> list[dict[str, Any]]:
+    """A line for each of its processes, all at the one address. running: unless a process has ended by itself."""
+    if not instance.processes:
+        return [row(twin, instance, running, role)]
+    alive_now = origin.running(instance.data) if running else {}
+    return [
+        {**row(twin, instance, name in alive_now, name), "pid": alive_now.get(name)}
+        for name in instance.processes
+    ]
 
 
 def row(twin: Twin, instance: Instance | None, running: bool, role: str | None = None) -> dict[str, Any]:
@@ -291,6 +322,5 @@ def read(path: Path) -> Instance | None:
 
 
 def alive(instance: Instance) -> bool:
-    """Whether it is this very process, and not another that has its id by now."""
-    began = life.read_record(instance.data).get("began")
-    return began is not None and life.started_at(instance.pid) == began
+    """Whether it is this very server, and not another process that has its id by now; of several processes, one of them."""
+    return bool(set(origin.running(instance.data).values()) & set(instance.pids))

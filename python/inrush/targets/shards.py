@@ -116,6 +116,6 @@ def role(instance: Instance, kept: Path, has_shards: bool) -> str | None:
     return "coordinator" if has_shards and instance.data == kept else None
 
 
-def ended(instance: Instance, part: str) -> str:
+def ended(instance: Instance, part: str, log: Path) -> str:
     """What to say of a part that was started and runs no more."""
-    return f"{instance.engine}: the {part} has ended by itself; {instance.log} ends with\n{life.log_tail(instance.log)}"
+    return f"{instance.engine}: the {part} has ended by itself; {log} ends with\n{life.log_tail(log)}"

@@ -79,12 +79,13 @@ def neighbours(deployment: Deployment) -> dict[int, Doc] | None:
     instance = deployment.target.instance
     if instance is None:
         return None
-    ours = {instance.pid, *(s.instance.pid for s in deployment.shards if s.instance is not None)}
+    ours = {
+        *instance.pids,
+        *(pid for s in deployment.shards if s.instance is not None for pid in s.instance.pids),
+    }
     running = processes()
-    mine = running.get(instance.pid)
-    if mine is None:
-        return {}
-    alike = {pid: p for pid, p in running.items() if same_program(p, mine)}
+    mine = [running[pid] for pid in instance.pids if pid in running]
+    alike = {pid: p for pid, p in running.items() if any(same_program(p, own) for own in mine)}
     states: dict[int, Doc] = {}
     for pid in alike:
         first = first_of(pid, alike)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from inrush.engines import life, maven, page_cache, postgresql_release
+from inrush.engines import life, maven, origin, page_cache, postgresql_release
 from inrush.engines.instance import Cold, NotCold, Release, Stop, Target
 from inrush.engines.postgresql_life import PostgresqlLife
 from inrush.errors import TargetError
@@ -170,6 +170,6 @@ def test_the_newest_version_is_taken(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 
 
 def test_a_dead_process_is_not_taken_for_the_one_that_has_its_id(folder: Path) -> None:
-    (folder / life.RECORD).write_text(json.dumps({"pid": os.getpid(), "began": 1, "port": 1}))
-    life.end_leftover(folder, folder, signal.SIGKILL, 1.0)  # we are still here
-    assert life.read_record(folder)["port"] == 1
+    (folder / origin.FILE).write_text(json.dumps({"pid": os.getpid(), "began": 1, "port": 1}))
+    origin.end_leftover(folder, folder, signal.SIGKILL, 1.0)  # we are still here
+    assert origin.read(folder)["port"] == 1
