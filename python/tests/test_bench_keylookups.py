@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -81,6 +83,40 @@ def test_a_batch_of_the_curve_has_so_many_keys_or_calls_and_one_table_serves_all
     texts = [o["text"] for o in plan["operations"] if o["kind"] == "query"]
     assert all(table["name"] in str(text) for text in texts)
     assert sum(s["kind"] == "drive" and not race.reads(s) for s in plan["segments"]) == 1
+
+
+@pytest.mark.parametrize("turn", [0, 1])
+def test_a_round_makes_what_is_compared_and_the_peer_works_before_it_or_after_it(
+    turn: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+
+    @contextmanager
+    def executed(_engine: str, plan: Any, paused: Callable[[], None]) -> Iterator[None]:
+        for segment in plan["segments"]:
+            if segment["kind"] == "pause":
+                paused()
+            elif race.reads(segment):
+                seen.append(segment["roles"][0]["name"])
+        yield None
+
+    def pgbench(table: str, columns: str, connections: int) -> race.Read:
+        seen.append(f"pgbench {table.split('.')[-1]} {columns} {connections}")
+        return race.Read(1.0, 2.0)
+
+    monkeypatch.setattr(race.ingest, "executed", executed)
+    monkeypatch.setattr(race, "pgbench", pgbench)
+    monkeypatch.setattr(
+        race, "steps", lambda _: {"one_128": race.Read(3.0, 4.0), "short_one_128": race.Read(5.0, 6.0)}
+    )
+    round_ = race.Round("depth", "postgresql", [("short", 4)])
+    places = [round_.place(name) for name in ("one_128", "short_one_128", race.peer_of("short", 4))]
+    for _ in range(turn + 1):
+        seen.clear()
+        figures = round_()
+    assert [figures[place : place + 2] for place in places] == [(3, 4), (5, 6), (1, 2)]
+    ours, theirs = ["one_128", "short_one_128"], ['pgbench "short" id, c0, c1 4']
+    assert seen == (theirs + ours if turn == 0 else ours + theirs)
 
 
 def test_every_step_that_is_compared_is_in_the_study() -> None:

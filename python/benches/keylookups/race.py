@@ -15,6 +15,7 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from itertools import count
+from math import nan
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -140,18 +141,22 @@ class Round:
     def __init__(self, study: str, engine: str, peers: Sequence[tuple[str, int]] = ()) -> None:
         self.study, self.engine, self.peers, self.turn = study, engine, peers, count()
         self.names = [*steps_of(planned(study, engine)), *(peer_of(*peer) for peer in peers)]
+        #: Steps without a comparison are not made.
+        self.compared: set[str] = set()
 
     def place(self, name: str) -> int:
         """Of its rate among the figures of a round; the rate for each second of CPU stands behind it."""
+        self.compared.add(name)
         return 2 * self.names.index(name)
 
     def __call__(self) -> tuple[float, ...]:
-        reads = {**self.read(first=next(self.turn) % 2 == 0)}
-        for name in self.names:
+        reads = self.read(first=next(self.turn) % 2 == 0)
+        for name in self.compared:
             way, _, n = name.rpartition("_")
             if self.study == "batches":
                 CURVE.setdefault((self.engine, way, int(n)), []).append(reads[name])
-        return tuple(figure for name in self.names for figure in (reads[name].per_s, reads[name].per_cpu_s))
+        of_all = (reads.get(name, Read(nan, nan)) for name in self.names)
+        return tuple(figure for read in of_all for figure in (read.per_s, read.per_cpu_s))
 
     def read(self, first: bool) -> Mapping[str, Read]:
         plan = copy.deepcopy(dict(planned(self.study, self.engine)))
@@ -162,7 +167,8 @@ class Round:
             for table, connections in self.peers:
                 found[peer_of(table, connections)] = pgbench(tables[table], columns(plan, table), connections)
 
-        segments = plan["segments"]
+        left_out = [s for s in plan["segments"] if reads(s) and s["roles"][0]["name"] not in self.compared]
+        segments = plan["segments"] = [s for s in plan["segments"] if s not in left_out]
         reading = [k for k, segment in enumerate(segments) if reads(segment)]
         if self.peers:
             pause = {"kind": "pause", "label": "peers", "action": "peers"}
