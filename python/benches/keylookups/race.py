@@ -13,7 +13,7 @@ import json
 import resource
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from itertools import count
 from math import nan
 from pathlib import Path
@@ -29,6 +29,7 @@ from benches.places import call, url_of
 from benches.rounds import Rounds
 from inrush.engines import server
 from inrush.plan.plan import plan_study
+from inrush.plan.planned import PlannedRun
 from inrush.results.histogram import Histogram, merge
 from inrush.study.study import load_study
 
@@ -109,7 +110,14 @@ def against_published(engine: str) -> Iterator[Parts]:
         for n in BATCHES:
             name = curve(engine, way, n)
             us = rounds.figure(round_.place(f"{way}_{n}"))
-            yield name, f"RonDB's Rondis, MSET of {n}", "records/s", 1.0, us, lambda n=n: published()[n]
+            yield (
+                name,
+                f"RonDB's Rondis, MSET of {n}",
+                "records/s",
+                1.0,
+                us,
+                partial(published().__getitem__, n),
+            )
 
 
 def curve(engine: str, way: str, n: int) -> str:
@@ -165,7 +173,8 @@ class Round:
 
         def peers() -> None:
             for table, connections in self.peers:
-                found[peer_of(table, connections)] = pgbench(tables[table], columns(plan, table), connections)
+                if (name := peer_of(table, connections)) in self.compared:
+                    found[name] = pgbench(tables[table], columns(plan, table), connections)
 
         left_out = [s for s in plan["segments"] if reads(s) and s["roles"][0]["name"] not in self.compared]
         segments = plan["segments"] = [s for s in plan["segments"] if s not in left_out]
@@ -186,13 +195,11 @@ def planned(study: str, engine: str) -> Mapping[str, Any]:
     """The plan of a run; of the points of a study one, whose table all of them read: `list_16` of `list` where keys are 16."""
     read = load_study(str(FOLDER / f"{study}.toml"), engines=(engine,))
     runs = [run for run in plan_study(read, {engine: server(engine)}).runs if run.block == 1]
-    runs.sort(key=lambda run: run.labels["factors"].get("keys", 0))
+    runs.sort(key=lambda run: number_of(run) or 0)
     plans: list[dict[str, Any]] = [
         json.loads(json.dumps(run.plan).replace(run.namespace, runs[0].namespace)) for run in runs
     ]
-    whole, *others = [
-        with_number(plan, run.labels["factors"].get("keys")) for plan, run in zip(plans, runs, strict=True)
-    ]
+    whole, *others = [with_number(plan, number_of(run)) for plan, run in zip(plans, runs, strict=True)]
     last = max(k for k, segment in enumerate(whole["segments"]) if reads(segment)) + 1
     whole["segments"][last:last] = [
         segment for plan in others for segment in plan["segments"] if reads(segment)
@@ -202,14 +209,22 @@ def planned(study: str, engine: str) -> Mapping[str, Any]:
     return whole
 
 
-def with_number(plan: dict[str, Any], number: object) -> dict[str, Any]:
+def number_of(run: PlannedRun) -> int | None:
+    keys = run.labels["factors"].get("keys")
+    return keys if isinstance(keys, int) else None
+
+
+def with_number(plan: dict[str, Any], number: int | None) -> dict[str, Any]:
     """Steps that read, and their operations, by a name of their own among those of other points."""
     if number is None:
         return plan
     of_reads = {
         o["operation"] for s in plan["segments"] if reads(s) for r in s["roles"] for o in r["operations"]
     }
-    name = lambda known: f"{known}_{number}" if known in of_reads else known  # noqa: E731
+
+    def name(known: str) -> str:
+        return f"{known}_{number}" if known in of_reads else known
+
     for operation in plan["operations"]:
         operation["name"] = name(operation["name"])
     for role in (r for s in plan["segments"] if reads(s) for r in s["roles"]):
