@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help core build docs run test test-all test-rust test-rust-told test-python fuzz check bench servers chdb clean wheel try-wheel release
+.PHONY: help core build docs run test test-all test-rust test-rust-told test-python test-python-apart test-python-servers fuzz check bench servers chdb clean wheel try-wheel release
 
 PYTHON ?= python3
 # Of `make try-wheel`; none named: the oldest and the newest that are here (.ci/pythons).
@@ -10,8 +10,14 @@ PYTHONS ?=
 # Tests at once: some wait for a server, a limit or a clock, so one more than this machine has cores, and of Rust's two.
 JOBS ?= 3
 THREADS ?= 4
-# Tests on servers. Where servers must be there, all work on the same ones: these run after the others, one at a time.
+# Tests on servers. Where servers must be there, they run after the others, which include Rust's on the same servers; and
+# so many at once, each process on servers of its own.
 ON_SERVERS := python/tests/engines
+SERVER_JOBS ?= 2
+# Each part of the tests that passed where servers must be there leaves a file: CI runs once more what did not.
+PASSED := .pytest_cache/passed
+passed = mkdir -p $(PASSED) && touch $(PASSED)/$(1)
+AGAIN ?=
 # Ten minutes each.
 STRESSED ?= postgresql clickhouse
 # Killed in a load and in a statement: 66 kills each, of 10 to 25 seconds.
@@ -52,11 +58,12 @@ build: core ## core, and the programs of the Rust tests
 run: core ## the quickstart study; prints where its report is
 	$(BIN)/inrush run quickstart
 
-# Half of the time of Rust's tests is waiting, so without servers both halves are tested at once. On the same servers one
-# half follows the other.
+# Half of the time of Rust's tests is waiting, so both halves are tested at once, but for Python's on servers.
 test: core ## the tests; needs no server and no browser
 ifdef INRUSH_REQUIRE_SERVERS
-	@$(MAKE) --no-print-directory --jobs 1 test-rust test-python
+	@rm -rf $(PASSED); failed=0; \
+	  $(MAKE) --no-print-directory --keep-going --jobs 2 test-rust-told test-python-apart || failed=1; \
+	  $(MAKE) --no-print-directory test-python-servers || failed=1; exit $$failed
 else
 	@$(MAKE) --no-print-directory --keep-going --jobs 2 test-rust-told test-python
 endif
@@ -67,11 +74,18 @@ test-all: core ## all tests, also those that are dear in time
 
 test-python: core ## tests of the Python half and of the border
 ifdef INRUSH_REQUIRE_SERVERS
-	@failed=0; for tests in "-n $(JOBS) --ignore $(ON_SERVERS)" "--durations 30 $(ON_SERVERS)"; do \
-	  echo "pytest $$tests"; $(BIN)/python -m pytest $$tests || failed=1; done; exit $$failed
+	@$(MAKE) --no-print-directory --keep-going --jobs 1 test-python-apart test-python-servers
 else
 	MAKEFLAGS= INRUSH_START_NO_SERVERS=1 $(BIN)/python -m pytest -n $(JOBS)
 endif
+
+test-python-apart:
+	MAKEFLAGS= $(BIN)/python -m pytest -o cache_dir=.pytest_cache/apart $(AGAIN) -n $(JOBS) --durations 30 --ignore $(ON_SERVERS)
+	@$(call passed,apart)
+
+test-python-servers:
+	MAKEFLAGS= $(BIN)/python -m pytest -o cache_dir=.pytest_cache/servers $(AGAIN) -n $(SERVER_JOBS) --durations 30 $(ON_SERVERS)
+	@$(call passed,servers)
 
 test-rust: ## tests of the Rust half
 	@tools/needs $(PYTHON) fetch
@@ -84,6 +98,7 @@ test-rust-told:
 	  $(MAKE) --no-print-directory test-rust >$(TOLD) 2>&1 || { cat $(TOLD); echo "the Rust half failed: $(TOLD)"; exit 1; }; \
 	  awk '/^test result:/ { passed += $$4; ignored += $$8 } END { \
 	    print "\nRust: " passed + 0 " tests passed, " ignored + 0 " need a server"; exit !passed }' $(TOLD)
+	@$(call passed,rust)
 
 fuzz: ## a million mutated answers to each decoder (or as many as INRUSH_MUTATIONS says)
 	INRUSH_MUTATIONS=$${INRUSH_MUTATIONS:-1000000} cargo test --release -p inrush-engines -p inrush-load --lib fuzz:: -- --nocapture

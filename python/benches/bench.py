@@ -37,6 +37,7 @@ from benches import (
     watching,
     wholefiles,
 )
+from benches.keylookups import race
 from benches.verdict import MOST_ROUNDS, NARROW, Word, is_narrow, judged
 from inrush import _core
 from inrush.engines import server
@@ -124,8 +125,7 @@ def servers(only: str) -> Iterator[None]:
     """A server of each engine for as long as the comparisons last, unless one is named; none where it is not fetched."""
     with ExitStack() as started:
         for engine, offer in OFFERS.items():
-            first = only.split()[0].rstrip(",") if only else ""
-            if not engine.startswith(NEEDED.get(first, first)):
+            if not needs(engine, only):
                 continue
             own = server(engine).lifecycle
             assert own is not None
@@ -136,6 +136,14 @@ def servers(only: str) -> Iterator[None]:
             elif places.url_of(engine) is None:
                 offer(started.enter_context(a_server(own)))
         yield
+
+
+def needs(engine: str, only: str) -> bool:
+    """Whether comparisons whose name holds this text may be on this engine."""
+    words = [word.rstrip(",") for word in only.split()]
+    of = NEEDED.get(words[0], words[0]) if words else ""
+    named = len(words) > 1 and words[0] in NEEDED and words[1] in OFFERS
+    return engine == words[1] if named else engine.startswith(of)
 
 
 @contextmanager
@@ -155,6 +163,7 @@ NEEDED: Mapping[str, str | tuple[str, ...]] = {
     "loading": "postgresql",
     "files": wholefiles.ENGINES,
     "extraction": tuple(extraction.WAYS),
+    "keylookups": race.CURVES,
 }
 #: Engine -> how its comparisons learn of the server.
 OFFERS: Mapping[str, Callable[[Instance], None]] = {
@@ -202,11 +211,12 @@ def comparisons(only: str, rows: Sequence[int]) -> Iterator[Comparison]:
         replace(Comparison(*parts), note=partial(extraction.note, parts[0]))
         for parts in extraction.comparisons(rows)
     ]
+    keys = [replace(Comparison(*parts), note=partial(race.note, parts[0])) for parts in race.comparisons()]
     files = [
         replace(Comparison(*parts), note=partial(wholefiles.note, parts[0]))
         for parts in wholefiles.comparisons()
     ]
-    return (c for c in (*made, *loads, *extracts, *files, *both_sides) if only in c.name)
+    return (c for c in (*made, *loads, *extracts, *files, *keys, *both_sides) if only in c.name)
 
 
 def measured(comparison: Comparison, rounds: int, most_rounds: int) -> Line:

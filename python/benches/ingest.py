@@ -211,9 +211,10 @@ def executed(
     plan: Mapping[str, Any],
     during: Callable[[], object] = lambda: None,
     data: Path | None = None,
+    paused: Callable[[], object] = lambda: None,
 ) -> Iterator[Mapping[str, list[Any]]]:
-    """Tables of a plan run here to its end; `during` is called whenever the run has something to say. data: folder of an
-    embedded engine's files; None: one that is removed afterwards."""
+    """Tables of a plan run here to its end; `during` is called whenever the run has something to say, and `paused` at
+    each of its pauses. data: folder of an embedded engine's files; None: one that is removed afterwards."""
     twin = server(engine)
     with folder() as path:
         deployment = Deployment(twin, Target(engine, "" if twin.embedded else str(url_of(engine))))
@@ -224,8 +225,12 @@ def executed(
         handle = _core.start(json.dumps(placed), str(path / "parts"))
         events: list[Any] = []
         while not events or events[-1]["event"] not in ("finished", "failed"):
-            events += [json.loads(e) for e in handle.poll(60.0)]
+            said = [json.loads(e) for e in handle.poll(60.0)]
             during()
+            if any(e["event"] == "paused" for e in said):
+                paused()
+                handle.resume()
+            events += said
         if events[-1]["event"] == "failed":
             raise RuntimeError(events[-1]["message"])
         yield {part.stem: rows_of(part) for part in (path / "parts").glob("*.arrows")}

@@ -117,13 +117,16 @@ def pytest_testnodedown(node: Any, error: object) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """With `-n`: a file's tests share what its fixtures made; those on servers share the servers of one process."""
+    """With `-n`: a file's tests share what its fixtures made; those on servers share the servers of one process, unless
+    they are all that is tested and servers must be there: then each process has servers."""
     from xdist.scheduler import LoadScopeScheduling
+
+    each_has_servers = bool(os.environ.get(REQUIRE)) and all("engines" in arg for arg in config.args)
 
     class ByFile(LoadScopeScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
             file = nodeid.split("::", 1)[0]
-            return "servers" if "/engines/" in file else file
+            return "servers" if "/engines/" in file and not each_has_servers else file
 
     return ByFile(config, log)
 

@@ -95,6 +95,18 @@ def test_no_python_at_all_is_one_line(tmp_path: Path) -> None:
     assert done.stderr == "pythons: no Python from 3.10 on with venv is in PATH; install python3-venv\n"
 
 
+def test_ci_runs_once_more_what_did_not_pass_and_nothing_else() -> None:
+    again = (CI / "run").read_text().split("tests failed; those once more")[1].split("\n}")[0]
+    lines = [line.strip() for line in again.splitlines() if "make" in line]
+    assert len(lines) == 3
+    for part, target in (
+        ("rust", "test-rust"),
+        ("apart", "test-python-apart"),
+        ("servers", "test-python-servers"),
+    ):
+        assert any(line.startswith(f"[ -e $passed/{part} ] || make {target}") for line in lines), lines
+
+
 def test_ci_tries_the_wheel_with_two_pythons_or_fails(tmp_path: Path) -> None:
     assert "\nINRUSH_REQUIRE_PYTHONS=1 make try-wheel\n" in (CI / "run").read_text()
     pythons(tmp_path, 11)

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.engines.servers import running
+
 ROOT = Path(__file__).parents[2]
 PASSED = "echo 'test result: ok. 3 passed; 0 failed; 2 ignored; 0 measured'"
 FAILED = "echo 'test one ... FAILED'; exit 1"
@@ -71,9 +73,46 @@ def test_it_fails_if_the_python_half_failed(tmp_path: Path) -> None:
     assert "Rust: 3 tests passed" in said
 
 
-@pytest.mark.parametrize(("rust", "python"), [(FAILED, "exit 0"), (PASSED, "exit 1")])
-def test_with_servers_one_half_follows_the_other_and_it_fails_too(
-    tmp_path: Path, rust: str, python: str
+ON_SERVERS = 'case "$*" in *--ignore*) {};; *) {};; esac'
+
+
+@pytest.mark.parametrize(
+    ("rust", "python", "passed"),
+    [
+        (PASSED, "exit 0", {"rust", "apart", "servers"}),
+        (FAILED, "exit 0", {"apart", "servers"}),
+        (PASSED, ON_SERVERS.format("exit 1", "exit 0"), {"rust", "servers"}),
+        (PASSED, ON_SERVERS.format("exit 0", "exit 1"), {"rust", "apart"}),
+    ],
+)
+def test_with_servers_it_fails_if_any_part_does_and_ci_finds_which_ones_passed(
+    tmp_path: Path, rust: str, python: str, passed: set[str]
 ) -> None:
+    before = tmp_path / "inrush" / ".pytest_cache" / "passed"
+    before.mkdir(parents=True)
+    for part in ("rust", "apart", "servers"):
+        (before / part).touch()
     code, said = make_test(tmp_path, rust, python, INRUSH_REQUIRE_SERVERS="1")
-    assert code != 0, said
+    assert (code == 0) == (len(passed) == 3), said
+    assert {path.name for path in before.iterdir()} == passed, said
+
+
+def test_with_servers_those_on_them_come_after_all_others(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    slow = f"sleep 1; echo rust >>{log}; {PASSED}"
+    code, said = make_test(
+        tmp_path,
+        slow,
+        ON_SERVERS.format(f"echo apart >>{log}", f"echo servers >>{log}"),
+        INRUSH_REQUIRE_SERVERS="1",
+    )
+    assert code == 0, said
+    assert log.read_text().split() == ["apart", "rust", "servers"]
+
+
+def test_a_server_that_runs_already_is_of_one_process_alone() -> None:
+    named = {"INRUSH_MYSQL_URL": "mysql://a"}
+    assert running("mysql", named) == "mysql://a"
+    assert running("mysql", {**named, "PYTEST_XDIST_WORKER": "gw0"}) == "mysql://a"
+    assert running("mysql", {**named, "PYTEST_XDIST_WORKER": "gw1"}) is None
+    assert running("mysql", {}) is None

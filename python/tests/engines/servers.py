@@ -1,7 +1,8 @@
 """Real servers for tests: one of each, started once a session, in a folder that `nobody` can enter.
 
-`INRUSH_<ENGINE>_URL` names one that runs already. Another one is started if it is fetched, and its tests are skipped,
-and say so, if it is not. Nothing is downloaded unless servers are required. `make test` starts none.
+`INRUSH_<ENGINE>_URL` names one that runs already; of several processes (`-n`) it is the first one's, and the others start
+their own. Another one is started if it is fetched, and its tests are skipped, and say so, if it is not. Nothing is
+downloaded unless servers are required. `make test` starts none.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ from inrush.targets.ask import ask
 REQUIRE = "INRUSH_REQUIRE_SERVERS"
 #: Set where none is started, as by `make test`.
 START_NONE = "INRUSH_START_NO_SERVERS"
+#: pytest-xdist's name of the first process.
+FIRST = "gw0"
 #: Small: six servers and their tests share a machine.
 SETTINGS: Mapping[str, Mapping[str, str]] = {
     "postgresql": {"shared_buffers": "64MB", "max_wal_size": "512MB"},
@@ -78,7 +81,7 @@ def need(engine: str) -> None:
 
 def started(engine: str) -> Iterator[Target]:
     """One for all tests of a session; stopped at its end, however that comes."""
-    if url := os.environ.get(f"INRUSH_{engine.upper()}_URL"):
+    if url := running(engine, os.environ):
         yield Target(engine, url)
         return
     need(engine)
@@ -88,6 +91,12 @@ def started(engine: str) -> Iterator[Target]:
             yield Target(engine, instance.url, {}, instance)
         finally:
             own_server(engine).stop(instance, Stop.CLEAN)
+
+
+def running(engine: str, environment: Mapping[str, str]) -> str | None:
+    """The server that runs already, where it is this process's: two that make and drop on one server disturb each other."""
+    first = environment.get("PYTEST_XDIST_WORKER", FIRST) == FIRST
+    return environment.get(f"INRUSH_{engine.upper()}_URL") if first else None
 
 
 def fixture_of(engine: str) -> Callable[..., Any]:

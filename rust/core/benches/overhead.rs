@@ -234,7 +234,7 @@ fn judge() {
                     None => generator.row(id as u64),
                     Some(touched) => changed_row(touched, &generator, id as u64),
                 };
-                Answer { names: Vec::new(), rows: vec![row] }
+                Answer { names: Default::default(), rows: vec![row] }
             })
             .collect();
         counts[0].issue(ROWS);

@@ -144,7 +144,7 @@ fn a_query_counts_its_rows_and_keeps_them_only_when_asked() {
     session.keep_answers();
     call(&mut *session, 1, Work::Params(&params));
     let expected = Answer {
-        names: vec!["c4".into(), "c7".into()],
+        names: ["c4".into(), "c7".into()].into(),
         rows: vec![vec![Value::U64(u64::MAX), Value::TimeMs(i64::MIN)]],
     };
     assert_eq!(session.answer(42), Some(&expected));

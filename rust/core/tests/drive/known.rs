@@ -81,7 +81,7 @@ impl Engine for Known {
     }
 
     fn open(&self, _: &[OpId]) -> Result<Box<dyn Session>, Error> {
-        let answer = Answer { names: vec!["n".into()], rows: vec![vec![Value::I64(0)]] };
+        let answer = Answer { names: ["n".into()].into(), rows: vec![vec![Value::I64(0)]] };
         Ok(Box::new(KnownSession {
             clock: self.clock,
             behaviour: self.behaviour.clone(),

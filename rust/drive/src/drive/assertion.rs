@@ -287,7 +287,7 @@ mod tests {
 
     fn answer(rows: &[(i64, Value)]) -> Answer {
         let rows = rows.iter().map(|(id, v)| vec![Value::I64(*id), v.clone()]).collect();
-        Answer { names: vec!["id".into(), "v".into()], rows }
+        Answer { names: ["id".into(), "v".into()].into(), rows }
     }
 
     fn ids(ids: &[i64]) -> Answer {
@@ -317,7 +317,7 @@ mod tests {
         let count = check(Assertion::CountBounds { table: 0 }, keys(0), false);
         assert_eq!((count.floor(&counts), count.settled(&counts)), (150, 100));
         let outside = |found: i64, floor| {
-            let answer = Answer { names: vec!["n".into()], rows: vec![vec![Value::I64(found)]] };
+            let answer = Answer { names: ["n".into()].into(), rows: vec![vec![Value::I64(found)]] };
             count_outside(&answer, floor, counts[0].issued()).is_some()
         };
         assert!(outside(120, count.floor(&counts)) && !outside(120, count.settled(&counts)));
@@ -377,7 +377,7 @@ mod tests {
     fn a_count_without_a_row_is_missing_and_one_outside_its_bounds_wrong() {
         let mut count = Check::Count { table: 0 };
         let counts = counts(10, 5);
-        let found = |n| Answer { names: vec!["n".into()], rows: vec![vec![n]] };
+        let found = |n| Answer { names: ["n".into()].into(), rows: vec![vec![n]] };
         assert_eq!(outcome(&mut count, &found(Value::I64(12)), &[], &counts), None);
         assert_eq!(outcome(&mut count, &found(Value::U64(9)), &[], &counts), Some(Outcome::Wrong));
         assert_eq!(outcome(&mut count, &found(Value::I64(16)), &[], &counts), Some(Outcome::Wrong));

@@ -37,7 +37,7 @@ impl Control {
             .iter()
             .map(|row| row.iter().map(|v| (*v != Value::Null).then(|| value_text(v))).collect())
             .collect();
-        Ok(json!({ "names": names, "rows": rows }).to_string())
+        Ok(json!({ "names": *names, "rows": rows }).to_string())
     }
 }
 

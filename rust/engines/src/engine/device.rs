@@ -115,7 +115,7 @@ impl Engine for Device {
                 let found = std::fs::metadata(&*self.path);
                 let bytes = found.map_err(|e| Error::io(self.path.display().to_string(), e))?.len();
                 let row = vec![Value::Text("file".into()), Value::U64(bytes)];
-                Ok(Answer { names: vec!["name".into(), "value".into()], rows: vec![row] })
+                Ok(Answer { names: ["name".into(), "value".into()].into(), rows: vec![row] })
             }
             None => self.control(&statement.text, limit_ns),
         }

@@ -442,7 +442,7 @@ mod tests {
 
     #[test]
     fn a_false_answer_differs_even_when_the_true_one_is_empty() {
-        let mut answer = Answer { names: vec!["n".into()], rows: vec![] };
+        let mut answer = Answer { names: ["n".into()].into(), rows: vec![] };
         falsify(&mut answer);
         assert_eq!(answer.rows.len(), 1);
         falsify(&mut answer);

@@ -269,10 +269,10 @@ pub trait Session: Send {
 /// Ends the running statement of a session from another thread.
 pub type Canceller = Box<dyn Fn() + Send + Sync>;
 
-/// A result set off the clock: names and rows.
+/// A result set: names and rows. The names of a statement's answers are made once.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Answer {
-    pub names: Vec<String>,
+    pub names: Arc<[String]>,
     pub rows: Vec<Vec<Value>>,
 }
 

@@ -98,7 +98,7 @@ fn text_query(
 /// Maintenance of tables (OPTIMIZE, ANALYZE, CHECK, REPAIR) that failed or was cancelled is answered by OK, and by rows that
 /// say so.
 fn failed_rows(answer: &Answer) -> Option<String> {
-    if answer.names != ["Table", "Op", "Msg_type", "Msg_text"] {
+    if *answer.names != ["Table", "Op", "Msg_type", "Msg_text"] {
         return None;
     }
     let is = |value: &Value, word: &str| value_text(value).eq_ignore_ascii_case(word);
@@ -189,7 +189,7 @@ mod tests {
             let row =
                 |(kind, said): &(&str, &str)| vec![text("d.t"), text("optimize"), text(kind), text(said)];
             failed_rows(&Answer {
-                names: names.map(str::to_owned).to_vec(),
+                names: names.map(str::to_owned).into(),
                 rows: rows.iter().map(row).collect(),
             })
         };

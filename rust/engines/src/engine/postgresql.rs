@@ -105,8 +105,10 @@ fn simple_query(
                 answer = Answer { names: columns.iter().map(|c| c.name.clone()).collect(), rows: Vec::new() };
             }
             b'D' => {
-                let row = decode::data_row(body, &columns, |_| message::Format::Text);
-                answer.rows.push(row.ok_or_else(|| garbled(address))?);
+                let mut row = Vec::new();
+                let read = decode::data_row(body, &columns, |_| message::Format::Text, &mut row);
+                read.ok_or_else(|| garbled(address))?;
+                answer.rows.push(row);
             }
             b'E' => failure = Some(Failure::read(body)),
             b'Z' => break,

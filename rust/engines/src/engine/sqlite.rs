@@ -367,7 +367,7 @@ fn run_all(db: &Connection, text: &str) -> Result<Answer, Failure> {
 
 fn collect(statement: &mut Statement) -> Result<(Answer, u64), Failure> {
     let types = statement.declared();
-    let mut answer = Answer { names: statement.names(), rows: Vec::new() };
+    let mut answer = Answer { names: statement.names().into(), rows: Vec::new() };
     let mut bytes = 0;
     while statement.step()? {
         bytes += statement.row_bytes();

@@ -87,7 +87,7 @@ mod tests {
         }
         fn control(&self, _text: &str, _limit_ns: u64) -> Result<Answer, Error> {
             let row = vec![Value::Text("ports".into()), Value::Text("suspended".into())];
-            Ok(Answer { names: vec!["name".into(), "state".into()], rows: vec![row] })
+            Ok(Answer { names: ["name".into(), "state".into()].into(), rows: vec![row] })
         }
     }
 
@@ -105,7 +105,7 @@ mod tests {
     fn rows_of_a_query_for_statements_are_texts_or_null() {
         let query = Statement::from("SELECT s");
         let answer =
-            |first: Value| Answer { names: vec!["s".into()], rows: vec![vec![first, Value::I64(1)]] };
+            |first: Value| Answer { names: ["s".into()].into(), rows: vec![vec![first, Value::I64(1)]] };
         assert_eq!(statements(&query, answer(Value::Text("DROP".into()))).expect("texts"), ["DROP"]);
         assert!(statements(&query, answer(Value::Null)).expect("none").is_empty());
         let refused = statements(&query, answer(Value::I64(7))).expect_err("no statement");

@@ -105,7 +105,7 @@ impl Influxql {
         if rows.is_empty() && self.directives.zero_when_empty {
             rows.push(vec![Value::I64(0); names.len()]);
         }
-        Answer { names, rows }
+        Answer { names: names.into(), rows }
     }
 }
 
@@ -173,7 +173,7 @@ fn pairs(series: &[Series], picks: &[Pick], only: Option<&Tag>) -> Answer {
             }
         }
     }
-    Answer { names: vec!["name".into(), "value".into()], rows }
+    Answer { names: ["name".into(), "value".into()].into(), rows }
 }
 
 fn shown_as(name: &str, picks: &[Pick]) -> Option<String> {
@@ -241,7 +241,7 @@ mod tests {
         let row = [Value::Null, Value::U64(7), Value::F64(1.5), Value::TimeMs(5)];
         assert_eq!(statement.answer(&found, &ty).rows, [row]);
         assert_eq!(
-            Influxql::new("SHOW X", None).answer(&found, &|_| None).names,
+            *Influxql::new("SHOW X", None).answer(&found, &|_| None).names,
             ["guid", "port", "time", "d"]
         );
     }

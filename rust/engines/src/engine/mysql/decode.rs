@@ -2,6 +2,7 @@
 
 mod bytes;
 
+use crate::engine::answers::{put, put_whole};
 use inrush_rows::encode::lists::push_json;
 use inrush_rows::plan::LogicalType;
 use inrush_rows::rows::bits::bits_of_mysql;
@@ -112,10 +113,18 @@ pub fn prepared(packet: &[u8]) -> Option<(u32, usize)> {
     Some((id, columns as usize + params as usize))
 }
 
-/// A row of the binary protocol as values; `None` if it is broken.
-pub fn binary_row(packet: &[u8], columns: &[AnswerColumn]) -> Option<Vec<Value>> {
+/// A row of the binary protocol as values, in place of those of `out`; `None` if it is broken.
+pub fn binary_row(packet: &[u8], columns: &[AnswerColumn], out: &mut Vec<Value>) -> Option<()> {
     let mut row = Row::of(packet, columns.len())?;
-    columns.iter().map(|column| row.next(column)?.value()).collect()
+    out.truncate(columns.len());
+    out.reserve(columns.len() - out.len());
+    for (at, column) in columns.iter().enumerate() {
+        match row.next(column)? {
+            Cell::Signed(value) => put_whole(out, at, value),
+            cell => put(out, at, cell.value()?),
+        }
+    }
+    Some(())
 }
 
 /// A row of the text protocol as values.
@@ -252,6 +261,7 @@ impl<'a> Row<'a> {
         Some(Row { nulls, at: 2, bytes })
     }
 
+    #[inline(always)]
     fn next(&mut self, column: &AnswerColumn) -> Option<Cell<'a>> {
         let at = self.at;
         self.at += 1;
@@ -294,6 +304,7 @@ impl<'a> Row<'a> {
 }
 
 impl Cell<'_> {
+    #[inline(always)]
     fn value(self) -> Option<Value> {
         Some(match self {
             Cell::Null => Value::Null,

@@ -186,7 +186,7 @@ fn a_time_of_more_microseconds_than_there_are_is_an_error() {
     use super::decode::{binary_row, AnswerColumn};
     let column = AnswerColumn { name: "t".into(), ty: 11, unsigned: false, scaled: false };
     let row = [0, 0, 8, 0, 0xff, 0xff, 0xff, 0xff, 0, 0, 0];
-    assert_eq!(binary_row(&row, &[column]), None);
+    assert_eq!(binary_row(&row, &[column], &mut Vec::new()), None);
 }
 
 #[test]

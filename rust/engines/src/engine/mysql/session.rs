@@ -1,5 +1,6 @@
 //! One session: what it has sent, and what has come back of it.
 
+mod described;
 mod extract;
 mod prepare;
 mod store;
@@ -22,6 +23,7 @@ use inrush_rows::error::Error;
 use inrush_rows::plan::Statement;
 use inrush_rows::rows::{Columns, Value};
 
+use described::Described;
 use prepare::Prepared;
 
 pub struct MySession {
@@ -43,7 +45,9 @@ pub struct MySession {
     keep_answers: bool,
     /// The answer on its way, of the first of `sent`.
     answer: Option<Answer>,
-    /// Of the answer on its way.
+    /// By operation: the columns of its answers.
+    described: Vec<Described>,
+    /// Of the extract on its way.
     columns: Vec<AnswerColumn>,
     ended: Ended,
     /// Between a BEGIN and a COMMIT that were asked for by `execute`: a batch ends no transaction of its own.
@@ -91,6 +95,7 @@ impl MySession {
             reading: Reading::Head,
             keep_answers: false,
             answer: None,
+            described: ctx.plan.operations.iter().map(|_| Described::default()).collect(),
             columns: Vec::new(),
             ended: Ended::new(ctx.clock),
             held: false,
@@ -117,6 +122,7 @@ impl MySession {
     fn read_packet(&mut self) -> io::Result<()> {
         let packet = self.connection.receive()?;
         let Some(sent) = self.sent.front_mut() else { return Err(garbled()) };
+        let described = &mut self.described[sent.op];
         let keeps = match &self.ops[sent.op] {
             Some(Prepared::Statement(statement)) => self.keep_answers || statement.keep_answer,
             _ => false,
@@ -138,16 +144,15 @@ impl MySession {
             Reading::Head => {
                 let columns = decode::column_count(packet).ok_or_else(garbled)?;
                 self.reading = Reading::Columns(columns);
-                self.columns.clear();
+                described.begin();
             }
             Reading::Columns(left) => {
                 if keeps {
-                    self.columns.push(decode::column(packet).ok_or_else(garbled)?);
+                    described.column(packet).ok_or_else(garbled)?;
                 }
                 self.reading = if left > 1 { Reading::Columns(left - 1) } else { Reading::Rows };
                 if keeps && left <= 1 {
-                    let names = self.columns.iter().map(|c| c.name.clone()).collect();
-                    self.answer = Some(Answer { names, rows: Vec::new() });
+                    self.answer = Some(self.ended.answers.begin(described.end()));
                 }
             }
             Reading::Rows if decode::ends_rows(packet) => {
@@ -161,7 +166,8 @@ impl MySession {
                 sent.rows += 1;
                 sent.bytes += packet.len() as u64;
                 if keeps {
-                    let row = decode::binary_row(packet, &self.columns).ok_or_else(garbled)?;
+                    let mut row = self.ended.answers.row();
+                    decode::binary_row(packet, described.columns(), &mut row).ok_or_else(garbled)?;
                     self.answer.as_mut().expect("made with the columns").rows.push(row);
                 }
             }

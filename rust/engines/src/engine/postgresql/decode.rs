@@ -1,6 +1,7 @@
 //! What the server sends back: answers as values. Pure.
 
 use super::message::Format;
+use crate::engine::answers::{put, put_whole};
 use inrush_rows::encode::pgcopy::POSTGRES_EPOCH_US;
 use inrush_rows::rows::spelled::digits;
 use inrush_rows::rows::Value;
@@ -35,6 +36,7 @@ const TIMESTAMPTZ: u32 = 1184;
 const NUMERIC: u32 = 1700;
 
 /// How a type is asked for: binary where we read it, else as text.
+#[inline]
 pub fn format_of(oid: u32) -> Format {
     match oid {
         BOOL | BYTEA | INT2 | INT4 | INT8 | FLOAT4 | FLOAT8 | TEXT | VARCHAR | TIMESTAMP | TIMESTAMPTZ
@@ -61,25 +63,38 @@ pub fn row_description(body: &[u8]) -> Option<Vec<AnswerColumn>> {
     (0..columns).map(|_| column()).collect()
 }
 
-/// A DataRow as values; `None` if it is broken.
-pub fn data_row(body: &[u8], columns: &[AnswerColumn], format: impl Fn(u32) -> Format) -> Option<Vec<Value>> {
+/// A DataRow as values, in place of those of `row`; `None` if it is broken.
+pub fn data_row(
+    body: &[u8],
+    columns: &[AnswerColumn],
+    format: impl Fn(u32) -> Format,
+    row: &mut Vec<Value>,
+) -> Option<()> {
     let mut bytes = Bytes(body);
     if bytes.u16()? as usize != columns.len() {
         return None;
     }
-    let mut cell = |column: &AnswerColumn| {
+    row.truncate(columns.len());
+    row.reserve(columns.len() - row.len());
+    for (at, column) in columns.iter().enumerate() {
         let length = bytes.i32()?;
         if length < 0 {
-            return Some(Value::Null);
+            put(row, at, Value::Null);
+            continue;
         }
         let cell = bytes.take(length as usize)?;
-        match format(column.oid) {
-            Format::Text if column.scaled => Some(Value::Text(String::from_utf8(cell.to_vec()).ok()?)),
-            Format::Text => Some(text_value(std::str::from_utf8(cell).ok()?, column.oid)),
-            Format::Binary => binary_value(cell, column.oid),
+        // Whole numbers are what most columns are of: each is written where it stays.
+        match (column.oid, format(column.oid)) {
+            (INT4, Format::Binary) => put_whole(row, at, Bytes(cell).i32()?.into()),
+            (INT8, Format::Binary) => put_whole(row, at, Bytes(cell).i64()?),
+            (oid, Format::Binary) => put(row, at, binary_value(cell, oid)?),
+            (_, Format::Text) if column.scaled => {
+                put(row, at, Value::Text(String::from_utf8(cell.to_vec()).ok()?))
+            }
+            (oid, Format::Text) => put(row, at, text_value(std::str::from_utf8(cell).ok()?, oid)),
         }
-    };
-    columns.iter().map(&mut cell).collect()
+    }
+    Some(())
 }
 
 /// Numbers as numbers; a whole `numeric` beyond 64 bits stays text, exact.

@@ -22,7 +22,10 @@ fn sized(out: &mut Vec<u8>, own: usize, body: impl FnOnce(&mut Vec<u8>)) {
 
 fn text(out: &mut Vec<u8>, text: &str) {
     // A NUL would end the text early for the server, and change the statement.
-    out.extend(text.bytes().filter(|&byte| byte != 0));
+    match text.as_bytes().contains(&0) {
+        true => out.extend(text.bytes().filter(|&byte| byte != 0)),
+        false => out.extend_from_slice(text.as_bytes()),
+    }
     out.push(0);
 }
 

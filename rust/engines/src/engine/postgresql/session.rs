@@ -37,6 +37,8 @@ pub struct PgSession {
     /// Bound and not yet sent.
     outbox: Vec<u8>,
     sent: VecDeque<Sent>,
+    /// Of `sent`, the first so many are answered.
+    answered: usize,
     /// Of `sent`, those not yet handed to `ended`.
     in_flight: usize,
     keep_answers: bool,
@@ -97,6 +99,7 @@ impl PgSession {
             depth: depth(ctx, ops),
             outbox: Vec::with_capacity(4096),
             sent: VecDeque::with_capacity(64),
+            answered: 0,
             in_flight: 0,
             keep_answers: false,
             ended: Ended::new(ctx.clock),
@@ -170,7 +173,7 @@ impl InOrder for PgSession {
         for sent in self.sent.drain(..).filter(|sent| !sent.finished) {
             self.ended.lose(sent.ticket, Outcome::Lost, sent.rows, sent.bytes, error);
         }
-        self.in_flight = 0;
+        (self.answered, self.in_flight) = (0, 0);
     }
 }
 

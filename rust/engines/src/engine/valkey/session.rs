@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 use super::template::{Scratch, Template};
+use crate::engine::answers::put;
 use crate::engine::messages::{self, Ended, InOrder, Messages};
 use crate::engine::resp::{garbled, outcome, put_command, Address, Connection, Kind, Reply};
 use crate::engine::shared::{depth, lost, send_limit, ReadBack};
@@ -139,13 +140,18 @@ impl ValkeySession {
                 sent.rows += 1;
                 sent.bytes += token.bytes.len() as u64;
                 if self.keep_answers || query.keep_answer {
-                    let row = match kind {
-                        Kind::Integer(v) => vec![Value::I64(v)],
-                        _ => {
-                            query.values(token.bytes).ok_or_else(|| garbled("a row could not be unpacked"))?
+                    let answers = &mut self.ended.answers;
+                    let mut row = answers.row();
+                    match kind {
+                        Kind::Integer(v) => {
+                            row.truncate(1);
+                            put(&mut row, 0, Value::I64(v));
                         }
-                    };
-                    sent.answer.get_or_insert_with(|| query.answer()).rows.push(row);
+                        _ => query
+                            .values(token.bytes, &mut row)
+                            .ok_or_else(|| garbled("a row could not be unpacked"))?,
+                    }
+                    sent.answer.get_or_insert_with(|| answers.begin(&query.names)).rows.push(row);
                 }
             }
         }
@@ -168,7 +174,9 @@ impl ValkeySession {
         self.ended.done(ticket, refused.unwrap_or(Outcome::Ok), rows, bytes);
         if let (None, Some(Prepared::Query(query))) = (refused, &self.ops[op]) {
             if self.keep_answers || query.keep_answer {
-                self.ended.answers.keep(ticket, answer.unwrap_or_else(|| query.answer()));
+                let answers = &mut self.ended.answers;
+                let answer = answer.unwrap_or_else(|| answers.begin(&query.names));
+                answers.keep(ticket, answer);
             }
         }
     }

@@ -223,7 +223,7 @@ fn an_answer_keeps_names_and_exact_values() {
     let (mut stream, mut reader) = (Stream::default(), AnswerReader::default());
     stream.buffer().extend_from_slice(&out);
     stream.read(&mut reader).unwrap();
-    assert_eq!(reader.answer.names, ["c0", "c1", "c2", "c3", "c4", "c5"]);
+    assert_eq!(*reader.answer.names, ["c0", "c1", "c2", "c3", "c4", "c5"]);
     assert_eq!(reader.answer.rows[0][4], Value::U64(u64::MAX - 1));
 }
 

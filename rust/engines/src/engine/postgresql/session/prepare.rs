@@ -1,6 +1,7 @@
 //! What a session prepares before the clock runs: its statements, and the batches it will send.
 
 use std::io;
+use std::sync::Arc;
 
 use super::extract::{Extract, Way};
 use super::{statement_failed, PgSession};
@@ -33,6 +34,9 @@ pub(super) struct Statement {
     pub(super) name: String,
     pub(super) types: Vec<LogicalType>,
     pub(super) columns: Vec<AnswerColumn>,
+    /// Of the columns.
+    pub(super) names: Arc<[String]>,
+    /// How the columns are asked for: each, or all as the one.
     pub(super) formats: Vec<Format>,
     /// A query is done with its last row, a change with its commit.
     pub(super) changes: bool,
@@ -100,9 +104,13 @@ impl PgSession {
             }
             Some(())
         })?;
-        let formats = columns.iter().map(|c| decode::format_of(c.oid)).collect();
-        let changes = op.kind == OpKind::Execute;
-        Ok(Statement { name, types, columns, formats, changes, keep_answer: !op.holds.is_empty() })
+        let mut formats: Vec<Format> = columns.iter().map(|c| decode::format_of(c.oid)).collect();
+        if formats.windows(2).all(|pair| pair[0] == pair[1]) {
+            formats.truncate(1);
+        }
+        let names = columns.iter().map(|c| c.name.clone()).collect();
+        let (changes, keep_answer) = (op.kind == OpKind::Execute, !op.holds.is_empty());
+        Ok(Statement { name, types, columns, names, formats, changes, keep_answer })
     }
 
     fn prepare_extract(&mut self, id: OpId, op: &OpPlan) -> Result<Extract, Error> {

@@ -2,17 +2,17 @@
 
 use std::io;
 
-use super::prepare::{Prepared, Statement};
+use super::prepare::Prepared;
 use super::{PgSession, Sent};
 use crate::engine::postgresql::decode;
 use crate::engine::postgresql::failure::Failure;
-use crate::engine::{Answer, Outcome};
+use crate::engine::Outcome;
 
 impl PgSession {
     /// Reads one message and does what it means for the operation it belongs to.
     pub(super) fn read_message(&mut self) -> io::Result<()> {
+        let at = self.unanswered();
         let (tag, body) = self.connection.receive()?;
-        let at = self.sent.iter().position(|sent| !sent.answered);
         match (tag, at) {
             (b'D', Some(at)) => {
                 let sent = &mut self.sent[at];
@@ -20,9 +20,11 @@ impl PgSession {
                 sent.bytes += body.len() as u64;
                 let Some(Prepared::Statement(statement)) = &self.ops[sent.op] else { return Ok(()) };
                 if self.keep_answers || statement.keep_answer {
-                    let row = decode::data_row(body, &statement.columns, decode::format_of)
+                    let answers = &mut self.ended.answers;
+                    let mut row = answers.row();
+                    decode::data_row(body, &statement.columns, decode::format_of, &mut row)
                         .ok_or_else(|| io::Error::other("an answer could not be read"))?;
-                    sent.answer.get_or_insert_with(|| answer_of(statement)).rows.push(row);
+                    sent.answer.get_or_insert_with(|| answers.begin(&statement.names)).rows.push(row);
                 }
             }
             (b'C' | b'I', Some(at)) => {
@@ -31,8 +33,10 @@ impl PgSession {
                 match prepared {
                     Prepared::Statement(statement) if !statement.changes => {
                         if self.keep_answers || statement.keep_answer {
-                            let answer = sent.answer.take().unwrap_or_else(|| answer_of(statement));
-                            self.ended.answers.keep(sent.ticket, answer);
+                            let answers = &mut self.ended.answers;
+                            let answer =
+                                sent.answer.take().unwrap_or_else(|| answers.begin(&statement.names));
+                            answers.keep(sent.ticket, answer);
                         }
                         self.finish(at, Outcome::Ok);
                     }
@@ -102,10 +106,16 @@ impl PgSession {
             }
         }
         self.sent.drain(..=end);
+        self.answered = self.answered.saturating_sub(end + 1);
         Ok(())
     }
-}
 
-fn answer_of(statement: &Statement) -> Answer {
-    Answer { names: statement.columns.iter().map(|c| c.name.clone()).collect(), rows: Vec::new() }
+    /// The first call that is not answered: those before it are known from the message before.
+    #[inline]
+    fn unanswered(&mut self) -> Option<usize> {
+        while self.sent.get(self.answered).is_some_and(|sent| sent.answered) {
+            self.answered += 1;
+        }
+        (self.answered < self.sent.len()).then_some(self.answered)
+    }
 }

@@ -1,8 +1,11 @@
 //! What is known of an operation before its first call.
 
+use std::sync::Arc;
+
+use crate::engine::answers::put;
 use crate::engine::shared::{clear, columns_of};
 use crate::engine::valkey::template::Template;
-use crate::engine::{Answer, Context};
+use crate::engine::Context;
 use inrush_rows::encode::resp::{unpack, Resp};
 use inrush_rows::error::Error;
 use inrush_rows::plan::{Assertion, OpKind, OpPlan};
@@ -20,6 +23,8 @@ pub struct Query {
     pub row: Columns,
     /// Columns of the answer, in its order.
     pub returns: Vec<usize>,
+    /// Their names.
+    pub names: Arc<[String]>,
     /// A look-up, in which a command that comes again has no answer of its own.
     pub looks_up: bool,
 }
@@ -50,20 +55,19 @@ pub fn prepare(ctx: &Context, op: &OpPlan) -> Result<Prepared, Error> {
         return Err(wrong(format!("{} parameters for {} places", op.params.len(), template.params())));
     }
     let (keep_answer, looks_up) = (!op.holds.is_empty(), op.kind == OpKind::Query);
-    Ok(Prepared::Query(Box::new(Query { template, keep_answer, row, returns, looks_up })))
+    let names = returns.iter().map(|&at| row.columns[at].name.clone()).collect();
+    Ok(Prepared::Query(Box::new(Query { template, keep_answer, row, returns, names, looks_up })))
 }
 
 impl Query {
-    /// An answer without rows yet.
-    pub fn answer(&self) -> Answer {
-        let names = self.returns.iter().map(|&at| self.row.columns[at].name.clone());
-        Answer { names: names.collect(), rows: Vec::new() }
-    }
-
-    /// `None` for what is no packed row of the table.
-    pub fn values(&mut self, packed: &[u8]) -> Option<Vec<Value>> {
+    /// In place of the values of `out`; `None` for what is no packed row of the table.
+    pub fn values(&mut self, packed: &[u8], out: &mut Vec<Value>) -> Option<()> {
         clear(&mut self.row);
         unpack(packed, &mut self.row)?;
-        Some(self.returns.iter().map(|&at| self.row.columns[at].value(0)).collect())
+        out.truncate(self.returns.len());
+        for (place, &at) in self.returns.iter().enumerate() {
+            put(out, place, self.row.columns[at].value(0));
+        }
+        Some(())
     }
 }
