@@ -34,6 +34,11 @@ def waves_agree(analysis: Analysis) -> Verdict | None:
     return passed(NAME, f"No wave in two of three runs of a point{lone}")
 
 
+def claimed_points(analysis: Analysis) -> list[Point]:
+    """Points with a wave that their runs agree on."""
+    return [point for point, roles in looked_at(analysis).items() if any(map(agreement, roles.values()))]
+
+
 def looked_at(analysis: Analysis) -> dict[Point, dict[str, list[RoleWave]]]:
     """Point -> role -> what was found in each of its runs that count."""
     found: dict[Point, dict[str, list[RoleWave]]] = {}

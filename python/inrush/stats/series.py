@@ -190,3 +190,29 @@ def fundamental(y: FloatArray, cycles: float) -> float:
     fits = [k for k in range(1, MOST_OVERTONES + 1) if lag * k <= n / LEAST_PERIODS]
     best = max(fits, key=at, default=1)
     return cycles / best if best > 1 and at(best) > at(1) + OVERTONE_GAIN else cycles
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """What the test for waves looks at: power over the background by period, and the height that only a wave exceeds."""
+
+    #: In intervals, descending; periods that come too seldom are left out.
+    period: FloatArray
+    ratio: FloatArray
+    threshold: float
+
+
+def spectrum(values: ArrayLike, surrogates: int = 500, seed: int = 1) -> Spectrum | None:
+    """None where `wave` is; the threshold is that of surrogates, as the p of a wave is."""
+    if wave(values) is None:
+        return None
+    x, step = averaged(values)
+    held = periods.spectra(periods.level(x))
+    rng = np.random.default_rng(seed)
+    peaks = [
+        periods.spectra(periods.red_noise(rng, SURROGATES_AT_ONCE, len(x), float(held.phi[0]))).peaks()[0]
+        for _ in range(-(-surrogates // SURROGATES_AT_ONCE))
+    ]
+    threshold = float(np.quantile(np.concatenate(peaks), 1 - WAVE_P))
+    wanted = held.eligible
+    return Spectrum(step * len(x) / held.cycles[wanted], held.ratio[0][wanted], threshold)
