@@ -36,7 +36,9 @@ def swept(lag: float, blocks: int = 6, order: str = "up_and_down") -> Analysis:
                       makespan_s=2.0 * float(np.exp(rng.normal(0, 0.01))) * (lag if m.block % 2 == 0 and m.point["batch_rows"] == 10_000 else 1.0))
         for m in record.runs
     ]  # fmt: skip
-    return analyse(replace(record, study={**record.study, "repeats": {"order": order, "count": blocks}}, runs=runs))
+    return analyse(
+        replace(record, study={**record.study, "repeats": {"order": order, "count": blocks}}, runs=runs)
+    )
 
 
 def test_a_load_that_is_slower_on_the_way_down_is_named_with_its_interval() -> None:
