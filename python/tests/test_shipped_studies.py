@@ -50,6 +50,7 @@ SMALLEST = {
     "telemetry-queries": (["duckdb", "sqlite"], ["users=2", "schedule.measure_s=0.2"]),
     "telemetry-quickstart": (["duckdb", "sqlite"], ["batch_rows=2000"]),
     "telemetry-volume": (["sqlite"], ["table=port_errors", "rows=5000"]),
+    "telemetry-waves": (["duckdb", "sqlite"], ["roles.writers.rows.per_session=20000"]),
     "telemetry-writers": (["sqlite"], ["writers=4"]),
 }  # fmt: skip
 #: Studies that write alone, or whose readers only look for what was written.
@@ -57,7 +58,7 @@ WITHOUT_QUERIES = {
     "archive-absolute", "archive-volume", "archive-arrays", "archive-cluster", "archive-compress", "archive-types", "archive-ways",
     "archive-dump", "archive-extract", "archive-load", "archive-rate", "archive-subscriber", "bulkindex-keys", "bulkindex-load", "bulkindex-lookup",
     "bulkindex-optimize", "bulkindex-outgrow", "bulkindex-series", "bulkindex-survey", "pipeline-filesize", "pipeline-parallel", "telemetry-indexes", "telemetry-sustained", "telemetry-production",
-    "telemetry-volume",
+    "telemetry-volume", "telemetry-waves",
 }  # fmt: skip
 #: Studies without tables: there is no row to prove, and what is read is checked by the call itself.
 WITHOUT_ROWS = {"bulkindex-storage", "bulkindex-storage-random"}

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import median
 from typing import Any
 
+from inrush.analysis import hysteresis, waves
 from inrush.analysis.comparability import ALLOWED, compares_engines, unequal_durability, unequal_mix
 from inrush.analysis.conditions import NAME as CONDITIONS
 from inrush.analysis.conditions import same_conditions
@@ -319,7 +320,9 @@ STUDY_GUARDS: Mapping[str, tuple[Callable[[Analysis], Verdict | None], str]] = {
     ANSWERED: (answer_measured, "Nothing was asked, or nothing has run"),
     "interleaved repeats": (interleaved_repeats, "Nothing has run"),
     "no carry-over": (no_carry_over, "Too few runs to test what the order does"),
+    hysteresis.NAME: (hysteresis.no_hysteresis, "The study does not sweep up and down"),
     CONDITIONS: (same_conditions, "No engine has two runs"),
+    waves.NAME: (waves.waves_agree, "No role has enough intervals"),
     "equal durability": (equal_durability, "Fewer than two engines"),
     "equal work": (equal_work, "No engine is held against another"),
     "engines agree": (engines_agree, "No quiet question was answered by two engines"),

@@ -15,6 +15,15 @@ if TYPE_CHECKING:
 STORAGE = "storage"
 
 
+#: Order of a study's blocks in which a load grows and falls in turn: a sweep up, and one down.
+UP_AND_DOWN = "up_and_down"
+
+
+def goes_up(block: int) -> bool:
+    """The direction of a block of such a study. The pilot, 0, always ascends."""
+    return block % 2 == 1 or block == 0
+
+
 def storage_of(labels: Mapping[str, object]) -> str:
     """The storage that a run is on; empty where its study has one place for an engine."""
     factors = labels.get("factors")

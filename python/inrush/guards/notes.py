@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from inrush.border.pipeline import loads_of, phase_of, repeat_of
 from inrush.guards.caches import only_cache
 from inrush.guards.verdicts import Figures, Verdict, noted, paced_roles, passed
@@ -142,23 +140,6 @@ def shortest_s(run: RunRecord) -> float:
     ]
     asked_s = max((repeat["at_least_ns"] / 1e9 for repeat in repeats), default=SHORTEST_S)
     return min(SHORTEST_S, max(SHORTEST_ASKED_S, asked_s))
-
-
-def no_waves(run: RunRecord, _: Figures) -> Verdict | None:
-    """Of closed roles: the throughput of paced calls swings as they are due, and their latency shows what holds them up."""
-    paced, judged = paced_roles(run), False
-    for role, steady in role_rates(run).items():
-        if role in paced or len(set(steady.repetition.tolist())) > 1:
-            continue
-        found = series.wave(steady.ops / steady.dt_s)
-        if found is not None and found.found:
-            return noted(
-                "no waves",
-                f"{role}: throughput swings by ±{percent(found.amplitude)} every {found.period * np.median(steady.dt_s):.3g} s "
-                f"(p = {found.p:.3f}): look for checkpoints or feedback before trusting a mean",
-            )
-        judged |= found is not None
-    return passed("no waves", "No period stands out of the noise of the throughput") if judged else None
 
 
 def data_larger_than_caches(run: RunRecord, _: Figures) -> Verdict | None:

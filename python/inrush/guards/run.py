@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from inrush.guards import disk, gaps, lateness, laws, notes, saturation, settings, standing, trends
+from inrush.guards import disk, gaps, lateness, laws, notes, saturation, settings, standing, trends, waves
 from inrush.guards.rows import WRONG, rows_proven, rows_rejected
 from inrush.guards.steps import Views, cold_steps, cut_step, guard_steps, of_steps, views_of
 from inrush.guards.verdicts import (
@@ -302,7 +302,7 @@ RUN_GUARDS: tuple[Guard, ...] = (
     ),
     Guard("unit of work constant", notes.unit_of_work_constant, "Fewer than eight intervals with rows"),
     Guard("long enough", notes.long_enough, "No repetition has a length"),
-    Guard("no waves", notes.no_waves, "No closed role with enough intervals"),
+    Guard(waves.NAME, waves.no_waves, "No role with enough intervals"),
     Guard("service time steady", trends.service_time_steady, "Too few intervals to see a trend"),
     Guard(
         "data larger than caches",

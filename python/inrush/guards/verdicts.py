@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from inrush.border.pipeline import phase_of, roles_of
 from inrush.engines import known_twin
 from inrush.stats.measures import whole
+from inrush.stats.paced import paced_roles as paced_roles
 from inrush.stats.record import RunRecord
 
 Figures = Mapping[str, float]
@@ -191,17 +191,6 @@ def by_guard(verdicts: Sequence[tuple[str, Verdict]]) -> dict[str, list[tuple[st
     for where, verdict in verdicts:
         by_name.setdefault(verdict.guard, []).append((where, verdict))
     return {g: sorted(v, key=lambda pair: -pair[1].outcome.weight) for g, v in by_name.items()}
-
-
-def paced_roles(run: RunRecord) -> list[str]:
-    """Roles, and wholes of roles, with calls that have a due time of their own."""
-    names: dict[str, None] = {}
-    for segment in run.plan.get("segments", ()):
-        if phase_of(segment) == "measure":
-            for role in roles_of(segment):
-                if role["schedule"]["kind"] != "closed":
-                    names |= dict.fromkeys((role["name"], whole(role["name"])))
-    return list(names)
 
 
 def is_instrument(engine: str) -> bool:

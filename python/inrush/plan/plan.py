@@ -12,7 +12,7 @@ import itertools
 import json
 from collections.abc import Mapping, Sequence
 
-from inrush.border.labels import STORAGE, RunLabels
+from inrush.border.labels import STORAGE, UP_AND_DOWN, RunLabels, goes_up
 from inrush.border.pipeline import AnyPlan, LoadingPointPlan, PipelinePointPlan
 from inrush.border.plan import PointPlan as SessionsPointPlan
 from inrush.engines.twin import Twin
@@ -109,8 +109,9 @@ def point_id(engine: str, factors: Mapping[str, object]) -> str:
 
 
 def block_order(study: Study, points: Sequence[Point], block: int, seed: int) -> list[Point]:
-    """The pilot ascends. Later blocks are shuffled by combination; inside one the engines run next to each other, each on
-    all of its storages, every other time in reverse (A B, B A, …), so that a drift of the machine falls on all of them alike.
+    """The pilot ascends. Later blocks go up and down in turn, or are shuffled by combination: inside one the engines run
+    next to each other, each on all of its storages, every other time in reverse (A B, B A, …), so that a drift of the
+    machine falls on all of them alike.
 
     The shuffle is a sort by a hash: the same on every machine, and a removed value moves no other.
     """
@@ -118,6 +119,8 @@ def block_order(study: Study, points: Sequence[Point], block: int, seed: int) ->
         return [p for sweep in sweeps(points, study.search.along) for p in in_bisection_order(sweep)]
     if block == 0 or study.repeats.order == "as_written":
         return list(points)
+    if study.repeats.order == UP_AND_DOWN:
+        return list(points) if goes_up(block) else list(reversed(points))
     combinations: dict[str, list[Point]] = {}
     for point in points:
         combinations.setdefault(point_id("", without_storage(point.factors)), []).append(point)

@@ -21,6 +21,7 @@ from inrush.report.published import beside_published
 from inrush.report.size_curves import size_curves
 from inrush.report.steps import step_lines
 from inrush.report.time_lines import sample_lines, time_lines
+from inrush.report.waves import wave_figures
 
 
 def figures(analysis: Analysis, answer: Answer | None) -> list[Figure]:
@@ -42,6 +43,7 @@ def figures(analysis: Analysis, answer: Answer | None) -> list[Figure]:
         *sample_lines(analysis, answer),
         *time_lines(analysis, answer),
         *machine_lines(analysis, answer),
+        *wave_figures(analysis, answer),
         *heat_maps(analysis, answer, shown_points(analysis, answer)),
         *size_curves(analysis, answer, shown_points(analysis, answer)),
         *(curves(analysis, answer) if rated else []),

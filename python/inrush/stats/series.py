@@ -6,11 +6,13 @@ A series is one figure per interval, in time order, equally spaced.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from inrush.stats import tails
+from inrush.stats import periods, tails
+from inrush.stats.periods import LEAST_PERIODS
 
 FloatArray = NDArray[np.float64]
 
@@ -18,8 +20,15 @@ FloatArray = NDArray[np.float64]
 NEGLIGIBLE = 0.02
 #: Half the swing over the mean, below which a period is not called a wave.
 WAVE_AMPLITUDE = 0.03
-#: Longest series that is looked at value by value for waves.
-MOST_VALUES = 4096
+#: Above this p no period is called a wave. Noise of long memory passes the test up to twice as often as it says.
+WAVE_P = 0.005
+#: Two periods that differ by no more than this share are the same.
+SAME_PERIOD = 0.2
+#: Shortest series that is looked at for waves, and the longest that is looked at value by value.
+LEAST_VALUES, MOST_VALUES = 128, 4096
+SURROGATES_AT_ONCE = 250
+#: Overtones of a pattern that may be its peak, and by how much its autocorrelation must be higher after the whole pattern.
+MOST_OVERTONES, OVERTONE_GAIN = 6, 0.1
 
 
 @dataclass(frozen=True)
@@ -108,61 +117,102 @@ class Wave:
 
     @property
     def found(self) -> bool:
-        return self.p < 0.01 and self.amplitude >= WAVE_AMPLITUDE
+        return self.p <= WAVE_P and self.amplitude >= WAVE_AMPLITUDE
 
 
-def wave(values: ArrayLike, surrogates: int = 400, seed: int = 1) -> Wave | None:
+def wave(values: ArrayLike, surrogates: int = 1000, seed: int = 1) -> Wave | None:
     """Tests a throughput series for waves against AR(1) noise of its own colour.
 
     The p-value comes from seeded AR(1) surrogates: tests against white noise (Fisher's g) call more
     than half of ordinary autocorrelated series waves. Where already the analytic p, which is too small,
     or the amplitude rules a wave out, that p is given and no surrogate is drawn. Series longer than
     MOST_VALUES are averaged down to it: waves of a few intervals are then not seen.
-    None for fewer than 128 values.
+    None for fewer than LEAST_VALUES values.
     """
-    x = np.asarray(values, np.float64)
-    step = -(-len(x) // MOST_VALUES)
-    x = x[: len(x) // max(1, step) * step].reshape(-1, max(1, step)).mean(axis=1) if step > 1 else x
+    return remembered(np.asarray(values, np.float64).tobytes(), surrogates, seed)
+
+
+@lru_cache(maxsize=1024)
+def remembered(values: bytes, surrogates: int, seed: int) -> Wave | None:
+    """A run's series is judged by its guard, by those of its study, and for the report."""
+    x, step = averaged(np.frombuffer(values))
     n = len(x)
-    if n < 128 or x.mean() <= 0:
+    if n < LEAST_VALUES or x.mean() <= 0:
         return None
-    t = np.arange(n) - (n - 1) / 2
-    level = x.mean()
-    y = x - level - t * (t @ x) / (t @ t)
-    if y.std() <= 1e-9 * level:
+    mean = float(x.mean())
+    y = periods.level(x)
+    if y.std() <= 1e-9 * mean:
         return None
-    q, at, phi = _peak(y)
-    amplitude = 2 * float(abs(np.fft.rfft(y)[at])) / n / level
-    p = float(-np.expm1((n // 2 - 1) * np.log1p(-np.exp(-q))))
+    spectrum = periods.spectra(y)
+    (q,), (peak,) = spectrum.peaks()
+    cycles = fundamental(y[0], float(peak))
+    amplitude = periods.amplitude_at(y[0], float(peak)) / mean
+    p = float(-np.expm1((n // 2 - LEAST_PERIODS) * np.log1p(-np.exp(-q))))
     if p <= 0.05 and amplitude >= WAVE_AMPLITUDE:
-        noise = np.random.default_rng(seed).standard_normal((surrogates, n + 100))
-        for i in range(1, n + 100):
-            noise[:, i] += phi * noise[:, i - 1]
-        p = (1 + sum(_peak(row[100:] - row[100:].mean())[0] >= q for row in noise)) / (1 + surrogates)
-    return Wave(n / at * step, amplitude, p)
+        p = surrogate_p(float(q), n, float(spectrum.phi[0]), surrogates, seed)
+    return Wave(n / cycles * step, amplitude, p)
 
 
-def _peak(y: FloatArray) -> tuple[float, int, float]:
-    """(largest power over the fitted AR(1) background, its index, phi), frequencies from 3 per series."""
-    from scipy import optimize  # takes longer to import than most reports to write, and few ask for waves
+def averaged(values: ArrayLike) -> tuple[FloatArray, int]:
+    """(the series, or means of `step` values where it is too long, step)."""
+    x = np.asarray(values, np.float64)
+    step = max(1, -(-len(x) // MOST_VALUES))
+    return (x[: len(x) // step * step].reshape(-1, step).mean(axis=1) if step > 1 else x), step
 
+
+def surrogate_p(q: float, n: int, phi: float, surrogates: int, seed: int) -> float:
+    """Share of series of noise whose peak is as high; no more are drawn than a wave could need."""
+    rng = np.random.default_rng(seed)
+    most, higher, drawn = int(WAVE_P * (1 + surrogates)), 0, 0
+    while drawn < surrogates and higher <= most:
+        count = min(SURROGATES_AT_ONCE, surrogates - drawn)
+        peaks, _ = periods.spectra(periods.red_noise(rng, count, n, phi)).peaks()
+        higher += int((peaks >= q).sum())
+        drawn += count
+    return (1 + higher) / (1 + drawn)
+
+
+def fundamental(y: FloatArray, cycles: float) -> float:
+    """Cycles of the whole pattern: of short dips an overtone may stand out most, and the pattern comes back later.
+
+    y: without mean and trend. cycles: where the peak is.
+    """
     n = len(y)
-    power = np.abs(np.fft.rfft(y)[1:-1]) ** 2 / n
-    omega = 2 * np.pi * np.arange(1, len(power) + 1) / n
+    lag = n / cycles
+    most = int(min(n // LEAST_PERIODS, MOST_OVERTONES * lag)) + 1
+    held = periods.autocorrelation(y, most)
 
-    def background(phi: float) -> FloatArray:
-        shape: FloatArray = 1 / (1 + phi**2 - 2 * phi * np.cos(omega))
-        scaled: FloatArray = shape * float(np.median(power / shape)) / np.log(2)
-        return scaled
+    def at(times: int) -> float:
+        near = max(1, round(lag * times))
+        slack = max(0, int(lag * times * 0.05))
+        return float(held[near - slack : near + slack + 1].max(initial=-1.0))
 
-    def misfit(phi: float) -> float:  # Whittle, with peaks weighted down
-        s = background(phi)
-        return float(np.sum(np.log(s) + np.minimum(power / s, 6.0)))
+    fits = [k for k in range(1, MOST_OVERTONES + 1) if lag * k <= n / LEAST_PERIODS]
+    best = max(fits, key=at, default=1)
+    return cycles / best if best > 1 and at(best) > at(1) + OVERTONE_GAIN else cycles
 
-    phi = float(
-        optimize.minimize_scalar(misfit, bounds=(-0.5, 0.98), method="bounded", options={"xatol": 1e-2}).x
-    )
-    ratio = power / background(phi)
-    ratio[:2] = 0.0
-    at = int(np.argmax(ratio))
-    return float(ratio[at]), at + 1, phi
+
+@dataclass(frozen=True)
+class Spectrum:
+    """What the test for waves looks at: power over the background by period, and the height that only a wave exceeds."""
+
+    #: In intervals, descending; periods that come too seldom are left out.
+    period: FloatArray
+    ratio: FloatArray
+    threshold: float
+
+
+def spectrum(values: ArrayLike, surrogates: int = 500, seed: int = 1) -> Spectrum | None:
+    """None where `wave` is; the threshold is that of surrogates, as the p of a wave is."""
+    if wave(values) is None:
+        return None
+    x, step = averaged(values)
+    held = periods.spectra(periods.level(x))
+    rng = np.random.default_rng(seed)
+    peaks = [
+        periods.spectra(periods.red_noise(rng, SURROGATES_AT_ONCE, len(x), float(held.phi[0]))).peaks()[0]
+        for _ in range(-(-surrogates // SURROGATES_AT_ONCE))
+    ]
+    threshold = float(np.quantile(np.concatenate(peaks), 1 - WAVE_P))
+    wanted = held.eligible
+    return Spectrum(step * len(x) / held.cycles[wanted], held.ratio[0][wanted], threshold)

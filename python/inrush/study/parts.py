@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import TypeAlias
 
+from inrush.border.labels import UP_AND_DOWN
 from inrush.study.document import I64, Node, Reader, given, unknown, whole, word
 from inrush.study.forms import Factors, FromFactor, read_form
 from inrush.text import is_number
 
 MODES = ("closed", "constant", "poisson")
 REFILLS = ("each", "half", "round")
-ORDERS = ("shuffled_after_pilot", "as_written")
+ORDERS = ("shuffled_after_pilot", "as_written", UP_AND_DOWN)
 ANSWERS = ("best", "curve", "scaling", "comparison", "keeps_up", "sustained", "levels_off")
 #: Figures of a role that limits and answers may name; `measures.py` computes them.
 METRICS = (
