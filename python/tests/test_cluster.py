@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -97,7 +98,11 @@ def test_what_is_under_way_is_rate_times_time(operation: str) -> None:
 
 
 def test_no_operation_is_lost_or_doubled() -> None:
-    for changed in (SMALL, replace(SMALL, operation="update"), replace(SMALL, send_delay_s=1e-4, send_ops=48)):
+    for changed in (
+        SMALL,
+        replace(SMALL, operation="update"),
+        replace(SMALL, send_delay_s=1e-4, send_ops=48),
+    ):
         found = simulated(replace(changed, message_ops=7))
         assert found.issued == found.answered + found.in_flight
         # A thread's operations that are back and wait for others are not under way.
@@ -126,7 +131,7 @@ def test_a_seed_says_everything() -> None:
 @pytest.mark.parametrize("kind", ["client", "interrupts", "recv", "tc", "ldm", "send"])
 def test_what_costs_more_is_never_faster(kind: str) -> None:
     rates = [simulated(SMALL.scaled(kind, factor)).ops_per_s for factor in (1.0, 2.0, 4.0, 16.0)]
-    assert all(dear <= cheap * 1.01 for cheap, dear in zip(rates, rates[1:], strict=False)), rates
+    assert all(dear <= cheap * 1.01 for cheap, dear in pairwise(rates)), rates
     assert rates[-1] < 0.8 * rates[0]
 
 

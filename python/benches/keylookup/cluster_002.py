@@ -80,9 +80,7 @@ def fitted(cluster: SimulatedCluster = PUBLISHED) -> SimulatedCluster:
     curves = published()
     for _ in range(ROUNDS):
         for curve, loads in FITTED.items():
-            fast = [
-                math.log(simulated(at(cluster, curve, n)).ops_per_s / curves[curve][n]) for n in loads
-            ]
+            fast = [math.log(simulated(at(cluster, curve, n)).ops_per_s / curves[curve][n]) for n in loads]
             cluster = cluster.scaled(DEMANDS[curve], math.exp(sum(fast) / len(fast)))
     return cluster
 
