@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from inrush._core import CoreFailure
-from inrush.model.cluster import Kind, SimulatedCluster, simulated
+from inrush.model.cluster import ServerKind, SimulatedCluster, simulated
 from inrush.model.laws import erlang_c, population
 from inrush.model.network import Station, throughput
 
@@ -19,14 +19,14 @@ T_999 = 4.781
 
 #: One node with one kind of server, which is offered single operations.
 QUEUE = SimulatedCluster(
-    nodes=1, machines=1, ldm=Kind(1, 1e-3, route="first_free"), warm_s=2, measure_s=40, interval_s=4
+    nodes=1, machines=1, ldm=ServerKind(1, 1e-3, route="first_free"), warm_s=2, measure_s=40, interval_s=4
 )
 #: All that a cluster has, small: eight connections before four nodes.
 SMALL = SimulatedCluster(
     nodes=4, machines=4, connections=2, threads=2, parallel=64, refill="half", wire_s=20e-6, packet_ops=8, message_ops=64,
-    client=Kind(1, 0.5e-6, 1e-6, route="first_free"), interrupts=Kind(1, per_packet_s=0.5e-6, route="first_free"),
-    recv=Kind(2, 1e-6, route="connection"), tc=Kind(2, 1e-6, pieces=2), ldm=Kind(4, 2e-6, pieces=4),
-    send=Kind(1, 0.2e-6, 1e-6, route="connection"), warm_s=0.02, measure_s=0.1, interval_s=0.01,
+    client=ServerKind(1, 0.5e-6, 1e-6, route="first_free"), interrupts=ServerKind(1, per_packet_s=0.5e-6, route="first_free"),
+    recv=ServerKind(2, 1e-6, route="connection"), tc=ServerKind(2, 1e-6, pieces=2), ldm=ServerKind(4, 2e-6, pieces=4),
+    send=ServerKind(1, 0.2e-6, 1e-6, route="connection"), warm_s=0.02, measure_s=0.1, interval_s=0.01,
 )  # fmt: skip
 
 
@@ -40,7 +40,7 @@ def agrees(found: list[float], truth: float) -> None:
 def test_servers_with_one_line_wait_as_erlang_says(servers: int, load: float) -> None:
     offered = load * servers / 1e-3
     queue = replace(
-        QUEUE, offered_per_s=offered, ldm=Kind(servers, 1e-3, service="exponential", route="first_free")
+        QUEUE, offered_per_s=offered, ldm=ServerKind(servers, 1e-3, service="exponential", route="first_free")
     )
     found = [simulated(replace(queue, seed=seed)).stations["ldm"] for seed in SEEDS]
     waits = erlang_c(servers, load * servers)
@@ -58,7 +58,9 @@ def test_a_fixed_service_waits_half_as_long() -> None:
 def test_a_measured_service_waits_as_pollaczek_and_khinchine_say() -> None:
     # Half of the operations take 0.2 of the mean, half 1.8: a mean square of 1.64.
     load, quantiles = 0.7, (0.2,) * 500 + (1.8,) * 500
-    queue = replace(QUEUE, offered_per_s=load * 1e3, ldm=Kind(1, 1e-3, service=quantiles, route="first_free"))
+    queue = replace(
+        QUEUE, offered_per_s=load * 1e3, ldm=ServerKind(1, 1e-3, service=quantiles, route="first_free")
+    )
     found = [simulated(replace(queue, seed=seed)).stations["ldm"]["wait_s"] for seed in SEEDS]
     agrees(found, load * 1.64 / (2 * (1 - load)) * 1e-3)
 
@@ -68,8 +70,8 @@ def test_a_closed_network_of_exponential_servers_is_as_its_exact_solution(thread
     """Two nodes: a key lies on either. Receive and send threads have a line each, LDM threads one for three."""
     cluster = SimulatedCluster(
         nodes=2, machines=1, connections=1, threads=threads, client_delay_s=2e-3, client_delay="exponential",
-        recv=Kind(1, 0.3e-3, service="exponential"), ldm=Kind(3, 1.5e-3, service="exponential", route="first_free"),
-        send=Kind(1, 0.4e-3, service="exponential"), warm_s=2, measure_s=40, interval_s=4,
+        recv=ServerKind(1, 0.3e-3, service="exponential"), ldm=ServerKind(3, 1.5e-3, service="exponential", route="first_free"),
+        send=ServerKind(1, 0.4e-3, service="exponential"), warm_s=2, measure_s=40, interval_s=4,
     )  # fmt: skip
     stations = [Station(0.15e-3), Station(0.75e-3, 3), Station(0.2e-3)] * 2
     agrees(
@@ -80,7 +82,7 @@ def test_a_closed_network_of_exponential_servers_is_as_its_exact_solution(thread
 
 def test_threads_that_keys_are_hashed_over_are_stations_of_their_own() -> None:
     cluster = SimulatedCluster(
-        nodes=1, machines=1, threads=10, ldm=Kind(4, 1e-3, service="exponential", route="key"), warm_s=2, measure_s=40, interval_s=4
+        nodes=1, machines=1, threads=10, ldm=ServerKind(4, 1e-3, service="exponential", route="key"), warm_s=2, measure_s=40, interval_s=4
     )  # fmt: skip
     agrees(
         [simulated(replace(cluster, seed=seed)).ops_per_s for seed in SEEDS],

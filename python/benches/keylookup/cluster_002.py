@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from inrush.model.cluster import Kind, SimulatedCluster, SimulatedOutcome, simulated
+from inrush.model.cluster import ServerKind, SimulatedCluster, SimulatedOutcome, simulated
 
 CURVES = Path(__file__).parents[1] / "published" / "curves.csv"
 NODES, MACHINES = "mysql_cluster_data_nodes", "mysql_cluster_api_machines"
@@ -29,12 +29,12 @@ ROUNDS = 4
 PUBLISHED = SimulatedCluster(
     nodes=AT_NODES, machines=37, connections=4, threads=1, parallel=4096, refill="half", wire_s=20e-6, packet_ops=13,
     message_ops=218, send_delay_s=200e-6, send_ops=218,
-    client=Kind(1, per_op_s=0.92e-6, per_send_s=2e-6, route="first_free"),
-    interrupts=Kind(1, per_packet_s=0.93e-6, route="first_free"),
-    recv=Kind(8, per_op_s=0.9e-6, route="connection"),
-    tc=Kind(12, per_op_s=1.5e-6, pieces=12),
-    ldm=Kind(12, per_op_s=1.5e-6, pieces=12),
-    send=Kind(2, per_op_s=0.2e-6, per_send_s=2e-6, route="connection"),
+    client=ServerKind(1, per_op_s=0.92e-6, per_send_s=2e-6, route="first_free"),
+    interrupts=ServerKind(1, per_packet_s=0.93e-6, route="first_free"),
+    recv=ServerKind(8, per_op_s=0.9e-6, route="connection"),
+    tc=ServerKind(12, per_op_s=1.5e-6, pieces=12),
+    ldm=ServerKind(12, per_op_s=1.5e-6, pieces=12),
+    send=ServerKind(2, per_op_s=0.2e-6, per_send_s=2e-6, route="connection"),
     warm_s=0.03, measure_s=0.05, interval_s=0.0025,
 )  # fmt: skip
 

@@ -19,7 +19,7 @@ FULL = 0.97
 
 
 @dataclass(frozen=True)
-class Kind:
+class ServerKind:
     """Servers of one kind on each node, connection or machine, and what each operation, send and packet costs them."""
 
     servers: int = 0
@@ -55,13 +55,13 @@ class SimulatedCluster:
     message_ops: int = 1
     send_delay_s: float = 0.0
     send_ops: int = 2**32 - 1
-    client: Kind = Kind()
-    client_interrupts: Kind = Kind()
-    interrupts: Kind = Kind()
-    recv: Kind = Kind()
-    tc: Kind = Kind()
-    ldm: Kind = Kind()
-    send: Kind = Kind()
+    client: ServerKind = ServerKind()
+    client_interrupts: ServerKind = ServerKind()
+    interrupts: ServerKind = ServerKind()
+    recv: ServerKind = ServerKind()
+    tc: ServerKind = ServerKind()
+    ldm: ServerKind = ServerKind()
+    send: ServerKind = ServerKind()
     warm_s: float = 0.05
     measure_s: float = 0.1
     interval_s: float = 0.01
@@ -77,14 +77,14 @@ class SimulatedCluster:
 
     def scaled(self, name: str, factor: float) -> SimulatedCluster:
         """With all costs of one kind of server times `factor`."""
-        kind: Kind = getattr(self, name)
+        kind: ServerKind = getattr(self, name)
         dearer = replace(
             kind,
             per_op_s=kind.per_op_s * factor,
             per_send_s=kind.per_send_s * factor,
             per_packet_s=kind.per_packet_s * factor,
         )
-        return replace(self, **{name: dearer})
+        return SimulatedCluster(**{**self.__dict__, name: dearer})
 
 
 class Traffic(TypedDict):

@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from inrush.model.cluster import Kind, SimulatedCluster, SimulatedOutcome, simulated
+from inrush.model.cluster import ServerKind, SimulatedCluster, SimulatedOutcome, simulated
 from inrush.model.network import Station, throughput
 from inrush.model.work import fit_proportion
 
@@ -32,7 +32,7 @@ FULL_NODE = 0.95
 
 @dataclass(frozen=True)
 class ClusterRun:
-    """One run: its cluster, its rate, and the CPU-seconds of an operation by who spent them."""
+    """One run: its cluster, its rate, and the CPU-seconds of an operation, by kind of server."""
 
     nodes: float
     clients: float
@@ -52,7 +52,7 @@ class ClusterShape:
     refill: Literal["round", "half", "each"] = "each"
     client_delay_s: float = 0.0
     operation: Literal["read", "update"] = "read"
-    #: Kind of server -> threads of each node; a kind that is absent does nothing.
+    #: ServerKind of server -> threads of each node; a kind that is absent does nothing.
     servers: Mapping[str, int] = field(default_factory=dict)
     send_delay_s: float = 0.0
     #: Operations that one send holds, at most.
@@ -79,13 +79,15 @@ class ClusterLaw:
     """Costs of one operation, of a send and of a packet, for a shape of clients and nodes."""
 
     shape: ClusterShape
-    #: Kind of server -> seconds of an operation in all, and of each send; both as measured, over all nodes.
+    #: ServerKind of server -> seconds of an operation in all, and of each send; both as measured, over all nodes.
     per_op_s: Mapping[str, float]
     per_send_s: Mapping[str, float]
     per_packet_s: float
     packet_ops: int
     #: All CPU of an operation: what cores that are shared have to give.
     total_s: float
+    #: Of a client, in the runs: fewest and most.
+    together: tuple[float, float] = (1.0, 1.0)
     #: One way between a client and a node.
     wire_s: float = 0.0
     seed: int = 1
@@ -93,7 +95,7 @@ class ClusterLaw:
     def cluster(self, nodes: int, clients: int) -> SimulatedCluster:
         shape, visits = self.shape, VISITS[self.shape.operation]
         kinds = {
-            name: Kind(
+            name: ServerKind(
                 shape.servers[name],
                 per_op_s=self.per_op_s.get(name, 0.0) / visits[name],
                 per_send_s=self.per_send_s.get(name, 0.0) / visits[name],
@@ -101,15 +103,15 @@ class ClusterLaw:
                 pieces=shape.servers[name] if name in ("tc", "ldm") else 1,
             )
             if shape.servers.get(name) and self.per_op_s.get(name, 0.0) > 0
-            else Kind()
+            else ServerKind()
             for name in THREADS
         }
         found = SimulatedCluster(
             nodes=nodes, machines=clients, threads=shape.threads, parallel=shape.parallel, refill=shape.refill,
             operation=shape.operation, client_delay_s=shape.client_delay_s, wire_s=self.wire_s, packet_ops=self.packet_ops,
             message_ops=shape.message_ops, send_delay_s=shape.send_delay_s, send_ops=shape.message_ops, seed=self.seed,
-            client=Kind(shape.threads, self.per_op_s[CLIENT], self.per_send_s.get(CLIENT, 0.0), route="first_free"),
-            interrupts=Kind(1 if self.per_packet_s > 0 else 0, per_packet_s=self.per_packet_s, route="first_free"),
+            client=ServerKind(shape.threads, self.per_op_s[CLIENT], self.per_send_s.get(CLIENT, 0.0), route="first_free"),
+            interrupts=ServerKind(1 if self.per_packet_s > 0 else 0, per_packet_s=self.per_packet_s, route="first_free"),
             recv=kinds["recv"], tc=kinds["tc"], ldm=kinds["ldm"], send=kinds["send"],
         )  # fmt: skip
         # Long enough for so many operations at a rate that nothing exceeds, and for every operation in flight to go round.
@@ -122,7 +124,7 @@ class ClusterLaw:
 
     def demands(self, nodes: int) -> dict[str, Station]:
         """Stations of the closed network, each kind of every node taken together: keys spread evenly."""
-        stations = {CLIENT: Station(self.per_op_s[CLIENT])}
+        stations = {CLIENT: Station(self.each_op_s(CLIENT))}
         for name, threads in self.shape.servers.items():
             if self.per_op_s.get(name, 0.0) > 0:
                 stations[name] = Station(self.each_op_s(name), float(nodes * threads))
@@ -133,8 +135,20 @@ class ClusterLaw:
         return stations
 
     def each_op_s(self, name: str) -> float:
-        """With its share of a send, as many to one as there were."""
-        return self.per_op_s[name] + self.per_send_s.get(name, 0.0) / self.packet_ops
+        """With its share of a send, of as many as there were in the runs."""
+        usual = float(np.sqrt(self.together[0] * self.together[1]))
+        return self.per_op_s[name] + self.per_send_s.get(name, 0.0) / usual
+
+    def unseen(self, outcome: SimulatedOutcome) -> str | None:
+        """Why sends of an outcome are priced by nothing that was measured; None where they are."""
+        there = outcome.requests["ops"] / max(1, outcome.requests["sends"])
+        fewest, most = self.together
+        if CLIENT in self.per_send_s or fewest <= there * LEAST_DIFFERENCE:
+            return None
+        return (
+            f"a client's send held {fewest:.3g} to {most:.3g} operations in the runs and would hold {there:.3g} here: what a send "
+            "costs by itself was not seen, so this is too much; measure with another number of nodes, or another depth"
+        )
 
     def limits(self, nodes: float, clients: float) -> dict[str, float]:
         """Rate at which each kind of server is full."""
@@ -154,7 +168,7 @@ class ClusterLaw:
     def network(self, nodes: int, clients: int) -> float:
         """Rate by the closed network: operations one by one, each in flight on its own."""
         stations = self.demands(nodes)
-        stations[CLIENT] = Station(self.per_op_s[CLIENT], float(clients * self.shape.threads))
+        stations[CLIENT] = Station(self.each_op_s(CLIENT), float(clients * self.shape.threads))
         think_s = 2 * self.wire_s + self.shape.client_delay_s
         # Beyond so many in flight the rate is the bound's within the precision of anything here.
         most = min(self.shape.in_flight * clients, 4000)
@@ -173,25 +187,27 @@ def law_of(runs: Sequence[ClusterRun], shape: ClusterShape, seed: int = 1) -> Cl
     """From runs that were watched. Costs of a send by itself only where sends differed from run to run."""
     per_op, per_send = dict[str, float](), dict[str, float]()
     together = np.array([r.ops_per_send for r in runs])
+    asked = 1 / together
+    packets = np.array([r.packets_per_op for r in runs])
+    # A send of few operations is one packet: what the requests do not take of the packets is the answers'.
+    sends = {CLIENT: asked, "recv": asked, "send": np.maximum(packets - asked, 1e-3)}
     for name in (CLIENT, *THREADS):
         costs = np.array([r.cpu_s.get(name, 0.0) for r in runs])
         if not (costs > 0).all():
             continue
         per_op[name] = float(np.exp(np.mean(np.log(costs))))
-        if name in (CLIENT, "recv", "send") and together.max() > LEAST_DIFFERENCE * together.min():
-            # A send of n operations costs a fixed part and one for each of them.
-            parts = fit_proportion(together, costs * together)
-            if parts.per_unit_s > 0:
-                per_send[name], per_op[name] = parts.fixed_s, parts.per_unit_s
-    packets = float(np.mean([r.packets_per_op for r in runs]))
+        of = sends.get(name)
+        if of is not None and of.max() > LEAST_DIFFERENCE * of.min():
+            parts = fit_proportion(of, costs)
+            if parts.fixed_s > 0 and parts.per_unit_s > 0:
+                per_op[name], per_send[name] = parts.fixed_s, parts.per_unit_s
     interrupts = float(np.mean([r.cpu_s.get(INTERRUPTS, 0.0) for r in runs]))
     total = float(np.exp(np.mean([np.log(max(r.cpu_s.get("all", 0.0), 1e-12)) for r in runs])))
-    # A request and an answer: half of an operation's packets each way.
-    packet_ops = max(1, round(2 / packets)) if packets > 0 else 1
     law = ClusterLaw(
-        shape, per_op, per_send, interrupts / packets if packets > 0 else 0.0, packet_ops, total, seed=seed
-    )
-    return with_wire(law, min(runs, key=lambda r: (r.clients, r.nodes)))
+        shape, per_op, per_send, interrupts / float(packets.mean()),
+        max(1, round(together.max()), round(2 / float(packets.min()))), total, (float(together.min()), float(together.max())), seed=seed,
+    )  # fmt: skip
+    return with_wire(law, min(runs, key=lambda r: (r.clients / r.nodes, r.clients)))
 
 
 def with_wire(law: ClusterLaw, smallest: ClusterRun) -> ClusterLaw:
@@ -244,27 +260,39 @@ class Needed:
 
 
 def needed(law: ClusterLaw, per_s: float, pairs: bool = True, most: int = 4096) -> Needed | None:
-    """By simulation; None where no number up to `most` does. Grows what is fullest until the rate is there.
+    """The fewest nodes with which any number of clients gives the rate, by simulation, and the fewest such clients.
 
-    pairs: nodes come in twos. Cores are not shared: this is about machines beyond the one that was measured.
+    None where no number up to `most` does. pairs: nodes come in twos. Cores are not shared: this is about machines beyond
+    the one that was measured.
     """
-    step = 2 if pairs else 1
     alone = replace(law, shape=replace(law.shape, shared_cores=0.0))
-    limits = alone.limits(1, 1)
-    node_limit = min(v for k, v in limits.items() if k != CLIENT)
-    nodes = max(step, step * int(np.ceil(per_s / node_limit / step)))
-    clients = max(1, int(np.ceil(per_s / limits[CLIENT])))
-    for _ in range(60):
-        if max(nodes, clients) > most:
+    step = 2 if pairs else 1
+    # No fewer would do, were sends for nothing.
+    each_s = max(alone.per_op_s[name] / threads for name, threads in alone.shape.servers.items())
+    nodes = max(1, int(np.ceil(per_s * each_s / step)))
+    clients = max(1, int(np.ceil(per_s * alone.per_op_s[CLIENT] / alone.shape.threads)))
+    # In steps of nodes: `too_few` does not give it, `nodes` does.
+    too_few, found = 0, clients_for(alone, per_s, nodes * step, clients, most)
+    while found is None:
+        too_few, nodes = nodes, max(nodes + 1, int(nodes * 1.25))
+        if nodes * step > most:
             return None
-        rate, full, found = alone.rate(nodes, clients)
+        found = clients_for(alone, per_s, nodes * step, clients, most)
+    while nodes - too_few > max(1, nodes // 50):
+        middle = max((nodes + too_few) // 2, int(nodes * 0.85))
+        fewer = clients_for(alone, per_s, middle * step, clients, most)
+        nodes, too_few, found = (middle, too_few, fewer) if fewer is not None else (nodes, middle, found)
+    return found
+
+
+def clients_for(law: ClusterLaw, per_s: float, nodes: int, clients: int, most: int) -> Needed | None:
+    """The fewest clients, within a hundredth or so, with which so many nodes give the rate; None where the nodes are full."""
+    while clients <= most:
+        rate, full, found = law.rate(nodes, clients)
         if rate >= per_s:
             return Needed(nodes, clients, rate, full, found.stations[full]["busy"])
-        lacking = max(per_s / rate - 1, 0.0)
-        of_nodes = max((s["busy"] for n, s in found.stations.items() if n != CLIENT), default=0.0)
-        # Clients that nothing keeps wait for the way: more of them ask more. Full nodes want more nodes.
-        if of_nodes < FULL_NODE:
-            clients += max(1, int(clients * min(lacking, 0.5)))
-        else:
-            nodes += max(step, step * int(nodes * min(lacking, 0.5) / step))
+        # More clients than keep a node busy ask for no more; sends only get fewer operations.
+        if max((s["busy"] for n, s in found.stations.items() if n != CLIENT), default=0.0) >= FULL_NODE:
+            return None
+        clients = max(clients + 1, int(clients * min(per_s / rate, 1.5)))
     return None

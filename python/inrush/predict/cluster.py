@@ -15,7 +15,6 @@ from inrush.errors import UsageError
 from inrush.model.cluster import FULL
 from inrush.model.cluster_law import (
     CLIENT,
-    CORES,
     INTERRUPTS,
     THREADS,
     ClusterLaw,
@@ -38,6 +37,8 @@ NODES, CLIENTS = "nodes", "clients"
 DRAWS = 9
 NODE = re.compile(r"(?:.*/)?node_?\d+")
 SUFFIX = "_thread_cores"
+#: Two laws so close to each other say the same.
+SAME = 1.02
 
 
 @dataclass(frozen=True)
@@ -152,13 +153,14 @@ def forecast_of_cluster(
     ]
     run, reach = spread(of.squares, of.df), to / float(of.x[-1])
     wide = width(float(np.std(draws, ddof=1)), run, float(np.median(of.runs)), archive, reach, level)
-    model: Literal["simulation", "network"] = "simulation" if simulated <= network else "network"
+    model: Literal["simulation", "network"] = "simulation" if simulated <= SAME * network else "network"
     busy = found.stations[full]["busy"] if full in found.stations else 1.0
     why = [
         f"simulation {digits(simulated)}, closed network {digits(network)}: the smaller decides, for each leaves out what the other "
         "knows (sends that get smaller and wait together; cores that nodes and clients share)",
         f"{full} is full first: {percent(busy)} busy at {digits(found.ops_per_send)} operations in a send of a node, "
         f"{digits(found.ops_per_packet)} in a packet",
+        *([unseen] if (unseen := law.unseen(found)) else []),
         *([] if wide.calibrated else [UNCALIBRATED]),
     ]  # fmt: skip
     each = float(of.y[0] / of.x[0])
@@ -188,13 +190,15 @@ class Fleet:
     law: ClusterLaw
     #: By the closed network with as many nodes and clients.
     network_per_s: float
+    #: Why sends there are priced by nothing that was measured; None where they are.
+    unseen: str | None
 
     def document(self) -> dict[str, Any]:
         return {
             "group": dict(self.group), "per_s": self.per_s, "nodes": self.found.nodes, "nodes_interval": list(self.nodes),
             "clients": self.found.clients, "clients_interval": list(self.clients), "level": self.level,
             "simulated_per_s": self.found.per_s, "network_per_s": self.network_per_s, "full": self.found.full,
-            "busy": self.found.busy, "threads": dict(self.law.shape.servers), "runs": DRAWS,
+            "busy": self.found.busy, "threads": dict(self.law.shape.servers), "draws": DRAWS, "unseen": self.unseen,
         }  # fmt: skip
 
 
@@ -228,29 +232,38 @@ def fleet(group: Point, of: ClusterRuns, per_s: float, threads: str | None, leve
     shape = of.shape
     if threads:
         said = threads_said(threads)
-        if not said or (unseen := set(said) - set(shape.servers)):
-            names = ", ".join(sorted(unseen)) if said else "nothing"
+        if not said or (others := set(said) - set(shape.servers)):
+            names = ", ".join(sorted(others)) if said else "nothing"
             raise UsageError(
                 f"--threads {threads}: names {names} of what was measured ({', '.join(shape.servers)}); write ldm:12+recv:8"
             )
         # Costs were measured on the threads that there were; the way between is theirs too.
         shape = replace(shape, servers={**shape.servers, **said})
-    laws = [law_of(of.runs, of.shape), *resampled(of.runs, of.shape, DRAWS)]
-    answers = [needed(replace(law, shape=shape), per_s) for law in laws]
-    if (first := answers[0]) is None or any(a is None for a in answers):
+    law = replace(law_of(of.runs, of.shape), shape=shape)
+    first = needed(law, per_s)
+    if first is None:
         raise Refused(f"{per_s:,.0f}/s: no number of nodes and clients up to 4,096 gives it")
-    tail = (1 - level) / 2
-    held = [a for a in answers[1:] if a is not None]
+    at = (first.nodes, first.clients)
+    drawn = [replace(d, shape=shape) for d in resampled(of.runs, of.shape, DRAWS)]
+    # How much faster or slower the same cluster is by each draw, it needs fewer or more of both.
+    more = [per_s / min(per_s, law.rate(*at)[0]) * law.rate(*at)[0] / d.rate(*at)[0] for d in drawn]
+    low, high = (float(np.quantile(more, q)) for q in ((1 - level) / 2, (1 + level) / 2))
 
-    def between(counts: Sequence[int], middle: int) -> tuple[int, int]:
-        low, high = np.quantile(counts, [tail, 1 - tail])
-        return min(middle, int(np.floor(low))), max(middle, int(np.ceil(high)))
+    def between(n: int, step: int) -> tuple[int, int]:
+        return max(step, step * int(n * min(low, 1.0) / step)), step * int(np.ceil(n * max(high, 1.0) / step))
 
-    law = replace(laws[0], shape=shape)
+    unseen = law.unseen(law.simulated(*at))
     return Fleet(
-        group, per_s, first, between([a.nodes for a in held], first.nodes),
-        between([a.clients for a in held], first.clients), level, law, law.network(first.nodes, first.clients),
-    )  # fmt: skip
+        group,
+        per_s,
+        first,
+        between(first.nodes, 2),
+        between(first.clients, 1),
+        level,
+        law,
+        law.network(*at),
+        unseen,
+    )
 
 
 def fleet_lines(found: Sequence[Fleet], figure: str) -> list[str]:
@@ -264,21 +277,10 @@ def fleet_lines(found: Sequence[Fleet], figure: str) -> list[str]:
             f"  {f.found.full} is full first: {percent(f.found.busy)} busy there",
             f"  simulated {digits(f.found.per_s)}; the closed network, which knows no sends, says {digits(f.network_per_s)}",
             f"  each node and client has a machine of its own, as fast as the one measured, and a node {have} threads",
+            *([f"  {f.unseen}"] if f.unseen else []),
         ]
     return lines
 
 
 def is_cluster_factor(along: str, runs: Sequence[Measured]) -> bool:
     return along in (NODES, CLIENTS) and all(is_number(dict(m.point).get(along)) for m in runs)
-
-
-__all__ = [
-    "CORES",
-    "ClusterRuns",
-    "Fleet",
-    "cluster_runs",
-    "fleet_lines",
-    "fleets",
-    "forecast_of_cluster",
-    "is_cluster_factor",
-]
