@@ -25,6 +25,7 @@ __all__ = [
     "read_files",
     "read_table",
     "self_signed",
+    "simulate",
     "start",
     "start_load",
     "version",
@@ -142,6 +143,10 @@ class Control:
 
 def calibrate(what: str, seconds: float) -> str:
     """JSON figures of the instrument: `clock`, `pacer`, `null`, `rows`, `encode_text`, `encode_binary`."""
+
+def simulate(cluster_json: str) -> str:
+    """Clients and data nodes of a cluster, event by event, off the clock: `Cluster` of rust/simulate/src/cluster.rs -> `Outcome`
+    of outcome.rs. The same cluster gives the same outcome. Raises CoreFailure for one that contradicts itself."""
 
 def build_profile() -> str:
     """`release` or `debug`."""

@@ -62,6 +62,21 @@ def predict(
         float | None, typer.Option("--p99-ms", help="With --rows-per-s: limit of a call's p99.")
     ] = None,
     days: Annotated[float, typer.Option("--days", help="With --rows-per-s: how long rows are kept.")] = 1.0,
+    needed: Annotated[
+        str | None,
+        typer.Option(
+            "--for",
+            metavar="ROLE.ops_per_s=N",
+            help="Instead of --to: how many nodes and clients of a cluster give this rate.",
+        ),
+    ] = None,
+    by: Annotated[str, typer.Option("--by", help="With --for: what is counted.")] = "nodes,clients",
+    threads: Annotated[
+        str | None,
+        typer.Option(
+            "--threads", help="With --for: threads of a node, such as ldm:12+recv:8; as measured without it."
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Predict a load that was not measured; from results as a claim, frozen with its hash."""
@@ -70,6 +85,9 @@ def predict(
 
     if rows_per_s is not None:
         command.predict_need(rows_per_s, p99_ms, days, [what] if what else [], as_json)
+        return
+    if needed is not None:
+        command.predict_for(needed, by, what, threads, level, as_json)
         return
     at, continued = command.targets(to or (), along)
     command.predict(what, at, within or (), of, continued, where or (), level, as_json, far)

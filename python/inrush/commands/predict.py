@@ -220,6 +220,32 @@ def predict_need(
         show(sizing_lines(found, need))
 
 
+def predict_for(
+    needed: str, by: str, which: str | None, threads: str | None, level: float, as_json: bool
+) -> None:
+    """How many nodes and clients a rate needs: `reads.ops_per_s=200e6`, by `nodes,clients`."""
+    from inrush.analysis.analyse import analyse
+    from inrush.predict.cluster import CLIENTS, NODES, fleet_lines, fleets
+    from inrush.stats.measures import study_record
+
+    figure, _, wanted = needed.rpartition("=")
+    try:
+        per_s = float(wanted)
+    except ValueError:
+        per_s = 0.0
+    if not figure.endswith(".ops_per_s") or not 0 < per_s < float("inf"):
+        raise UsageError(
+            f"--for {needed}: write a rate of a role and how much of it, such as reads.ops_per_s=200e6"
+        )
+    if sorted(by.split(",")) != sorted((NODES, CLIENTS)):
+        raise UsageError(f"--by {by}: a rate is asked for by nodes,clients")
+    found = fleets(analyse(study_record(opened_store().find(which))), figure, per_s, threads, level)
+    if as_json:
+        show_json({"figure": figure, "per_s": per_s, "fleets": [f.document() for f in found]})
+        return
+    show(fleet_lines(found, figure))
+
+
 def claim_lines(doc: dict[str, Any]) -> list[str]:
     """A frozen claim in three lines, with the command that proves it."""
     from inrush.stats.quantity import show as shown

@@ -15,6 +15,7 @@ from inrush.model.forecast import FARTHEST_REACH, MODEL_VERSION, UNCALIBRATED, F
 from inrush.model.halving import Halving
 from inrush.model.intervals import LEVEL, Scored
 from inrush.model.scaling import fit_batch
+from inrush.predict.cluster import forecast_of_cluster
 from inrush.predict.growth import forecast_of_growth, halved_by
 from inrush.predict.samples import KeepsUp, keeps_up
 from inrush.predict.training import Training, as_measured
@@ -30,6 +31,11 @@ def forecast_of(
         raise Refused(
             f"throughput swings while it is measured ({training.waves}): a mean of waves says nothing of another load"
         )
+    if training.cluster is not None:
+        values = [(r.x, r.value) for r in training.runs]
+        made = forecast_of_cluster(training.cluster, training.along, values, to, archive, level)
+        if made is not None:
+            return made
     if training.kind == "load" and training.curve_kind == "rate":
         return forecast_load(as_measured(training), training.parts, to, archive, level)
     if training.growth is not None:

@@ -17,6 +17,7 @@ from inrush.model.capacity import Measured as Load
 from inrush.model.forecast import Refused
 from inrush.model.knee import NO_TREE
 from inrush.model.pipeline import Part
+from inrush.predict.cluster import ClusterRuns, cluster_runs, is_cluster_factor
 from inrush.predict.growth import KNEE, Growth, growth_of, rows_held, steps_of
 from inrush.predict.pipelines import quota_busy, quota_parts
 from inrush.predict.samples import interval_s, slowest_s
@@ -64,6 +65,8 @@ class Training:
     every_s: float | None = None
     #: Of kind rows: which figure of which step, and where its rows go.
     growth: Growth | None = None
+    #: Of nodes or clients of a cluster whose threads were watched: what an operation costs each of them.
+    cluster: ClusterRuns | None = None
 
     @property
     def curve_kind(self) -> Literal["rate", "time", "latency"]:
@@ -100,7 +103,18 @@ def trainings(analysis: Analysis, along: str | None = None, figure: str | None =
             trained = tuple(as_trained(m, along, name, value) for m, value in held)
             every_s = interval_s(used[0].run, role_of(name)) if kind == "sample" else None
             found.append(
-                Training(group, along, name, kind, trained, parts_of(used), waves_of(used), every_s, growth)
+                Training(
+                    group,
+                    along,
+                    name,
+                    kind,
+                    trained,
+                    parts_of(used),
+                    waves_of(used),
+                    every_s,
+                    growth,
+                    cluster_of(used, along, name),
+                )
             )
     if not found and shut_out:
         raise UsageError("\n".join(shut_out))
@@ -111,6 +125,12 @@ def trainings(analysis: Analysis, along: str | None = None, figure: str | None =
             f"{asked}: no group has two numbers of {along} with a valid run; a prediction needs two, better three.{why}"
         )
     return found
+
+
+def cluster_of(runs: Sequence[Measured], along: str, figure: str) -> ClusterRuns | None:
+    if not is_cluster_factor(along, runs) or not figure.endswith(".ops_per_s"):
+        return None
+    return cluster_runs(runs, figure, sum(p.capacity for p in parts_of(runs) if p.name == "cores"))
 
 
 def refuse_unknown(figure: str, analysis: Analysis) -> None:

@@ -1,0 +1,181 @@
+"""More nodes and clients than were measured: claimed from runs of a made-up cluster whose costs are known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from inrush.analysis.points import Analysis, Measured
+from inrush.errors import UsageError
+from inrush.model.cluster import simulated
+from inrush.model.cluster_law import ClusterLaw, ClusterShape, law_of, needed
+from inrush.model.forecast import Refused
+from inrush.predict.claims import forecast_of
+from inrush.predict.cluster import cluster_runs, fleet_lines, fleets, threads_said
+from inrush.predict.training import trainings
+from inrush.stats.record import RunRecord
+from tests import synthetic
+
+FIGURE = "reads.ops_per_s"
+CORES = 64
+#: Each client asks with 2 threads of 64 in flight; a node has one thread of each kind. A send costs as much as 20 reads do.
+SHAPE = ClusterShape(threads=2, parallel=64, refill="half", servers={"recv": 1, "tc": 1, "ldm": 2, "send": 1})
+TRUTH = ClusterLaw(
+    SHAPE,
+    per_op_s={"client": 1.5e-6, "recv": 0.4e-6, "tc": 0.3e-6, "ldm": 1.6e-6, "send": 0.1e-6},
+    per_send_s={"client": 8e-6, "recv": 3e-6, "send": 4e-6},
+    per_packet_s=0.2e-6, packet_ops=13, total_s=5e-6, wire_s=60e-6,
+)  # fmt: skip
+
+
+def measured(
+    nodes: int, clients: int, block: int, rng: np.random.Generator, of: ClusterLaw = TRUTH
+) -> Measured:
+    """A run as a study would see it: rates, sends, and busy cores of whoever worked, with 1 % of noise."""
+    found = simulated(of.cluster(nodes, clients))
+
+    def noisy(value: float) -> float:
+        return value * float(np.exp(rng.normal(0, 0.01)))
+
+    busy = {name: s["busy"] * s["servers"] * nodes for name, s in found.stations.items()}
+    client = found.stations["client"]["busy"] * of.shape.threads * clients
+    packets = (found.requests["packets"] + found.replies["packets"]) / found.measured_s
+    figures = {
+        FIGURE: noisy(found.ops_per_s),
+        "reads.ops_per_send": found.requests["ops"] / found.requests["sends"],
+        "reads.sessions": 2.0 * clients,
+        "client.busy_cores": noisy(client),
+        **{f"server.{name}_thread_cores": noisy(busy[name]) for name in ("recv", "tc", "ldm", "send")},
+        "server.busy_cores": sum(busy[name] for name in ("recv", "tc", "ldm", "send")),
+        "host.softirq_cores": noisy(busy["interrupts"]),
+        "host.loopback_packets_per_s": packets,
+    }
+    role = {**synthetic.role_plan("reads", "by_key", sessions=2 * clients), "depth": 64}
+    role["schedule"] = {"kind": "closed", "think_ns": 0, "refill": "half"}
+    plan = {
+        "study": "synthetic", "operations": [{"name": "by_key", "kind": "query"}],
+        "target": {"engine": "ndb", "options": {"nodes": str(nodes), "threads": "recv:1+tc:1+ldm:2+send:1"}},
+        "segments": [{"kind": "drive", "phase": "measure", "roles": [role]}],
+    }  # fmt: skip
+    factors = {"nodes": nodes, "clients": clients}
+    labels = {"engine": "ndb", "factors": factors, "block": block, "order": clients}
+    doc = {"labels": labels, "block": block, "order": clients, "status": "done"}
+    env = {**synthetic.ENV, "cpu_logical": CORES, "cpu_capacity_cores": CORES}
+    env.pop("disk_write_bytes_per_s")
+    run = RunRecord(f"b{block:02d}-{nodes}-{clients}", plan, env, doc)
+    return Measured(run, figures, ())
+
+
+def study(points: Sequence[tuple[int, int]], along: str, of: ClusterLaw = TRUTH) -> Analysis:
+    rng = np.random.default_rng(7)
+    runs = [measured(*at, block, rng, of) for block in (1, 2, 3) for at in points]
+    doc: Mapping[str, Any] = {"answer": {"kind": "scaling", "of": FIGURE, "along": along}}
+    return synthetic.analysis_with(runs, doc)
+
+
+CLIENTS = study([(2, 1), (2, 2), (2, 4)], "clients")
+
+
+def test_costs_of_operations_and_of_sends_are_told_apart_where_sends_differ() -> None:
+    of = cluster_runs([*CLIENTS.runs, *study([(8, 4)], "nodes").runs], FIGURE, 0.0)
+    assert of is not None and of.shape.servers == SHAPE.servers and of.shape.parallel == 64
+    law = law_of(of.runs, of.shape)
+    assert law.per_op_s["ldm"] == pytest.approx(1.6e-6, rel=0.03)
+    assert law.per_op_s["client"] == pytest.approx(1.5e-6, rel=0.1)
+    assert law.per_send_s["client"] == pytest.approx(8e-6, rel=0.1)
+    assert law.per_packet_s == pytest.approx(0.2e-6, rel=0.03)
+    assert law.wire_s == pytest.approx(60e-6, rel=0.35)
+
+
+@pytest.mark.parametrize("to", [8, 16])
+def test_clients_beyond_those_measured_are_claimed_with_what_is_full_first(to: int) -> None:
+    (training,) = trainings(CLIENTS)
+    made = forecast_of(training, to)
+    truth = simulated(TRUTH.cluster(2, to))
+    assert made.model == "simulation"
+    assert made.median == pytest.approx(truth.ops_per_s, rel=0.05)
+    assert made.lo <= truth.ops_per_s <= made.hi
+    assert made.bottleneck == truth.fullest == "ldm"
+    assert {"simulation", "network", "linear"} <= set(made.baselines)
+    assert "the smaller decides" in made.why[0] and "ldm is full first" in made.why[1]
+    # Two nodes are full of fewer clients than these, and stay so.
+    assert made.saturation is not None and made.saturation < to
+
+
+def test_more_nodes_take_more_until_their_clients_are_full() -> None:
+    (training,) = trainings(study([(2, 6), (4, 6), (6, 6)], "nodes"))
+    for to in (8, 12):
+        made, truth = forecast_of(training, to), simulated(TRUTH.cluster(to, 6))
+        assert made.median == pytest.approx(truth.ops_per_s, rel=0.07)
+    assert forecast_of(training, 12).bottleneck in ("client", "load")
+
+
+def test_cores_that_all_share_decide_where_they_are_full_first() -> None:
+    small = study([(2, 1), (2, 2)], "clients")
+    busy = max(sum(v for k, v in m.figures.items() if k.endswith(".busy_cores")) for m in small.runs)
+    cores = {"cpu_logical": 8, "cpu_capacity_cores": 1.1 * busy}
+    few = replace(
+        small, runs=[replace(m, run=replace(m.run, env={**m.run.env, **cores})) for m in small.runs]
+    )
+    own, shared = (forecast_of(trainings(of)[0], 4) for of in (small, few))
+    assert shared.median < 0.9 * own.median
+    assert shared.bottleneck == "cores" and own.bottleneck != "cores"
+
+
+def test_a_fraction_of_a_client_is_refused() -> None:
+    with pytest.raises(Refused, match="only whole clients"):
+        forecast_of(trainings(CLIENTS)[0], 6.5)
+
+
+def test_results_without_threads_of_nodes_go_the_way_that_they_went() -> None:
+    bare = replace(CLIENTS, runs=[
+        replace(m, figures={k: v for k, v in m.figures.items() if not k.endswith("_thread_cores")}) for m in CLIENTS.runs
+    ])  # fmt: skip
+    (training,) = trainings(bare)
+    assert training.cluster is None
+    assert forecast_of(training, 8).model != "simulation"
+    with pytest.raises(UsageError, match="no run says what an operation costs each node"):
+        fleets(bare, FIGURE, 1e6)
+
+
+def test_a_rate_has_the_nodes_and_clients_that_give_it_and_no_fewer() -> None:
+    found = needed(TRUTH, 5e6)
+    assert found is not None
+    assert simulated(TRUTH.cluster(found.nodes, found.clients)).ops_per_s >= 5e6
+    fewer = simulated(TRUTH.cluster(found.nodes - 2, found.clients * 2))
+    assert fewer.ops_per_s < 5e6, "with two nodes less no number of clients would do"
+    less = simulated(TRUTH.cluster(found.nodes, int(found.clients * 0.7)))
+    assert less.ops_per_s < 5e6
+
+
+#: Sends of 4 to 16 operations: what one costs by itself is known.
+BOTH = study([(2, 1), (2, 4), (4, 4), (8, 8)], "clients")
+
+
+def test_what_a_rate_needs_is_told_with_its_interval_and_what_is_full_first() -> None:
+    (f,) = fleets(BOTH, FIGURE, 5e6)
+    truth = needed(TRUTH, 5e6)
+    assert truth is not None and f.unseen is None
+    assert f.nodes[0] <= f.found.nodes <= f.nodes[1]
+    assert f.found.nodes == pytest.approx(truth.nodes, rel=0.25)
+    text = "\n".join(fleet_lines([f], FIGURE))
+    assert f"needs {f.found.nodes} nodes [{f.nodes[0]}, {f.nodes[1]}] and {f.found.clients} clients" in text
+    assert f"{f.found.full} is full first" in text and "machine of its own" in text
+    with pytest.raises(UsageError, match="--threads cpu:3: names nothing of what was measured"):
+        fleets(BOTH, FIGURE, 5e6, "cpu:3")
+
+
+def test_sends_that_no_run_has_priced_are_said_to_be() -> None:
+    """Two nodes alone: all sends hold 16 operations, and would hold a few before many nodes."""
+    (f,) = fleets(CLIENTS, FIGURE, 5e6)
+    assert f.unseen is not None and "what a send costs by itself was not seen" in f.unseen
+    assert f.unseen in "\n".join(fleet_lines([f], FIGURE))
+
+
+def test_threads_are_read_as_the_engine_takes_them() -> None:
+    assert threads_said("main:1+ldm:12+recv:8") == {"ldm": 12, "recv": 8}
+    assert threads_said("auto8") == {}

@@ -1,0 +1,403 @@
+//! The state of a simulated cluster and the loop over its events.
+
+use std::collections::VecDeque;
+
+use crate::client::Thread;
+use crate::cluster::{Cluster, Operation, Refill, Route, Station};
+use crate::draw::{Random, Sum};
+use crate::events::{Event, Events};
+use crate::outcome::{Outcome, Record};
+
+pub const NONE: u32 = u32::MAX;
+const PS: f64 = 1e12;
+
+pub fn ps(seconds: f64) -> u64 {
+    (seconds * PS).round() as u64
+}
+
+pub mod kind {
+    //! What an event is; its index says of what.
+    pub const MARK: u32 = 0;
+    /// Of a thread: its delay is over.
+    pub const ISSUE: u32 = 1;
+    /// Of a connection: the next operation that it is offered.
+    pub const OFFERED: u32 = 2;
+    /// Of a message (its first group).
+    pub const AT_NODE: u32 = 3;
+    pub const RECEIVED: u32 = 4;
+    /// Of a group.
+    pub const VISIT: u32 = 5;
+    pub const TO_SEND: u32 = 6;
+    /// Of an outbox.
+    pub const DELAYED: u32 = 7;
+    /// Of a send thread.
+    pub const SENT: u32 = 8;
+    pub const AT_CLIENT: u32 = 9;
+}
+
+/// Operations of one thread that travel together.
+#[derive(Debug, Clone)]
+pub struct Group {
+    /// When its thread asked for it.
+    pub born_ps: u64,
+    pub ops: u32,
+    /// Of all threads of all connections.
+    pub thread: u32,
+    /// Where it is.
+    pub node: u16,
+    /// Place in the route.
+    pub step: u8,
+    /// The next group of its message.
+    pub next: u32,
+    /// Operations of the message, where this group is its first one.
+    pub message_ops: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    Tc,
+    Ldm,
+    /// To the other node of the pair.
+    Across,
+    Reply,
+}
+
+const READ: &[Step] = &[Step::Tc, Step::Ldm, Step::Reply];
+/// Prepare: coordinator, primary, backup, coordinator. Commit: backup, primary, coordinator, answer.
+const UPDATE: &[Step] = &[
+    Step::Tc,
+    Step::Ldm,
+    Step::Across,
+    Step::Ldm,
+    Step::Across,
+    Step::Tc,
+    Step::Across,
+    Step::Ldm,
+    Step::Across,
+    Step::Ldm,
+    Step::Tc,
+    Step::Reply,
+];
+
+/// The servers of one station on every node (or of every client), and what they did.
+pub struct Pool {
+    pub name: &'static str,
+    pub servers: u32,
+    pub pieces: u32,
+    route: Route,
+    sum: Sum,
+    op_ps: f64,
+    send_ps: f64,
+    packet_ps: f64,
+    /// When each server is free again.
+    free_ps: Vec<u64>,
+    /// Work that each was given, and how much of it before the measured time.
+    work_ps: Vec<u64>,
+    before_ps: Vec<u64>,
+    pub visits: u64,
+    pub waited: u64,
+    pub wait_ps: u64,
+}
+
+/// What a station has to do at once.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Load {
+    pub ops: u32,
+    pub sends: u32,
+    pub packets: u32,
+}
+
+impl Pool {
+    fn new(name: &'static str, station: &Station, instances: u32) -> Pool {
+        let of_all = || vec![0; (station.servers * instances) as usize];
+        Pool {
+            name,
+            servers: station.servers,
+            pieces: station.pieces.max(1),
+            route: station.route,
+            sum: Sum::new(&station.service),
+            op_ps: station.per_op_s * PS,
+            send_ps: station.per_send_s * PS,
+            packet_ps: station.per_packet_s * PS,
+            free_ps: of_all(),
+            work_ps: of_all(),
+            before_ps: of_all(),
+            visits: 0,
+            waited: 0,
+            wait_ps: 0,
+        }
+    }
+
+    /// Place of the server that takes what comes; `piece`: of how many cut from one.
+    pub fn server(&self, instance: u32, connection: u32, key: u32) -> usize {
+        let first = (instance * self.servers) as usize;
+        match self.route {
+            Route::Connection => first + (connection % self.servers) as usize,
+            Route::Key => first + (key % self.servers) as usize,
+            Route::FirstFree => {
+                let free = &self.free_ps[first..first + self.servers as usize];
+                let (at, _) = free.iter().enumerate().min_by_key(|(_, ps)| **ps).expect("servers > 0");
+                first + at
+            }
+        }
+    }
+
+    pub fn work(&self, load: Load, random: &mut Random) -> u64 {
+        let ops = if self.op_ps > 0.0 && load.ops > 0 { self.sum.of(load.ops, random) } else { 0.0 };
+        let fixed = f64::from(load.sends) * self.send_ps + f64::from(load.packets) * self.packet_ps;
+        (ops * self.op_ps + fixed + 0.5) as u64
+    }
+
+    /// Serves what arrives; when it is done.
+    pub fn serve(&mut self, server: usize, now_ps: u64, work_ps: u64) -> u64 {
+        let start_ps = self.free_ps[server].max(now_ps);
+        self.visits += 1;
+        self.waited += u64::from(start_ps > now_ps);
+        self.wait_ps += start_ps - now_ps;
+        self.add(server, start_ps, work_ps)
+    }
+
+    /// More work of the visit that a server is at.
+    pub fn add(&mut self, server: usize, start_ps: u64, work_ps: u64) -> u64 {
+        self.work_ps[server] += work_ps;
+        self.free_ps[server] = start_ps + work_ps;
+        self.free_ps[server]
+    }
+
+    pub fn free_ps(&self, server: usize) -> u64 {
+        self.free_ps[server]
+    }
+
+    /// Work done until now: what was given, less what lies ahead.
+    fn done_ps(&self, server: usize, now_ps: u64) -> u64 {
+        self.work_ps[server] - (self.free_ps[server].saturating_sub(now_ps)).min(self.work_ps[server])
+    }
+
+    fn begin(&mut self, now_ps: u64) {
+        (self.visits, self.waited, self.wait_ps) = (0, 0, 0);
+        self.before_ps = (0..self.work_ps.len()).map(|s| self.done_ps(s, now_ps)).collect();
+    }
+
+    /// Busy time of each server since `begin`.
+    pub fn busy_ps(&self, now_ps: u64) -> impl Iterator<Item = u64> + '_ {
+        (0..self.work_ps.len()).map(move |s| self.done_ps(s, now_ps).saturating_sub(self.before_ps[s]))
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BoxState {
+    Empty,
+    /// For the end of a delay.
+    Waiting,
+    /// For its send thread.
+    Queued,
+}
+
+/// What waits on a node for one destination.
+#[derive(Debug, Clone)]
+pub struct Outbox {
+    pub head: u32,
+    pub tail: u32,
+    pub ops: u32,
+    pub state: BoxState,
+    pub deadline_ps: u64,
+}
+
+/// A send thread: the outboxes in its line, and the message that it is at.
+pub struct Sender {
+    pub line: VecDeque<u32>,
+    pub message: u32,
+    pub to: u32,
+}
+
+pub struct World {
+    pub nodes: u32,
+    pub connections: u32,
+    pub machine_connections: u32,
+    pub threads: u32,
+    pub parallel: u32,
+    pub refill: Refill,
+    pub packet_ops: u32,
+    pub message_ops: u32,
+    pub send_ops: u32,
+    pub wire_ps: u64,
+    pub send_delay_ps: u64,
+    pub client_delay_ps: f64,
+    pub client_delay: Sum,
+    /// Mean time between two offered operations of a connection; 0: closed.
+    pub offered_ps: f64,
+    pub route: &'static [Step],
+
+    pub client: Pool,
+    pub client_interrupts: Pool,
+    pub interrupts: Pool,
+    pub recv: Pool,
+    pub tc: Pool,
+    pub ldm: Pool,
+    pub send: Pool,
+    pub senders: Vec<Sender>,
+    /// By node and destination: every connection, then every node.
+    pub outboxes: Vec<Outbox>,
+    pub clients: Vec<Thread>,
+
+    pub random: Random,
+    pub events: Events,
+    pub groups: Vec<Group>,
+    pub free: Vec<u32>,
+    pub record: Record,
+    warm_ps: u64,
+    end_ps: u64,
+    interval_ps: u64,
+    within: f64,
+}
+
+impl World {
+    pub fn new(c: &Cluster) -> World {
+        let connections = c.machines * c.connections;
+        let boxes = (c.nodes * (connections + c.nodes)) as usize;
+        let empty = Outbox { head: NONE, tail: NONE, ops: 0, state: BoxState::Empty, deadline_ps: 0 };
+        let senders = (c.nodes * c.send.servers) as usize;
+        let (warm_ps, interval_ps) = (ps(c.warm_s), ps(c.interval_s));
+        let intervals = (c.measure_s / c.interval_s * (1.0 + 1e-9)).floor() as u64;
+        World {
+            nodes: c.nodes,
+            connections,
+            machine_connections: c.connections,
+            threads: c.threads,
+            parallel: c.parallel,
+            refill: c.refill,
+            packet_ops: c.packet_ops,
+            message_ops: c.message_ops,
+            send_ops: c.send_ops,
+            wire_ps: ps(c.wire_s),
+            send_delay_ps: ps(c.send_delay_s),
+            client_delay_ps: c.client_delay_s * PS,
+            client_delay: Sum::new(&c.client_delay),
+            offered_ps: if c.offered_per_s > 0.0 { PS / c.offered_per_s } else { 0.0 },
+            route: match c.operation {
+                Operation::Read => READ,
+                Operation::Update => UPDATE,
+            },
+            client: Pool::new("client", &c.client, connections),
+            client_interrupts: Pool::new("client_interrupts", &c.client_interrupts, c.machines),
+            interrupts: Pool::new("interrupts", &c.interrupts, c.nodes),
+            recv: Pool::new("recv", &c.recv, c.nodes),
+            tc: Pool::new("tc", &c.tc, c.nodes),
+            ldm: Pool::new("ldm", &c.ldm, c.nodes),
+            send: Pool::new("send", &c.send, c.nodes),
+            senders: (0..senders)
+                .map(|_| Sender { line: VecDeque::new(), message: NONE, to: NONE })
+                .collect(),
+            outboxes: vec![empty; boxes],
+            clients: vec![Thread::default(); (connections * c.threads) as usize],
+            random: Random::new(c.seed),
+            events: Events::new(),
+            groups: Vec::new(),
+            free: Vec::new(),
+            record: Record::new(warm_ps, interval_ps, intervals as usize),
+            warm_ps,
+            end_ps: warm_ps + intervals * interval_ps,
+            interval_ps,
+            within: c.within,
+        }
+    }
+
+    pub fn run(mut self) -> Outcome {
+        self.begin();
+        let mut handled = 0_u64;
+        while let Some(event) = self.events.pop() {
+            handled += 1;
+            let now_ps = event.time_ps;
+            match event.kind() {
+                kind::MARK => {
+                    if self.mark(now_ps) {
+                        break;
+                    }
+                }
+                kind::ISSUE => self.issue_returned(event.index(), now_ps),
+                kind::OFFERED => self.offered(event.index(), now_ps),
+                kind::AT_NODE => self.at_node(event.index(), now_ps),
+                kind::RECEIVED => self.received(event.index(), now_ps),
+                kind::VISIT => self.visit(event.index(), now_ps),
+                kind::TO_SEND => self.to_send(event.index(), now_ps),
+                kind::DELAYED => self.delayed(event.index(), now_ps),
+                kind::SENT => self.sent(event.index(), now_ps),
+                _ => self.at_client(event.index(), now_ps),
+            }
+        }
+        Outcome::of(&self, handled)
+    }
+
+    /// Threads begin one after the other, over a quarter of the time that is left out.
+    fn begin(&mut self) {
+        self.at(self.warm_ps, kind::MARK, 0);
+        if self.offered_ps > 0.0 {
+            for connection in 0..self.connections {
+                let first_ps = (self.random.exponential() * self.offered_ps) as u64;
+                self.at(first_ps, kind::OFFERED, connection);
+            }
+            return;
+        }
+        for thread in 0..self.clients.len() as u32 {
+            self.clients[thread as usize].returned = self.parallel;
+            let first_ps = (self.random.unit() * self.warm_ps as f64 / 4.0) as u64;
+            self.at(first_ps, kind::ISSUE, thread);
+        }
+    }
+
+    /// An interval is over; whether it was the last one.
+    fn mark(&mut self, now_ps: u64) -> bool {
+        if now_ps == self.warm_ps {
+            for pool in self.pools_mut() {
+                pool.begin(now_ps);
+            }
+            self.record.begin();
+        }
+        let intervals = ((now_ps - self.warm_ps) / self.interval_ps) as usize;
+        let narrow = self.within > 0.0 && self.record.half_width(intervals) <= self.within;
+        if now_ps >= self.end_ps || narrow {
+            self.record.end(intervals);
+            return true;
+        }
+        self.at(now_ps + self.interval_ps, kind::MARK, 0);
+        false
+    }
+
+    #[inline]
+    pub fn at(&mut self, time_ps: u64, kind: u32, index: u32) {
+        self.events.push(Event::new(time_ps, kind, index));
+    }
+
+    pub fn group(&mut self, group: Group) -> u32 {
+        match self.free.pop() {
+            Some(place) => {
+                self.groups[place as usize] = group;
+                place
+            }
+            None => {
+                self.groups.push(group);
+                (self.groups.len() - 1) as u32
+            }
+        }
+    }
+
+    pub fn packets(&self, ops: u32) -> u32 {
+        ops.div_ceil(self.packet_ops)
+    }
+
+    pub fn pools(&self) -> [&Pool; 7] {
+        [&self.client, &self.client_interrupts, &self.interrupts, &self.recv, &self.tc, &self.ldm, &self.send]
+    }
+
+    fn pools_mut(&mut self) -> [&mut Pool; 7] {
+        [
+            &mut self.client,
+            &mut self.client_interrupts,
+            &mut self.interrupts,
+            &mut self.recv,
+            &mut self.tc,
+            &mut self.ldm,
+            &mut self.send,
+        ]
+    }
+}
