@@ -31,7 +31,9 @@ DIRECTIVES_VERSION: Final = 4
 #: Of a plan that has extracts.
 EXTRACT_VERSION: Final = 5
 #: Of a plan that has directives of a file.
-PLAN_VERSION: Final = 6
+FILE_VERSION: Final = 6
+#: Of a plan that has directives of rows by their keys.
+PLAN_VERSION: Final = 7
 
 
 class Target(TypedDict):

@@ -9,6 +9,7 @@ from inrush.border import plan as border
 from inrush.border.plan import (
     DIRECTIVES_VERSION,
     EXTRACT_VERSION,
+    FILE_VERSION,
     PLAIN_VERSION,
     PLAN_VERSION,
     REPEAT_VERSION,
@@ -211,8 +212,11 @@ def version_of(
     """The least version of a plan, `least` or later, that these can stand in: one of texts alone is as it always was."""
     detailed = [s for s in statements if not isinstance(s, str)]
     called = list(operations)
-    if any("io" in op.get("directives", {}) for op in called):
+    directives = [op.get("directives", {}) for op in called] + [s.get("directives", {}) for s in detailed]
+    if any("record" in d or "ndb" in d for d in directives):
         return PLAN_VERSION
+    if any("io" in d for d in directives):
+        return FILE_VERSION
     if any("range" in op or "dump" in op for op in called):
         return EXTRACT_VERSION
     if any("directives" in s for s in detailed) or any("directives" in op for op in called):

@@ -9,6 +9,7 @@ mod generator;
 mod input;
 mod io;
 mod operation;
+mod record;
 mod segment;
 mod statement;
 mod table;
@@ -27,6 +28,7 @@ pub use io::{FileAction, IoKind, IoOrder, IoPlan, IO_BLOCK};
 pub use operation::{
     Assertion, KeyLaw, KeyPlan, OpKind, OpPlan, ParamGen, ParamPlan, RangeLength, RangePlan,
 };
+pub use record::{NdbAction, NdbColumn, RecordCall, RecordDoes};
 pub use segment::{
     ChecksumItem, CollectPlan, DriveSegment, Phase, ProbePlan, ProofPlan, Refill, RepeatPlan, RolePlan,
     SamplePlan, Schedule, Segment, SeriesPart, StatementSegment, Until, ValueHash, Weighted, Work,
@@ -38,9 +40,9 @@ pub use table::{
 };
 
 /// Version 2: a statement may say `repeat`; 3: segments may belong to a step; 4: a statement may have `directives`; 5:
-/// operations may be extracts; 6: directives may be of a file. Those before 4 wrote directives into the text, and 1 `repeat`
-/// too; all are read.
-pub const PLAN_VERSION: u32 = 6;
+/// operations may be extracts; 6: directives may be of a file; 7: and of rows by their keys. Those before 4 wrote directives
+/// into the text, and 1 `repeat` too; all are read.
+pub const PLAN_VERSION: u32 = 7;
 const DIRECTIVES_VERSION: u32 = 4;
 const REPEAT_VERSION: u32 = 2;
 
