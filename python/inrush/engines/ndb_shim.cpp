@@ -28,9 +28,10 @@ struct inrush_ndb_column {
   uint32_t type, length;
   uint8_t is_key, distributes, is_nullable;
 };
+// is_nullable is an answer: where it is 0, the bit that says NULL is neither read nor written.
 struct inrush_ndb_field {
   const char *name;
-  uint32_t offset, bytes, null_byte, null_bit;
+  uint32_t offset, bytes, null_byte, null_bit, is_nullable;
 };
 // How a call has ended. absent: rows that it names and that are not there.
 struct inrush_ndb_done {
@@ -300,7 +301,7 @@ void inrush_ndb_close(void *of) {
 
 // Rows of a table as these fields, the key's among them: a number for `inrush_ndb_prepare`. Without fields its rows can be
 // counted by a scan, and nothing else.
-int inrush_ndb_access(void *of, const char *name, const inrush_ndb_field *fields, int count, uint32_t row_bytes,
+int inrush_ndb_access(void *of, const char *name, inrush_ndb_field *fields, int count, uint32_t row_bytes,
                       inrush_ndb_error *error) {
   auto *session = static_cast<Session *>(of);
   NdbDictionary::Dictionary *dictionary = session->ndb.getDictionary();
@@ -313,11 +314,12 @@ int inrush_ndb_access(void *of, const char *name, const inrush_ndb_field *fields
   }
   std::vector<NdbDictionary::RecordSpecification> parts(count);
   for (int k = 0; k < count; k++) {
-    const inrush_ndb_field &field = fields[k];
+    inrush_ndb_field &field = fields[k];
     const NdbDictionary::Column *column = table->getColumn(field.name);
     if (!column) return failed(error, field.name, "the table has no such column");
     if (static_cast<uint32_t>(column->getSizeInBytes()) != field.bytes)
       return failed(error, field.name, "the column is of another type than planned");
+    field.is_nullable = column->getNullable();
     parts[k].column = column;
     parts[k].offset = field.offset;
     parts[k].nullbit_byte_offset = field.null_byte;

@@ -16,6 +16,7 @@ from inrush.border.plan import (
     Segment,
     Statement,
 )
+from inrush.engines.plans import OF_RECORDS
 from inrush.plan.documents import last_sweep_ns, role_document, single_role
 from inrush.plan.io import laid_out
 from inrush.plan.retention import retain_role
@@ -213,7 +214,7 @@ def version_of(
     detailed = [s for s in statements if not isinstance(s, str)]
     called = list(operations)
     directives = [op.get("directives", {}) for op in called] + [s.get("directives", {}) for s in detailed]
-    if any("record" in d or "ndb" in d for d in directives):
+    if any(OF_RECORDS & d.keys() for d in directives):
         return PLAN_VERSION
     if any("io" in d for d in directives):
         return FILE_VERSION

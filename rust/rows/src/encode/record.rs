@@ -94,8 +94,10 @@ pub struct Field {
     pub ty: LogicalType,
     pub kind: Kind,
     pub offset: u32,
-    /// Byte and bit that say it is NULL; unused where NDB's column takes none.
+    /// Byte and bit that say it is NULL.
     pub null: (u32, u32),
+    /// The column takes NULL; where it does not, the library neither reads nor writes that bit.
+    pub nullable: bool,
 }
 
 /// How rows of one table lie in memory.
@@ -118,7 +120,8 @@ impl Record {
                 ))
             })?;
             offset = offset.next_multiple_of(kind.bytes().next_power_of_two().min(8));
-            fields.push(Field { name: column.name.clone(), ty: column.ty, kind, offset, null: (0, 0) });
+            let (name, ty) = (column.name.clone(), column.ty);
+            fields.push(Field { name, ty, kind, offset, null: (0, 0), nullable: true });
             offset += kind.bytes();
         }
         for (k, field) in fields.iter_mut().enumerate() {
@@ -152,7 +155,7 @@ impl Record {
 impl Field {
     #[inline]
     fn is_null(&self, row: &[u8]) -> bool {
-        row[self.null.0 as usize] >> self.null.1 & 1 == 1
+        self.nullable && row[self.null.0 as usize] >> self.null.1 & 1 == 1
     }
 
     #[inline]
@@ -258,7 +261,7 @@ impl Field {
     pub fn write(&self, value: &Value, row: &mut [u8]) -> Result<(), String> {
         self.set_null(row, *value == Value::Null);
         match (value, self.kind) {
-            (Value::Null, _) => Ok(()),
+            (Value::Null, _) if self.nullable => Ok(()),
             (Value::Bool(v), _) => self.write_whole(i64::from(*v), row),
             (Value::I64(v) | Value::TimeMs(v) | Value::TimeUs(v), Kind::Signed(_) | Kind::Unsigned(..=4)) => {
                 self.write_whole(*v, row)
@@ -309,7 +312,7 @@ impl Field {
         }
         let (at, front) = (self.offset as usize, self.kind.front() as usize);
         let room = self.kind.bytes() as usize - front;
-        // What fills a text up could not be told from its own last blank.
+        // A last blank of its own would be lost among those that fill a text up.
         if text.len() > room || front == 0 && text.last() == Some(&b' ') {
             return Err(unfit());
         }
@@ -352,8 +355,8 @@ pub struct Images {
 }
 
 impl Images {
-    pub fn new(table: &TablePlan) -> Result<Images, Error> {
-        Ok(Images { record: Record::of(table)? })
+    pub fn of(record: Record) -> Images {
+        Images { record }
     }
 }
 
@@ -368,9 +371,12 @@ impl Encoder for Images {
         for (field, column) in fields.iter().zip(&rows.columns) {
             let images = out[from..].chunks_exact_mut(bytes).enumerate();
             for (k, image) in images {
-                if !column.is_present(k) {
+                if !column.is_present(k) && field.nullable {
                     field.set_null(image, true);
                     continue;
+                }
+                if !column.is_present(k) {
+                    return Err(does_not_fit(&column.name, "NULL", "a column that takes none"));
                 }
                 let written = match (&column.values, field.kind) {
                     (Values::I32(v), _) => field.write_whole(v[k].into(), image),

@@ -34,13 +34,13 @@ pub enum NdbAction {
     CreateTable { table: String, columns: Vec<NdbColumn> },
     /// Only in a database that is inrush's; nothing where there is none.
     DropTable { table: String },
-    /// Makes the table of the mark, which fails where there is one, and writes who holds it.
+    /// Makes the table of the mark, which fails where there is one, and writes its holder.
     Mark {
         database: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         holder: Option<String>,
     },
-    /// One row: who holds the mark; fails where there is none.
+    /// One row: the holder of the mark; fails where there is none.
     Holder { database: String },
     /// All its tables, the mark last; only where it is inrush's, unless `force`.
     DropDatabase {

@@ -125,9 +125,9 @@ impl On<'_> {
         let source = RowSource::Generated { series: 1, period_ns: 1, events: None };
         let table =
             TablePlan { name: MARK.into(), stream: MARK.into(), columns, source, identity: Vec::new() };
-        let record = Record::of(&table).map_err(|e| Refused::said(e.to_string()))?;
+        let mut record = Record::of(&table).map_err(|e| Refused::said(e.to_string()))?;
         let session = self.session(database)?;
-        let access = session.access(MARK, &record, &[0, 1])?;
+        let access = session.access(MARK, &mut record, &[0, 1])?;
         Ok((session, record, access))
     }
 
@@ -166,8 +166,8 @@ impl On<'_> {
         let (database, name) = self.address.parts(table);
         let session = self.session(database)?;
         // Of no column is a value read.
-        let nothing = Record { fields: Vec::new(), bytes: 8 };
-        let access = session.access(name, &nothing, &[])?;
+        let mut nothing = Record { fields: Vec::new(), bytes: 8 };
+        let access = session.access(name, &mut nothing, &[])?;
         let mut rows = 0u64;
         session.scan(access, 8, |_| rows += 1)?;
         Ok(Answer { names: vec!["rows".into()], rows: vec![vec![Value::U64(rows)]] })

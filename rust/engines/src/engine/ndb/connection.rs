@@ -211,22 +211,17 @@ impl Opened {
         std::mem::forget(self.connection.clone());
     }
 
-    /// The number of an access to rows of a table as these `fields` of its record.
-    pub fn access(&self, table: &str, record: &Record, fields: &[usize]) -> Result<c_int, Refused> {
+    /// The number of an access to rows of a table as these `fields` of its record, which learn whether they take NULL.
+    pub fn access(&self, table: &str, record: &mut Record, fields: &[usize]) -> Result<c_int, Refused> {
         let names: Result<Vec<_>, _> = fields.iter().map(|&at| text(&record.fields[at].name)).collect();
         let names = names.map_err(said)?;
         let place = |(&at, name): (&usize, &std::ffi::CString)| {
             let field = &record.fields[at];
             let (null_byte, null_bit) = field.null;
-            Place {
-                name: name.as_ptr(),
-                offset: field.offset,
-                bytes: field.kind.bytes(),
-                null_byte,
-                null_bit,
-            }
+            let (offset, bytes) = (field.offset, field.kind.bytes());
+            Place { name: name.as_ptr(), offset, bytes, null_byte, null_bit, is_nullable: 0 }
         };
-        let places: Vec<Place> = fields.iter().zip(&names).map(place).collect();
+        let mut places: Vec<Place> = fields.iter().zip(&names).map(place).collect();
         let (table, mut why) = (text(table).map_err(said)?, Failure::none());
         // SAFETY: all of it outlives the call.
         let number = unsafe {
@@ -234,13 +229,17 @@ impl Opened {
             (self.connection.shim.access)(
                 self.handle,
                 table.as_ptr(),
-                places.as_ptr(),
+                places.as_mut_ptr(),
                 count,
                 record.bytes,
                 &mut why,
             )
         };
-        ended(number, &why)
+        let number = ended(number, &why)?;
+        for (&at, place) in fields.iter().zip(&places) {
+            record.fields[at].nullable = place.is_nullable != 0;
+        }
+        Ok(number)
     }
 
     /// Every row of an access, image by image.

@@ -58,6 +58,8 @@ pub struct Place {
     pub bytes: u32,
     pub null_byte: u32,
     pub null_bit: u32,
+    /// An answer.
+    pub is_nullable: u32,
 }
 
 /// How a call has ended.
@@ -111,7 +113,7 @@ functions! {
     sums: fn(Handle, *const c_char, *const c_char, *mut u64, *mut Failure) -> c_int;
     open: fn(Handle, *const c_char, c_int, c_int, *mut Failure) -> Handle;
     close: fn(Handle);
-    access: fn(Handle, *const c_char, *const Place, c_int, u32, *mut Failure) -> c_int;
+    access: fn(Handle, *const c_char, *mut Place, c_int, u32, *mut Failure) -> c_int;
     prepare: fn(Handle, c_int, c_int, c_int, c_int, *const u8, *mut u8, *mut u8, c_int, u64, *mut Failure) -> c_int;
     send: fn(Handle, c_int);
     poll: fn(Handle, c_int, c_int, *mut *const Ended) -> c_int;

@@ -59,7 +59,7 @@ pub struct NdbSession {
     keep_answers: bool,
     /// A node was lost: nothing more is sent.
     broken: bool,
-    /// Calls that were given up while they were in flight: nobody waits for them but the end of the session.
+    /// Calls that were given up while they were in flight: only the end of the session waits for them.
     abandoned: usize,
     cancelled: Arc<AtomicBool>,
 }
@@ -419,14 +419,14 @@ impl Session for NdbSession {
         if database != self.database {
             return Err(Error::Plan(format!("the session reaches tables of {}, not {table}", self.database)));
         }
-        let record = Record::of(planned)?;
+        let mut record = Record::of(planned)?;
         let failed = |why: super::connection::Refused| Error::Statement {
             target: self.address.to_string(),
             statement: statement.text.clone(),
             message: why.message,
         };
         let fields: Vec<usize> = (0..record.fields.len()).collect();
-        let access = self.opened.access(name, &record, &fields).map_err(failed)?;
+        let access = self.opened.access(name, &mut record, &fields).map_err(failed)?;
         let mut read = ReadBack::new(like, each);
         let scanned = self.opened.scan(access, record.bytes as usize, |image| {
             record.append(image, &mut read.batch);

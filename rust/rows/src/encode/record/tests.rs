@@ -70,7 +70,7 @@ proptest! {
         let table = table();
         let (record, rows) = (Record::of(&table).unwrap(), row(n, &text, nulls));
         let mut image = Vec::new();
-        Images::new(&table).unwrap().encode(&rows, &mut image).unwrap();
+        Images::of(record.clone()).encode(&rows, &mut image).unwrap();
         prop_assert_eq!(image.len(), record.bytes as usize);
         let mut read = vec![Value::Null; WIRES.len()];
         record.read(&image, &mut read);
@@ -145,8 +145,26 @@ fn a_value_that_does_not_fit_is_refused_and_never_cut() {
 #[test]
 fn a_batch_with_a_text_too_long_is_refused_with_its_column() {
     let rows = row(1, "thirteen bytes", 0);
-    let refused = Images::new(&table()).unwrap().encode(&rows, &mut Vec::new()).unwrap_err().to_string();
+    let refused =
+        Images::of(Record::of(&table()).unwrap()).encode(&rows, &mut Vec::new()).unwrap_err().to_string();
     assert!(refused.contains("column name: thirteen bytes does not fit"), "{refused}");
+}
+
+#[test]
+fn where_a_column_takes_no_null_its_bit_says_nothing_and_null_is_refused() {
+    let mut record = Record::of(&table()).unwrap();
+    let mut image = vec![0xff; record.bytes as usize];
+    let field = record.place("i32").unwrap();
+    record.fields[field].write(&Value::Null, &mut image).expect("it takes NULL");
+    record.fields[field].nullable = false;
+    let mut read = vec![Value::Null; WIRES.len()];
+    record.read(&image, &mut read);
+    assert_eq!(read[field], Value::I64(-1));
+    let refused = record.fields[field].write(&Value::Null, &mut image).expect_err("it takes none");
+    assert!(refused.starts_with("column i32: null"), "{refused}");
+    let rows = row(1, "a", 1 << field);
+    let refused = Images::of(record).encode(&rows, &mut Vec::new()).unwrap_err().to_string();
+    assert!(refused.contains("column i32: NULL does not fit"), "{refused}");
 }
 
 #[test]

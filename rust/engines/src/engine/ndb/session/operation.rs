@@ -19,7 +19,6 @@ pub struct Asked {
     pub rows: usize,
     /// A batch of rows in place of parameters.
     pub is_batch: bool,
-    images: Option<Images>,
     keeps: bool,
     /// Fields that a call sets or reads.
     fields: Vec<usize>,
@@ -57,20 +56,9 @@ impl Asked {
         let record = Record::of(table)?;
         let all: Vec<usize> = (0..record.fields.len()).collect();
         if plan.kind == OpKind::Insert {
-            let images = Some(Images::new(table)?);
             let (does, rows, is_batch) = (RecordDoes::Insert, 1, true);
             let (table, fields, params) = (table.name.clone(), all, Vec::new());
-            return Ok(Some(Asked {
-                table,
-                record,
-                does,
-                rows,
-                is_batch,
-                images,
-                keeps: false,
-                fields,
-                params,
-            }));
+            return Ok(Some(Asked { table, record, does, rows, is_batch, keeps: false, fields, params }));
         }
         let call = plan.directives.as_ref().and_then(|directives| directives.record.as_deref());
         let call = call.ok_or_else(|| refuse("ndb needs `record` of its directives".into()))?;
@@ -93,7 +81,7 @@ impl Asked {
         };
         let keeps = !plan.holds.is_empty();
         let (table, does) = (call.table.clone(), call.does);
-        Ok(Some(Asked { table, record, does, rows, is_batch: false, images: None, keeps, fields, params }))
+        Ok(Some(Asked { table, record, does, rows, is_batch: false, keeps, fields, params }))
     }
 }
 
@@ -129,8 +117,9 @@ fn unset<'t>(table: &'t TablePlan, record: &Record, params: &[(usize, Option<usi
 
 impl Operation {
     pub fn new(asked: Asked, opened: &Opened, address: &Address) -> Result<Operation, Refused> {
-        let Asked { table, record, does, rows, images, keeps, fields, params, .. } = asked;
-        let access = opened.access(address.parts(&table).1, &record, &fields)?;
+        let Asked { table, mut record, does, rows, is_batch, keeps, fields, params } = asked;
+        let access = opened.access(address.parts(&table).1, &mut record, &fields)?;
+        let images = is_batch.then(|| Images::of(record.clone()));
         let names = record.fields.iter().map(|field| field.name.clone()).collect();
         let value_bytes = fields.iter().map(|&at| u64::from(record.fields[at].kind.bytes())).sum();
         let row = || vec![Value::Null; record.fields.len()];
