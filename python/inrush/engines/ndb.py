@@ -44,7 +44,7 @@ HEAD_BYTES = 40
 #: Most columns of a table.
 MOST_COLUMNS = 512
 NO_KEY = "{table}: a row of NDB is found by its key; give the table an identity"
-SCREEN = (
+COUNTED = (
     "the cluster adds up no column, so that proofs count the rows that are read and compare every one of them"
 )
 
@@ -98,7 +98,7 @@ class Ndb(Twin):
             fresh=(drop, create),
             drop=(drop,),
             wire=wire,
-            losses=(SCREEN,),
+            losses=(COUNTED,),
             takes_no_rows=refused,
         )
 
