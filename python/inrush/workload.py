@@ -33,6 +33,8 @@ Maintain: TypeAlias = Literal["maintain"]
 Io: TypeAlias = Literal["io"]
 IoKind: TypeAlias = Literal["read", "write"]
 IoOrder: TypeAlias = Literal["sequential", "random"]
+#: What a call of kind `key` does with the row of its key.
+RowCall: TypeAlias = Literal["read", "insert", "update", "write", "delete"]
 #: What the core runs and times, and what it does with the rows that a statement gives (`border/statement.py`).
 Repeated: TypeAlias = Literal["", "each_row", "until_no_rows"]
 
@@ -304,6 +306,10 @@ class Operation:
     returns: tuple[str, ...] = ()
     #: Parameter -> the column of `table` that the statement compares it with.
     compared: Mapping[str, str] = field(default_factory=dict)
+    #: What it does with the row of a key: the engine's twin makes its statement. Empty: it is no call by key.
+    does: RowCall | Literal[""] = ""
+    #: Of an update and a write by key: the columns that it changes, that of the version among them.
+    changes: tuple[str, ...] = ()
     #: With `rows_regenerate`: no row may be the right answer although the keys have some.
     may_be_empty: bool = False
     #: Of a freshness reader: the series of the rows that it looks for.

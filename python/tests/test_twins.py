@@ -134,11 +134,15 @@ IN_THE_PLAN = {
     "uniform": {"uniform"},
 }
 OF_DUMPS = {"piece_from", "piece_to"}
+#: Of calls by key alone.
+OF_CALLS = {"changed"}
 
 
 def test_a_generator_of_parameters_that_a_study_names_is_one_of_the_plan() -> None:
     assert set(operations.PARAM_GENS) == set(IN_THE_PLAN)
-    assert set().union(*IN_THE_PLAN.values()) | OF_DUMPS == variants("rows/src/plan/operation.rs", "ParamGen")
+    assert set().union(*IN_THE_PLAN.values()) | OF_DUMPS | OF_CALLS == variants(
+        "rows/src/plan/operation.rs", "ParamGen"
+    )
 
 
 def test_a_collectors_distribution_is_the_one_that_the_plan_has_fields_for() -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict
 
 from inrush.border.statement import Directives
 from inrush.border.table import Json
-from inrush.workload import OpKind
+from inrush.workload import OpKind, RowCall
 
 if TYPE_CHECKING:
     from typing_extensions import NotRequired
@@ -52,6 +52,15 @@ class KeyParam(TypedDict):
     column: str
 
 
+class ChangedParam(TypedDict):
+    """What the call makes of a column in the row that its keys draw (`rust/rows/src/rows/changes.rs`)."""
+
+    kind: Literal["changed"]
+    #: Place among the operation's `keys`.
+    keys: int
+    column: str
+
+
 class RangeKey(TypedDict):
     """A column of the series of a range."""
 
@@ -85,6 +94,7 @@ ParamGen: TypeAlias = (
     | SeenUntil
     | UniformParam
     | KeyParam
+    | ChangedParam
     | RangeKey
     | RangeFrom
     | RangeTo
@@ -216,6 +226,8 @@ class OpPlan(TypedDict):
     name: str
     kind: OpKind
     table: NotRequired[int]
+    #: What it does with the row of a key; its parameters are columns, by name. Engines that call rows take no text then.
+    does: NotRequired[RowCall]
     text: str
     directives: NotRequired[Directives]
     method: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict, TypeVar
 
-from inrush.workload import IoKind, IoOrder
+from inrush.workload import IoKind, IoOrder, RowCall
 
 if TYPE_CHECKING:
     from typing_extensions import NotRequired
@@ -50,7 +50,7 @@ FileAction: TypeAlias = LayOut | FileSize
 class RecordCall(TypedDict):
     """What each call of an operation does with a row, or with several of one table (`rust/rows/src/plan/record.rs`)."""
 
-    does: Literal["read", "insert", "update", "write", "delete"]
+    does: RowCall
     #: Name in the database.
     table: str
     #: By parameter, the column that it is a value of; one that comes more than once is a list.

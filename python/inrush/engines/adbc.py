@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from inrush.border.plan import ChecksumItem, NotNull
-from inrush.engines import sql
+from inrush.engines import row_calls, sql
 from inrush.engines.instance import Target
 from inrush.engines.plans import OpPlan, Probes, Proof, TablePlan, Unsupported
 from inrush.engines.sql import literal, quote
@@ -99,6 +99,11 @@ class Adbc(Twin):
     ) -> OpPlan | Unsupported:
         inserts: Mapping[str, sql.Insert] = {"bulk": sql.table_name, "multirow": sql.insert_one_row}
         return sql.operation(operation, method, self.name, tables, inserts)
+
+    def row_call(self, operation: Operation, table: Table, plan: TablePlan) -> str | Unsupported:
+        if operation.does == "write":
+            return Unsupported("drivers of ADBC have no common spelling of a write by key")
+        return row_calls.sql_text(operation, table, plan, row_calls.on_conflict)
 
     def proof(self, table: Table, plan: TablePlan) -> Proof:
         """Counts only: bit operations have no common spelling. The read-back compares every value."""

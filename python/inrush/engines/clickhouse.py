@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
-from inrush.engines import http, sql
+from inrush.engines import http, row_calls, sql
 from inrush.engines.clickhouse_checksum import figure
 from inrush.engines.clickhouse_cluster import ClickhouseCluster
 from inrush.engines.clickhouse_life import OF_TABLES, ClickhouseLife
@@ -135,6 +135,14 @@ class Clickhouse(Twin):
         inserts = dict.fromkeys((*self.methods, *self.file_methods), _insert)
         planned = sql.operation(operation, method, self.name, tables, inserts, sql.dollar)
         return planned if isinstance(planned, Unsupported) else _with_decimals(planned, operation, tables)
+
+    def row_call(self, operation: Operation, table: Table, plan: TablePlan) -> str | Unsupported:
+        return row_calls.reads_only(
+            operation,
+            table,
+            plan,
+            "its rows lie in parts, which are written whole and changed in the background",
+        )
 
     def proof(self, table: Table, plan: TablePlan) -> Proof:
         return sql.proof(

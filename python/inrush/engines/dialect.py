@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from inrush.border.plan import Statement
@@ -85,6 +86,17 @@ class Dialect(ABC):
     def plan_operation(
         self, operation: Operation, method: str, tables: Mapping[str, TablePlan], batch_rows: int = 0
     ) -> OpPlan | Unsupported: ...
+
+    def plan_row_call(self, operation: Operation, table: Table, plan: TablePlan) -> OpPlan | Unsupported:
+        """An operation that reads or changes the row of a key (`operation.does`); its parameters are columns, by name."""
+        text = self.row_call(operation, table, plan)
+        if isinstance(text, Unsupported):
+            return text
+        return self.plan_operation(replace(operation, sql={self.name: text}), "", {table.name: plan})
+
+    def row_call(self, operation: Operation, table: Table, plan: TablePlan) -> str | Unsupported:
+        """The same as a text with `:name` for parameters and `{table}`, of engines whose calls are statements."""
+        return Unsupported(f"{self.name} has no calls by key ({operation.does})")
 
     def maintenance(self, text: str) -> str:
         """A statement of an operation of kind `maintain`, its tables named, as this engine takes it."""

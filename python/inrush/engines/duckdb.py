@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
-from inrush.engines import sql
+from inrush.engines import row_calls, sql
 from inrush.engines.duckdb_memory import DuckDBInMemory
 from inrush.engines.instance import Target
 from inrush.engines.loading import Loading
@@ -177,6 +177,9 @@ class DuckDB(Twin):
             "server_file": _copy_text,
         }
         return sql.operation(operation, method, self.name, tables, inserts)
+
+    def row_call(self, operation: Operation, table: Table, plan: TablePlan) -> str | Unsupported:
+        return row_calls.sql_text(operation, table, plan, row_calls.on_conflict)
 
     def proof(self, table: Table, plan: TablePlan) -> Proof:
         return sql.proof(

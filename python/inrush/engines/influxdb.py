@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from inrush.border.plan import ChecksumItem, Directives, Pick, Statement
@@ -23,7 +24,7 @@ from inrush.engines.plans import Ask, OpPlan, Probes, Proof, TablePlan, Unsuppor
 from inrush.engines.sql import Item
 from inrush.engines.survives import Durability, Survives
 from inrush.engines.twin import Twin
-from inrush.workload import DRAWN_LISTS, Column, Operation, Table
+from inrush.workload import DRAWN_LISTS, AnswerForm, Column, Operation, Table
 
 #: Twin of MARK in influxdb.rs.
 MARK = "made_by_inrush"
@@ -150,6 +151,18 @@ class Influxdb(Twin):
         if own is not None and (reason := _no_points(own)):
             return Unsupported(reason)
         return _statement(operation, tables)
+
+    def plan_row_call(self, operation: Operation, table: Table, plan: TablePlan) -> OpPlan | Unsupported:
+        if operation.does != "read":
+            return Unsupported(
+                f"no {operation.does} by key: a point is written over another of its key, and deletes are of series"
+            )
+        names = {c.name: "time" if plan.wire[c.name] == TIME else c.name for c in table.columns}
+        found = " AND ".join(f"{quote(names[name])} = :{name}" for name in table.identity)
+        text = f"SELECT {', '.join(map(quote, names.values()))} FROM {{table}} WHERE {found}"
+        form = AnswerForm(tuple(names.values()))
+        spelled = replace(operation, sql={self.name: text}, answers={self.name: form})
+        return self.plan_operation(spelled, "", {table.name: plan})
 
     @staticmethod
     def spread_list(text: str, param: str, names: Sequence[str]) -> str:

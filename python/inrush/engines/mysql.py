@@ -12,7 +12,7 @@ from functools import partial
 from typing import ClassVar
 
 from inrush.border.plan import DetailedStatement, Statement
-from inrush.engines import sql
+from inrush.engines import row_calls, sql
 from inrush.engines.greeting import Protocol
 from inrush.engines.instance import TRANSPORTS
 from inrush.engines.mysql_checksum import figure
@@ -191,6 +191,9 @@ class Mysql(Twin):
         if plan and (made := {c: kind for c, kind in plan.wire.items() if BINARY.match(kind)}):
             inserts = {**inserts, "load": partial(load_with_bytes, made=made)}
         return sql.operation(operation, method, self.dialect(operation), tables, inserts)
+
+    def row_call(self, operation: Operation, table: Table, plan: TablePlan) -> str | Unsupported:
+        return row_calls.sql_text(operation, table, plan, row_calls.on_duplicate_key)
 
     def dialect(self, operation: Operation) -> str:
         """Whose SQL serves."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from inrush.border.plan import Statement
-from inrush.border.statement import NdbAction, NdbColumn
+from inrush.border.statement import NdbAction, NdbColumn, RecordCall
 from inrush.engines.instance import Target
 from inrush.engines.lifecycle import Lifecycle
 from inrush.engines.plans import OpPlan, Probes, Proof, TablePlan, Unsupported
@@ -117,6 +117,13 @@ class Ndb(Twin):
         if method not in self.methods:
             return Unsupported(f"ndb has no method {method}; its one insert method is {self.methods[0]}")
         return Unsupported(plan.takes_no_rows) if plan.takes_no_rows else OpPlan(plan.name, method)
+
+    def plan_row_call(self, operation: Operation, table: Table, plan: TablePlan) -> OpPlan | Unsupported:
+        if plan.takes_no_rows or not operation.does:
+            return Unsupported(plan.takes_no_rows or f"operation {operation.name} is no call by key")
+        columns = tuple(operation.params)
+        record: RecordCall = {"does": operation.does, "table": plan.name, "columns": columns}
+        return OpPlan("", params=columns, directives={"record": record})
 
     def proof(self, table: Table, plan: TablePlan) -> Proof:
         return Proof(

@@ -44,6 +44,9 @@ class Null(Twin):
             return Unsupported(f"{self.name} has one insert method, {self.methods[0]}")
         return OpPlan(operation.name, method if operation.kind == "insert" else "")
 
+    def plan_row_call(self, operation: Operation, table: Table, plan: TablePlan) -> OpPlan | Unsupported:
+        return OpPlan(operation.name, params=tuple(operation.params))
+
     def proof(self, table: Table, plan: TablePlan) -> Proof:
         return Proof("", (), "")
 

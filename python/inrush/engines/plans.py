@@ -34,6 +34,8 @@ class TablePlan:
     losses: tuple[str, ...] = ()
     #: Why no rows can go into it; empty where they can.
     takes_no_rows: str = ""
+    #: It has a key over its identity: no two rows share one, and a row is found by it.
+    keyed: bool = False
     #: Cut into chunks by time, which have sizes of their own.
     chunked: bool = False
     #: Applied after the load where the layout asks for it (create index, cluster, …).

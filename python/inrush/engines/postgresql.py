@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import ClassVar
 
-from inrush.engines import sql
+from inrush.engines import row_calls, sql
 from inrush.engines.greeting import Protocol
 from inrush.engines.instance import TRANSPORTS
 from inrush.engines.page_counters import PageCounters
@@ -205,6 +205,9 @@ class Postgresql(Twin):
             if lists:
                 return Unsupported(f"column {lists[0]} is a list; unnest takes an array of arrays apart")
         return sql.operation(operation, method, self.name, tables, inserts, sql.dollar)
+
+    def row_call(self, operation: Operation, table: Table, plan: TablePlan) -> str | Unsupported:
+        return row_calls.sql_text(operation, table, plan, row_calls.on_conflict)
 
     def uncounted(self) -> str:
         """A session's pages are counted when it has ended, which it does after its client has gone; or when it has been

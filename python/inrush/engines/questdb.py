@@ -14,7 +14,7 @@ from functools import partial
 from typing import ClassVar
 
 from inrush.border.plan import Statement
-from inrush.engines import questdb_http, sql
+from inrush.engines import questdb_http, row_calls, sql
 from inrush.engines.greeting import Protocol
 from inrush.engines.instance import Target
 from inrush.engines.plans import OpPlan, Probes, Proof, TablePlan, Unsupported
@@ -168,6 +168,11 @@ class Questdb(Twin):
         if operation.kind == "insert" and (reason := tables[operation.table or ""].takes_no_rows):
             return Unsupported(reason)
         return sql.operation(operation, method, self.name, tables, inserts, sql.dollar)
+
+    def row_call(self, operation: Operation, table: Table, plan: TablePlan) -> str | Unsupported:
+        return row_calls.reads_only(
+            operation, table, plan, "its rows are appended to a log, and reads see them when that was applied"
+        )
 
     def unseen(self, plan: TablePlan) -> str:
         table = literal(plan.name.strip('"'))

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from inrush.border.plan import Statement
-from inrush.engines import sql
+from inrush.engines import row_calls, sql
 from inrush.engines.instance import Target
 from inrush.engines.loading import Loading
 from inrush.engines.page_counters import PageCounters
@@ -218,6 +218,9 @@ class Sqlite(Twin):
             # Bytes come as their hexadecimal digits.
             inserts = {"bulk": partial(sql.insert_one_row, placeholder=lambda k: unhexed(kinds[k - 1]))}
         return sql.operation(operation, method, self.name, tables, inserts)
+
+    def row_call(self, operation: Operation, table: Table, plan: TablePlan) -> str | Unsupported:
+        return row_calls.sql_text(operation, table, plan, row_calls.on_conflict)
 
     def proof(self, table: Table, plan: TablePlan) -> Proof:
         return sql.proof(table, plan, _figure, unsigned_is_signed=True, lengths=("text", "json"))

@@ -129,6 +129,20 @@ class Valkey(Twin):
             )
         return sql.statement(operation, "valkey", tables, sql.dollar)
 
+    def row_call(self, operation: Operation, table: Table, plan: TablePlan) -> str | Unsupported:
+        if KEY not in plan.wire.values():
+            return Unsupported(NO_KEY)
+        (key, *field) = table.identity
+        row = f"{{table}}/:{key} " + (",".join(f":{name}" for name in field) or '""')
+        match operation.does:
+            case "read":
+                return f"HGET {row}"
+            case "delete":
+                return f"HDEL {row}"
+        return Unsupported(
+            f"no {operation.does} by key: a row is one packed value, which batches alone write"
+        )
+
     @staticmethod
     def spread_list(text: str, param: str, names: Sequence[str]) -> str:
         """A command that names the list is written once for each of its keys: they share a pipeline."""

@@ -134,6 +134,8 @@ def operation_document(
         "holds": [] if table is None else holds_of(operation, table, [p["name"] for p in params]),
         "deadline_ns": ns(operation.deadline_s),
     }
+    if operation.does:
+        document["does"] = operation.does
     if planned.directives:
         document["directives"] = planned.directives
     if keys is not None:
@@ -199,6 +201,8 @@ def param_document(operation: Operation, name: str, index: Mapping[str, int]) ->
             gen = {"kind": "piece_to"}
         case "key":
             gen = {"kind": "key", "keys": 0, "draw": asked.get("draw", 0), "column": asked["column"]}
+        case "changed":
+            gen = {"kind": "changed", "keys": 0, "column": asked["column"]}
         case "uniform":
             gen = {"kind": "uniform", "from": asked["from"], "to": asked["to"]}
         case "constant":

@@ -27,7 +27,7 @@ from inrush.plan.extracts import ends_as, range_document, way_out
 from inrush.plan.intervals import coarser
 from inrush.plan.io import file_bytes, io_directives, io_notes, laid_out_s, planned_operation
 from inrush.plan.kept import as_stored, not_kept
-from inrush.plan.keys import coverage, sentence
+from inrush.plan.keys import added_rows, coverage, sentence
 from inrush.plan.oracle import not_compared, oracle_plan
 from inrush.plan.pipeline_numbers import PipelineNumbers
 from inrush.plan.planned_point import PointPlan
@@ -88,7 +88,10 @@ class Draft:
         }
         self.index = {name: i for i, name in enumerate(self.tables)}
         self.plans: dict[str, TablePlan] = {
-            name: server.plan_table(table, layout if layout in table.layouts else "none", namespace)
+            name: replace(
+                server.plan_table(table, layout if layout in table.layouts else "none", namespace),
+                keyed=table.layouts.get(layout, ())[:1] == (table.identity,),
+            )
             for name, table in self.tables.items()
         }
         #: Operation -> why this engine's mixes go without it.
@@ -107,6 +110,8 @@ class Draft:
             for role in roles
             if role.table is not None and not role.source
         }
+        #: Table -> rows that calls by key may add behind them.
+        self.added = added_rows(workload, roles)
         self.operations: list[OperationDocument] = []
         #: Operation -> the rows that its keys are of.
         self.keys: dict[str, KeyPlan] = {}
@@ -122,6 +127,10 @@ class Draft:
         return self.rows_of(name) if self.study.steps else self.loaded_rows(name)
 
     def rows_of(self, name: str) -> int:
+        return self.rows_in_batches(name) + self.added.get(name, 0)
+
+    def rows_in_batches(self, name: str) -> int:
+        """Those that are loaded, or that roles write."""
         return self.written.get(name) or self.loaded_rows(name)
 
     # --- operations
@@ -161,7 +170,8 @@ class Draft:
         """Those of its queries that the engine cannot answer, and why."""
         operations = self.study.workload.operations
         planned = {
-            q: self.server.plan_operation(operations[q], "", self.plans) for q in self.queries(name, tables)
+            q: planned_operation(self.server, operations[q], "", self.plans, self.tables)
+            for q in self.queries(name, tables)
         }
         return {q: found.reason for q, found in planned.items() if isinstance(found, Unsupported)}
 
@@ -198,7 +208,7 @@ class Draft:
                 why := not_kept(self.server, self.tables[operation.table or ""])
             ):
                 return Unsupported(f"{operation.name}: {why}")
-            planned = planned_operation(self.server, operation, method, self.plans, batch_rows)
+            planned = planned_operation(self.server, operation, method, self.plans, self.tables, batch_rows)
             if isinstance(planned, Unsupported):
                 return Unsupported(f"{operation.name}: {planned.reason}")
             params = [param_document(operation, p, self.index) for p in planned.params]

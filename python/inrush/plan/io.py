@@ -16,7 +16,7 @@ from inrush.errors import Problem
 from inrush.plan.roles import ActiveRole
 from inrush.stats.quantity import show
 from inrush.study.io import MIXED, READ
-from inrush.workload import TIMES_CACHES, IoKind, Operation, RecordOf, Workload
+from inrush.workload import TIMES_CACHES, IoKind, Operation, RecordOf, Table, Workload
 
 #: Records of all sessions at once.
 MOST_HELD_BYTES = 4 << 30
@@ -91,9 +91,19 @@ def io_problems(
 
 
 def planned_operation(
-    server: Twin, operation: Operation, method: str, plans: Mapping[str, TablePlan], batch_rows: int = 0
+    server: Twin,
+    operation: Operation,
+    method: str,
+    plans: Mapping[str, TablePlan],
+    tables: Mapping[str, Table],
+    batch_rows: int = 0,
 ) -> OpPlan | Unsupported:
     """An operation in the engine's dialect; records of a file are no database's, and rows are of no file."""
+    if operation.does:
+        if reason := operation.unsupported.get(server.name):
+            return Unsupported(reason)
+        name = operation.table or ""
+        return server.plan_row_call(operation, tables[name], plans[name])
     if operation.kind == "io" and not server.takes_records:
         takes = ", ".join(name for name in ENGINES if server_of(name).takes_records)
         return Unsupported(

@@ -26,10 +26,12 @@ def planned_keys(
     index: Mapping[str, int],
     loaded: Callable[[str], int],
     held: Callable[[str], int],
+    in_batches: Callable[[str], int],
 ) -> tuple[dict[str, KeyPlan], list[Problem]]:
     """Operation -> its keys as the core reads them, of every operation that the roles call.
 
-    loaded, held: table -> rows before anything is measured, and with those that are written while it is.
+    loaded, held: table -> rows before anything is measured, and with those that are written while it is. in_batches: those
+    that no call by key inserts.
     """
     sessions: dict[str, int] = {}
     for role in roles:
@@ -41,17 +43,31 @@ def planned_keys(
         keys = workload.operations[name].key_rows
         if keys is None:
             continue
-        if keys.table not in index:
-            rows: int | str = (
-                f"nothing here reads or writes {keys.table}; keys are of rows that are asked for"
-            )
+        first_row = 0
+        if workload.operations[name].does == "insert":
+            # What is missing of it is said with what else calls by key cannot mean.
+            rows: int | str = keys.rows or 1
+            first_row = in_batches(keys.table)
+        elif keys.table not in index:
+            rows = f"nothing here reads or writes {keys.table}; keys are of rows that are asked for"
         else:
             rows = rows_of_keys(keys, loaded(keys.table), held(keys.table), most)
         if isinstance(rows, str):
             problems.append(problem(f"operations.{name}.keys", "", rows))
         else:
-            by_operation[name] = keys_document(keys, index, rows)
+            by_operation[name] = {**keys_document(keys, index, rows), "first_row": first_row}
     return by_operation, problems
+
+
+def added_rows(workload: Workload, roles: Sequence[ActiveRole]) -> dict[str, int]:
+    """Table -> rows that its inserts by key may add, behind those that are loaded."""
+    called = {name: None for role in roles for name in asked_by(role, workload)}
+    found: dict[str, int] = {}
+    for operation in map(workload.operations.__getitem__, called):
+        if operation.does == "insert" and operation.key_rows is not None:
+            table = operation.key_rows.table
+            found[table] = found.get(table, 0) + (operation.key_rows.rows or 0)
+    return found
 
 
 def calls_between(role: ActiveRole, workload: Workload) -> list[Problem]:
@@ -155,6 +171,7 @@ def law_of(keys: KeyRows) -> KeyLaw:
 def coverage(operation: Operation, keys: KeyRows, table: Table, document: KeyPlan) -> KeyCoverage:
     """`labels.keys`: what a reader of the run must know of the keys."""
     columns = [p["gen"]["column"] for p in operation.params.values() if p["gen"]["kind"] == "key"]
+    columns = list(table.identity) if operation.does else columns
     return {
         "table": keys.table,
         "columns": list(dict.fromkeys(columns)),

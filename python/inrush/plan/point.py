@@ -139,7 +139,7 @@ def plan_point(
     )
     draft.steps, draft.steps_left_out, draft.loads = said, without, loads
     draft.keys, problems = planned_keys(
-        study.workload, draft.roles, draft.index, draft.rows_before, draft.rows_of
+        study.workload, draft.roles, draft.index, draft.rows_before, draft.rows_of, draft.rows_in_batches
     )
     problems = [*problems, *draft_problems(draft)]
     if problems:

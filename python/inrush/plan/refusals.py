@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from inrush.errors import Problem
+from inrush.plan.by_key import by_key_problems
 from inrush.plan.documents import has_events
 from inrush.plan.extracts import range_problems
 from inrush.plan.partitions import partition_problems
@@ -20,6 +21,7 @@ def draft_problems(draft: Draft) -> list[Problem]:
         *asked_problems(draft),
         *ranges_without_rows(draft),
         *order_problems(draft),
+        *by_key_problems(draft),
         *partition_problems(draft.tables, draft.server, draft.layout),
     ]
 
@@ -40,7 +42,7 @@ def asked_problems(draft: Draft) -> list[Problem]:
     return [
         Problem("", f"operations.{op.name}.holds", "asked", remedy.format(table=op.table))
         for op in asked
-        if not draft.rows_before(op.table or "") or op.table in draft.retained
+        if not (draft.rows_of if op.does else draft.rows_before)(op.table or "") or op.table in draft.retained
     ]
 
 

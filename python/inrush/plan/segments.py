@@ -214,7 +214,7 @@ def version_of(
     detailed = [s for s in statements if not isinstance(s, str)]
     called = list(operations)
     directives = [op.get("directives", {}) for op in called] + [s.get("directives", {}) for s in detailed]
-    if any(OF_RECORDS & d.keys() for d in directives):
+    if any("does" in op for op in called) or any(OF_RECORDS & d.keys() for d in directives):
         return PLAN_VERSION
     if any("io" in d for d in directives):
         return FILE_VERSION

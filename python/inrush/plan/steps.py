@@ -132,7 +132,7 @@ def no_queries(role: Role, study: Study, server: Twin) -> str:
 def no_query(operation: Operation, study: Study, server: Twin) -> str:
     tables = tables_of(operation, study.workload)
     plans = {name: server.plan_table(study.workload.tables[name], "none", "inrush") for name in tables}
-    planned = planned_operation(server, operation, "", plans)
+    planned = planned_operation(server, operation, "", plans, study.workload.tables)
     return planned.reason if isinstance(planned, Unsupported) else ""
 
 

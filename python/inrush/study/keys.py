@@ -143,10 +143,15 @@ def parse_keys(
 
 
 def parse_law(
-    node: Node, table: str | None, tables: Mapping[str, Table], sizes: Mapping[str, float]
+    node: Node,
+    table: str | None,
+    tables: Mapping[str, Table],
+    sizes: Mapping[str, float],
+    by: str = "uniform",
 ) -> KeyRows:
-    by = node.members().get("by")
-    law = (by.text(LAWS, "law of keys") if by is not None else "uniform") or "uniform"
+    """by: the law where none is said."""
+    said = node.members().get("by")
+    law = (said.text(LAWS, "law of keys") if said is not None else by) or by
     fields = node.fields(("by", "table", "rows", *LAWS[law]), required=LAWS[law])
     readers: dict[str, Reader] = {
         "table": lambda named: named.text(tables, "table"),

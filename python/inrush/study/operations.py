@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from inrush.known import ENGINES
+from inrush.study.by_key import parse_by_key
 from inrush.study.document import I64, Node, plain, unknown
 from inrush.study.io import parse_io
 from inrush.study.keys import keys_table, parse_keys
@@ -29,6 +30,8 @@ from inrush.workload import (
 KINDS: tuple[OpKind | Maintain | Io, ...] = (
     "insert", "query", "together", "execute", "extract", "maintain", "io"
 )  # fmt: skip
+#: Kind of an operation whose statement the twins make; it becomes one of those above.
+BY_KEY = "key"
 #: What may be done with the rows of a statement of maintenance; twin of `Repeat` in plan/statement.rs.
 REPEATS: tuple[Repeated, ...] = ("each_row", "until_no_rows")
 #: Engines without a language: the instruments, and a file.
@@ -61,11 +64,16 @@ def parse_operation(
 ) -> Operation:
     allowed = (
         "kind", "table", "params", "keys", "range", "members", "holds", "returns", "may_be_empty", "deletes_before",
-        "deadline_s", "sql", "unsupported", "needs", "about", "file_bytes",
+        "deadline_s", "sql", "unsupported", "needs", "about", "file_bytes", "does", "columns",
     )  # fmt: skip
     fields = node.fields(allowed, required=("kind",))
-    named = fields["kind"].text(KINDS, "kind") if "kind" in fields else ""
+    named = fields["kind"].text((*KINDS, BY_KEY), "kind") if "kind" in fields else ""
     kind: OpKind | Maintain | Io = next((kind for kind in KINDS if kind == named), "query")
+    if named == BY_KEY:
+        reasons = by_dialect(fields.get("unsupported"), DIALECTS)
+        return parse_by_key(node, name, fields, tables, sizes, reasons)
+    for key in fields.keys() & {"does", "columns"}:
+        fields[key].problem(f'only kind = "{BY_KEY}" has {key}; remove it')
     table = (fields["table"].text(tables, "table") or None) if "table" in fields else None
     if kind != "maintain" and "needs" in fields:
         fields["needs"].problem(

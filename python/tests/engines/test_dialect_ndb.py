@@ -109,6 +109,16 @@ def test_an_insert_is_a_batch_and_a_statement_is_refused_with_what_to_write() ->
     assert isinstance(other, Unsupported) and "bulk" in other.reason
 
 
+def test_a_call_by_key_is_a_record_without_a_text() -> None:
+    made = table(Column("v", "i32", {"kind": "uniform"}))
+    planned = NDB.plan_table(made, "", "home")
+    read = Operation("r", "query", does="read", table="t", params={"k": {}})
+    record = {"does": "read", "table": "home.t", "columns": ("k",)}
+    assert NDB.plan_row_call(read, made, planned) == OpPlan("", params=("k",), directives={"record": record})
+    keyless = NDB.plan_table(table(identity=()), "", "home")
+    assert NDB.plan_row_call(read, made, keyless) == Unsupported(keyless.takes_no_rows)
+
+
 def test_a_proof_reads_every_row() -> None:
     planned = NDB.plan_table(table(), "", "home")
     proof = NDB.proof(table(), planned)

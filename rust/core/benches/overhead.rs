@@ -207,7 +207,8 @@ fn judge() {
         let plan: Arc<RunPlan> = Arc::new(serde_json::from_value(plan).expect("a plan of this build"));
         let generators = Generators::new(plan.clone());
         let generator = generators.of(0).expect("a valid table");
-        let mut checks = Check::of(&generators, &plan.operations[0], false).expect("a valid promise");
+        let mut checks =
+            Check::of(&generators, &plan.operations[0], false, &counts).expect("a valid promise");
         let shared = Shared::new(&generators, 0, "users").expect("valid keys");
         let mut params = shared.in_session(Share::WHOLE).expect("valid keys");
         let mut values = params.values();
@@ -218,7 +219,6 @@ fn judge() {
                 Answer { names: Vec::new(), rows: vec![generator.row(id as u64)] }
             })
             .collect();
-        let counts = [TableCount::default()];
         counts[0].issue(ROWS);
         counts[0].acknowledge(ROWS);
         counts[0].settle();
@@ -227,7 +227,8 @@ fn judge() {
             for _ in 0..32 {
                 for (ticket, answer) in (0..).zip(&answers) {
                     params.fill(ticket, 0, &mut values);
-                    let broken = checks[0].broken(answer, ROWS, &Asked { params: &values, counts: &counts });
+                    let broken =
+                        checks[0].broken(answer, ROWS, &Asked { params: &values, sent: 0, counts: &counts });
                     assert!(black_box(broken).is_none(), "the row is right");
                 }
             }

@@ -8,6 +8,7 @@ mod rows_common;
 mod servers;
 
 mod border;
+mod by_key;
 mod depth;
 mod drive;
 mod encode_round_trip;

@@ -350,6 +350,7 @@ fn op(kind: OpKind, text: String) -> OpPlan {
         name: "op".into(),
         kind,
         table: Some(0),
+        does: None,
         text,
         directives: None,
         method: String::new(),

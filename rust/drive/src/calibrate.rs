@@ -142,6 +142,7 @@ fn null(seconds: f64) -> Result<Json, Error> {
             name: "nothing".into(),
             kind: OpKind::Execute,
             table: None,
+            does: None,
             text: String::new(),
             directives: None,
             method: String::new(),

@@ -5,8 +5,10 @@
 //! row through the query path and compares a multiset digest, so that order does not matter
 //! and a row lost, doubled, mixed with another or rounded shows.
 
+mod by_key;
 mod collapse;
 mod dumped;
+mod ledger;
 mod of_series;
 mod unanswered;
 
@@ -19,6 +21,8 @@ use inrush_rows::error::Error;
 use inrush_rows::plan::{ChecksumItem, ProofPlan, RunPlan, SeriesPart, Statement};
 use inrush_rows::rows::{row_hashes, row_text, value_text, Columns, Digest, Expected, RowGen, Value};
 
+pub use by_key::Left;
+pub use ledger::{Known, Ledger, State};
 pub use unanswered::Unanswered;
 
 const BATCH_ROWS: usize = 8192;
@@ -90,8 +94,8 @@ impl Expectations {
     }
 }
 
-/// Proves one table. `stored` replaces the generator's figures for tables fed from files. `unanswered`: measured inserts
-/// into it of which no answer came.
+/// Proves one table. `stored` replaces the generator's figures for tables fed from files. `left`: of one whose rows change
+/// by key. `unanswered`: measured inserts into it of which no answer came.
 ///
 /// The rows returned go to the table `proofs`; the table is proven when all of them hold.
 pub fn prove(
@@ -99,6 +103,7 @@ pub fn prove(
     engine: &dyn Engine,
     proof: &ProofPlan,
     stored: Option<&Expected>,
+    left: Option<&Left<'_>>,
     unanswered: &[Unanswered],
     expectations: &mut Expectations,
     limit_ns: u64,
@@ -108,6 +113,9 @@ pub fn prove(
         let dump = dump.ok_or_else(|| Error::Plan(format!("there is no dump {name}")))?;
         let expected = expectations.generated(plan, proof, true)?;
         return Ok(vec![dumped::prove(&plan.tables[proof.table], name, dump, &expected)?]);
+    }
+    if let Some(left) = left {
+        return by_key::prove(plan, engine, proof, left, unanswered, limit_ns);
     }
     let unanswered = unanswered::of_proof(unanswered, proof, stored.is_some());
     if proof.series.is_some() && !unanswered.is_empty() {

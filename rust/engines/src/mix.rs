@@ -9,7 +9,10 @@ use std::sync::Arc;
 use crate::engine::{Ns, OpId, Ticket};
 use crate::schedule::arrival_seed;
 use inrush_rows::error::Error;
-use inrush_rows::plan::{LogicalType, OpPlan, ParamGen, ParamPlan, RolePlan, RunPlan, Weighted};
+use inrush_rows::plan::{
+    GenPlan, LogicalType, OpPlan, ParamGen, ParamPlan, RolePlan, RowCall, RunPlan, Weighted,
+};
+use inrush_rows::rows::changes::{changes, Changes, Versions, MOST_VERSION};
 use inrush_rows::rows::hash::hash;
 use inrush_rows::rows::spelled::{uuid_bytes, uuid_text};
 use inrush_rows::rows::{Generators, Interval, Value};
@@ -60,6 +63,8 @@ impl Mix {
 pub struct Params {
     shared: Arc<Shared>,
     keys: Vec<SessionKeys>,
+    /// Calls of the operation before the ticket 0 of now: in earlier segments and repetitions.
+    before: u64,
 }
 
 /// What all sessions of a role share of the parameters of one operation.
@@ -69,6 +74,10 @@ pub struct Shared {
     ranges: Option<Arc<Ranges>>,
     seed: u64,
     epoch_ns: i64,
+    /// Of calls that change rows.
+    versions: Option<Versions>,
+    /// The highest version that their column holds.
+    most: u64,
 }
 
 enum ParamGenerator {
@@ -96,23 +105,66 @@ impl Shared {
     pub fn new(generators: &Generators, op: OpId, role: &str) -> Result<Arc<Shared>, Error> {
         let plan = generators.plan();
         let operation = &plan.operations[op];
+        let versions = Versions::of(plan, operation);
+        // What a call that changes the table draws is known without its role: a row of it is judged by it.
+        let of = if adds_or_changes(operation) {
+            operation.name.clone()
+        } else {
+            format!("{role}/{}", operation.name)
+        };
         let param_generators = operation.params.iter().map(|p| param_generator(generators, operation, p));
         Ok(Arc::new(Shared {
             param_generators: param_generators.collect::<Result<_, _>>()?,
             keys: key_sets(generators, operation)?,
             ranges: Ranges::of(generators, operation)?.map(Arc::new),
-            seed: arrival_seed(plan.seed, &format!("{role}/{}", operation.name)),
+            seed: arrival_seed(plan.seed, &of),
             epoch_ns: plan.epoch_ns,
+            most: versions.map_or(u64::MAX, |_| most_version(plan, operation)),
+            versions,
         }))
+    }
+
+    /// Whether call number `call` of the operation, of all segments, draws `row` in a role of so many sessions.
+    pub fn draws(&self, call: u64, row: u64, sessions: u64) -> bool {
+        self.keys.iter().any(|keys| keys.draws(self.seed, call, row, sessions))
     }
 
     pub fn in_session(self: &Arc<Shared>, share: Share) -> Result<Params, Error> {
         let keys = self.keys.iter().map(|set| set.in_session(share)).collect::<Result<_, _>>()?;
-        Ok(Params { shared: Arc::clone(self), keys })
+        Ok(Params { shared: Arc::clone(self), keys, before: 0 })
     }
 }
 
 impl Params {
+    /// So many calls were made before ticket 0.
+    pub fn begin(&mut self, before: u64) {
+        self.before = before;
+    }
+
+    /// Row and version of the call that was filled last, of one that adds or changes a row: 0 where it only adds or deletes
+    /// it. An error says that there are no more rows, or that the column of versions holds no more.
+    pub fn changed(&self, ticket: Ticket) -> Result<(u64, u64), String> {
+        let keys = self.keys.first().ok_or("a call by key has keys")?;
+        if let Some(rows) = keys.once().filter(|&rows| self.before.wrapping_add(ticket) >= rows) {
+            return Err(format!(
+                "its keys are {rows} rows, each once, and all have had their call; raise keys.rows, or say `calls`"
+            ));
+        }
+        let version = self.version(ticket);
+        if version > self.shared.most {
+            return Err(format!(
+                "version {version} of a row is more than its column holds ({}); give it the type u64",
+                self.shared.most
+            ));
+        }
+        Ok((keys.row(), version))
+    }
+
+    fn version(&self, ticket: Ticket) -> u64 {
+        let call = self.before.wrapping_add(ticket);
+        self.shared.versions.map_or(0, |versions| versions.version(call))
+    }
+
     /// Room for `fill`: one value per parameter, those that never change written.
     pub fn values(&self) -> Vec<Value> {
         let value = |param_generator: &ParamGenerator| match param_generator {
@@ -142,8 +194,9 @@ impl Params {
                 ParamGenerator::Constant(_) | ParamGenerator::Later => {}
             }
         }
+        let (call, version) = (self.before.wrapping_add(ticket), self.version(ticket));
         for keys in &mut self.keys {
-            keys.fill(shared.seed, ticket, out);
+            keys.fill(shared.seed, call, version, out);
         }
         if let Some(ranges) = &shared.ranges {
             ranges.fill(&ranges.interval(shared.seed, ticket), out);
@@ -176,6 +229,10 @@ fn key_sets(generators: &Generators, operation: &OpPlan) -> Result<Vec<Arc<KeySe
     let mut of_series: BTreeMap<usize, Params> = BTreeMap::new();
     for (place, param) in operation.params.iter().enumerate() {
         match &param.gen {
+            ParamGen::Changed { keys, column } => stated
+                .get_mut(*keys)
+                .ok_or_else(|| refuse(format!("parameter {}: there are no keys {keys}", param.name)))?
+                .push((place, 0, column)),
             ParamGen::Key { keys, draw, column } => stated
                 .get_mut(*keys)
                 .ok_or_else(|| refuse(format!("parameter {}: there are no keys {keys}", param.name)))?
@@ -189,10 +246,19 @@ fn key_sets(generators: &Generators, operation: &OpPlan) -> Result<Vec<Arc<KeySe
     }
     let mut found = Vec::new();
     for (plan, params) in operation.keys.iter().zip(&stated).filter(|(_, params)| !params.is_empty()) {
-        let set = KeySet::new(generators, plan, params).map_err(|e| refuse(e.to_string()))?;
+        let mut set = KeySet::new(generators, plan, params).map_err(|e| refuse(e.to_string()))?;
+        if changes(operation) {
+            let of = Changes::of(generators.plan(), plan.table).map_err(refuse)?;
+            let of = of.expect("this operation changes rows of it");
+            let changed = |place: &usize| matches!(operation.params[*place].gen, ParamGen::Changed { .. });
+            let places: Vec<usize> = (0..operation.params.len()).filter(changed).collect();
+            set = set.changing(of, &places).map_err(|e| refuse(e.to_string()))?;
+        }
         let nullable =
             |column: &str| set.generator().position(column).is_some_and(|c| set.generator().is_nullable(c));
-        if let Some((_, _, column)) = params.iter().find(|(_, _, column)| nullable(column)) {
+        // What is written may be NULL.
+        let by = params.iter().find(|(_, _, column)| operation.does.is_none() && nullable(column));
+        if let Some((_, _, column)) = by {
             return Err(refuse(format!("keys: column {column} can be NULL, which no row is found by")));
         }
         found.push(Arc::new(set));
@@ -231,9 +297,10 @@ fn param_generator(
             span: (*to as i128 - *from as i128 + 1).min(u64::MAX as i128) as u64,
         }),
         ParamGen::Uniform { from, to } => Err(refuse(format!("from {from} lies above to {to}"))),
-        ParamGen::OfSeries { .. } | ParamGen::Key { .. } | ParamGen::RangeKey { .. } => {
-            Ok(ParamGenerator::Later)
-        }
+        ParamGen::OfSeries { .. }
+        | ParamGen::Key { .. }
+        | ParamGen::Changed { .. }
+        | ParamGen::RangeKey { .. } => Ok(ParamGenerator::Later),
         ParamGen::SeriesAt { table, column, series } => {
             Ok(ParamGenerator::Constant(series_value(generators, *table, column, *series).map_err(refuse)?))
         }
@@ -247,6 +314,21 @@ fn param_generator(
             LogicalType::TimeMs | LogicalType::TimeUs => Ok(ParamGenerator::Later),
             other => Err(refuse(format!("seen_until gives a time, not {other:?}"))),
         },
+    }
+}
+
+/// Whether its calls add rows, change or delete them.
+pub fn adds_or_changes(op: &OpPlan) -> bool {
+    op.does.is_some_and(|does| does != RowCall::Read)
+}
+
+/// The highest version that the table of `op` holds.
+fn most_version(plan: &RunPlan, op: &OpPlan) -> u64 {
+    let columns = op.table.map_or(&[][..], |table| plan.tables[table].columns.as_slice());
+    match columns.iter().find(|column| column.gen == Some(GenPlan::Version {})).map(|column| column.ty) {
+        Some(LogicalType::U32) => u64::from(u32::MAX),
+        Some(LogicalType::I32) => i32::MAX as u64,
+        _ => MOST_VERSION,
     }
 }
 

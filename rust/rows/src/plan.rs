@@ -26,9 +26,9 @@ pub use generator::{AtLimit, ChunkPart, CounterPlan, GenPlan, Increment, Per, DE
 pub use input::{InputPlan, InputWay, SortBy, SortPlan};
 pub use io::{FileAction, IoKind, IoOrder, IoPlan, IO_BLOCK};
 pub use operation::{
-    Assertion, KeyLaw, KeyPlan, OpKind, OpPlan, ParamGen, ParamPlan, RangeLength, RangePlan,
+    Assertion, KeyLaw, KeyPlan, OpKind, OpPlan, ParamGen, ParamPlan, RangeLength, RangePlan, RowCall,
 };
-pub use record::{NdbAction, NdbColumn, RecordCall, RecordDoes};
+pub use record::{NdbAction, NdbColumn, RecordCall};
 pub use segment::{
     ChecksumItem, CollectPlan, DriveSegment, Phase, ProbePlan, ProofPlan, Refill, RepeatPlan, RolePlan,
     SamplePlan, Schedule, Segment, SeriesPart, StatementSegment, Until, ValueHash, Weighted, Work,
@@ -40,7 +40,7 @@ pub use table::{
 };
 
 /// Version 2: a statement may say `repeat`; 3: segments may belong to a step; 4: a statement may have `directives`; 5:
-/// operations may be extracts; 6: directives may be of a file; 7: and of rows by their keys. Those before 4 wrote directives
+/// operations may be extracts; 6: directives may be of a file; 7: operations may be calls by key. Those before 4 wrote directives
 /// into the text, and 1 `repeat` too; all are read.
 pub const PLAN_VERSION: u32 = 7;
 const DIRECTIVES_VERSION: u32 = 4;
@@ -143,6 +143,20 @@ impl RunPlan {
             }
         }
         Ok(plan)
+    }
+
+    /// Of a table: where the rows end that roles of this plan write in batches, role by role.
+    pub fn written_rows(&self, table: usize) -> impl Iterator<Item = u64> + '_ {
+        let drives = self.segments.iter().filter_map(|segment| match segment {
+            Segment::Drive(drive) => Some(drive),
+            _ => None,
+        });
+        drives.flat_map(|drive| &drive.roles).filter_map(move |role| match role.work {
+            Work::Rows { table: of, first_row, rows, .. } if of == table => {
+                Some(first_row.saturating_add(rows))
+            }
+            _ => None,
+        })
     }
 
     /// A plan without a word of an earlier version in its texts is one of today but for its number, which it keeps.

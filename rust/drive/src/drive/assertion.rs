@@ -3,7 +3,8 @@
 mod rows;
 
 use crate::drive::source::TableCount;
-use inrush_engines::engine::{Answer, Outcome};
+use crate::drive::touched::Touched;
+use inrush_engines::engine::{Answer, Ns, Outcome};
 use inrush_rows::error::Error;
 use inrush_rows::plan::{Assertion, OpPlan, ParamGen, RowSource, RunPlan};
 use inrush_rows::rows::asked::{AskedKeys, AskedRows};
@@ -45,14 +46,21 @@ pub enum Check {
 /// What a check knows of the call that an answer belongs to.
 pub struct Asked<'a> {
     pub params: &'a [Value],
+    /// When it was sent.
+    pub sent: Ns,
     pub counts: &'a [TableCount],
 }
 
 impl Check {
     /// `torn`: the engine's `Caps::reads_torn`.
-    pub fn of(generators: &Generators, op: &OpPlan, torn: bool) -> Result<Vec<Check>, Error> {
-        let checks =
-            op.holds.iter().filter_map(|assertion| Check::new(generators, op, assertion, torn).transpose());
+    pub fn of(
+        generators: &Generators,
+        op: &OpPlan,
+        torn: bool,
+        counts: &[TableCount],
+    ) -> Result<Vec<Check>, Error> {
+        let check = |assertion| Check::new(generators, op, assertion, torn, counts).transpose();
+        let checks = op.holds.iter().filter_map(check);
         let checks = checks.collect::<Result<Vec<_>, Error>>()?;
         if checks.len() > CHECKS_MAX {
             let (name, many) = (&op.name, checks.len());
@@ -69,6 +77,7 @@ impl Check {
         op: &OpPlan,
         assertion: &Assertion,
         torn: bool,
+        counts: &[TableCount],
     ) -> Result<Option<Check>, Error> {
         let plan = generators.plan();
         let refuse =
@@ -78,7 +87,7 @@ impl Check {
             Assertion::CountBounds { table } => Ok(Some(Check::Count { table: *table })),
             Assertion::RowsRegenerate { table, columns, keys, may_be_empty } => {
                 let refuse = |why| refuse("rows_regenerate", why);
-                let rows = Rows::new(generators, *table, columns, torn).map_err(refuse)?;
+                let rows = Rows::new(generators, *table, columns, torn, &counts[*table]).map_err(refuse)?;
                 let keys = match keys.iter().all(String::is_empty) {
                     true => None,
                     false => Some(AskedKeys::new(&plan.tables[*table], keys).map_err(refuse)?),
@@ -88,7 +97,7 @@ impl Check {
             }
             Assertion::Asked { table, columns, keys } => {
                 let refuse = |why| refuse("asked", why);
-                let rows = Rows::new(generators, *table, columns, torn).map_err(refuse)?;
+                let rows = Rows::new(generators, *table, columns, torn, &counts[*table]).map_err(refuse)?;
                 if keys.len() != op.params.len() {
                     return Err(refuse(format!("{} keys for {} parameters", keys.len(), op.params.len())));
                 }
@@ -125,6 +134,8 @@ impl Check {
             Check::Regenerate { rows, keys, full_from, came } => {
                 let count = &of.counts[rows.at];
                 let there_before = if of.params.is_empty() { floor } else { count.settled() };
+                // Rows that may have been deleted are missed by nobody.
+                let full_from = full_from.filter(|_| count.touched().is_none());
                 if answer.rows.is_empty() && full_from.is_some_and(|from| there_before >= from) {
                     let table = &rows.table;
                     let why = format!("an answer without rows; {there_before} of {table} were there before");
@@ -133,7 +144,7 @@ impl Check {
                 rows.is_on_its_way(floor, count);
                 came.clear();
                 for row in &answer.rows {
-                    match rows.number(row) {
+                    match rows.number(row, of.sent, count) {
                         Ok(number) => came.push(number),
                         Err(why) => return Some((Outcome::Wrong, why)),
                     }
@@ -150,16 +161,17 @@ impl Check {
             Check::Asked { rows, asked, expected, came } => {
                 let count = &of.counts[rows.at];
                 rows.is_on_its_way(floor, count);
-                asked.fill(&rows.generator, &rows.index, of.params, count.issued(), expected);
+                let below = count.touched().map_or(count.issued(), |touched| touched.changes.rows);
+                asked.fill(&rows.generator, &rows.index, of.params, below, expected);
                 if let ([number], [row]) = (expected.as_slice(), answer.rows.as_slice()) {
-                    if rows.is_whole(*number, row) {
+                    if rows.is_whole(*number, row, of.sent, count) {
                         return None;
                     }
                 }
                 came.clear();
                 came.resize(expected.len(), false);
                 for row in &answer.rows {
-                    let place = match rows.number(row) {
+                    let place = match rows.number(row, of.sent, count) {
                         Ok(number) => expected.binary_search(&number),
                         Err(why) => return Some((Outcome::Wrong, why)),
                     };
@@ -176,9 +188,11 @@ impl Check {
                 }
                 // Rows that are written meanwhile may be in the answer or not.
                 let settled = count.settled();
-                let gone = |(_, (&number, &came)): &(usize, (&u64, &bool))| {
-                    !came && rows.index.is_below(number, settled)
+                let must_be = |number| match count.touched() {
+                    None => rows.index.is_below(number, settled),
+                    Some(touched) => Touched::must_be(touched.ledger.seen(number, of.sent), number, settled),
                 };
+                let gone = |(_, (&number, &came)): &(usize, (&u64, &bool))| !came && must_be(number);
                 let mut missing = expected.iter().zip(came.iter()).enumerate().filter(gone);
                 let (_, (&first, _)) = missing.next()?;
                 let more = missing.count();
@@ -248,7 +262,9 @@ mod tests {
         let plan: RunPlan = serde_json::from_value(plan).expect("it is written here");
         let plan = std::sync::Arc::new(plan);
         let generators = Generators::new(plan.clone());
-        Check::of(&generators, &plan.operations[0], torn).expect("it is valid").remove(0)
+        Check::of(&generators, &plan.operations[0], torn, &[TableCount::default()])
+            .expect("it is valid")
+            .remove(0)
     }
 
     fn keys(count: usize) -> serde_json::Value {
@@ -291,7 +307,7 @@ mod tests {
     fn outcome(check: &mut Check, answer: &Answer, params: &[i64], counts: &[TableCount]) -> Option<Outcome> {
         let params: Vec<Value> = params.iter().map(|&id| Value::I64(id)).collect();
         let floor = check.floor(counts);
-        check.broken(answer, floor, &Asked { params: &params, counts }).map(|(outcome, _)| outcome)
+        check.broken(answer, floor, &Asked { params: &params, sent: 0, counts }).map(|(outcome, _)| outcome)
     }
 
     #[test]

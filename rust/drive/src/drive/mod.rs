@@ -17,6 +17,7 @@ pub mod session;
 pub mod source;
 mod stage;
 mod taken;
+pub mod touched;
 mod watchdog;
 pub mod work;
 
@@ -298,6 +299,7 @@ impl Driver<'_> {
         self.observer.spent(process_cpu_ns() - cpu_before);
         let ended_by = shutdown.map_or_else(|| self.ended_by(), |h| h.why);
         self.stages.iter().for_each(RoleStage::cut_rows);
+        self.stages.iter().for_each(RoleStage::count_calls);
         let role_ends: Vec<RoleEnd> = self
             .stages
             .iter()

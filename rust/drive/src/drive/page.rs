@@ -185,7 +185,7 @@ impl<'a> Member<'a> {
         let (mut outcome, mut message) = (done.outcome, None);
         if outcome == Outcome::Ok && self.work.is_judged {
             let answer = session.answer(ticket);
-            let broken = self.work.broken(ticket, due - start.t0, &floors, answer, self.role.counts);
+            let broken = self.work.broken(ticket, due - start.t0, sent, &floors, answer, self.role.counts);
             if let Some((how, why)) = broken {
                 (outcome, message) = (how, Some(why));
             }

@@ -10,6 +10,7 @@ pub mod unanswered;
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::drive::input::Loaded;
+use crate::drive::touched::Change;
 use crate::drive::work::{Live, OpWork, RoleWork};
 use crate::proof::Unanswered;
 use crate::record::Recorder;
@@ -66,6 +67,8 @@ pub struct Worker<'a> {
     /// Of the batch in `columns`, where it was read from files; then of all that were acknowledged.
     proof: Option<Box<Expected>>,
     stored: Option<Expected>,
+    /// Of the call that is made and not sent yet, if it is one by key that adds or changes a row.
+    change: Change,
     /// Inserts of which no answer came.
     unanswered: Vec<Unanswered>,
     /// When this session first saw that the segment ends early.
@@ -128,6 +131,7 @@ impl<'a> Worker<'a> {
             published: Published::default(),
             proof: None,
             stored: None,
+            change: Change::default(),
             unanswered: Vec::with_capacity(role.depth),
             halted_since: None,
             sent: Sent::default(),
@@ -154,6 +158,10 @@ impl<'a> Worker<'a> {
         (self.t0, self.failures_in_a_row, self.lingers_since) = (t0, 0, None);
         self.flights.restart(t0);
         self.refilling.restart();
+        for op in &mut self.ops {
+            let touched = op.alters.and_then(|(_, table)| self.role.counts[table].touched());
+            op.params.begin(touched.map_or(0, |touched| touched.calls_before(op.op)));
+        }
         for freshness in self.ops.iter_mut().filter_map(|op| op.freshness.as_mut()) {
             freshness.restart(self.role.queues);
         }
@@ -335,6 +343,10 @@ impl<'a> Worker<'a> {
         let (work, role) = (&mut self.ops[at], self.role);
         let (Some(batch), true) = (&role.batch, work.is_insert) else {
             work.params.fill(ticket, data_ns, &mut work.values);
+            if work.alters.is_some() && !self.draw_change(ticket, at) {
+                return false;
+            }
+            let work = &mut self.ops[at];
             if let Some(freshness) = &work.freshness {
                 freshness.fill(&mut work.values);
             }
@@ -345,6 +357,17 @@ impl<'a> Worker<'a> {
             self.fatal = Some(error.to_string());
             false
         })
+    }
+
+    /// The row that the call changes; false where it is to be in a version that its column does not hold.
+    fn draw_change(&mut self, ticket: Ticket, at: usize) -> bool {
+        match self.ops[at].params.changed(ticket) {
+            Ok((row, version)) => self.change = Change { row, version },
+            // What stores nothing may be asked again and again.
+            Err(_) if !self.ops[at].is_answered => {}
+            Err(why) => self.fatal = Some(format!("role {}: {why}", self.role.name)),
+        }
+        self.fatal.is_none()
     }
 
     /// A place for the rows of an extract; false where there is none.
@@ -367,6 +390,9 @@ impl<'a> Worker<'a> {
         if let (Some(batch), true) = (&self.role.batch, work.is_insert) {
             self.role.counts[batch.table].issue(rows);
         }
+        if let Some(touched) = work.alters.and_then(|(_, table)| self.role.counts[table].touched()) {
+            touched.ledger.begin(self.change.row);
+        }
         let floors = work.is_judged.then(|| work.floors(self.role.counts));
         let ready_on_time = if call.due > 0 { self.flights.ready_on_time(call.due) } else { 0 };
         let sent = self.role.clock.now();
@@ -387,6 +413,7 @@ impl<'a> Worker<'a> {
         let flight = Flight { ticket, at, due, ready, ready_on_time, sent, data_ns, rows };
         let kept = self.flights.begin(flight);
         kept.proof = self.proof.take();
+        kept.change = self.change;
         if let Some(floors) = floors {
             kept.floors = floors;
         }

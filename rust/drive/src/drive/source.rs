@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 use crate::drive::input::{Unchanged, WholeFiles};
+use crate::drive::touched::Touched;
 use crate::proof::Unanswered;
 use inrush_engines::engine::Ticket;
 use inrush_rows::error::Error;
@@ -207,9 +208,22 @@ pub struct TableCount {
     cut: Mutex<Option<u64>>,
     /// As `stored`: measured inserts that may be there or not.
     unanswered: Mutex<Vec<Unanswered>>,
+    /// Where calls by key change rows.
+    touched: Option<Box<Touched>>,
 }
 
 impl TableCount {
+    /// Of a table of the plan, for the whole run. Errors: calls by key that cannot be kept track of.
+    pub fn of(generators: &Generators, table: usize) -> Result<TableCount, Error> {
+        let touched = Touched::of(generators, table)?.map(Box::new);
+        Ok(TableCount { touched, ..TableCount::default() })
+    }
+
+    #[inline]
+    pub fn touched(&self) -> Option<&Touched> {
+        self.touched.as_deref()
+    }
+
     pub fn issue(&self, rows: u64) {
         self.issued.fetch_add(rows, Relaxed);
     }
@@ -285,6 +299,9 @@ impl TableCount {
         *self.cut.lock().unpoisoned() = None;
         *self.stored.lock().unpoisoned() = None;
         self.unanswered.lock().unpoisoned().clear();
+        if let Some(touched) = &self.touched {
+            touched.reset();
+        }
     }
 }
 

@@ -20,7 +20,7 @@ use crate::drive::work::{Batch, Live, OpWork, RoleWork};
 use crate::drive::DriveTarget;
 use crate::record::{FileRow, Looks, Recorder, RoleSpec};
 use inrush_engines::engine::{Context, Ns, OpId, Session};
-use inrush_engines::mix::{operation_id, Mix, Share, Shared};
+use inrush_engines::mix::{adds_or_changes, operation_id, Mix, Share, Shared};
 use inrush_engines::pace::raise_realtime_priority;
 use inrush_engines::schedule;
 use inrush_rows::error::Error;
@@ -247,6 +247,17 @@ impl<'a> RoleStage<'a> {
     pub fn cut_rows(&self) {
         if let (Some(batch), true) = (self.batch(), self.queue().is_full()) {
             self.work.counts[batch.table].cut(batch.first_row_from(self.queue().taken()));
+        }
+    }
+
+    /// Calls that add or change rows have numbers of their own: those of the next repetition follow on.
+    pub fn count_calls(&self) {
+        let plan = &self.drive_target.context.plan;
+        for &op in self.ops.iter().filter(|&&op| adds_or_changes(&plan.operations[op])) {
+            let touched = plan.operations[op].table.and_then(|table| self.work.counts[table].touched());
+            if let Some(touched) = touched {
+                touched.add_calls(op, self.queue().taken());
+            }
         }
     }
 
@@ -487,7 +498,11 @@ impl<'a> RoleStage<'a> {
         let of = &plan.operations[op];
         let answers = self.drive_target.engine.answers(op);
         let caps = self.drive_target.engine.caps();
-        let checks = if answers { Check::of(&self.generators, of, caps.reads_torn)? } else { Vec::new() };
+        let checks = if answers {
+            Check::of(&self.generators, of, caps.reads_torn, self.work.counts)?
+        } else {
+            Vec::new()
+        };
         let freshness = Freshness::of(&self.generators, of)?;
         let extract = match (&of.dump, params.ranges()) {
             (Some(dump), _) => {
@@ -512,6 +527,7 @@ impl<'a> RoleStage<'a> {
             is_answered: answers,
             deadline_ns: of.deadline_ns,
             is_insert: of.kind == OpKind::Insert,
+            alters: of.does.filter(|_| adds_or_changes(of)).zip(of.table),
             reads_late: caps.reads_late,
         })
     }

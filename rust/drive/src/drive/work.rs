@@ -15,6 +15,7 @@ use inrush_engines::mix::{Mix, Params};
 use inrush_engines::pace::Pacer;
 use inrush_rows::clock::Clock;
 use inrush_rows::lock::Unpoisoned;
+use inrush_rows::plan::RowCall;
 use inrush_rows::rows::Value;
 
 /// A waiting session looks this often whether its role has ended.
@@ -163,6 +164,8 @@ pub struct OpWork {
     /// The engine is no instrument: an answer that is not there is wrong.
     pub is_answered: bool,
     pub is_insert: bool,
+    /// Its calls by key add rows, change or delete them: how, and of which table.
+    pub alters: Option<(RowCall, usize)>,
     /// The engine's `Caps::reads_late`.
     pub reads_late: bool,
 }
@@ -223,11 +226,12 @@ impl OpWork {
 
     /// Which promise the answer to a call breaks. An answer that is not there breaks all of them.
     ///
-    /// ticket, data_ns: of the call, as they were given to `Params::fill`.
+    /// ticket, data_ns: of the call, as they were given to `Params::fill`; sent: when it was.
     pub fn broken(
         &mut self,
         ticket: Ticket,
         data_ns: Ns,
+        sent: Ns,
         floors: &Floors,
         answer: Option<&Answer>,
         counts: &[TableCount],
@@ -240,7 +244,7 @@ impl OpWork {
             return None;
         }
         self.params.fill(ticket, data_ns, &mut self.asked);
-        let of = Asked { params: &self.asked, counts };
+        let of = Asked { params: &self.asked, sent, counts };
         let promised = self.checks.iter_mut().zip(floors);
         // Of several, what is wrong with rows that came says more than which did not.
         promised

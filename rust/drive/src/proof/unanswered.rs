@@ -95,7 +95,7 @@ pub(super) fn prove(
 }
 
 /// The statement that reads back what this proof looks at; between repetitions that of the table's last proof.
-fn read_back<'a>(plan: &'a RunPlan, proof: &'a ProofPlan) -> Option<&'a Statement> {
+pub(super) fn read_back<'a>(plan: &'a RunPlan, proof: &'a ProofPlan) -> Option<&'a Statement> {
     if !proof.read_back.is_empty() {
         return Some(&proof.read_back);
     }

@@ -11,8 +11,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::drive::source::TableCount;
+use crate::drive::touched::Touched;
 use crate::drive::{drive, DriveTarget, EndedBy};
-use crate::proof::{self, prove, Expectations};
+use crate::proof::{self, prove, Expectations, Left};
 use crate::run::sampler;
 use crate::run::Event;
 use crate::tables::{ProbeRow, ProbeTable, ResourceRow, SegmentRow, Tables};
@@ -23,10 +24,10 @@ use inrush_engines::engine::{self, Context, Engine};
 use inrush_rows::clock::used_cpu_ns;
 use inrush_rows::error::{AfterLimit, Error};
 use inrush_rows::plan::{
-    self, DriveSegment, Phase, ProbePlan, ProofPlan, Repeat, RolePlan, RowSource, Segment, Statement,
+    self, DriveSegment, Phase, ProbePlan, ProofPlan, Repeat, RolePlan, RowSource, RunPlan, Segment, Statement,
 };
 use inrush_rows::rows::files::FileSummary;
-use inrush_rows::rows::{Columns, Expected};
+use inrush_rows::rows::{Columns, Expected, Generators};
 
 use observer::RunObserver;
 
@@ -112,7 +113,7 @@ impl Running {
             tables,
             samples: Vec::new(),
             watch,
-            counts: plan.tables.iter().map(|_| TableCount::default()).collect(),
+            counts: counts_of(&plan)?,
             expectations: Expectations::default(),
             most_ns: u64::MAX,
             work: Work::default(),
@@ -280,11 +281,28 @@ impl Running {
             let many = stored.as_ref().map_or(proof.rows, |s| s.digest.rows);
             let limit_ns = proof::limit_ns(many).min(self.most_ns);
             let most_ns = proof::read_back_limit_ns(many, limit_ns);
-            let unanswered = self.counts[proof.table].unanswered();
+            let count = &self.counts[proof.table];
+            let (unanswered, loaded) = (count.unanswered(), count.issued());
+            let touched = count.touched();
+            let may_be = |row, version| {
+                touched.is_some_and(|of| of.may_be(row, version, of.ledger.stored(row), loaded))
+            };
+            let must_be =
+                |row| touched.is_some_and(|of| Touched::must_be(of.ledger.stored(row), row, loaded));
+            let left = touched.map(|of| Left { changes: &of.changes, may_be: &may_be, must_be: &must_be });
             let (expectations, stored) = (&mut self.expectations, stored.as_ref());
             // Reading back is no statement that an engine could be given a limit for.
             let (proven, cut) = abort::limited(Duration::from_nanos(most_ns), || {
-                prove(&plan, engine.as_ref(), proof, stored, &unanswered, expectations, limit_ns)
+                prove(
+                    &plan,
+                    engine.as_ref(),
+                    proof,
+                    stored,
+                    left.as_ref(),
+                    &unanswered,
+                    expectations,
+                    limit_ns,
+                )
             });
             let rows = match proven {
                 Err(_) if cut => {
@@ -419,6 +437,11 @@ fn name(segment: &Segment) -> (&'static str, &str, &'static str) {
         Segment::Inputs { label, .. } => ("inputs", label, ""),
         Segment::Sort(plan) => ("sort", &plan.label, ""),
     }
+}
+
+fn counts_of(plan: &Arc<RunPlan>) -> Result<Arc<[TableCount]>, Error> {
+    let generators = Generators::new(plan.clone());
+    (0..plan.tables.len()).map(|table| TableCount::of(&generators, table)).collect()
 }
 
 /// The table that a role fills from a dump.

@@ -10,6 +10,9 @@
 //! stored (`cut_before`), stored by half (`cut_half`), stored twice (`cut_twice`), or with a value that is another
 //! (`cut_changed`).
 //!
+//! Of calls by key that add, change or delete a row one in `every` (10) is acknowledged and not done (`forget`), or makes
+//! the version of another call (`other_version`); one answer in `every` (10) is the first one of its key (`stale`).
+//!
 //! Of rows that are handed over as they come one in `every` (1000) is missing (`answer_drop`), comes twice
 //! (`answer_double`), has a value of another (`answer_swap`), or comes before the one that is before it (`answer_turn`).
 
@@ -26,8 +29,8 @@ use super::{
     Answer, Canceller, Caps, Context, Done, Engine, Ns, OpId, Outcome, Payload, Session, Submit, Ticket, Work,
 };
 use inrush_rows::error::Error;
-use inrush_rows::plan::Statement;
-use inrush_rows::rows::Columns;
+use inrush_rows::plan::{GenPlan, OpPlan, RowCall, RunPlan, Statement};
+use inrush_rows::rows::{Columns, Value};
 
 use calls::Calls;
 use cuts::{cut_short, CUTS};
@@ -57,6 +60,9 @@ enum Lie {
     CutHalf,
     CutTwice,
     CutChanged,
+    Forget,
+    OtherVersion,
+    Stale,
     AnswerDrop,
     AnswerDouble,
     AnswerSwap,
@@ -70,7 +76,7 @@ struct Fault {
 }
 
 /// Faults with their names, and how rarely each strikes when the plan does not say.
-const FAULTS: [(&str, Lie, u64); 25] = [
+const FAULTS: [(&str, Lie, u64); 28] = [
     ("drop", Lie::Drop, 1000),
     ("double", Lie::Double, 1000),
     ("swap", Lie::Swap, 1000),
@@ -92,6 +98,9 @@ const FAULTS: [(&str, Lie, u64); 25] = [
     ("cut_half", Lie::CutHalf, 10),
     ("cut_twice", Lie::CutTwice, 10),
     ("cut_changed", Lie::CutChanged, 10),
+    ("forget", Lie::Forget, 10),
+    ("other_version", Lie::OtherVersion, 10),
+    ("stale", Lie::Stale, 10),
     ("answer_drop", Lie::AnswerDrop, 1000),
     ("answer_double", Lie::AnswerDouble, 1000),
     ("answer_swap", Lie::AnswerSwap, 1000),
@@ -140,6 +149,7 @@ impl Engine for Faulty {
             faults: self.faults.clone(),
             rows_seen: self.ctx.plan.seed,
             batches_seen: self.ctx.plan.seed,
+            changes_seen: self.ctx.plan.seed,
             calls: Calls::new(self.ctx.plan.seed),
             payload: Payload::default(),
             claimed: HashMap::new(),
@@ -174,6 +184,7 @@ struct FaultySession {
     /// Counted from the seed, so that the seed says where the lies begin.
     rows_seen: u64,
     batches_seen: u64,
+    changes_seen: u64,
     calls: Calls,
     payload: Payload,
     /// Rows that a call in flight will claim to have stored.
@@ -193,7 +204,18 @@ impl Session for FaultySession {
     fn submit(&mut self, ticket: Ticket, op: OpId, work: Work<'_>) -> Submit {
         let (columns, bytes) = match work {
             Work::Params(values) => {
-                let values = self.calls.params(&self.faults, op, values);
+                let mut values = self.calls.params(&self.faults, ticket, op, values);
+                if self.ctx.op(op).does.is_some_and(|does| does != RowCall::Read) {
+                    self.changes_seen += 1;
+                    if self.strikes(Lie::Forget, self.changes_seen) {
+                        let done_ns = self.ctx.clock.now();
+                        self.lost.push(Done { ticket, done_ns, outcome: Outcome::Ok, rows: 1, bytes: 0 });
+                        return Submit::Queued;
+                    }
+                    if self.strikes(Lie::OtherVersion, self.changes_seen) {
+                        other_version(&self.ctx.plan, self.ctx.op(op), &mut values);
+                    }
+                }
                 return self.inner.submit(ticket, op, Work::Params(&values));
             }
             Work::Extract { params, sink } => {
@@ -306,6 +328,18 @@ impl FaultySession {
     }
 }
 
+/// The version that the call after this one makes.
+fn other_version(plan: &RunPlan, op: &OpPlan, values: &mut [Value]) {
+    let Some(table) = op.table.and_then(|table| plan.tables.get(table)) else { return };
+    let version = table.columns.iter().find(|column| column.gen == Some(GenPlan::Version {}));
+    let at = version.and_then(|version| op.params.iter().position(|param| param.name == version.name));
+    match at.map(|at| &mut values[at]) {
+        Some(Value::I64(version)) => *version += 1,
+        Some(Value::U64(version)) => *version += 1,
+        _ => {}
+    }
+}
+
 fn strikes(faults: &[Fault], lie: Lie, count: u64) -> bool {
     faults.iter().any(|fault| fault.lie == lie && count.is_multiple_of(fault.every))
 }
@@ -317,7 +351,7 @@ mod tests {
     use super::*;
     use inrush_rows::plan::LogicalType;
     use inrush_rows::rows::spelled::uuid_text;
-    use inrush_rows::rows::{Column, ListValues, TextValues, Value, Values};
+    use inrush_rows::rows::{Column, ListValues, TextValues, Values};
 
     #[test]
     fn a_zero_is_a_value_of_the_columns_type() {

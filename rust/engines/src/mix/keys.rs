@@ -8,7 +8,8 @@ use std::sync::Arc;
 use super::{below, draw_at, drawn};
 use crate::engine::Ticket;
 use inrush_rows::error::Error;
-use inrush_rows::plan::{KeyLaw, KeyPlan, OpPlan, ParamGen, RowSource, RunPlan};
+use inrush_rows::plan::{KeyLaw, KeyPlan, LogicalType, OpPlan, ParamGen, RowSource, RunPlan};
+use inrush_rows::rows::changes::Changes;
 use inrush_rows::rows::hash::{key, Permutation};
 use inrush_rows::rows::order::Ordered;
 use inrush_rows::rows::Zipf;
@@ -146,7 +147,9 @@ pub fn key_problems(plan: &RunPlan, op: &OpPlan) -> Vec<String> {
         }
     }
     for param in &op.params {
-        let ParamGen::Key { keys, column, .. } = &param.gen else { continue };
+        let (ParamGen::Key { keys, column, .. } | ParamGen::Changed { keys, column }) = &param.gen else {
+            continue;
+        };
         let table = op.keys.get(*keys).and_then(|keys| plan.tables.get(keys.table));
         let columns = table.map(|table| table.columns.iter().find(|c| &c.name == column));
         match columns {
@@ -154,7 +157,8 @@ pub fn key_problems(plan: &RunPlan, op: &OpPlan) -> Vec<String> {
             Some(None) => {
                 found.push(say(format!("parameter {}: its table has no column {column}", param.name)))
             }
-            Some(Some(of)) if of.null_ppm > 0 => found.push(say(format!(
+            // What is written may be NULL.
+            Some(Some(of)) if of.null_ppm > 0 && op.does.is_none() => found.push(say(format!(
                 "parameter {}: column {column} can be NULL, which no row is found by",
                 param.name
             ))),
@@ -171,6 +175,18 @@ struct Wanted {
     column: usize,
     /// Of its set, in order.
     draw: usize,
+    of: Of,
+}
+
+/// Whose value of the column a parameter is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Of {
+    /// The row's own.
+    Row,
+    /// Of the row that a change has its values of.
+    Donor,
+    /// The number of the change.
+    Version,
 }
 
 /// The parameters of an operation that are of rows of one table, as all sessions share them.
@@ -184,6 +200,8 @@ pub struct KeySet {
     wanted: Vec<Wanted>,
     /// Rows are drawn in order of keys: they are found at once there, and all orders of a table have the same.
     ordered: Option<Arc<Ordered>>,
+    /// What a call makes of its row; None: it changes none.
+    changes: Option<Changes>,
 }
 
 /// A [`KeySet`] in one session.
@@ -191,6 +209,8 @@ pub struct SessionKeys {
     set: Arc<KeySet>,
     draw: RowDraw,
     picked: Picked,
+    /// The first row that was drawn last.
+    row: u64,
 }
 
 impl KeySet {
@@ -239,6 +259,7 @@ impl KeySet {
             places: Vec::new(),
             wanted: Vec::with_capacity(params.len()),
             ordered: None,
+            changes: None,
         };
         for &(param, name, column) in params {
             let column = set
@@ -249,15 +270,49 @@ impl KeySet {
                 set.places.push(param as u64);
                 set.places.len() - 1
             });
-            set.wanted.push(Wanted { param, column, draw });
+            set.wanted.push(Wanted { param, column, draw, of: Of::Row });
         }
         set.wanted.sort_by_key(|wanted| wanted.draw);
         RowDraw::new(plan, set.order_seed, Share::WHOLE)?;
         Ok(set)
     }
 
+    /// The same, of calls that change rows: these parameters are what a change makes of the row.
+    pub fn changing(mut self, changes: Changes, params: &[usize]) -> Result<KeySet, Error> {
+        if self.places.len() != 1 {
+            return Err(Error::Plan("keys: a call that changes rows changes one".into()));
+        }
+        for wanted in self.wanted.iter_mut().filter(|wanted| params.contains(&wanted.param)) {
+            wanted.of = if changes.version == Some(wanted.column) { Of::Version } else { Of::Donor };
+        }
+        self.changes = Some(changes);
+        Ok(self)
+    }
+
     pub fn generator(&self) -> &RowGen {
         &self.generator
+    }
+
+    /// Whether call `ticket` draws `row` in a session of a role with so many.
+    pub fn draws(&self, seed: u64, ticket: Ticket, row: u64, sessions: u64) -> bool {
+        let of = |session| {
+            let draw = RowDraw::new(&self.plan, self.order_seed, Share { session, sessions });
+            draw.is_ok_and(|draw| draw.of_turn(ticket, || self.drawn(seed, ticket, 0)) == row)
+        };
+        match self.plan.by {
+            // Of the session with the range that the row is in.
+            KeyLaw::OwnRange {} => row.checked_sub(self.plan.first_row).is_some_and(|place| {
+                let session = (u128::from(place) * u128::from(sessions) / u128::from(self.plan.rows)) as u64;
+                [session, session + 1].into_iter().any(|session| session < sessions && of(session))
+            }),
+            _ => of(0),
+        }
+    }
+
+    /// What a call draws for one of its rows.
+    #[inline]
+    fn drawn(&self, seed: u64, ticket: Ticket, at: usize) -> u64 {
+        drawn(seed ^ drawn(draw_at(ticket, self.places[at])))
     }
 
     pub fn in_session(self: &Arc<KeySet>, share: Share) -> Result<SessionKeys, Error> {
@@ -266,14 +321,42 @@ impl KeySet {
             set: Arc::clone(self),
             draw: RowDraw::new(&self.plan, self.order_seed, share)?,
             picked: Picked::new(&self.generator, &columns),
+            row: 0,
         })
     }
 }
 
 impl SessionKeys {
-    /// Writes the parameters of `ticket`; allocates nothing once texts have had their length.
-    pub fn fill(&mut self, seed: u64, ticket: Ticket, out: &mut [Value]) {
+    /// The row that the last call was of.
+    #[inline]
+    pub fn row(&self) -> u64 {
+        self.row
+    }
+
+    /// Of rows that are drawn once each, how many there are.
+    #[inline]
+    pub fn once(&self) -> Option<u64> {
+        matches!(self.set.plan.by, KeyLaw::EachOnce {}).then_some(self.set.plan.rows)
+    }
+
+    /// Writes the parameters of `ticket`; allocates nothing once texts have had their length. version: of a call that
+    /// changes its row.
+    pub fn fill(&mut self, seed: u64, ticket: Ticket, version: u64, out: &mut [Value]) {
         let set = &*self.set;
+        if let Some(changes) = &set.changes {
+            self.row = self.draw.of_turn(ticket, || set.drawn(seed, ticket, 0));
+            self.picked.pick(&set.generator, &[self.row, changes.donor(self.row, version)]);
+            for wanted in &set.wanted {
+                match wanted.of {
+                    Of::Row => self.picked.write(wanted.column, 0, &mut out[wanted.param]),
+                    Of::Donor => self.picked.write(wanted.column, 1, &mut out[wanted.param]),
+                    Of::Version => {
+                        out[wanted.param] = version_value(set.generator.ty(wanted.column), version)
+                    }
+                }
+            }
+            return;
+        }
         let mut wanted = set.wanted.iter().peekable();
         let mut rows = [0u64; Picked::ROWS];
         for (batch, places) in set.places.chunks(Picked::ROWS).enumerate() {
@@ -285,12 +368,23 @@ impl SessionKeys {
                     *row = ordered.events().number(ordered.events().by_key(*row));
                 }
             }
+            if batch == 0 {
+                self.row = rows[0];
+            }
             self.picked.pick(&set.generator, &rows[..places.len()]);
             let first = batch * Picked::ROWS;
             while let Some(w) = wanted.next_if(|w| w.draw < first + places.len()) {
                 self.picked.write(w.column, w.draw - first, &mut out[w.param]);
             }
         }
+    }
+}
+
+/// As it is stored.
+fn version_value(ty: LogicalType, version: u64) -> Value {
+    match ty {
+        LogicalType::U64 => Value::U64(version),
+        _ => Value::I64(version as i64),
     }
 }
 

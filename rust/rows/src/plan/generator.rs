@@ -20,6 +20,8 @@ pub enum GenPlan {
         value: Json,
         bits: Option<u32>,
     },
+    /// How often the row has changed: 0 where it was inserted, the number of the call that has changed it last after that.
+    Version {},
     /// `from … to` again and again, one step each `every` places.
     Cycle {
         from: i64,

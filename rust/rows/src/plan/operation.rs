@@ -12,6 +12,9 @@ pub struct OpPlan {
     /// Index into `RunPlan::tables`; absent for queries over several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub table: Option<usize>,
+    /// What it does with the row of a key; its parameters are columns of that row, and have their names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub does: Option<RowCall>,
     /// Statement in the engine's dialect and placeholders. Empty where the wire needs none.
     #[serde(default)]
     pub text: String,
@@ -56,6 +59,18 @@ pub enum OpKind {
     Extract,
 }
 
+/// Calls by key: a read is a query, the others are executes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RowCall {
+    Read,
+    Insert,
+    Update,
+    /// An update where the row is there, else an insert.
+    Write,
+    Delete,
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ParamPlan {
@@ -96,6 +111,11 @@ pub enum ParamGen {
     Key {
         keys: usize,
         draw: u32,
+        column: String,
+    },
+    /// Of an update and a write: what the call makes of `column` in the row that its keys draw (`rows::changes`).
+    Changed {
+        keys: usize,
         column: String,
     },
     /// Of kind `extract`: `column` of the series of its range, in the first sweep.

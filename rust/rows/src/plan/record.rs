@@ -2,27 +2,18 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::RowCall;
+
 /// What each call of an operation does with a row, or with several of one table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RecordCall {
-    pub does: RecordDoes,
+    pub does: RowCall,
     /// Name in the database.
     pub table: String,
     /// By parameter, the column that it is a value of: of a read and a delete those of the key, of others all that are
     /// set. A column that comes more than once is a list, with a value for each row of the call.
     pub columns: Vec<String>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RecordDoes {
-    Read,
-    Insert,
-    Update,
-    /// An insert, or an update where the row is there.
-    Write,
-    Delete,
 }
 
 /// Of a statement: what is done, or what is asked. A database is a prefix of tables; it is inrush's where it has the table

@@ -2,7 +2,7 @@
 //!
 //! Reading order: `spec` (what a plan says), `catalogue` (what there is), `compile` (plan → integer generators),
 //! `int_generator`, `counter`, `text` (the generators), `generate` (rows), `digest` (proofs), `index` (back to rows),
-//! `asked` (from keys to rows), `range` (rows of a series in an interval); `files` reads rows instead. `order` is which
+//! `asked` (from keys to rows), `changes` (rows that calls by key change), `range` (rows of a series in an interval); `files` reads rows instead. `order` is which
 //! event each row is, where series differ in rate; `chunk_files` is which file and key each row has, where rows lie in
 //! files of a survey.
 
@@ -11,6 +11,7 @@ pub mod asked;
 pub mod bits;
 pub mod calendar;
 mod catalogue;
+pub mod changes;
 mod checked;
 mod chunk_files;
 mod chunk_key;

@@ -3,8 +3,11 @@
 use std::sync::Arc;
 
 use crate::drive::source::TableCount;
+use crate::proof::{Known, State};
+use inrush_engines::engine::Ns;
 use inrush_rows::encode::lists::push_json;
 use inrush_rows::plan::LogicalType;
+use inrush_rows::rows::changes::Changes;
 use inrush_rows::rows::documents::compact;
 use inrush_rows::rows::spelled::{date_days, digits};
 use inrush_rows::rows::value_text;
@@ -29,10 +32,18 @@ pub struct Rows {
     /// The others, of one row; None: there are none. And the value of one of them.
     row: Option<Picked>,
     made: Value,
+    /// Of a table whose rows change: what a change makes of one, and the place of its version in the answer.
+    changes: Option<(Changes, usize)>,
 }
 
 impl Rows {
-    pub fn new(generators: &Generators, at: usize, columns: &[String], torn: bool) -> Result<Rows, String> {
+    pub fn new(
+        generators: &Generators,
+        at: usize,
+        columns: &[String],
+        torn: bool,
+        count: &TableCount,
+    ) -> Result<Rows, String> {
         let generator = generators.of(at).map_err(|e| e.to_string())?;
         let table = &generators.plan().tables[at];
         let place = |name: &String| {
@@ -45,6 +56,14 @@ impl Rows {
         let together = columns.iter().zip(&alone).filter(|(_, alone)| alone.is_none());
         let together: Vec<usize> = together.map(|(&at, _)| at).collect();
         let row = (!together.is_empty()).then(|| Picked::new(&generator, &together));
+        let changes = count.touched().map(|touched| &touched.changes);
+        let changes = changes.and_then(|changes| Some((changes, changes.version?)));
+        let changes = changes.map(|(changes, version)| {
+            let place = columns.iter().position(|&column| column == version);
+            let name = &table.columns[version].name;
+            let why = || format!("rows of {} change: what returns them returns {name}, too", table.name);
+            place.map(|place| (changes.clone(), place)).ok_or_else(why)
+        });
         Ok(Rows {
             table: table.name.clone(),
             at,
@@ -57,6 +76,7 @@ impl Rows {
             alone,
             row,
             made: Value::Null,
+            changes: changes.transpose()?,
         })
     }
 
@@ -72,36 +92,79 @@ impl Rows {
         returned.get(place)
     }
 
-    /// Which row `returned` is; an error says why it is none.
-    pub fn number(&mut self, returned: &[Value]) -> Result<u64, String> {
+    /// Which row `returned` is; an error says why it is none that a call of then may find.
+    pub fn number(&mut self, returned: &[Value], sent: Ns, count: &TableCount) -> Result<u64, String> {
         if returned.len() != self.columns.len() {
             return Err(format!("{} columns returned, {} promised", returned.len(), self.columns.len()));
         }
         let number = self.index.number_of(|column| self.named(returned, column));
         let number = number
             .ok_or_else(|| format!("no row of {} has the identity of {}", self.table, text(returned)))?;
-        match self.difference(number, returned) {
+        match self.difference(number, returned).or_else(|| self.foreign(number, returned, sent, count)) {
             Some(why) => Err(why),
             None => Ok(number),
         }
     }
 
-    /// Whether `returned` is row `number`, in every column.
-    pub fn is_whole(&mut self, number: u64, returned: &[Value]) -> bool {
-        returned.len() == self.columns.len() && self.difference(number, returned).is_none()
+    /// Whether `returned` is row `number`, in every column, as a call that was sent then may find it.
+    pub fn is_whole(&mut self, number: u64, returned: &[Value], sent: Ns, count: &TableCount) -> bool {
+        returned.len() == self.columns.len()
+            && self.difference(number, returned).is_none()
+            && self.foreign(number, returned, sent, count).is_none()
+    }
+
+    /// Why a row, which is whole, is none that may be found: it is not there, or in another version.
+    #[inline]
+    fn foreign(&self, number: u64, returned: &[Value], sent: Ns, count: &TableCount) -> Option<String> {
+        let touched = count.touched()?;
+        let known = touched.ledger.seen(number, sent);
+        let version = self.version(returned).unwrap_or(0);
+        // One that is loaded meanwhile may be there.
+        if touched.may_be(number, version, known, count.issued()) {
+            return None;
+        }
+        let is = match known {
+            Known::Is(State::There { version }) => format!("{version} is the last"),
+            Known::Is(State::Absent) => "it was deleted before".to_owned(),
+            Known::Is(State::Untouched) if version == 0 => "it was not inserted".to_owned(),
+            Known::Is(State::Untouched) => "0 is the last".to_owned(),
+            Known::Unsure(_) => "no call has made that".to_owned(),
+        };
+        Some(format!("row {number} of {} in version {version}: {is}", self.table))
+    }
+
+    /// The version of a returned row, of a table whose rows change.
+    #[inline]
+    fn version(&self, returned: &[Value]) -> Option<u64> {
+        let (_, place) = self.changes.as_ref()?;
+        match returned[*place] {
+            Value::I64(version) => u64::try_from(version).ok(),
+            Value::U64(version) => Some(version),
+            _ => None,
+        }
     }
 
     fn difference(&mut self, number: u64, returned: &[Value]) -> Option<String> {
-        let Rows { generator, row, made, .. } = self;
+        let version = self.version(returned);
+        let Rows { generator, row, made, changes, .. } = self;
+        // The row that a column has its value of; the version is what it is.
+        let changed = changes.as_ref().zip(version).filter(|(_, version)| *version > 0);
+        let donor = changed.map_or(number, |((changes, _), version)| changes.donor(number, version));
+        let is_version = |at| changed.is_some_and(|((changes, _), _)| changes.version == Some(at));
+        let of = |at| match changed {
+            Some(((changes, _), _)) if changes.is_donated(at) => donor,
+            _ => number,
+        };
         if let Some(row) = row {
-            row.pick(generator, &[number]);
+            row.pick(generator, &[number, donor][..1 + usize::from(changed.is_some())]);
         }
         let mut columns = self.columns.iter().zip(&self.alone).zip(returned);
         let ((at, _), found) = columns.find(|((&at, alone), found)| {
+            let of = of(at);
             match (alone, &*row) {
-                (Some(alone), _) if alone.is(number, found) => return false,
-                (Some(alone), _) => *made = alone.value(number),
-                (None, Some(row)) => row.write(at, 0, made),
+                (Some(alone), _) if alone.is(of, found) || is_version(at) => return false,
+                (Some(alone), _) => *made = alone.value(of),
+                (None, Some(row)) => row.write(at, usize::from(of != number), made),
                 (None, None) => unreachable!("what is not made alone is picked"),
             }
             let on_its_way =

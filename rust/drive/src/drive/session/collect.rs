@@ -86,7 +86,8 @@ impl Worker<'_> {
         if outcome == Outcome::Ok && work.is_judged {
             let answer = self.session.answer(done.ticket);
             let floors = &self.flights.kept(place).floors;
-            let broken = work.broken(flight.ticket, flight.data_ns, floors, answer, self.role.counts);
+            let broken =
+                work.broken(flight.ticket, flight.data_ns, flight.sent, floors, answer, self.role.counts);
             if let Some((how, why)) = broken {
                 (outcome, message) = (how, Some(why));
             }
@@ -113,6 +114,13 @@ impl Worker<'_> {
         }
         if let (Some(first_ns), Outcome::Ok) = (work.extract.as_ref().and_then(|e| e.first_ns()), outcome) {
             self.recorder.first_row(work.slot, first_ns.saturating_sub(flight.due));
+        }
+        if let (Some((does, table)), Outcome::Ok) = (work.alters, done.outcome) {
+            let change = self.flights.kept(place).change;
+            let count = &self.role.counts[table];
+            if let Some(touched) = count.touched() {
+                touched.done(does, change, count.issued(), flight.sent, done.done_ns);
+            }
         }
         self.published.ops += 1;
         self.live.ops.store(self.published.ops, Relaxed);

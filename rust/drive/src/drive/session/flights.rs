@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::drive::assertion::Floors;
+use crate::drive::touched::Change;
 use crate::record::Times;
 use inrush_engines::engine::{Ns, Ticket};
 use inrush_rows::rows::Expected;
@@ -34,6 +35,8 @@ pub struct Kept {
     pub floors: Floors,
     /// Of rows read from files.
     pub proof: Option<Box<Expected>>,
+    /// Of a call by key that adds or changes a row; else of an earlier one.
+    pub change: Change,
 }
 
 /// Where a call is or was: what is kept of it stays until another one begins there.

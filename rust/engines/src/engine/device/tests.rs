@@ -30,6 +30,7 @@ fn operation(k: usize, io: IoPlan) -> OpPlan {
         name: format!("record/{k}"),
         kind: OpKind::Execute,
         table: None,
+        does: None,
         text: String::new(),
         directives: Some(Directives { io: Some(Box::new(io)), ..Directives::default() }),
         method: String::new(),

@@ -26,6 +26,9 @@ pub struct Calls {
     /// Calls of the last `poll` that were made to fail, and why.
     failed: Vec<(Ticket, String)>,
     shown: Option<(Ticket, Answer)>,
+    /// Where answers are to be stale: what the calls in flight ask for, and the first answer to each key.
+    asked: HashMap<Ticket, String>,
+    first: HashMap<String, Answer>,
 }
 
 impl Calls {
@@ -40,12 +43,17 @@ impl Calls {
             last: None,
             failed: Vec::new(),
             shown: None,
+            asked: HashMap::new(),
+            first: HashMap::new(),
         }
     }
 
     /// What is asked in place of `values`: the keys of the call before, where that lie strikes.
-    pub fn params(&mut self, faults: &[Fault], op: OpId, values: &[Value]) -> Vec<Value> {
+    pub fn params(&mut self, faults: &[Fault], ticket: Ticket, op: OpId, values: &[Value]) -> Vec<Value> {
         self.submitted += 1;
+        if faults.iter().any(|fault| fault.lie == Lie::Stale) {
+            self.asked.insert(ticket, format!("{op} {values:?}"));
+        }
         let before = self.before.insert(op, values.to_vec());
         match before {
             Some(other) if strikes(faults, Lie::OtherKey, self.submitted) => other,
@@ -115,6 +123,12 @@ impl Calls {
                 std::mem::swap(self.last.get_or_insert_with(|| answer.clone()), &mut answer);
             } else {
                 self.last = Some(answer.clone());
+            }
+            if let Some(key) = self.asked.remove(&ticket) {
+                let first = self.first.entry(key).or_insert_with(|| answer.clone());
+                if strikes(faults, Lie::Stale, self.answered) {
+                    answer.clone_from(first);
+                }
             }
             if strikes(faults, Lie::Answer, self.answered) {
                 falsify(&mut answer);

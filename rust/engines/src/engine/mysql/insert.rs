@@ -219,6 +219,7 @@ mod tests {
             name: "insert".into(),
             kind: OpKind::Insert,
             table: Some(0),
+            does: None,
             text: "INSERT INTO t (a) VALUES (?)".into(),
             directives: None,
             method: "multirow".into(),

@@ -8,7 +8,7 @@ use super::{library, management};
 use crate::engine::Answer;
 use inrush_rows::encode::record::Record;
 use inrush_rows::error::Error;
-use inrush_rows::plan::{ColumnPlan, LogicalType, NdbAction, NdbColumn, RecordDoes, RowSource, TablePlan};
+use inrush_rows::plan::{ColumnPlan, LogicalType, NdbAction, NdbColumn, RowCall, RowSource, TablePlan};
 use inrush_rows::rows::Value;
 
 /// The table that says a database is inrush's: no row, or one with its holder.
@@ -205,7 +205,7 @@ fn insert(session: &Opened, access: i32, image: &[u8]) -> Result<(), Refused> {
     let mut ended: *const library::Ended = std::ptr::null();
     // SAFETY: the image and the byte outlive the call, which has ended when this returns or the session is leaked.
     let found = unsafe {
-        let does = library::does(RecordDoes::Insert);
+        let does = library::does(RowCall::Insert);
         let (keys, rows) = (image.as_ptr(), std::ptr::null_mut());
         let end = (shim.prepare)(
             session.handle,

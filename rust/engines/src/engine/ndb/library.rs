@@ -11,7 +11,7 @@ use libloading::Library;
 
 use inrush_rows::error::Error;
 use inrush_rows::lock::Unpoisoned;
-use inrush_rows::plan::RecordDoes;
+use inrush_rows::plan::RowCall;
 
 /// As the shim's INRUSH_NDB_ABI.
 const ABI: c_int = 1;
@@ -74,13 +74,13 @@ pub struct Ended {
 }
 
 /// Twin of the shim's DOES_….
-pub fn does(call: RecordDoes) -> c_int {
+pub fn does(call: RowCall) -> c_int {
     match call {
-        RecordDoes::Read => 0,
-        RecordDoes::Insert => 1,
-        RecordDoes::Update => 2,
-        RecordDoes::Write => 3,
-        RecordDoes::Delete => 4,
+        RowCall::Read => 0,
+        RowCall::Insert => 1,
+        RowCall::Update => 2,
+        RowCall::Write => 3,
+        RowCall::Delete => 4,
     }
 }
 

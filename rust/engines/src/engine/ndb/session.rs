@@ -21,7 +21,7 @@ use batch::Batch;
 use inrush_rows::encode::record::Record;
 use inrush_rows::encode::{Part, PART_ROWS};
 use inrush_rows::error::Error;
-use inrush_rows::plan::{NdbAction, RecordDoes, Statement};
+use inrush_rows::plan::{NdbAction, RowCall, Statement};
 use inrush_rows::rows::{Columns, Value};
 use operation::{Asked, Operation};
 
@@ -174,7 +174,7 @@ impl NdbSession {
             self.slots.free.push(slot);
             return Err((Outcome::Other, why));
         }
-        if operation.does == RecordDoes::Read {
+        if operation.does == RowCall::Read {
             read[..operation.rows * operation.record.bytes as usize].fill(UNREAD);
         }
         let (options, mut why) = (&self.address.options, Failure::none());
@@ -392,7 +392,7 @@ impl Session for NdbSession {
         self.next = at + 1;
         let slot = self.handed_over[at].1;
         let operation = self.ops[self.slots.calls[slot as usize].op].as_mut()?;
-        if operation.does != RecordDoes::Read || !(operation.keeps || self.keep_answers) {
+        if operation.does != RowCall::Read || !(operation.keeps || self.keep_answers) {
             return None;
         }
         let (_, read, absent) = self.slots.of(slot);

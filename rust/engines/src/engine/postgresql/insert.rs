@@ -211,6 +211,7 @@ mod tests {
             name: "insert".into(),
             kind: OpKind::Insert,
             table: Some(0),
+            does: None,
             text: text.into(),
             directives: None,
             method: "multirow".into(),

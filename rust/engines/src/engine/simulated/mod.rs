@@ -4,6 +4,7 @@
 //! run the same servers in simulated time, through the same schedule and record code, so that a
 //! million operations take a moment and no noise.
 
+mod kept;
 mod look_up;
 mod servers;
 
@@ -20,8 +21,10 @@ use crate::pace::{Pacer, Spin, Wake};
 use inrush_rows::clock::thread_cpu_ns;
 use inrush_rows::error::Error;
 use inrush_rows::plan::Statement;
+use inrush_rows::rows::changes::Changes;
 use inrush_rows::rows::{Columns, Value};
 
+use kept::{Kept, RowChange};
 use look_up::LookUp;
 
 /// Operations of one session that the servers have at once.
@@ -34,6 +37,8 @@ pub struct Simulated {
     servers: Arc<Mutex<Servers>>,
     /// Rows that were stored, by table.
     stored: Arc<[AtomicU64]>,
+    /// What calls by key have made of them, by table.
+    kept: Arc<[Kept]>,
 }
 
 impl Simulated {
@@ -42,7 +47,8 @@ impl Simulated {
         let servers = Servers::new(options.clone(), context.plan.seed);
         let stored = context.plan.tables.iter().map(|_| AtomicU64::new(0)).collect();
         let servers = Arc::new(Mutex::new(servers));
-        Ok(Simulated { context: context.clone(), options, servers, stored })
+        let kept = context.plan.tables.iter().map(|_| Kept::default()).collect();
+        Ok(Simulated { context: context.clone(), options, servers, stored, kept })
     }
 }
 
@@ -53,13 +59,20 @@ impl Engine for Simulated {
 
     /// It keeps no rows, but knows those that a key names: they are generated.
     fn answers(&self, op: OpId) -> bool {
-        LookUp::is_one(self.context.op(op))
+        LookUp::is_one(self.context.op(op)) || RowChange::is_one(self.context.op(op))
     }
 
     fn open(&self, ops: &[OpId]) -> Result<Box<dyn Session>, Error> {
         let mut look_ups: Vec<Option<LookUp>> = self.context.plan.operations.iter().map(|_| None).collect();
-        for &op in ops.iter().filter(|&&op| self.answers(op)) {
-            look_ups[op] = Some(LookUp::new(&self.context.plan, self.context.op(op))?);
+        let mut changes: Vec<Option<RowChange>> = self.context.plan.operations.iter().map(|_| None).collect();
+        let plan = &self.context.plan;
+        for (&op, of) in ops.iter().map(|op| (op, self.context.op(*op))) {
+            if LookUp::is_one(of) {
+                look_ups[op] = Some(LookUp::new(plan, of)?);
+            } else if let (true, Some(table)) = (RowChange::is_one(of), of.table) {
+                let rows = Changes::of(plan, table).map_err(Error::Plan)?.map_or(0, |changes| changes.rows);
+                changes[op] = Some(RowChange::new(plan, of, rows)?);
+            }
         }
         Ok(Box::new(SimulatedSession {
             context: self.context.clone(),
@@ -67,6 +80,8 @@ impl Engine for Simulated {
             servers: Arc::clone(&self.servers),
             stored: Arc::clone(&self.stored),
             look_ups,
+            changes,
+            kept: Arc::clone(&self.kept),
             answers: Answers::default(),
             pacer: None,
             cancelled: Arc::new(AtomicBool::new(false)),
@@ -86,6 +101,8 @@ struct SimulatedSession {
     stored: Arc<[AtomicU64]>,
     /// By operation.
     look_ups: Vec<Option<LookUp>>,
+    changes: Vec<Option<RowChange>>,
+    kept: Arc<[Kept]>,
     answers: Answers,
     /// Made by the first `poll`, on the session's own thread.
     pacer: Option<Pacer>,
@@ -109,7 +126,9 @@ impl Session for SimulatedSession {
         let (rows, answer) = match &work {
             Work::Rows { columns, .. } => (columns.rows as u64, None),
             Work::Params(params) => {
-                self.look_up(op, params).map_or((0, None), |found| (found.rows.len() as u64, Some(found)))
+                let changed = self.change(op, params);
+                self.look_up(op, params)
+                    .map_or((changed, None), |found| (found.rows.len() as u64, Some(found)))
             }
             Work::Extract { .. } => unreachable!("the driver has asked `extracts`"),
         };
@@ -183,7 +202,14 @@ impl Session for SimulatedSession {
 impl SimulatedSession {
     fn look_up(&mut self, op: OpId, params: &[Value]) -> Option<Answer> {
         let look_up = self.look_ups[op].as_mut()?;
-        Some(look_up.answer(params, self.stored[look_up.table].load(Ordering::Relaxed)))
+        let table = look_up.table;
+        Some(look_up.answer(params, self.stored[table].load(Ordering::Relaxed), &self.kept[table]))
+    }
+
+    fn change(&mut self, op: OpId, params: &[Value]) -> u64 {
+        let Some(change) = self.changes[op].as_mut() else { return 0 };
+        let table = change.table;
+        change.change(params, &self.kept[table], self.stored[table].load(Ordering::Relaxed))
     }
 }
 

@@ -166,6 +166,7 @@ impl<'a> Setting<'a> {
         Ok(match plan {
             GenPlan::Sequence { start, step } => IntGenerator::Sequence { start: *start, step: *step },
             GenPlan::Constant { value, .. } => IntGenerator::Constant { value: constant(ty, value, bits)? },
+            GenPlan::Version {} => IntGenerator::Constant { value: 0 },
             GenPlan::Cycle { from, to, every } => IntGenerator::Cycle {
                 from: *from,
                 n: whole_range(range(*from, *to)?)?,

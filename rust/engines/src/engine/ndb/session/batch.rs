@@ -6,7 +6,7 @@ use super::{NdbSession, OF_BATCH};
 use crate::engine::ndb::failure::outcome;
 use crate::engine::ndb::library::{does, Ended, Failure};
 use crate::engine::{OpId, Outcome, Payload, Ticket};
-use inrush_rows::plan::RecordDoes;
+use inrush_rows::plan::RowCall;
 
 /// Rows of a batch in flight.
 pub const WINDOW: usize = 256;
@@ -87,7 +87,7 @@ impl NdbSession {
             (self.opened.connection.shim.prepare)(
                 self.opened.handle,
                 access,
-                does(RecordDoes::Insert),
+                does(RowCall::Insert),
                 0,
                 options.hint.into(),
                 image.as_ptr(),

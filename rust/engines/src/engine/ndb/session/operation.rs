@@ -7,14 +7,14 @@ use crate::engine::ndb::connection::{Opened, Refused};
 use crate::engine::{Answer, Context, OpId};
 use inrush_rows::encode::record::{Images, Record};
 use inrush_rows::error::Error;
-use inrush_rows::plan::{OpKind, RecordDoes, TablePlan};
+use inrush_rows::plan::{OpKind, RowCall, TablePlan};
 use inrush_rows::rows::Value;
 
 /// What the plan says of it, before there is a session.
 pub struct Asked {
     pub table: String,
     pub record: Record,
-    pub does: RecordDoes,
+    pub does: RowCall,
     /// Rows of a call.
     pub rows: usize,
     /// A batch of rows in place of parameters.
@@ -29,7 +29,7 @@ pub struct Asked {
 pub struct Operation {
     pub access: c_int,
     pub record: Record,
-    pub does: RecordDoes,
+    pub does: RowCall,
     pub rows: usize,
     /// Encodes batches.
     pub images: Option<Images>,
@@ -56,7 +56,7 @@ impl Asked {
         let record = Record::of(table)?;
         let all: Vec<usize> = (0..record.fields.len()).collect();
         if plan.kind == OpKind::Insert {
-            let (does, rows, is_batch) = (RecordDoes::Insert, 1, true);
+            let (does, rows, is_batch) = (RowCall::Insert, 1, true);
             let (table, fields, params) = (table.name.clone(), all, Vec::new());
             return Ok(Some(Asked { table, record, does, rows, is_batch, keeps: false, fields, params }));
         }
@@ -71,7 +71,7 @@ impl Asked {
             return Err(refuse(format!("`record` sets no {key}, which is a column of the key")));
         }
         let fields = match call.does {
-            RecordDoes::Read => all,
+            RowCall::Read => all,
             _ => {
                 let mut set: Vec<usize> = params.iter().map(|(field, _)| *field).collect();
                 set.sort_unstable();
@@ -123,7 +123,7 @@ impl Operation {
         let names = record.fields.iter().map(|field| field.name.clone()).collect();
         let value_bytes = fields.iter().map(|&at| u64::from(record.fields[at].kind.bytes())).sum();
         let row = || vec![Value::Null; record.fields.len()];
-        let spare = if does == RecordDoes::Read { (0..rows).map(|_| row()).collect() } else { Vec::new() };
+        let spare = if does == RowCall::Read { (0..rows).map(|_| row()).collect() } else { Vec::new() };
         let answer = Answer { names, rows: Vec::with_capacity(rows) };
         Ok(Operation { access, does, rows, images, keeps, value_bytes, params, answer, spare, record })
     }
@@ -209,7 +209,7 @@ mod tests {
         let row = || vec![Value::Null; 3];
         let mut operation = Operation {
             access: 0,
-            does: RecordDoes::Read,
+            does: RowCall::Read,
             rows,
             images: None,
             keeps: true,
