@@ -16,6 +16,7 @@ ENGINES = {
     "mysql": "mysql",
     "mariadb": "mysql",
     "influxdb": "influxdb",
+    "ndb": "ndb",
     "valkey": "valkey",
     "questdb": "questdb",
 }

@@ -60,6 +60,7 @@ PARTS: dict[str, set[str]] = {
     "mysql": {"lifecycle", "loading"},
     "mariadb": {"lifecycle", "loading"},
     "influxdb": {"lifecycle"},
+    "ndb": set(),
     "valkey": {"lifecycle"},
     "questdb": {"lifecycle"},
 }

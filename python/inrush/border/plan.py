@@ -32,7 +32,7 @@ DIRECTIVES_VERSION: Final = 4
 EXTRACT_VERSION: Final = 5
 #: Of a plan that has directives of a file.
 FILE_VERSION: Final = 6
-#: Of a plan that has calls by key.
+#: Of a plan that has calls by key, or directives of rows by their keys.
 PLAN_VERSION: Final = 7
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict, TypeVar
 
-from inrush.workload import IoKind, IoOrder
+from inrush.workload import IoKind, IoOrder, RowCall
 
 if TYPE_CHECKING:
     from typing_extensions import NotRequired
@@ -47,6 +47,80 @@ class FileSize(TypedDict):
 FileAction: TypeAlias = LayOut | FileSize
 
 
+class RecordCall(TypedDict):
+    """What each call of an operation does with a row, or with several of one table (`rust/rows/src/plan/record.rs`)."""
+
+    does: RowCall
+    #: Name in the database.
+    table: str
+    #: By parameter, the column that it is a value of; one that comes more than once is a list.
+    columns: Sequence[str]
+
+
+class NdbColumn(TypedDict):
+    name: str
+    wire: str
+    key: NotRequired[bool]
+    nullable: NotRequired[bool]
+
+
+class CreateTable(TypedDict):
+    kind: Literal["create_table"]
+    table: str
+    columns: Sequence[NdbColumn]
+
+
+class OnTable(TypedDict):
+    """A drop touches only what is inrush's; a count and a scan read every row."""
+
+    kind: Literal["drop_table", "count", "scan"]
+    table: str
+
+
+class MarkDatabase(TypedDict):
+    kind: Literal["mark"]
+    database: str
+    holder: NotRequired[str]
+
+
+class AskHolder(TypedDict):
+    kind: Literal["holder"]
+    database: str
+
+
+class DropDatabase(TypedDict):
+    kind: Literal["drop_database"]
+    database: str
+    #: Also where it is not inrush's.
+    force: NotRequired[bool]
+
+
+class ForeignDatabases(TypedDict):
+    kind: Literal["foreign"]
+    databases: Sequence[str]
+
+
+class TableSizes(TypedDict):
+    kind: Literal["sizes"]
+    tables: Sequence[str]
+
+
+class OfCluster(TypedDict):
+    kind: Literal["version", "settings"]
+
+
+NdbAction: TypeAlias = (
+    CreateTable
+    | OnTable
+    | MarkDatabase
+    | AskHolder
+    | DropDatabase
+    | ForeignDatabases
+    | TableSizes
+    | OfCluster
+)
+
+
 class Directives(TypedDict, total=False):
     """What the engine's language cannot say (`rust/rows/src/plan/directives.rs`)."""
 
@@ -66,6 +140,10 @@ class Directives(TypedDict, total=False):
     io: IoPlan
     #: Of `device`, beside a statement.
     file: FileAction
+    #: Of `ndb`, beside an operation: what each of its calls does with a row.
+    record: RecordCall
+    #: Of `ndb`, beside a statement.
+    ndb: NdbAction
 
 
 class DetailedStatement(TypedDict):
@@ -85,6 +163,11 @@ Statement: TypeAlias = str | DetailedStatement
 def statement(text: str, directives: Directives | None = None) -> Statement:
     """The text alone where there are no directives: plans without any stay as they were."""
     return {"text": text, "directives": directives} if directives else text
+
+
+def text_of(of: Statement) -> str:
+    """The text, of engines that have nothing beside it."""
+    return of if isinstance(of, str) else of["text"]
 
 
 def run_statement(of: Statement, ask: Callable[[str, Directives | None], Rows]) -> Rows:

@@ -39,14 +39,14 @@ class Dialect(ABC):
     # marked homes
 
     @abstractmethod
-    def open_namespace(self, namespace: str) -> tuple[str, ...]:
+    def open_namespace(self, namespace: str) -> tuple[Statement, ...]:
         """Statements that create the marked home of one run (schema, database, mark table)."""
 
     @abstractmethod
     def drop_namespace(self, namespace: str) -> tuple[Statement, ...]:
         """Statements that remove it; they touch nothing without inrush's mark."""
 
-    def foreign_objects(self, namespaces: Sequence[str]) -> str:
+    def foreign_objects(self, namespaces: Sequence[str]) -> Statement:
         """A query whose rows name what is not inrush's: tables of a file, homes of these names without its mark.
 
         Empty for an engine that cannot hold any.
@@ -62,14 +62,14 @@ class Dialect(ABC):
         """What `--force` does to one of them; nothing where it is no obstacle."""
         return ()
 
-    def lock(self, name: str, holder: str) -> tuple[str, ...]:
+    def lock(self, name: str, holder: str) -> tuple[Statement, ...]:
         """Statements that make a marked home which names its holder; they fail where it is there already.
 
         Empty for an engine that has no server which two studies could meet on. holder: has neither slash nor quote.
         """
         return ()
 
-    def ask_holder(self, name: str) -> str:
+    def ask_holder(self, name: str) -> Statement:
         """A query for the holder of a lock; fails where there is no such lock."""
         return ""
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, ClassVar
 
 from inrush.border.plan import ChecksumItem, ValueHash
+from inrush.border.statement import text_of
 from inrush.engines.plans import Proof, TablePlan
 from inrush.engines.sampled import SampledColumns
 from inrush.engines.sql import load_items, quote
@@ -146,7 +147,7 @@ class Loading(ABC):
 
     def create_table(self, usual: TablePlan, table: Table, sampled: SampledColumns) -> str:
         """The statement that makes the table of `--create`. usual: the table as the dialect plans it, without a layout."""
-        return usual.create[0]
+        return text_of(usual.create[0])
 
     def create_database(self, name: str) -> str:
         """The statement that makes a database for a load. Only where `first_database` is not None."""

@@ -9,7 +9,9 @@ from typing import Any
 from inrush.border.plan import ChecksumItem, Directives, Statement
 
 #: A statement -> its rows; raises what the core raises.
-Ask = Callable[[str], list[list[Any]]]
+Ask = Callable[[Statement], list[list[Any]]]
+#: Directives of an engine that takes rows by their keys.
+OF_RECORDS = frozenset({"record", "ndb"})
 #: Name among the settings read back: how the connection that reads them is encrypted.
 TLS = "tls"
 #: Name among the sizes: a write-ahead log, which holds nothing that the tables do not.
@@ -22,7 +24,7 @@ class TablePlan:
 
     #: Physical, qualified and quoted name, as statements use it.
     name: str
-    create: tuple[str, ...]
+    create: tuple[Statement, ...]
     #: Empties it so that the next repetition starts as the first did.
     fresh: tuple[Statement, ...]
     drop: tuple[Statement, ...]

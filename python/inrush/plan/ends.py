@@ -23,6 +23,7 @@ from inrush.border.load import (
     ShardPlan,
 )
 from inrush.border.pipeline import GoesOn
+from inrush.border.statement import text_of
 from inrush.engines.cluster import HASH_PARTITIONS
 from inrush.engines.loading import Loading
 from inrush.engines.plans import OpPlan, TablePlan, Unsupported
@@ -166,7 +167,7 @@ def replica_places(shards: Sequence[tuple[str, border.Target]]) -> list[tuple[st
 def table_plan(server: Twin, table: Table, physical: str) -> TablePlan:
     """The user's own table in the engine's dialect: the twin's, under the user's name."""
     planned = server.plan_table(table, "", "inrush_load")
-    create = tuple(first.replace(planned.name, physical, 1) for first in planned.create[:1])
+    create = tuple(text_of(first).replace(planned.name, physical, 1) for first in planned.create[:1])
     return TablePlan(
         name=physical,
         create=create,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from inrush.border.labels import OracleOperation, OraclePlan
+from inrush.border.statement import text_of
 from inrush.engines import server
 from inrush.engines.plans import OpPlan
 from inrush.plan.kept import as_stored, not_kept
@@ -55,7 +56,11 @@ def oracle_plan(
             {
                 "index": index,
                 "name": plans[key].name,
-                "create": [*(twin.open_namespace(namespace) if index == 0 else ()), *plans[key].create],
+                "create": [
+                    *map(
+                        text_of, (*(twin.open_namespace(namespace) if index == 0 else ()), *plans[key].create)
+                    )
+                ],
                 "first_row": 0,
                 "rows": rows[key],
             }

@@ -16,6 +16,7 @@ from inrush.border.plan import (
     Segment,
     Statement,
 )
+from inrush.engines.plans import OF_RECORDS
 from inrush.plan.documents import last_sweep_ns, role_document, single_role
 from inrush.plan.io import laid_out
 from inrush.plan.retention import retain_role
@@ -212,9 +213,10 @@ def version_of(
     """The least version of a plan, `least` or later, that these can stand in: one of texts alone is as it always was."""
     detailed = [s for s in statements if not isinstance(s, str)]
     called = list(operations)
-    if any("does" in op for op in called):
+    directives = [op.get("directives", {}) for op in called] + [s.get("directives", {}) for s in detailed]
+    if any("does" in op for op in called) or any(OF_RECORDS & d.keys() for d in directives):
         return PLAN_VERSION
-    if any("io" in op.get("directives", {}) for op in called):
+    if any("io" in d for d in directives):
         return FILE_VERSION
     if any("range" in op or "dump" in op for op in called):
         return EXTRACT_VERSION

@@ -37,7 +37,7 @@ REPEATS: tuple[Repeated, ...] = ("each_row", "until_no_rows")
 #: Engines without a language: the instruments, and a file.
 SPEECHLESS = ("null", "device")
 #: Engines that may have statements of their own: all others, and one that is not built yet.
-DIALECTS = (*(engine for engine, module in ENGINES.items() if module not in SPEECHLESS), "ndb")
+DIALECTS = tuple(engine for engine, module in ENGINES.items() if module not in SPEECHLESS)
 #: Types of a constant that may be the name of a size.
 WHOLE = ("i16", "i32", "i64", "u8", "u16", "u32", "u64")
 HOLDS = ("asked", "rows_regenerate", "count_bounds", "oracle", "freshness")

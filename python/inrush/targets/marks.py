@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from inrush.border.plan import Statement
+from inrush.border.statement import text_of
 from inrush.engines.sql import file_of
 from inrush.engines.twin import NoDatabase
 from inrush.errors import TargetError, UsageError
@@ -51,7 +52,7 @@ def foreign_objects(deployment: Deployment, namespaces: Sequence[str]) -> list[s
             return deployment.server.find_foreign_objects(namespaces, deployment.ask)
         except _core.CoreFailure:
             return []
-    name, statement = file_of(deployment.target.url), deployment.server.foreign_objects(namespaces)
+    name, statement = file_of(deployment.target.url), text_of(deployment.server.foreign_objects(namespaces))
     path = Path(name)
     held = statement and name and path.is_file() and path.stat().st_size
     try:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from inrush.border.pipeline import AnyPlan
+from inrush.border.statement import text_of
 from inrush.engines import life, server
 from inrush.engines.sql import file_of
 from inrush.engines.twin import NoDatabase, Twin
@@ -184,7 +185,7 @@ def check_file(deployment: Deployment, file: Path) -> None:
         raise NotReady(f"{deployment.target.url}: cannot be written; give rights, or name another file")
     if file.is_file() and file.stat().st_size:
         try:
-            deployment.server.ask_file(file, deployment.server.foreign_objects(()))
+            deployment.server.ask_file(file, text_of(deployment.server.foreign_objects(())))
         except NoDatabase as problem:
             raise NotReady(f"{deployment.target.url}: {problem}; name another file") from None
 

@@ -40,6 +40,7 @@ SETTINGS: Mapping[str, Mapping[str, str]] = {
     "mariadb": {"innodb_buffer_pool_size": "128M", "innodb_log_file_size": "32M"},
     "clickhouse": {},
     "influxdb": {},
+    "ndb": {},
     # What was acknowledged is there after a kill.
     "valkey": {"appendonly": "yes", "appendfsync": "always"},
     "questdb": {},
@@ -71,6 +72,8 @@ def own_server(engine: str) -> OwnServer:
 
 def need(engine: str) -> None:
     """Skips, or fetches, or fails: see REQUIRE and START_NONE."""
+    if server(engine).lifecycle is None:
+        pytest.skip(f"inrush starts no {engine}; INRUSH_{engine.upper()}_URL names one")
     if os.environ.get(REQUIRE):
         own_server(engine).fetch()
     elif os.environ.get(START_NONE):
@@ -112,6 +115,7 @@ mysql = fixture_of("mysql")
 mariadb = fixture_of("mariadb")
 clickhouse = fixture_of("clickhouse")
 influxdb = fixture_of("influxdb")
+ndb = fixture_of("ndb")
 valkey = fixture_of("valkey")
 questdb = fixture_of("questdb")
 

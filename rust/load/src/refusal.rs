@@ -9,7 +9,7 @@ use inrush_engines::engine::Outcome;
 /// `why` is the engine's own message, with its code at the end of the server's words.
 pub fn is_final(outcome: Outcome, why: &str) -> bool {
     match outcome {
-        Outcome::Conflict | Outcome::Lost | Outcome::Timeout => false,
+        Outcome::Conflict | Outcome::Overloaded | Outcome::Lost | Outcome::Timeout => false,
         Outcome::Refused => !PASSING.iter().any(|code| why.contains(code)),
         _ => true,
     }
@@ -98,7 +98,7 @@ mod tests {
         ] {
             assert!(!is_final(Outcome::Refused, why), "{why}");
         }
-        for passing in [Outcome::Conflict, Outcome::Lost, Outcome::Timeout] {
+        for passing in [Outcome::Conflict, Outcome::Overloaded, Outcome::Lost, Outcome::Timeout] {
             assert!(!is_final(passing, "deadlock detected (40P01)"));
         }
         for last in [Outcome::Other, Outcome::Auth, Outcome::Undefined, Outcome::TooLarge] {

@@ -9,6 +9,7 @@ mod generator;
 mod input;
 mod io;
 mod operation;
+mod record;
 mod segment;
 mod statement;
 mod table;
@@ -27,6 +28,7 @@ pub use io::{FileAction, IoKind, IoOrder, IoPlan, IO_BLOCK};
 pub use operation::{
     Assertion, KeyLaw, KeyPlan, OpKind, OpPlan, ParamGen, ParamPlan, RangeLength, RangePlan, RowCall,
 };
+pub use record::{NdbAction, NdbColumn, RecordCall};
 pub use segment::{
     ChecksumItem, CollectPlan, DriveSegment, Phase, ProbePlan, ProofPlan, Refill, RepeatPlan, RolePlan,
     SamplePlan, Schedule, Segment, SeriesPart, StatementSegment, Until, ValueHash, Weighted, Work,

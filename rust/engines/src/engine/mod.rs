@@ -20,6 +20,8 @@ mod inbox;
 mod influxdb;
 mod messages;
 mod mysql;
+#[cfg(feature = "ndb")]
+mod ndb;
 mod null;
 mod postgresql;
 mod questdb;
@@ -86,13 +88,15 @@ pub enum Outcome {
     Conflict,
     Timeout,
     TooLarge,
+    /// The server has too much to do, or its log is full: nothing was done, and the same call may go through later.
+    Overloaded,
     /// Connection lost.
     Lost,
     Other,
 }
 
 impl Outcome {
-    pub const ALL: [Outcome; 11] = [
+    pub const ALL: [Outcome; 12] = [
         Outcome::Ok,
         Outcome::Wrong,
         Outcome::Missing,
@@ -102,6 +106,7 @@ impl Outcome {
         Outcome::Conflict,
         Outcome::Timeout,
         Outcome::TooLarge,
+        Outcome::Overloaded,
         Outcome::Lost,
         Outcome::Other,
     ];
@@ -117,6 +122,7 @@ impl Outcome {
             Outcome::Conflict => "conflict",
             Outcome::Timeout => "timeout",
             Outcome::TooLarge => "too_large",
+            Outcome::Overloaded => "overloaded",
             Outcome::Lost => "lost",
             Outcome::Other => "other",
         }
@@ -301,7 +307,7 @@ struct Known {
 }
 
 /// Every engine, in the order of their names.
-const KNOWN: [Known; 14] = [
+const KNOWN: [Known; 15] = [
     Known { name: "adbc", max_depth: 1, new: |ctx| Ok(Arc::new(adbc::Adbc::new(ctx)?)) },
     Known { name: "clickhouse", max_depth: 1, new: |ctx| Ok(Arc::new(clickhouse::Clickhouse::new(ctx)?)) },
     Known { name: "device", max_depth: 1, new: |ctx| Ok(Arc::new(device::Device::new(ctx)?)) },
@@ -309,6 +315,7 @@ const KNOWN: [Known; 14] = [
     Known { name: "influxdb", max_depth: 1, new: |ctx| Ok(Arc::new(influxdb::Influxdb::new(ctx)?)) },
     Known { name: "mariadb", max_depth: mysql::MAX_DEPTH, new: |ctx| Ok(Arc::new(mysql::Mysql::new(ctx)?)) },
     Known { name: "mysql", max_depth: mysql::MAX_DEPTH, new: |ctx| Ok(Arc::new(mysql::Mysql::new(ctx)?)) },
+    Known { name: "ndb", max_depth: NDB_DEPTH, new: ndb_engine },
     Known { name: "null", max_depth: null::MAX_DEPTH, new: |ctx| Ok(Arc::new(null::Null::new(ctx)?)) },
     Known {
         name: "postgresql",
@@ -337,6 +344,19 @@ const KNOWN: [Known; 14] = [
         new: |ctx| Ok(Arc::new(valkey::Valkey::new(ctx)?)),
     },
 ];
+
+/// Calls of one session of NDB in flight.
+const NDB_DEPTH: u32 = 1024;
+
+#[cfg(feature = "ndb")]
+fn ndb_engine(ctx: &Context) -> Result<Arc<dyn Engine>, Error> {
+    Ok(Arc::new(ndb::Ndb::new(ctx)?))
+}
+
+#[cfg(not(feature = "ndb"))]
+fn ndb_engine(_: &Context) -> Result<Arc<dyn Engine>, Error> {
+    Err(Error::Plan("this inrush was built without its feature `ndb`; build it with it".to_owned()))
+}
 
 /// Names of the engines that this build knows.
 pub fn names() -> Vec<&'static str> {

@@ -12,6 +12,7 @@ pub mod lists;
 pub mod mysql;
 pub mod native;
 pub mod pgcopy;
+pub mod record;
 pub mod resp;
 mod rowbinary;
 mod tail;

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{FileAction, IoPlan};
+use super::{FileAction, IoPlan, NdbAction, RecordCall};
 
-/// Beside the text of a statement. Those of `influxdb` and `device` have them: twins write them, wire halves read them.
+/// Beside the text of a statement. Those of `influxdb`, `device` and `ndb` have them: twins write them, wire halves read them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Directives {
@@ -32,6 +32,12 @@ pub struct Directives {
     /// Of `device`, beside a statement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<FileAction>,
+    /// Of `ndb`, beside an operation: what each of its calls does with a row.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub record: Option<Box<RecordCall>>,
+    /// Of `ndb`, beside a statement.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ndb: Option<Box<NdbAction>>,
 }
 
 /// A value by the name `series.column`, or all with names that begin like this.

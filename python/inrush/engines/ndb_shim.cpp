@@ -1,0 +1,433 @@
+// What inrush needs of the NDB API, as functions of C: rust/engines/src/engine/ndb/library.rs declares the same ones.
+//
+//   c++ -O2 -shared -fPIC -I HEADERS ndb_shim.cpp -o libinrush_ndb.so -L FOLDER -lndbclient -Wl,-rpath,FOLDER
+//
+// A session is an Ndb object of one thread. Rows are plain memory at offsets that the caller chooses. It owns them, and they
+// stay where they are until the call's tag has come back. Nothing here calls back, and nothing throws.
+#include <NdbApi.hpp>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <new>
+#include <string>
+#include <vector>
+
+extern "C" {
+// Raised whenever anything below changes; the other side refuses another number.
+enum { INRUSH_NDB_ABI = 1 };
+
+struct inrush_ndb_error {
+  int32_t code;
+  uint8_t status, classification;
+  char message[250];
+};
+struct inrush_ndb_column {
+  const char *name;
+  uint32_t type, length;
+  uint8_t is_key, distributes, is_nullable;
+};
+// is_nullable is an answer: where it is 0, the bit that says NULL is neither read nor written.
+struct inrush_ndb_field {
+  const char *name;
+  uint32_t offset, bytes, null_byte, null_bit, is_nullable;
+};
+// How a call has ended. absent: rows that it names and that are not there.
+struct inrush_ndb_done {
+  uint64_t tag;
+  int32_t code;
+  uint8_t status, classification;
+  uint16_t absent;
+};
+enum { DOES_READ, DOES_INSERT, DOES_UPDATE, DOES_WRITE, DOES_DELETE };
+}
+
+namespace {
+
+constexpr int NO_DATA_FOUND = 626, SCHEMA_OBJECT_GONE = 723, NO_SUCH_TABLE = 709;
+constexpr int SCAN_TRIES = 10;
+constexpr unsigned char NO_COLUMNS[NDB_MAX_ATTRIBUTES_IN_TABLE / 8 + 1] = {0};
+
+struct Access {
+  const NdbDictionary::Table *table = nullptr;
+  const NdbRecord *record = nullptr;
+  uint32_t row_bytes = 0;
+  // Rows are counted, and no value of them is read.
+  bool counts = false;
+};
+
+struct Session;
+
+// A call in flight. `absent` has a byte for each row that it names.
+struct Call {
+  Session *session = nullptr;
+  uint64_t tag = 0;
+  uint8_t *absent = nullptr;
+  std::vector<const NdbOperation *> operations;
+};
+
+struct Session {
+  Ndb ndb;
+  std::vector<Access> accesses;
+  std::vector<Call> calls;
+  std::vector<Call *> idle;
+  // Those that have ended, and those that were told last.
+  std::vector<inrush_ndb_done> done, told;
+  Session(Ndb_cluster_connection *connection, const char *database) : ndb(connection, database) {}
+};
+
+struct Scan {
+  NdbTransaction *transaction = nullptr;
+  NdbScanOperation *operation = nullptr;
+  uint32_t row_bytes = 0;
+  bool counts = false;
+};
+
+int failed(inrush_ndb_error *error, const char *what, const NdbError &from) {
+  if (error) {
+    error->code = from.code ? from.code : -1;
+    error->status = static_cast<uint8_t>(from.status);
+    error->classification = static_cast<uint8_t>(from.classification);
+    const char *message = from.message ? from.message : "no reason was given";
+    if (from.details)
+      snprintf(error->message, sizeof error->message, "%s: %s (%d; %s)", what, message, from.code, from.details);
+    else
+      snprintf(error->message, sizeof error->message, "%s: %s (%d)", what, message, from.code);
+  }
+  return -1;
+}
+
+int failed(inrush_ndb_error *error, const char *what, const char *why) {
+  if (error) {
+    *error = {-1, 0, 0, ""};
+    snprintf(error->message, sizeof error->message, "%s: %s", what, why);
+  }
+  return -1;
+}
+
+// A read of a row that is not there ends with result 0: the error alone says so.
+void ended(int result, NdbTransaction *transaction, void *of) {
+  Call *call = static_cast<Call *>(of);
+  Session *session = call->session;
+  inrush_ndb_done done{call->tag, 0, 0, 0, 0};
+  const NdbError &error = transaction->getNdbError();
+  if (result == -1 || error.code != 0) {
+    if (result == 0 && error.code == NO_DATA_FOUND) {
+      for (size_t k = 0; k < call->operations.size(); k++) {
+        const NdbError &own = call->operations[k]->getNdbError();
+        const bool is_absent = own.code == NO_DATA_FOUND || call->operations.size() == 1;
+        if (is_absent) call->absent[k] = 1, done.absent++;
+        else if (own.code != 0) done = {call->tag, own.code, uint8_t(own.status), uint8_t(own.classification), 0};
+      }
+    } else {
+      done.code = error.code ? error.code : -1;
+      done.status = static_cast<uint8_t>(error.status);
+      done.classification = static_cast<uint8_t>(error.classification);
+    }
+  }
+  session->done.push_back(done);
+  session->idle.push_back(call);
+  transaction->close();
+}
+
+std::string names_of(const NdbDictionary::Dictionary::List &list) {
+  std::string names;
+  for (unsigned k = 0; k < list.count; k++) {
+    const auto &element = list.elements[k];
+    names += std::string(element.database) + '\t' + element.name + '\n';
+  }
+  return names;
+}
+
+NdbDictionary::Column column_of(const inrush_ndb_column &of) {
+  NdbDictionary::Column column(of.name);
+  column.setType(static_cast<NdbDictionary::Column::Type>(of.type));
+  if (of.length > 1) column.setLength(static_cast<int>(of.length));
+  column.setNullable(of.is_nullable != 0);
+  column.setPrimaryKey(of.is_key != 0);
+  if (of.distributes) column.setDistributionKey(true);
+  return column;
+}
+
+// A row for each fragment: its rows, and the bytes of their fixed and of their variable parts.
+int sum_fragments(Ndb &ndb, const NdbDictionary::Table *table, uint64_t *sums, inrush_ndb_error *error) {
+  NdbTransaction *transaction = ndb.startTransaction(table);
+  if (!transaction) return failed(error, "startTransaction", ndb.getNdbError());
+  const NdbError *why = nullptr;
+  Uint32 words[16];
+  NdbInterpretedCode code(table, words, 16);
+  Uint64 found[3] = {0, 0, 0};
+  NdbOperation::GetValueSpec extra[3] = {{NdbDictionary::Column::ROW_COUNT, nullptr, nullptr},
+                                         {NdbDictionary::Column::FRAGMENT_FIXED_MEMORY, nullptr, nullptr},
+                                         {NdbDictionary::Column::FRAGMENT_VARSIZED_MEMORY, nullptr, nullptr}};
+  for (int k = 0; k < 3; k++) extra[k].appStorage = &found[k];
+  NdbScanOperation::ScanOptions options;
+  options.optionsPresent = NdbScanOperation::ScanOptions::SO_BATCH | NdbScanOperation::ScanOptions::SO_GETVALUE |
+                           NdbScanOperation::ScanOptions::SO_INTERPRETED;
+  options.batch = 1;
+  options.extraGetValues = extra;
+  options.numExtraGetValues = 3;
+  options.interpretedCode = &code;
+  if (code.interpret_exit_last_row() == -1 || code.finalise() == -1) {
+    int end = failed(error, "interpreted program", code.getNdbError());
+    transaction->close();
+    return end;
+  }
+  NdbScanOperation *scan = transaction->scanTable(table->getDefaultRecord(), NdbOperation::LM_CommittedRead, NO_COLUMNS,
+                                                  &options, sizeof options);
+  if (!scan || transaction->execute(NdbTransaction::NoCommit, NdbOperation::AbortOnError, 1) == -1)
+    why = &transaction->getNdbError();
+  const char *row;
+  for (int more = 0; !why && (more = scan->nextResult(&row, true, true)) != 1;) {
+    if (more == -1) why = &scan->getNdbError();
+    else
+      for (int k = 0; k < 3; k++) {
+        Uint64 value;
+        memcpy(&value, extra[k].recAttr->aRef(), sizeof value);
+        sums[k] += value;
+      }
+  }
+  int end = why ? failed(error, "scan of fragments", *why) : 0;
+  transaction->close();
+  return end;
+}
+
+}  // namespace
+
+extern "C" {
+
+int inrush_ndb_abi() { return INRUSH_NDB_ABI; }
+
+// off the clock
+
+void *inrush_ndb_connect(const char *management, int wait_s, inrush_ndb_error *error) {
+  static std::once_flag once;
+  std::call_once(once, [] { ndb_init(); });
+  auto *connection = new (std::nothrow) Ndb_cluster_connection(management);
+  if (!connection) return failed(error, "connect", "out of memory"), nullptr;
+  connection->set_name("inrush");
+  // Tries, a second apart.
+  const bool is_managed = connection->connect(wait_s > 0 ? wait_s - 1 : 0, 1, 0) == 0;
+  if (is_managed && connection->wait_until_ready(wait_s, wait_s) >= 0) return connection;
+  const char *why = is_managed ? "no data node is ready" : connection->get_latest_error_msg();
+  failed(error, is_managed ? "data nodes" : "management server", why);
+  delete connection;
+  return nullptr;
+}
+
+void inrush_ndb_disconnect(void *connection) { delete static_cast<Ndb_cluster_connection *>(connection); }
+
+int inrush_ndb_data_nodes(void *connection) {
+  return static_cast<int>(static_cast<Ndb_cluster_connection *>(connection)->no_db_nodes());
+}
+
+int inrush_ndb_create_table(void *connection, const char *database, const char *name, const inrush_ndb_column *columns,
+                            int count, int is_logged, inrush_ndb_error *error) {
+  Ndb ndb(static_cast<Ndb_cluster_connection *>(connection), database);
+  if (ndb.init() != 0) return failed(error, "init", ndb.getNdbError());
+  NdbDictionary::Table table(name);
+  table.setLogging(is_logged != 0);
+  for (int k = 0; k < count; k++)
+    if (table.addColumn(column_of(columns[k])) != 0) return failed(error, columns[k].name, "out of memory");
+  NdbDictionary::Dictionary *dictionary = ndb.getDictionary();
+  return dictionary->createTable(table) == 0 ? 0 : failed(error, name, dictionary->getNdbError());
+}
+
+// 1: there was none.
+int inrush_ndb_drop_table(void *connection, const char *database, const char *name, inrush_ndb_error *error) {
+  Ndb ndb(static_cast<Ndb_cluster_connection *>(connection), database);
+  if (ndb.init() != 0) return failed(error, "init", ndb.getNdbError());
+  NdbDictionary::Dictionary *dictionary = ndb.getDictionary();
+  dictionary->invalidateTable(name);
+  if (dictionary->dropTable(name) == 0) return 0;
+  const NdbError &why = dictionary->getNdbError();
+  return why.code == NO_SUCH_TABLE || why.code == SCHEMA_OBJECT_GONE ? 1 : failed(error, name, why);
+}
+
+// Lines of database, tabulator, table; freed by `inrush_ndb_free`.
+char *inrush_ndb_tables(void *connection, inrush_ndb_error *error) {
+  Ndb ndb(static_cast<Ndb_cluster_connection *>(connection));
+  if (ndb.init() != 0) return failed(error, "init", ndb.getNdbError()), nullptr;
+  NdbDictionary::Dictionary::List list;
+  if (ndb.getDictionary()->listObjects(list, NdbDictionary::Object::UserTable) != 0)
+    return failed(error, "list of tables", ndb.getDictionary()->getNdbError()), nullptr;
+  return strdup(names_of(list).c_str());
+}
+
+void inrush_ndb_free(char *text) { free(text); }
+
+// sums: rows, bytes of fixed parts, bytes of variable parts; over all fragments, each counted in one replica.
+int inrush_ndb_sums(void *connection, const char *database, const char *name, uint64_t *sums, inrush_ndb_error *error) {
+  Ndb ndb(static_cast<Ndb_cluster_connection *>(connection), database);
+  if (ndb.init() != 0) return failed(error, "init", ndb.getNdbError());
+  ndb.getDictionary()->invalidateTable(name);
+  const NdbDictionary::Table *table = ndb.getDictionary()->getTable(name);
+  if (!table) return failed(error, name, ndb.getDictionary()->getNdbError());
+  sums[0] = sums[1] = sums[2] = 0;
+  return sum_fragments(ndb, table, sums, error);
+}
+
+// sessions
+
+// calls: most transactions in flight. keys: most rows of one.
+void *inrush_ndb_open(void *connection, const char *database, int calls, int keys, inrush_ndb_error *error) {
+  auto *session = new (std::nothrow) Session(static_cast<Ndb_cluster_connection *>(connection), database);
+  if (!session) return failed(error, "session", "out of memory"), nullptr;
+  if (session->ndb.init(calls) != 0) {
+    failed(error, "session", session->ndb.getNdbError());
+    delete session;
+    return nullptr;
+  }
+  session->calls.resize(calls);
+  session->done.reserve(calls);
+  session->told.reserve(calls);
+  session->idle.reserve(calls);
+  for (auto &call : session->calls) {
+    call.session = session;
+    call.operations.reserve(keys);
+    session->idle.push_back(&call);
+  }
+  return session;
+}
+
+// Only when nothing is in flight.
+void inrush_ndb_close(void *of) {
+  auto *session = static_cast<Session *>(of);
+  for (auto &access : session->accesses)
+    if (!access.counts) session->ndb.getDictionary()->releaseRecord(const_cast<NdbRecord *>(access.record));
+  delete session;
+}
+
+// Rows of a table as these fields, the key's among them: a number for `inrush_ndb_prepare`. Without fields its rows can be
+// counted by a scan, and nothing else.
+int inrush_ndb_access(void *of, const char *name, inrush_ndb_field *fields, int count, uint32_t row_bytes,
+                      inrush_ndb_error *error) {
+  auto *session = static_cast<Session *>(of);
+  NdbDictionary::Dictionary *dictionary = session->ndb.getDictionary();
+  if (session->accesses.empty()) dictionary->invalidateTable(name);
+  const NdbDictionary::Table *table = dictionary->getTable(name);
+  if (!table) return failed(error, name, dictionary->getNdbError());
+  if (count == 0) {
+    session->accesses.push_back({table, table->getDefaultRecord(), row_bytes, true});
+    return static_cast<int>(session->accesses.size()) - 1;
+  }
+  std::vector<NdbDictionary::RecordSpecification> parts(count);
+  for (int k = 0; k < count; k++) {
+    inrush_ndb_field &field = fields[k];
+    const NdbDictionary::Column *column = table->getColumn(field.name);
+    if (!column) return failed(error, field.name, "the table has no such column");
+    if (static_cast<uint32_t>(column->getSizeInBytes()) != field.bytes)
+      return failed(error, field.name, "the column is of another type than planned");
+    field.is_nullable = column->getNullable();
+    parts[k].column = column;
+    parts[k].offset = field.offset;
+    parts[k].nullbit_byte_offset = field.null_byte;
+    parts[k].nullbit_bit_in_byte = field.null_bit;
+    parts[k].column_flags = 0;
+  }
+  const NdbRecord *record = dictionary->createRecord(table, parts.data(), count, sizeof parts[0]);
+  if (!record) return failed(error, name, dictionary->getNdbError());
+  session->accesses.push_back({table, record, row_bytes, false});
+  return static_cast<int>(session->accesses.size()) - 1;
+}
+
+// One transaction on `count` rows, not sent yet. keys: images with the key, for all but reads with the values too; rows:
+// where what is read goes; absent: `count` bytes of 0. 0, or the code of an error: then it has ended.
+int inrush_ndb_prepare(void *of, int access, int does, int lock, int hints, const char *keys, char *rows, uint8_t *absent,
+                       int count, uint64_t tag, inrush_ndb_error *error) {
+  auto *session = static_cast<Session *>(of);
+  const Access &on = session->accesses[access];
+  Uint64 hashed[512];
+  NdbTransaction *transaction = hints ? session->ndb.startTransaction(on.record, keys, hashed, sizeof hashed)
+                                      : session->ndb.startTransaction();
+  if (!transaction) {
+    failed(error, "startTransaction", session->ndb.getNdbError());
+    return error->code;
+  }
+  Call *call = session->idle.back();
+  call->tag = tag;
+  call->absent = absent;
+  call->operations.clear();
+  const auto mode = static_cast<NdbOperation::LockMode>(lock);
+  for (int k = 0; k < count; k++, keys += on.row_bytes, rows += on.row_bytes) {
+    const NdbOperation *operation =
+        does == DOES_READ     ? transaction->readTuple(on.record, keys, on.record, rows, mode)
+        : does == DOES_INSERT ? transaction->insertTuple(on.record, keys)
+        : does == DOES_UPDATE ? transaction->updateTuple(on.record, keys, on.record, keys)
+        : does == DOES_WRITE  ? transaction->writeTuple(on.record, keys, on.record, keys)
+                              : transaction->deleteTuple(on.record, keys, on.record);
+    if (!operation) {
+      failed(error, "operation", transaction->getNdbError());
+      transaction->close();
+      return error->code;
+    }
+    call->operations.push_back(operation);
+  }
+  session->idle.pop_back();
+  transaction->executeAsynchPrepare(NdbTransaction::Commit, ended, call);
+  return 0;
+}
+
+void inrush_ndb_send(void *of, int forces) { static_cast<Session *>(of)->ndb.sendPreparedTransactions(forces); }
+
+// Waits until so many of those that were sent have ended. Those that have: valid until the next call of this function.
+int inrush_ndb_poll(void *of, int wait_ms, int at_least, const inrush_ndb_done **done) {
+  auto *session = static_cast<Session *>(of);
+  // What could not be sent has ended already.
+  session->ndb.pollNdb(session->done.empty() ? wait_ms : 0, at_least);
+  session->told.clear();
+  session->told.swap(session->done);
+  *done = session->told.data();
+  return static_cast<int>(session->told.size());
+}
+
+// Sent to data nodes since the session was opened, as the client library counts it.
+uint64_t inrush_ndb_sent_bytes(void *of) { return static_cast<Session *>(of)->ndb.getClientStat(Ndb::BytesSentCount); }
+
+const char *inrush_ndb_message(void *of, int code) {
+  const NdbError &error = static_cast<Session *>(of)->ndb.getNdbError(code);
+  return error.message ? error.message : "";
+}
+
+// All rows of a table, as they are committed; nothing may be in flight.
+void *inrush_ndb_scan(void *of, int access, inrush_ndb_error *error) {
+  auto *session = static_cast<Session *>(of);
+  const Access &on = session->accesses[access];
+  for (int tries = 0; tries < SCAN_TRIES; tries++) {
+    NdbTransaction *transaction = session->ndb.startTransaction(on.table);
+    if (!transaction) return failed(error, "startTransaction", session->ndb.getNdbError()), nullptr;
+    NdbScanOperation *operation =
+        transaction->scanTable(on.record, NdbOperation::LM_CommittedRead, on.counts ? NO_COLUMNS : nullptr);
+    if (operation && transaction->execute(NdbTransaction::NoCommit) == 0) {
+      auto *scan = new (std::nothrow) Scan{transaction, operation, on.row_bytes, on.counts};
+      if (scan) return scan;
+    }
+    failed(error, "scan", transaction->getNdbError());
+    transaction->close();
+    if (error->status != NdbError::TemporaryError) break;
+  }
+  return nullptr;
+}
+
+// The next rows, `most` at a time; 0: there are no more; negative: it failed.
+int inrush_ndb_scan_next(void *of, char *rows, int most, inrush_ndb_error *error) {
+  auto *scan = static_cast<Scan *>(of);
+  for (int k = 0; k < most; k++, rows += scan->row_bytes) {
+    const char *row;
+    const int more = scan->operation->nextResult(&row, true, false);
+    if (more == 1) return k;
+    if (more != 0) return failed(error, "scan", scan->transaction->getNdbError());
+    if (!scan->counts) memcpy(rows, row, scan->row_bytes);
+  }
+  return most;
+}
+
+void inrush_ndb_scan_close(void *of) {
+  auto *scan = static_cast<Scan *>(of);
+  scan->operation->close();
+  scan->transaction->close();
+  delete scan;
+}
+
+}  // extern "C"

@@ -1,0 +1,92 @@
+//! MySQL Cluster by its NDB API: rows by their keys, as the memory that the client library takes them from.
+//!
+//! A session is an `Ndb` object with transactions in flight. A call prepares one; what is prepared leaves together, when the
+//! session is asked what has ended. There is no language: `directives.record` says what an operation does, and
+//! `directives.ndb` what a statement does.
+
+mod actions;
+mod address;
+mod connection;
+mod failure;
+mod library;
+mod management;
+mod session;
+
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+
+use super::{Answer, Caps, Context, Engine, OpId, Session};
+use address::Address;
+use connection::Connection;
+use inrush_rows::error::Error;
+use inrush_rows::lock::Unpoisoned;
+use inrush_rows::plan::Statement;
+
+/// Transactions of one `Ndb` object, which a session has one of.
+const MAX_DEPTH: u32 = super::NDB_DEPTH;
+
+pub struct Ndb {
+    ctx: Context,
+    address: Arc<Address>,
+    /// Of this process: sessions share them in turn. The first one also serves statements.
+    connections: Mutex<Vec<Arc<Connection>>>,
+    opened: AtomicUsize,
+}
+
+impl Ndb {
+    /// Loads the client library and joins the cluster: what is missing shows here.
+    pub fn new(ctx: &Context) -> Result<Ndb, Error> {
+        let target = &ctx.plan.target;
+        let address = Arc::new(Address::of(target)?);
+        let shim = library::load(target.options.get("library"))?;
+        let first = Connection::open(shim, &address)?;
+        let connections = Mutex::new(vec![first]);
+        Ok(Ndb { ctx: ctx.clone(), address, connections, opened: AtomicUsize::new(0) })
+    }
+
+    /// The first connection, for statements.
+    fn first(&self) -> Arc<Connection> {
+        self.connections.lock().unpoisoned()[0].clone()
+    }
+
+    /// The one that the next session has; it is made when a session wants it.
+    fn next(&self) -> Result<Arc<Connection>, Error> {
+        let turn = self.opened.fetch_add(1, Relaxed) % self.address.options.connections;
+        let mut all = self.connections.lock().unpoisoned();
+        while all.len() <= turn {
+            let one = Connection::open(all[0].shim, &self.address)?;
+            all.push(one);
+        }
+        Ok(all[turn].clone())
+    }
+}
+
+impl Engine for Ndb {
+    fn caps(&self) -> Caps {
+        Caps {
+            max_depth: MAX_DEPTH,
+            // A batch is a transaction a row.
+            inserts_whole: false,
+            ..Caps::default()
+        }
+    }
+
+    fn open(&self, ops: &[OpId]) -> Result<Box<dyn Session>, Error> {
+        Ok(Box::new(session::NdbSession::open(&self.ctx, &self.address, self.next()?, ops)?))
+    }
+
+    fn control(&self, text: &str, _limit_ns: u64) -> Result<Answer, Error> {
+        Err(Error::Statement {
+            target: self.address.to_string(),
+            statement: text.to_owned(),
+            message: "ndb has no language; directives say what it does".into(),
+        })
+    }
+
+    fn ask(&self, statement: &Statement, limit_ns: u64) -> Result<Answer, Error> {
+        match statement.directives.as_ref().and_then(|directives| directives.ndb.as_deref()) {
+            Some(action) => actions::done(&self.first(), &self.address, action, &statement.text),
+            None => Engine::control(self, &statement.text, limit_ns),
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! What a management server says of its cluster, in lines of `name: value`.
+
+use std::collections::BTreeSet;
+use std::io::{Read, Write};
+
+use super::address::Address;
+use crate::engine::socket::{dial, Endpoint, CONNECT};
+use inrush_rows::error::{Error, TargetFault};
+
+/// More than a cluster of 255 nodes says.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// `mysql-9.7.2 ndb-9.7.2`.
+pub fn version(address: &Address) -> Result<String, Error> {
+    let said = asked(address, "get version")?;
+    Ok(value(&said, "string").unwrap_or_default().to_owned())
+}
+
+/// Data nodes that are started, and groups of them.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Nodes {
+    pub started: u64,
+    pub groups: u64,
+}
+
+pub fn nodes(address: &Address) -> Result<Nodes, Error> {
+    Ok(counted(&asked(address, "get status")?))
+}
+
+fn counted(said: &str) -> Nodes {
+    let of = |line: &str| -> Option<String> {
+        let (name, value) = line.split_once(": ")?;
+        let number = name.strip_prefix("node.")?.strip_suffix(".type")?;
+        (value == "NDB").then(|| number.to_owned())
+    };
+    let started = |number: &String| value(said, &format!("node.{number}.status")) == Some("STARTED");
+    let numbers: Vec<String> = said.lines().filter_map(of).filter(started).collect();
+    let group = |number: &String| value(said, &format!("node.{number}.node_group"));
+    let groups: BTreeSet<_> = numbers.iter().filter_map(group).collect();
+    Nodes { started: numbers.len() as u64, groups: groups.len() as u64 }
+}
+
+fn value<'s>(said: &'s str, name: &str) -> Option<&'s str> {
+    said.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
+}
+
+fn asked(address: &Address, command: &str) -> Result<String, Error> {
+    let (host, port) = address.first();
+    let lost = |e: std::io::Error| Error::Target {
+        target: address.to_string(),
+        class: TargetFault::Unreachable,
+        message: format!("the management server did not answer `{command}`: {e}"),
+    };
+    let (mut socket, _) = dial(&Endpoint::new(host, port, address.to_string()))?;
+    socket.set_read_timeout(Some(CONNECT)).map_err(lost)?;
+    socket.write_all(format!("{command}\n\n").as_bytes()).map_err(lost)?;
+    let (mut said, mut part) = (Vec::new(), [0u8; 4096]);
+    // An empty line ends an answer.
+    while !said.ends_with(b"\n\n") && (said.len() as u64) < MOST_BYTES {
+        match socket.read(&mut part).map_err(lost)? {
+            0 => break,
+            count => said.extend_from_slice(&part[..count]),
+        }
+    }
+    Ok(String::from_utf8_lossy(&said).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_nodes_that_are_started_are_counted_with_their_groups() {
+        let node = |number: u32, kind: &str, status: &str, group: u32| {
+            format!(
+                "node.{number}.type: {kind}\nnode.{number}.status: {status}\nnode.{number}.node_group: {group}\n"
+            )
+        };
+        let said = [
+            "node status\nnodes: 6\n".to_owned(),
+            node(1, "NDB", "STARTED", 0),
+            node(2, "NDB", "STARTED", 0),
+            node(3, "NDB", "STARTED", 1),
+            node(4, "NDB", "NO_CONTACT", 1),
+            node(100, "MGM", "CONNECTED", 0),
+            node(111, "API", "NO_CONTACT", 0),
+        ];
+        assert_eq!(counted(&said.concat()), Nodes { started: 3, groups: 2 });
+        assert_eq!(counted(""), Nodes::default());
+    }
+}

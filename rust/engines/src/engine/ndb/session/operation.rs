@@ -1,0 +1,233 @@
+//! An operation of a session: which rows of which table, and how parameters become images of them.
+
+use std::ffi::c_int;
+
+use crate::engine::ndb::address::Address;
+use crate::engine::ndb::connection::{Opened, Refused};
+use crate::engine::{Answer, Context, OpId};
+use inrush_rows::encode::record::{Images, Record};
+use inrush_rows::error::Error;
+use inrush_rows::plan::{OpKind, RowCall, TablePlan};
+use inrush_rows::rows::Value;
+
+/// What the plan says of it, before there is a session.
+pub struct Asked {
+    pub table: String,
+    pub record: Record,
+    pub does: RowCall,
+    /// Rows of a call.
+    pub rows: usize,
+    /// A batch of rows in place of parameters.
+    pub is_batch: bool,
+    keeps: bool,
+    /// Fields that a call sets or reads.
+    fields: Vec<usize>,
+    /// By parameter: its field, and the row that it is a value of; `None`: of all rows.
+    params: Vec<(usize, Option<usize>)>,
+}
+
+pub struct Operation {
+    pub access: c_int,
+    pub record: Record,
+    pub does: RowCall,
+    pub rows: usize,
+    /// Encodes batches.
+    pub images: Option<Images>,
+    /// Its answers are judged.
+    pub keeps: bool,
+    /// Of a row's values.
+    pub value_bytes: u64,
+    params: Vec<(usize, Option<usize>)>,
+    answer: Answer,
+    /// Rows that the last answers did not need.
+    spare: Vec<Vec<Value>>,
+}
+
+impl Asked {
+    /// `None` for an operation that others are members of.
+    pub fn of(ctx: &Context, op: OpId) -> Result<Option<Asked>, Error> {
+        let plan = ctx.op(op);
+        let refuse = |why: String| Error::Plan(format!("operation {}: {why}", plan.name));
+        if plan.kind == OpKind::Together {
+            return Ok(None);
+        }
+        let table = plan.table.and_then(|at| ctx.plan.tables.get(at));
+        let table = table.ok_or_else(|| refuse("ndb needs the table of the plan that it is on".into()))?;
+        let record = Record::of(table)?;
+        let all: Vec<usize> = (0..record.fields.len()).collect();
+        if plan.kind == OpKind::Insert {
+            let (does, rows, is_batch) = (RowCall::Insert, 1, true);
+            let (table, fields, params) = (table.name.clone(), all, Vec::new());
+            return Ok(Some(Asked { table, record, does, rows, is_batch, keeps: false, fields, params }));
+        }
+        let call = plan.directives.as_ref().and_then(|directives| directives.record.as_deref());
+        let call = call.ok_or_else(|| refuse("ndb needs `record` of its directives".into()))?;
+        if call.columns.len() != plan.params.len() {
+            let (columns, params) = (call.columns.len(), plan.params.len());
+            return Err(refuse(format!("`record` names {columns} columns for {params} parameters")));
+        }
+        let (params, rows) = placed(&record, &call.columns).map_err(&refuse)?;
+        if let Some(key) = unset(table, &record, &params) {
+            return Err(refuse(format!("`record` sets no {key}, which is a column of the key")));
+        }
+        let fields = match call.does {
+            RowCall::Read => all,
+            _ => {
+                let mut set: Vec<usize> = params.iter().map(|(field, _)| *field).collect();
+                set.sort_unstable();
+                set.dedup();
+                set
+            }
+        };
+        let keeps = !plan.holds.is_empty();
+        let (table, does) = (call.table.clone(), call.does);
+        Ok(Some(Asked { table, record, does, rows, is_batch: false, keeps, fields, params }))
+    }
+}
+
+/// Each parameter's field and row, and how many rows a call has.
+type Placed = (Vec<(usize, Option<usize>)>, usize);
+
+/// A column that comes once is the same of all rows; one that comes more often has a value for each.
+fn placed(record: &Record, columns: &[String]) -> Result<Placed, String> {
+    let times = |name: &String| columns.iter().filter(|other| *other == name).count();
+    let rows = columns.iter().map(times).max().unwrap_or(0);
+    if rows == 0 {
+        return Err("`record` names no column of the key".into());
+    }
+    let mut seen = vec![0; record.fields.len()];
+    let mut params = Vec::with_capacity(columns.len());
+    for name in columns {
+        let field = record.place(name).ok_or_else(|| format!("its table has no column {name}"))?;
+        match times(name) {
+            1 => params.push((field, None)),
+            many if many == rows => params.push((field, Some(seen[field]))),
+            many => return Err(format!("{name} comes {many} times, others {rows} times")),
+        }
+        seen[field] += 1;
+    }
+    Ok((params, rows))
+}
+
+/// The first column of the key that no parameter is a value of.
+fn unset<'t>(table: &'t TablePlan, record: &Record, params: &[(usize, Option<usize>)]) -> Option<&'t String> {
+    let is_set = |name: &String| params.iter().any(|(field, _)| record.fields[*field].name == *name);
+    table.identity.iter().find(|name| !is_set(name))
+}
+
+impl Operation {
+    pub fn new(asked: Asked, opened: &Opened, address: &Address) -> Result<Operation, Refused> {
+        let Asked { table, mut record, does, rows, is_batch, keeps, fields, params } = asked;
+        let access = opened.access(address.parts(&table).1, &mut record, &fields)?;
+        let images = is_batch.then(|| Images::of(record.clone()));
+        let names = record.fields.iter().map(|field| field.name.clone()).collect();
+        let value_bytes = fields.iter().map(|&at| u64::from(record.fields[at].kind.bytes())).sum();
+        let row = || vec![Value::Null; record.fields.len()];
+        let spare = if does == RowCall::Read { (0..rows).map(|_| row()).collect() } else { Vec::new() };
+        let answer = Answer { names, rows: Vec::with_capacity(rows) };
+        Ok(Operation { access, does, rows, images, keeps, value_bytes, params, answer, spare, record })
+    }
+
+    /// Writes the values of a call into images of its rows. An error says what does not fit.
+    #[inline]
+    pub fn bind(&self, params: &[Value], keys: &mut [u8]) -> Result<(), String> {
+        if params.len() != self.params.len() {
+            return Err(format!("{} parameters for {} places", params.len(), self.params.len()));
+        }
+        let bytes = self.record.bytes as usize;
+        for (value, &(field, row)) in params.iter().zip(&self.params) {
+            let field = &self.record.fields[field];
+            match row {
+                Some(row) => field.write(value, &mut keys[row * bytes..(row + 1) * bytes])?,
+                None => keys[..self.rows * bytes]
+                    .chunks_exact_mut(bytes)
+                    .try_for_each(|image| field.write(value, image))?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The rows that were read, but those that are not there.
+    #[inline]
+    pub fn answer(&mut self, read: &[u8], absent: &[u8]) -> &Answer {
+        self.spare.append(&mut self.answer.rows);
+        let images = read.chunks_exact(self.record.bytes as usize).take(self.rows);
+        for (image, _) in images.zip(absent).filter(|(_, absent)| **absent == 0) {
+            let mut row = self.spare.pop().expect("there are as many as a call has rows");
+            self.record.read(image, &mut row);
+            self.answer.rows.push(row);
+        }
+        &self.answer
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record() -> (TablePlan, Record) {
+        let columns =
+            ["a", "b", "c"].map(|name| serde_json::json!({"name": name, "type": "u32", "wire": "Unsigned"}));
+        let table: TablePlan = serde_json::from_value(serde_json::json!({"name": "t", "stream": "t",
+            "columns": columns, "identity": ["a", "b"],
+            "source": {"kind": "generated", "series": 1, "period_ns": 1}}))
+        .expect("it is written here");
+        let record = Record::of(&table).expect("they are numbers");
+        (table, record)
+    }
+
+    fn names(of: &str) -> Vec<String> {
+        of.split(' ').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_column_that_comes_once_is_of_every_row_and_others_are_lists() {
+        let (_, record) = record();
+        assert_eq!(placed(&record, &names("a b")), Ok((vec![(0, None), (1, None)], 1)));
+        let lists = vec![(0, Some(0)), (1, Some(0)), (0, Some(1)), (1, Some(1))];
+        assert_eq!(placed(&record, &names("a b a b")), Ok((lists, 2)));
+        let shared = vec![(0, None), (1, Some(0)), (1, Some(1)), (1, Some(2))];
+        assert_eq!(placed(&record, &names("a b b b")), Ok((shared, 3)));
+        assert!(placed(&record, &names("a a b b b"))
+            .unwrap_err()
+            .contains("a comes 2 times, others 3 times"));
+        assert!(placed(&record, &names("a d")).unwrap_err().contains("no column d"));
+        assert!(placed(&record, &[]).is_err());
+    }
+
+    #[test]
+    fn a_key_without_a_value_is_named() {
+        let (table, record) = record();
+        assert_eq!(unset(&table, &record, &[(0, None), (2, None)]), Some(&"b".to_owned()));
+        assert_eq!(unset(&table, &record, &[(0, None), (1, None)]), None);
+    }
+
+    #[test]
+    fn values_stand_in_the_images_of_their_rows_and_come_back_without_those_that_are_not_there() {
+        let (_, record) = record();
+        let (params, rows) = placed(&record, &names("a b b")).unwrap();
+        let row = || vec![Value::Null; 3];
+        let mut operation = Operation {
+            access: 0,
+            does: RowCall::Read,
+            rows,
+            images: None,
+            keeps: true,
+            value_bytes: 12,
+            params,
+            answer: Answer { names: names("a b c"), rows: Vec::new() },
+            spare: vec![row(), row()],
+            record,
+        };
+        let mut images = vec![0u8; 2 * operation.record.bytes as usize];
+        operation.bind(&[Value::I64(7), Value::I64(1), Value::I64(2)], &mut images).unwrap();
+        let of = |b: i64| vec![Value::I64(7), Value::I64(b), Value::I64(0)];
+        assert_eq!(operation.answer(&images, &[0, 0]).rows, [of(1), of(2)]);
+        assert_eq!(operation.answer(&images, &[1, 0]).rows, [of(2)]);
+        assert!(operation.answer(&images, &[1, 1]).rows.is_empty());
+        assert_eq!(operation.answer(&images, &[0, 0]).rows, [of(1), of(2)], "rows are used again");
+        assert!(operation.bind(&[Value::I64(7)], &mut images).unwrap_err().contains("1 parameters for 3"));
+        let wrong = operation.bind(&[Value::I64(-7), Value::I64(1), Value::I64(2)], &mut images);
+        assert!(wrong.unwrap_err().starts_with("column a: -7 does not fit"));
+    }
+}
