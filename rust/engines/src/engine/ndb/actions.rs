@@ -104,7 +104,7 @@ impl On<'_> {
         })?;
         match rows.is_empty() {
             true => Err(Refused::said(format!("{database}.{MARK} has no holder"))),
-            false => Ok(Answer { names: vec![HOLDER.into()], rows }),
+            false => Ok(Answer { names: [HOLDER.to_owned()].into(), rows }),
         }
     }
 
@@ -158,7 +158,7 @@ impl On<'_> {
         };
         let foreign = databases.iter().filter(|database| has(database, false) && !has(database, true));
         let rows = foreign.map(|database| vec![Value::Text(database.clone())]).collect();
-        Ok(Answer { names: vec!["name".into()], rows })
+        Ok(Answer { names: ["name".to_owned()].into(), rows })
     }
 
     /// Rows are read, and not asked for: a count that a fragment keeps is no proof.
@@ -170,7 +170,7 @@ impl On<'_> {
         let access = session.access(name, &mut nothing, &[])?;
         let mut rows = 0u64;
         session.scan(access, 8, |_| rows += 1)?;
-        Ok(Answer { names: vec!["rows".into()], rows: vec![vec![Value::U64(rows)]] })
+        Ok(Answer { names: ["rows".to_owned()].into(), rows: vec![vec![Value::U64(rows)]] })
     }
 
     fn sizes(&self, tables: &[String]) -> Result<Answer, Refused> {
@@ -241,5 +241,5 @@ fn insert(session: &Opened, access: i32, image: &[u8]) -> Result<(), Refused> {
 
 fn pairs(of: impl IntoIterator<Item = (String, String)>) -> Answer {
     let rows = of.into_iter().map(|(name, value)| vec![Value::Text(name), Value::Text(value)]);
-    Answer { names: vec!["name".into(), "value".into()], rows: rows.collect() }
+    Answer { names: ["name".to_owned(), "value".to_owned()].into(), rows: rows.collect() }
 }
