@@ -160,6 +160,7 @@ fn null(seconds: f64) -> Result<Json, Error> {
             processes: Default::default(),
             data_dir: String::new(),
             folders: Default::default(),
+            threads: Default::default(),
         },
         labels: Default::default(),
     };
