@@ -48,8 +48,13 @@ class Run:
         Raises KeyboardInterrupt on Ctrl-C (main thread only); the run goes on until `stop`.
         """
 
-    def resume(self, processes: Mapping[str, Sequence[int]] | None = None) -> None:
-        """Goes on after a `paused`. processes: role -> the server's processes now; those that are new are watched too."""
+    def resume(
+        self,
+        processes: Mapping[str, Sequence[int]] | None = None,
+        threads: Mapping[int, str] | None = None,
+    ) -> None:
+        """Goes on after a `paused`. processes: role -> the server's processes now; those that are new are watched too.
+        threads: what theirs are, where their names do not say it."""
 
     def stop(self) -> None:
         """Asks for an orderly end: sessions finish their call, tables are written."""

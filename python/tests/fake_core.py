@@ -57,9 +57,9 @@ class Run:
             raise AssertionError(f"no such step: {step}")
         return []
 
-    def resume(self, processes: dict[str, list[int]]) -> None:
+    def resume(self, processes: dict[str, list[int]], threads: dict[int, str]) -> None:
         assert self.waiting == "resume"
-        self.script.insert(0, {"event": "note", "text": f"resumed with {processes}"})
+        self.script.insert(0, {"event": "note", "text": f"resumed with {processes}, {threads}"})
         self.waiting = ""
 
     def stop(self) -> None:

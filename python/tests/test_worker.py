@@ -70,8 +70,11 @@ def test_a_paused_run_waits_for_resume(tmp_path: Path) -> None:
     with worker(tmp_path, ["pause", FINISHED]) as w:
         assert next_event(w)["event"] == "paused"
         assert w.event(timeout_s=0.3) is None
-        w.send('resume {"server": [7, 8]}')
-        assert until_ended(w) == [{"event": "note", "text": "resumed with {'server': [7, 8]}"}, FINISHED]
+        w.send('resume {"processes": {"server": [7, 8]}, "threads": {"9": "ldm"}}')
+        assert until_ended(w) == [
+            {"event": "note", "text": "resumed with {'server': [7, 8]}, {9: 'ldm'}"},
+            FINISHED,
+        ]
 
 
 def test_stop_is_an_orderly_end(tmp_path: Path) -> None:

@@ -58,6 +58,8 @@ class WatchPlan(TypedDict):
     data_dir: NotRequired[str]
     #: Role -> directory: the device below it is watched as the role's own, too.
     folders: NotRequired[Mapping[str, str]]
+    #: Thread of these processes -> what it is, where the kernel knows it by the program's name alone.
+    threads: NotRequired[Mapping[str, str]]
 
 
 class SessionsPlan(TypedDict):

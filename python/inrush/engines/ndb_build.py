@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import tarfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -113,8 +114,9 @@ def lacking(listed: str) -> list[str]:
 
 def unpack(tarball: Path, work: Path) -> Path:
     """Its folder."""
-    first = subprocess.run(["tar", "-tf", tarball], stdout=subprocess.PIPE, text=True, check=True)
-    top = first.stdout.split("/", 1)[0]
+    with tarfile.open(tarball) as packed:
+        first = packed.next()
+    top = first.name.split("/", 1)[0] if first is not None else ""
     subprocess.run(
         ["tar", "-xf", tarball, "-C", work, *(f"--exclude={top}/{part}" for part in LEFT_OUT)], check=True
     )

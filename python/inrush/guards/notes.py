@@ -12,7 +12,7 @@ from inrush.stats.quantity import show
 from inrush.stats.rates import role_rates
 from inrush.stats.record import RunRecord
 from inrush.stats.steal_free import STEAL_SHARE
-from inrush.stats.watched import cumulative, spent_in
+from inrush.stats.watched import cumulative, spent_in, wholes
 from inrush.text import percent, signed_percent
 from inrush.workload import TIMES_CACHES
 
@@ -262,9 +262,7 @@ def noise_shares(run: RunRecord) -> dict[str, float]:
 
     def over_windows(metric: str, role: str | None = "host") -> float | None:
         held = cumulative(run, metric)
-        # Of all roles those that are no part of another.
-        all_of = [of for name, of in held.items() if "/" not in name]
-        chosen = [held[role]] if role in held else [] if role else all_of
+        chosen = [held[role]] if role in held else [] if role else wholes(held)
         over = [spent_in(run, s, windows) for s in chosen]
         return sum(s for s in over if s is not None) if over and None not in over else None
 

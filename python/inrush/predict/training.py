@@ -23,7 +23,7 @@ from inrush.predict.pipelines import quota_busy, quota_parts
 from inrush.predict.samples import interval_s, slowest_s
 from inrush.stats.measures import measured_windows
 from inrush.stats.record import RunRecord
-from inrush.stats.watched import cumulative, grown
+from inrush.stats.watched import cumulative, grown, wholes
 from inrush.text import show_s
 
 #: load: sessions that share an engine; batch: rows of a call; volume: work to do; rows: of a table that a step fills; offered: a paced rate; sample: whatever
@@ -297,7 +297,8 @@ def written_bytes_per_s(run: RunRecord) -> float:
     span_s = sum(end - start for start, end in windows) / 1e9
     if span_s <= 0:
         return 0.0
-    return sum(grown(*held, *w) for held in cumulative(run, "write_bytes").values() for w in windows) / span_s
+    each = wholes(cumulative(run, "write_bytes"))
+    return sum(grown(*held, *w) for held in each for w in windows) / span_s
 
 
 def parts_of(runs: Sequence[Measured]) -> tuple[Part, ...]:

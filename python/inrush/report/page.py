@@ -34,6 +34,7 @@ from inrush.report.html import badge, data, number, outcome_word, section, table
 from inrush.report.load_parts import loads_section
 from inrush.report.overview import html_table
 from inrush.report.points import points_table
+from inrush.report.process_table import process_table
 from inrush.report.published import published_rows
 from inrush.report.steal import steal_table
 from inrush.report.step_table import left_out_steps, steps_table
@@ -87,6 +88,7 @@ def page(
         section("Steps", steps_table(analysis)), section("What each factor costs", effects_table(analysis, answer)),
         section("Bytes stored, planned and measured", stored_table(analysis)),
         section("Every point", points_table(analysis, answer)),
+        section("Processes of the server", process_table(analysis)),
         section("Stopped, unsupported and left out", absent_table(analysis)),
         section("Settings, durability, versions", settings(analysis)),
         section("Machine", machine(analysis)),

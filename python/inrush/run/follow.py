@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from inrush.border.events import Paused
 from inrush.results.store import Doc
 from inrush.run import full_disk
-from inrush.targets.deployment import ACTIONS, Deployment
+from inrush.targets.deployment import ACTIONS, Deployment, watched_now
 from inrush.worker.patience import Patience
 from inrush.worker.process import Worker
 from inrush.worker.stopping import Stopping
@@ -67,7 +67,7 @@ def follow(
                 if action["ok"] is False:
                     listener.note(f"{action['action']}: {action['why']}")
                 # After a restart they are others than those that the plan names.
-                worker.send(f"resume {json.dumps(deployment.target.processes)}")
+                worker.send(f"resume {json.dumps(watched_now(deployment))}")
         listener.event(event)
 
 

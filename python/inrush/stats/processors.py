@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 
 from inrush.stats.gaps import Window
 from inrush.stats.record import FloatArray, RunRecord
+from inrush.stats.thread_types import thread_figures
 from inrush.stats.watched import Looks, cumulative, spent_in, watched
 
 HOST = "host"
@@ -69,7 +70,7 @@ def processor_figures(run: RunRecord, windows: Iterable[Window]) -> dict[str, fl
     for name, level in kept.items():
         if level is not None and (most := most_in(level, windows)) is not None:
             figures[f"{HOST}.{name}"] = most
-    return figures
+    return figures | thread_figures(run, windows)
 
 
 def packets(run: RunRecord, windows: list[Window]) -> dict[str, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -36,6 +36,11 @@ def watched(run: RunRecord, metrics: Collection[str]) -> dict[str, dict[str, Loo
     held = table.filter(pc.and_(pc.is_in(table["metric"], value_set=wanted), pc.equal(table["device"], "")))
     each = {metric: looks(held.filter(pc.equal(held["metric"], metric))) for metric in metrics}
     return {metric: of for metric, of in each.items() if of}
+
+
+def wholes(found: Mapping[str, Looks]) -> list[Looks]:
+    """Those of roles that are no part of another: what is summed over roles counts each process once."""
+    return [of for role, of in found.items() if "/" not in role]
 
 
 def looks(held: pa.Table) -> dict[str, Looks]:

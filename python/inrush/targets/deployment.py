@@ -174,6 +174,8 @@ def at_deployment(plan: AnyPlan, deployment: Deployment, data: Path) -> AnyPlan:
     planned = plan["target"]
     target = deployment.server.run_target(by_transport(deployment, planned.get("options", {})), data)
     watch: WatchPlan = {**plan["watch"], "processes": target.processes}
+    if threads := watched_now(deployment)["threads"]:
+        watch["threads"] = threads
     if not watch.get("data_dir"):
         watch["data_dir"] = str(target.instance.data if target.instance else data)
     placed = plan.copy()
@@ -184,6 +186,14 @@ def at_deployment(plan: AnyPlan, deployment: Deployment, data: Path) -> AnyPlan:
     }
     placed["watch"] = watch
     return placed
+
+
+def watched_now(deployment: Deployment) -> Doc:
+    """Processes of a server of ours, by role, and what their threads are."""
+    instance, lifecycle = deployment.target.instance, deployment.server.lifecycle
+    threads = lifecycle.threads(instance) if instance is not None and lifecycle is not None else {}
+    named = {str(tid): name for tid, name in sorted(threads.items())}
+    return {"processes": deployment.target.processes, "threads": named}
 
 
 def by_transport(deployment: Deployment, options: Mapping[str, str]) -> Target:

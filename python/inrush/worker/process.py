@@ -89,7 +89,7 @@ class Process(Generic[E]):
 
 
 class Worker(Process[Event]):
-    """One run; it understands `resume`, with the server's processes as JSON behind it, and `stop`."""
+    """One run; it understands `resume`, with the server's processes and threads as JSON behind it, and `stop`."""
 
     def __init__(
         self,

@@ -1,7 +1,7 @@
 """One run in a process of its own: `python -m inrush.worker.worker [--realtime] PLAN.json PARTS_DIR`.
 
 A crashing engine, its allocator and its caches end with the run. Events leave as JSON lines on stdout,
-commands (`resume` and the server's processes as JSON, `stop`) come as lines on stdin; both ends are `run.py`'s. The process dies with its
+commands (`resume` and the server's processes and threads as JSON, `stop`) come as lines on stdin; both ends are `run.py`'s. The process dies with its
 parent, so that a killed inrush leaves no load behind without a record.
 """
 
@@ -77,7 +77,9 @@ def sessions(plan_json: str, parts_dir: str, commands: TextIO, events: TextIO) -
 def obey(run: _core.Run, command: str) -> None:
     word, _, rest = command.partition(" ")
     if word == "resume":
-        run.resume(json.loads(rest) if rest else {})
+        now = json.loads(rest) if rest else {}
+        threads = {int(tid): name for tid, name in now.get("threads", {}).items()}
+        run.resume(now.get("processes", {}), threads)
     elif command == "stop":
         run.stop()
     else:

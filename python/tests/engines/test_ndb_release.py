@@ -194,3 +194,16 @@ def test_the_source_that_was_tried_is_taken_and_where_it_has_gone_the_one_that_i
     assert ndb_build.fetched(tmp_path).name == "mysql-9.7_9.7.2.orig.tar.gz"
     monkeypatch.setattr(debian, "fetch_pool", gone)
     assert ndb_build.fetched(tmp_path).name == "mysql-9.7_9.7.9.orig.tar.gz"
+
+
+def test_a_source_is_unpacked_without_its_tests_which_its_build_still_finds(tmp_path: Path) -> None:
+    for name in ("CMakeLists.txt", "mysql-test/big", "router/tests/big", "router/src/kept"):
+        (tmp_path / "mysql-9.7.9" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "mysql-9.7.9" / name).write_text("x")
+    with tarfile.open(tmp_path / "s.tar.gz", "w:gz") as packed:
+        packed.add(tmp_path / "mysql-9.7.9", "mysql-9.7.9")
+    (work := tmp_path / "work").mkdir()
+    source = ndb_build.unpack(tmp_path / "s.tar.gz", work)
+    found = {str(path.relative_to(source)) for path in source.rglob("*") if path.is_file()}
+    assert source == work / "mysql-9.7.9" and found == {"CMakeLists.txt", "router/src/kept", *ndb_build.EMPTY}
+    assert all((source / name).read_text() == "" for name in ndb_build.EMPTY)

@@ -15,7 +15,7 @@ use serde_json::Value as Json;
 
 use inrush_drive::calibrate;
 use inrush_drive::run;
-use inrush_drive::watch::Processes;
+use inrush_drive::watch::{Processes, ThreadNames};
 use inrush_engines::engine::{self, arrow};
 use inrush_load as load;
 use inrush_rows::error::Error;
@@ -76,9 +76,9 @@ impl Run {
         })
     }
 
-    #[pyo3(signature = (processes=None))]
-    fn resume(&self, processes: Option<Processes>) {
-        locked(&self.handle).resume(processes.unwrap_or_default());
+    #[pyo3(signature = (processes=None, threads=None))]
+    fn resume(&self, processes: Option<Processes>, threads: Option<ThreadNames>) {
+        locked(&self.handle).resume(processes.unwrap_or_default(), threads.unwrap_or_default());
     }
 
     fn stop(&self) {

@@ -339,6 +339,7 @@ fn context(
             processes: BTreeMap::new(),
             data_dir: String::new(),
             folders: BTreeMap::new(),
+            threads: BTreeMap::new(),
         },
         labels: BTreeMap::new(),
     };

@@ -212,6 +212,34 @@ fn a_thread_without_a_name_is_not_taken_for_its_process() {
     assert_eq!(looks.len(), all, "one row of the process a look");
 }
 
+/// As of a server whose threads all bear the name of its program.
+#[test]
+fn threads_stand_under_what_they_are_said_to_be() {
+    let burning = || {
+        let (say, said) = std::sync::mpsc::channel();
+        let (stay, told) = std::sync::mpsc::channel::<()>();
+        let worker = std::thread::spawn(move || {
+            burn_thread(0.1);
+            say.send(unsafe { libc::gettid() }).unwrap();
+            told.recv().unwrap_err();
+        });
+        (said.recv().unwrap(), stay, worker)
+    };
+    let (first, second) = (burning(), burning());
+    let mut planned = plan(&[], "", 60_000_000_000);
+    planned.threads.insert(first.0, "ldm".into());
+    let mut watch = Watch::start(&planned, Clock::start()).unwrap();
+    // After a pause, with the processes that are new.
+    watch.name_threads(BTreeMap::from([(second.0, "recv".into())]));
+    watch.look_now();
+    let samples = finish(&mut watch);
+    for (name, (_, stay, worker)) in [("ldm", first), ("recv", second)] {
+        assert_near(last(&samples, "client", "cpu_s", name), 0.1, 0.01);
+        drop(stay);
+        worker.join().unwrap();
+    }
+}
+
 #[test]
 fn the_client_s_cpu_agrees_with_the_kernel_s_own_accounts() {
     let before_s = process_cpu_ns() as f64 * 1e-9;
@@ -507,6 +535,7 @@ fn plan(processes: &[(&str, i32)], data_dir: &str, every_ns: u64) -> WatchPlan {
         processes: self::processes(processes),
         data_dir: data_dir.into(),
         folders: BTreeMap::new(),
+        threads: BTreeMap::new(),
     }
 }
 

@@ -161,6 +161,7 @@ fn null(seconds: f64) -> Result<Json, Error> {
             processes: Default::default(),
             data_dir: String::new(),
             folders: Default::default(),
+            threads: Default::default(),
         },
         labels: Default::default(),
     };

@@ -36,6 +36,9 @@ const ASK: Duration = Duration::from_millis(100);
 /// Role -> its processes.
 pub type Processes = BTreeMap<String, Vec<i32>>;
 
+/// Thread -> what it is, where its process says more than the kernel.
+pub type ThreadNames = BTreeMap<i32, String>;
+
 /// A role, device or thread name, made once.
 pub type Name = Arc<str>;
 
@@ -69,6 +72,7 @@ struct Shared {
 struct Inbox {
     stop: bool,
     added: Vec<(String, i32)>,
+    named: ThreadNames,
     /// The run waits for a look.
     asked: bool,
     /// Looks that were asked for, so far.
@@ -122,6 +126,11 @@ impl Watch {
         if !each.is_empty() {
             self.ask_for_look(each);
         }
+    }
+
+    /// What threads of processes are that are added next; those that it knows stay as they are.
+    pub fn name_threads(&self, names: ThreadNames) {
+        self.shared.inbox().named.extend(names);
     }
 
     /// Returns after a sample of every role: what they use from now on, or used until now, is what the samples rise by.
@@ -206,6 +215,7 @@ struct Eye {
     clock: Clock,
     shared: Arc<Shared>,
     roles: Vec<Role>,
+    thread_names: ThreadNames,
     host: Host,
     client: Name,
     none: Name,
@@ -232,6 +242,7 @@ impl Eye {
             clock,
             shared,
             roles,
+            thread_names: plan.threads.clone(),
             host,
             client: "client".into(),
             none: "".into(),
@@ -277,6 +288,7 @@ impl Eye {
             let waited = shared.wake.wait_timeout(inbox, Duration::from_nanos(left));
             inbox = waited.expect("nothing panics while it holds the inbox").0;
         }
+        self.thread_names.append(&mut inbox.named);
         let woken = Woken { stop: inbox.stop, asked: std::mem::take(&mut inbox.asked) };
         for (role, pid) in inbox.added.drain(..) {
             role_named(&mut self.roles, &role).add(pid, &mut self.fresh_notes);
@@ -297,7 +309,7 @@ impl Eye {
         let shared = self.shared.clone();
         let mut out = shared.samples.lock().expect("the writer does not panic while draining");
         for role in &mut self.roles {
-            role.sample(&self.clock, scan, &mut self.scratch, &mut out);
+            role.sample(&self.clock, scan, &self.thread_names, &mut self.scratch, &mut out);
         }
         if whole {
             self.host.sample(&self.clock, &mut self.scratch, &mut out);

@@ -85,6 +85,7 @@ impl RunPlan {
                 processes: Default::default(),
                 data_dir: String::new(),
                 folders: BTreeMap::new(),
+                threads: BTreeMap::new(),
             },
             labels: Default::default(),
         }
@@ -128,6 +129,9 @@ pub struct WatchPlan {
     /// Role -> directory: the device below it is also watched as the role's own.
     #[serde(default)]
     pub folders: BTreeMap<String, String>,
+    /// Thread of a watched process -> what it is, where the kernel knows it by the program's name alone.
+    #[serde(default)]
+    pub threads: BTreeMap<i32, String>,
 }
 
 impl RunPlan {

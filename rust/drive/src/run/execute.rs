@@ -17,7 +17,9 @@ use crate::proof::{self, prove, Expectations, FromSessions, Left};
 use crate::run::sampler;
 use crate::run::Event;
 use crate::tables::{ProbeRow, ProbeTable, ResourceRow, SegmentRow, Tables};
-use crate::watch::{Processes, Sample, Watch};
+use crate::watch::{Sample, Watch};
+
+use super::Resumed;
 use inrush_engines::engine::abort::{self, Abort};
 use inrush_engines::engine::statement::perform;
 use inrush_engines::engine::{self, Context, Engine};
@@ -38,7 +40,7 @@ const STOP_GRACE: Duration = Duration::from_millis(500);
 const STOP_LOOK: Duration = Duration::from_millis(50);
 
 /// Runs the plan to its end and says how it ended; the last event is `Finished` or `Failed`.
-pub fn execute(context: Context, tables: Tables, events: Sender<Event>, resumed: Receiver<Processes>) {
+pub fn execute(context: Context, tables: Tables, events: Sender<Event>, resumed: Receiver<Resumed>) {
     let _stopping = heed_stop(&context);
     let ended = Running::new(context, tables, events.clone(), resumed).and_then(|mut run| {
         let ended = run.segments();
@@ -93,7 +95,7 @@ struct Running {
     /// When the work of the segment in hand began and ended, where that is not when the segment did.
     work: Work,
     events: Sender<Event>,
-    resumed: Receiver<Processes>,
+    resumed: Receiver<Resumed>,
 }
 
 impl Running {
@@ -101,7 +103,7 @@ impl Running {
         context: Context,
         tables: Tables,
         events: Sender<Event>,
-        resumed: Receiver<Processes>,
+        resumed: Receiver<Resumed>,
     ) -> Result<Running, Error> {
         let plan = context.plan.clone();
         let watch = match plan.watch.every_ns {
@@ -360,8 +362,9 @@ impl Running {
         self.emit(Event::Paused { index, action: action.to_owned() });
         loop {
             match self.resumed.recv_timeout(Duration::from_millis(100)) {
-                Ok(processes) => {
+                Ok((processes, threads)) => {
                     if let Some(watch) = &self.watch {
+                        watch.name_threads(threads);
                         watch.add(&processes);
                     }
                     break;

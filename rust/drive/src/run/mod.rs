@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use crate::drive::Progress;
 use crate::tables::{ProbeTable, Tables};
-use crate::watch::Processes;
+use crate::watch::{Processes, ThreadNames};
 use inrush_engines::engine::Context;
 use inrush_engines::mix;
 use inrush_rows::clock::Clock;
@@ -61,10 +61,13 @@ pub enum Event {
     },
 }
 
+/// The server's processes after a pause, and what their threads are.
+pub type Resumed = (Processes, ThreadNames);
+
 /// A running plan. Dropping it asks the run to stop and waits for it.
 pub struct Handle {
     thread: handle::Handle<Event>,
-    resume: Sender<Processes>,
+    resume: Sender<Resumed>,
 }
 
 /// Starts `plan`; its tables are appended to files in `parts_dir`.
@@ -88,15 +91,15 @@ impl Handle {
         self.thread.poll(timeout)
     }
 
-    /// Goes on after a `paused`; `processes` are the server's now.
-    pub fn resume(&self, processes: Processes) {
+    /// Goes on after a `paused`; `processes` are the server's now, and `threads` what theirs are.
+    pub fn resume(&self, processes: Processes, threads: ThreadNames) {
         // A run that has ended meanwhile has nothing to resume.
-        let _ = self.resume.send(processes);
+        let _ = self.resume.send((processes, threads));
     }
 
     pub fn stop(&self) {
         self.thread.stop();
-        self.resume(Processes::new());
+        self.resume(Processes::new(), ThreadNames::new());
     }
 
     pub fn done(&self) -> bool {

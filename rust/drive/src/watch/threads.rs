@@ -3,7 +3,7 @@
 use std::fs;
 
 use super::procfs::{number, own_thread_cpu_ns, words};
-use super::{Buffer, Name};
+use super::{Buffer, Name, ThreadNames};
 
 /// A server with a thread per connection may name each: beyond this they are `others`.
 const MAX_NAMES: usize = 64;
@@ -45,14 +45,15 @@ impl Threads {
         Threads { own: false, live: Vec::new(), names: Vec::new(), round: 0 }
     }
 
-    pub fn read(&mut self, pids: impl Iterator<Item = i32>) {
+    /// named: threads whose names are known better than the kernel knows them.
+    pub fn read(&mut self, pids: impl Iterator<Item = i32>, named: &ThreadNames) {
         self.round += 1;
         for pid in pids {
             let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else { continue };
             for task in tasks.flatten() {
                 let tid = task.file_name().to_str().and_then(|t| number(t.as_bytes()));
                 if let Some(tid) = tid {
-                    self.see(pid, tid as i32);
+                    self.see(pid, tid as i32, named);
                 }
             }
         }
@@ -71,7 +72,7 @@ impl Threads {
         }
     }
 
-    fn see(&mut self, pid: i32, tid: i32) {
+    fn see(&mut self, pid: i32, tid: i32, named: &ThreadNames) {
         let cpu_ns = if self.own { own_thread_cpu_ns(tid) } else { schedstat_ns(pid, tid) };
         let Some(cpu_ns) = cpu_ns else { return };
         let known = self.live.iter().position(|t| t.tid == tid);
@@ -81,20 +82,23 @@ impl Threads {
             Some(at) => {
                 if self.live[at].looks < LOOKS_UNTIL_NAMED {
                     self.live[at].looks += 1;
-                    self.live[at].name = self.name_of(pid, tid);
+                    self.live[at].name = self.name_of(pid, tid, named);
                 }
                 self.live[at].cpu_ns = cpu_ns;
                 self.live[at].round = self.round;
             }
             None => {
-                let name = self.name_of(pid, tid);
+                let name = self.name_of(pid, tid, named);
                 self.live.push(Thread { tid, name, cpu_ns, looks: 0, round: self.round });
             }
         }
     }
 
-    fn name_of(&mut self, pid: i32, tid: i32) -> usize {
-        let text = fs::read(format!("/proc/{pid}/task/{tid}/comm")).unwrap_or_default();
+    fn name_of(&mut self, pid: i32, tid: i32, named: &ThreadNames) -> usize {
+        let text = match named.get(&tid) {
+            Some(name) => name.as_bytes().to_vec(),
+            None => fs::read(format!("/proc/{pid}/task/{tid}/comm")).unwrap_or_default(),
+        };
         let text = String::from_utf8_lossy(&text);
         let name = match text.trim_end_matches('\n') {
             "" => UNNAMED,

@@ -4,7 +4,7 @@ use inrush_rows::clock::Clock;
 
 use super::procfs::{keyed, number, page_bytes, process_cpu_ns, process_stat, tick_ns, words, KeptFile};
 use super::threads::Threads;
-use super::{Buffer, Name};
+use super::{Buffer, Name, ThreadNames};
 
 /// Three files are kept open for each; more would meet the usual limit of 1024.
 const MAX_PROCESSES: usize = 256;
@@ -139,7 +139,14 @@ impl Role {
     }
 
     /// Reads every member and appends the role's figures; `scan` when threads of servers are due too.
-    pub fn sample(&mut self, clock: &Clock, scan: bool, scratch: &mut [u8], out: &mut Buffer) {
+    pub fn sample(
+        &mut self,
+        clock: &Clock,
+        scan: bool,
+        names: &ThreadNames,
+        scratch: &mut [u8],
+        out: &mut Buffer,
+    ) {
         let t_ns = clock.now();
         let (tick, page) = (tick_ns(), page_bytes());
         let mut at = 0;
@@ -155,7 +162,8 @@ impl Role {
         }
         self.show(t_ns, out);
         if scan || self.alone {
-            self.threads.read(self.members.iter().filter(|p| self.alone || p.threads > 1).map(|p| p.pid));
+            let threaded = self.members.iter().filter(|p| self.alone || p.threads > 1);
+            self.threads.read(threaded.map(|p| p.pid), names);
             self.threads.show(&self.name, t_ns, out);
         }
     }
