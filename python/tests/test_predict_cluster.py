@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from inrush.predict.cluster import cluster_runs, fleet_lines, fleets, threads_sa
 from inrush.predict.training import trainings
 from inrush.stats.record import RunRecord
 from tests import synthetic
+from tests.terminal import Inrush
 
 FIGURE = "reads.ops_per_s"
 CORES = 64
@@ -179,3 +181,24 @@ def test_sends_that_no_run_has_priced_are_said_to_be() -> None:
 def test_threads_are_read_as_the_engine_takes_them() -> None:
     assert threads_said("main:1+ldm:12+recv:8") == {"ldm": 12, "recv": 8}
     assert threads_said("auto8") == {}
+
+
+def test_the_command_asks_for_a_rate_and_answers_with_nodes_and_clients(
+    inrush: Inrush, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "inrush.commands.predict.opened_store", lambda: SimpleNamespace(find=lambda which: which)
+    )
+    monkeypatch.setattr("inrush.stats.measures.study_record", lambda results: results)
+    monkeypatch.setattr("inrush.analysis.analyse.analyse", lambda record: BOTH)
+    said = inrush("predict", "--for", f"{FIGURE}=5e6", "--by", "nodes,clients", "--json")
+    (f,) = said.json["fleets"]
+    assert f["nodes_interval"][0] <= f["nodes"] <= f["nodes_interval"][1] and f["simulated_per_s"] >= 5e6
+    assert f"needs {f['nodes']} nodes" in inrush("predict", "--for", f"{FIGURE}=5e6").out
+    for words, message in (
+        (("--for", "reads.rows=5"), "write a rate of a role and how much of it"),
+        (("--for", f"{FIGURE}=many"), "write a rate of a role and how much of it"),
+        (("--for", f"{FIGURE}=5e6", "--by", "disks"), "a rate is asked for by nodes,clients"),
+    ):
+        refused = inrush("predict", *words)
+        assert refused.code == 2 and message in refused.err

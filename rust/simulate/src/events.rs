@@ -6,7 +6,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Equal times are told apart by what happens: no two events are equal, so their order is the same in each run.
+/// Events of one time are in the order of their kinds and indices: the same one in each run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Event {
     pub time_ps: u64,

@@ -52,7 +52,7 @@ impl World {
         let group = &mut self.groups[place as usize];
         let step = self.route[group.step as usize];
         if !matches!(step, Step::Tc | Step::Ldm) {
-            return self.to_send(place, now_ps);
+            return self.post(place, now_ps);
         }
         group.step += 1;
         let pool = if step == Step::Tc { &self.tc } else { &self.ldm };
@@ -100,7 +100,7 @@ impl World {
     }
 
     /// A group has to leave its node.
-    pub fn to_send(&mut self, place: u32, now_ps: u64) {
+    pub fn post(&mut self, place: u32, now_ps: u64) {
         let group = &mut self.groups[place as usize];
         let (node, ops) = (u32::from(group.node), group.ops);
         let to = match self.route[group.step as usize] {

@@ -319,7 +319,7 @@ impl World {
                 kind::AT_NODE => self.at_node(event.index(), now_ps),
                 kind::RECEIVED => self.received(event.index(), now_ps),
                 kind::VISIT => self.visit(event.index(), now_ps),
-                kind::TO_SEND => self.to_send(event.index(), now_ps),
+                kind::TO_SEND => self.post(event.index(), now_ps),
                 kind::DELAYED => self.delayed(event.index(), now_ps),
                 kind::SENT => self.sent(event.index(), now_ps),
                 _ => self.at_client(event.index(), now_ps),
