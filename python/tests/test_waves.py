@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 from inrush.analysis.analyse import analyse
+from inrush.analysis.answer import answer
 from inrush.analysis.waves import NAME, waves_agree
 from inrush.guards.verdicts import Outcome
 from inrush.guards.waves import no_waves
+from inrush.report.waves import wave_figures
 from inrush.stats.coherence import coherence
 from inrush.stats.record import RunRecord, StudyRecord
 from inrush.stats.waves import RoleWave, role_waves
@@ -170,3 +172,28 @@ def test_a_wave_is_claimed_of_a_point_where_two_of_three_runs_agree_on_its_perio
     assert sentence(20, 0, 0)[0] is Outcome.PASS
     assert sentence(20, 10, 0)[0] is Outcome.PASS, "two waves of other periods are no agreement"
     assert "1 role with a wave" in sentence(20, 0, 0)[1]
+
+
+def test_the_report_draws_the_period_at_its_lows_and_the_threshold_that_a_wave_exceeds() -> None:
+    runs = [run_of(1000 - 400 * DIPS + noise(i), block=i) for i in (1, 2, 3)]
+    doc = {
+        **synthetic.STUDY,
+        "answer": {"kind": "comparison", "of": "writers.rows_per_s", "along": "engine", "per": []},
+    }
+    analysis = analyse(StudyRecord(doc, runs))
+    found = answer(analysis)
+    assert found is not None
+    (figure,) = wave_figures(analysis, found)
+    assert "A wave of ±" in figure.caption and "every 2 s" in figure.caption
+    above, below = figure.spec["vconcat"]
+
+    def drawn(panel: Mapping[str, Any], layer: int) -> Any:
+        return figure.spec["datasets"][panel["layer"][layer]["data"]["name"]]
+
+    rules = [row["t"] for row in drawn(above, 1)]
+    assert np.diff(rules) == pytest.approx(2.0, rel=0.02) and len(rules) == 15
+    assert all(DIPS[int(10 * at)] for at in rules[:5]), "a rule is where throughput is low"
+    powers = {row["period"]: row["power"] for row in drawn(below, 0)}
+    (threshold,) = (row["power"] for row in drawn(below, 1))
+    assert 8 < threshold < 25
+    assert max(power for period, power in powers.items() if abs(period - 2) < 0.1) > threshold

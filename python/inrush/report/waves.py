@@ -74,7 +74,7 @@ def course(w: RoleWave) -> alt.LayerChart:
         "y:Q",
         title=w.of.unit,
         scale=alt.Scale(domain=[0, 1.08 * (max(r["y"] for r in rows) or 1.0)], nice=False),
-        axis=alt.Axis(tickCount=4, format="~s"),
+        axis=alt.Axis(tickCount=4, format="~s", labelExpr="datum.value === 0 ? '0' : datum.label"),
     )
     x = alt.X("t:Q", title="time, s", scale=alt.Scale(nice=False))
     line = alt.Chart(inline(rows)).mark_line(interpolate="step-after").encode(x=x, y=y)
