@@ -428,7 +428,7 @@ fn control_keeps_its_limit_and_survives_its_connection() {
             Err(error) => assert!(Instant::now() < limit, "{error}"),
         }
     };
-    assert_eq!(answer.names, ["two", "h"]);
+    assert_eq!(*answer.names, ["two", "h"]);
     assert_eq!(answer.rows, [[Value::U64(u64::MAX), Value::F64(0.5)]]);
     let text = "SELECT 'SET @inrush = 7' UNION ALL SELECT 'SET @inrush = @inrush + 1'".to_owned();
     let each = Statement { text, repeat: Some(Repeat::EachRow), directives: None };

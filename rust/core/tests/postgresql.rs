@@ -347,7 +347,7 @@ fn control_keeps_its_limit_and_survives_its_connection() {
     let answer = engine
         .control("SELECT 1 AS one, 'x', NULL, true; SELECT 2 AS two", NO_LIMIT)
         .expect("connected again");
-    assert_eq!((answer.names, answer.rows), (vec!["two".to_string()], vec![vec![Value::I64(2)]]));
+    assert_eq!((answer.names, answer.rows), (["two".to_string()].into(), vec![vec![Value::I64(2)]]));
 }
 
 #[test]
