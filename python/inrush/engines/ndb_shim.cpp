@@ -82,6 +82,8 @@ struct Scan {
   NdbScanOperation *operation = nullptr;
   uint32_t row_bytes = 0;
   bool counts = false;
+  // The library fails where it is asked again.
+  bool ended = false;
 };
 
 int failed(inrush_ndb_error *error, const char *what, const NdbError &from) {
@@ -400,7 +402,7 @@ void *inrush_ndb_scan(void *of, int access, inrush_ndb_error *error) {
     NdbScanOperation *operation =
         transaction->scanTable(on.record, NdbOperation::LM_CommittedRead, on.counts ? NO_COLUMNS : nullptr);
     if (operation && transaction->execute(NdbTransaction::NoCommit) == 0) {
-      auto *scan = new (std::nothrow) Scan{transaction, operation, on.row_bytes, on.counts};
+      auto *scan = new (std::nothrow) Scan{transaction, operation, on.row_bytes, on.counts, false};
       if (scan) return scan;
     }
     failed(error, "scan", transaction->getNdbError());
@@ -415,8 +417,9 @@ int inrush_ndb_scan_next(void *of, char *rows, int most, inrush_ndb_error *error
   auto *scan = static_cast<Scan *>(of);
   for (int k = 0; k < most; k++, rows += scan->row_bytes) {
     const char *row;
-    const int more = scan->operation->nextResult(&row, true, false);
-    if (more == 1) return k;
+    const int more = scan->ended ? 1 : scan->operation->nextResult(&row, true, false);
+    scan->ended = more == 1;
+    if (scan->ended) return k;
     if (more != 0) return failed(error, "scan", scan->transaction->getNdbError());
     if (!scan->counts) memcpy(rows, row, scan->row_bytes);
   }

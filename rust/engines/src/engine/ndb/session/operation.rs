@@ -147,7 +147,7 @@ impl Operation {
         Ok(())
     }
 
-    /// The rows that were read, but those that are not there.
+    /// The rows that were read, but those that are not there; that of a key which a call names twice comes once.
     #[inline]
     pub fn answer(&mut self, read: &[u8], absent: &[u8]) -> &Answer {
         self.spare.append(&mut self.answer.rows);
@@ -155,7 +155,8 @@ impl Operation {
         for (image, _) in images.zip(absent).filter(|(_, absent)| **absent == 0) {
             let mut row = self.spare.pop().expect("there are as many as a call has rows");
             self.record.read(image, &mut row);
-            self.answer.rows.push(row);
+            let again = self.rows > 1 && self.answer.rows.contains(&row);
+            if again { &mut self.spare } else { &mut self.answer.rows }.push(row);
         }
         &self.answer
     }
@@ -226,6 +227,12 @@ mod tests {
         assert_eq!(operation.answer(&images, &[1, 0]).rows, [of(2)]);
         assert!(operation.answer(&images, &[1, 1]).rows.is_empty());
         assert_eq!(operation.answer(&images, &[0, 0]).rows, [of(1), of(2)], "rows are used again");
+        operation.bind(&[Value::I64(7), Value::I64(2), Value::I64(2)], &mut images).unwrap();
+        assert_eq!(
+            operation.answer(&images, &[0, 0]).rows,
+            [of(2)],
+            "a key that a call names twice has one row"
+        );
         assert!(operation.bind(&[Value::I64(7)], &mut images).unwrap_err().contains("1 parameters for 3"));
         let wrong = operation.bind(&[Value::I64(-7), Value::I64(1), Value::I64(2)], &mut images);
         assert!(wrong.unwrap_err().starts_with("column a: -7 does not fit"));
