@@ -80,6 +80,15 @@ def test_every_engine_has_the_same_rows_and_what_one_has_not_has_a_reason(record
     assert notes[0] in closing_lines(analysis) and notes[0] in asked_table(analysis)
 
 
+def test_many_points_stand_below_each_other(record: StudyRecord, monkeypatch: pytest.MonkeyPatch) -> None:
+    analysis = asking(record, "index.duration_s")
+    upright, (line,), _ = asked_cells(analysis)
+    monkeypatch.setattr("inrush.report.asked.MOST_COLUMNS", 1)
+    header, rows, _ = asked_cells(analysis)
+    assert header == ["point", "duration of index"]
+    assert dict(rows) == dict(zip(upright[1:], line[1:], strict=True)), "the same cells"
+
+
 def test_a_figure_of_many_steps_is_their_smallest_and_largest_or_one_for_all(record: StudyRecord) -> None:
     analysis = asking(record, "*.wrong")
     (point,) = {m.point for m in analysis.runs if m.counts and m.run.engine == "sqlite"}

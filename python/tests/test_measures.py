@@ -96,6 +96,9 @@ def test_cpu_per_role_is_that_of_the_measured_segments() -> None:
     assert found["client.busy_cores"] == pytest.approx(0.5)
     assert found["server.busy_cores"] == pytest.approx(0.8)
     assert found["server.cpu_us_per_row"] == pytest.approx(0.8 * 2 / 50_000 * 1e6)
+    calls = found["writers.ops"]
+    assert found["server.cpu_us_per_op"] == pytest.approx(0.8 * 2 / calls * 1e6)
+    assert found["client.cpu_us_per_op"] == pytest.approx(0.5 * 2 / calls * 1e6)
 
 
 def test_a_thread_without_a_name_beside_its_process_changes_no_figure() -> None:

@@ -95,6 +95,8 @@ def test_the_host_has_its_interrupts_and_its_packets_those_within_the_machine_on
         "packets_per_s",
     )
     assert [found[f"host.{name}"] for name in figures] == pytest.approx([0.125, 4_000, 9_000, 700, 55])
+    seconds, calls = found["writers.makespan_s"], found["writers.ops"]
+    assert found["host.packets_per_op"] == pytest.approx(755 * seconds / calls)
 
 
 def test_results_without_the_split_have_no_figure_and_no_line_of_it() -> None:

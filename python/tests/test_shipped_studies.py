@@ -38,6 +38,12 @@ SMALLEST = {
     "bulkindex-outgrow": (["sqlite"], ["rows=5000"]),
     "bulkindex-survey": (["duckdb"], ["rows=5000"]),
     "bulkindex-series": (["duckdb"], ["table=secondary_index_equal", "steps.load.rows.total=20000"]),
+    "keylookup-lists": (["duckdb", "sqlite"], ["keys_per_call=256"]),
+    "keylookup-delay": (["sqlite"], ["delay_s=0.001"]),
+    "keylookup-depth": (["duckdb", "sqlite"], ["refill=half"]),
+    "keylookup-phases": (["duckdb", "sqlite"], []),
+    "keylookup-records": (["duckdb", "sqlite"], ["record=record_25x160"]),
+    "keylookup-threads": (["duckdb", "sqlite"], ["threads=2"]),
     "pipeline-filesize": (["sqlite"], ["file_bytes=[20000, 100000]"]),
     "pipeline-parallel": (["duckdb", "sqlite"], ["pipelines=2", "pipeline.shards=2"]),
     "telemetry-batch": (["duckdb"], ["table=mpi_process_info", "batch_rows=1000", "readers=1", "method=multirow"]),
@@ -57,7 +63,8 @@ SMALLEST = {
 WITHOUT_QUERIES = {
     "archive-absolute", "archive-volume", "archive-arrays", "archive-cluster", "archive-compress", "archive-types", "archive-ways",
     "archive-dump", "archive-extract", "archive-load", "archive-rate", "archive-subscriber", "bulkindex-keys", "bulkindex-load", "bulkindex-lookup",
-    "bulkindex-optimize", "bulkindex-outgrow", "bulkindex-series", "bulkindex-survey", "pipeline-filesize", "pipeline-parallel", "telemetry-indexes", "telemetry-sustained", "telemetry-production",
+    "bulkindex-optimize", "bulkindex-outgrow", "bulkindex-series", "bulkindex-survey",
+    "keylookup-lists", "keylookup-delay", "keylookup-depth", "keylookup-phases", "keylookup-records", "keylookup-threads", "pipeline-filesize", "pipeline-parallel", "telemetry-indexes", "telemetry-sustained", "telemetry-production",
     "telemetry-volume", "telemetry-waves",
 }  # fmt: skip
 #: Studies without tables: there is no row to prove, and what is read is checked by the call itself.
@@ -66,6 +73,12 @@ WITHOUT_ROWS = {"bulkindex-storage", "bulkindex-storage-random"}
 #: Studies of whose operations something is promised, answer by answer.
 PROMISING = {
     "bulkindex-lookup",
+    "keylookup-lists",
+    "keylookup-delay",
+    "keylookup-depth",
+    "keylookup-phases",
+    "keylookup-records",
+    "keylookup-threads",
     "telemetry-keepup",
     "telemetry-lookups",
     "telemetry-mixed",

@@ -112,6 +112,8 @@ def name(figure: str) -> str:
         "makespan_s": "makespan", "rows_per_s": "rate", "bytes_per_s": "byte rate", "ops_per_s": "call rate",
         "keys_per_s": "key rate",
         "latency_s": "worst latency", "cpu_us_per_row": "CPU per row", "client_cpu_us_per_row": "client CPU per row",
+        "cpu_us_per_op": "CPU per call", "client_cpu_us_per_op": "client CPU per call", "server_cpu_us_per_op": "server CPU per call",
+        "packets_per_op": "packets per call", "host_packets_per_op": "packets per call",
         "file_bytes_per_s": "byte rate of a file", "busy_cores": "busy cores", "achieved_share": "share of due calls that succeeded",
         "attempted_share": "share of calls sent", "attempts_per_s": "rate of attempts", "failed_share": "share of calls that failed",
         "ops_per_send": "calls per send", "bytes_per_send": "bytes per send",

@@ -102,7 +102,11 @@ class StepRun:
         resumable = [load.step for load in self.loaded if "mark" in load.of]
         if not resumable:
             return
-        writes = any(role["work"]["kind"] == "rows" for role in roles_of(segment))
+        changing = {o["name"] for o in self.plan["operations"] if o["kind"] == "execute"}
+        writes = any(
+            role["work"]["kind"] == "rows" or any(o["operation"] in changing for o in role["operations"])
+            for role in roles_of(segment)
+        )
         if segment["kind"] in ("statement", "load") or writes or segment["label"] in ("emptied", "drop"):
             journal = Journal(self.parts / JOURNAL.format(resumable[0]))
             journal.say("changed", t_ns=time.monotonic_ns(), by=segment["label"])

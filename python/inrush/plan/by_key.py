@@ -9,7 +9,7 @@ from inrush.errors import Problem
 from inrush.plan.documents import has_events
 from inrush.plan.keys import asked_by
 from inrush.plan.roles import ActiveRole, problem
-from inrush.study.by_key import CHANGES, ONCE
+from inrush.study.by_key import CHANGES, ONCE, alters
 from inrush.workload import Operation
 
 if TYPE_CHECKING:
@@ -17,11 +17,6 @@ if TYPE_CHECKING:
 
 #: Rows of a table of which calls by key change some; twin of MOST_ROWS in rust/rows/src/rows/changes.rs.
 MOST_ROWS = 10_000_000
-
-
-def alters(operation: Operation) -> bool:
-    """Whether its calls add rows, change or delete them."""
-    return operation.does not in ("", "read")
 
 
 def by_key_problems(draft: Draft) -> list[Problem]:

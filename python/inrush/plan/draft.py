@@ -34,7 +34,7 @@ from inrush.plan.planned_point import PointPlan
 from inrush.plan.ranges import Range, ranges_by_key, read_back_ranges
 from inrush.plan.retention import Retained, in_pieces, retain_operation
 from inrush.plan.roles import ALL_ROWS, ActiveRole
-from inrush.plan.steps import longest_step_s, read_s, settle_s
+from inrush.plan.steps import around_s, longest_step_s, read_s, settle_s
 from inrush.plan.units import LOAD_BATCH_ROWS, NS
 from inrush.plan.work import Lasts, read_back, read_until_time, works
 from inrush.study.operations import tables_of
@@ -123,8 +123,9 @@ class Draft:
         return self.roles[0].load_rows
 
     def rows_before(self, name: str) -> int:
-        """Rows a table holds before it is read: those that are loaded, by a step too."""
-        return self.rows_of(name) if self.study.steps else self.loaded_rows(name)
+        """Rows a table holds before it is read: those that are loaded, by a step too. Those that calls by key add may come
+        later, or be fewer."""
+        return self.rows_in_batches(name) if self.study.steps else self.loaded_rows(name)
 
     def rows_of(self, name: str) -> int:
         return self.rows_in_batches(name) + self.added.get(name, 0)
@@ -412,7 +413,11 @@ class Draft:
             written_rows=written,
             batch_rows=min((role.batch_rows for role in writers), default=LOAD_BATCH_ROWS),
             bytes=sum(rows * row_bytes(self.tables[name]) for name, rows in held.items()),
-            fixed_s=schedule.warm_s + schedule.cool_s + settle_s(self.study) + laid_out_s(self.operations),
+            fixed_s=schedule.warm_s
+            + schedule.cool_s
+            + around_s(self.study)
+            + settle_s(self.study)
+            + laid_out_s(self.operations),
             lasts=self.lasts(),
             notes=tuple(dict.fromkeys(notes)),
             per_s={

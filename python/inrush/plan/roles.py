@@ -109,7 +109,8 @@ def active_roles(
     for role in study.roles.values():
         sessions = int(resolve(role.sessions, point))
         tables = tables_at(role, point)
-        if sessions == 0 or tables == ():
+        role = replace(role, operations=calls_on(study, role, tables))
+        if sessions == 0 or tables == () or not role.operations:
             continue
         if "insert" in {study.workload.operations[o].kind for o in role.operations}:
             roles += writers(study, server, role, sessions, tables or (), point, best, problems)
@@ -134,6 +135,12 @@ def active_roles(
     load_rows = int(resolve(study.load_rows, point))
     roles = [replace(ended(role, roles, study), load_rows=load_rows) for role in roles]
     return Broken(tuple(problems)) if problems else roles
+
+
+def calls_on(study: Study, role: Role, tables: tuple[str, ...] | None) -> Mapping[str, int]:
+    """Its operations, of those by key the ones on these tables; all where it names none."""
+    of = study.workload.operations
+    return {o: n for o, n in role.operations.items() if not tables or not of[o].does or of[o].table in tables}
 
 
 def deadline_problems(study: Study, roles: Sequence[ActiveRole]) -> list[Problem]:

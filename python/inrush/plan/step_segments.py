@@ -18,6 +18,7 @@ from inrush.plan.units import ns
 from inrush.study.step_kinds import (
     Cold,
     Dump,
+    KeyCalls,
     Load,
     Read,
     Restart,
@@ -86,7 +87,7 @@ class StepSegments(Segments):
         cold, looked = False, True
         for step in self.draft.study.steps:
             was_cold, cold = cold, isinstance(step, Cold) or (cold and isinstance(step, Settle | Restart))
-            sized = not isinstance(step, Read | Cold | Restart | Sort)
+            sized = isinstance(step, KeyCalls) or not isinstance(step, Read | Cold | Restart | Sort)
             if isinstance(step, Load) and step.source is not None:
                 found, looked = [*found, *self.emptied(step)], False
             if sized and not looked and not was_cold:
@@ -160,6 +161,10 @@ class StepSegments(Segments):
         match step:
             case Load(pipeline=of) if of is not None:
                 return list(loads.pauses(step))
+            case Read() if step.warm_s or step.cool_s:
+                warm = [self.around(step, "warm", step.warm_s)] if step.warm_s else []
+                cool = [self.around(step, "cool", step.cool_s)] if step.cool_s else []
+                return [*warm, self.sessions(step), *cool]
             case RoleStep() | Roles():
                 return [self.sessions(step)]
             case Statement():
@@ -180,8 +185,15 @@ class StepSegments(Segments):
         roles = [role_document(role, self.draft.index, seconds) for role in self.roles_of(step)]
         drive = self.driven(step.name, "measure", roles)
         drive["step"], drive["limit_ns"] = step.name, self.limit_of(step)
-        if isinstance(step, Load | Dump | Roles) and (sample := self.sample(step.name)):
+        if isinstance(step, Load | Dump | Roles | KeyCalls) and (sample := self.sample(step.name)):
             drive["sample"] = sample
+        return drive
+
+    def around(self, step: Read, phase: border.Phase, seconds: float) -> border.DriveSegment:
+        """The step's calls before it or behind it: a segment of no step, which enters no figure."""
+        roles = [role_document(role, self.draft.index, seconds) for role in self.roles_of(step)]
+        drive = self.driven(f"{step.name}/{phase}", phase, roles)
+        drive["limit_ns"] = self.limit_of(step)
         return drive
 
     def maintenance(self, step: Statement) -> border.StatementSegment:

@@ -48,13 +48,15 @@ def steps_of(study: Study, server: Twin, point: Mapping[str, object]) -> tuple[S
         return study, left_out
     absent = tables_without_rows(study, server, point)
     for step in study.steps:
-        if step.after in left_out:
+        if step.without:
+            left_out[step.name] = step.without
+        elif step.after in left_out:
             left_out[step.name] = f"it follows {step.after}, which is left out"
         elif isinstance(step, Load) and step.source in left_out:
             left_out[step.name] = f"it reads the files of {step.source}, which is left out"
         elif (
             (reason := needs_rows(step, study, point, absent))
-            or (reason := cannot(step, study, server))
+            or (reason := cannot(step, study, server, str(resolve(study.layout, point))))
             or (reason := too_deep(step, server, point))
         ):
             left_out[step.name] = reason
@@ -83,7 +85,7 @@ def needs_rows(step: Step, study: Study, point: Mapping[str, object], absent: Ma
     return next((absent[table] for table in touched if table in absent), "")
 
 
-def cannot(step: Step, study: Study, server: Twin) -> str:
+def cannot(step: Step, study: Study, server: Twin, layout: str) -> str:
     """Why the engine has no such statement or query; empty where it has."""
     operations = study.workload.operations
     if isinstance(step, Statement):
@@ -100,12 +102,14 @@ def cannot(step: Step, study: Study, server: Twin) -> str:
         if extracts and not server.ways_out:
             found = way_out(extracts[0], server)
             return found.reason if isinstance(found, Unsupported) else ""
-        return no_queries(step.role, study, server)
+        return no_queries(step.role, study, server, layout)
     if isinstance(step, Roles):
         kinds = {operations[name].kind for role in step.roles.values() for name in role.operations}
         # What it writes later steps look at: an engine that cannot do a role of it has no such point.
         reasons = (
-            [no_queries(role, study, server) for role in step.roles.values()] if "insert" not in kinds else []
+            [no_queries(role, study, server, layout) for role in step.roles.values()]
+            if "insert" not in kinds
+            else []
         )
         return next((reason for reason in reasons if reason), "")
     return ""
@@ -121,17 +125,17 @@ def too_deep(step: Step, server: Twin, point: Mapping[str, object]) -> str:
     return f"a session of {server.title} has one call in flight, and the step asks for {depth}"
 
 
-def no_queries(role: Role, study: Study, server: Twin) -> str:
+def no_queries(role: Role, study: Study, server: Twin, layout: str) -> str:
     """Why the engine answers none of a reader's queries; empty where it answers one."""
     operations = study.workload.operations
     names = [q for name in role.operations for q in operations[name].members or (name,)]
-    reasons = [reason for name in names if (reason := no_query(operations[name], study, server))]
+    reasons = [reason for name in names if (reason := no_query(operations[name], study, server, layout))]
     return reasons[0] if len(reasons) == len(names) else ""
 
 
-def no_query(operation: Operation, study: Study, server: Twin) -> str:
+def no_query(operation: Operation, study: Study, server: Twin, layout: str) -> str:
     tables = tables_of(operation, study.workload)
-    plans = {name: server.plan_table(study.workload.tables[name], "none", "inrush") for name in tables}
+    plans = {name: server.plan_table(study.workload.tables[name], layout, "inrush") for name in tables}
     planned = planned_operation(server, operation, "", plans, study.workload.tables)
     return planned.reason if isinstance(planned, Unsupported) else ""
 
@@ -170,9 +174,16 @@ def read_s(study: Study) -> float:
     return sum(step.seconds for step in study.steps if isinstance(step, Read | Roles))
 
 
+def around_s(study: Study) -> float:
+    """Seconds of the same calls before and behind them."""
+    return sum(step.warm_s + step.cool_s for step in study.steps if isinstance(step, Read))
+
+
 def settle_s(study: Study) -> float:
     return sum(step.seconds for step in study.steps if isinstance(step, Settle))
 
 
 def longest_step_s(study: Study) -> float:
-    return max((s.seconds for s in study.steps if isinstance(s, Read | Roles | Settle)), default=0.0)
+    lengths = [s.seconds for s in study.steps if isinstance(s, Read | Roles | Settle)]
+    lengths += [max(s.warm_s, s.cool_s) for s in study.steps if isinstance(s, Read)]
+    return max(lengths, default=0.0)

@@ -14,10 +14,12 @@ from inrush.report.html import number, table
 from inrush.text import columns
 
 NONE = "–"
+#: Points that stand side by side; more of them stand below each other, where the figures are fewer than they are.
+MOST_COLUMNS = 6
 
 
 def asked_table(analysis: Analysis) -> str:
-    """A row for each figure, a column for each point, and a line for each empty cell's reason."""
+    """A row for each figure, a column for each point, or the other way round; a line for each empty cell's reason."""
     header, rows, notes = asked_cells(analysis)
     if not rows:
         return ""
@@ -39,6 +41,8 @@ def asked_cells(analysis: Analysis) -> tuple[Sequence[str], list[list[str]], lis
     points = [(engine, p) for engine in engines(analysis) for p in points_of(analysis, engine)]
     header = ["figure", *(", ".join(filter(None, (title(e), place(analysis, p)))) for e, p in points)]
     rows = [[name(figure), *(cell(analysis, p, figure) or NONE for _, p in points)] for figure in figures]
+    if rows and len(points) > max(MOST_COLUMNS, len(figures)):
+        header, *rows = map(list, zip(*[["point", *header[1:]], *rows], strict=True))
     notes = [
         f"{NONE} {title(engine)} goes without {what}."
         for engine in engines(analysis)

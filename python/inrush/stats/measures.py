@@ -23,9 +23,10 @@ of the role before the slash (`writers`): its figures are those of all its parts
                         A failed call is slower than every other, and so is one that was due and never sent: a
                         percentile that reaches them is infinite
     on_time_p50_s, …    latency as if the client had been on time (paced roles); on_time_s the worst. `brackets.py`
-    client_cpu_us_per_row      threads of the role in the client
-    busy_cores, cpu_us_per_row      of a watched role (`client`, `server`, …): resources over the measured segments
+    client_cpu_us_per_row, client_cpu_us_per_op     threads of the role in the client; by call, also one that failed
+    busy_cores, cpu_us_per_row, cpu_us_per_op       of a watched role (`client`, `server`, …): resources over the measured segments
     user_cores, system_cores, …     of a watched role and of the host, with its page cache: `processors.py`
+    packets_per_op      of the host: packets within the machine and by its other interfaces, by call of all roles
     device_read_bytes_per_s, …     of `input` and `data`, the devices below them: `devices.py`
 
 In a run with steps the role has the step's name, and so `<step>.<metric>` are figures of one step. Of a step with several
@@ -170,7 +171,7 @@ def step_figure(step: str, name: str) -> str:
     """The name in a step of a figure that is of its role, or of one that is watched: `server.busy_cores` of step `cold` is
     `cold.server_busy_cores`. What a row costs is a figure of its sessions' threads and of the whole process."""
     role, metric = name.rsplit(".", 1)
-    process = "process_" if metric == "cpu_us_per_row" else ""
+    process = "process_" if role == "client" and metric in ("cpu_us_per_row", "cpu_us_per_op") else ""
     return name if whole(role) == step or role.startswith(f"{step}.") else f"{step}.{role}_{process}{metric}"
 
 
@@ -206,7 +207,13 @@ def figures_of_phase(run: RunRecord) -> dict[str, float]:
     }
     writers = writing_roles(run.plan)
     written = [s for s in repetitions if s["role"] in writers] or repetitions
-    return figures | cpu_figures(run, windows, sum(s["rows"] for s in written))
+    return figures | cpu_figures(run, windows, sum(s["rows"] for s in written), all_calls(repetitions))
+
+
+def all_calls(repetitions: Sequence[RepetitionRow]) -> int:
+    """Those that ended, of every role; a page is one."""
+    own = {s["role"] for s in repetitions}
+    return sum(s["ops"] for s in repetitions if whole(s["role"]) == s["role"] or whole(s["role"]) not in own)
 
 
 def measured_windows(run: RunRecord) -> dict[int, tuple[int, int]]:
@@ -276,8 +283,9 @@ def repetition_figures(
         figures |= {"ops_per_s": total["ok"] / worked_s, "attempts_per_s": total["ops"] / worked_s}
         if keys_per_call is not None:
             figures["keys_per_s"] = total["ok"] * keys_per_call / worked_s
-    if total["rows"]:
-        figures["client_cpu_us_per_row"] = total["cpu_ns"] / 1e3 / total["rows"]
+    for one, many in (("row", "rows"), ("op", "ops")):
+        if total[many]:
+            figures[f"client_cpu_us_per_{one}"] = total["cpu_ns"] / 1e3 / total[many]
     return figures
 
 
@@ -393,8 +401,10 @@ def histogram_figures(histogram: Histogram) -> dict[str, float]:
     return {f"{name}_s": histogram.quantile_ns(q) / 1e9 for name, q in QUANTILES.items()}
 
 
-def cpu_figures(run: RunRecord, windows: Mapping[int, tuple[int, int]], rows: int) -> dict[str, float]:
-    """Busy cores and CPU per row of every watched role, over the measured segments as a whole.
+def cpu_figures(
+    run: RunRecord, windows: Mapping[int, tuple[int, int]], rows: int, calls: int
+) -> dict[str, float]:
+    """Busy cores and CPU per row and call of every watched role, over the measured segments as a whole.
 
     rows: put in, or returned where nothing is put in. A segment holds its repetitions and the emptying
     between them, so CPU per row is an upper bound where a volume is repeated.
@@ -409,9 +419,14 @@ def cpu_figures(run: RunRecord, windows: Mapping[int, tuple[int, int]], rows: in
         if used_s is None:
             continue
         figures[f"{role}.busy_cores"] = used_s / span_s
-        if rows:
-            figures[f"{role}.cpu_us_per_row"] = used_s * 1e6 / rows
-    return figures | processor_figures(run, parts) | device_figures(run, parts)
+        for one, many in (("row", rows), ("op", calls)):
+            if many:
+                figures[f"{role}.cpu_us_per_{one}"] = used_s * 1e6 / many
+    figures |= processor_figures(run, parts)
+    ways = ("host.loopback_packets_per_s", "host.packets_per_s")
+    if calls and (seen := [figures[way] for way in ways if way in figures]):
+        figures["host.packets_per_op"] = sum(seen) * span_s / calls
+    return figures | device_figures(run, parts)
 
 
 @dataclass(frozen=True)

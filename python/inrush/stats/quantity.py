@@ -112,6 +112,11 @@ def scale(value: float, figure: str) -> tuple[float, str]:
     if metric.endswith("_us_per_row"):
         factor, unit = fitting(value, "us")
         return factor, f"{unit}/row"
+    if metric.endswith("_us_per_op"):
+        factor, unit = fitting(value, "us")
+        return factor, f"{unit}/call"
+    if metric.endswith("packets_per_op"):
+        return 1.0, "packets/call"
     if metric in ("knee_rows", "level_rows"):
         factor, prefix = fitting(value, "count")
         return factor, f"{prefix}{' ' if prefix else ''}rows"

@@ -24,6 +24,11 @@ ALLOWED = frozenset({"kind", "does", "table", "keys", "columns", "deadline_s", "
 NO_KEYS = ("json", "bit", "f32", "f64")
 
 
+def alters(operation: Operation) -> bool:
+    """Whether its calls add rows, change or delete them."""
+    return operation.does not in ("", "read")
+
+
 def parse_by_key(
     node: Node,
     name: str,

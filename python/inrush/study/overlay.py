@@ -103,14 +103,15 @@ def parse_overrides(
                 remedy = "write steps.<name>.<key>=value; " + unknown("step", rest.partition(".")[0], steps)
                 problems.append(Problem("-P", key, "", remedy))
                 continue
-        if isinstance(value, str) and "," in raw and (first == "factors" or is_list(base, key)):
+        lists = first == "factors" or key in LISTS
+        if isinstance(value, str) and "," in raw and (lists or is_list(base, key)):
             value = listed(raw)
             if any(isinstance(v, str) and ZEROS_FIRST.fullmatch(v) for v in value):
                 read = " and ".join(str(v) for v in value)
                 one = raw.strip().replace(",", "_").replace(" ", "")
                 problems.append(Problem("-P", text, "", f"read as {read}; write {one} for one number"))
                 continue
-        if (first == "factors" or key == "engines") and not isinstance(value, list):
+        if lists and not isinstance(value, list):
             value = [value]
         changes[key] = Change(text, value)
     return changes
@@ -139,7 +140,9 @@ def by_command(problem: Problem, changes: Mapping[str, Change]) -> Problem:
 
 
 #: What a command line may set in a study; its text (title, question, …) is the author's.
-TOP = ("engines", "factors", "sizes", "layout", "row_order", "method", "options", "load", "schedule", "roles", "pipeline", "record", "repeats", "accept")  # fmt: skip
+TOP = ("engines", "factors", "sizes", "layout", "row_order", "method", "options", "load", "schedule", "roles", "pipeline", "record", "repeats", "accept", "skip", "ends_with")  # fmt: skip
+#: Keys whose value is a list, of one where one is written.
+LISTS = ("engines", "skip")
 
 
 def apply_overrides(tree: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,19 +19,19 @@ ANSWERS = ("best", "curve", "scaling", "comparison", "keeps_up", "sustained", "l
 #: Figures of a role that limits and answers may name; `measures.py` computes them.
 METRICS = (
     "makespan_s", "rows_per_s", "bytes_per_s", "ops_per_s", "keys_per_s", "rows", "bytes", "ops", "ok", "errors", "wrong",
-    "late", "unsent", "achieved_share", "attempted_share", "failed_share", "attempts_per_s", "sends", "ops_per_send", "bytes_per_send", "client_cpu_us_per_row",
+    "late", "unsent", "achieved_share", "attempted_share", "failed_share", "attempts_per_s", "sends", "ops_per_send", "bytes_per_send", "client_cpu_us_per_row", "client_cpu_us_per_op",
     *(f"{kind}_{q}_s" for kind in ("latency", "service", "wait", "lag", "on_time", "freshness", "first_row") for q in ("p50", "p90", "p99", "p999")),
     "keeps_up", "pending_max", "pending_end", "pending_grew", "event_p50_s", "event_p99_s",
     "samples", "stored_share", "in_time_share", "caught_up", "sample_s",
     *(f"{kind}_{q}_s" for kind in ("sample", "collect", "queue", "insert") for q in ("p50", "p90", "p99")),
-    "latency_s", "busy_cores", "user_cores", "system_cores", "cpu_us_per_row", "files", "file_bytes_per_s", "file_p50_s", "file_p90_s",
+    "latency_s", "busy_cores", "user_cores", "system_cores", "cpu_us_per_row", "cpu_us_per_op", "files", "file_bytes_per_s", "file_p50_s", "file_p90_s",
 )  # fmt: skip
 #: Roles that are watched but do not stand in a study.
 WATCHED = ("client", "server", "load_server", "shards")
 #: Figures of the machine on which inrush runs, as `host.METRIC`; of a step `STEP.host_METRIC`.
 OF_HOST = (
     "user_cores", "system_cores", "irq_cores", "softirq_cores", "iowait_cores", "steal_cores", "page_cache_bytes", "dirty_bytes",
-    "interrupts_per_s", "context_switches_per_s", "packets_per_s", "loopback_packets_per_s",
+    "interrupts_per_s", "context_switches_per_s", "packets_per_s", "loopback_packets_per_s", "packets_per_op",
 )  # fmt: skip
 
 

@@ -25,8 +25,8 @@ OF_ENDS = tuple(
     f"load_server_{what}"
     for what in ("busy_cores", "user_cores", "system_cores", "read_bytes", "write_bytes")
 )
-#: Of steps with sessions: what is watched, by row.
-OF_WORK = ("client_cpu_us_per_row", "server_cpu_us_per_row")
+#: Of steps with sessions: what is watched, by row and by call.
+OF_WORK = ("client_cpu_us_per_row", "server_cpu_us_per_row", "client_cpu_us_per_op", "server_cpu_us_per_op")
 #: Of steps that read and change nothing: pages, by the engine's counters, and a page's size.
 OF_PAGES = ("pages_read", "pages_asked", "pages_per_row", "page_bytes")
 #: Of steps that may change what lies on the disk: of all tables with their indexes, by the engine's own figures.
@@ -42,6 +42,8 @@ class Step:
     limit_s: float | None = None
     #: Factor -> its values at which the step is done; of a factor that is not named, all.
     only: Mapping[str, Sequence[object]] = field(default_factory=dict)
+    #: Why the study does not do it at any point; empty: it does.
+    without: str = ""
 
     do: ClassVar[str]
     #: Beside `COMMON`.
@@ -95,11 +97,23 @@ class Read(RoleStep):
 
     #: Where the role has no number of calls.
     seconds: float = 0.0
+    #: The same calls before and behind, which enter no figure.
+    warm_s: float = 0.0
+    cool_s: float = 0.0
     do = "read"
     keys: ClassVar[Sequence[str]] = (
-        "operation", "operations", "table", "sessions", "depth", "calls", "seconds", "keys", "keys_per_call", "schedule"
+        "operation", "operations", "table", "sessions", "depth", "calls", "seconds", "warm_s", "cool_s", "keys", "keys_per_call",
+        "schedule",
     )  # fmt: skip
     figures = (*METRICS, *OF_WORK, *OF_ALL, *OF_PAGES)
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeyCalls(Read):
+    """Calls by key that add rows, change or delete them, perhaps with reads among them."""
+
+    do = "call"
+    figures = (*METRICS, *OF_WORK, *OF_ALL, *OF_SIZES)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,5 +215,6 @@ class Settle(Step):
 
 
 STEPS: Mapping[str, type[Step]] = {
-    kind.do: kind for kind in (Load, Read, Extract, Io, Dump, Roles, Statement, Sort, Cold, Restart, Settle)
+    kind.do: kind
+    for kind in (Load, Read, KeyCalls, Extract, Io, Dump, Roles, Statement, Sort, Cold, Restart, Settle)
 }

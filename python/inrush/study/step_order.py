@@ -6,12 +6,13 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from inrush.study.by_key import alters
 from inrush.study.document import Node
 from inrush.study.forms import Factors, FromFactor
 from inrush.study.operations import tables_of
 from inrush.study.roles import Role, label
-from inrush.study.step_kinds import Dump, Load, Read, Roles, Statement, Step
-from inrush.workload import Workload
+from inrush.study.step_kinds import Dump, KeyCalls, Load, Read, Roles, Statement, Step
+from inrush.workload import Operation, Workload
 
 
 def check_order(
@@ -38,16 +39,22 @@ def check_order_at(
     }
     #: Table -> the load that adds rows to it.
     added: dict[str, str] = {}
+    #: Table -> the step whose calls change its rows.
+    changed: dict[str, str] = {}
     where = "".join(f", where {name} is {label(value)}" for name, value in point.items())
     for i, step in steps:
         if step is None:
             loaded = {**dict.fromkeys(workload.tables, ""), **loaded}
             continue
-        if not is_done_at(step, point):
+        if step.without or not is_done_at(step, point):
             continue
         if isinstance(step, Load):
             for name in tables_at(step.role, point):
-                if problem := load_problem(step, name, loaded, fixed, where):
+                if step.source is not None and name in changed:
+                    node.at(i, name).at("from", step.source).problem(
+                        f"{changed[name]} has changed rows of {name}{where}, and they are not what the dump has; load it before"
+                    )
+                elif problem := load_problem(step, name, loaded, fixed, where):
                     node.at(i, name).at("table", name).problem(problem)
                 loaded[name] = loaded.get(name) or step.name
                 if step.adds:
@@ -62,6 +69,13 @@ def check_order_at(
             fixed |= {name: f"{by} writes it" for name, by in loaded.items() if by in step.roles}
             continue
         for table in tables_touched(step, point, workload):
+            if isinstance(step, KeyCalls) and any(o.table == table for o in altering(step.role, workload)):
+                changed.setdefault(table, step.name)
+                fixed.setdefault(table, f"{step.name} changes its rows")
+            if isinstance(step, Dump) and table in changed:
+                node.at(i, step.name).at("table", table).problem(
+                    f"{changed[table]} has changed rows of this table{where}, and a dump has those of its load; dump it before"
+                )
             if isinstance(step, Dump):
                 fixed.setdefault(table, f"{step.name} dumps it")
             if isinstance(step, Dump) and table in added:
@@ -72,6 +86,12 @@ def check_order_at(
                 node.at(i, step.name).problem(
                     f"it needs rows of {table}, which no step before it loads{where}; load them first"
                 )
+
+
+def altering(role: Role, workload: Workload) -> list[Operation]:
+    """Of its operations those whose calls add rows by their keys, change or delete them."""
+    called = [workload.operations[name] for name in role.operations if name in workload.operations]
+    return [operation for operation in called if alters(operation)]
 
 
 def load_problem(

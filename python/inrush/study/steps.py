@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
+from inrush.study.by_key import alters
 from inrush.study.document import Node, unknown
 from inrush.study.dumps import parse_dump, read_source, with_dumps
 from inrush.study.forms import Factors
@@ -24,6 +26,7 @@ from inrush.study.step_kinds import (
     Dump,
     Extract,
     Io,
+    KeyCalls,
     Load,
     Read,
     Restart,
@@ -68,12 +71,16 @@ NOT_ADDED: Mapping[str, str] = {
     "from": "a load from a dump empties the table before",
     "pipeline": "the loader proves its rows by a ledger that only it fills",
 }
+#: Keys of a step that reads and not of its role: how long its parts last.
+LENGTHS = ("seconds", "warm_s", "cool_s")
 #: Longest that a step may be given.
 MOST_S = 1e7
 
 
-def parse_steps(node: Node | None, factors: Factors, workload: Workload) -> tuple[Step, ...]:
-    """Every mistake of every step is a problem; what cannot be read is left out."""
+def parse_steps(
+    node: Node | None, factors: Factors, workload: Workload, without: Mapping[str, str] = MappingProxyType({})
+) -> tuple[Step, ...]:
+    """Every mistake of every step is a problem; what cannot be read is left out. without: step -> why no point does it."""
     if node is None:
         return ()
     steps: list[Step] = []
@@ -85,6 +92,7 @@ def parse_steps(node: Node | None, factors: Factors, workload: Workload) -> tupl
     for i, item in enumerate(node.items()):
         step = parse_step(item, factors, workload, before, later, steps)
         if step is not None:
+            step = replace(step, without=without.get(step.name, ""))
             steps.append(step)
         is_read = step is not None and not (isinstance(step, Load) and step.role.table is None)
         if is_read or any(key in item.members() for key in ("table", "roles")):
@@ -119,7 +127,7 @@ def parse_step(
     limit_s = read_seconds(fields["limit_s"]) if "limit_s" in fields else None
     if limit_s is not None and kind in (Cold, Restart, Settle):
         fields["limit_s"].problem(
-            "only steps of kind load, read, extract, io, dump, roles, sort and statement have a limit; remove it"
+            "only steps of kind load, read, call, extract, io, dump, roles, sort and statement have a limit; remove it"
         )
     only = parse_only(fields["only"], factors) if "only" in fields else {}
     common: dict[str, object] = {"name": name, "after": after, "limit_s": limit_s, "only": only}
@@ -135,7 +143,7 @@ def parse_step(
         return load_of_files(node, fields, factors, workload, common, before)
     if kind is Load and "from" in fields:
         return load_of_dump(node, fields, factors, workload, common, steps, before)
-    if kind is Load or kind is Read or kind is Extract or kind is Io:
+    if kind is Load or kind is Read or kind is KeyCalls or kind is Extract or kind is Io:
         return role_step(kind, node, fields, factors, workload, common)
     if kind is Dump:
         return parse_dump(node, fields, factors, workload, common)
@@ -201,12 +209,12 @@ def role_step(
     common: Mapping[str, object],
 ) -> RoleStep | None:
     """The step as a role of its name, read as any role is."""
-    own = {key: field.value for key, field in fields.items() if key in kind.keys and key != "seconds"}
+    own = {key: field.value for key, field in fields.items() if key in kind.keys and key not in LENGTHS}
     name = str(common["name"])
     if kind is Load:
         own = {"operation": LOAD, "batch_rows": 1, **own}
         workload = with_load(workload)
-    elif problem := not_read(own, workload, kind is Io):
+    elif problem := not_read(own, workload, kind):
         node.at(*problem[:2]).problem(problem[2])
         return None
     role = parse_role(Node(node.file, node.key, own, node.problems), name, factors, workload, ())
@@ -229,30 +237,48 @@ def role_step(
         )
     elif kind is Io and role.operations and role.io is None and "io" in own:
         return None  # what is wrong with it was said
-    elif kind is Read and extracts:
+    elif kind in (Read, KeyCalls) and extracts:
         node.at(key, own.get(key)).problem(f'{extracts[0]} is an extract; its step is do = "extract"')
     if ("calls" in fields) == ("seconds" in fields):
         node.problem("write calls = N or seconds = S: how much is read")
     seconds = read_seconds(fields["seconds"]) if "seconds" in fields else 0.0
-    made = kind if kind is Extract or kind is Io else Read
-    return made(role=role, seconds=seconds, **common)  # type: ignore[arg-type]
+    around = {key: read_seconds(fields[key]) for key in ("warm_s", "cool_s") if key in fields}
+    if around and "calls" in fields and "seconds" not in fields:
+        first = next(iter(around))
+        fields[first].problem(
+            f"calls are counted from the first to the last; write seconds = S, or remove {first}"
+        )
+    made = kind if kind is KeyCalls or kind is Extract or kind is Io else Read
+    return made(role=role, seconds=seconds, **around, **common)  # type: ignore[arg-type]
 
 
-def not_read(own: Mapping[str, Any], workload: Workload, of_records: bool) -> tuple[str, Any, str] | None:
+def not_read(
+    own: Mapping[str, Any], workload: Workload, step: type[Load] | type[Read]
+) -> tuple[str, Any, str] | None:
     """Key, value and remedy of a step that names an operation of another kind of step. Such a role has other keys."""
     for key in ("operation", "operations"):
         value = own.get(key)
-        for name in (value,) if isinstance(value, str) else value if isinstance(value, dict) else ():
+        called = (value,) if isinstance(value, str) else tuple(value) if isinstance(value, dict) else ()
+        known = [workload.operations[name] for name in called if name in workload.operations]
+        if step is Read and (changing := next((o for o in known if alters(o)), None)) is not None:
+            return key, value, f'{changing.name} is a{article(changing)} by key; its step is do = "call"'
+        if step is KeyCalls and known and not any(alters(o) for o in known):
+            return key, value, f'{known[0].name} changes no row by its key; its step is do = "read"'
+        for name in called:
             kind = workload.operations[name].kind if name in workload.operations else ""
             if kind in ("insert", "maintain"):
                 remedy = f'{name} is no query; rows go in by do = "load", maintenance by do = "statement"'
                 return key, value, remedy
-            if kind and (kind == "io") != of_records:
+            if kind and (kind == "io") != (step is Io):
                 right = (
-                    'it reads rows, by do = "read" or "extract"' if of_records else 'its step is do = "io"'
+                    'it reads rows, by do = "read" or "extract"' if step is Io else 'its step is do = "io"'
                 )
                 return key, value, f"{name} is of kind {kind}; {right}"
     return None
+
+
+def article(operation: Operation) -> str:
+    return f"n {operation.does}" if operation.does[0] in "aeiou" else f" {operation.does}"
 
 
 def several_roles(
@@ -381,9 +407,16 @@ def check_schedule(steps_node: Node, steps: Sequence[Step], schedule_node: Node,
     names = [item.get("name") for item in given if isinstance(item, dict)]
     for step in steps:
         limit_s = schedule.limit_s if step.limit_s is None else step.limit_s
-        if isinstance(step, Read | Roles) and step.seconds > limit_s:
+        lengths = {
+            key: getattr(step, key)
+            for key in LENGTHS
+            if isinstance(step, Read | Roles) and hasattr(step, key)
+        }
+        for key, seconds in lengths.items():
+            if seconds <= limit_s:
+                continue
             whose = "schedule.limit_s" if step.limit_s is None else "its limit_s"
-            steps_node.at(names.index(step.name), step.name).at("seconds", step.seconds).problem(
+            steps_node.at(names.index(step.name), step.name).at(key, seconds).problem(
                 f"it would be cut at {limit_s:g} s, {whose}; raise limit_s or read for less"
             )
 

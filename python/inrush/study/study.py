@@ -50,6 +50,7 @@ from inrush.study.roles import Role, check_refill, label, parse_factors, parse_r
 from inrush.study.rule_values import check_only, check_rule_values
 from inrush.study.shipped import SHIPPED, find_study, workload_path
 from inrush.study.sizes import read_size
+from inrush.study.skips import check_skipped, parse_skips
 from inrush.study.step_kinds import KIND as STEPS_KIND
 from inrush.study.step_kinds import Step
 from inrush.study.steps import check_schedule, named_figures, parse_steps, with_own_operations
@@ -64,7 +65,7 @@ SCHEMA = 1
 KINDS = ("fixed_volume", "mixed", "timed", pipeline.KIND, STEPS_KIND)
 KEYS = (
     "schema", "title", "question", "expect", "workload", "kind", "engines", "sizes", "factors", "layout", "row_order", "method",
-    "options", "load", "schedule", "roles", "pipeline", "steps", "totals", "record", "repeats", "stop", "search", "answer", "accept", "unequal_durability",
+    "options", "load", "schedule", "roles", "pipeline", "steps", "skip", "ends_with", "totals", "record", "repeats", "stop", "search", "answer", "accept", "unequal_durability",
     "expected", "published", "scale",
 )  # fmt: skip
 REQUIRED = ("schema", "title", "question", "expect", "workload", "kind", "engines")
@@ -276,7 +277,8 @@ def read_tree(
 
     roles = parse_roles(judged("roles"), factors, workload)
     kind = (fields["kind"].text(KINDS, "kind") if "kind" in fields else "") or KINDS[0]
-    stepped = parse_steps(judged("steps"), factors, workload)
+    without = parse_skips(fields.get("skip"), fields.get("ends_with"), fields.get("steps"))
+    stepped = parse_steps(judged("steps"), factors, workload, without)
     if work == "steps":
         if "steps" in fields:
             check_schedule(
@@ -289,8 +291,9 @@ def read_tree(
     check_refill(fields.get("schedule"), roles.values(), workload)
     named: Named = dict.fromkeys((pipeline.ROLE,) if work == "pipeline" else roles, METRICS)
     totals = parse_totals(fields.get("totals"), [step.name for step in stepped])
-    if work != "steps" and "totals" in fields:
-        fields["totals"].problem('only a study of kind = "steps" has steps to add up; remove it')
+    for key, what in (("totals", "add up"), ("skip", "leave out"), ("ends_with", "end with")):
+        if work != "steps" and key in fields:
+            fields[key].problem(f'only a study of kind = "steps" has steps to {what}; remove it')
     named = (
         named_figures(stepped, fields["steps"], totals) if work == "steps" and "steps" in fields else named
     )
@@ -326,6 +329,7 @@ def read_tree(
         expected=parse_expected(fields.get("expected"), factors, named),
         published=parse_published(fields.get("published"), factors, named),
     )
+    check_skipped(root, without, study.answer.of if study.answer else "")
     check_used(root, study)
     return study
 
