@@ -227,7 +227,7 @@ fn threads_stand_under_what_they_are_said_to_be() {
     };
     let (first, second) = (burning(), burning());
     let mut planned = plan(&[], "", 60_000_000_000);
-    planned.threads.insert(first.0, "ldm".into());
+    planned.threads.insert(first.0.to_string(), "ldm".into());
     let mut watch = Watch::start(&planned, Clock::start()).unwrap();
     // After a pause, with the processes that are new.
     watch.name_threads(BTreeMap::from([(second.0, "recv".into())]));

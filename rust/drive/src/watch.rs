@@ -242,7 +242,11 @@ impl Eye {
             clock,
             shared,
             roles,
-            thread_names: plan.threads.clone(),
+            thread_names: plan
+                .threads
+                .iter()
+                .filter_map(|(tid, name)| Some((tid.parse().ok()?, name.clone())))
+                .collect(),
             host,
             client: "client".into(),
             none: "".into(),

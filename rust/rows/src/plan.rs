@@ -129,9 +129,10 @@ pub struct WatchPlan {
     /// Role -> directory: the device below it is also watched as the role's own.
     #[serde(default)]
     pub folders: BTreeMap<String, String>,
-    /// Thread of a watched process -> what it is, where the kernel knows it by the program's name alone.
+    /// Thread of a watched process -> what it is, where the kernel knows it by the program's name alone. A number as text:
+    /// a plan inside of another document is read with keys that are text.
     #[serde(default)]
-    pub threads: BTreeMap<i32, String>,
+    pub threads: BTreeMap<String, String>,
 }
 
 impl RunPlan {
