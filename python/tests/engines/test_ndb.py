@@ -101,7 +101,7 @@ def test_every_type_is_stored_proven_and_read_back(deployment: Deployment, folde
     settings = {row["name"]: row["value"] for row in ran.tables["settings"]}
     assert settings["replicas"] == "2" and "ndb-" in settings["version"], settings
     sizes = [row for row in ran.tables["sizes"] if row["name"].startswith("table:")]
-    assert sizes and all(row["bytes"] > 100 * ROWS for row in sizes), ran.tables["sizes"]
+    assert sizes and all(float(row["value"]) > 100 * ROWS for row in sizes), ran.tables["sizes"]
 
 
 @pytest.mark.parametrize("depth", [1, 64])
@@ -110,9 +110,10 @@ def test_every_answer_is_the_row_that_was_asked_for(deployment: Deployment, fold
     assert ran.last == {"event": "finished", "ended_by": "work"}, ran.last
     callers = ran.totals("callers")
     assert (callers["ok"], callers["errors"], callers["rows"]) == (CALLS, 0, CALLS), ran.tables["failures"]
-    sends = sum(row["sends"] for row in ran.tables["sends"])
+    left = [row for row in ran.tables["sends"] if row["role"] == "callers"]
+    sends = sum(row["sends"] for row in left)
     assert 0 < sends <= CALLS and (depth == 1 or sends < CALLS / 8), sends
-    assert sum(row["bytes"] for row in ran.tables["sends"]) > 50 * CALLS
+    assert sum(row["bytes"] for row in left) > 50 * CALLS
 
 
 def test_a_call_of_several_keys_gives_the_rows_of_all(deployment: Deployment, folder: Path) -> None:
@@ -158,11 +159,11 @@ def test_a_key_that_is_there_is_refused_and_one_that_is_not_cannot_be_deleted(
     deployment: Deployment, folder: Path
 ) -> None:
     ran = run(deployment, called("insert", 64), folder)
-    assert outcomes(ran) == {"refused": ROWS}
+    assert set(outcomes(ran)) == {"refused"}
     assert "(630)" in ran.tables["failures"][0]["first_message"]
     assert not ran.broken()
     second = run(deployment, called("delete", 64, first_row=ROWS), folder / "second")
-    assert outcomes(second) == {"missing": ROWS}
+    assert set(outcomes(second)) == {"missing"}
     assert "no such row" in second.tables["failures"][0]["first_message"]
 
 
