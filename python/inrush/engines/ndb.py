@@ -17,6 +17,7 @@ from inrush.border.plan import Statement
 from inrush.border.statement import NdbAction, NdbColumn, RecordCall
 from inrush.engines.instance import Target
 from inrush.engines.lifecycle import Lifecycle
+from inrush.engines.ndb_life import NdbLife
 from inrush.engines.plans import OpPlan, Probes, Proof, TablePlan, Unsupported
 from inrush.engines.survives import Durability, Survives
 from inrush.engines.twin import Twin
@@ -53,7 +54,7 @@ class Ndb(Twin):
     name = "ndb"
     title = "NDB"
     schemes = ("ndb",)
-    lifecycle: Lifecycle | None = None
+    lifecycle = NdbLife()
     methods = ("bulk",)
     max_depth = 1024
     indexes = False

@@ -40,7 +40,10 @@ SETTINGS: Mapping[str, Mapping[str, str]] = {
     "mariadb": {"innodb_buffer_pool_size": "128M", "innodb_log_file_size": "32M"},
     "clickhouse": {},
     "influxdb": {},
-    "ndb": {},
+    "ndb": {
+        "DataMemory": "80M", "TransactionMemory": "32M", "SharedGlobalMemory": "16M", "DiskPageBufferMemory": "4M",
+        "LongMessageBuffer": "8M", "RedoBuffer": "4M", "TotalSendBufferMemory": "8M", "NoOfFragmentLogFiles": "4",
+    },
     # What was acknowledged is there after a kill.
     "valkey": {"appendonly": "yes", "appendfsync": "always"},
     "questdb": {},

@@ -19,13 +19,10 @@ from inrush.engines.twin import Twin
 from inrush.errors import TargetError, UsageError
 from inrush.targets import instances
 
-from .servers import REQUIRE, START_NONE
+from .servers import REQUIRE, SETTINGS, START_NONE
 
 #: 400 MB for each node.
-SMALL = {
-    "DataMemory": "80M", "TransactionMemory": "32M", "SharedGlobalMemory": "16M", "DiskPageBufferMemory": "4M",
-    "LongMessageBuffer": "8M", "RedoBuffer": "4M", "TotalSendBufferMemory": "8M", "NoOfFragmentLogFiles": "4",
-}  # fmt: skip
+SMALL = SETTINGS["ndb"]
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 
