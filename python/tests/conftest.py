@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import gc
 import importlib
 import os
@@ -12,6 +13,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+
+from inrush.engines.life import cache_folder
+
+# The client library of NDB wants libstdc++'s variables of a thread where no library has them yet: pytest loads many
+# before a test asks for it.
+for ndb in cache_folder().glob("ndb/libinrush_ndb.so"):
+    ctypes.CDLL(str(ndb))
+
 from hypothesis import HealthCheck, settings
 
 from tests.terminal import Inrush

@@ -31,7 +31,7 @@ pub struct InfluxSession {
 
 enum Prepared {
     Write { path: String, encoder: Box<Line> },
-    Query { statement: Influxql, types: Vec<(String, LogicalType)>, keep_answer: bool },
+    Query { statement: Box<Influxql>, types: Vec<(String, LogicalType)>, keep_answer: bool },
 }
 
 impl InfluxSession {
@@ -107,7 +107,7 @@ fn prepare(ctx: &Context, op: OpId) -> Result<Prepared, Error> {
     if plan.kind != OpKind::Insert {
         let types = table.map_or(Ok(Vec::new()), types_of)?;
         return Ok(Prepared::Query {
-            statement: Influxql::new(&plan.text, plan.directives.as_ref()),
+            statement: Box::new(Influxql::new(&plan.text, plan.directives.as_ref())),
             types,
             keep_answer: !plan.holds.is_empty(),
         });

@@ -216,7 +216,7 @@ mod tests {
             keeps: true,
             value_bytes: 12,
             params,
-            answer: Answer { names: names("a b c"), rows: Vec::new() },
+            answer: Answer { names: names("a b c").into(), rows: Vec::new() },
             spare: vec![row(), row()],
             record,
         };
