@@ -89,6 +89,17 @@ def test_many_points_stand_below_each_other(record: StudyRecord, monkeypatch: py
     assert dict(rows) == dict(zip(upright[1:], line[1:], strict=True)), "the same cells"
 
 
+def test_of_many_points_a_sentence_says_the_least_and_the_most() -> None:
+    truth = {("duckdb", batch): 2.0 + abs(batch - 40) / 10 for batch in (50, 10, 40, 20, 30)}
+    asked = {"answer": {**synthetic.STUDY["answer"], "asked": ["writers.makespan_s", "writers.rows"]}}
+    analysis = synthetic.trial(truth, spread=0.0, doc=asked)
+    assert "makespan of writers 2.00 s (40) to 5.00 s (10)" in asked_sentence(analysis).replace(
+        "batch_rows ", ""
+    )
+    header, rows, _ = asked_cells(analysis)
+    assert [name.split()[-1] for name in header[1:]] == ["10", "20", "30", "40", "50"], (header, rows)
+
+
 def test_a_figure_of_many_steps_is_their_smallest_and_largest_or_one_for_all(record: StudyRecord) -> None:
     analysis = asking(record, "*.wrong")
     (point,) = {m.point for m in analysis.runs if m.counts and m.run.engine == "sqlite"}

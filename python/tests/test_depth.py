@@ -12,6 +12,7 @@ from inrush.errors import StudyInvalid
 from inrush.plan.plan import plan_study
 from inrush.study.study import load_study, parse_study
 from tests.strategies import small_tree, workload_tree
+from tests.terminal import Inrush
 
 TREE = workload_tree()
 
@@ -21,6 +22,13 @@ def planned(engines: list[str], **readers: Any) -> None:
     tree["roles"]["readers"] = {"operation": "pc_count", "sessions": 1, "until": "writers", **readers}
     study = parse_study(tree, TREE, name="small", file="small.toml", workload_file="workload.toml")
     plan_study(study, {engine: server(engine) for engine in engines})
+
+
+def test_a_shipped_study_on_an_engine_without_its_depth_is_refused_in_one_line(inrush: Inrush) -> None:
+    said = inrush("run", "keylookup-depth", "sqlite", "--scale", "xs", "-P", "depth=1,64")
+    assert said.code == 2
+    (line,) = said.err.strip().splitlines()
+    assert "roles.clients.depth is 64" in line and "a session of sqlite has 1 call in flight at most" in line
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -199,10 +199,27 @@ def test_what_counts_up_goes_on_where_it_was_and_does_not_grow_in_a_gap() -> Non
 
 def test_a_second_load_is_a_change_too(tmp_path: Path) -> None:
     run = StepRun.__new__(StepRun)
-    run.parts, run.plan = tmp_path, {"segments": [{"kind": "load", "label": "more", "roles": []}]}  # type: ignore[typeddict-item]
+    run.parts, run.plan = (
+        tmp_path,
+        {"operations": [], "segments": [{"kind": "load", "label": "more", "roles": []}]},
+    )  # type: ignore[typeddict-item]
     run.loaded, run.load = [SimpleNamespace(step="load", of={"mark": "m"})], SimpleNamespace(step="more")  # type: ignore[list-item, assignment]
     run.mark_change(0)
     assert [(line["said"], line["by"]) for line in lines(tmp_path / "load.journal")] == [("changed", "more")]
+
+
+@pytest.mark.parametrize(("kind", "said"), [("execute", ["calls"]), ("query", [])])
+def test_calls_that_change_rows_are_a_change_too_and_reads_are_none(
+    kind: str, said: list[str], tmp_path: Path
+) -> None:
+    run = StepRun.__new__(StepRun)
+    roles = [{"work": {"kind": "calls", "count": 5}, "operations": [{"operation": "op", "weight": 1}]}]
+    segments = [{"kind": "drive", "label": "calls", "roles": roles}]
+    run.parts, run.plan = tmp_path, {"operations": [{"name": "op", "kind": kind}], "segments": segments}  # type: ignore[typeddict-item]
+    run.loaded, run.load = [SimpleNamespace(step="load", of={"mark": "m"})], SimpleNamespace(step="more")  # type: ignore[list-item, assignment]
+    run.mark_change(0)
+    journal = tmp_path / "load.journal"
+    assert [line["by"] for line in (lines(journal) if journal.exists() else ())] == said
 
 
 def test_gaps_are_cut_out_of_windows() -> None:

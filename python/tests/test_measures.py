@@ -12,9 +12,10 @@ import pyarrow as pa
 import pytest
 
 from inrush.results.histogram import of_values
-from inrush.stats.measures import figures_of_run, role_series, study_record
+from inrush.stats.measures import figures_of_run, role_series, step_figure, study_record
 from inrush.stats.record import RunRecord
 from inrush.stats.watched import spent
+from inrush.study.step_kinds import Read
 from tests import synthetic
 from tests.synthetic import SECOND
 
@@ -99,6 +100,21 @@ def test_cpu_per_role_is_that_of_the_measured_segments() -> None:
     calls = found["writers.ops"]
     assert found["server.cpu_us_per_op"] == pytest.approx(0.8 * 2 / calls * 1e6)
     assert found["client.cpu_us_per_op"] == pytest.approx(0.5 * 2 / calls * 1e6)
+
+
+def test_in_a_step_the_process_of_the_client_has_a_name_of_its_own_beside_the_threads_of_the_role() -> None:
+    said = {
+        of: step_figure("look", of)
+        for of in ("look.client_cpu_us_per_op", "client.cpu_us_per_op", "server.cpu_us_per_op")
+    }
+    assert list(said.values()) == [
+        "look.client_cpu_us_per_op",
+        "look.client_process_cpu_us_per_op",
+        "look.server_cpu_us_per_op",
+    ]
+    assert set(said.values()) - {"look.client_process_cpu_us_per_op"} <= {
+        f"look.{figure}" for figure in Read.figures
+    }
 
 
 def test_a_thread_without_a_name_beside_its_process_changes_no_figure() -> None:
