@@ -60,7 +60,7 @@ PARTS: dict[str, set[str]] = {
     "mysql": {"lifecycle", "loading"},
     "mariadb": {"lifecycle", "loading"},
     "influxdb": {"lifecycle"},
-    "ndb": set(),
+    "ndb": {"lifecycle"},
     "valkey": {"lifecycle"},
     "questdb": {"lifecycle"},
 }

@@ -63,7 +63,7 @@ class Ndb(Twin):
     usual_port = 1186
     grant = "give the cluster a free [api] section"
     survive_by: ClassVar[Mapping[Survives, str]] = {
-        Survives.PROCESS_CRASH: "two replicas or more",
+        Survives.PROCESS_CRASH: "--start ndb,replicas=2",
     }
 
     def open_namespace(self, namespace: str) -> tuple[Statement, ...]:

@@ -37,7 +37,7 @@ SHOWN = {"Ndbfs": "io", "WatchDog": "watchdog", "SocketClient": "socket", "Socke
 
 class NdbLife(OwnServer):
     name = "ndb"
-    title = "MySQL Cluster"
+    title = "NDB"
     #: Data of one series are opened by the next only by a rolling upgrade.
     series = 2
     unknown_setting = re.compile(r"Unknown parameter: (\w+)")

@@ -102,7 +102,7 @@ class StepRun:
         resumable = [load.step for load in self.loaded if "mark" in load.of]
         if not resumable:
             return
-        changing = {o["name"] for o in self.plan["operations"] if o["kind"] == "execute"}
+        changing = {o["name"] for o in self.plan.get("operations", ()) if o["kind"] == "execute"}
         writes = any(
             role["work"]["kind"] == "rows" or any(o["operation"] in changing for o in role["operations"])
             for role in roles_of(segment)

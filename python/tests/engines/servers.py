@@ -41,8 +41,14 @@ SETTINGS: Mapping[str, Mapping[str, str]] = {
     "clickhouse": {},
     "influxdb": {},
     "ndb": {
-        "DataMemory": "80M", "TransactionMemory": "32M", "SharedGlobalMemory": "16M", "DiskPageBufferMemory": "4M",
-        "LongMessageBuffer": "8M", "RedoBuffer": "4M", "TotalSendBufferMemory": "8M", "NoOfFragmentLogFiles": "4",
+        "DataMemory": "80M",
+        "TransactionMemory": "32M",
+        "SharedGlobalMemory": "16M",
+        "DiskPageBufferMemory": "4M",
+        "LongMessageBuffer": "8M",
+        "RedoBuffer": "4M",
+        "TotalSendBufferMemory": "8M",
+        "NoOfFragmentLogFiles": "4",
     },
     # What was acknowledged is there after a kill.
     "valkey": {"appendonly": "yes", "appendfsync": "always"},
