@@ -12,18 +12,17 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-import pytest
-
 from inrush.engines.life import cache_folder
 
-# The client library of NDB wants libstdc++'s variables of a thread where no library has them yet: pytest loads many
-# before a test asks for it.
+# The client library of NDB wants libstdc++'s variables of a thread where no library has them yet, and the imports below
+# load many before a test asks for it.
 for ndb in cache_folder().glob("ndb/libinrush_ndb.so"):
     ctypes.CDLL(str(ndb))
 
-from hypothesis import HealthCheck, settings
+import pytest  # noqa: E402
+from hypothesis import HealthCheck, settings  # noqa: E402
 
-from tests.terminal import Inrush
+from tests.terminal import Inrush  # noqa: E402
 
 PACKAGE = Path(__file__).parents[1]
 TESTS = Path(__file__).parent

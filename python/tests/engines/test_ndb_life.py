@@ -130,7 +130,7 @@ def port_of(row: dict[str, Any]) -> int:
 @pytest.mark.parametrize(
     ("settings", "error", "says"),
     [
-        ({"NoSuchSetting": "1"}, UsageError, "MySQL Cluster 9.7.2 has no setting NoSuchSetting"),
+        ({"NoSuchSetting": "1"}, UsageError, "NDB 9.7.2 has no setting NoSuchSetting"),
         ({"DataMemory": "many"}, TargetError, "management ended while starting, code 1: at line .* Illegal integer value for .* DataMemory"),
         ({"NoOfFragmentLogFiles": "1"}, TargetError, "Illegal value 1 for parameter NoOfFragmentLogFiles. Legal values are between 3 and "),
         ({"DataMemory": "900G"}, TargetError, "2 nodes need .* GB of memory, and .* GB are free; take fewer nodes or a smaller DataMemory"),
