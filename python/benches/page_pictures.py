@@ -102,6 +102,7 @@ PICTURES = (
     Picture("pipeline", "16 pipelines: what was observed, as a multiple of what was claimed", "observed / claimed (dot), and the claim's 90 % interval (line)", "limit", lambda cells: scored(cells, 0, 0, 2, 3)),
     Picture("archive", "6,400,000 rows: what was observed, as a multiple of what was claimed", "observed / claimed (dot), and the claim's 90 % interval (line)", "law", lambda cells: scored(cells, 0, 1, 3, 5)),
     Picture("bulkindex", "How much of the fall of a load's rate the size of its files explains", "share in %, with its 95 % interval", "what the size of files explains", explained, logarithmic=False),
+    Picture("keylookup", "Rows that one connection reads by their keys", "thousand rows a second, with the lowest and the highest of three runs", "thousand rows/s", explained),
     Picture("loading", "The rate of inrush load, as a multiple of psql's", "ratio, with its 95 % interval; the stroke is the bar", "logged table", lambda cells: ratio(cells, 1)),
     Picture("benches", "inrush as a multiple of its peers", "ratio, with its 95 % interval; the stroke is the bar", "ours", lambda cells: ratio(cells, 2)),
 )  # fmt: skip
