@@ -100,6 +100,19 @@ def test_of_many_points_a_sentence_says_the_least_and_the_most() -> None:
     assert [name.split()[-1] for name in header[1:]] == ["10", "20", "30", "40", "50"], (header, rows)
 
 
+def test_of_few_points_and_many_figures_a_sentence_says_the_least_and_the_most_too() -> None:
+    figures = ["writers.makespan_s", "writers.rows", "writers.rows_per_s", "writers.errors", "writers.bytes"]
+
+    def said(*asked: str) -> str:
+        doc = {"answer": {**synthetic.STUDY["answer"], "asked": [*asked]}}
+        return asked_sentence(
+            synthetic.trial({("duckdb", n): float(n) for n in (1, 2, 4)}, spread=0.0, doc=doc)
+        )
+
+    assert " at batch_rows 2" in said(*figures[:4]) and "(batch_rows" not in said(*figures[:4])
+    assert " at batch_rows 2" not in said(*figures) and "(batch_rows 1) to " in said(*figures)
+
+
 def test_a_figure_of_many_steps_is_their_smallest_and_largest_or_one_for_all(record: StudyRecord) -> None:
     analysis = asking(record, "*.wrong")
     (point,) = {m.point for m in analysis.runs if m.counts and m.run.engine == "sqlite"}

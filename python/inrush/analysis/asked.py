@@ -17,6 +17,8 @@ from inrush.stats.quantity import show
 
 #: Points of an engine that a sentence has room for; the table has all.
 MOST_SAID = 4
+#: Values of an engine that its sentences have room for, of several points and figures.
+MOST_VALUES = 12
 
 
 def asked_figures(analysis: Analysis) -> list[str]:
@@ -39,9 +41,9 @@ def engine_said(analysis: Analysis, engine: str, figures: Sequence[str]) -> list
         cells = [(place(analysis, p), text) for p in points if (text := cell(analysis, p, figure))]
         each = ", ".join(f"{text} at {at}" if at else text for at, text in cells[:MOST_SAID])
         if len(cells) > MOST_SAID:
-            each = (
-                least_to_most(analysis, points, figure) or f"{each} and {len(cells) - MOST_SAID} more points"
-            )
+            each += f" and {len(cells) - MOST_SAID} more points"
+        if len(cells) > min(MOST_SAID, max(2, MOST_VALUES // len(figures))):
+            each = least_to_most(analysis, points, figure) or each
         said += [f"{name(figure)} {each}"] if cells else []
     lacks = [f"{title(engine)} goes without {what}" for what in goes_without(analysis, engine, figures)]
     return [*([f"{title(engine)}: {'; '.join(said)}"] if said else []), *lacks]
