@@ -20,7 +20,7 @@ from .servers import SETTINGS, need, own_server
 STARTED = [name for name in ENGINES if server(name).lifecycle is not None]
 # A data folder is made anew in most of these: seconds on a quiet machine, much more on a busy one.
 pytestmark = pytest.mark.timeout(600)
-#: A value that no server takes.
+#: A value that no server takes. NDB's start fails in words of its own (test_ndb_life).
 WRONG = {
     "postgresql": {"shared_buffers": "many"},
     "timescaledb": {"shared_buffers": "many"},
@@ -71,6 +71,7 @@ def test_nobody_elses_machine_can_reach_it(own: OwnServer, folder: Path) -> None
     own.stop(instance, Stop.CLEAN)
 
 
+@pytest.mark.parametrize("own", WRONG, indirect=True)
 def test_a_failed_start_shows_the_end_of_its_log_and_leaves_nothing(own: OwnServer, folder: Path) -> None:
     with pytest.raises(TargetError, match=r"(?s)while starting.*server.log ends with\n  \S") as failed:
         own.start(folder / own.name, {**SETTINGS[own.name], **WRONG[own.name]})
