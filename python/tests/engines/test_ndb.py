@@ -159,12 +159,13 @@ def test_a_key_that_is_there_is_refused_and_one_that_is_not_cannot_be_deleted(
     deployment: Deployment, folder: Path
 ) -> None:
     ran = run(deployment, called("insert", 64), folder)
-    assert set(outcomes(ran)) == {"refused"}
-    assert "(630)" in ran.tables["failures"][0]["first_message"]
+    # The run ends at so many failures, and calls of both sessions that are in flight then have no answer.
+    assert set(outcomes(ran)) - {"lost"} == {"refused"} and outcomes(ran).get("lost", 0) <= 2 * 64
+    assert any("(630)" in failure["first_message"] for failure in ran.tables["failures"])
     assert not ran.broken()
     second = run(deployment, called("delete", 64, first_row=ROWS), folder / "second")
-    assert set(outcomes(second)) == {"missing"}
-    assert "no such row" in second.tables["failures"][0]["first_message"]
+    assert set(outcomes(second)) - {"lost"} == {"missing"} and outcomes(second).get("lost", 0) <= 2 * 64
+    assert any("no such row" in failure["first_message"] for failure in second.tables["failures"])
 
 
 def test_a_lie_about_an_answer_is_wrong(deployment: Deployment, folder: Path) -> None:
