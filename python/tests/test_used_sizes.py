@@ -36,6 +36,8 @@ def test_a_size_is_used_if_what_a_study_calls_reads_or_writes_changes_with_it(pa
     work = load_study(str(path), known=KNOWN).work
     tree = read_toml(Path(work.workload.file))
     used = used_sizes(work, tree)
+    # Look-ups load rows by their number: only its phases have a size.
+    assert used or path.parent.name == "keylookup"
     for name, value in work.workload.sizes.items():
         # Files have whole blocks.
         other = {**work.workload.sizes, name: value + (4096 if name.endswith("_bytes") else 1)}
