@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from inrush.border.plan import PLAIN_VERSION, STEP_VERSION
+from inrush.border.plan import PLAIN_VERSION, PLAN_VERSION, STEP_VERSION
 from inrush.border.plan import PointPlan as Document
 from inrush.engines.instance import TCP, TRANSPORT
 from inrush.engines.plans import Unsupported
@@ -137,9 +137,16 @@ def plan_point(
         seed,
         kept,
     )
+    draft.processes = int(resolve(study.processes, point))
     draft.steps, draft.steps_left_out, draft.loads = said, without, loads
     draft.keys, problems = planned_keys(
-        study.workload, draft.roles, draft.index, draft.rows_before, draft.rows_of, draft.rows_in_batches
+        study.workload,
+        draft.roles,
+        draft.index,
+        draft.rows_before,
+        draft.rows_of,
+        draft.rows_in_batches,
+        draft.processes,
     )
     problems = [*problems, *draft_problems(draft)]
     if problems:
@@ -166,6 +173,8 @@ def plan_point(
         },
         "watch": {"every_ns": ns(watch_s(study.record.watch_s, longest_s)), "processes": {}, "data_dir": ""},
     }
+    if draft.processes > 1:
+        plan["version"], plan["share"] = PLAN_VERSION, {"index": 0, "of": draft.processes}
     asked_keys = {r.name: r.keys_per_call for r in roles if keys.keys() & set(r.operations)}
     found = draft.summary(plan, options, asked_keys)
     if made := made_bytes(draft.roles, draft.tables):

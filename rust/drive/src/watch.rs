@@ -91,6 +91,15 @@ impl Watch {
     /// The first sample is taken before this returns. `every_ns` of 0 gives a watch that samples
     /// nothing. Processes that do not exist are notes, not errors.
     pub fn start(plan: &WatchPlan, clock: Clock) -> Result<Watch, Error> {
+        Watch::of(plan, clock, true)
+    }
+
+    /// The same without the machine, which another process watches.
+    pub fn of_client(plan: &WatchPlan, clock: Clock) -> Result<Watch, Error> {
+        Watch::of(plan, clock, false)
+    }
+
+    fn of(plan: &WatchPlan, clock: Clock, at_host: bool) -> Result<Watch, Error> {
         if plan.every_ns != 0 && plan.every_ns < SHORTEST_NS {
             return Err(Error::Plan(format!(
                 "watch.every_ns is {}; the shortest is {SHORTEST_NS} (100 ms)",
@@ -107,7 +116,7 @@ impl Watch {
         if plan.every_ns == 0 {
             return Ok(Watch { shared, thread: None });
         }
-        let mut eye = Eye::new(plan, clock, shared.clone());
+        let mut eye = Eye::new(plan, clock, shared.clone(), at_host);
         eye.look(true);
         let every_ns = plan.every_ns;
         let thread = std::thread::Builder::new()
@@ -216,7 +225,8 @@ struct Eye {
     shared: Arc<Shared>,
     roles: Vec<Role>,
     thread_names: ThreadNames,
-    host: Host,
+    /// None: another process watches the machine.
+    host: Option<Host>,
     client: Name,
     none: Name,
     next_scan_ns: u64,
@@ -228,7 +238,7 @@ struct Eye {
 }
 
 impl Eye {
-    fn new(plan: &WatchPlan, clock: Clock, shared: Arc<Shared>) -> Eye {
+    fn new(plan: &WatchPlan, clock: Clock, shared: Arc<Shared>, at_host: bool) -> Eye {
         let mut notes = Vec::new();
         let mut roles = vec![Role::client(std::process::id() as i32, &mut notes)];
         for (name, pids) in &plan.processes {
@@ -237,7 +247,7 @@ impl Eye {
                 role.add(*pid, &mut notes);
             }
         }
-        let host = Host::open(&plan.data_dir, &plan.folders, &mut notes);
+        let host = at_host.then(|| Host::open(&plan.data_dir, &plan.folders, &mut notes));
         Eye {
             clock,
             shared,
@@ -315,8 +325,8 @@ impl Eye {
         for role in &mut self.roles {
             role.sample(&self.clock, scan, &self.thread_names, &mut self.scratch, &mut out);
         }
-        if whole {
-            self.host.sample(&self.clock, &mut self.scratch, &mut out);
+        if let (true, Some(host)) = (whole, &mut self.host) {
+            host.sample(&self.clock, &mut self.scratch, &mut out);
         }
         self.sample_cost(&mut out);
         drop(out);

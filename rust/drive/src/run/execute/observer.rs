@@ -81,6 +81,18 @@ impl Observer for RunObserver<'_> {
         self.run.write_out()
     }
 
+    fn start_at(&mut self, earliest: Ns) -> Result<Option<Ns>, Error> {
+        self.run.start_at(self.index, earliest)
+    }
+
+    fn began(&mut self, repetition: u32, t0: Ns, first: Ns, last: Ns) {
+        if self.run.context.plan.share.is_some() {
+            let late = |at: Ns| at.saturating_sub(t0);
+            let (index, first_late_ns, last_late_ns) = (self.index, late(first), late(last));
+            self.run.emit(Event::Began { index, repetition, t_ns: t0, first_late_ns, last_late_ns });
+        }
+    }
+
     fn progress(&mut self, progress: Progress) {
         let (then, cpu_then) = self.cpu;
         let cpu = process_cpu_ns();
