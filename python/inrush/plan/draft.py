@@ -87,7 +87,7 @@ class Draft:
             name: as_stored(server, workload.tables[name]) for name in workload.tables if name in used
         }
         #: Client processes, each with all sessions of every role.
-        self.processes = 1
+        self.clients = 1
         self.index = {name: i for i, name in enumerate(self.tables)}
         self.plans: dict[str, TablePlan] = {
             name: replace(
@@ -384,8 +384,8 @@ class Draft:
             some["keys"] = covered
         if self.left_out:
             some["left_out"] = dict(self.left_out)
-        if self.processes > 1:
-            some["processes"] = self.processes
+        if self.clients > 1:
+            some["clients"] = self.clients
         if self.steps:
             some["steps"] = self.steps
             some["indexes"] = {

@@ -137,7 +137,7 @@ def plan_point(
         seed,
         kept,
     )
-    draft.processes = int(resolve(study.processes, point))
+    draft.clients = int(resolve(study.clients, point))
     draft.steps, draft.steps_left_out, draft.loads = said, without, loads
     draft.keys, problems = planned_keys(
         study.workload,
@@ -146,7 +146,7 @@ def plan_point(
         draft.rows_before,
         draft.rows_of,
         draft.rows_in_batches,
-        draft.processes,
+        draft.clients,
     )
     problems = [*problems, *draft_problems(draft)]
     if problems:
@@ -173,8 +173,8 @@ def plan_point(
         },
         "watch": {"every_ns": ns(watch_s(study.record.watch_s, longest_s)), "processes": {}, "data_dir": ""},
     }
-    if draft.processes > 1:
-        plan["version"], plan["share"] = PLAN_VERSION, {"index": 0, "of": draft.processes}
+    if draft.clients > 1:
+        plan["version"], plan["share"] = PLAN_VERSION, {"index": 0, "of": draft.clients}
     asked_keys = {r.name: r.keys_per_call for r in roles if keys.keys() & set(r.operations)}
     found = draft.summary(plan, options, asked_keys)
     if made := made_bytes(draft.roles, draft.tables):

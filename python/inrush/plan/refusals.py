@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from inrush.errors import Problem
 from inrush.plan.by_key import by_key_problems
+from inrush.plan.clients import client_problems
 from inrush.plan.documents import has_events
 from inrush.plan.extracts import range_problems
 from inrush.plan.partitions import partition_problems
-from inrush.plan.processes import process_problems
 from inrush.study.events import ORDERS_OF_CHUNKS
 from inrush.workload import Table
 
@@ -24,7 +24,7 @@ def draft_problems(draft: Draft) -> list[Problem]:
         *order_problems(draft),
         *by_key_problems(draft),
         *partition_problems(draft.tables, draft.server, draft.layout),
-        *process_problems(draft),
+        *client_problems(draft),
     ]
 
 

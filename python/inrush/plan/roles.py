@@ -212,7 +212,7 @@ def writers(
     is_list = isinstance(resolve(role.table, point), tuple) and not isinstance(role.table, tuple)
     split = len(tables) > 1 or is_list
     # Of all client processes.
-    writing = sessions * int(resolve(study.processes, point))
+    writing = sessions * int(resolve(study.clients, point))
     notes = writer_notes(server, writing * len(tables))
     schedule = role.schedule or study.schedule
     found = []

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from inrush.border.pipeline import AnyPlan
+from inrush.clients import run as clients
 from inrush.pipeline.addresses import at_pipeline, at_steps
-from inrush.processes import run as processes
 from inrush.results.store import Doc
 from inrush.study.pipeline import KIND as PIPELINE
 from inrush.study.step_kinds import KIND as STEPS
@@ -40,7 +40,7 @@ def as_it_is(plan: AnyPlan, deployment: Deployment, data: Path, files: Path) -> 
 
 
 #: Starts a worker for each client process.
-SHARING = (sys.executable, "-m", "inrush.processes.worker")
+SHARING = (sys.executable, "-m", "inrush.clients.worker")
 #: Starts client and load server.
 LOADING = (sys.executable, "-m", "inrush.pipeline.worker")
 #: A plan without a kind is of sessions alone; one of steps has a kind if client and load server do one of them.
@@ -50,7 +50,7 @@ KINDS: Mapping[str | None, Kind] = {
     STEPS: Kind(LOADING, at_steps),
 }
 #: Sessions of several client processes.
-SHARED = Kind(SHARING, as_it_is, processes.document)
+SHARED = Kind(SHARING, as_it_is, clients.document)
 
 
 def kind_of(plan: AnyPlan) -> Kind:

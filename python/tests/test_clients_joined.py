@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from inrush.processes.joined import write
-from inrush.processes.spans import united
+from inrush.clients.joined import write
+from inrush.clients.spans import united
 from inrush.results.histogram import of_values
 from inrush.results.parts import read
 from inrush.results.schema import SCHEMAS
@@ -84,7 +84,8 @@ class Process:
             "cpu_ns": round(self.cpu_s * 1e9),
         }]  # fmt: skip
         found["sessions"] = [
-            {**of, "session": n, "cpu_ns": 1 + self.number, "busy_ns": 1, "ops": 1, "rows": 1} for n in range(2)
+            {**of, "session": n, "cpu_ns": 1 + self.number, "busy_ns": 1, "ops": 1, "rows": 1}
+            for n in range(2)
         ]
         found["segments"] = [{
             "segment": 1, "kind": "drive", "label": "measure", "phase": "measure", "start_ns": self.start_ns,
@@ -102,7 +103,9 @@ class Process:
             for metric in ("repetition_cpu_s", "stall_total_s")
         ]
         if self.number == 0:
-            found["segments"].insert(0, {**found["segments"][0], "segment": 0, "label": "create", "phase": ""})
+            found["segments"].insert(
+                0, {**found["segments"][0], "segment": 0, "label": "create", "phase": ""}
+            )
             found["proofs"] = [{"segment": 0, "repetition": 0, "table": "t", "item": "rows", "expected": "1",
                                 "found": "1", "holds": True}]  # fmt: skip
             found["resources"] += [
@@ -123,7 +126,9 @@ def processes() -> list[Process]:
 def joined(processes: list[Process], tmp_path: Path) -> RunRecord:
     folders = [p.leave(tmp_path / (f"process-{p.number}" if p.number else "")) for p in processes]
     write(tmp_path, folders, [p.behind_ns for p in processes])
-    tables = {name: pa.concat_tables([*read(name, tmp_path)] or [SCHEMAS[name].empty_table()]) for name in SCHEMAS}
+    tables = {
+        name: pa.concat_tables([*read(name, tmp_path)] or [SCHEMAS[name].empty_table()]) for name in SCHEMAS
+    }
     return RunRecord("r", PLAN, {}, {}, tables)
 
 
@@ -200,7 +205,9 @@ def test_client_cpu_is_the_sum_and_each_process_a_part(processes: list[Process],
     at_end = {r["metric"]: r["value"] for r in rows if r["role"] == "client" and r["metric"] != "cpu_s"}
     assert at_end["repetition_cpu_s"] == pytest.approx(total)
     assert at_end["stall_total_s"] == max(p.cpu_s for p in processes), "they stood still at the same time"
-    assert not any("_thread_cores" in name for name in found), "a thread's name is no type of a server's thread"
+    assert not any("_thread_cores" in name for name in found), (
+        "a thread's name is no type of a server's thread"
+    )
 
 
 def test_sessions_are_numbered_over_all_and_the_first_process_has_proven(joined: RunRecord) -> None:

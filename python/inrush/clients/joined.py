@@ -13,8 +13,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from inrush.processes.spans import Span, Where, merged_spans, span_at
-from inrush.processes.watched import resources
+from inrush.clients.spans import Span, Where, merged_spans, span_at
+from inrush.clients.watched import resources
 from inrush.results.histogram import of_table
 from inrush.results.parts import read, shifted, stream
 from inrush.results.schema import SCHEMAS

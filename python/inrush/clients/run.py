@@ -16,15 +16,15 @@ from typing import Any
 
 from inrush.border.events import Event, Progress
 from inrush.border.plan import RunPlan
-from inrush.processes import joined
-from inrush.processes.meetings import Meetings, Starts, late_starts
-from inrush.processes.progress import known, together
+from inrush.clients import joined
+from inrush.clients.meetings import Meetings, Starts, late_starts
+from inrush.clients.progress import known, together
 from inrush.worker.process import WORKER, Process, death_cause
 from inrush.worker.worker import POLL_S
 
 OnEvent = Callable[[Mapping[str, Any]], None]
 #: What a run leaves of its processes beside its tables.
-DOCUMENT = "processes.json"
+DOCUMENT = "clients.json"
 
 
 def work(plan: RunPlan, parts: Path, words: Callable[[], list[str]], on_event: OnEvent) -> int:
@@ -156,7 +156,7 @@ class SharedRun:
         folders = [self.folder(process) for process in range(self.of)]
         joined.write(self.parts, folders, self.meetings.offsets_ns())
         starts = self.starts.documents()
-        document = {"processes": {"count": self.of, "starts": starts}}
+        document = {"clients": {"count": self.of, "starts": starts}}
         (self.parts / DOCUMENT).write_text(json.dumps(document), encoding="utf-8")
         for text in late_starts(starts, [segment["label"] for segment in self.plan["segments"]]):
             self.on_event({"event": "note", "text": text})

@@ -16,7 +16,10 @@ CLIENT = "client"
 #: Said once at the end of each repetition, not looked at again and again: how those of all processes become one.
 #: A process that stood still did so with the machine: they did at the same time.
 AT_ENDS: Mapping[str, Callable[[Sequence[float]], float]] = {
-    "repetition_cpu_s": sum, "stall_longest_s": max, "stall_total_s": max}
+    "repetition_cpu_s": sum,
+    "stall_longest_s": max,
+    "stall_total_s": max,
+}
 
 #: (metric, device) -> (t_ns, value) in time order.
 Looks = dict[tuple[str, str], tuple[FloatArray, FloatArray]]

@@ -1,4 +1,4 @@
-"""One run by several client processes: `python -m inrush.processes.worker PLAN.json PARTS_DIR`."""
+"""One run by several client processes: `python -m inrush.clients.worker PLAN.json PARTS_DIR`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TextIO
 
-from inrush.processes import run
+from inrush.clients import run
 from inrush.worker.worker import Lines, main, say
 
 

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 OF_ALL = ("count_bounds", "freshness")
 
 
-def process_problems(draft: Draft) -> list[Problem]:
+def client_problems(draft: Draft) -> list[Problem]:
     """Empty where a run has one."""
-    if draft.processes == 1:
+    if draft.clients == 1:
         return []
     each = [why for role in draft.roles for why in role_problems(draft, role)]
-    return [Problem("", "processes", str(draft.processes), why) for why in [*point_problems(draft), *each]]
+    return [Problem("", "clients", str(draft.clients), why) for why in [*point_problems(draft), *each]]
 
 
 def point_problems(draft: Draft) -> Iterator[str]:
