@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from inrush.engines.twin import Twin
 from inrush.errors import Problem
 from inrush.plan.keys import asked_by
 from inrush.plan.roles import ActiveRole
@@ -21,6 +22,13 @@ if TYPE_CHECKING:
 OF_ALL = ("count_bounds", "freshness")
 
 
+def one_client(server: Twin, clients: int) -> str:
+    """Why the engine cannot have so many client processes; empty where it can."""
+    if clients == 1 or not (server.embedded and server.answers):
+        return ""
+    return f"{server.name} works inside of the client, and {clients} client processes cannot share its data"
+
+
 def client_problems(draft: Draft) -> list[Problem]:
     """Empty where a run has one."""
     if draft.clients == 1:
@@ -30,9 +38,7 @@ def client_problems(draft: Draft) -> list[Problem]:
 
 
 def point_problems(draft: Draft) -> Iterator[str]:
-    server, schedule = draft.server, draft.study.schedule
-    if server.embedded and server.answers:
-        yield f"{server.name} works inside of the client, and its data is one process's; take a server, or 1"
+    schedule = draft.study.schedule
     if any(role.table for role in draft.roles) and draft.study.kind != "timed" and schedule.at_least_s > 0:
         yield "the processes of a run do not repeat a volume together; say schedule.at_least_s = 0, or 1"
     if draft.retained:

@@ -12,6 +12,7 @@ from inrush.engines.plans import Unsupported
 from inrush.engines.twin import Twin
 from inrush.errors import Problem
 from inrush.plan.added import as_steps_add
+from inrush.plan.clients import one_client
 from inrush.plan.documents import epoch_ns
 from inrush.plan.draft import Draft
 from inrush.plan.dumps import as_steps_dump
@@ -82,6 +83,8 @@ def plan_point(
         return plan_pipeline(study, server, engine, point, namespace, method, seed)
     if others := for_others(study, engine, point):
         return Unsupported(others)
+    if reason := one_client(server, clients := int(resolve(study.clients, point))):
+        return Unsupported(reason)
     study = at_point(study, point)
     impossible = impossible_steps(study, server, engine)
     if impossible:
@@ -137,7 +140,7 @@ def plan_point(
         seed,
         kept,
     )
-    draft.clients = int(resolve(study.clients, point))
+    draft.clients = clients
     draft.steps, draft.steps_left_out, draft.loads = said, without, loads
     draft.keys, problems = planned_keys(
         study.workload,
