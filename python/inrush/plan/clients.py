@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from inrush.engines.twin import Twin
 from inrush.errors import Problem
+from inrush.plan.calibration import FLOOR
 from inrush.plan.keys import asked_by
 from inrush.plan.roles import ActiveRole
 from inrush.study.by_key import alters
@@ -24,7 +25,7 @@ OF_ALL = ("count_bounds", "freshness")
 
 def one_client(server: Twin, clients: int) -> str:
     """Why the engine cannot have so many client processes; empty where it can."""
-    if clients == 1 or not (server.embedded and server.answers):
+    if clients == 1 or not server.embedded or server.name == FLOOR:
         return ""
     return f"{server.name} works inside of the client, and {clients} client processes cannot share its data"
 

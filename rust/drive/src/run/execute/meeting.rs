@@ -39,6 +39,15 @@ impl Running {
         matches!(segment, Segment::Drive(drive) if drive.phase != Phase::Load && self.share().is_some())
     }
 
+    /// How late the sessions of a segment began that all processes began together.
+    pub(super) fn began(&self, index: usize, repetition: u32, t0: Ns, first: Ns, last: Ns) {
+        if self.is_shared(&self.context.plan.segments[index]) {
+            let late = |at: Ns| at.saturating_sub(t0);
+            let (first_late_ns, last_late_ns) = (late(first), late(last));
+            self.emit(Event::Began { index, repetition, t_ns: t0, first_late_ns, last_late_ns });
+        }
+    }
+
     fn share(&self) -> Option<SharePlan> {
         self.context.plan.share
     }

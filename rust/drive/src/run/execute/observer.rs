@@ -86,11 +86,7 @@ impl Observer for RunObserver<'_> {
     }
 
     fn began(&mut self, repetition: u32, t0: Ns, first: Ns, last: Ns) {
-        if self.run.context.plan.share.is_some() {
-            let late = |at: Ns| at.saturating_sub(t0);
-            let (index, first_late_ns, last_late_ns) = (self.index, late(first), late(last));
-            self.run.emit(Event::Began { index, repetition, t_ns: t0, first_late_ns, last_late_ns });
-        }
+        self.run.began(self.index, repetition, t0, first, last);
     }
 
     fn progress(&mut self, progress: Progress) {
