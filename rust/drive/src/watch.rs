@@ -75,6 +75,8 @@ struct Inbox {
     named: ThreadNames,
     /// The run waits for a look.
     asked: bool,
+    /// At the host too.
+    whole: bool,
     /// Looks that were asked for, so far.
     asked_looks: u64,
 }
@@ -133,7 +135,7 @@ impl Watch {
         let each = processes.iter().flat_map(|(role, pids)| pids.iter().map(|pid| (role.clone(), *pid)));
         let each: Vec<(String, i32)> = each.collect();
         if !each.is_empty() {
-            self.ask_for_look(each);
+            self.ask_for_look(each, false);
         }
     }
 
@@ -145,14 +147,20 @@ impl Watch {
     /// Returns after a sample of every role: what they use from now on, or used until now, is what the samples rise by.
     /// The host is not looked at, whose clock ticks are longer than what may lie between two such looks.
     pub fn look_now(&self) {
-        self.ask_for_look(Vec::new());
+        self.ask_for_look(Vec::new(), false);
     }
 
-    fn ask_for_look(&self, added: Vec<(String, i32)>) {
+    /// The same with the host, where what it counts from now on, or has counted until now, is of seconds.
+    pub fn look_at_all(&self) {
+        self.ask_for_look(Vec::new(), true);
+    }
+
+    fn ask_for_look(&self, added: Vec<(String, i32)>, whole: bool) {
         let Some(thread) = &self.thread else { return };
         let mut inbox = self.shared.inbox();
         inbox.added.extend(added);
         inbox.asked = true;
+        inbox.whole |= whole;
         let before = inbox.asked_looks;
         self.shared.wake.notify_all();
         while inbox.asked_looks == before && !thread.is_finished() {
@@ -217,6 +225,7 @@ impl Buffer {
 struct Woken {
     stop: bool,
     asked: bool,
+    whole: bool,
 }
 
 /// The state of the sampling thread.
@@ -273,9 +282,9 @@ impl Eye {
         let next = |now_ns: u64| (now_ns / every_ns + 1) * every_ns;
         let mut due = next(self.clock.now());
         loop {
-            let Woken { stop, asked } = self.wait_until(due);
+            let Woken { stop, asked, whole } = self.wait_until(due);
             // The looks that are due keep their times: they alone see the host.
-            let is_due = stop || self.clock.now() >= due;
+            let is_due = stop || whole || self.clock.now() >= due;
             self.look(is_due);
             if asked {
                 self.shared.inbox().asked_looks += 1;
@@ -303,7 +312,8 @@ impl Eye {
             inbox = waited.expect("nothing panics while it holds the inbox").0;
         }
         self.thread_names.append(&mut inbox.named);
-        let woken = Woken { stop: inbox.stop, asked: std::mem::take(&mut inbox.asked) };
+        let (asked, whole) = (std::mem::take(&mut inbox.asked), std::mem::take(&mut inbox.whole));
+        let woken = Woken { stop: inbox.stop, asked, whole };
         for (role, pid) in inbox.added.drain(..) {
             role_named(&mut self.roles, &role).add(pid, &mut self.fresh_notes);
         }

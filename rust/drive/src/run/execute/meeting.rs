@@ -15,6 +15,8 @@ use inrush_rows::plan::{Phase, Segment, SharePlan, Work};
 
 /// How often a process that waits writes out what it has seen, and sets its clock right.
 const LOOK: Duration = Duration::from_millis(100);
+/// A look at all processes and the machine takes so long at most, on one that is busy.
+const LOOK_TAKES_NS: Ns = 20_000_000;
 
 impl Running {
     /// Whether this process does the segment: those that follow the first one only drive, and load nothing.
@@ -37,6 +39,13 @@ impl Running {
     /// Whether all processes do it.
     fn is_shared(&self, segment: &Segment) -> bool {
         matches!(segment, Segment::Drive(drive) if drive.phase != Phase::Load && self.share().is_some())
+    }
+
+    /// The sessions of a segment have ended here; those of others go on for a moment.
+    pub(super) fn ends(&self, index: usize) {
+        if self.is_shared(&self.context.plan.segments[index]) {
+            self.look_at_all();
+        }
     }
 
     /// How late the sessions of a segment began that all processes began together.
@@ -71,10 +80,23 @@ impl Running {
         let needs_ns = earliest.saturating_sub(self.context.clock.now());
         let start = self.meet(index, Point::Start, needs_ns)?;
         if let Some(t0) = start {
-            // Until now it waited for others: that is no time of the segment.
+            // Until now it waited for others: that is no time of the segment, and what was used in it no use of it.
+            self.sleep_until(t0.saturating_sub(needs_ns + LOOK_TAKES_NS));
+            self.look_at_all();
             self.work.begun_ns = t0;
         }
         Ok(start)
+    }
+
+    /// What was used up to here by the processes and counted by the machine is known from now on.
+    pub(super) fn look_at_all(&self) {
+        if let Some(watch) = &self.watch {
+            watch.look_at_all();
+        }
+    }
+
+    fn sleep_until(&self, t_ns: Ns) {
+        std::thread::sleep(Duration::from_nanos(t_ns.saturating_sub(self.context.clock.now())));
     }
 
     fn meet(&mut self, index: usize, point: Point, needs_ns: Ns) -> Result<Option<Ns>, Error> {

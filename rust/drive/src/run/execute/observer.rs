@@ -53,6 +53,7 @@ impl<'a> RunObserver<'a> {
     /// The sessions have ended; the sampler has not.
     pub fn ended(&mut self) {
         self.run.end(!self.segment.step.is_empty());
+        self.run.ends(self.index);
     }
 
     /// Takes the sampler's last answers. After a segment that was cut its current statement is not waited for: what
