@@ -181,6 +181,8 @@ class LoadingOfPoint(TypedDict):
     segments: Sequence[Segment | StepLoad]
     record: RecordPlan
     watch: WatchPlan
+    #: Never there: such a run has one client process.
+    share: NotRequired[SharePlan]
     #: By step.
     loads: Mapping[str, StepEnds]
 

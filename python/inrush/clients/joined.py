@@ -104,8 +104,8 @@ def intervals(each: Sequence[pa.Table], spans: Mapping[Where, Sequence[Span]]) -
     for process, table in enumerate(each):
         for row in table.to_pylist():
             cells = found.setdefault((where(row), row["op"]), {})
-            rows = cells.setdefault(span_at(spans[where(row)], row["t_ns"]), [[] for _ in each])
-            rows[process].append(row)
+            of_each = cells.setdefault(span_at(spans[where(row)], row["t_ns"]), [[] for _ in each])
+            of_each[process].append(row)
     out: Rows = []
     for cells in found.values():
         last: list[dict[str, Any] | None] = [None] * len(each)

@@ -83,8 +83,8 @@ def plan_point(
         return plan_pipeline(study, server, engine, point, namespace, method, seed)
     if others := for_others(study, engine, point):
         return Unsupported(others)
-    if reason := one_client(server, clients := int(resolve(study.clients, point))):
-        return Unsupported(reason)
+    if inside := one_client(server, clients := int(resolve(study.clients, point))):
+        return Unsupported(inside)
     study = at_point(study, point)
     impossible = impossible_steps(study, server, engine)
     if impossible:
