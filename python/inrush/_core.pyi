@@ -43,6 +43,8 @@ class Run:
         progress {t_ns, segment, label, phase, repetition, share (0…1 or null), roles: {name: {rows, rows_per_s, ops_per_s,
                   p99_ms, errors, backlog}}, client_cpu (busy cores), left_s (or null)}
         paused   {index, action}
+        meeting  {index, point, needs_ns, zero_ns}
+        began    {index, repetition, t_ns, first_late_ns, last_late_ns}
         finished {ended_by}
         failed   {kind, message}
         Raises KeyboardInterrupt on Ctrl-C (main thread only); the run goes on until `stop`.
@@ -55,6 +57,9 @@ class Run:
     ) -> None:
         """Goes on after a `paused`. processes: role -> the server's processes now; those that are new are watched too.
         threads: what theirs are, where their names do not say it."""
+
+    def start_at(self, at_ns: int) -> None:
+        """Goes on after a `meeting`; where sessions start, at that instant of CLOCK_MONOTONIC."""
 
     def stop(self) -> None:
         """Asks for an orderly end: sessions finish their call, tables are written."""

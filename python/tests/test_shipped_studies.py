@@ -38,6 +38,7 @@ SMALLEST = {
     "bulkindex-outgrow": (["sqlite"], ["rows=5000"]),
     "bulkindex-survey": (["duckdb"], ["rows=5000"]),
     "bulkindex-series": (["duckdb"], ["table=secondary_index_equal", "steps.load.rows.total=20000"]),
+    "keylookup-clients": (["duckdb", "sqlite"], ["clients=1"]),
     "keylookup-lists": (["duckdb", "sqlite"], ["keys_per_call=256"]),
     "keylookup-delay": (["sqlite"], ["delay_s=0.001"]),
     "keylookup-depth": (["duckdb", "sqlite"], ["refill=half"]),
@@ -64,7 +65,7 @@ WITHOUT_QUERIES = {
     "archive-absolute", "archive-volume", "archive-arrays", "archive-cluster", "archive-compress", "archive-types", "archive-ways",
     "archive-dump", "archive-extract", "archive-load", "archive-rate", "archive-subscriber", "bulkindex-keys", "bulkindex-load", "bulkindex-lookup",
     "bulkindex-optimize", "bulkindex-outgrow", "bulkindex-series", "bulkindex-survey",
-    "keylookup-lists", "keylookup-delay", "keylookup-depth", "keylookup-phases", "keylookup-records", "keylookup-threads", "pipeline-filesize", "pipeline-parallel", "telemetry-indexes", "telemetry-sustained", "telemetry-production",
+    "keylookup-clients", "keylookup-lists", "keylookup-delay", "keylookup-depth", "keylookup-phases", "keylookup-records", "keylookup-threads", "pipeline-filesize", "pipeline-parallel", "telemetry-indexes", "telemetry-sustained", "telemetry-production",
     "telemetry-volume", "telemetry-waves",
 }  # fmt: skip
 #: Studies without tables: there is no row to prove, and what is read is checked by the call itself.

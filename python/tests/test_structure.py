@@ -38,6 +38,7 @@ LAYERS = (
     {"plan"},
     {"targets"},
     {"worker"},
+    {"clients"},
     {"load"},
     {"pipeline"},
     {"run"},

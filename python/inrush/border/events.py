@@ -68,6 +68,30 @@ class Paused(TypedDict):
     action: str
 
 
+class Meeting(TypedDict):
+    """A process has come to where it waits for the others of its run."""
+
+    event: Literal["meeting"]
+    index: int
+    point: Literal["connect", "start", "end"]
+    #: Between the word to start and the start, what its sessions need.
+    needs_ns: int
+    #: CLOCK_MONOTONIC at its run time 0.
+    zero_ns: int
+
+
+class Began(TypedDict):
+    """Of a process that started with others: how late its first and its last session began."""
+
+    event: Literal["began"]
+    index: int
+    repetition: int
+    #: The start, in its run time.
+    t_ns: int
+    first_late_ns: int
+    last_late_ns: int
+
+
 class Finished(TypedDict):
     event: Literal["finished"]
     ended_by: str
@@ -85,4 +109,4 @@ class Ended(TypedDict):
     event: Literal["ended"]
 
 
-Event: TypeAlias = SegmentBegun | Progress | Note | Paused | Finished | Failed | Ended
+Event: TypeAlias = SegmentBegun | Progress | Note | Paused | Meeting | Began | Finished | Failed | Ended

@@ -71,6 +71,8 @@ class OptionalLabels(TypedDict, total=False):
     keys: Mapping[str, KeyCoverage]
     #: Operation -> why the engine's mixes go without it.
     left_out: Mapping[str, str]
+    #: Client processes, where there are several: `sessions` are those of each.
+    clients: int
     #: Of steps: table -> columns of each index that the layout gives it.
     indexes: Mapping[str, Sequence[Sequence[str]]]
     #: Step -> its kind, in order; those that are left out are among them.

@@ -19,6 +19,7 @@ from inrush.border.plan import (
     RunPlan,
     SamplePlan,
     Segment,
+    SharePlan,
     Statement,
     StoredTable,
     TablePlan,
@@ -180,6 +181,8 @@ class LoadingOfPoint(TypedDict):
     segments: Sequence[Segment | StepLoad]
     record: RecordPlan
     watch: WatchPlan
+    #: Never there: such a run has one client process.
+    share: NotRequired[SharePlan]
     #: By step.
     loads: Mapping[str, StepEnds]
 
@@ -251,6 +254,12 @@ def step_of(segment: AnySegment) -> str:
 
 def repeat_of(segment: AnySegment) -> RepeatPlan | None:
     return cast("RepeatPlan | None", segment.get("repeat"))
+
+
+def clients_of(plan: AnyPlan) -> int:
+    """Client processes of its run, each with all sessions of every role."""
+    share = cast("SharePlan | None", plan.get("share"))
+    return share["of"] if share else 1
 
 
 def shards_of(plan: AnyPlan) -> Sequence[PipelineShard]:

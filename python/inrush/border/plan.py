@@ -33,7 +33,9 @@ EXTRACT_VERSION: Final = 5
 #: Of a plan that has directives of a file.
 FILE_VERSION: Final = 6
 #: Of a plan that has calls by key, or directives of rows by their keys.
-PLAN_VERSION: Final = 7
+BY_KEY_VERSION: Final = 7
+#: Of a plan that several processes share.
+PLAN_VERSION: Final = 8
 
 
 class Target(TypedDict):
@@ -62,6 +64,15 @@ class WatchPlan(TypedDict):
     threads: NotRequired[Mapping[str, str]]
 
 
+class SharePlan(TypedDict):
+    """Which of several processes of a run this plan is of: each drives with all sessions of its own, and takes every
+    `of`-th call. The first one does everything else."""
+
+    #: 0 is the first.
+    index: int
+    of: int
+
+
 class SessionsPlan(TypedDict):
     """What is the same in every run of a point."""
 
@@ -75,6 +86,8 @@ class SessionsPlan(TypedDict):
     segments: Sequence[Segment]
     record: RecordPlan
     watch: WatchPlan
+    #: Absent: one process makes the run.
+    share: NotRequired[SharePlan]
 
 
 @final

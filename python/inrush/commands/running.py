@@ -95,8 +95,10 @@ def execute(
         held.enter_context(folder.locked())
         try:
             if realtime:
-                for kind in {str(run.plan.get("kind", "")) for run in prepared.plan.runs} or {""}:
-                    refuse_unable(prepared.named_targets.engines, kind)
+                kinds = {str(run.plan.get("kind", "")) for run in prepared.plan.runs} or {""}
+                shared = any("share" in run.plan for run in prepared.plan.runs)
+                for kind in kinds:
+                    refuse_unable(prepared.named_targets.engines, kind, shared)
             listener = held.enter_context(listening(folder, quiet))
             deployments = held.enter_context(
                 opened(prepared.named_targets, data, listener.note, lambda: stays or unfinished(folder))

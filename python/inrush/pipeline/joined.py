@@ -17,28 +17,9 @@ import pyarrow.compute as pc
 
 from inrush.pipeline import stretches
 from inrush.pipeline.stretches import Stretch
-from inrush.results.schema import SCHEMAS, conform
-from inrush.results.store import whole_batches
+from inrush.results.parts import read, shifted, stream
+from inrush.results.schema import SCHEMAS
 
-#: Table -> its columns of times, and those among them of which 0 is no time.
-TIMES: Mapping[str, tuple[str, ...]] = {
-    "segments": ("start_ns", "end_ns"),
-    "repetitions": ("start_ns", "end_ns"),
-    "samples": (
-        "due_ns", "collected_ns", "sent_ns", "done_ns", "seen_ns", "sent_on_time_ns", "done_on_time_ns",
-    ),
-    "files": ("due_ns", "start_ns", "sent_ns", "end_ns"),
-    "intervals": ("t_ns",),
-    "sends": ("t_ns",),
-    "hist": ("t_ns",),
-    "failures": ("first_ns",),
-    "resources": ("t_ns",),
-    "counters": ("t_ns",),
-    "sizes": ("t_ns",),
-    "settings": ("t_ns",),
-    "steps": ("start_ns", "end_ns"),
-}  # fmt: skip
-OR_NONE = ("done_ns", "seen_ns", "sent_on_time_ns", "done_on_time_ns")
 #: Tables of what was done, of which a killed worker's rows before its load are kept.
 BEFORE = ("segments", "counters", "sizes")
 #: Why a worker ended that said nothing.
@@ -118,34 +99,6 @@ def each(name: str, folders: Sequence[Path], of: Sequence[Stretch]) -> Iterator[
     offsets = {one.path.parent: one.offset_ns for one in of}
     for path in folders:
         yield (shifted(name, table, offsets[path]) for table in read(name, path))
-
-
-def read(name: str, folder: Path) -> Iterator[pa.Table]:
-    path = folder / f"{name}.arrows"
-    for batch in whole_batches(path) if path.is_file() else ():
-        yield conform(name, pa.Table.from_batches([batch]))
-
-
-def stream(path: Path, tables: Iterator[pa.Table], name: str) -> None:
-    """Whole or not at all: `tables` may read what stands there."""
-    unfinished = path.with_suffix(".part")
-    with pa.ipc.new_stream(unfinished, SCHEMAS[name]) as out:
-        for table in tables:
-            out.write_table(table.select(SCHEMAS[name].names))
-    unfinished.rename(path)
-
-
-def shifted(name: str, table: pa.Table, offset_ns: int) -> pa.Table:
-    """Its times on another clock."""
-    for column in TIMES.get(name, ()) if offset_ns else ():
-        times = table[column]
-        later = pc.add(times, pa.scalar(offset_ns, pa.uint64()))
-        if column in OR_NONE:
-            later = pc.if_else(pc.equal(times, 0), times, later)
-        table = table.set_column(
-            table.schema.get_field_index(column), column, later.cast(table.schema.field(column).type)
-        )
-    return table
 
 
 def goes_on(workers: Iterator[Iterator[pa.Table]]) -> Iterator[pa.Table]:

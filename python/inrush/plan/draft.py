@@ -86,6 +86,8 @@ class Draft:
         self.tables: dict[str, Table] = {
             name: as_stored(server, workload.tables[name]) for name in workload.tables if name in used
         }
+        #: Client processes, each with all sessions of every role.
+        self.clients = 1
         self.index = {name: i for i, name in enumerate(self.tables)}
         self.plans: dict[str, TablePlan] = {
             name: replace(
@@ -382,6 +384,8 @@ class Draft:
             some["keys"] = covered
         if self.left_out:
             some["left_out"] = dict(self.left_out)
+        if self.clients > 1:
+            some["clients"] = self.clients
         if self.steps:
             some["steps"] = self.steps
             some["indexes"] = {

@@ -27,16 +27,17 @@ def planned_keys(
     loaded: Callable[[str], int],
     held: Callable[[str], int],
     in_batches: Callable[[str], int],
+    clients: int = 1,
 ) -> tuple[dict[str, KeyPlan], list[Problem]]:
     """Operation -> its keys as the core reads them, of every operation that the roles call.
 
     loaded, held: table -> rows before anything is measured, and with those that are written while it is. in_batches: those
-    that no call by key inserts.
+    that no call by key inserts. clients: client processes, each with all sessions of the roles.
     """
     sessions: dict[str, int] = {}
     for role in roles:
         for op in asked_by(role, workload):
-            sessions[op] = max(sessions.get(op, 0), role.sessions)
+            sessions[op] = max(sessions.get(op, 0), role.sessions * clients)
     by_operation: dict[str, KeyPlan] = {}
     problems = [p for role in roles for p in calls_between(role, workload)]
     for name, most in sessions.items():

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from inrush.border.plan import PLAIN_VERSION, STEP_VERSION
+from inrush.border.plan import PLAIN_VERSION, PLAN_VERSION, STEP_VERSION
 from inrush.border.plan import PointPlan as Document
 from inrush.engines.instance import TCP, TRANSPORT
 from inrush.engines.plans import Unsupported
 from inrush.engines.twin import Twin
 from inrush.errors import Problem
 from inrush.plan.added import as_steps_add
+from inrush.plan.clients import one_client
 from inrush.plan.documents import epoch_ns
 from inrush.plan.draft import Draft
 from inrush.plan.dumps import as_steps_dump
@@ -82,6 +83,8 @@ def plan_point(
         return plan_pipeline(study, server, engine, point, namespace, method, seed)
     if others := for_others(study, engine, point):
         return Unsupported(others)
+    if inside := one_client(server, clients := int(resolve(study.clients, point))):
+        return Unsupported(inside)
     study = at_point(study, point)
     impossible = impossible_steps(study, server, engine)
     if impossible:
@@ -137,9 +140,16 @@ def plan_point(
         seed,
         kept,
     )
+    draft.clients = clients
     draft.steps, draft.steps_left_out, draft.loads = said, without, loads
     draft.keys, problems = planned_keys(
-        study.workload, draft.roles, draft.index, draft.rows_before, draft.rows_of, draft.rows_in_batches
+        study.workload,
+        draft.roles,
+        draft.index,
+        draft.rows_before,
+        draft.rows_of,
+        draft.rows_in_batches,
+        draft.clients,
     )
     problems = [*problems, *draft_problems(draft)]
     if problems:
@@ -166,6 +176,8 @@ def plan_point(
         },
         "watch": {"every_ns": ns(watch_s(study.record.watch_s, longest_s)), "processes": {}, "data_dir": ""},
     }
+    if draft.clients > 1:
+        plan["version"], plan["share"] = PLAN_VERSION, {"index": 0, "of": draft.clients}
     asked_keys = {r.name: r.keys_per_call for r in roles if keys.keys() & set(r.operations)}
     found = draft.summary(plan, options, asked_keys)
     if made := made_bytes(draft.roles, draft.tables):

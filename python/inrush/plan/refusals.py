@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from inrush.errors import Problem
 from inrush.plan.by_key import by_key_problems
+from inrush.plan.clients import client_problems
 from inrush.plan.documents import has_events
 from inrush.plan.extracts import range_problems
 from inrush.plan.partitions import partition_problems
@@ -23,6 +24,7 @@ def draft_problems(draft: Draft) -> list[Problem]:
         *order_problems(draft),
         *by_key_problems(draft),
         *partition_problems(draft.tables, draft.server, draft.layout),
+        *client_problems(draft),
     ]
 
 

@@ -211,7 +211,9 @@ def writers(
     tables = tables or ((own,) if own else ())
     is_list = isinstance(resolve(role.table, point), tuple) and not isinstance(role.table, tuple)
     split = len(tables) > 1 or is_list
-    notes = writer_notes(server, sessions * len(tables))
+    # Of all client processes.
+    writing = sessions * int(resolve(study.clients, point))
+    notes = writer_notes(server, writing * len(tables))
     schedule = role.schedule or study.schedule
     found = []
     for table in tables:
@@ -222,28 +224,28 @@ def writers(
         if role.events is not None:
             found.append(subscriber(role, role.events, sessions, table, split, point, best, notes))
             continue
-        rows = rows_of(role.rows, sessions, point) if role.rows is not None else ALL_ROWS
+        rows = rows_of(role.rows, writing, point) if role.rows is not None else ALL_ROWS
         if role.rows is None and not from_files:
             problems.append(
                 problem(f"roles.{role.name}.rows", "", "say how many, { total = N } or { per_session = N }")
             )
             continue
-        share = rows // sessions if isinstance(role.rows, PerSession) or sessions > 1 else rows
+        share = rows // writing if isinstance(role.rows, PerSession) or writing > 1 else rows
         batch, note = batch_at(role, share, {**point, "table": table}, best)
         if batch > max(share, 1):
             problems.append(
                 problem(
                     f"roles.{role.name}.batch_rows",
                     f"{batch:,}",
-                    f"a session has {share:,} rows ({rows:,} over {sessions}); a larger batch would be the same "
+                    f"a session has {share:,} rows ({rows:,} over {writing}); a larger batch would be the same "
                     "point under another name. Lower it or raise the rows",
                 )
             )
         batches = -(-rows // max(batch, 1))
         if from_files:
             pass
-        elif batches % sessions:
-            notes = (*notes, f"{role.name}: {batches} batches do not divide evenly among {sessions} sessions")
+        elif batches % writing:
+            notes = (*notes, f"{role.name}: {batches} batches do not divide evenly among {writing} sessions")
         found.append(
             ActiveRole(
                 name=f"{role.name}/{table}" if split else role.name,

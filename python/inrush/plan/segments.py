@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from inrush.border import plan as border
 from inrush.border.plan import (
+    BY_KEY_VERSION,
     DIRECTIVES_VERSION,
     EXTRACT_VERSION,
     FILE_VERSION,
     PLAIN_VERSION,
-    PLAN_VERSION,
     REPEAT_VERSION,
     Segment,
     Statement,
@@ -215,7 +215,7 @@ def version_of(
     called = list(operations)
     directives = [op.get("directives", {}) for op in called] + [s.get("directives", {}) for s in detailed]
     if any("does" in op for op in called) or any(OF_RECORDS & d.keys() for d in directives):
-        return PLAN_VERSION
+        return BY_KEY_VERSION
     if any("io" in d for d in directives):
         return FILE_VERSION
     if any("range" in op or "dump" in op for op in called):

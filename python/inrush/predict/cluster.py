@@ -63,7 +63,8 @@ def cluster_runs(runs: Sequence[Measured], figure: str, cores: float) -> Cluster
     operations = {o["name"]: o["kind"] for o in runs[0].run.plan.get("operations", ())}
     kinds = {operations.get(o["operation"]) for o in plan["operations"]}
     shape = ClusterShape(
-        threads=max(1, int(plan["sessions"]) // clients),
+        # Where each client is a process of its own, the sessions are those of each.
+        threads=max(1, int(plan["sessions"]) // (1 if "share" in runs[0].run.plan else clients)),
         parallel=max(1, int(plan.get("depth") or 1)),
         refill=schedule.get("refill") or "each",
         client_delay_s=(schedule.get("delay_ns") or schedule.get("think_ns") or 0) / 1e9,

@@ -1,6 +1,6 @@
 """Kinds of runs, by their plan's `kind`: which program makes one, and how its plan gets its addresses.
 
-A new kind is a line of `KINDS`; nothing else of `run` asks what kind a run is.
+A new kind is a line here; nothing else of `run` asks what kind a run is.
 """
 
 from __future__ import annotations
@@ -11,11 +11,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from inrush.border.pipeline import AnyPlan
+from inrush.clients import run as clients
 from inrush.pipeline.addresses import at_pipeline, at_steps
+from inrush.results.store import Doc
 from inrush.study.pipeline import KIND as PIPELINE
 from inrush.study.step_kinds import KIND as STEPS
 from inrush.targets.deployment import Deployment
 from inrush.worker.process import WORKER
+
+
+def nothing(parts: Path) -> Doc:
+    return {}
 
 
 @dataclass(frozen=True)
@@ -24,6 +30,8 @@ class Kind:
     command: tuple[str, ...]
     #: (plan, deployment, the run's own folder, files that all runs of the study share) -> the plan with its addresses.
     placed: Callable[[AnyPlan, Deployment, Path, Path], AnyPlan]
+    #: The folder of its tables -> what else run.json says of such a run.
+    document: Callable[[Path], Doc] = nothing
 
 
 def as_it_is(plan: AnyPlan, deployment: Deployment, data: Path, files: Path) -> AnyPlan:
@@ -31,6 +39,8 @@ def as_it_is(plan: AnyPlan, deployment: Deployment, data: Path, files: Path) -> 
     return plan
 
 
+#: Starts a worker for each client process.
+SHARING = (sys.executable, "-m", "inrush.clients.worker")
 #: Starts client and load server.
 LOADING = (sys.executable, "-m", "inrush.pipeline.worker")
 #: A plan without a kind is of sessions alone; one of steps has a kind if client and load server do one of them.
@@ -39,9 +49,11 @@ KINDS: Mapping[str | None, Kind] = {
     PIPELINE: Kind(LOADING, at_pipeline),
     STEPS: Kind(LOADING, at_steps),
 }
+#: Sessions of several client processes.
+SHARED = Kind(SHARING, as_it_is, clients.document)
 
 
 def kind_of(plan: AnyPlan) -> Kind:
     if "kind" in plan:
         return KINDS[plan["kind"]]
-    return KINDS[None]
+    return SHARED if "share" in plan else KINDS[None]

@@ -123,6 +123,7 @@ def run_one(
             "noise": noise,
             **({"disk_after": again} if again else {}),
             **gone_on,
+            **kind.document(opened.parts),
         }
     )
 

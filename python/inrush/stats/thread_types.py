@@ -26,9 +26,9 @@ def thread_figures(run: RunRecord, windows: Iterable[Window]) -> dict[str, float
     if table is None or table.num_rows == 0 or span_s <= 0:
         return {}
     of_processes = table.filter(pc.equal(table["metric"], "cpu_s"))
-    roles = pc.unique(of_processes["role"]).to_pylist()
-    parts = [role for role in roles if "/" in role]
     of_threads = of_processes.filter(pc.not_equal(of_processes["device"], ""))
+    # Parts without threads are processes of the client, whose threads have names of sessions.
+    parts = [role for role in pc.unique(of_threads["role"]).to_pylist() if "/" in role]
     figures = {}
     for role in dict.fromkeys([*(part.split("/", 1)[0] for part in parts), *parts]):
         mine = of_threads.filter(pc.equal(of_threads["role"], role))

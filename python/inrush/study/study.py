@@ -64,7 +64,7 @@ from inrush.workload import Workload
 SCHEMA = 1
 KINDS = ("fixed_volume", "mixed", "timed", pipeline.KIND, STEPS_KIND)
 KEYS = (
-    "schema", "title", "question", "expect", "workload", "kind", "engines", "sizes", "factors", "layout", "row_order", "method",
+    "schema", "title", "question", "expect", "workload", "kind", "engines", "sizes", "factors", "layout", "row_order", "method", "clients",
     "options", "load", "schedule", "roles", "pipeline", "steps", "skip", "ends_with", "totals", "record", "repeats", "stop", "search", "answer", "accept", "unequal_durability",
     "expected", "published", "scale",
 )  # fmt: skip
@@ -72,6 +72,8 @@ REQUIRED = ("schema", "title", "question", "expect", "workload", "kind", "engine
 #: Kind -> the key that says what runs; `roles` of every other.
 WORK = {pipeline.KIND: "pipeline", STEPS_KIND: "steps"}
 WORKS = ("pipeline", "roles", "steps")
+#: Client processes of one run: more are a mistake in the file.
+MOST_CLIENTS = 1_000
 #: More runs than this are a mistake in the factors.
 MAX_RUNS = 100_000
 
@@ -115,6 +117,8 @@ class Study:
     method: str | FromFactor | None = None
     #: On which storage an engine keeps its data; None: it has one place.
     storage: FromFactor | None = None
+    #: Client processes, each with all sessions of every role.
+    clients: int | FromFactor = 1
     #: Rows that a table holds before anything is measured, if no role writes to it.
     load_rows: int | FromFactor = 0
     #: Engine -> option -> value, e.g. sqlite.synchronous.
@@ -319,6 +323,7 @@ def read_tree(
         row_order=parse_order(fields.get("row_order"), factors, root),
         method=parse_method(fields.get("method"), factors, known, root),
         storage=parse_storage(factors, root),
+        clients=parse_clients(fields.get("clients"), factors, work),
         load_rows=parse_load(fields.get("load"), factors),
         options=parse_options(fields.get("options"), factors, known),
         stop=parse_stops(fields.get("stop"), factors, named),
@@ -400,6 +405,15 @@ def parse_method(node: Node | None, factors: Factors, known: Known, root: Node) 
             root.at(f"factors.method[{i}]", value).text(methods, "method")
         return FromFactor("method") if "method" in factors else None
     return node.text(methods, "method") or None
+
+
+def parse_clients(node: Node | None, factors: Factors, work: str) -> int | FromFactor:
+    """Client processes among which the sessions of roles work."""
+    if node is None:
+        return 1
+    if work != "roles":
+        node.problem(f"a study with `{work}` has one client process; remove it")
+    return read_count(node, factors, 1, MOST_CLIENTS)
 
 
 def parse_load(node: Node | None, factors: Factors) -> int | FromFactor:

@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -30,10 +30,17 @@ ENDED = b'{"event": "ended"}'
 class Process(Generic[E]):
     """A program of ours in its own process, session and log: JSON lines out of it, words into it. E: its events."""
 
-    def __init__(self, command: Sequence[str], log: Path, env: Mapping[str, str] | None = None) -> None:
-        """env: what it needs beyond our own environment, passwords among it."""
+    def __init__(
+        self,
+        command: Sequence[str],
+        log: Path | None,
+        env: Mapping[str, str] | None = None,
+        hear: Callable[[E], None] | None = None,
+    ) -> None:
+        """log: what it prints beside its lines; None: goes where ours does. env: what it needs beyond our own environment,
+        passwords among it. hear: takes its events, on a thread of its own, in place of `event`."""
         self.log = log
-        self._log_file = log.open("wb")
+        self._log_file = log.open("wb") if log is not None else None
         self._process = subprocess.Popen(
             list(command),
             stdin=subprocess.PIPE,
@@ -44,6 +51,7 @@ class Process(Generic[E]):
             start_new_session=True,
         )
         self._events: queue.SimpleQueue[E] = queue.SimpleQueue()
+        self._hear: Callable[[E], None] = hear or self._events.put
         self._reader = threading.Thread(target=self._read, name="worker events", daemon=True)
         self._reader.start()
 
@@ -85,7 +93,7 @@ class Process(Generic[E]):
         for line in itertools.chain(self._process.stdout, (ENDED,)):
             # A worker killed in the middle of a line leaves half a line, which says nothing.
             with contextlib.suppress(json.JSONDecodeError):
-                self._events.put(json.loads(line))
+                self._hear(json.loads(line))
 
 
 class Worker(Process[Event]):
@@ -102,15 +110,19 @@ class Worker(Process[Event]):
         super().__init__([*command, str(plan), str(parts)], log, env)
 
 
-def death_message(code: int, log: Path) -> str:
+def death_message(code: int, log: Path | None) -> str:
     """One message about a worker that ended without saying why."""
-    how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
-    remedy = ""
+    tail = log_lines(log, LOG_LINES) if log is not None else []
+    shown = f"\n  last lines of {log}:\n" + "\n".join(f"    {line}" for line in tail) if tail else ""
+    return f"the worker {death_cause(code)}{shown}"
+
+
+def death_cause(code: int) -> str:
+    """How a process ended that said nothing of it, behind its name."""
     if code == -signal.SIGKILL:
         remedy = "; if no user did this, the kernel did for lack of memory: see `dmesg`, use a smaller scale"
-    tail = log_lines(log, LOG_LINES)
-    shown = f"\n  last lines of {log}:\n" + "\n".join(f"    {line}" for line in tail) if tail else ""
-    return f"the worker {how}{remedy}{shown}"
+        return f"was killed by {signal.Signals(-code).name}{remedy}"
+    return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
 
 
 def end_leftover(parts: Path) -> list[int]:

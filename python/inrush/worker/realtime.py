@@ -26,16 +26,21 @@ def come_first() -> None:
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
 
 
-def refuse_unable(engines: Iterable[str], kind: str) -> None:
+def refuse_unable(engines: Iterable[str], kind: str, shared: bool = False) -> None:
     """Raises UsageError where what is measured would have that priority too, or where the kernel does not let us.
 
-    engines: their names; kind: of a plan, empty where sessions of the core do all of it.
+    engines: their names; kind: of a plan, empty where sessions of the core do all of it. shared: by several client
+    processes, which would hold from each other the cores that they need at one instant.
     """
     from inrush.study.pipeline import KIND as PIPELINE
     from inrush.study.step_kinds import KIND as STEPS
 
     if kind in (PIPELINE, STEPS):
         raise UsageError(f"{OPTION}: the processes of a pipeline are what is measured; run it without")
+    if shared:
+        raise UsageError(
+            f"{OPTION}: several client processes cannot all come first; run it without, or with one"
+        )
     if inside := [engine for engine in engines if server(engine).embedded]:
         raise UsageError(
             f"{OPTION}: {', '.join(inside)} runs inside of the client, which would come before itself; name servers, "

@@ -1,7 +1,7 @@
 """One run in a process of its own: `python -m inrush.worker.worker [--realtime] PLAN.json PARTS_DIR`.
 
 A crashing engine, its allocator and its caches end with the run. Events leave as JSON lines on stdout,
-commands (`resume` and the server's processes and threads as JSON, `stop`) come as lines on stdin; both ends are `run.py`'s. The process dies with its
+commands (`resume` and the server's processes and threads as JSON, `start_at` and an instant, `stop`) come as lines on stdin; both ends are `run.py`'s. The process dies with its
 parent, so that a killed inrush leaves no load behind without a record.
 """
 
@@ -80,10 +80,12 @@ def obey(run: _core.Run, command: str) -> None:
         now = json.loads(rest) if rest else {}
         threads = {int(tid): name for tid, name in now.get("threads", {}).items()}
         run.resume(now.get("processes", {}), threads)
+    elif word == "start_at":
+        run.start_at(int(rest))
     elif command == "stop":
         run.stop()
     else:
-        raise ValueError(f"unknown command {command!r}: run.py sends resume or stop")
+        raise ValueError(f"unknown command {command!r}: resume, start_at or stop")
 
 
 def say(events: TextIO, event: str) -> None:

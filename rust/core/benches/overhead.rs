@@ -13,7 +13,7 @@ use inrush_drive::proof::{Known, State};
 use inrush_drive::record::{Collector, Hist, Recorder, RoleSpec, Times};
 use inrush_engines::engine::{Answer, Outcome};
 use inrush_engines::mix::{Share, Shared};
-use inrush_engines::schedule::{ArrivalQueue, Arrivals, Batching};
+use inrush_engines::schedule::{ArrivalQueue, Arrivals, Batching, Stride};
 use inrush_rows::clock::{thread_cpu_ns, Clock};
 use inrush_rows::plan::{RowCall, RunPlan, Schedule};
 use inrush_rows::rows::{Generators, RowGen, Value};
@@ -102,6 +102,7 @@ fn recorder(schedule: Schedule) -> (Collector, Recorder) {
         schedule,
         seed: 1,
         count: None,
+        stride: Stride::WHOLE,
         looks: Default::default(),
         choose: None,
     };

@@ -81,6 +81,10 @@ impl Run {
         locked(&self.handle).resume(processes.unwrap_or_default(), threads.unwrap_or_default());
     }
 
+    fn start_at(&self, at_ns: u64) {
+        locked(&self.handle).start_at(at_ns);
+    }
+
     fn stop(&self) {
         locked(&self.handle).stop();
     }

@@ -341,6 +341,7 @@ fn context(
             folders: BTreeMap::new(),
             threads: BTreeMap::new(),
         },
+        share: None,
         labels: BTreeMap::new(),
     };
     Context { plan: Arc::new(plan), clock: Clock::start(), stop: Arc::new(AtomicBool::new(false)) }

@@ -5,6 +5,7 @@ use inrush_drive::record::{
     GROUPING_POWER,
 };
 use inrush_engines::engine::Outcome;
+use inrush_engines::schedule::Stride;
 use inrush_rows::plan::Schedule;
 use proptest::prelude::*;
 
@@ -157,6 +158,7 @@ fn record(calls: &[Call], interval_ns: u64, take_every: usize, paced: bool) -> R
         schedule,
         seed: 0,
         count: None,
+        stride: Stride::WHOLE,
         looks: Default::default(),
         choose: Some(std::sync::Arc::new(|ticket| (ticket % 2) as usize)),
     };

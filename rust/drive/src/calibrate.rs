@@ -163,6 +163,7 @@ fn null(seconds: f64) -> Result<Json, Error> {
             folders: Default::default(),
             threads: Default::default(),
         },
+        share: None,
         labels: Default::default(),
     };
     let context =

@@ -75,6 +75,8 @@ struct Inbox {
     named: ThreadNames,
     /// The run waits for a look.
     asked: bool,
+    /// At the host too.
+    whole: bool,
     /// Looks that were asked for, so far.
     asked_looks: u64,
 }
@@ -91,6 +93,15 @@ impl Watch {
     /// The first sample is taken before this returns. `every_ns` of 0 gives a watch that samples
     /// nothing. Processes that do not exist are notes, not errors.
     pub fn start(plan: &WatchPlan, clock: Clock) -> Result<Watch, Error> {
+        Watch::of(plan, clock, true)
+    }
+
+    /// The same without the machine, which another process watches.
+    pub fn of_client(plan: &WatchPlan, clock: Clock) -> Result<Watch, Error> {
+        Watch::of(plan, clock, false)
+    }
+
+    fn of(plan: &WatchPlan, clock: Clock, at_host: bool) -> Result<Watch, Error> {
         if plan.every_ns != 0 && plan.every_ns < SHORTEST_NS {
             return Err(Error::Plan(format!(
                 "watch.every_ns is {}; the shortest is {SHORTEST_NS} (100 ms)",
@@ -107,7 +118,7 @@ impl Watch {
         if plan.every_ns == 0 {
             return Ok(Watch { shared, thread: None });
         }
-        let mut eye = Eye::new(plan, clock, shared.clone());
+        let mut eye = Eye::new(plan, clock, shared.clone(), at_host);
         eye.look(true);
         let every_ns = plan.every_ns;
         let thread = std::thread::Builder::new()
@@ -124,7 +135,7 @@ impl Watch {
         let each = processes.iter().flat_map(|(role, pids)| pids.iter().map(|pid| (role.clone(), *pid)));
         let each: Vec<(String, i32)> = each.collect();
         if !each.is_empty() {
-            self.ask_for_look(each);
+            self.ask_for_look(each, false);
         }
     }
 
@@ -136,14 +147,20 @@ impl Watch {
     /// Returns after a sample of every role: what they use from now on, or used until now, is what the samples rise by.
     /// The host is not looked at, whose clock ticks are longer than what may lie between two such looks.
     pub fn look_now(&self) {
-        self.ask_for_look(Vec::new());
+        self.ask_for_look(Vec::new(), false);
     }
 
-    fn ask_for_look(&self, added: Vec<(String, i32)>) {
+    /// The same with the host, where what it counts from now on, or has counted until now, is of seconds.
+    pub fn look_at_all(&self) {
+        self.ask_for_look(Vec::new(), true);
+    }
+
+    fn ask_for_look(&self, added: Vec<(String, i32)>, whole: bool) {
         let Some(thread) = &self.thread else { return };
         let mut inbox = self.shared.inbox();
         inbox.added.extend(added);
         inbox.asked = true;
+        inbox.whole |= whole;
         let before = inbox.asked_looks;
         self.shared.wake.notify_all();
         while inbox.asked_looks == before && !thread.is_finished() {
@@ -208,6 +225,7 @@ impl Buffer {
 struct Woken {
     stop: bool,
     asked: bool,
+    whole: bool,
 }
 
 /// The state of the sampling thread.
@@ -216,7 +234,8 @@ struct Eye {
     shared: Arc<Shared>,
     roles: Vec<Role>,
     thread_names: ThreadNames,
-    host: Host,
+    /// None: another process watches the machine.
+    host: Option<Host>,
     client: Name,
     none: Name,
     next_scan_ns: u64,
@@ -228,7 +247,7 @@ struct Eye {
 }
 
 impl Eye {
-    fn new(plan: &WatchPlan, clock: Clock, shared: Arc<Shared>) -> Eye {
+    fn new(plan: &WatchPlan, clock: Clock, shared: Arc<Shared>, at_host: bool) -> Eye {
         let mut notes = Vec::new();
         let mut roles = vec![Role::client(std::process::id() as i32, &mut notes)];
         for (name, pids) in &plan.processes {
@@ -237,7 +256,7 @@ impl Eye {
                 role.add(*pid, &mut notes);
             }
         }
-        let host = Host::open(&plan.data_dir, &plan.folders, &mut notes);
+        let host = at_host.then(|| Host::open(&plan.data_dir, &plan.folders, &mut notes));
         Eye {
             clock,
             shared,
@@ -263,9 +282,9 @@ impl Eye {
         let next = |now_ns: u64| (now_ns / every_ns + 1) * every_ns;
         let mut due = next(self.clock.now());
         loop {
-            let Woken { stop, asked } = self.wait_until(due);
+            let Woken { stop, asked, whole } = self.wait_until(due);
             // The looks that are due keep their times: they alone see the host.
-            let is_due = stop || self.clock.now() >= due;
+            let is_due = stop || whole || self.clock.now() >= due;
             self.look(is_due);
             if asked {
                 self.shared.inbox().asked_looks += 1;
@@ -293,7 +312,8 @@ impl Eye {
             inbox = waited.expect("nothing panics while it holds the inbox").0;
         }
         self.thread_names.append(&mut inbox.named);
-        let woken = Woken { stop: inbox.stop, asked: std::mem::take(&mut inbox.asked) };
+        let (asked, whole) = (std::mem::take(&mut inbox.asked), std::mem::take(&mut inbox.whole));
+        let woken = Woken { stop: inbox.stop, asked, whole };
         for (role, pid) in inbox.added.drain(..) {
             role_named(&mut self.roles, &role).add(pid, &mut self.fresh_notes);
         }
@@ -315,8 +335,8 @@ impl Eye {
         for role in &mut self.roles {
             role.sample(&self.clock, scan, &self.thread_names, &mut self.scratch, &mut out);
         }
-        if whole {
-            self.host.sample(&self.clock, &mut self.scratch, &mut out);
+        if let (true, Some(host)) = (whole, &mut self.host) {
+            host.sample(&self.clock, &mut self.scratch, &mut out);
         }
         self.sample_cost(&mut out);
         drop(out);

@@ -6,6 +6,7 @@
 mod arrival_queue;
 mod arrivals;
 mod marks;
+mod stride;
 
 use inrush_rows::error::Error;
 use inrush_rows::plan::{CollectPlan, Schedule};
@@ -16,6 +17,7 @@ pub use arrivals::Arrivals;
 #[cfg(any(test, debug_assertions))]
 pub use arrivals::GAPS;
 pub use marks::Marks;
+pub use stride::Stride;
 
 /// An operation sent more than this after it was due is counted as `late`.
 ///

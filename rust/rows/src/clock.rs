@@ -40,6 +40,11 @@ impl Clock {
         self.line.now().saturating_sub(self.zero_ns)
     }
 
+    /// CLOCK_MONOTONIC at run time 0: what times of several processes of a machine are compared by.
+    pub fn zero_ns(&self) -> u64 {
+        self.zero_ns
+    }
+
     /// CLOCK_MONOTONIC at run time `t_ns`, for the kernel's timers and for other programs' stamps.
     pub fn monotonic_ns_of(&self, t_ns: u64) -> u64 {
         let ahead_ns = i128::from(t_ns) - i128::from(self.now());

@@ -40,9 +40,9 @@ pub use table::{
 };
 
 /// Version 2: a statement may say `repeat`; 3: segments may belong to a step; 4: a statement may have `directives`; 5:
-/// operations may be extracts; 6: directives may be of a file; 7: operations may be calls by key. Those before 4 wrote directives
-/// into the text, and 1 `repeat` too; all are read.
-pub const PLAN_VERSION: u32 = 7;
+/// operations may be extracts; 6: directives may be of a file; 7: operations may be calls by key; 8: a plan may be one process's
+/// share of a run. Those before 4 wrote directives into the text, and 1 `repeat` too; all are read.
+pub const PLAN_VERSION: u32 = 8;
 const DIRECTIVES_VERSION: u32 = 4;
 const REPEAT_VERSION: u32 = 2;
 
@@ -61,6 +61,9 @@ pub struct RunPlan {
     pub segments: Vec<Segment>,
     pub record: RecordPlan,
     pub watch: WatchPlan,
+    /// Where several processes make the run together; absent: this one makes all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<SharePlan>,
     /// Carried for the report; the core does not read it.
     #[serde(default)]
     pub labels: BTreeMap<String, serde_json::Value>,
@@ -87,6 +90,7 @@ impl RunPlan {
                 folders: BTreeMap::new(),
                 threads: BTreeMap::new(),
             },
+            share: None,
             labels: Default::default(),
         }
     }
@@ -105,6 +109,16 @@ pub struct Target {
     /// Mutations of `Faulty`, tests only: `drop:1000`, `double:1000`, `swap`, …
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<String>,
+}
+
+/// What one of several processes does of a run. Each drives the measured segments with all sessions of its own; the first
+/// one does everything else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SharePlan {
+    /// 0 is the first process.
+    pub index: u32,
+    pub of: u32,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

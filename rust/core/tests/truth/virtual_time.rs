@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use inrush_drive::record::{Collector, Recorded, RoleEnd, RoleSpec, Times};
 use inrush_engines::engine::simulated::{Options, Servers};
 use inrush_engines::engine::{Ns, Outcome};
-use inrush_engines::schedule::{is_paced, Arrivals};
+use inrush_engines::schedule::{is_paced, Arrivals, Stride};
 use inrush_rows::plan::Schedule;
 
 /// One role at the simulated servers.
@@ -68,6 +68,7 @@ impl Record {
             schedule: simulation.schedule.clone(),
             seed: simulation.seed,
             count: Some(simulation.count),
+            stride: Stride::WHOLE,
             looks: Default::default(),
             choose: None,
         };

@@ -64,6 +64,12 @@ pub struct DriveTarget<'a> {
 
 /// What the driver asks of its caller while it works.
 pub trait Observer {
+    /// All sessions are connected and prepared: when they start, where that is not at `earliest`. `None`: the run is to stop.
+    fn start_at(&mut self, earliest: Ns) -> Result<Option<Ns>, Error> {
+        Ok(Some(earliest))
+    }
+    /// After a repetition: when the first and the last session began that should have begun at `t0`.
+    fn began(&mut self, _repetition: u32, _t0: Ns, _first: Ns, _last: Ns) {}
     /// What the sessions have recorded, some times a second and at the end of each repetition.
     fn recorded(&mut self, recorded: Recorded) -> Result<(), Error>;
     /// About twice a second while sessions work.
@@ -258,7 +264,10 @@ impl Driver<'_> {
         let clock = self.drive_target.context.clock;
         self.stages.iter().try_for_each(|stage| stage.restart(repetition))?;
         self.drive_target.counts.iter().for_each(TableCount::settle);
-        let t0 = clock.now() + LEAD_NS + making_ns(&self.segment.roles);
+        let earliest = clock.now() + LEAD_NS + making_ns(&self.segment.roles);
+        let Some(t0) = self.observer.start_at(earliest)? else {
+            return Ok((Driven { ended_by: EndedBy::Stop, ..Driven::default() }, 0));
+        };
         self.collector.begin(repetition, t0);
         let cpu_before = process_cpu_ns();
         barrier.open(repetition, t0);
@@ -297,6 +306,9 @@ impl Driver<'_> {
             }
         }
         self.observer.spent(process_cpu_ns() - cpu_before);
+        if let Some((first, last)) = self.began_between() {
+            self.observer.began(repetition, t0, first, last);
+        }
         let ended_by = shutdown.map_or_else(|| self.ended_by(), |h| h.why);
         self.stages.iter().for_each(RoleStage::cut_rows);
         self.stages.iter().for_each(RoleStage::count_calls);
@@ -326,6 +338,15 @@ impl Driver<'_> {
         let batches = self.stages.iter().filter_map(RoleStage::batch);
         let files = batches.filter_map(|b| Some((b.table, b.source.summary()?))).collect();
         Ok((Driven { ended_by, fatal, files }, makespan_ns))
+    }
+
+    /// When the first and the last session began.
+    fn began_between(&self) -> Option<(Ns, Ns)> {
+        let each = || {
+            let lives = self.stages.iter().flat_map(|stage| stage.lives());
+            lives.map(|live| live.began.load(Relaxed)).filter(|&at| at > 0)
+        };
+        Some((each().min()?, each().max()?))
     }
 
     /// Why a repetition ended that was not ended early.

@@ -118,6 +118,7 @@ impl<'a> Member<'a> {
         let mut ready = Ready { at: start.t0, on_time: start.t0 };
         let (mut done_pages, mut failed_pages) = (0, 0);
         pacer.wait_until(start.t0);
+        self.live.began.store(clock.now(), Relaxed);
         while let Some(ticket) = tickets.take() {
             let due = if queue.is_paced() { Some(start.t0 + arrivals.due_ns(ticket)) } else { None };
             let earliest = due.unwrap_or(ready.at);

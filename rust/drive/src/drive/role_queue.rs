@@ -7,17 +7,19 @@ use crate::drive::freshness::watched;
 use crate::drive::samples::SampleLog;
 use crate::drive::session::refill::Refilling;
 use inrush_engines::engine::{Context, Ns};
-use inrush_engines::schedule::{self, Arrivals, Batching, Marks, Tickets};
+use inrush_engines::schedule::{self, Arrivals, Batching, Marks, Stride, Tickets};
 use inrush_rows::error::Error;
 use inrush_rows::lock::Unpoisoned;
-use inrush_rows::plan::{DriveSegment, InputWay, RolePlan, Schedule, Until, Work};
+use inrush_rows::plan::{DriveSegment, InputWay, Phase, RolePlan, RunPlan, Schedule, Until, Work};
 
 pub struct RoleQueue {
     /// Of the present repetition; taken once per repetition and session, never between calls.
     queue: Mutex<Arc<schedule::ArrivalQueue>>,
     /// Of the present repetition; taken as seldom.
     marks: Mutex<Arc<Marks>>,
+    /// Calls of this process, of a bounded queue.
     count: Option<u64>,
+    stride: Stride,
     batching: Batching,
     schedule: Schedule,
     seed: u64,
@@ -38,15 +40,16 @@ pub struct RoleQueue {
 }
 
 impl RoleQueue {
-    pub fn new(role: &RolePlan, follows: Box<[usize]>, plan_seed: u64) -> RoleQueue {
-        let count = work_calls(&role.work);
+    pub fn new(role: &RolePlan, follows: Box<[usize]>, plan_seed: u64, stride: Stride) -> RoleQueue {
+        let count = work_calls(&role.work).map(|calls| stride.among(calls));
         let free = !schedule::is_paced(&role.schedule) && !matches!(role.work, Work::Rows { .. });
         let batching = if free { Batching::Guided } else { Batching::One };
         let seed = schedule::arrival_seed(plan_seed, &role.name);
         RoleQueue {
-            queue: Mutex::new(schedule::ArrivalQueue::new(count, role.sessions, batching)),
+            queue: Mutex::new(schedule::ArrivalQueue::of_process(count, role.sessions, batching, stride)),
             marks: Mutex::default(),
             count,
+            stride,
             batching,
             schedule: role.schedule.clone(),
             seed,
@@ -82,7 +85,7 @@ impl RoleQueue {
 
     /// Makes the queue ready for the next repetition.
     pub fn reset(&self) {
-        let fresh = schedule::ArrivalQueue::new(self.count, self.sessions, self.batching);
+        let fresh = schedule::ArrivalQueue::of_process(self.count, self.sessions, self.batching, self.stride);
         *self.queue.lock().unpoisoned() = fresh;
         *self.marks.lock().unpoisoned() = Arc::default();
         self.sessions_left.store(self.sessions, Relaxed);
@@ -116,7 +119,7 @@ impl RoleQueue {
     pub fn offered(&self, ns: Ns) -> u64 {
         let until = self.end_ns.map_or(ns, |end| ns.min(end));
         let mut progress = self.progress.lock().unpoisoned();
-        progress.offered_before(until).min(self.count.unwrap_or(u64::MAX))
+        self.stride.among(progress.offered_before(until)).min(self.count.unwrap_or(u64::MAX))
     }
 
     /// Notes whether more calls wait than the queue holds, at `ns` of the repetition. On the driver's own thread.
@@ -157,7 +160,12 @@ impl RoleQueue {
         !self.follows.is_empty() && self.follows.iter().all(|&leader| queues[leader].has_ended())
     }
 
-    /// Calls of a bounded queue.
+    /// Which of the role's calls are those of this process.
+    pub fn stride(&self) -> Stride {
+        self.stride
+    }
+
+    /// Calls of a bounded queue, of this process.
     pub fn count(&self) -> Option<u64> {
         self.count
     }
@@ -206,9 +214,18 @@ pub fn queues(context: &Context, segment: &DriveSegment) -> Result<Vec<RoleQueue
                 _ => false,
             };
             let sample_log = if kept { SampleLog::of(role, context.plan.seed)? } else { None };
-            Ok(RoleQueue::new(role, follows, context.plan.seed).with_sample_log(sample_log))
+            let stride = stride_of(&context.plan, segment);
+            Ok(RoleQueue::new(role, follows, context.plan.seed, stride).with_sample_log(sample_log))
         })
         .collect()
+}
+
+/// Rows are loaded by the first process alone.
+fn stride_of(plan: &RunPlan, segment: &DriveSegment) -> Stride {
+    match segment.phase {
+        Phase::Load => Stride::WHOLE,
+        Phase::Warm | Phase::Measure | Phase::Cool => Stride::of_share(plan.share),
+    }
 }
 
 fn work_calls(work: &Work) -> Option<u64> {
@@ -231,7 +248,8 @@ mod tests {
         let role = serde_json::json!({"name": "users", "operations": [], "sessions": 1, "depth": 1,
             "schedule": {"kind": "poisson", "rate_per_s": 1_000.0}, "work": {"kind": "endless"},
             "until": {"kind": "time", "ns": 600_000_000_000u64}});
-        let queue = RoleQueue::new(&serde_json::from_value(role).expect("a role"), Box::default(), 1);
+        let queue =
+            RoleQueue::new(&serde_json::from_value(role).expect("a role"), Box::default(), 1, Stride::WHOLE);
         let before = GAPS.get();
         let beats = 1_200u64;
         let offered = (1..=beats).map(|beat| queue.offered(beat * 500_000_000)).last().expect("some");
@@ -249,7 +267,8 @@ mod tests {
         let role = serde_json::json!({"name": "users", "operations": [], "sessions": 1_000, "depth": 1,
             "schedule": {"kind": "poisson", "rate_per_s": 1_000.0}, "work": {"kind": "endless"},
             "until": {"kind": "time", "ns": 600_000_000_000u64}});
-        let queue = RoleQueue::new(&serde_json::from_value(role).expect("a role"), Box::default(), 1);
+        let queue =
+            RoleQueue::new(&serde_json::from_value(role).expect("a role"), Box::default(), 1, Stride::WHOLE);
         let mut sessions: Vec<Arrivals> = (0..1_000).map(|_| queue.arrivals()).collect();
         let mut alone = Arrivals::new(&queue.schedule, queue.seed);
         let tickets = 50_000u64;

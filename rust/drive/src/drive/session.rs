@@ -170,6 +170,7 @@ impl<'a> Worker<'a> {
         let cpu_before = thread_cpu_ns();
         self.first = if self.role.queue.is_paced() { Some(self.make_next()) } else { None };
         self.pace.wait_until(t0);
+        self.live.began.store(self.role.clock.now(), Relaxed);
         self.work();
         let cpu_ns = thread_cpu_ns() - cpu_before - self.checked_cpu_ns;
         self.recorder.finish(self.role.clock.now(), cpu_ns);

@@ -323,6 +323,7 @@ impl<'a> RoleStage<'a> {
             schedule: self.plan.schedule.clone(),
             seed: schedule::arrival_seed(self.drive_target.context.plan.seed, &self.plan.name),
             count: self.queue().count(),
+            stride: self.queue().stride(),
             looks: Looks {
                 freshness: self.ops.iter().any(|&op| watched(self.drive_target.context.op(op)).is_some()),
                 first_row: self
@@ -493,7 +494,9 @@ impl<'a> RoleStage<'a> {
     fn op_work(&self, session: usize, at: usize, slot: usize) -> Result<OpWork, Error> {
         let op = self.ops[at];
         let plan = &self.drive_target.context.plan;
-        let share = Share { session: session as u64, sessions: u64::from(self.plan.sessions) };
+        let (session_of_all, sessions) =
+            self.queue().stride().session(session as u64, u64::from(self.plan.sessions));
+        let share = Share { session: session_of_all, sessions };
         let params = self.params[at].in_session(share)?;
         let of = &plan.operations[op];
         let answers = self.drive_target.engine.answers(op);

@@ -30,6 +30,8 @@ pub struct Live {
     pub rows: AtomicU64,
     pub ops: AtomicU64,
     pub errors: AtomicU64,
+    /// When it began with the present repetition; 0: not known.
+    pub began: AtomicU64,
     /// Set by the watchdog when it has cancelled the running call.
     pub cancelled: AtomicBool,
     /// When the call was sent that did not end and lost its connection for it; 0: no such call.
@@ -172,7 +174,7 @@ pub struct OpWork {
 
 impl Live {
     pub fn clear(&self) {
-        for counter in [&self.busy_since, &self.rows, &self.ops, &self.errors, &self.closed] {
+        for counter in [&self.busy_since, &self.rows, &self.ops, &self.errors, &self.began, &self.closed] {
             counter.store(0, Relaxed);
         }
         self.cancelled.store(false, Relaxed);

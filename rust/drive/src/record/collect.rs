@@ -7,6 +7,7 @@ use super::recorder::{Looks, Recorder};
 use super::role::{open_role, Place, Role, Span};
 use super::total::{Ending, Total};
 use super::Recorded;
+use inrush_engines::schedule::Stride;
 use inrush_rows::plan::Schedule;
 
 /// Which of the role's operations ticket `k` is.
@@ -22,11 +23,20 @@ pub struct RoleSpec {
     pub schedule: Schedule,
     /// `schedule::arrival_seed`.
     pub seed: u64,
-    /// Tickets there are; `None`: without end.
+    /// Tickets there are for this process; `None`: without end.
     pub count: Option<u64>,
+    /// Which of the role's tickets they are.
+    pub stride: Stride,
     pub looks: Looks,
     /// Needed for the backlog by operation, where there are several.
     pub choose: Option<Choose>,
+}
+
+impl RoleSpec {
+    /// Of the first tickets of the role so many as are this process's own.
+    pub(super) fn own(&self, tickets: u64) -> u64 {
+        self.stride.among(tickets).min(self.count.unwrap_or(u64::MAX))
+    }
 }
 
 /// How a role's repetition ended, run time in ns.

@@ -1,5 +1,6 @@
 use super::*;
 use inrush_engines::engine::Outcome;
+use inrush_engines::schedule::Stride;
 use inrush_rows::plan::Schedule;
 
 const SECOND: u64 = 1_000_000_000;
@@ -13,6 +14,7 @@ fn role(schedule: Schedule, sessions: u32) -> RoleSpec {
         schedule,
         seed: 1,
         count: None,
+        stride: Stride::WHOLE,
         looks: Default::default(),
         choose: None,
     }

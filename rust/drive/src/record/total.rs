@@ -93,11 +93,11 @@ impl Total {
 
     /// Counts what was due before `t_ns` (from the origin), by operation.
     pub(super) fn offer_until(&mut self, spec: &RoleSpec, t_ns: u64) {
-        let offered = self.arrivals.offered_before(t_ns).min(spec.count.unwrap_or(u64::MAX));
+        let offered = spec.own(self.arrivals.offered_before(t_ns));
         match &spec.choose {
             Some(choose) if spec.ops.len() > 1 => {
                 for ticket in self.offered..offered {
-                    self.ops[choose(ticket)].offered += 1;
+                    self.ops[choose(spec.stride.ticket(ticket))].offered += 1;
                 }
             }
             _ => self.ops[0].offered += offered - self.offered,
@@ -172,7 +172,7 @@ impl Total {
         let cpu_ns = self.sessions.iter().map(|s| s.cpu_ns).sum();
         // The cursor stands at the last interval, not far from the end of what was offered.
         let offer_end_ns = ending.offer_end_ns.saturating_sub(ending.origin_ns);
-        let offered = self.arrivals.clone().offered_before(offer_end_ns).min(spec.count.unwrap_or(u64::MAX));
+        let offered = spec.own(self.arrivals.clone().offered_before(offer_end_ns));
         RepetitionRow {
             segment: ending.segment,
             repetition: ending.repetition,

@@ -2,11 +2,12 @@
 
 mod ask;
 mod inputs;
+mod meeting;
 mod observer;
 mod statement;
 
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
+use std::sync::mpsc::{channel, RecvTimeoutError, Sender};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,11 +16,10 @@ use crate::drive::touched::Touched;
 use crate::drive::{drive, DriveTarget, EndedBy};
 use crate::proof::{self, prove, Expectations, FromSessions, Left};
 use crate::run::sampler;
-use crate::run::Event;
+use crate::run::{Commands, Event, Point};
 use crate::tables::{ProbeRow, ProbeTable, ResourceRow, SegmentRow, Tables};
 use crate::watch::{Sample, Watch};
 
-use super::Resumed;
 use inrush_engines::engine::abort::{self, Abort};
 use inrush_engines::engine::statement::perform;
 use inrush_engines::engine::{self, Context, Engine};
@@ -40,9 +40,9 @@ const STOP_GRACE: Duration = Duration::from_millis(500);
 const STOP_LOOK: Duration = Duration::from_millis(50);
 
 /// Runs the plan to its end and says how it ended; the last event is `Finished` or `Failed`.
-pub fn execute(context: Context, tables: Tables, events: Sender<Event>, resumed: Receiver<Resumed>) {
+pub fn execute(context: Context, tables: Tables, events: Sender<Event>, commands: Commands) {
     let _stopping = heed_stop(&context);
-    let ended = Running::new(context, tables, events.clone(), resumed).and_then(|mut run| {
+    let ended = Running::new(context, tables, events.clone(), commands).and_then(|mut run| {
         let ended = run.segments();
         // A failure of the plan says more than what may follow from it at the end.
         let finished = run.finish();
@@ -95,7 +95,7 @@ struct Running {
     /// When the work of the segment in hand began and ended, where that is not when the segment did.
     work: Work,
     events: Sender<Event>,
-    resumed: Receiver<Resumed>,
+    commands: Commands,
 }
 
 impl Running {
@@ -103,11 +103,15 @@ impl Running {
         context: Context,
         tables: Tables,
         events: Sender<Event>,
-        resumed: Receiver<Resumed>,
+        commands: Commands,
     ) -> Result<Running, Error> {
         let plan = context.plan.clone();
         let watch = match plan.watch.every_ns {
             0 => None,
+            // The machine is watched by the first process of a run.
+            _ if plan.share.is_some_and(|share| share.index > 0) => {
+                Some(Watch::of_client(&plan.watch, context.clock)?)
+            }
             _ => Some(Watch::start(&plan.watch, context.clock)?),
         };
         Ok(Running {
@@ -121,13 +125,17 @@ impl Running {
             work: Work::default(),
             context,
             events,
-            resumed,
+            commands,
         })
     }
 
     fn segments(&mut self) -> Result<EndedBy, Error> {
         let plan = self.context.plan.clone();
         for (index, segment) in plan.segments.iter().enumerate() {
+            if !self.does(segment) {
+                self.count_loaded(segment);
+                continue;
+            }
             let ended_by = match self.segment(index, segment) {
                 // What failed because it was ended is no failure.
                 Err(_) if self.context.stop.load(Relaxed) => EndedBy::Stop,
@@ -216,6 +224,15 @@ impl Running {
     }
 
     fn drive(&mut self, index: usize, segment: &DriveSegment) -> Result<EndedBy, Error> {
+        if !self.meet_at(index, Point::Connect)? {
+            return Ok(EndedBy::Stop);
+        }
+        let ended = self.drive_sessions(index, segment)?;
+        let goes_on = self.meet_at(index, Point::End)?;
+        Ok(if goes_on { ended } else { EndedBy::Stop })
+    }
+
+    fn drive_sessions(&mut self, index: usize, segment: &DriveSegment) -> Result<EndedBy, Error> {
         let engine = self.engine()?;
         let context = self.context.clone();
         let counts = self.counts.clone();
@@ -361,7 +378,7 @@ impl Running {
         self.engine = None;
         self.emit(Event::Paused { index, action: action.to_owned() });
         loop {
-            match self.resumed.recv_timeout(Duration::from_millis(100)) {
+            match self.commands.resumed.recv_timeout(Duration::from_millis(100)) {
                 Ok((processes, threads)) => {
                     if let Some(watch) = &self.watch {
                         watch.name_threads(threads);

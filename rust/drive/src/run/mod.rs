@@ -3,11 +3,12 @@
 mod dumps;
 mod execute;
 mod sampler;
+mod shares;
 mod sorted;
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use std::sync::mpsc::{channel, Sender};
+use std::sync::mpsc::{channel, Receiver, Sender};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -52,6 +53,23 @@ pub enum Event {
         index: usize,
         action: String,
     },
+    /// This process has come to where it waits for the other processes of its run.
+    Meeting {
+        index: usize,
+        point: Point,
+        /// Between the word to start and the start: its sessions are awake, and have made their first rows, by then.
+        needs_ns: u64,
+        /// CLOCK_MONOTONIC at its run time 0.
+        zero_ns: u64,
+    },
+    /// Of a process that started with others, when a repetition has ended: how late its sessions began.
+    Began {
+        index: usize,
+        repetition: u32,
+        t_ns: u64,
+        first_late_ns: u64,
+        last_late_ns: u64,
+    },
     Finished {
         ended_by: &'static str,
     },
@@ -61,6 +79,25 @@ pub enum Event {
     },
 }
 
+/// Where the processes of a run wait for each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Point {
+    /// The tables are there, and sessions may connect.
+    Connect,
+    /// All sessions are connected and prepared.
+    Start,
+    /// All sessions have ended.
+    End,
+}
+
+/// What a run waits for.
+pub struct Commands {
+    pub resumed: Receiver<Resumed>,
+    /// CLOCK_MONOTONIC at which it goes on from a meeting.
+    pub starts: Receiver<u64>,
+}
+
 /// The server's processes after a pause, and what their threads are.
 pub type Resumed = (Processes, ThreadNames);
 
@@ -68,6 +105,7 @@ pub type Resumed = (Processes, ThreadNames);
 pub struct Handle {
     thread: handle::Handle<Event>,
     resume: Sender<Resumed>,
+    start: Sender<u64>,
 }
 
 /// Starts `plan`; its tables are appended to files in `parts_dir`.
@@ -81,8 +119,9 @@ pub fn start(plan: RunPlan, parts_dir: &Path) -> Result<Handle, Error> {
     let tables = Tables::create(parts_dir)?;
     let (send, events) = channel();
     let (resume, resumed) = channel();
-    let run = move || execute::execute(context, tables, send, resumed);
-    Ok(Handle { thread: handle::Handle::start("inrush-run", events, stop, run)?, resume })
+    let (start, starts) = channel();
+    let run = move || execute::execute(context, tables, send, Commands { resumed, starts });
+    Ok(Handle { thread: handle::Handle::start("inrush-run", events, stop, run)?, resume, start })
 }
 
 impl Handle {
@@ -95,6 +134,12 @@ impl Handle {
     pub fn resume(&self, processes: Processes, threads: ThreadNames) {
         // A run that has ended meanwhile has nothing to resume.
         let _ = self.resume.send((processes, threads));
+    }
+
+    /// Goes on after a `meeting`: where sessions start, at that instant of CLOCK_MONOTONIC, ns.
+    pub fn start_at(&self, at_ns: u64) {
+        // A run that has ended meanwhile starts nothing.
+        let _ = self.start.send(at_ns);
     }
 
     pub fn stop(&self) {
@@ -152,6 +197,7 @@ pub fn problems(plan: &RunPlan) -> Vec<String> {
     found.extend(plan.operations.iter().flat_map(|op| mix::key_problems(plan, op)));
     found.extend(plan.operations.iter().flat_map(|op| mix::range_problems(plan, op)));
     found.extend(dumps::problems(plan));
+    found.extend(shares::problems(plan));
     for segment in &plan.segments {
         match segment {
             Segment::Drive(drive) => {

@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
+use super::Stride;
+
 /// Closed calls are taken from the queue so many at a time at most.
 const BATCH_MAX: u64 = 64;
 
@@ -14,6 +16,8 @@ pub struct ArrivalQueue {
     end: u64,
     batching: Batching,
     sessions: u64,
+    /// Which of the role's tickets these are.
+    stride: Stride,
 }
 
 /// How many tickets a session takes at once.
@@ -30,16 +34,27 @@ pub enum Batching {
 impl ArrivalQueue {
     /// `count` tickets from 0, or without end.
     pub fn new(count: Option<u64>, sessions: u32, batching: Batching) -> Arc<ArrivalQueue> {
+        ArrivalQueue::of_process(count, sessions, batching, Stride::WHOLE)
+    }
+
+    /// The tickets that are this process's own: `count` of them, or without end.
+    pub fn of_process(
+        count: Option<u64>,
+        sessions: u32,
+        batching: Batching,
+        stride: Stride,
+    ) -> Arc<ArrivalQueue> {
         Arc::new(ArrivalQueue {
             next: AtomicU64::new(0),
             end: count.unwrap_or(u64::MAX),
             batching,
             sessions: u64::from(sessions.max(1)),
+            stride,
         })
     }
 
     pub fn tickets(self: &Arc<ArrivalQueue>) -> Tickets {
-        Tickets { queue: Arc::clone(self), next: 0, end: 0 }
+        Tickets { stride: self.stride, queue: Arc::clone(self), next: 0, end: 0 }
     }
 
     /// Tickets taken so far, by all sessions.
@@ -64,6 +79,7 @@ impl ArrivalQueue {
 #[derive(Debug)]
 pub struct Tickets {
     queue: Arc<ArrivalQueue>,
+    stride: Stride,
     next: u64,
     end: u64,
 }
@@ -78,7 +94,7 @@ impl Tickets {
                 return None;
             }
         }
-        let ticket = self.next;
+        let ticket = self.stride.ticket(self.next);
         self.next += 1;
         Some(ticket)
     }

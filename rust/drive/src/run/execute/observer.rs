@@ -53,6 +53,7 @@ impl<'a> RunObserver<'a> {
     /// The sessions have ended; the sampler has not.
     pub fn ended(&mut self) {
         self.run.end(!self.segment.step.is_empty());
+        self.run.ends(self.index);
     }
 
     /// Takes the sampler's last answers. After a segment that was cut its current statement is not waited for: what
@@ -79,6 +80,14 @@ impl Observer for RunObserver<'_> {
         self.sampled(|_| {});
         // A full disk ends the run here: figures that cannot be kept are not measured.
         self.run.write_out()
+    }
+
+    fn start_at(&mut self, earliest: Ns) -> Result<Option<Ns>, Error> {
+        self.run.start_at(self.index, earliest)
+    }
+
+    fn began(&mut self, repetition: u32, t0: Ns, first: Ns, last: Ns) {
+        self.run.began(self.index, repetition, t0, first, last);
     }
 
     fn progress(&mut self, progress: Progress) {

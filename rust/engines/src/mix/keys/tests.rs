@@ -7,7 +7,8 @@ use serde_json::{json, Value as Json};
 
 use super::*;
 use crate::mix::{Params, Shared};
-use inrush_rows::plan::RunPlan;
+use crate::schedule::{ArrivalQueue, Batching, Stride};
+use inrush_rows::plan::{RunPlan, SharePlan};
 use inrush_rows::rows::SeriesIndex;
 
 const DRAWS: u64 = 200_000;
@@ -218,6 +219,36 @@ fn key_param(name: &str, ty: &str, column: &str, draw: u32) -> Json {
 fn looking(rows: u64, params: Vec<Json>) -> Json {
     let keys = json!([{"table": 0, "rows": rows, "by": {"kind": "uniform"}}]);
     json!({"name": "look", "kind": "query", "table": 0, "params": params, "keys": keys})
+}
+
+#[test]
+fn several_processes_ask_for_the_keys_of_one_each_once() {
+    let plan = plan(
+        500,
+        looking(2_000, vec![key_param("guid", "u64", "guid", 0), key_param("port", "i32", "port", 0)]),
+    );
+    let calls = 1_003;
+    let asked = |process: Stride| {
+        let (mut params, mut keys) = (params(&plan, "users"), Vec::new());
+        let queue = ArrivalQueue::of_process(Some(process.among(calls)), 2, Batching::Guided, process);
+        let (mut first, mut second) = (queue.tickets(), queue.tickets());
+        let mut out = params.values();
+        while let Some(ticket) = first.take().or_else(|| second.take()) {
+            params.fill(ticket, 0, &mut out);
+            keys.push((ticket, format!("{out:?}")));
+        }
+        assert_eq!(queue.taken(), keys.len() as u64);
+        keys
+    };
+    let mut whole = asked(Stride::WHOLE);
+    whole.sort();
+    assert_eq!(whole.len() as u64, calls);
+    for of in [2, 3, 16] {
+        let share = |index| Stride::of_share(Some(SharePlan { index, of }));
+        let mut together: Vec<_> = (0..of).flat_map(|index| asked(share(index))).collect();
+        together.sort();
+        assert_eq!(together, whole, "{of} processes");
+    }
 }
 
 #[test]

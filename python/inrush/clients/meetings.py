@@ -1,0 +1,98 @@
+"""Where the processes of a run wait for each other, and when they go on. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from inrush.border.events import Began, Meeting
+
+#: Between the word to start and the start, ns: a worker looks for words every 0.1 s, and the machine is busy.
+START_AFTER_NS = 300_000_000
+#: A start that is later is said: a call may take less time.
+LATE_NS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Release:
+    """All processes have come to one point."""
+
+    index: int
+    point: str
+    #: Between the word and the start, what the slowest of them needs.
+    needs_ns: int
+
+    def at_ns(self, now_ns: int) -> int:
+        """The instant of CLOCK_MONOTONIC at which they go on: at once, unless sessions start."""
+        return now_ns if self.point != "start" else now_ns + START_AFTER_NS + self.needs_ns
+
+
+class Meetings:
+    def __init__(self, processes: int) -> None:
+        self.processes = processes
+        self.there: dict[int, Meeting] = {}
+        #: Process -> CLOCK_MONOTONIC at its run time 0.
+        self.zero_ns: dict[int, int] = {}
+
+    def came(self, process: int, event: Meeting) -> Release | None:
+        """None as long as others are on their way."""
+        self.there[process] = event
+        self.zero_ns[process] = event["zero_ns"]
+        if len(self.there) < self.processes:
+            return None
+        met = {(e["index"], e["point"]) for e in self.there.values()}
+        assert len(met) == 1, f"processes of one plan meet at {sorted(met)}"
+        needs_ns = max(e["needs_ns"] for e in self.there.values())
+        self.there.clear()
+        ((index, point),) = met
+        return Release(index, point, needs_ns)
+
+    def offsets_ns(self) -> list[int]:
+        """By process: what its times are later by on the clock of the first one."""
+        first = self.zero_ns.get(0, 0)
+        return [self.zero_ns.get(process, first) - first for process in range(self.processes)]
+
+
+@dataclass
+class Starts:
+    """When the processes began what they began together."""
+
+    processes: int
+    #: (segment, repetition) -> process -> what it says.
+    found: dict[tuple[int, int], dict[int, Began]] = field(default_factory=dict)
+
+    def began(self, process: int, event: Began) -> None:
+        self.found.setdefault((event["index"], event["repetition"]), {})[process] = event
+
+    def documents(self) -> list[Mapping[str, Any]]:
+        """Each start, in order; a process that did not begin is None."""
+        return [self.document(*key, of) for key, of in sorted(self.found.items())]
+
+    def document(self, segment: int, repetition: int, of: Mapping[int, Began]) -> Mapping[str, Any]:
+        """late: after the agreed instant. Of a process its first session, since its sessions share the cores."""
+        first = [of[p]["first_late_ns"] if p in of else None for p in range(self.processes)]
+        last = [of[p]["last_late_ns"] if p in of else None for p in range(self.processes)]
+        known = [late for late in first if late is not None]
+        return {
+            "segment": segment,
+            "repetition": repetition,
+            "first_session_late_ns": first,
+            "last_session_late_ns": last,
+            "spread_ns": max(known) - min(known),
+        }
+
+
+def late_starts(starts: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> list[str]:
+    """Sentences about starts that were late. labels: of the segments."""
+    said = []
+    for start in starts:
+        late = {n: ns for n, ns in enumerate(start["first_session_late_ns"]) if (ns or 0) > LATE_NS}
+        if late:
+            worst = max(late, key=lambda process: late[process])
+            said.append(
+                f"segment {labels[start['segment']]}: {len(late)} of {len(start['first_session_late_ns'])} client "
+                f"processes began later than 1 ms, process {worst + 1} by {late[worst] / 1e6:.1f} ms: the machine had "
+                "no core for it"
+            )
+    return said

@@ -1,0 +1,172 @@
+"""A run by several processes: what is started, when it goes on, and how it ends.
+
+Each process is a worker as that of any run, with its share of the plan. The first one creates, loads, proves and drops;
+the others drive their sessions with it. Nothing of this process is on the clock: it waits for words of theirs.
+"""
+
+from __future__ import annotations
+
+import json
+import queue
+import shutil
+import time
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from inrush.border.events import Event, Progress
+from inrush.border.plan import RunPlan
+from inrush.clients import joined
+from inrush.clients.meetings import Meetings, Starts, late_starts
+from inrush.clients.progress import known, together
+from inrush.worker.process import WORKER, Process, death_cause
+from inrush.worker.worker import POLL_S
+
+OnEvent = Callable[[Mapping[str, Any]], None]
+#: What a run leaves of its processes beside its tables.
+DOCUMENT = "clients.json"
+
+
+def work(plan: RunPlan, parts: Path, words: Callable[[], list[str]], on_event: OnEvent) -> int:
+    """0: done, and the tables are in `parts`; 1: failed, and an event says how."""
+    run = SharedRun(plan, parts, words, on_event)
+    try:
+        run.start()
+        return run.follow()
+    finally:
+        run.end()
+
+
+def plan_of(plan: RunPlan, process: int) -> RunPlan:
+    """What one process does of it. The first one watches the server and the machine, each itself."""
+    share = plan.get("share")
+    assert share is not None, "a run of this kind is shared"
+    mine: RunPlan = {**plan, "share": {"index": process, "of": share["of"]}}
+    if process:
+        mine["watch"] = {"every_ns": plan["watch"]["every_ns"], "processes": {}, "data_dir": ""}
+    return mine
+
+
+def document(parts: Path) -> dict[str, Any]:
+    """What run.json says of the processes: how many, and when each began."""
+    path = parts / DOCUMENT
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    return found
+
+
+class SharedRun:
+    def __init__(self, plan: RunPlan, parts: Path, words: Callable[[], list[str]], on_event: OnEvent) -> None:
+        share = plan.get("share")
+        assert share is not None, "a run of this kind is shared"
+        self.plan, self.parts, self.words, self.on_event = plan, parts, words, on_event
+        self.of = share["of"]
+        self.said: queue.SimpleQueue[tuple[int, Event]] = queue.SimpleQueue()
+        self.processes: list[Process[Event]] = []
+        self.running: set[int] = set()
+        self.meetings, self.starts = Meetings(self.of), Starts(self.of)
+        self.progress: dict[int, Progress] = {}
+        #: Processes that have said how they ended; what the first one said.
+        self.finished: dict[int, Event] = {}
+        self.failed = False
+
+    def folder(self, process: int) -> Path:
+        """Of its tables; those of the first one are where those of all will be."""
+        return self.parts if process == 0 else self.parts / f"process-{process + 1}"
+
+    def start(self) -> None:
+        for process in range(self.of):
+            folder = self.folder(process)
+            folder.mkdir(parents=True, exist_ok=True)
+            path = self.parts / f"plan-{process + 1}.json"
+            path.write_text(json.dumps(plan_of(self.plan, process)), encoding="utf-8")
+            command = [*WORKER, str(path), str(folder)]
+
+            def hear(event: Event, process: int = process) -> None:
+                self.said.put((process, event))
+
+            self.processes.append(Process(command, None, hear=hear))
+            self.running.add(process)
+
+    def follow(self) -> int:
+        """Events out and words in, until all processes have ended."""
+        while self.running:
+            try:
+                process, event = self.said.get(timeout=POLL_S)
+            except queue.Empty:
+                pass
+            else:
+                self.hear(process, event)
+            for word in self.words():
+                self.pass_on(word)
+        self.write()
+        if self.failed:
+            return 1
+        self.on_event(self.finished[0])
+        return 0
+
+    def hear(self, process: int, event: Event) -> None:
+        match event["event"]:
+            case "meeting":
+                if release := self.meetings.came(process, event):
+                    at_ns = release.at_ns(time.monotonic_ns())
+                    self.send(f"start_at {at_ns}", self.running)
+            case "began":
+                self.starts.began(process, event)
+            case "progress":
+                self.progress[process] = event
+                if process == 0:
+                    self.on_event(together(known(self.progress)))
+            case "failed":
+                self.fail(event["kind"], f"{self.name(process)}: {event['message']}")
+            case "finished":
+                self.finished[process] = event
+            case "ended":
+                self.running.discard(process)
+                code = self.processes[process].close()
+                if process not in self.finished:
+                    self.fail("crash", f"{self.name(process)} {death_cause(code)}")
+            case "segment" | "paused":
+                if process == 0:
+                    self.on_event(event)
+            case _:
+                self.on_event(event)
+
+    def pass_on(self, word: str) -> None:
+        """`resume` is for the pauses of the first process, `stop` for all."""
+        self.send(word, self.running if word == "stop" else {0} & self.running)
+
+    def send(self, word: str, processes: Iterable[int]) -> None:
+        for process in processes:
+            self.processes[process].send(word)
+
+    def fail(self, kind: str, message: str) -> None:
+        """The first failure is that of the run; what the others do is of no use any more."""
+        if self.failed:
+            return
+        self.failed = True
+        self.on_event({"event": "failed", "kind": kind, "message": message})
+        for each in self.processes:
+            each.kill()
+
+    def name(self, process: int) -> str:
+        return f"client process {process + 1} of {self.of}"
+
+    def write(self) -> None:
+        """The tables of all as those of one, and when they began."""
+        folders = [self.folder(process) for process in range(self.of)]
+        joined.write(self.parts, folders, self.meetings.offsets_ns())
+        starts = self.starts.documents()
+        document = {"clients": {"count": self.of, "starts": starts}}
+        (self.parts / DOCUMENT).write_text(json.dumps(document), encoding="utf-8")
+        for text in late_starts(starts, [segment["label"] for segment in self.plan["segments"]]):
+            self.on_event({"event": "note", "text": text})
+
+    def end(self) -> None:
+        """Nothing is left over, whatever happened."""
+        for each in self.processes:
+            each.kill()
+            each.close()
+        for process in range(1, self.of):
+            shutil.rmtree(self.folder(process), ignore_errors=True)
+        for path in self.parts.glob("plan-*.json"):
+            path.unlink()

@@ -1,0 +1,99 @@
+"""Studies over several client processes: what they plan, and what is refused before anything is touched."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from inrush.engines import server
+from inrush.errors import StudyInvalid
+from inrush.plan.plan import canonical, plan_study
+from inrush.plan.planned import StudyPlan
+from inrush.study.study import load_study
+
+
+def planned(name: str, *overrides: str, engine: str = "postgresql", scale: str = "xs") -> StudyPlan:
+    study = load_study(name, scale, overrides, [engine])
+    return plan_study(study, {engine: server(engine)})
+
+
+def refused(name: str, *overrides: str, engine: str = "postgresql") -> list[str]:
+    with pytest.raises(StudyInvalid) as info:
+        planned(name, *overrides, engine=engine)
+    assert all("\n" not in str(p.remedy) for p in info.value.problems)
+    return [f"{p.key}: {p.remedy}" for p in info.value.problems]
+
+
+def test_one_client_plans_byte_for_byte_as_a_study_without_the_key() -> None:
+    def plans(*overrides: str) -> list[str]:
+        return [canonical(run.plan) for run in planned("keylookup-threads", *overrides).runs]
+
+    assert plans("clients=1") == plans()
+    assert plans("clients=2") != plans()
+
+
+def test_a_plan_says_how_many_processes_share_it_and_each_has_all_sessions() -> None:
+    plans: list[Any] = [run.plan for run in planned("keylookup-clients", "clients=1,3").block(1)]
+    one, three = sorted(plans, key=lambda plan: len(plan.get("share", {})))
+    assert "share" not in one and three["share"] == {"index": 0, "of": 3} and three["version"] == 8
+    assert three["labels"]["clients"] == 3 and "clients" not in one["labels"]
+    roles = [next(s for s in p["segments"] if s["label"] == "measure")["roles"] for p in (one, three)]
+    assert roles[0] == roles[1] and roles[0][0]["sessions"] == 2
+
+
+def test_rows_of_each_session_are_those_of_the_sessions_of_all_processes() -> None:
+    def rows(*overrides: str) -> int:
+        plan = planned(
+            "telemetry-writers", "writers=2", "schedule.at_least_s=0", "roles.readers.sessions=0", *overrides
+        )
+        segments: Any = plan.runs[-1].plan["segments"]
+        (measure,) = [s for s in segments if s["label"] == "measure"]
+        return sum(role["work"]["rows"] for role in measure["roles"])
+
+    alone = rows("roles.writers.rows={per_session=3000}")
+    assert rows("roles.writers.rows={per_session=3000}", "clients=2") == 2 * alone
+    assert rows("roles.writers.rows={total=6000}", "clients=2") == rows("roles.writers.rows={total=6000}")
+
+
+def test_an_engine_inside_of_the_client_has_no_point_with_several() -> None:
+    plan = planned("keylookup-clients", "clients=1,2", engine="sqlite")
+    assert {m.reason for m in plan.unsupported} == {
+        "sqlite works inside of the client, and 2 client processes cannot share its data"
+    }
+    assert plan.runs, "the points with one client are planned"
+    assert not planned("keylookup-clients", "clients=1,2", engine="null").unsupported, "it keeps no data"
+
+
+@pytest.mark.parametrize(
+    ("study", "overrides", "why"),
+    [
+        ("keylookup-phases", (), "a study with `steps` has one client process"),
+        ("pipeline-parallel", (), "a study with `pipeline` has one client process"),
+        ("telemetry-writers", ("roles.readers.sessions=0",), "which one process does alone"),
+        ("telemetry-keepup", ("schedule.at_least_s=0",), "samples are stored by one process"),
+        (
+            "telemetry-mixed",
+            ("schedule.at_least_s=0",),
+            "waits for rows, of all processes",
+        ),
+        ("telemetry-mixed", ("schedule.at_least_s=0",), "judged by what its own process has written"),
+        ("keylookup-threads", ("roles.clients.operation=change",), "known to its own process alone"),
+        ("keylookup-threads", ("roles.clients.operation=take",), "known to its own process alone"),
+    ],
+)
+def test_what_one_process_alone_knows_is_refused_with_a_line(
+    study: str, overrides: tuple[str, ...], why: str
+) -> None:
+    said = refused(study, "clients=2", *overrides)
+    assert any(line.startswith("clients: ") and why in line for line in said), said
+
+
+@pytest.mark.parametrize("value", ["0", "1.5", "1001", '"@threads"'])
+def test_a_number_of_clients_is_a_count_or_a_factor(value: str) -> None:
+    if value == '"@threads"':
+        shares = [run.plan.get("share") for run in planned("keylookup-threads", f"clients={value}").block(1)]
+        assert shares == [None, {"index": 0, "of": 2}] or shares == [{"index": 0, "of": 2}, None]
+        return
+    with pytest.raises(StudyInvalid, match="clients"):
+        planned("keylookup-threads", f"clients={value}")

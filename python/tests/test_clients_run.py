@@ -1,0 +1,237 @@
+"""A run by several client processes: what it is when all goes well, and that nothing is left over when it does not."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inrush.clients.run import DOCUMENT
+from inrush.engines import server
+from inrush.plan.plan import plan_study
+from inrush.results.parts import read
+from inrush.run.kinds import kind_of
+from inrush.study.study import load_study
+from inrush.worker.process import Worker
+
+PACKAGE = Path(__file__).parents[1]
+PROCESSES = 3
+#: A busy machine takes long to start a few processes; ending them takes it no time.
+LIMIT_S, ENDS_S = 120.0, 2.0
+
+
+def plan(measure_s: float = 0.5, calls: int | None = None, **segment: Any) -> dict[str, Any]:
+    """Look-ups by key of an engine that answers in known times; `calls`: so many, and not for a time."""
+    study = load_study(
+        "keylookup-clients",
+        "xs",
+        overrides=[f"factors.clients=[{PROCESSES}]", f"schedule.measure_s={measure_s}"],
+        engines=["null"],
+    )
+    planned: Any = plan_study(study, {"null": server("null")}).runs[-1].plan
+    planned = json.loads(json.dumps(planned))
+    # A simulated server is one of each process: none has the rows of the others.
+    planned["target"] |= {"engine": "simulated", "url": "simulated:", "options": {"service_ns": "100000"}}
+    for operation in planned["operations"]:
+        operation["holds"] = []
+    for one in planned["segments"]:
+        if one["label"] == "measure":
+            one |= segment
+            for role in one["roles"] if calls else ():
+                role |= {"work": {"kind": "calls", "count": calls}, "until": {"kind": "work"}}
+    return planned  # type: ignore[no-any-return]
+
+
+@contextlib.contextmanager
+def running(tmp_path: Path, plan: dict[str, Any]) -> Iterator[Worker]:
+    (tmp_path / "plan.json").write_text(json.dumps(plan))
+    parts = tmp_path / "parts"
+    parts.mkdir()
+    command = kind_of(plan).command  # type: ignore[arg-type]
+    worker = Worker(tmp_path / "plan.json", parts, tmp_path / "worker.log", command=command)
+    try:
+        yield worker
+    finally:
+        worker.kill()
+        worker.close()
+
+
+def heard(worker: Worker, until: str) -> list[dict[str, Any]]:
+    """Events up to the first of this kind."""
+    events: list[dict[str, Any]] = []
+    end = time.monotonic() + LIMIT_S
+    while not events or events[-1]["event"] != until:
+        assert time.monotonic() < end, f"no {until}: {events[-3:]}"
+        event: Any = worker.event(1.0)
+        if event is not None:
+            events.append(event)
+            assert event["event"] != "ended" or until == "ended", events
+    return events
+
+
+def workers(below: Path) -> list[int]:
+    """Processes that work on a run below a folder, its coordinator among them."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            words = entry.read_bytes().split(b"\0")
+            dead = (entry.parent / "stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
+            if not dead and any(str(below).encode() in w for w in words) and b"-m" in words:
+                found.append(int(entry.parent.name))
+    return found
+
+
+def gone(below: Path, within_s: float) -> list[int]:
+    """Waits until no process works there; those that are left."""
+    end = time.monotonic() + within_s
+    while (left := workers(below)) and time.monotonic() < end:
+        time.sleep(0.02)
+    return left
+
+
+def measuring(worker: Worker) -> None:
+    """Returns while sessions of all processes are measured."""
+    while heard(worker, "progress")[-1]["phase"] != "measure":
+        pass
+
+
+def test_the_processes_make_one_run(tmp_path: Path) -> None:
+    with running(tmp_path, plan()) as worker:
+        events = heard(worker, "ended")
+        assert worker.close() == 0, events
+    assert [e["ended_by"] for e in events if e["event"] == "finished"] == ["time"] or events[-2][
+        "event"
+    ] == "finished"
+    assert not any(e["event"] in ("meeting", "began") for e in events), "these are between the processes"
+    parts = tmp_path / "parts"
+    (repetition,) = [
+        r for table in read("repetitions", parts) for r in table.to_pylist()
+        if r["segment"] == measured(parts)["segment"]
+    ]  # fmt: skip
+    assert repetition["sessions"] == 2 * PROCESSES and repetition["ok"] == repetition["ops"] > 0
+    sessions = [
+        s for t in read("sessions", parts) for s in t.to_pylist() if s["segment"] == repetition["segment"]
+    ]
+    assert [s["session"] for s in sessions] == [*range(2 * PROCESSES)]
+    assert all(s["ops"] > 0 for s in sessions), "each process has worked"
+    roles = {r for t in read("resources", parts) for r in t["role"].to_pylist()}
+    assert {"client", "client/1", "client/2", "client/3", "host"} <= roles
+    assert not list(parts.glob("process-*")) and not list(parts.glob("plan-*"))
+
+
+def measured(parts: Path) -> dict[str, Any]:
+    (found,) = [s for t in read("segments", parts) for s in t.to_pylist() if s["phase"] == "measure"]
+    return dict(found)
+
+
+def test_all_start_at_one_instant_and_how_late_they_were_is_written_down(tmp_path: Path) -> None:
+    with running(tmp_path, plan()) as worker:
+        events = heard(worker, "ended")
+    starts = json.loads((tmp_path / "parts" / DOCUMENT).read_text())["clients"]["starts"]
+    assert len(starts) == 3, "warm, measure, cool"
+    for start in starts:
+        late = start["first_session_late_ns"]
+        assert len(late) == PROCESSES and None not in late
+        assert start["spread_ns"] == max(late) - min(late)
+        # One that began when it heard the word, and not at the instant, would be some 100 ms off.
+        assert all(last >= first for first, last in zip(late, start["last_session_late_ns"], strict=True))
+    assert min(start["spread_ns"] for start in starts) < 50_000_000, starts
+    said = [e["text"] for e in events if e["event"] == "note"]
+    is_late = any(ns > 1_000_000 for start in starts for ns in start["first_session_late_ns"])
+    assert any("later than 1 ms" in text for text in said) == is_late
+    # Intervals of all begin together: there is one row for each, and none between.
+    intervals = [i for t in read("intervals", tmp_path / "parts") for i in t.to_pylist()]
+    times = [i["t_ns"] for i in intervals if i["segment"] == measured(tmp_path / "parts")["segment"]]
+    assert len(times) == len(set(times)) <= 2
+
+
+def test_calls_that_are_counted_are_made_once_by_all_together(tmp_path: Path) -> None:
+    with running(tmp_path, plan(calls=1_000)) as worker:
+        heard(worker, "ended")
+        assert worker.close() == 0
+    repetitions = [r for t in read("repetitions", tmp_path / "parts") for r in t.to_pylist()]
+    index = measured(tmp_path / "parts")["segment"]
+    assert [r["ops"] for r in repetitions if r["segment"] == index] == [1_000]
+
+
+def test_a_process_that_dies_fails_the_run_and_ends_the_others(tmp_path: Path) -> None:
+    with running(tmp_path, plan(measure_s=60)) as worker:
+        measuring(worker)
+        victim = next(
+            pid for pid in workers(tmp_path) if b"process-2" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        )
+        killed_at = time.monotonic()
+        os.kill(victim, signal.SIGKILL)
+        failed = heard(worker, "failed")[-1]
+        assert time.monotonic() - killed_at < ENDS_S
+        assert failed["kind"] == "crash"
+        assert failed["message"].startswith("client process 2 of 3 was killed by SIGKILL")
+        heard(worker, "ended")
+        assert worker.close() == 1
+    assert gone(tmp_path, ENDS_S) == []
+    labels = [label for t in read("segments", tmp_path / "parts") for label in t["label"].to_pylist()]
+    assert "warm" in labels, "what there is of its tables is kept"
+
+
+def test_a_process_that_fails_says_which_it_is_and_why(tmp_path: Path) -> None:
+    broken = plan()
+    broken["target"]["options"]["service_ns"] = "no number"
+    with running(tmp_path, broken) as worker:
+        failed = heard(worker, "failed")[-1]
+        assert "client process " in failed["message"] and "service_ns" in failed["message"]
+        heard(worker, "ended")
+        assert worker.close() == 1
+    assert gone(tmp_path, ENDS_S) == []
+
+
+def test_a_stop_ends_all_in_order(tmp_path: Path) -> None:
+    with running(tmp_path, plan(measure_s=60)) as worker:
+        measuring(worker)
+        worker.send("stop")
+        events = heard(worker, "ended")
+        assert worker.close() == 0
+    assert [e["ended_by"] for e in events if e["event"] == "finished"] == ["stop"]
+    assert gone(tmp_path, ENDS_S) == []
+
+
+def test_kill_9_of_the_parent_leaves_no_process(tmp_path: Path) -> None:
+    (tmp_path / "plan.json").write_text(json.dumps(plan(measure_s=60)))
+    (tmp_path / "parts").mkdir()
+    program = f"""
+import sys
+from pathlib import Path
+from inrush.run.kinds import SHARING
+from inrush.worker.process import Worker
+below = Path({str(tmp_path)!r})
+worker = Worker(below / "plan.json", below / "parts", below / "log", command=SHARING)
+while True:
+    event = worker.event(1.0)
+    if event and event["event"] == "progress" and event["phase"] == "measure":
+        print("measuring", flush=True)
+"""
+    env = {**os.environ, "PYTHONPATH": str(PACKAGE)}
+    parent = subprocess.Popen([sys.executable, "-c", program], env=env, stdout=subprocess.PIPE, text=True)
+    with parent:
+        assert parent.stdout is not None and parent.stdout.readline() == "measuring\n"
+        assert len(workers(tmp_path)) == PROCESSES + 1
+        parent.kill()
+    assert gone(tmp_path, ENDS_S) == []
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_one_process_plans_as_ever(processes: int) -> None:
+    study = load_study("keylookup-clients", "xs", [f"factors.clients=[{processes}]"], ["null"])
+    planned = plan_study(study, {"null": server("null")}).runs[-1].plan
+    assert ("share" in planned) == (processes > 1)
+    assert kind_of(planned).command[-1] == (
+        "inrush.clients.worker" if processes > 1 else "inrush.worker.worker"
+    )
