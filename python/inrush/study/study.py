@@ -45,7 +45,7 @@ from inrush.study.parts import (
 from inrush.study.pipeline import Pipeline, parse_pipeline
 from inrush.study.roles import Role, check_refill, label, parse_factors, parse_roles
 from inrush.study.rule_values import check_only, check_rule_values
-from inrush.study.settings import SettingsOf, parse_options
+from inrush.study.settings import SettingsOf, parse_options, parse_start, without_setting
 from inrush.study.shipped import SHIPPED, find_study, workload_path
 from inrush.study.sizes import read_size
 from inrush.study.skips import check_skipped, parse_skips
@@ -63,7 +63,7 @@ SCHEMA = 1
 KINDS = ("fixed_volume", "mixed", "timed", pipeline.KIND, STEPS_KIND)
 KEYS = (
     "schema", "title", "question", "expect", "workload", "kind", "engines", "sizes", "factors", "layout", "row_order", "method",
-    "options", "load", "schedule", "roles", "pipeline", "steps", "skip", "ends_with", "totals", "record", "repeats", "stop", "search", "answer", "accept", "unequal_durability",
+    "options", "start", "load", "schedule", "roles", "pipeline", "steps", "skip", "ends_with", "totals", "record", "repeats", "stop", "search", "answer", "accept", "unequal_durability",
     "expected", "published", "scale",
 )  # fmt: skip
 REQUIRED = ("schema", "title", "question", "expect", "workload", "kind", "engines")
@@ -117,6 +117,8 @@ class Study:
     load_rows: int | FromFactor = 0
     #: Engine -> option -> value, e.g. sqlite.synchronous.
     options: SettingsOf = field(default_factory=dict)
+    #: Engine -> setting that its server is started with -> value, e.g. ndb.nodes; servers of inrush's own alone have them.
+    start: SettingsOf = field(default_factory=dict)
     stop: tuple[StopRule, ...] = ()
     search: Search | None = None
     answer: AnswerSpec | None = None
@@ -319,6 +321,7 @@ def read_tree(
         storage=parse_storage(factors, root),
         load_rows=parse_load(fields.get("load"), factors),
         options=parse_options(fields.get("options"), factors, known.engines),
+        start=parse_start(fields.get("start"), factors, known.engines),
         stop=parse_stops(fields.get("stop"), factors, named),
         search=parse_search(fields.get("search"), factors, named),
         answer=parse_answer(fields.get("answer"), factors, named),
@@ -417,6 +420,12 @@ def check_used(root: Node, study: Study) -> None:
             root.at(f"factors.{name}", [label(v) for v in study.factors[name]]).problem(
                 f'nothing uses it; write "@{name}" where it should act, or remove it'
             )
+    elsewhere = {f.factor for f in references(replace(study, start={}))}
+    for name, engines in without_setting(study.start, study.factors, study.engines, elsewhere):
+        root.at(f"factors.{name}", [label(v) for v in study.factors[name]]).problem(
+            f"it changes how servers are started, and nothing of {', '.join(engines)}; write "
+            f'start.{engines[0]}.SETTING = "@{name}", or run the study without {", ".join(engines)}'
+        )
     if not study.has_pilot and (study.stop or study.search is not None):
         root.at("repeats.pilot", False).problem(
             f"{'stop rules read' if study.stop else 'the search reads'} the pilot; remove this line, or the rule"
