@@ -31,8 +31,8 @@ workload = "keylookup"
 kind = "timed"
 engines = {engines}
 layout = "pk"
-{factors}
 factors.threads = [1, 2]
+{factors}
 load = {{ rows = 100 }}
 schedule = {{ mode = "closed", warm_s = 0.1, measure_s = 0.2, cool_s = 0.1 }}
 {start}
@@ -51,22 +51,22 @@ NODES = ("factors.nodes = [2, 4, 8]", '[start.ndb]\nnodes = "@nodes"\nDataMemory
 SEND = "main:1+ldm:1+recv:1+rep:1+send:1"
 
 
-def call(folder: Path, factors: str, start: str, *engines: str, more: str = "", **said: Any) -> StudyCall:
+def call(folder: Path, factors: str, settings: str, *engines: str, more: str = "", **said: Any) -> StudyCall:
     """The call of a study that starts its engines, in a file of the test's."""
     engines = engines or ("ndb",)
-    text = TEXT.format(engines=json.dumps(list(engines)), factors=factors, start=start, more=more)
+    text = TEXT.format(engines=json.dumps(list(engines)), factors=factors, start=settings, more=more)
     path = folder / "started.toml"
     path.write_text(text)
     return StudyCall(str(path), **{"start": engines, **said})
 
 
-def planned(folder: Path, factors: str, start: str, *engines: str, **said: Any) -> StudyPlan:
-    return prepare(call(folder, factors, start, *engines, **said)).plan
+def planned(folder: Path, factors: str, settings: str, *engines: str, **said: Any) -> StudyPlan:
+    return prepare(call(folder, factors, settings, *engines, **said)).plan
 
 
-def refusals(folder: Path, factors: str, start: str, *engines: str, **said: Any) -> list[str]:
+def refusals(folder: Path, factors: str, settings: str, *engines: str, **said: Any) -> list[str]:
     with pytest.raises(StudyInvalid) as refused:
-        planned(folder, factors, start, *engines, **said)
+        planned(folder, factors, settings, *engines, **said)
     return [str(problem) for problem in refused.value.problems]
 
 
@@ -97,10 +97,10 @@ def test_another_setting_is_another_plan(tmp_path: Path) -> None:
 
 def test_a_name_with_dots_is_written_as_a_table_too(tmp_path: Path) -> None:
     for start in ('[start.ndb]\n"limit.cpu" = "@cores"', '[start.ndb]\nlimit.cpu = "@cores"'):
-        plan = planned(tmp_path, "factors.cores = [1, 2]", start)
+        plan = planned(tmp_path, "factors.cores = [0.5, 1]", start)
         assert {json.dumps(run.labels["start"]) for run in plan.runs} == {
+            '{"limit.cpu": "0.5"}',
             '{"limit.cpu": "1"}',
-            '{"limit.cpu": "2"}',
         }
 
 
@@ -116,7 +116,7 @@ def test_a_factor_of_tables_gives_each_server_its_own_words(tmp_path: Path) -> N
 @pytest.mark.parametrize("order", ["shuffled_after_pilot", "as_written", "up_and_down"])
 def test_a_block_starts_each_server_once(order: str, tmp_path: Path) -> None:
     factors, start = NODES
-    plan = planned(tmp_path, "factors.depth = [1]\n" + factors, start, more=f'order = "{order}"')
+    plan = planned(tmp_path, factors, start, more=f'order = "{order}"')
     visits = []
     for block in plan.study.blocks:
         of_block = configurations(plan, block)
@@ -146,13 +146,12 @@ def test_engines_of_one_configuration_run_next_to_each_other(tmp_path: Path) -> 
 
 def test_a_search_among_settings_bisects_them(tmp_path: Path) -> None:
     factors, start = NODES
-    more = 'search = { along = "nodes", of = "clients.ops_per_s", at_least = 1 }'
-    text = call(tmp_path, factors, start)
-    path = Path(text.study)
-    path.write_text(path.read_text().replace("[roles.clients]", f"{more}\n[roles.clients]", 1))
-    path.write_text(path.read_text().replace(f"{more}\n", "", 1).replace("load =", f"{more}\nload =", 1))
-    pilot = [run.labels["factors"]["nodes"] for run in prepare(text).plan.block(0)]
-    assert pilot[0] == 4, "the middle value comes first"
+    searched = f'search = {{ along = "nodes", of = "clients.ops_per_s", at_least = 1 }}\n{start}'
+    pilot = [run.labels["factors"]["nodes"] for run in planned(tmp_path, factors, searched).block(0)]
+    assert pilot == [4, 2, 8] * 2
+    other = searched.replace('along = "nodes"', 'along = "threads"')
+    pilot = [run.labels["factors"]["nodes"] for run in planned(tmp_path, factors, other).block(0)]
+    assert pilot == [2, 2, 4, 4, 8, 8], "one start for each sweep"
 
 
 # --- refusals
@@ -161,9 +160,9 @@ def test_a_search_among_settings_bisects_them(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("factors", "start", "engines", "said", "says"),
     [
-        (*NODES, ("ndb",), {"targets": ("ndb://me@h:1186/",), "start": ()},
+        (*NODES, ("ndb",), {"targets": ("ndb://h:1186/",), "start": ()},
          "start.ndb.nodes is @nodes; inrush did not start the server at ndb://h:1186/, and starts it with no setting; use --start ndb"),
-        ("", "start.sqlite.cache_size = 1", ("sqlite",), {"start": ()}, "sqlite runs inside inrush, and no server of it is started"),
+        ("", "start.sqlite.cache_size = 1", ("sqlite",), {"start": (), "targets": ("sqlite",)}, "sqlite runs inside inrush, and no server of it is started"),
         (*NODES, ("ndb",), {"start": ("ndb,datamemory=400M",)},
          "--start: ndb,datamemory is 400M; the study sets it (start.ndb.DataMemory = 80M); leave it out, or change the study's with -P"),
         ("factors.us = [0, 100]", 'start.ndb.max_send_delay_us = "@us"', ("ndb",), {},
@@ -171,10 +170,10 @@ def test_a_search_among_settings_bisects_them(tmp_path: Path) -> None:
         ("", "start.ndb.MaxSendDelay = 5", ("ndb",), {}, "inrush sets MaxSendDelay itself, by max_send_delay_us"),
         ("factors.nodes = [2, 3]", 'start.ndb.nodes = "@nodes"', ("ndb",), {}, "ndb,nodes=3: each group of nodes holds 2 replicas"),
         ("", "start.postgresql.shards = 2", ("postgresql",), {}, "over shards go studies of kind pipeline; write pipeline.shards"),
-        ("", "start.ndbd.nodes = 2", ("ndb",), {}, "there is no engine ndbd"),
+        ("", "start.ndbd.nodes = 2", ("ndb",), {}, "unknown engine"),
         ("", "[start.ndb]", ("ndb",), {}, "name a setting and its value, or leave it out"),
         ("", "start.ndb.nodes = [2]", ("ndb",), {}, "write a text, a number, true or false"),
-        ("", 'start.ndb.nodes = "@node"', ("ndb",), {}, "there is no factor node"),
+        ("", 'start.ndb.nodes = "@node"', ("ndb",), {}, "unknown factor"),
         ("factors.nodes = [2, 4]", 'start.ndb.nodes = "@nodes"', ("ndb", "postgresql"), {},
          'it changes how servers are started, and nothing of postgresql; write start.postgresql.SETTING = "@nodes"'),
     ],

@@ -41,10 +41,11 @@ def parse_start(
     start: dict[str, dict[str, str | FromFactor]] = {}
     for engine, child in named_engines(node, engines):
         start[engine] = {}
-        for name, value in flat(child):
+        named = list(flat(child))
+        for name, value in named:
             if (found := read_setting(value, factors)) is not None:
                 start[engine][name] = found
-        if not start[engine]:
+        if not named:
             child.problem("name a setting and its value, or leave it out")
     return start
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping
 
-from inrush.engines import server
+from inrush.engines import server, server_limits
 from inrush.errors import Problem, UsageError
 from inrush.study.settings import start_factors, started_with
 from inrush.study.study import Study
@@ -66,10 +66,10 @@ def refused(study: Study, found: NamedTargets, each: Mapping[str, list[dict[str,
     for engine, servers in each.items():
         for storage in found.storages or ("",):
             for asked in servers:
+                # Limits are tried by themselves (`limit_problems`).
+                own = server_limits.split({**settings_on(found, engine, storage), **asked})[0]
                 try:
-                    lifecycle_of(server(engine)).check_settings(
-                        {**settings_on(found, engine, storage), **asked}
-                    )
+                    lifecycle_of(server(engine)).check_settings(own)
                 except UsageError as e:
                     said = ", ".join(f"{name}={value}" for name, value in asked.items())
                     yield Problem(study.file, f"start.{engine}", said, str(e))

@@ -96,7 +96,7 @@ def opened(
     data: Path,
     note: Callable[[str], None],
     keep: Callable[[], bool] = lambda: True,
-    admit: Admit = contextlib.nullcontext,
+    admit: Admit = lambda one: contextlib.nullcontext(),
 ) -> Iterator[dict[str, Deployment]]:
     """Sites of all engines; what is started here is stopped at the end, however that comes.
 
