@@ -15,7 +15,7 @@ from inrush.plan.lists import several_rows
 from inrush.plan.plan import plan_study
 from inrush.study.study import load_study, parse_study
 from inrush.study.workload_file import parse_workload
-from tests.strategies import FakeServer, small_tree
+from tests.strategies import small_tree
 from tests.terminal import Inrush
 from tests.test_by_key_statements import ALL, CHANGED, workload
 
@@ -64,7 +64,7 @@ def test_a_key_of_several_columns_is_no_list_of_sql(engine: str) -> None:
 
 def study_tree(roles: dict[str, Any], **more: Any) -> dict[str, Any]:
     return small_tree(
-        kind="timed", roles=roles, load={"rows": 1_000}, engines=["simulated"], factors={"n": [1, 4]},
+        kind="timed", roles=roles, load={"rows": 1_000}, engines=["sqlite"], factors={"n": [1, 4]},
         schedule={"mode": "closed", "measure_s": 1}, answer={"kind": "curve", "of": "r.keys_per_s", "along": "n"}, stop=[], **more
     )  # fmt: skip
 
@@ -74,11 +74,12 @@ def plan_of(roles: dict[str, Any]) -> Any:
     study = parse_study(
         study_tree(roles), workload(operations), name="s", file="s.toml", workload_file="w.toml"
     )
-    return plan_study(study, {"simulated": FakeServer()})
+    return plan_study(study, {"sqlite": server("sqlite")})
 
 
 def test_each_row_of_a_call_is_drawn_by_itself_and_asked_for() -> None:
     plan = plan_of({"r": {"operation": "look", "sessions": 1, "keys_per_call": "@n"}})
+    assert len(plan.block(1)) == 2
     for run in plan.block(1):
         (look,) = [o for o in run.plan["operations"] if o["name"] == "look"]
         n = run.labels["factors"]["n"]
