@@ -61,9 +61,7 @@ def test_1024_calls_are_in_flight_on_each_of_several_objects_of_two_connections(
 ) -> None:
     role = 'depth = "@depth"'
     runs = ran(inrush, folder, ndb, "factors.depth = [1, 1_024]", "options.ndb.connections = 2", role)
-    together = {
-        run.labels["factors"]["depth"]: figures_of_run(run)["clients.ops_per_send"] for run in runs
-    }
+    together = {run.labels["factors"]["depth"]: figures_of_run(run)["clients.ops_per_send"] for run in runs}
     assert together[1] == pytest.approx(1, abs=0.2) and together[1_024] > 4
 
 
@@ -72,10 +70,6 @@ def test_rows_of_one_transaction_are_a_factor(ndb: Target, inrush: Inrush, folde
     runs = ran(inrush, folder, ndb, "factors.operations = [1, 4, 64]", "options.ndb.connections = 2", role)
     for run in runs:
         figures, rows = figures_of_run(run), run.labels["factors"]["operations"]
-        assert figures["clients.keys_per_s"] == pytest.approx(
-            rows * figures["clients.ops_per_s"], rel=0.01
-        )
-    each = {
-        run.labels["factors"]["operations"]: figures_of_run(run)["clients.keys_per_s"] for run in runs
-    }
+        assert figures["clients.keys_per_s"] == pytest.approx(rows * figures["clients.ops_per_s"], rel=0.01)
+    each = {run.labels["factors"]["operations"]: figures_of_run(run)["clients.keys_per_s"] for run in runs}
     assert each[64] > 2 * each[1], "they share what a transaction costs"

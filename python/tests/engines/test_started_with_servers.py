@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import time
-from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from inrush.stats.record import RunRecord
 from inrush.targets import instances, leftovers
 from tests import killing
 from tests.terminal import Inrush
+from tests.test_shipped_studies import OF_SERVERS
 from tests.test_started_with import TEXT
 
 from .servers import SETTINGS, need
@@ -173,3 +173,21 @@ def test_clusters_of_two_and_four_nodes_take_turns(inrush: Inrush, folder: Path)
         assert len(parts) == int(asked), "each node is watched"
     assert guards(said)["settings as asked"] == {"pass"}
     assert not list((inrush.store.root).rglob("ndb-with-*")), "without --data they go with the study"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", sorted(OF_SERVERS))
+def test_a_shipped_study_of_servers_runs_and_every_answer_is_right(name: str, inrush: Inrush) -> None:
+    need("ndb")
+    small = ",".join(f"{setting}={value}" for setting, value in SETTINGS["ndb"].items())
+    said = inrush(
+        "run", name, "--start", f"ndb,{small}", "--scale", "xs", "--json", "-P", "repeats.pilot=false"
+    )
+    assert said.code in (0, 3), said.err
+    found = guards(said)
+    for guard in ("rows proven", "ended as planned", "settings as asked"):
+        assert found[guard] == {"pass"}, guard
+    assert found["answers right"] <= {"pass", "not checked"}
+    runs = sealed(inrush.store)
+    assert len({json.dumps(run.labels["start"]) for run in runs}) == len(runs) == 2
