@@ -27,7 +27,11 @@ def sql_text(operation: Operation, table: Table, plan: TablePlan, upsert: Upsert
     upsert: how an INSERT says that a row which is there is changed.
     """
     if unbound := next(
-        (c for c in table.columns if c.name in {*operation.params, *operation.each_row} and c.type not in BOUND),
+        (
+            c
+            for c in table.columns
+            if c.name in {*operation.params, *operation.each_row} and c.type not in BOUND
+        ),
         None,
     ):
         return Unsupported(

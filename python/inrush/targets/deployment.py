@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
 from inrush.border.labels import start_of, storage_of
@@ -26,15 +26,18 @@ from inrush.machine import host
 from inrush.plan.planned import PlannedRun, StudyPlan
 from inrush.targets.ask import ask
 
-if TYPE_CHECKING:
-    from inrush.targets.turns import Turns
-
 Doc = dict[str, Any]
 
 #: Filesystems that are gone with the power, whatever a server says that it made durable there.
 IN_MEMORY = ("tmpfs", "ramfs")
 #: Limit of one statement outside a run, s.
 ASK_S = 30.0
+
+
+class Turns(Protocol):
+    """What starts servers that run for their own runs alone: `targets.turns`."""
+
+    def give(self, deployment: Deployment) -> None: ...
 
 
 @dataclass
