@@ -94,7 +94,9 @@ def planned_point(
     settings = started_with(study.start, point.engine, point.factors)
     if not settings or not isinstance(found, PointPlan):
         return found
-    return replace(found, labels={**found.labels, "start": settings})
+    said = ", ".join(f"{name}={value}" for name, value in settings.items())
+    note = f"{point.engine}: a server is started with {said}, for its own points alone"
+    return replace(found, labels={**found.labels, "start": settings}, notes=(*found.notes, note))
 
 
 # --- points and their order ------------------------------------------------------------------------------
