@@ -308,6 +308,8 @@ class Operation:
     compared: Mapping[str, str] = field(default_factory=dict)
     #: What it does with the row of a key: the engine's twin makes its statement. Empty: it is no call by key.
     does: RowCall | Literal[""] = ""
+    #: Of a read by key of several rows: column -> its parameter of each row, in the rows' order.
+    each_row: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     #: Of an update and a write by key: the columns that it changes, that of the version among them.
     changes: tuple[str, ...] = ()
     #: With `rows_regenerate`: no row may be the right answer although the keys have some.

@@ -13,6 +13,7 @@ from inrush.analysis.analyse import analyse, analysis_of
 from inrush.analysis.expected import Mark, expectation_marks
 from inrush.analysis.points import Analysis
 from inrush.analysis.ran import due, few, ran_said
+from inrush.engines import server
 from inrush.errors import StudyInvalid
 from inrush.guards.verdicts import invalid
 from inrush.plan.plan import plan_study
@@ -22,7 +23,7 @@ from inrush.stats.record import StudyRecord
 from inrush.stats.trials import Trial, Tried
 from inrush.study.study import Known, load_study
 from tests import synthetic
-from tests.strategies import each_family_first, embedded_servers
+from tests.strategies import each_family_first
 from tests.test_conclusion import KEEPS_UP, SAMPLES, SPREAD, analysed, paced
 
 #: Makespans of 4, 2 and 1 s at batches of 100, 200 and 400.
@@ -123,7 +124,8 @@ def test_every_shipped_study_gives_rules_and_they_are_no_part_of_a_plan(path: Pa
     study = load_study(str(path), "xs")
     assert study.expected, path
     bare = replace(study, expected=(), expect="other")
-    one, other = (plan_study(s, embedded_servers()) for s in (study, bare))
+    servers = {name: server(name) for name in study.engines}
+    one, other = (plan_study(s, servers) for s in (study, bare))
     assert (one.hash, [r.plan for r in one.all_runs]) == (other.hash, [r.plan for r in other.all_runs])
 
 

@@ -14,6 +14,7 @@ from inrush.run.prepare import StudyCall, prepare
 from inrush.study.document import Node
 from inrush.study.generators import parameter
 from inrush.study.shipped import shipped_studies
+from inrush.study.study import load_study
 from tests.terminal import Inrush
 
 WORKLOAD = """
@@ -142,7 +143,7 @@ def test_every_type_of_a_parameter_of_the_core_is_one_that_is_checked() -> None:
 
 
 #: Without an engine that is embedded.
-TOGETHER = ("keylookup-delay", "keylookup-depth")
+TOGETHER = ("keylookup-connections", "keylookup-delay", "keylookup-depth", "keylookup-transactions")
 #: Of many points, with the tables of archive-load and of telemetry-quickstart.
 DEAR = ("archive-rate", "telemetry-batch", "telemetry-mixed")
 
@@ -154,6 +155,8 @@ DEAR = ("archive-rate", "telemetry-batch", "telemetry-mixed")
 def test_the_core_makes_every_row_of_every_shipped_study(study: str) -> None:
     # Calls in flight together need a server; the tables are the same with one call at a time.
     call = StudyCall(study, "xs", targets=("sqlite",)) if study in TOGETHER else StudyCall(study, "full")
+    if (found := load_study(study)).start:  # of servers that are begun for it
+        call = StudyCall(study, "full", start=found.engines)
     assert prepare(call).plan.runs
 
 

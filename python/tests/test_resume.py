@@ -102,6 +102,22 @@ def test_the_same_conditions_pass_and_what_a_point_asks_for_may_differ() -> None
     assert verdict(replace(record, runs=runs)).outcome is Outcome.PASS
 
 
+def test_servers_that_a_study_has_started_with_other_settings_have_conditions_of_their_own() -> None:
+    record = synthetic.study(TRUTH, doc={"unequal_durability": True})
+
+    def started(run: RunRecord, said: bool) -> RunRecord:
+        if run.engine != "postgresql":
+            return run
+        asked = {"shared_buffers": "1GB" if run.point["batch_rows"] == 200 else "64MB"}
+        labels = {**run.labels, **({"start": asked} if said else {})}
+        summary = {**run.summary, "settings_asked": asked, "labels": labels}
+        return replace(run, summary=summary, _rows={})
+
+    for said, outcome in ((True, Outcome.PASS), (False, Outcome.INVALID)):
+        runs = [started(run, said) for run in record.runs]
+        assert verdict(replace(record, runs=runs)).outcome is outcome
+
+
 def begun(
     root: Path, call: StudyCall, sealed: str | None = None, data_dir: Path | None = None
 ) -> StudyFolder:

@@ -40,11 +40,13 @@ SMALLEST = {
     "bulkindex-series": (["duckdb"], ["table=secondary_index_equal", "steps.load.rows.total=20000"]),
     "keylookup-clients": (["duckdb", "sqlite"], ["clients=1"]),
     "keylookup-lists": (["duckdb", "sqlite"], ["keys_per_call=256"]),
+    "keylookup-connections": (["sqlite"], ["connections=4"]),
     "keylookup-delay": (["sqlite"], ["delay_s=0.001"]),
     "keylookup-depth": (["duckdb", "sqlite"], ["refill=half"]),
     "keylookup-phases": (["duckdb", "sqlite"], []),
     "keylookup-records": (["duckdb", "sqlite"], ["record=record_25x160"]),
     "keylookup-threads": (["duckdb", "sqlite"], ["threads=2"]),
+    "keylookup-transactions": (["duckdb", "sqlite"], ["operations=64"]),
     "pipeline-filesize": (["sqlite"], ["file_bytes=[20000, 100000]"]),
     "pipeline-parallel": (["duckdb", "sqlite"], ["pipelines=2", "pipeline.shards=2"]),
     "telemetry-batch": (["duckdb"], ["table=mpi_process_info", "batch_rows=1000", "readers=1", "method=multirow"]),
@@ -60,12 +62,14 @@ SMALLEST = {
     "telemetry-waves": (["duckdb", "sqlite"], ["roles.writers.rows.per_session=20000"]),
     "telemetry-writers": (["sqlite"], ["writers=4"]),
 }  # fmt: skip
+#: Studies of how servers are started: `engines/test_started_with_servers` runs them.
+OF_SERVERS = {"keylookup-nodes", "keylookup-senddelay", "keylookup-threadconfig"}
 #: Studies that write alone, or whose readers only look for what was written.
 WITHOUT_QUERIES = {
     "archive-absolute", "archive-volume", "archive-arrays", "archive-cluster", "archive-compress", "archive-types", "archive-ways",
     "archive-dump", "archive-extract", "archive-load", "archive-rate", "archive-subscriber", "bulkindex-keys", "bulkindex-load", "bulkindex-lookup",
     "bulkindex-optimize", "bulkindex-outgrow", "bulkindex-series", "bulkindex-survey",
-    "keylookup-clients", "keylookup-lists", "keylookup-delay", "keylookup-depth", "keylookup-phases", "keylookup-records", "keylookup-threads", "pipeline-filesize", "pipeline-parallel", "telemetry-indexes", "telemetry-sustained", "telemetry-production",
+    "keylookup-clients", "keylookup-connections", "keylookup-transactions", "keylookup-lists", "keylookup-delay", "keylookup-depth", "keylookup-phases", "keylookup-records", "keylookup-threads", "pipeline-filesize", "pipeline-parallel", "telemetry-indexes", "telemetry-sustained", "telemetry-production",
     "telemetry-volume", "telemetry-waves",
 }  # fmt: skip
 #: Studies without tables: there is no row to prove, and what is read is checked by the call itself.
@@ -74,12 +78,14 @@ WITHOUT_ROWS = {"bulkindex-storage", "bulkindex-storage-random"}
 #: Studies of whose operations something is promised, answer by answer.
 PROMISING = {
     "bulkindex-lookup",
+    "keylookup-connections",
     "keylookup-lists",
     "keylookup-delay",
     "keylookup-depth",
     "keylookup-phases",
     "keylookup-records",
     "keylookup-threads",
+    "keylookup-transactions",
     "telemetry-keepup",
     "telemetry-lookups",
     "telemetry-mixed",
@@ -99,7 +105,7 @@ def run(inrush: Inrush, study: str) -> dict[str, Any]:
 
 
 def test_every_shipped_study_is_run_here() -> None:
-    assert {study.name for study in shipped_studies()} == set(SMALLEST)
+    assert {study.name for study in shipped_studies()} == set(SMALLEST) | OF_SERVERS
 
 
 #: The first study stands for the others where time is short.

@@ -30,6 +30,12 @@ def storage_of(labels: Mapping[str, object]) -> str:
     return str(factors.get(STORAGE, "")) if isinstance(factors, Mapping) else ""
 
 
+def start_of(labels: Mapping[str, object]) -> dict[str, str]:
+    """What the study has the run's server started with; empty where it leaves that to the command line."""
+    said = labels.get("start")
+    return {str(name): str(value) for name, value in said.items()} if isinstance(said, Mapping) else {}
+
+
 class OracleTable(TypedDict):
     index: int
     name: str
@@ -81,6 +87,8 @@ class OptionalLabels(TypedDict, total=False):
     steps_left_out: Mapping[str, str]
     #: Name of figures -> the steps that they add up.
     totals: Mapping[str, Sequence[str]]
+    #: Setting -> value that the study has its server started with.
+    start: Mapping[str, str]
     #: A fresh repeat of a point that turned out best.
     confirms: bool
 

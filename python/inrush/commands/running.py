@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from inrush.run.listener import Listener
     from inrush.run.prepare import Prepared, StudyCall
     from inrush.run.run import StudyEnd
+    from inrush.targets.deployment import Deployment
 
 #: Exit codes that no error class carries.
 WORKLOAD_ERRORS, INVALID, LIMIT_CROSSED = 1, 3, 99
@@ -91,6 +92,14 @@ def execute(
     if prepared.call.input:
         folder.keep_inputs_in(Path(prepared.call.input))
     begun = folder.doc.get("runs") is not None
+
+    @contextlib.contextmanager
+    def admitted(servers: Mapping[str, Deployment]) -> Iterator[None]:
+        """Nothing of the user's is in the way of the study, and no other study works there meanwhile."""
+        refuse_unmarked(prepared.plan, servers, force, listener.note)
+        with locked(prepared.plan, servers, folder.path, force, listener.note):
+            yield
+
     with contextlib.ExitStack() as held:
         held.enter_context(folder.locked())
         try:
@@ -101,7 +110,13 @@ def execute(
                     refuse_unable(prepared.named_targets.engines, kind, shared)
             listener = held.enter_context(listening(folder, quiet))
             deployments = held.enter_context(
-                opened(prepared.named_targets, data, listener.note, lambda: stays or unfinished(folder))
+                opened(
+                    prepared.named_targets,
+                    data,
+                    listener.note,
+                    lambda: stays or unfinished(folder),
+                    lambda one: admitted({one.target.engine: one}),
+                )
             )
             held.callback(folder.leave_data, storages.values())
             if not begun and (able := as_servers_can(prepared, deployments.values())) is not prepared:
@@ -110,8 +125,7 @@ def execute(
             for engine, reasons in () if quiet else prepared.call.lacks.items():
                 for operation, reason in reasons.items():
                     listener.note(f"left out: {engine}: {operation}: {reason}")
-            refuse_unmarked(prepared.plan, deployments, force, listener.note)
-            held.enter_context(locked(prepared.plan, deployments, folder.path, force, listener.note))
+            held.enter_context(admitted({key: of for key, of in deployments.items() if of.turns is None}))
             refuse_unequal(prepared.plan, deployments, folder.data_path, begun, listener.note)
         except BaseException:
             if not begun:  # nothing was run: it would be the latest result, with nothing in it

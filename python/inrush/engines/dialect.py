@@ -88,14 +88,18 @@ class Dialect(ABC):
     ) -> OpPlan | Unsupported: ...
 
     def plan_row_call(self, operation: Operation, table: Table, plan: TablePlan) -> OpPlan | Unsupported:
-        """An operation that reads or changes the row of a key (`operation.does`); its parameters are columns, by name."""
+        """An operation that reads or changes the row of a key (`operation.does`); its parameters are columns, by name, or
+        those of several rows (`operation.each_row`)."""
         text = self.row_call(operation, table, plan)
         if isinstance(text, Unsupported):
             return text
+        for column, names in operation.each_row.items():
+            text = self.spread_list(text, column, names)
         return self.plan_operation(replace(operation, sql={self.name: text}), "", {table.name: plan})
 
     def row_call(self, operation: Operation, table: Table, plan: TablePlan) -> str | Unsupported:
-        """The same as a text with `:name` for parameters and `{table}`, of engines whose calls are statements."""
+        """The same as a text with `:name` for parameters and `{table}`, of engines whose calls are statements. A column of
+        `operation.each_row` stands where its list will (`list_form`)."""
         return Unsupported(f"{self.name} has no calls by key ({operation.does})")
 
     def maintenance(self, text: str) -> str:

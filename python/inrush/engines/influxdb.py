@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 from inrush.border.plan import ChecksumItem, Directives, Pick, Statement
 from inrush.border.statement import statement
-from inrush.engines import http, sql
+from inrush.engines import http, row_calls, sql
 from inrush.engines.greeting import Protocol
 from inrush.engines.influxdb_life import InfluxdbLife
 from inrush.engines.instance import Target
@@ -157,9 +157,13 @@ class Influxdb(Twin):
             return Unsupported(
                 f"no {operation.does} by key: a point is written over another of its key, and deletes are of series"
             )
+        if operation.each_row and len(table.identity) > 1:
+            return row_calls.several_columns(table)
         names = {c.name: "time" if plan.wire[c.name] == TIME else c.name for c in table.columns}
         found = " AND ".join(f"{quote(names[name])} = :{name}" for name in table.identity)
         text = f"SELECT {', '.join(map(quote, names.values()))} FROM {{table}} WHERE {found}"
+        for column, each in operation.each_row.items():
+            text = self.spread_list(text, column, each)
         form = AnswerForm(tuple(names.values()))
         spelled = replace(operation, sql={self.name: text}, answers={self.name: form})
         return self.plan_operation(spelled, "", {table.name: plan})

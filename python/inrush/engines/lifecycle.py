@@ -33,6 +33,14 @@ class Lifecycle(ABC):
         """Why `inrush engines fetch all` leaves it out on this machine; empty where it does not."""
         return ""
 
+    def check_settings(self, settings: Mapping[str, str]) -> None:
+        """Raises UsageError for settings of which it is known without a server that none starts with them."""
+        return
+
+    def cannot_start(self, settings: Mapping[str, str]) -> str:
+        """Why this machine has no room for a server with these settings now; empty where nothing is known of it."""
+        return ""
+
     @abstractmethod
     def start(self, data: Path, settings: Mapping[str, str]) -> Instance:
         """Returns when really ready."""

@@ -122,9 +122,10 @@ class Ndb(Twin):
     def plan_row_call(self, operation: Operation, table: Table, plan: TablePlan) -> OpPlan | Unsupported:
         if plan.takes_no_rows or not operation.does:
             return Unsupported(plan.takes_no_rows or f"operation {operation.name} is no call by key")
-        columns = tuple(operation.params)
+        # One transaction of as many operations as a call has rows.
+        columns = tuple(operation.compared.get(name, name) for name in operation.params)
         record: RecordCall = {"does": operation.does, "table": plan.name, "columns": columns}
-        return OpPlan("", params=columns, directives={"record": record})
+        return OpPlan("", params=tuple(operation.params), directives={"record": record})
 
     def proof(self, table: Table, plan: TablePlan) -> Proof:
         return Proof(

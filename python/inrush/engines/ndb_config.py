@@ -27,6 +27,11 @@ RESERVED = frozenset(
         "threadconfig", "automaticthreadconfig", "numcpus", "maxnoofexecutionthreads", "stoponerror",
     }
 )  # fmt: skip
+#: Of these, those that a setting of inrush's own says.
+BY_OWN: Mapping[str, str] = {
+    "noofreplicas": REPLICAS, "maxsenddelay": SEND_DELAY, "threadconfig": THREADS, "automaticthreadconfig": THREADS,
+    "numcpus": THREADS, "maxnoofexecutionthreads": THREADS,
+}  # fmt: skip
 #: What a data node takes of memory by parameters, as shipped: lower case -> bytes.
 SHIPPED_MEMORY: Mapping[str, int] = {
     "datamemory": 98 << 20, "sharedglobalmemory": 128 << 20, "diskpagebuffermemory": 64 << 20, "longmessagebuffer": 64 << 20,

@@ -63,10 +63,14 @@ class NdbLife(OwnServer):
         """The management server refuses one that it does not know, and says which."""
         return None
 
-    def chosen(self, release: Release, settings: Mapping[str, str]) -> dict[str, str]:
+    def chosen(self, release: Release | None, settings: Mapping[str, str]) -> dict[str, str]:
         own = self._own(settings)
         if taken := sorted(name for name in own if name.lower() in self.reserved):
-            raise UsageError(f"{self.name}: inrush sets {', '.join(taken)} itself")
+            own_names = sorted(
+                {ndb_config.BY_OWN[n.lower()] for n in taken if n.lower() in ndb_config.BY_OWN}
+            )
+            by = f", by {', '.join(own_names)}" if own_names else ""
+            raise UsageError(f"{self.name}: inrush sets {', '.join(taken)} itself{by}")
         ndb_config.shape(own)
         return self._with_profile(settings)
 
@@ -78,8 +82,19 @@ class NdbLife(OwnServer):
         share = memory // ndb_config.shape(own).nodes
         return ndb_config.one_case(profiles.settings(self.name, settings.get(PROFILE), share), own)
 
-    def start_settings(self, instance: Instance) -> dict[str, str]:
-        return parameters(super().start_settings(instance))
+    def setting_name(self, name: str) -> str:
+        return {ndb_config.NODES: "data_nodes"}.get(name, name)
+
+    def cannot_start(self, settings: Mapping[str, str]) -> str:
+        chosen = self._with_profile(settings)
+        nodes = ndb_config.shape(chosen).nodes
+        need, there = nodes * ndb_config.memory_bytes(parameters(chosen)), available_bytes()
+        if need <= there:
+            return ""
+        return (
+            f"{nodes} nodes need {need / 1e9:.1f} GB of memory, and {there / 1e9:.1f} GB are free; take fewer nodes or a smaller "
+            "DataMemory"
+        )
 
     # its files
 
@@ -97,12 +112,8 @@ class NdbLife(OwnServer):
                 f"{place.data} is a cluster of {made['nodes']} nodes with {made['replicas']} replicas, on which its tables lie; start it "
                 f"with nodes={made['nodes']},replicas={made['replicas']}, or choose another --data"
             )
-        need, there = of.nodes * ndb_config.memory_bytes(parameters(place.settings)), available_bytes()
-        if need > there:
-            raise TargetError(
-                f"{self.title} in {place.data}: {of.nodes} nodes need {need / 1e9:.1f} GB of memory, and {there / 1e9:.1f} GB are free; "
-                "take fewer nodes or a smaller DataMemory"
-            )
+        if why := self.cannot_start(place.settings):
+            raise TargetError(f"{self.title} in {place.data}: {why}")
 
     def command(self, place: ServerPlace) -> Sequence[str | Path]:
         """Of the management server. It reads the file at each start, so that it keeps none of its own."""

@@ -281,13 +281,19 @@ class OwnServer(Lifecycle):
 
     # settings
 
-    def chosen(self, release: Release, settings: Mapping[str, str]) -> dict[str, str]:
-        """The profile's settings with the caller's over them. Raises UsageError for what the engine does not know."""
+    def check_settings(self, settings: Mapping[str, str]) -> None:
+        self.chosen(self.fetched(settings.get(VERSION)), settings)
+
+    def chosen(self, release: Release | None, settings: Mapping[str, str]) -> dict[str, str]:
+        """The profile's settings with the caller's over them. Raises UsageError for what the engine does not know.
+
+        release: None where its programs are not here, which alone know some of the names.
+        """
         own = self._own(settings)
         if taken := sorted(self.reserved & own.keys()):
             raise UsageError(f"{self.name}: inrush sets {', '.join(taken)} itself")
-        known = self.known_settings(release)
-        if known is not None and (strange := sorted(own.keys() - known)):
+        known = self.known_settings(release) if release is not None else None
+        if release is not None and known is not None and (strange := sorted(own.keys() - known)):
             near = {name: difflib.get_close_matches(name, known, 1) for name in strange}
             unknown = [name + (f" (did you mean {near[name][0]}?)" if near[name] else "") for name in strange]
             raise UsageError(f"{self.title} {release.version} has no setting {', '.join(unknown)}")

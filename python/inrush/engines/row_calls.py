@@ -1,6 +1,7 @@
 """Calls by key as SQL: what the twins of SQL engines share. Pure.
 
-A parameter has the name of its column. A key is the whole identity, so that a call is of one row.
+A parameter has the name of its column. A key is the whole identity, so that a call is of one row; a read may ask for several
+(`each_row`), which are compared as a list.
 """
 
 from __future__ import annotations
@@ -26,7 +27,12 @@ def sql_text(operation: Operation, table: Table, plan: TablePlan, upsert: Upsert
     upsert: how an INSERT says that a row which is there is changed.
     """
     if unbound := next(
-        (c for c in table.columns if c.name in operation.params and c.type not in BOUND), None
+        (
+            c
+            for c in table.columns
+            if c.name in {*operation.params, *operation.each_row} and c.type not in BOUND
+        ),
+        None,
     ):
         return Unsupported(
             f"column {unbound.name} is of type {unbound.type}, which no statement takes as a value of its own; "
@@ -35,6 +41,11 @@ def sql_text(operation: Operation, table: Table, plan: TablePlan, upsert: Upsert
     found = " AND ".join(f"{quote(name)} = :{name}" for name in table.identity)
     listed = ", ".join(quote(column.name) for column in table.columns)
     match operation.does:
+        case "read" if operation.each_row:
+            if len(table.identity) > 1:
+                return several_columns(table)
+            (name,) = table.identity
+            return f"SELECT {listed} FROM {{table}} WHERE {quote(name)} IN (:{name})"
         case "read":
             return f"SELECT {listed} FROM {{table}} WHERE {found}"
         case "delete":
@@ -49,6 +60,13 @@ def sql_text(operation: Operation, table: Table, plan: TablePlan, upsert: Upsert
     values = ", ".join(f":{column.name}" for column in table.columns)
     text = f"INSERT INTO {{table}} ({listed}) VALUES ({values})"
     return text if operation.does == "insert" else f"{text} {upsert(table.identity, operation.changes)}"
+
+
+def several_columns(table: Table) -> Unsupported:
+    return Unsupported(
+        f"a key of {table.name} has several columns ({', '.join(table.identity)}), and a statement compares a list with one; call "
+        "for one row at a time"
+    )
 
 
 def on_conflict(identity: Sequence[str], changed: Sequence[str]) -> str:

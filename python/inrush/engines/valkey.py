@@ -14,7 +14,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from inrush.engines import http, sql
+from inrush.engines import http, row_calls, sql
 from inrush.engines.greeting import Protocol
 from inrush.engines.instance import Target
 from inrush.engines.plans import LOG, OpPlan, Probes, Proof, TablePlan, Unsupported
@@ -133,6 +133,8 @@ class Valkey(Twin):
         if KEY not in plan.wire.values():
             return Unsupported(NO_KEY)
         (key, *field) = table.identity
+        if field and operation.each_row:
+            return row_calls.several_columns(table)
         row = f"{{table}}/:{key} " + (",".join(f":{name}" for name in field) or '""')
         match operation.does:
             case "read":

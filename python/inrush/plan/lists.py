@@ -1,4 +1,5 @@
-"""Lists of keys: a parameter with `list = true` becomes as many parameters as a call asks for. Pure.
+"""Lists of keys: a parameter with `list = true` becomes as many parameters as a call asks for, and so do those of a read by
+key whose role says `keys_per_call`. Pure.
 
 One call then looks up `keys_per_call` keys, each drawn by itself. The statement has a placeholder for every one of them,
 so that it is prepared once wherever single keys are.
@@ -26,10 +27,12 @@ def lengths(workload: Workload, roles: Sequence[ActiveRole]) -> tuple[dict[str, 
     """Operation with a list -> keys of one call; an operation has one text, so one length at a point."""
     found: dict[str, int] = {}
     problems = []
+    many = {name for role in roles if role.reads_many for name in role.operations}
     for role in roles:
         for name in role.operations:
             for op in workload.operations[name].members or (name,):
-                if not list_params(workload.operations[op]):
+                by_key = workload.operations[op].does == "read" and op in many
+                if not by_key and not list_params(workload.operations[op]):
                     continue
                 if found.setdefault(op, role.keys_per_call) != role.keys_per_call:
                     problems.append(
@@ -60,6 +63,18 @@ def with_lists(workload: Workload, keys: Mapping[str, int]) -> Workload:
     return replace(workload, operations={**workload.operations, **written}) if written else workload
 
 
+def several_rows(operation: Operation, keys: int) -> Operation:
+    """A read by key of so many rows: parameters `k_0`, `k_1`, … for that of column k."""
+    each = {column: tuple(f"{column}_{k}" for k in range(keys)) for column in operation.params}
+    params = {
+        each[column][k]: of_its_own_row(param, k)
+        for k in range(keys)
+        for column, param in operation.params.items()
+    }
+    compared = {name: column for column, names in each.items() for name in names}
+    return replace(operation, params=params, compared=compared, each_row=each)
+
+
 def of_its_own_row(param: Parameter, k: int) -> Parameter:
     """Element k of a list of keys: each is of another row, none of that of the call's single keys (draw 0)."""
     gen = param["gen"]
@@ -67,6 +82,8 @@ def of_its_own_row(param: Parameter, k: int) -> Parameter:
 
 
 def written_out(operation: Operation, keys: int) -> Operation:
+    if operation.does:
+        return several_rows(operation, keys)
     params = dict(operation.params)
     texts = dict(operation.sql)
     columns = dict(operation.compared)

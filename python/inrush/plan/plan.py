@@ -10,11 +10,13 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from inrush.border.labels import STORAGE, UP_AND_DOWN, RunLabels, goes_up
 from inrush.border.pipeline import AnyPlan, LoadingPointPlan, PipelinePointPlan
 from inrush.border.plan import PointPlan as SessionsPointPlan
+from inrush.engines.plans import Unsupported
 from inrush.engines.twin import Twin
 from inrush.errors import Problem, StudyInvalid
 from inrush.plan.calibration import FLOOR, OWN_SHARE, calibration_plan
@@ -25,6 +27,7 @@ from inrush.plan.point import plan_point
 from inrush.plan.search import in_bisection_order, sweeps
 from inrush.study.forms import Best
 from inrush.study.roles import label
+from inrush.study.settings import start_factors, started_with
 from inrush.study.study import Study
 
 
@@ -49,9 +52,7 @@ def plan_study(
         if point.engine not in servers:
             problems.append(Problem(study.file, "engines", point.engine, "this build has no such engine"))
             continue
-        found = plan_point(
-            study, servers[point.engine], point.engine, point.id, point.factors, seed, best or {}
-        )
+        found = planned_point(study, point, servers, seed, best or {})
         if isinstance(found, PointPlan):
             planned[point.id] = found
         elif isinstance(found, Impossible):
@@ -79,6 +80,23 @@ def plan_study(
         calibrated_by=calibrated_by,
         confirmations=confirmations,
     )
+
+
+def planned_point(
+    study: Study,
+    point: Point,
+    servers: Mapping[str, Twin],
+    seed: int,
+    best: Mapping[str, Sequence[Best]],
+) -> PointPlan | Unsupported | Impossible:
+    """The point with what its server is started with, where the study says it."""
+    found = plan_point(study, servers[point.engine], point.engine, point.id, point.factors, seed, best)
+    settings = started_with(study.start, point.engine, point.factors)
+    if not settings or not isinstance(found, PointPlan):
+        return found
+    said = ", ".join(f"{name}={value}" for name, value in settings.items())
+    note = f"{point.engine}: a server is started with {said}, for its own points alone"
+    return replace(found, labels={**found.labels, "start": settings}, notes=(*found.notes, note))
 
 
 # --- points and their order ------------------------------------------------------------------------------
@@ -111,16 +129,21 @@ def point_id(engine: str, factors: Mapping[str, object]) -> str:
 def block_order(study: Study, points: Sequence[Point], block: int, seed: int) -> list[Point]:
     """The pilot ascends. Later blocks go up and down in turn, or are shuffled by combination: inside one the engines run
     next to each other, each on all of its storages, every other time in reverse (A B, B A, …), so that a drift of the
-    machine falls on all of them alike.
+    machine falls on all of them alike. Points of one configuration of servers stay together in every block.
 
     The shuffle is a sort by a hash: the same on every machine, and a removed value moves no other.
     """
+    restarts = start_factors(study.start)
     if block == 0 and study.search is not None:
-        return [p for sweep in sweeps(points, study.search.along) for p in in_bisection_order(sweep)]
+        along = study.search.along
+        bisected = [p for sweep in sweeps(points, along) for p in in_bisection_order(sweep)]
+        # A search for a setting of the server starts it anew for each value that it tries.
+        return bisected if along in restarts else server_by_server(bisected, restarts)
+    points = server_by_server(points, restarts)
     if block == 0 or study.repeats.order == "as_written":
-        return list(points)
+        return points
     if study.repeats.order == UP_AND_DOWN:
-        return list(points) if goes_up(block) else list(reversed(points))
+        return points if goes_up(block) else list(reversed(points))
     combinations: dict[str, list[Point]] = {}
     for point in points:
         combinations.setdefault(point_id("", without_storage(point.factors)), []).append(point)
@@ -128,11 +151,24 @@ def block_order(study: Study, points: Sequence[Point], block: int, seed: int) ->
         # An engine's storages next to each other; without them the engines are in this order already.
         beside.sort(key=lambda p: study.engines.index(p.engine))
     shuffled = sorted(combinations, key=lambda name: digest([seed, block, name]))
+    firsts = server_by_server([combinations[name][0] for name in shuffled], restarts)
     return [
         point
-        for place, name in enumerate(shuffled)
-        for point in combinations[name][:: -1 if (place + block) % 2 else 1]
+        for place, first in enumerate(firsts)
+        for point in combinations[point_id("", without_storage(first.factors))][
+            :: -1 if (place + block) % 2 else 1
+        ]
     ]
+
+
+def server_by_server(points: Sequence[Point], restarts: Collection[str]) -> list[Point]:
+    """The points in their order, but those of one server together, where the first of them stands: a block starts each
+    server once. restarts: factors for which a server is started anew; without any the order stays."""
+    of_server: dict[str, list[Point]] = {}
+    for point in points:
+        asked = {name: value for name, value in point.factors.items() if name in restarts}
+        of_server.setdefault(point_id("", asked), []).append(point)
+    return [point for together in of_server.values() for point in together]
 
 
 def without_storage(factors: Mapping[str, object]) -> dict[str, object]:
@@ -223,9 +259,7 @@ def planned_confirmations(
         in_order = (p for p in block_order(study, points, block, seed) if p.id in planned)
         for order, point in enumerate(in_order):
             if point.id not in fresh:
-                again = plan_point(
-                    study, servers[point.engine], point.engine, point.id, point.factors, fresh_seed, best
-                )
+                again = planned_point(study, point, servers, fresh_seed, best)
                 assert isinstance(again, PointPlan), "another seed changes rows, not what an engine can do"
                 fresh[point.id] = again
             runs.append(planned_run(study, point, fresh[point.id], block, order, confirms=True))

@@ -76,8 +76,9 @@ class ActiveRole:
     queue_calls: int | None = None
     calls: int | None = None
     until: str | None = None
-    #: Length of its lists of keys, where its calls have any.
+    #: Length of its lists of keys, where its calls have any; and whether its reads by key ask for so many rows.
     keys_per_call: int = 1
+    reads_many: bool = False
     #: How its keys are drawn, in plain values; None: as its operations say.
     keys: KeysOf | None = None
     #: Way out of its extracts, empty: the engine's first; and rows that a cursor fetches at a time.
@@ -397,6 +398,7 @@ def reader(
         calls=None if role.calls is None else int(resolve(role.calls, point)),
         until=role.until,
         keys_per_call=1 if role.keys_per_call is None else int(resolve(role.keys_per_call, point)),
+        reads_many=role.keys_per_call is not None,
         keys=None if role.keys is None else role.keys.at(point),
         io=None if role.io is None else role.io.at(point),
         method=str(resolve(role.method, point) or ""),

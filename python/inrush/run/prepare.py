@@ -20,6 +20,7 @@ from inrush.run.ahead import Look
 from inrush.study.files import made_rows
 from inrush.study.step_kinds import Cold, Restart, Step
 from inrush.targets import shards
+from inrush.targets.configurations import configurations, start_problems
 from inrush.targets.deployments import NamedTargets, known_engines, named_targets
 from inrush.targets.limits import limit_problems, read_limits
 from inrush.targets.needs import lacking, without
@@ -121,6 +122,8 @@ def prepare(call: StudyCall, secret_targets: Sequence[str] | None = None) -> Pre
     limits, problems = read_limits(call.limits, study, found)
     found = replace(found, limits=limits)
     problems += storage_problems(study, found, call.data)
+    problems += start_problems(study, found)
+    found = replace(found, configurations=configurations(study, found))
     problems += limit_problems(found, Path(call.data) if call.data else Path.cwd())
     if problems:
         raise StudyInvalid(problems)

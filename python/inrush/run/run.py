@@ -15,7 +15,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from inrush.errors import CoreError, UsageError
+from inrush.errors import CoreError, InrushError, UsageError
 from inrush.machine import host
 from inrush.plan.calibration import is_price
 from inrush.plan.planned import PlannedRun
@@ -101,12 +101,14 @@ def run_study(
                 ahead.left_out(run, Look.NEVER if given else look(run))
                 outcome.stopped[run.point] = absent(run, reason)
                 continue
+            deployment = deployments[engine]
+            if not stopping.asked:
+                make_ready(deployment, folder, bool(made))
             if stopping.asked:
                 raise interrupted(folder)
             # Only now: a search passes over thousands of runs, and what it left out is decided anew by a resume.
             folder.write({"stopped": never_run(outcome, made)})
             listener.begun(ahead.n, ahead.of, run)
-            deployment = deployments[engine]
             doc = run_one(run, folder, deployment, facts.of(deployment), listener, stopping, worker, graces)
             ahead.made()
             made = Results(folder.path).runs
@@ -128,6 +130,21 @@ def run_study(
     return outcome
 
 
+def make_ready(deployment: Deployment, folder: StudyFolder, goes_on: bool) -> None:
+    """The server of the next run, started where it runs for its own runs alone. Raises as a start does, with what to do.
+
+    goes_on: runs are sealed; without any there is nothing to go on with.
+    """
+    try:
+        deployment.make_ready()
+    except InrushError as e:
+        if not goes_on:
+            folder.discard_if_empty()
+            raise
+        folder.write({"status": "interrupted"})
+        raise type(e)(f"{e}\nnext: inrush run --resume {folder.path.name}") from e
+
+
 class Facts:
     """What `env.json` says of this machine and of the disk below an engine's files: each place is looked at once."""
 
@@ -144,12 +161,15 @@ class Facts:
     def of(self, deployment: Deployment) -> Mapping[str, Any]:
         own = self.folder.data_in(deployment.folder)
         place = deployment.data_place(own)
-        at = place or own
+        # Servers that take turns lie side by side, on one disk.
+        at = deployment.place.parent if deployment.place is not None else place or own
         if at not in self.looked:
             try:
                 self.looked[at] = {**self.environment(at), **self.of_inputs}
             except OSError as e:  # a write says what is wrong, and not where
                 raise OSError(e.errno, e.strerror, str(e.filename or at)) from e
+        if deployment.place is not None:
+            return {**self.looked[at], "data_dir": str(deployment.place.absolute())}
         if place is not None:
             return self.looked[at]
         # Any disk of this machine would be a guess.

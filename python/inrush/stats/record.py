@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from inrush.border.labels import storage_of
+from inrush.border.labels import start_of, storage_of
 from inrush.border.pipeline import AnyPlan
 from inrush.border.tables import (
     AnswerRow,
@@ -63,8 +63,10 @@ class RunRecord:
 
     @property
     def place(self) -> str:
-        """Engine and storage: what facts of a server and its disk are of."""
-        return f"{self.engine} on {self.storage}" if self.storage else self.engine
+        """Engine, storage, and what the study has its server started with: what facts of a server and its disk are of."""
+        on = f" on {self.storage}" if self.storage else ""
+        started = ", ".join(f"{name}={value}" for name, value in start_of(self.labels).items())
+        return f"{self.engine}{on}" + (f" with {started}" if started else "")
 
     @property
     def block(self) -> int:

@@ -176,7 +176,8 @@ def parse_role(node: Node, name: str, factors: Factors, workload: Workload, othe
         )
     if "keys_per_call" in fields and (alone := [o for o in operations if not has_list(o, workload)]):
         fields["keys_per_call"].problem(
-            f"operation {alone[0]} asks for no list of keys; give it a parameter with list = true, or remove this line"
+            f"operation {alone[0]} asks for no list of keys and reads no row by its key; give it a parameter with list = true, or "
+            "remove this line"
         )
     if operations and not any(workload.operations[o].kind == "extract" for o in operations):
         for key in ("method", "fetch_rows"):
@@ -232,7 +233,9 @@ def check_io(
 
 
 def has_list(operation: str, workload: Workload) -> bool:
-    return any(param.get("list") for param in workload.operations[operation].params.values())
+    """Whether its calls can ask for several keys: a list of them, or rows by their keys."""
+    of = workload.operations[operation]
+    return of.does == "read" or any(param.get("list") for param in of.params.values())
 
 
 def has_keys(operation: str, workload: Workload) -> bool:

@@ -20,11 +20,8 @@ from inrush.study.files import locate
 from inrush.study.forms import (
     Factors,
     FromFactor,
-    check_no_password,
-    option_text,
     read_count,
     read_form,
-    read_reference,
 )
 from inrush.study.generators import Catalogue
 from inrush.study.overlay import apply_overrides, by_command, merged, parse_overrides
@@ -48,6 +45,7 @@ from inrush.study.parts import (
 from inrush.study.pipeline import Pipeline, parse_pipeline
 from inrush.study.roles import Role, check_refill, label, parse_factors, parse_roles
 from inrush.study.rule_values import check_only, check_rule_values
+from inrush.study.settings import SettingsOf, parse_options, parse_start, without_setting
 from inrush.study.shipped import SHIPPED, find_study, workload_path
 from inrush.study.sizes import read_size
 from inrush.study.skips import check_skipped, parse_skips
@@ -65,7 +63,7 @@ SCHEMA = 1
 KINDS = ("fixed_volume", "mixed", "timed", pipeline.KIND, STEPS_KIND)
 KEYS = (
     "schema", "title", "question", "expect", "workload", "kind", "engines", "sizes", "factors", "layout", "row_order", "method", "clients",
-    "options", "load", "schedule", "roles", "pipeline", "steps", "skip", "ends_with", "totals", "record", "repeats", "stop", "search", "answer", "accept", "unequal_durability",
+    "options", "start", "load", "schedule", "roles", "pipeline", "steps", "skip", "ends_with", "totals", "record", "repeats", "stop", "search", "answer", "accept", "unequal_durability",
     "expected", "published", "scale",
 )  # fmt: skip
 REQUIRED = ("schema", "title", "question", "expect", "workload", "kind", "engines")
@@ -122,7 +120,9 @@ class Study:
     #: Rows that a table holds before anything is measured, if no role writes to it.
     load_rows: int | FromFactor = 0
     #: Engine -> option -> value, e.g. sqlite.synchronous.
-    options: Mapping[str, Mapping[str, str | FromFactor]] = field(default_factory=dict)
+    options: SettingsOf = field(default_factory=dict)
+    #: Engine -> setting that its server is started with -> value, e.g. ndb.nodes; servers of inrush's own alone have them.
+    start: SettingsOf = field(default_factory=dict)
     stop: tuple[StopRule, ...] = ()
     search: Search | None = None
     answer: AnswerSpec | None = None
@@ -325,7 +325,8 @@ def read_tree(
         storage=parse_storage(factors, root),
         clients=parse_clients(fields.get("clients"), factors, work),
         load_rows=parse_load(fields.get("load"), factors),
-        options=parse_options(fields.get("options"), factors, known),
+        options=parse_options(fields.get("options"), factors, known.engines),
+        start=parse_start(fields.get("start"), factors, known.engines),
         stop=parse_stops(fields.get("stop"), factors, named),
         search=parse_search(fields.get("search"), factors, named),
         answer=parse_answer(fields.get("answer"), factors, named),
@@ -421,28 +422,6 @@ def parse_load(node: Node | None, factors: Factors) -> int | FromFactor:
     return read_count(fields["rows"], factors, 0, 10**12) if "rows" in fields else 0
 
 
-def parse_options(
-    node: Node | None, factors: Factors, known: Known
-) -> dict[str, dict[str, str | FromFactor]]:
-    """Options of targets by engine; values are texts for the engine's twin, or factors."""
-    options: dict[str, dict[str, str | FromFactor]] = {}
-    for engine, child in node.members().items() if node else ():
-        if known.engines is not None and engine not in known.engines:
-            child.problem(unknown("engine", engine, known.engines))
-        options[engine] = {}
-        for key, value in child.members().items():
-            if isinstance(value.value, str) and value.value.startswith("@"):
-                reference = read_reference(value, factors)
-                if reference is not None:
-                    options[engine][key] = reference
-            elif isinstance(value.value, (str, int, float)):
-                options[engine][key] = text = option_text(value.value)
-                check_no_password(value, text)
-            else:
-                value.problem("write a text, a number, true or false")
-    return options
-
-
 def check_used(root: Node, study: Study) -> None:
     """A factor that nothing reads would give equal points under different names.
 
@@ -455,6 +434,12 @@ def check_used(root: Node, study: Study) -> None:
             root.at(f"factors.{name}", [label(v) for v in study.factors[name]]).problem(
                 f'nothing uses it; write "@{name}" where it should act, or remove it'
             )
+    elsewhere = {f.factor for f in references(replace(study, start={}))}
+    for name, engines in without_setting(study.start, study.factors, study.engines, elsewhere):
+        root.at(f"factors.{name}", [label(v) for v in study.factors[name]]).problem(
+            f"it changes how servers are started, and nothing of {', '.join(engines)}; write "
+            f'start.{engines[0]}.SETTING = "@{name}", or run the study without {", ".join(engines)}'
+        )
     if not study.has_pilot and (study.stop or study.search is not None):
         root.at("repeats.pilot", False).problem(
             f"{'stop rules read' if study.stop else 'the search reads'} the pilot; remove this line, or the rule"

@@ -9,10 +9,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
-from inrush.border.labels import storage_of
+from inrush.border.labels import start_of, storage_of
 from inrush.border.pipeline import AnyPlan
 from inrush.border.plan import Statement, WatchPlan
 from inrush.engines import engine_of_url, life, page_cache, server
@@ -34,6 +34,12 @@ IN_MEMORY = ("tmpfs", "ramfs")
 ASK_S = 30.0
 
 
+class Turns(Protocol):
+    """What starts servers that run for their own runs alone: `targets.turns`."""
+
+    def give(self, deployment: Deployment) -> None: ...
+
+
 @dataclass
 class Deployment:
     """An engine's place for the length of a study."""
@@ -48,6 +54,19 @@ class Deployment:
     folder: Path | None = None
     #: Where the run in hand keeps the files of an engine in its process.
     run_files: Path | None = None
+    #: Of a server that runs for its own runs alone: what starts it, and its folder. None: it runs as long as the study.
+    turns: Turns | None = None
+    place: Path | None = None
+
+    def make_ready(self) -> None:
+        """Starts a server that runs for its own runs alone, and ends the one in its place. Raises as a start does."""
+        if self.turns is not None:
+            self.turns.give(self)
+
+    @property
+    def waits(self) -> bool:
+        """Whether it is a server that runs for its own runs alone, and does not run now."""
+        return self.turns is not None and self.target.instance is None
 
     def ask(self, statement: Statement, place: Target | None = None) -> list[list[Any]]:
         """Rows of one statement outside a run, at the target or one of its shards; raises what the core raises."""
@@ -67,7 +86,7 @@ class Deployment:
             if segment["kind"] == "control"
             for s in segment["statements"]
         ]
-        if self.server.embedded or not statements:
+        if self.server.embedded or not statements or self.waits:
             return
         from inrush import _core
 
@@ -80,6 +99,8 @@ class Deployment:
         """Where the engine's files lie: `own` of one in our process; None of a server that inrush did not start."""
         if self.target.instance is not None:
             return self.target.instance.data
+        if self.place is not None:
+            return self.place
         return own if self.server.embedded else None
 
     def own_files(self) -> Path | None:
@@ -146,20 +167,20 @@ class Deployment:
         self.target = replace(self.target, url=started.url, instance=started)
 
 
-def place_key(engine: str, storage: str = "") -> str:
-    """What deployments of a study are kept by."""
-    return f"{engine}@{storage}" if storage else engine
+def place_key(engine: str, storage: str = "", start: Mapping[str, str] | None = None) -> str:
+    """What deployments of a study are kept by: `ndb@fast,nodes=4`. start: what the study has its server started with."""
+    key = f"{engine}@{storage}" if storage else engine
+    return ",".join([key, *(f"{name}={value}" for name, value in (start or {}).items())])
 
 
 def key_of(run: PlannedRun) -> str:
     """The deployment that a run is made on."""
-    return place_key(str(run.plan["target"]["engine"]), storage_of(run.labels))
+    return place_key(str(run.plan["target"]["engine"]), storage_of(run.labels), start_of(run.labels))
 
 
 def deployments_of(plan: StudyPlan, deployments: Mapping[str, Deployment]) -> list[Deployment]:
     """Those that a study's points are measured on, the first storage's first."""
-    engines = plan.study.engines
-    return [of for key, of in deployments.items() if key.partition("@")[0] in engines]
+    return [of for of in deployments.values() if of.target.engine in plan.study.engines]
 
 
 def lifecycle_of(twin: Twin) -> Lifecycle:

@@ -6,6 +6,7 @@ import contextlib
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from inrush.engines import ENGINES, engine_of_url, server, server_limits
@@ -15,6 +16,8 @@ from inrush.errors import UsageError
 from inrush.plan.calibration import FLOOR
 from inrush.targets import register, shards
 from inrush.targets.deployment import Deployment, lifecycle_of, place_key, split_password
+from inrush.targets.leftovers import end_leftovers
+from inrush.targets.turns import Admit, Turns, folder_with
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,8 @@ class NamedTargets:
     storages: Mapping[str, Path] = field(default_factory=dict)
     #: Storage or engine -> limit -> value, as settings of a server say it.
     limits: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    #: Engine to start -> what the study has its servers started with, a server each.
+    configurations: Mapping[str, Sequence[Mapping[str, str]]] = field(default_factory=dict)
 
     def servers(self) -> dict[str, Twin]:
         return {engine: server(engine) for engine in self.engines}
@@ -87,12 +92,17 @@ def needs_target(engine: str) -> str:
 
 @contextlib.contextmanager
 def opened(
-    found: NamedTargets, data: Path, note: Callable[[str], None], keep: Callable[[], bool] = lambda: True
+    found: NamedTargets,
+    data: Path,
+    note: Callable[[str], None],
+    keep: Callable[[], bool] = lambda: True,
+    admit: Admit = lambda one: contextlib.nullcontext(),
 ) -> Iterator[dict[str, Deployment]]:
     """Sites of all engines; what is started here is stopped at the end, however that comes.
 
     data: folder for the instances, where no storages are named. keep: asked at the end whether their data stays
-    there; else it goes with them, unless a server does not end.
+    there; else it goes with them, unless a server does not end. admit: what is asked of a server that is started later,
+    when a run of it comes.
     Raises TargetError when a server does not start; its folder stays, since its log is there.
     """
     with contextlib.ExitStack() as stack:
@@ -102,9 +112,21 @@ def opened(
                 key = place_key(engine, storage)
                 if engine in found.start:
                     register.remember(folder)
+                    end_leftovers(twin, folder)
+                    settings = settings_on(found, engine, storage)
+                    if configurations := found.configurations.get(engine):
+                        turns = Turns(partial(started, note=note), stop, admit)
+                        for asked in configurations:
+                            place = folder_with(folder, engine, asked)
+                            deployments[place_key(engine, storage, asked)] = turns.add(
+                                twin, place, {**settings, **asked}
+                            )
+                            stack.callback(left, engine, place, keep, note)
+                        stack.callback(turns.end)
+                        continue
                     place = folder / engine
                     try:
-                        deployments[key] = started(twin, place, settings_on(found, engine, storage), note)
+                        deployments[key] = started(twin, place, settings, note)
                     except KeyboardInterrupt:
                         if not keep():
                             removed(place)
@@ -116,7 +138,11 @@ def opened(
                     note(warning)
             # It prices the client's own work, also in studies that do not name it.
             deployments.setdefault(place_key(FLOOR, storage), Deployment(server(FLOOR), Target(FLOOR, "")))
-        yield {key: on_storage(key, found.storages, of) for key, of in deployments.items()}
+            for deployment in deployments.values():
+                if storage and not deployment.target.storage:
+                    deployment.folder = folder
+                    deployment.target = replace(deployment.target, storage=storage)
+        yield deployments
 
 
 def settings_on(found: NamedTargets, engine: str, storage: str) -> dict[str, str]:
@@ -125,13 +151,10 @@ def settings_on(found: NamedTargets, engine: str, storage: str) -> dict[str, str
     return {**found.start[engine], **{server_limits.PREFIX + name: value for name, value in limits.items()}}
 
 
-def on_storage(key: str, storages: Mapping[str, Path], deployment: Deployment) -> Deployment:
-    """The deployment with the name and the folder of its storage."""
-    storage = key.partition("@")[2]
-    if storage:
-        deployment.folder = storages[storage]
-        deployment.target = replace(deployment.target, storage=storage)
-    return deployment
+def each_settings_on(found: NamedTargets, engine: str, storage: str) -> list[dict[str, str]]:
+    """The same of each of its servers there, with what the study has them started with."""
+    own = settings_on(found, engine, storage)
+    return [{**own, **asked} for asked in found.configurations.get(engine) or ({},)]
 
 
 def deployment_at(engine: str, url: str) -> tuple[Deployment, str | None]:
@@ -194,10 +217,15 @@ def stop(deployment: Deployment) -> None:
 def ended(deployment: Deployment, place: Path, keep: Callable[[], bool], note: Callable[[str], None]) -> None:
     """Stops a server, and removes what it stored where it is not to stay."""
     stop(deployment)
-    if keep():
-        note(f"data of {deployment.server.name} stays in {place}")
-    else:
+    left(deployment.server.name, place, keep, note)
+
+
+def left(engine: str, place: Path, keep: Callable[[], bool], note: Callable[[str], None]) -> None:
+    """What a server stored, after its end: it stays, or is removed."""
+    if not keep() or not (place.is_dir() and any(place.iterdir())):
         removed(place)
+    else:
+        note(f"data of {engine} stays in {place}")
 
 
 def removed(place: Path) -> None:

@@ -52,6 +52,7 @@ def refuse_unequal(
         key = json.dumps([key_of(run), target.get("options", {})], sort_keys=True)
         if key not in by_engine:
             deployment = deployments[key_of(run)]
+            deployment.make_ready()
             by_engine[key] = ask(run.plan, deployment, deployment.folder or data)
         return by_engine[key]
 

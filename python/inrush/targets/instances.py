@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from inrush.engines import ENGINES, life, origin, server
-from inrush.engines.instance import Instance, Release, Stop, log_of
+from inrush.engines.instance import Instance, Release, Stop
 from inrush.engines.own_server import VERSION
 from inrush.engines.twin import Twin
 from inrush.errors import UsageError
 from inrush.targets import register, shards
 from inrush.targets.deployment import lifecycle_of
 from inrush.targets.deployments import started_words as words
+from inrush.targets.leftovers import leftovers
 from inrush.text import columns
 
 Note = Callable[[str], None]
@@ -249,24 +250,6 @@ def kept_folder(twin: Twin, data: Path) -> Path:
 
 def role_of(twin: Twin, data: Path, instance: Instance) -> str | None:
     return shards.role(instance, kept_folder(twin, data), len(parts(twin, data)) > 1)
-
-
-def leftovers(twin: Twin, data: Path) -> list[Instance]:
-    """Servers that run in the folders of `run --start` although the inrush that started them has gone."""
-    kept = data / twin.name
-    return [i for folder in (kept, *shards.folders(kept)) if (i := leftover(twin, folder)) is not None]
-
-
-def leftover(twin: Twin, folder: Path) -> Instance | None:
-    running, port = origin.running(folder), origin.read(folder).get("port", 0)
-    if not running or not origin.is_left(folder):
-        return None
-    lifecycle = lifecycle_of(twin)
-    release = Release(twin.name, lifecycle.data_version(folder), Path())
-    pid = next(iter(running.values()))
-    named = {name: pid for name, pid in running.items() if name}
-    url = lifecycle.url_in(folder, port)
-    return Instance(twin.name, folder, url, port, pid, log_of(folder), release, processes=named)
 
 
 def rows_of(twin: Twin, instance: Instance, running: bool, role: str | None) -> list[dict[str, Any]]:

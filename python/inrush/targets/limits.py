@@ -10,7 +10,7 @@ from inrush.engines import server, server_limits
 from inrush.errors import Problem
 from inrush.study.document import unknown
 from inrush.study.study import Study
-from inrush.targets.deployments import NamedTargets, settings_on
+from inrush.targets.deployments import NamedTargets, each_settings_on
 
 #: `slow.write_bytes_per_s=20M`.
 WORD = re.compile(r"([^.=]+)\.([^=]+)=(.+)")
@@ -58,8 +58,9 @@ def limit_problems(found: NamedTargets, data: Path) -> Iterator[Problem]:
     data: where they lie without a storage.
     """
     for storage, folder in (found.storages or {"": data}).items():
-        for engine in found.start:
-            words = server_limits.split(settings_on(found, engine, storage))[1]
+        each = [(engine, of) for engine in found.start for of in each_settings_on(found, engine, storage)]
+        for engine, settings in each:
+            words = server_limits.split(settings)[1]
             wrong = [
                 Problem("--start", f"{engine},{server_limits.PREFIX}{name}", value, problem)
                 for name, value in words.items()

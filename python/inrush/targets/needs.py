@@ -28,6 +28,7 @@ def lacking(study: Study, deployments: Iterable[Deployment]) -> dict[str, dict[s
             need = operation.needs.get(engine)
             if need is None:
                 continue
+            deployment.make_ready()
             try:
                 rows = deployment.ask(need.sql)
             except _core.CoreFailure:

@@ -24,8 +24,8 @@ from inrush.machine import host
 from inrush.plan.cost import cost
 from inrush.plan.planned import StudyPlan
 from inrush.stats.quantity import show
-from inrush.targets.deployment import Deployment
-from inrush.targets.deployments import NamedTargets, deployment_at
+from inrush.targets.deployment import Deployment, lifecycle_of
+from inrush.targets.deployments import NamedTargets, deployment_at, settings_on
 from inrush.targets.spoken import foreign_protocols
 
 #: Words of servers about a right that is missing.
@@ -73,6 +73,7 @@ def refuse_unready(plan: StudyPlan, found: NamedTargets, data: Path, inputs: Pat
         with noted(problems):
             check_folder(place)
             check_fit(plan, twins, place)
+    problems += no_room(found)
     if inputs is not None:
         with noted(problems):
             check_inputs(plan, found, inputs)
@@ -87,6 +88,17 @@ def refuse_unready(plan: StudyPlan, found: NamedTargets, data: Path, inputs: Pat
         raise UsageError("\n".join([*warnings, *problems]))
     short = [line for place in places if is_local for line in short_of_room(plan, place)]
     return [*ready, *short, *(short_of_input_room(plan, inputs) if inputs is not None else ())]
+
+
+def no_room(found: NamedTargets) -> Iterator[str]:
+    """Servers that a study has started one after the other, and for one of which this machine has no room."""
+    for engine, servers in found.configurations.items():
+        for storage in found.storages or ("",):
+            for asked in servers:
+                settings = {**settings_on(found, engine, storage), **asked}
+                if why := lifecycle_of(server(engine)).cannot_start(settings):
+                    said = ",".join(f"{name}={value}" for name, value in asked.items())
+                    yield f"--start {engine},{said}: {why}"
 
 
 @contextlib.contextmanager

@@ -1,0 +1,36 @@
+"""Servers that run in the folders of `run --start` although the inrush that started them has gone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from inrush.engines import origin
+from inrush.engines.instance import Instance, Release, Stop, log_of
+from inrush.engines.twin import Twin
+from inrush.targets import shards
+from inrush.targets.deployment import lifecycle_of
+from inrush.targets.turns import folders_with
+
+
+def leftovers(twin: Twin, data: Path) -> list[Instance]:
+    kept = (data / twin.name, *folders_with(data, twin.name))
+    folders = [folder for one in kept for folder in (one, *shards.folders(one))]
+    return [i for folder in folders if (i := leftover(twin, folder)) is not None]
+
+
+def leftover(twin: Twin, folder: Path) -> Instance | None:
+    running, port = origin.running(folder), origin.read(folder).get("port", 0)
+    if not running or not origin.is_left(folder):
+        return None
+    lifecycle = lifecycle_of(twin)
+    release = Release(twin.name, lifecycle.data_version(folder), Path())
+    pid = next(iter(running.values()))
+    named = {name: pid for name, pid in running.items() if name}
+    url = lifecycle.url_in(folder, port)
+    return Instance(twin.name, folder, url, port, pid, log_of(folder), release, processes=named)
+
+
+def end_leftovers(twin: Twin, data: Path) -> None:
+    """One that another configuration of the engine left would hold the memory that the next one needs."""
+    for instance in leftovers(twin, data):
+        lifecycle_of(twin).stop(instance, Stop.CLEAN)
