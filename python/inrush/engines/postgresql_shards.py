@@ -1,7 +1,7 @@
 """Hash shards behind one coordinator: PostgreSQL's own partitions, each a foreign table on its worker. Pure.
 
 Rows arrive straight on the right worker; ordinary SQL on the coordinator finds and prunes them, because they were
-placed by the coordinator's own rule (rust/load/src/sharding.rs). The coordinator knows its workers as foreign servers, so
+placed by the coordinator's own rule (rust/rows/src/placement.rs). The coordinator knows its workers as foreign servers, so
 that a load finds them there.
 """
 
