@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from inrush.border.plan import PLAIN_VERSION, STEP_VERSION
+from inrush.border.plan import PLAIN_VERSION, PLAN_VERSION, STEP_VERSION
 from inrush.border.plan import PointPlan as Document
 from inrush.engines.instance import TCP, TRANSPORT
 from inrush.engines.plans import Unsupported
@@ -30,11 +30,20 @@ from inrush.plan.refusals import draft_problems
 from inrush.plan.retention import retained
 from inrush.plan.roles import Broken, active_roles, method_at
 from inrush.plan.segments import Segments, statements_of, version_of
+from inrush.plan.shards import (
+    beyond_keys,
+    not_over_shards,
+    over_shards,
+    shards_at,
+    shards_document,
+    without_key,
+)
 from inrush.plan.step_segments import StepSegments
 from inrush.plan.steps import at_point, impossible_steps, steps_of
 from inrush.plan.units import ns
 from inrush.study.forms import Best, option_text, resolve
 from inrush.study.roles import label
+from inrush.study.shards import STRAIGHT
 from inrush.study.study import Study
 
 
@@ -82,6 +91,13 @@ def plan_point(
         return plan_pipeline(study, server, engine, point, namespace, method, seed)
     if others := for_others(study, engine, point):
         return Unsupported(others)
+    sharded = shards_at(study, point)
+    if sharded is not None and (own := not_over_shards(study)):
+        return Unsupported(f"over shards go sessions alone: {own}")
+    over = over_shards(server, sharded)
+    if isinstance(over, Unsupported):
+        return over
+    server = over
     study = at_point(study, point)
     impossible = impossible_steps(study, server, engine)
     if impossible:
@@ -95,6 +111,8 @@ def plan_point(
         return Impossible(roles.problems)
     if not roles:
         return Impossible((Problem("", "roles", point_id, "no role has a session here; remove the point"),))
+    if sharded is not None and sharded[0] == STRAIGHT and (reason := beyond_keys(study, roles)):
+        return reason
     kept, roles, problems = retained(study, roles)
     if problems:
         return Impossible(tuple(problems))
@@ -144,7 +162,7 @@ def plan_point(
     problems = [*problems, *draft_problems(draft)]
     if problems:
         return Impossible(tuple(problems))
-    reason = draft.plan_operations()
+    reason = (without_key(draft) if sharded is not None else None) or draft.plan_operations()
     if reason is not None:
         return reason
     longest_s = draft.longest_s()
@@ -166,6 +184,8 @@ def plan_point(
         },
         "watch": {"every_ns": ns(watch_s(study.record.watch_s, longest_s)), "processes": {}, "data_dir": ""},
     }
+    if sharded is not None:
+        plan["target"]["shards"], plan["version"] = shards_document(draft, sharded), PLAN_VERSION
     asked_keys = {r.name: r.keys_per_call for r in roles if keys.keys() & set(r.operations)}
     found = draft.summary(plan, options, asked_keys)
     if made := made_bytes(draft.roles, draft.tables):

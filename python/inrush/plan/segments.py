@@ -10,8 +10,8 @@ from inrush.border.plan import (
     DIRECTIVES_VERSION,
     EXTRACT_VERSION,
     FILE_VERSION,
+    KEY_VERSION,
     PLAIN_VERSION,
-    PLAN_VERSION,
     REPEAT_VERSION,
     Segment,
     Statement,
@@ -215,7 +215,7 @@ def version_of(
     called = list(operations)
     directives = [op.get("directives", {}) for op in called] + [s.get("directives", {}) for s in detailed]
     if any("does" in op for op in called) or any(OF_RECORDS & d.keys() for d in directives):
-        return PLAN_VERSION
+        return KEY_VERSION
     if any("io" in d for d in directives):
         return FILE_VERSION
     if any("range" in op or "dump" in op for op in called):

@@ -48,6 +48,7 @@ from inrush.study.parts import (
 from inrush.study.pipeline import Pipeline, parse_pipeline
 from inrush.study.roles import Role, check_refill, label, parse_factors, parse_roles
 from inrush.study.rule_values import check_only, check_rule_values
+from inrush.study.shards import Shards, parse_shards
 from inrush.study.shipped import SHIPPED, find_study, workload_path
 from inrush.study.sizes import read_size
 from inrush.study.skips import check_skipped, parse_skips
@@ -65,7 +66,7 @@ SCHEMA = 1
 KINDS = ("fixed_volume", "mixed", "timed", pipeline.KIND, STEPS_KIND)
 KEYS = (
     "schema", "title", "question", "expect", "workload", "kind", "engines", "sizes", "factors", "layout", "row_order", "method",
-    "options", "load", "schedule", "roles", "pipeline", "steps", "skip", "ends_with", "totals", "record", "repeats", "stop", "search", "answer", "accept", "unequal_durability",
+    "options", "shards", "load", "schedule", "roles", "pipeline", "steps", "skip", "ends_with", "totals", "record", "repeats", "stop", "search", "answer", "accept", "unequal_durability",
     "expected", "published", "scale",
 )  # fmt: skip
 REQUIRED = ("schema", "title", "question", "expect", "workload", "kind", "engines")
@@ -115,6 +116,8 @@ class Study:
     method: str | FromFactor | None = None
     #: On which storage an engine keeps its data; None: it has one place.
     storage: FromFactor | None = None
+    #: None: sessions are on one server.
+    shards: Shards | None = None
     #: Rows that a table holds before anything is measured, if no role writes to it.
     load_rows: int | FromFactor = 0
     #: Engine -> option -> value, e.g. sqlite.synchronous.
@@ -319,6 +322,7 @@ def read_tree(
         row_order=parse_order(fields.get("row_order"), factors, root),
         method=parse_method(fields.get("method"), factors, known, root),
         storage=parse_storage(factors, root),
+        shards=parse_shards(fields.get("shards"), factors),
         load_rows=parse_load(fields.get("load"), factors),
         options=parse_options(fields.get("options"), factors, known),
         stop=parse_stops(fields.get("stop"), factors, named),
