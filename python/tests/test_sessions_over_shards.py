@@ -115,7 +115,7 @@ def test_the_core_is_told_where_the_shards_are_and_each_is_watched_as_a_part_of_
         ("telemetry-keepup", ["shards.way=straight"], START, "straight to shards go rows and calls by key alone"),
         ("telemetry-queries", ["shards.way=straight"], START, "straight to shards go rows and calls by key alone"),
         ("keylookup-phases", ["shards.way=straight"], START, "over shards go sessions alone: its steps are done on one server"),
-        ("keylookup-shards", ["shards.way=round_about"], START, "round_about"),
+        ("keylookup-threads", ["shards.way=round_about"], START, "choose from: coordinator, straight"),
     ],
 )  # fmt: skip
 def test_what_makes_no_sense_over_shards_is_one_line_before_anything_starts(
