@@ -135,3 +135,18 @@ def test_a_write_by_key_has_no_way_through_a_coordinator(tmp_path: Path) -> None
         planned("shards.way=coordinator", named=named)
     assert "\n" not in str(refused.value)
     assert len(planned("shards.way=straight", named=named)) == 1
+
+
+def test_calls_that_change_rows_are_no_transaction_over_shards(tmp_path: Path) -> None:
+    """Two of them would wait for each other for ever: seen on real servers with 64 in flight."""
+    (tmp_path / "workload.toml").write_text(WORKLOAD)
+    (tmp_path / "by-key.toml").write_text(STUDY.replace("ENGINE", "postgresql").replace("DEPTHS", "[64]"))
+    named = str(tmp_path / "by-key.toml")
+    with pytest.raises(
+        InrushError, match="role putters has 64 calls of put in flight: through a coordinator"
+    ) as refused:
+        planned("shards.way=coordinator", named=named)
+    assert "\n" not in str(refused.value)
+    assert len(planned("shards.way=straight", named=named)) == 1
+    deep = planned("depth=64", "shards.way=coordinator", "engines=postgresql", named="keylookup-depth")
+    assert len(deep) == 3, "reads hold nothing"

@@ -32,6 +32,7 @@ from inrush.plan.roles import Broken, active_roles, method_at
 from inrush.plan.segments import Segments, statements_of, version_of
 from inrush.plan.shards import (
     beyond_keys,
+    held_together,
     not_over_shards,
     over_shards,
     shards_at,
@@ -111,8 +112,10 @@ def plan_point(
         return Impossible(roles.problems)
     if not roles:
         return Impossible((Problem("", "roles", point_id, "no role has a session here; remove the point"),))
-    if sharded is not None and sharded[0] == STRAIGHT and (reason := beyond_keys(study, roles)):
-        return reason
+    if sharded is not None:
+        refused = beyond_keys if sharded[0] == STRAIGHT else held_together
+        if reason := refused(study, roles):
+            return reason
     kept, roles, problems = retained(study, roles)
     if problems:
         return Impossible(tuple(problems))

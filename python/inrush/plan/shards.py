@@ -9,6 +9,7 @@ from inrush.border import plan as border
 from inrush.engines.plans import Unsupported
 from inrush.engines.twin import Twin
 from inrush.plan.roles import ActiveRole
+from inrush.study.by_key import alters
 from inrush.study.forms import resolve
 from inrush.study.shards import STRAIGHT
 from inrush.study.study import Study
@@ -51,6 +52,22 @@ def beyond_keys(study: Study, roles: Sequence[ActiveRole]) -> Unsupported | None
                 what = f"operation {operation.name} is none"
             return Unsupported(
                 f"{what}: straight to shards go rows and calls by key alone; take shards.way = coordinator"
+            )
+    return None
+
+
+def held_together(study: Study, roles: Sequence[ActiveRole]) -> Unsupported | None:
+    """The first role of a coordinator whose calls change several rows in one transaction.
+
+    Calls in flight together are one there. Two such hold rows on one shard each, wait for the other's, and no server sees
+    both waits: they would wait for ever.
+    """
+    for role in roles:
+        changing = [name for name in role.operations if alters(study.workload.operations[name])]
+        if changing and role.depth > 1:
+            return Unsupported(
+                f"role {role.name} has {role.depth} calls of {changing[0]} in flight: through a coordinator they are one "
+                "transaction over shards, and two of them can wait for each other for ever; take depth = 1, or shards.way = straight"
             )
     return None
 

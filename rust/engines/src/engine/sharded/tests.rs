@@ -83,6 +83,8 @@ impl Session for KeepsSession {
 
     fn poll(&mut self, until: Ns, done: &mut Vec<Done>) {
         self.socket.set_nonblocking(until == 0).unwrap();
+        let limit = std::time::Duration::from_millis(if until == Ns::MAX { 10_000 } else { 1 });
+        self.socket.set_read_timeout(Some(limit)).unwrap();
         let mut told = [0; 1];
         if self.socket.read(&mut told).is_ok_and(|bytes| bytes == 1) {
             done.append(&mut self.sent);
