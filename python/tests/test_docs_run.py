@@ -107,6 +107,31 @@ ELSEWHERE: Mapping[str, Elsewhere] = {
         "python/tests/test_shipped_studies.py::test_a_shipped_study_runs_and_every_row_and_answer_is_proven",
         "run(inrush, study)",
     ),
+    "inrush run keylookup-shards": Elsewhere(
+        "five servers",
+        f"{ENGINES}/test_by_key_shards.py::test_both_shards_have_their_part_of_the_rows_and_of_the_cpu",
+        "run(cluster, one.plan",
+    ),
+    "inrush run keylookup-threads --start postgresql,shards": Elsewhere(
+        "five servers",
+        f"{ENGINES}/test_by_key_shards.py::test_rows_that_come_go_and_change_over_shards_are_proven_while_they_are_read",
+        "run(cluster, one.plan",
+    ),
+    "inrush run keylookup-threads --scale": Elsewhere(
+        "a server, and its results",
+        CLAIMED,
+        "predict",
+    ),
+    "inrush predict keylookup-threads": Elsewhere(
+        "a server, and its results",
+        CLAIMED,
+        "predict",
+    ),
+    "inrush prove open --with": Elsewhere(
+        "a server, and its results",
+        CLAIMED,
+        "predict",
+    ),
     "inrush run bulkindex-survey": Elsewhere(
         "a server, and a table of 26 GB",
         "python/tests/test_shipped_studies.py::test_a_shipped_study_runs_and_every_row_and_answer_is_proven",

@@ -93,6 +93,32 @@ def test_costs_of_operations_and_of_sends_are_told_apart_where_sends_differ() ->
     assert law.wire_s == pytest.approx(60e-6, rel=0.35)
 
 
+@pytest.mark.parametrize(
+    ("calls", "simulated_as"),
+    [
+        ({"fetch": ("query", "read")}, "read"),
+        ({"fetch": ("query", "read"), "by_sql": ("query", None)}, "read"),
+        # What a call does decides, not the kind of statement that an engine makes of it.
+        ({"fetch": ("execute", "read")}, "read"),
+        ({"put": ("execute", "insert")}, "update"),
+        ({"put": ("query", "write")}, "update"),
+        ({"fetch": ("query", "read"), "take": ("execute", "delete")}, "update"),
+    ],
+)
+def test_what_a_call_by_key_does_says_whether_it_only_reads(
+    calls: Mapping[str, tuple[str, str | None]], simulated_as: str
+) -> None:
+    (m, *_) = CLIENTS.runs
+    operations = [
+        {"name": n, "kind": kind, **({"does": does} if does else {})} for n, (kind, does) in calls.items()
+    ]
+    segment = m.run.plan["segments"][0]
+    role = {**segment["roles"][0], "operations": [{"operation": name, "weight": 1} for name in calls]}
+    plan = {**m.run.plan, "operations": operations, "segments": [{**segment, "roles": [role]}]}
+    of = cluster_runs([replace(m, run=replace(m.run, plan=plan))], FIGURE, 0.0)
+    assert of is not None and of.shape.operation == simulated_as
+
+
 @pytest.mark.parametrize("to", [8, 16])
 def test_clients_beyond_those_measured_are_claimed_with_what_is_full_first(to: int) -> None:
     (training,) = trainings(CLIENTS)

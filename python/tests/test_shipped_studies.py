@@ -72,6 +72,8 @@ WITHOUT_QUERIES = {
     "keylookup-clients", "keylookup-connections", "keylookup-transactions", "keylookup-lists", "keylookup-delay", "keylookup-depth", "keylookup-phases", "keylookup-records", "keylookup-threads", "pipeline-filesize", "pipeline-parallel", "telemetry-indexes", "telemetry-sustained", "telemetry-production",
     "telemetry-volume", "telemetry-waves",
 }  # fmt: skip
+#: Studies of several servers at once: engines/test_by_key_shards.py runs them.
+ON_SHARDS = {"keylookup-shards"}
 #: Studies without tables: there is no row to prove, and what is read is checked by the call itself.
 WITHOUT_ROWS = {"bulkindex-storage", "bulkindex-storage-random"}
 
@@ -105,7 +107,7 @@ def run(inrush: Inrush, study: str) -> dict[str, Any]:
 
 
 def test_every_shipped_study_is_run_here() -> None:
-    assert {study.name for study in shipped_studies()} == set(SMALLEST) | OF_SERVERS
+    assert {study.name for study in shipped_studies()} == set(SMALLEST) | OF_SERVERS | ON_SHARDS
 
 
 #: The first study stands for the others where time is short.

@@ -34,8 +34,15 @@ EXTRACT_VERSION: Final = 5
 FILE_VERSION: Final = 6
 #: Of a plan that has calls by key, or directives of rows by their keys.
 BY_KEY_VERSION: Final = 7
-#: Of a plan that several processes share.
+#: Of a plan that several processes share, or that is over shards.
 PLAN_VERSION: Final = 8
+
+
+class Shards(TypedDict):
+    #: In the order of their numbers.
+    urls: Sequence[str]
+    #: Sessions go straight to the shards. By table: the columns that place its rows, each with its type in the database.
+    keys: NotRequired[Sequence[Sequence[Sequence[str]]]]
 
 
 class Target(TypedDict):
@@ -45,6 +52,8 @@ class Target(TypedDict):
     options: Mapping[str, str]
     #: Of tests alone: what a wrapped engine does wrong.
     faults: NotRequired[Sequence[str]]
+    #: Servers of the same kind that share the rows; `url` is their coordinator's.
+    shards: NotRequired[Shards]
 
 
 class RecordPlan(TypedDict):

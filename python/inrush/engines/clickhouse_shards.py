@@ -1,6 +1,6 @@
 """Shards behind one server: a table of engine Distributed over tables of the same columns, one on each shard. Pure.
 
-Rows arrive straight on the shard where the Distributed table would have put them (rust/load/src/sharding/distributed.rs). A
+Rows arrive straight on the shard where the Distributed table would have put them (rust/rows/src/placement/distributed.rs). A
 server in front knows its shards by its configuration alone: a cluster, which no statement changes.
 """
 

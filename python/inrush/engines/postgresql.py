@@ -6,6 +6,7 @@ A namespace is a schema with a comment as inrush's mark: a schema of the user's 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from functools import partial
 from typing import ClassVar
 
@@ -18,7 +19,7 @@ from inrush.engines.plans import LOG, TLS, OpPlan, Probes, Proof, TablePlan, Uns
 from inrush.engines.postgresql_checksum import figure
 from inrush.engines.postgresql_life import PostgresqlLife
 from inrush.engines.postgresql_load import PostgresqlLoading
-from inrush.engines.postgresql_shards import PostgresqlCluster
+from inrush.engines.postgresql_shards import PostgresqlCluster, on_all, spread_over
 from inrush.engines.sql import literal, quote
 from inrush.engines.survives import Durability, Survives
 from inrush.engines.twin import Twin
@@ -153,6 +154,14 @@ class Postgresql(Twin):
         Survives.PROCESS_CRASH: "--start {engine},fsync=off",
     }
 
+    #: In front of so many shards; 0: it has its rows itself.
+    spread = 0
+
+    def coordinator(self, shards: int) -> Twin | Unsupported:
+        front = copy(self)
+        front.spread = shards
+        return front
+
     def open_namespace(self, namespace: str) -> tuple[str, ...]:
         schema = quote(namespace)
         return (f"CREATE SCHEMA {schema}", f"COMMENT ON SCHEMA {schema} IS {literal(MARK)}")
@@ -181,9 +190,14 @@ class Postgresql(Twin):
         indexes = table.layouts.get(layout, ())
         # A primary key takes no NULL, which its columns may hold when they come from a file.
         key = "UNIQUE" if any(table.column(c).nullable for c in table.identity) else "PRIMARY KEY"
+        create = sql.create_table(table, name, DECLARED, indexes, key=key, chars="varchar({})")
+        if self.spread:
+            declared = [(c.name, declared_type(c)) for c in table.columns]
+            whole = f"{namespace}.{table.name}"
+            create = (on_all(create, spread_over(whole, declared, table.identity, self.spread)),)
         return TablePlan(
             name=name,
-            create=sql.create_table(table, name, DECLARED, indexes, key=key, chars="varchar({})"),
+            create=create,
             fresh=(f"TRUNCATE {name}",),
             drop=(_if_marked(namespace, f"DROP TABLE IF EXISTS {name}"),),
             wire={column.name: WIRE[column.type] for column in table.columns},
@@ -207,6 +221,10 @@ class Postgresql(Twin):
         return sql.operation(operation, method, self.name, tables, inserts, sql.dollar)
 
     def row_call(self, operation: Operation, table: Table, plan: TablePlan) -> str | Unsupported:
+        if self.spread and operation.does == "write":
+            return Unsupported(
+                "a coordinator has no ON CONFLICT: a key of foreign tables is none of its own; take shards.way = straight"
+            )
         return row_calls.sql_text(operation, table, plan, row_calls.on_conflict)
 
     def uncounted(self) -> str:
@@ -268,6 +286,10 @@ class Postgresql(Twin):
 
 
 # dialect
+
+
+def declared_type(column: Column) -> str:
+    return f"varchar({column.chars})" if column.chars else sql.type_of(column, DECLARED)
 
 
 def _if_marked(namespace: str, statement: str) -> str:

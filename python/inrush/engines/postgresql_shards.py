@@ -1,7 +1,7 @@
 """Hash shards behind one coordinator: PostgreSQL's own partitions, each a foreign table on its worker. Pure.
 
 Rows arrive straight on the right worker; ordinary SQL on the coordinator finds and prunes them, because they were
-placed by the coordinator's own rule (rust/load/src/sharding.rs). The coordinator knows its workers as foreign servers, so
+placed by the coordinator's own rule (rust/rows/src/placement.rs). The coordinator knows its workers as foreign servers, so
 that a load finds them there.
 """
 
@@ -72,11 +72,26 @@ def table(
     """
     if not key:
         raise UsageError("a coordinator needs the distribution key: --key COLUMN,…")
+    return spread_over(name, columns, key, len(workers))
+
+
+def spread_over(name: str, columns: Sequence[tuple[str, str]], key: Sequence[str], shards: int) -> list[str]:
+    """The same over the first so many of the workers that the coordinator knows."""
     whole = ".".join(map(quote, name.split(".")))
     declared = ", ".join(f"{quote(column)} {kind}" for column, kind in columns)
     by = f"PARTITION BY HASH ({', '.join(map(quote, key))})"
     made = [f"CREATE TABLE IF NOT EXISTS {whole} ({declared}) {by}"]
-    return made + [partition(name, k, len(workers)) for k in range(len(workers))]
+    return made + [partition(name, k, shards) for k in range(shards)]
+
+
+def on_all(own: Sequence[str], spread: Sequence[str]) -> str:
+    """One statement for coordinator and workers: `spread` on the one that knows a worker, `own` on the others."""
+    known = f"SELECT FROM pg_foreign_server WHERE srvname = {literal(WORKER.format(k=0))}"
+
+    def run(statements: Sequence[str]) -> str:
+        return " ".join(f"EXECUTE {literal(statement)};" for statement in statements)
+
+    return f"DO $inrush$ BEGIN IF EXISTS ({known}) THEN {run(spread)} ELSE {run(own)} END IF; END $inrush$"
 
 
 def worker_statements(k: int, url: str, password: str | None) -> list[str]:

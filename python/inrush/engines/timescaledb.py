@@ -18,6 +18,7 @@ from inrush.engines.postgresql import Postgresql
 from inrush.engines.postgresql_life import PostgresqlLife
 from inrush.engines.postgresql_shards import PostgresqlCluster
 from inrush.engines.sql import literal
+from inrush.engines.twin import Twin
 from inrush.workload import Operation, Table
 
 TIMESCALEDB = {
@@ -71,6 +72,9 @@ class Timescaledb(Postgresql):
 
     def open_namespace(self, namespace: str) -> tuple[str, ...]:
         return ("CREATE EXTENSION IF NOT EXISTS timescaledb", *super().open_namespace(namespace))
+
+    def coordinator(self, shards: int) -> Twin | Unsupported:
+        return Twin.coordinator(self, shards)  # its tables are cut by time, and a foreign table is not
 
     def plan_table(self, table: Table, layout: str, namespace: str) -> TablePlan:
         plan = super().plan_table(table, layout, namespace)

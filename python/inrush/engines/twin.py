@@ -15,6 +15,7 @@ from inrush.engines.lifecycle import Lifecycle
 from inrush.engines.loading import Loading
 from inrush.engines.page_counters import PageCounters
 from inrush.engines.pages import Pages
+from inrush.engines.plans import Unsupported
 from inrush.engines.survives import Survives
 from inrush.workload import NOT_FINITE
 
@@ -118,6 +119,11 @@ class Twin(Dialect):
         """Where one run of the study goes. Embedded engines without a file of the user's get a fresh one in
         `data`, and the options that the core needs to open it (the driver's path)."""
         return target
+
+    def coordinator(self, shards: int) -> Twin | Unsupported:
+        """Of a server in front of so many shards, which sessions of a study call as if it had all rows itself: its
+        statements make tables there and on the shards alike."""
+        return Unsupported(f"sessions of a study do not go over shards of {self.name}")
 
     def unready(self, target: Target, methods: frozenset[str]) -> str:
         """What keeps a server that answers statements from taking rows by one of `methods`; empty: nothing."""

@@ -16,6 +16,7 @@ from dataclasses import replace
 from inrush.border.labels import STORAGE, UP_AND_DOWN, RunLabels, goes_up
 from inrush.border.pipeline import AnyPlan, LoadingPointPlan, PipelinePointPlan
 from inrush.border.plan import PointPlan as SessionsPointPlan
+from inrush.border.plan import Shards
 from inrush.engines.plans import Unsupported
 from inrush.engines.twin import Twin
 from inrush.errors import Problem, StudyInvalid
@@ -272,13 +273,20 @@ def planned_confirmations(
 def plan_hash(plan: AnyPlan) -> str:
     """Hash of what a run does: not of its own name, where its target is or which processes are watched."""
     kept: dict[str, object] = {key: value for key, value in plan.items() if key != "run_id"}
-    kept["target"] = plan["target"]["engine"]
+    target = plan["target"]
+    kept["target"] = (
+        target["engine"] if "shards" not in target else [target["engine"], without_urls(target["shards"])]
+    )
     kept["watch"] = plan["watch"]["every_ns"]
     kept["tables"] = [
         {**table, "source": {k: v for k, v in table["source"].items() if k != "reject_path"}}
         for table in plan["tables"]
     ]
     return digest(kept)
+
+
+def without_urls(shards: Shards) -> list[object]:
+    return [len(shards["urls"]), shards.get("keys")]
 
 
 def digest(value: object) -> str:

@@ -31,11 +31,21 @@ from inrush.plan.refusals import draft_problems
 from inrush.plan.retention import retained
 from inrush.plan.roles import Broken, active_roles, method_at
 from inrush.plan.segments import Segments, statements_of, version_of
+from inrush.plan.shards import (
+    beyond_keys,
+    held_together,
+    not_over_shards,
+    over_shards,
+    shards_at,
+    shards_document,
+    without_key,
+)
 from inrush.plan.step_segments import StepSegments
 from inrush.plan.steps import at_point, impossible_steps, steps_of
 from inrush.plan.units import ns
 from inrush.study.forms import Best, option_text, resolve
 from inrush.study.roles import label
+from inrush.study.shards import STRAIGHT
 from inrush.study.study import Study
 
 
@@ -85,6 +95,13 @@ def plan_point(
         return Unsupported(others)
     if inside := one_client(server, clients := int(resolve(study.clients, point))):
         return Unsupported(inside)
+    sharded = shards_at(study, point)
+    if sharded is not None and (own := not_over_shards(study)):
+        return Unsupported(f"over shards go sessions alone: {own}")
+    over = over_shards(server, sharded)
+    if isinstance(over, Unsupported):
+        return over
+    server = over
     study = at_point(study, point)
     impossible = impossible_steps(study, server, engine)
     if impossible:
@@ -98,6 +115,10 @@ def plan_point(
         return Impossible(roles.problems)
     if not roles:
         return Impossible((Problem("", "roles", point_id, "no role has a session here; remove the point"),))
+    if sharded is not None:
+        refused = beyond_keys if sharded[0] == STRAIGHT else held_together
+        if reason := refused(study, roles):
+            return reason
     kept, roles, problems = retained(study, roles)
     if problems:
         return Impossible(tuple(problems))
@@ -154,7 +175,7 @@ def plan_point(
     problems = [*problems, *draft_problems(draft)]
     if problems:
         return Impossible(tuple(problems))
-    reason = draft.plan_operations()
+    reason = (without_key(draft) if sharded is not None else None) or draft.plan_operations()
     if reason is not None:
         return reason
     longest_s = draft.longest_s()
@@ -178,6 +199,8 @@ def plan_point(
     }
     if draft.clients > 1:
         plan["version"], plan["share"] = PLAN_VERSION, {"index": 0, "of": draft.clients}
+    if sharded is not None:
+        plan["target"]["shards"], plan["version"] = shards_document(draft, sharded), PLAN_VERSION
     asked_keys = {r.name: r.keys_per_call for r in roles if keys.keys() & set(r.operations)}
     found = draft.summary(plan, options, asked_keys)
     if made := made_bytes(draft.roles, draft.tables):

@@ -60,20 +60,25 @@ def cluster_runs(runs: Sequence[Measured], figure: str, cores: float) -> Cluster
         return None
     schedule, options = plan["schedule"], options_of(runs[0])
     clients = max(1, round(count(runs[0], CLIENTS)))
-    operations = {o["name"]: o["kind"] for o in runs[0].run.plan.get("operations", ())}
-    kinds = {operations.get(o["operation"]) for o in plan["operations"]}
+    operations = {o["name"]: o for o in runs[0].run.plan.get("operations", ())}
+    called: list[Mapping[str, Any]] = [operations.get(o["operation"], {}) for o in plan["operations"]]
     shape = ClusterShape(
         # Where each client is a process of its own, the sessions are those of each.
         threads=max(1, int(plan["sessions"]) // (1 if "share" in runs[0].run.plan else clients)),
         parallel=max(1, int(plan.get("depth") or 1)),
         refill=schedule.get("refill") or "each",
         client_delay_s=(schedule.get("delay_ns") or schedule.get("think_ns") or 0) / 1e9,
-        operation="read" if kinds <= {"query", "look_up", "read", "together"} else "update",
+        operation="read" if all(map(only_reads, called)) else "update",
         servers=servers_of(options, found),
         send_delay_s=float(options.get("max_send_delay_us") or 0) / 1e6,
         shared_cores=cores,
     )
     return ClusterRuns(tuple(found), shape)
+
+
+def only_reads(operation: Mapping[str, Any]) -> bool:
+    """Of a plan: a call by key says what it does with the row; of any other its kind says whether it asks for rows."""
+    return str(operation.get("does") or operation.get("kind")) in ("read", "query", "together")
 
 
 def cluster_run(m: Measured, figure: str, role: str) -> ClusterRun | None:

@@ -140,7 +140,7 @@ def by_command(problem: Problem, changes: Mapping[str, Change]) -> Problem:
 
 
 #: What a command line may set in a study; its text (title, question, …) is the author's.
-TOP = ("engines", "factors", "sizes", "layout", "row_order", "method", "clients", "options", "load", "schedule", "roles", "pipeline", "record", "repeats", "accept", "skip", "ends_with")  # fmt: skip
+TOP = ("engines", "factors", "sizes", "layout", "row_order", "method", "clients", "options", "shards", "load", "schedule", "roles", "pipeline", "record", "repeats", "accept", "skip", "ends_with")  # fmt: skip
 #: Keys whose value is a list, of one where one is written.
 LISTS = ("engines", "skip")
 

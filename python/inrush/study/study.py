@@ -46,6 +46,7 @@ from inrush.study.pipeline import Pipeline, parse_pipeline
 from inrush.study.roles import Role, check_refill, label, parse_factors, parse_roles
 from inrush.study.rule_values import check_only, check_rule_values
 from inrush.study.settings import SettingsOf, parse_options, parse_start, without_setting
+from inrush.study.shards import Shards, parse_shards
 from inrush.study.shipped import SHIPPED, find_study, workload_path
 from inrush.study.sizes import read_size
 from inrush.study.skips import check_skipped, parse_skips
@@ -63,7 +64,7 @@ SCHEMA = 1
 KINDS = ("fixed_volume", "mixed", "timed", pipeline.KIND, STEPS_KIND)
 KEYS = (
     "schema", "title", "question", "expect", "workload", "kind", "engines", "sizes", "factors", "layout", "row_order", "method", "clients",
-    "options", "start", "load", "schedule", "roles", "pipeline", "steps", "skip", "ends_with", "totals", "record", "repeats", "stop", "search", "answer", "accept", "unequal_durability",
+    "options", "start", "shards", "load", "schedule", "roles", "pipeline", "steps", "skip", "ends_with", "totals", "record", "repeats", "stop", "search", "answer", "accept", "unequal_durability",
     "expected", "published", "scale",
 )  # fmt: skip
 REQUIRED = ("schema", "title", "question", "expect", "workload", "kind", "engines")
@@ -117,6 +118,8 @@ class Study:
     storage: FromFactor | None = None
     #: Client processes, each with all sessions of every role.
     clients: int | FromFactor = 1
+    #: None: sessions are on one server.
+    shards: Shards | None = None
     #: Rows that a table holds before anything is measured, if no role writes to it.
     load_rows: int | FromFactor = 0
     #: Engine -> option -> value, e.g. sqlite.synchronous.
@@ -324,6 +327,7 @@ def read_tree(
         method=parse_method(fields.get("method"), factors, known, root),
         storage=parse_storage(factors, root),
         clients=parse_clients(fields.get("clients"), factors, work),
+        shards=parse_shards(fields.get("shards"), factors),
         load_rows=parse_load(fields.get("load"), factors),
         options=parse_options(fields.get("options"), factors, known.engines),
         start=parse_start(fields.get("start"), factors, known.engines),

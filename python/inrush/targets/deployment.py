@@ -15,8 +15,9 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsp
 from inrush.border.labels import start_of, storage_of
 from inrush.border.pipeline import AnyPlan
 from inrush.border.plan import Statement, WatchPlan
+from inrush.border.plan import Target as PlannedTarget
 from inrush.engines import engine_of_url, life, page_cache, server
-from inrush.engines.instance import TRANSPORT, UNIX, Cold, Stop, Target
+from inrush.engines.instance import SERVER, TRANSPORT, UNIX, Cold, Stop, Target
 from inrush.engines.lifecycle import Lifecycle
 from inrush.engines.sql import file_of
 from inrush.engines.survives import Durability, Survives
@@ -90,7 +91,7 @@ class Deployment:
             return
         from inrush import _core
 
-        for place in self.shards or (self.target,):
+        for place in (*self.shards, self.target):
             for statement in statements:
                 with contextlib.suppress(_core.CoreFailure):
                     self.ask(statement, place)
@@ -194,7 +195,7 @@ def at_deployment(plan: AnyPlan, deployment: Deployment, data: Path) -> AnyPlan:
     """The plan with its address filled in: what differs between two machines, and nothing else."""
     planned = plan["target"]
     target = deployment.server.run_target(by_transport(deployment, planned.get("options", {})), data)
-    watch: WatchPlan = {**plan["watch"], "processes": target.processes}
+    watch: WatchPlan = {**plan["watch"], "processes": processes_of(deployment, planned)}
     if threads := watched_now(deployment)["threads"]:
         watch["threads"] = threads
     if not watch.get("data_dir"):
@@ -206,7 +207,27 @@ def at_deployment(plan: AnyPlan, deployment: Deployment, data: Path) -> AnyPlan:
         "options": {**planned.get("options", {}), **target.options},
     }
     placed["watch"] = watch
+    if "shards" in planned:
+        wanted = len(planned["shards"]["urls"])
+        if len(deployment.shards) < wanted:
+            raise UsageError(
+                f"{target.url or target.engine} has {len(deployment.shards)} shards, the plan {wanted}; start so many"
+            )
+        shards = deployment.shards[:wanted]
+        urls = [by_transport(deployment, planned.get("options", {}), shard).url for shard in shards]
+        placed["target"]["shards"] = {**planned["shards"], "urls": urls}
     return placed
+
+
+def processes_of(deployment: Deployment, planned: PlannedTarget) -> dict[str, list[int]]:
+    """Those of the server by role. Of a coordinator with the shards of a plan all together, and each as a part."""
+    if "shards" not in planned:
+        return deployment.target.processes
+    parts = {f"{SERVER}/coordinator": deployment.target}
+    for k, shard in enumerate(deployment.shards[: len(planned["shards"]["urls"])]):
+        parts[f"{SERVER}/shard_{k}"] = shard
+    found = {name: target.processes.get(SERVER, []) for name, target in parts.items()}
+    return {SERVER: [pid for pids in found.values() for pid in pids], **found}
 
 
 def watched_now(deployment: Deployment) -> Doc:
@@ -217,18 +238,20 @@ def watched_now(deployment: Deployment) -> Doc:
     return {"processes": deployment.target.processes, "threads": named}
 
 
-def by_transport(deployment: Deployment, options: Mapping[str, str]) -> Target:
-    """The target as the option `transport` wants it reached. Raises TargetError where a server has no socket."""
-    instance = deployment.target.instance
+def by_transport(deployment: Deployment, options: Mapping[str, str], shard: Target | None = None) -> Target:
+    """The target, or one of its shards, as the option `transport` wants it reached. Raises TargetError where a server has
+    no socket."""
+    target = shard or deployment.target
+    instance = target.instance
     if options.get(TRANSPORT) != UNIX or instance is None:
-        return deployment.target
+        return target
     url = lifecycle_of(deployment.server).socket_url(instance)
     if url is None:
         raise TargetError(
-            f"{deployment.target.engine} in {instance.data} has no Unix socket, whose path would be longer than the "
+            f"{target.engine} in {instance.data} has no Unix socket, whose path would be longer than the "
             f"{life.SOCKET_PATH_BYTES} bytes that the kernel takes; choose a shorter --data, or {TRANSPORT}=tcp"
         )
-    return replace(deployment.target, url=url)
+    return replace(target, url=url)
 
 
 def split_password(url: str) -> tuple[str, dict[str, str], str | None]:

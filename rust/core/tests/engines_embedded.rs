@@ -329,6 +329,7 @@ fn context(
             url,
             options: options.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect(),
             faults: faults.iter().map(|f| f.to_string()).collect(),
+            shards: None,
         },
         tables: vec![table],
         operations: vec![insert, by_guid, holding, op(OpKind::Query, ENDLESS.into())],

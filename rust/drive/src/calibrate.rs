@@ -136,6 +136,7 @@ fn null(seconds: f64) -> Result<Json, Error> {
             url: "null:".into(),
             options: Default::default(),
             faults: Vec::new(),
+            shards: None,
         },
         tables: Vec::new(),
         operations: vec![OpPlan {

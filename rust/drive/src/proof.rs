@@ -18,7 +18,7 @@ use std::ops::Range;
 use crate::tables::ProofRow;
 use inrush_engines::engine::{Engine, OpId, Session};
 use inrush_rows::error::Error;
-use inrush_rows::plan::{ChecksumItem, ProofPlan, RunPlan, SeriesPart, Statement};
+use inrush_rows::plan::{ChecksumItem, ProofPlan, RunPlan, SeriesPart, Statement, ValueHash};
 use inrush_rows::rows::{row_hashes, row_text, value_text, Columns, Digest, Expected, RowGen, Value};
 
 pub use by_key::Left;
@@ -159,8 +159,22 @@ pub fn prove(
     Ok(found)
 }
 
-/// What the engine's own sums are, in the order of the items.
+/// What the engine's own sums are, in the order of the items; over shards those of all of them together.
 fn checksum_figures(engine: &dyn Engine, proof: &ProofPlan, limit_ns: u64) -> Result<Vec<String>, Error> {
+    let Some((first, others)) = engine.shards().split_first() else {
+        return figures_of(engine, proof, limit_ns);
+    };
+    let mut figures = figures_of(first.as_ref(), proof, limit_ns)?;
+    for shard in others {
+        let own = figures_of(shard.as_ref(), proof, limit_ns)?;
+        for ((figure, own), item) in figures.iter_mut().zip(&own).zip(&proof.items) {
+            *figure = added(item, figure, own);
+        }
+    }
+    Ok(figures)
+}
+
+fn figures_of(engine: &dyn Engine, proof: &ProofPlan, limit_ns: u64) -> Result<Vec<String>, Error> {
     let answer = engine.ask(&proof.checksum_query, limit_ns)?;
     let row = answer.rows.first();
     let figure = |at: usize| match row.and_then(|r| r.get(at)) {
@@ -170,6 +184,18 @@ fn checksum_figures(engine: &dyn Engine, proof: &ProofPlan, limit_ns: u64) -> Re
         None => "no answer".to_owned(),
     };
     Ok((0..proof.items.len()).map(figure).collect())
+}
+
+/// The figure of two servers together. What is no number stays as it is: it equals no expectation.
+fn added(item: &ChecksumItem, a: &str, b: &str) -> String {
+    let (Ok(x), Ok(y)) = (a.parse::<i128>(), b.parse::<i128>()) else { return format!("{a} and {b}") };
+    match item {
+        ChecksumItem::SumWrapped { .. } => ((x + y) as i64).to_string(),
+        // Both wrap at 2^64, without a sign.
+        ChecksumItem::SumHash { hash: ValueHash::CityHash64, .. }
+        | ChecksumItem::SumRows { hash: ValueHash::CityHash64, .. } => ((x + y) as u64).to_string(),
+        _ => (x + y).to_string(),
+    }
 }
 
 fn screened(proof: &ProofPlan, table: &str, expected: &Expected, figures: &[String]) -> Vec<ProofRow> {
@@ -341,6 +367,19 @@ mod tests {
         assert!(sums(serde_json::json!([])).is_empty());
         assert_eq!(sums(serde_json::json!([{"kind": "rows"}])), [10]);
         assert_eq!(sums(serde_json::json!([{"kind": "sum_wrapped", "column": "k"}])), [55]);
+    }
+
+    #[test]
+    fn figures_of_shards_are_added_as_the_engine_adds_them() {
+        let column = || "k".to_owned();
+        let wrapped = ChecksumItem::SumWrapped { column: column() };
+        let hashed = ChecksumItem::SumHash { column: column(), hash: ValueHash::CityHash64, trimmed: false };
+        let low = ChecksumItem::SumLow { column: column() };
+        let most = i64::MAX.to_string();
+        assert_eq!(added(&low, &most, "1"), "9223372036854775808");
+        assert_eq!(added(&wrapped, &most, "1"), i64::MIN.to_string());
+        assert_eq!(added(&hashed, &u64::MAX.to_string(), "3"), "2");
+        assert_eq!(added(&low, "no answer", "1"), "no answer and 1");
     }
 
     #[test]

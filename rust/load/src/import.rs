@@ -17,15 +17,15 @@ use super::frame::{self, Ack, ChunkHead, Frame, Message};
 use super::hashers::Hashers;
 use super::ipc;
 use super::queue::Queue;
-use super::route::route;
 use super::server::{broken, lock};
 use super::shard::{self, Lines, Part, Pending, Shard, ShardPlan};
-use super::sharding::{Placement, Rule};
+
 use super::wire::{Reader, Writer, ALIVE};
 use super::EventSender;
 use inrush_engines::engine::arrow;
 use inrush_engines::engine::shared::clear;
 use inrush_rows::error::Error;
+use inrush_rows::placement::{route, Placement, Rule};
 use inrush_rows::rows::Columns;
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]

@@ -6,7 +6,7 @@
 //! bounded, and a server that waits for a shard reads no more from its clients.
 //!
 //! Reading order: `frame` (the messages), `wire`, `tls` and `certificate` (how they travel), `client`, `link` (the way to a
-//! server), `server` (which clients may connect), `import`, `hashers`, `sharding` and `route` (which shard), `queue`, `raw` (bytes
+//! server), `server` (which clients may connect), `import`, `hashers`, `queue`, `raw` (bytes
 //! out of their digits), `shard` (storing); `content` (which file is it), `look`, `look_dialect`, `look_kinds` and `look_times`
 //! (which files are alike), `readback` (is the table what the files are).
 
@@ -28,10 +28,8 @@ mod queue;
 mod raw;
 pub mod readback;
 mod refusal;
-mod route;
 mod server;
 mod shard;
-pub mod sharding;
 mod tls;
 mod wire;
 

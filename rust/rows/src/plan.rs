@@ -41,7 +41,7 @@ pub use table::{
 
 /// Version 2: a statement may say `repeat`; 3: segments may belong to a step; 4: a statement may have `directives`; 5:
 /// operations may be extracts; 6: directives may be of a file; 7: operations may be calls by key; 8: a plan may be one process's
-/// share of a run. Those before 4 wrote directives into the text, and 1 `repeat` too; all are read.
+/// share of a run, a target may have shards. Those before 4 wrote directives into the text, and 1 `repeat` too; all are read.
 pub const PLAN_VERSION: u32 = 8;
 const DIRECTIVES_VERSION: u32 = 4;
 const REPEAT_VERSION: u32 = 2;
@@ -109,6 +109,20 @@ pub struct Target {
     /// Mutations of `Faulty`, tests only: `drop:1000`, `double:1000`, `swap`, …
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub faults: Vec<String>,
+    /// Servers of the same kind that share the rows of every table; `url` is their coordinator's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shards: Option<Shards>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Shards {
+    /// In the order of their numbers.
+    pub urls: Vec<String>,
+    /// Sessions go straight to the shards. By table: the columns that place its rows, each with its type in the database.
+    /// Empty: sessions are at the coordinator, which places rows itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub keys: Vec<Vec<(String, String)>>,
 }
 
 /// What one of several processes does of a run. Each drives the measured segments with all sessions of its own; the first

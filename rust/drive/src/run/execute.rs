@@ -354,9 +354,8 @@ impl Running {
     fn probe(&mut self, index: usize, probes: &[ProbePlan]) -> Result<EndedBy, Error> {
         let engine = self.engine()?;
         for probe in probes {
-            let answer = engine.ask(&probe.statement, DEFAULT_LIMIT_NS.min(self.most_ns))?;
+            let answer = sampler::asked(engine.as_ref(), probe, DEFAULT_LIMIT_NS.min(self.most_ns))?;
             let t_ns = self.context.clock.now();
-            ProbeTable::named(&probe.into)?;
             for (into, row) in sampler::rows(probe, &answer, index as u16, t_ns) {
                 self.tables.probe(into, &row);
             }

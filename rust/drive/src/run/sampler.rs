@@ -91,7 +91,7 @@ fn ask_until(
     while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(every) {
         for probe in &plan.probes {
             // A table that is emptied at this moment has no size: a gap in the curve, and no reason to end the run.
-            let Ok(answer) = engine.ask(&probe.statement, plan.every_ns.max(MOST_NS)) else { continue };
+            let Ok(answer) = asked(engine, probe, plan.every_ns.max(MOST_NS)) else { continue };
             let t_ns = clock.now();
             for row in rows(probe, &answer, segment, t_ns) {
                 // No thread takes it any more when the segment has ended.
@@ -104,6 +104,14 @@ fn ask_until(
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// Limit of one statement, however often it is asked.
 const MOST_NS: u64 = 60_000_000_000;
+
+/// Sizes and counters are those of all servers together; a setting is each one's own.
+pub fn asked(engine: &dyn Engine, probe: &ProbePlan, limit_ns: u64) -> Result<Answer, Error> {
+    match ProbeTable::named(&probe.into)? {
+        ProbeTable::Settings => engine.ask(&probe.statement, limit_ns),
+        ProbeTable::Counters | ProbeTable::Sizes => engine.ask_sums(&probe.statement, limit_ns),
+    }
+}
 
 /// Rows of (name, value) as a table keeps them.
 pub fn rows<'a>(

@@ -175,6 +175,14 @@ impl Engine for Faulty {
     fn ask(&self, statement: &Statement, limit_ns: u64) -> Result<Answer, Error> {
         self.inner.ask(statement, limit_ns)
     }
+
+    fn ask_sums(&self, statement: &Statement, limit_ns: u64) -> Result<Answer, Error> {
+        self.inner.ask_sums(statement, limit_ns)
+    }
+
+    fn shards(&self) -> &[Arc<dyn Engine>] {
+        self.inner.shards()
+    }
 }
 
 struct FaultySession {

@@ -27,6 +27,7 @@ mod postgresql;
 mod questdb;
 mod resp;
 pub mod secrets;
+mod sharded;
 pub mod shared;
 pub mod simulated;
 pub mod socket;
@@ -38,6 +39,7 @@ mod url;
 mod valkey;
 pub mod whole_file;
 
+use std::os::fd::RawFd;
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
@@ -206,6 +208,14 @@ pub trait Engine: Send + Sync {
     fn ask(&self, statement: &Statement, limit_ns: u64) -> Result<Answer, Error> {
         self.control(&statement.text, limit_ns)
     }
+    /// The same of a query for numbers by name, which several servers that are one engine have together.
+    fn ask_sums(&self, statement: &Statement, limit_ns: u64) -> Result<Answer, Error> {
+        self.ask(statement, limit_ns)
+    }
+    /// Those that have the rows among them; empty: it has them itself.
+    fn shards(&self) -> &[Arc<dyn Engine>] {
+        &[]
+    }
 }
 
 /// One connection, owned by one thread. Allocates nothing that grows after `open`.
@@ -241,6 +251,11 @@ pub trait Session: Send {
     /// Appends what has finished, every call once and under its own ticket; blocks until `until` at most, and not at
     /// all if something is ready.
     fn poll(&mut self, until: Ns, done: &mut Vec<Done>);
+    /// What answers come by, where a session has nothing of them between two polls that the socket does not have: then one
+    /// thread can wait for several sessions.
+    fn socket(&mut self) -> Option<RawFd> {
+        None
+    }
     /// Keeps every answer from now on, not only those of operations with `holds` (for the oracle).
     fn keep_answers(&mut self) {}
     /// Rows of a query that the last `poll` handed over, where its operation has `holds` or after `keep_answers`;
@@ -376,7 +391,10 @@ pub fn max_depth(engine: &str) -> Option<u32> {
 
 /// The engine that the plan's target names, connected; one that lies where the plan asks for faults.
 pub fn build(ctx: &Context) -> Result<Arc<dyn Engine>, Error> {
-    let engine = honest(ctx)?;
+    let engine: Arc<dyn Engine> = match &ctx.plan.target.shards {
+        None => honest(ctx)?,
+        Some(shards) => Arc::new(sharded::Sharded::new(ctx, shards, honest)?),
+    };
     if ctx.plan.target.faults.is_empty() {
         return Ok(engine);
     }

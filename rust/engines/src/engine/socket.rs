@@ -258,6 +258,11 @@ pub fn came(read: io::Result<()>) -> io::Result<bool> {
 
 /// Whether a read of `stream` would not block within `limit`.
 pub fn readable(stream: &impl AsRawFd, limit: Duration) -> io::Result<bool> {
+    any_readable(&mut [libc::pollfd { fd: stream.as_raw_fd(), events: libc::POLLIN, revents: 0 }], limit)
+}
+
+/// Whether a read of one of several would not block within `limit`; their `revents` say of which.
+pub fn any_readable(polled: &mut [libc::pollfd], limit: Duration) -> io::Result<bool> {
     let until = Instant::now() + limit;
     loop {
         let left = until.saturating_duration_since(Instant::now());
@@ -265,9 +270,10 @@ pub fn readable(stream: &impl AsRawFd, limit: Duration) -> io::Result<bool> {
             tv_sec: left.as_secs().min(1 << 30) as libc::time_t,
             tv_nsec: left.subsec_nanos() as libc::c_long,
         };
-        let mut poll = libc::pollfd { fd: stream.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        // SAFETY: one pollfd and one timespec, both alive during the call; no signal mask.
-        match unsafe { libc::ppoll(&mut poll, 1, &left, std::ptr::null()) } {
+        // SAFETY: as many pollfds as are said and one timespec, all alive during the call; no signal mask.
+        match unsafe {
+            libc::ppoll(polled.as_mut_ptr(), polled.len() as libc::nfds_t, &left, std::ptr::null())
+        } {
             0 => return Ok(false),
             1.. => return Ok(true),
             _ => {

@@ -1,7 +1,7 @@
 //! The bytes to a server and back: through its socket, or through TLS around it.
 
 use std::io::{self, BufReader, IoSlice, Read, Write};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, RawFd};
 use std::time::{Duration, Instant};
 
 use rustls::ClientConnection;
@@ -88,6 +88,11 @@ impl Stream {
 
     pub fn is_secure(&self) -> bool {
         self.tls.is_some()
+    }
+
+    /// What is waited for where all that has come and was not read lies in the socket; none of TLS, which reads ahead.
+    pub fn waits_on(&self) -> Option<RawFd> {
+        self.tls.is_none().then(|| self.socket.as_raw_fd())
     }
 
     /// What limits of time are set on.

@@ -7,12 +7,12 @@ use super::{Part, Shard, INSERT, LEDGER_NS};
 use crate::frame::ChunkHead;
 use crate::queue::Queue;
 use crate::refusal::{is_final, places};
-use crate::route::append;
 use crate::{pause, raw, Bucket, EventSender};
 use inrush_engines::engine::shared::clear;
 use inrush_engines::engine::{Done, Ns, Outcome, Payload, Session, Submit, Work};
 use inrush_rows::encode;
 use inrush_rows::error::{Error, TargetFault};
+use inrush_rows::placement::append;
 use inrush_rows::rows::Columns;
 
 /// Stores what comes until nothing more does.

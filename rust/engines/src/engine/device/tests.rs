@@ -17,7 +17,7 @@ fn io(does: IoKind, order: IoOrder, blocks: u64) -> IoPlan {
 fn device(path: &Path, direct: &str, calls: &[IoPlan]) -> Device {
     let options = [("direct".to_owned(), direct.to_owned())].into();
     let url = format!("device://{}", path.display());
-    let target = Target { engine: "device".into(), url, options, faults: Vec::new() };
+    let target = Target { engine: "device".into(), url, options, faults: Vec::new(), shards: None };
     let mut plan = RunPlan::of_target(target, Vec::new());
     plan.seed = 7;
     plan.operations = calls.iter().enumerate().map(|(k, io)| operation(k, *io)).collect();

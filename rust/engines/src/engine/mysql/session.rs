@@ -7,6 +7,7 @@ mod store;
 
 use std::collections::VecDeque;
 use std::io;
+use std::os::fd::RawFd;
 use std::sync::Arc;
 
 use super::connection::{garbled, Connection};
@@ -272,6 +273,10 @@ impl Session for MySession {
 
     fn poll(&mut self, until: Ns, done: &mut Vec<Done>) {
         messages::poll(self, until, done);
+    }
+
+    fn socket(&mut self) -> Option<RawFd> {
+        self.connection.stream().waits_on()
     }
 
     fn keep_answers(&mut self) {

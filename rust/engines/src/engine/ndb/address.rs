@@ -154,7 +154,8 @@ mod tests {
 
     fn address(url: &str, options: &[(&str, &str)]) -> Result<Address, String> {
         let options = options.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
-        let target = Target { engine: "ndb".into(), url: url.into(), options, faults: Vec::new() };
+        let target =
+            Target { engine: "ndb".into(), url: url.into(), options, faults: Vec::new(), shards: None };
         Address::of(&target).map_err(|e| e.to_string())
     }
 

@@ -6,6 +6,7 @@ mod receive;
 
 use std::collections::VecDeque;
 use std::io;
+use std::os::fd::RawFd;
 use std::sync::Arc;
 
 use super::connection::Connection;
@@ -251,6 +252,10 @@ impl Session for PgSession {
 
     fn poll(&mut self, until: Ns, done: &mut Vec<Done>) {
         messages::poll(self, until, done);
+    }
+
+    fn socket(&mut self) -> Option<RawFd> {
+        self.connection.stream().waits_on()
     }
 
     fn keep_answers(&mut self) {

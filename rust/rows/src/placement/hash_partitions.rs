@@ -4,12 +4,12 @@
 //! remainder names the partition (PostgreSQL 11 and later; `satisfies_hash_partition` says the same in a test).
 
 use super::KeyColumn;
-use inrush_rows::encode::pgcopy::{POSTGRES_EPOCH_DAYS, POSTGRES_EPOCH_US};
-use inrush_rows::error::Error;
-use inrush_rows::plan::ColumnPlan;
-use inrush_rows::rows::lookup3::{hash_bytes, hash_i64, hash_u32};
-use inrush_rows::rows::spelled::{date_days, uuid_bytes};
-use inrush_rows::rows::{Column, Columns, Values};
+use crate::encode::pgcopy::{POSTGRES_EPOCH_DAYS, POSTGRES_EPOCH_US};
+use crate::error::Error;
+use crate::plan::ColumnPlan;
+use crate::rows::lookup3::{hash_bytes, hash_i64, hash_u32};
+use crate::rows::spelled::{date_days, uuid_bytes};
+use crate::rows::{Column, Columns, Values};
 
 /// How the values of one key column are hashed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +57,7 @@ fn kind_of(column: &ColumnPlan, declared: &str) -> Result<Kind, Error> {
         "date" => Kind::Date,
         "int8" | "bigint" => Kind::Wide { per_us: 1, epoch_us: 0 },
         "timestamptz" | "timestamp" | "timestamp with time zone" | "timestamp without time zone" => {
-            let per_us = if column.ty == inrush_rows::plan::LogicalType::TimeMs { 1_000 } else { 1 };
+            let per_us = if column.ty == crate::plan::LogicalType::TimeMs { 1_000 } else { 1 };
             Kind::Wide { per_us, epoch_us: POSTGRES_EPOCH_US }
         }
         "bool" | "boolean" => Kind::Bool,

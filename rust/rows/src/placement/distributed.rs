@@ -6,9 +6,9 @@
 use serde::Deserialize;
 
 use super::KeyColumn;
-use inrush_rows::error::Error;
-use inrush_rows::rows::city::{city_hash64, hash_two, int_hash64};
-use inrush_rows::rows::{Column, Columns, Values};
+use crate::error::Error;
+use crate::rows::city::{city_hash64, hash_two, int_hash64};
+use crate::rows::{Column, Columns, Values};
 
 /// What stands before the remainder is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]

@@ -1,6 +1,6 @@
 //! A batch of rows into one batch per shard, in row order. Pure.
 
-use inrush_rows::rows::{Columns, ListValues, Values};
+use crate::rows::{Columns, ListValues, Values};
 
 /// Appends every row of `rows` to the batch of its shard.
 pub fn route(rows: &Columns, shard_of: &[u32], out: &mut [Columns]) {
@@ -66,8 +66,8 @@ fn push_list(from: &ListValues, row: usize, to: &mut ListValues) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use inrush_rows::plan::LogicalType;
-    use inrush_rows::rows::Column;
+    use crate::plan::LogicalType;
+    use crate::rows::Column;
     use proptest::prelude::*;
 
     fn table(values: &[Option<i64>], texts: &[String]) -> Columns {

@@ -5,14 +5,16 @@
 
 mod distributed;
 mod hash_partitions;
+mod route;
 
 use serde::Deserialize;
 
+use crate::error::Error;
+use crate::plan::ColumnPlan;
+use crate::rows::Columns;
 use distributed::{Distributed, Hash};
 use hash_partitions::HashPartitions;
-use inrush_rows::error::Error;
-use inrush_rows::plan::ColumnPlan;
-use inrush_rows::rows::Columns;
+pub use route::{append, route};
 
 /// The engine that gives the rule by which rows are placed.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
