@@ -184,7 +184,7 @@ fn a_key_that_was_not_asked_for_gets_no_password() {
 #[test]
 fn a_time_of_more_microseconds_than_there_are_is_an_error() {
     use super::decode::{binary_row, AnswerColumn};
-    let column = AnswerColumn { name: "t".into(), ty: 11, unsigned: false, scaled: false };
+    let column = AnswerColumn { name: "t".into(), ty: 11, unsigned: false, scaled: false, is_fixed: true };
     let row = [0, 0, 8, 0, 0xff, 0xff, 0xff, 0xff, 0, 0, 0];
     assert_eq!(binary_row(&row, &[column], &mut Vec::new()), None);
 }

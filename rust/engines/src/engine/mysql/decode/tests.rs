@@ -1,7 +1,7 @@
 use super::*;
 
 fn of(ty: u8, unsigned: bool) -> AnswerColumn {
-    AnswerColumn { name: "c".into(), ty, unsigned, scaled: false }
+    AnswerColumn { name: "c".into(), ty, unsigned, scaled: false, is_fixed: true }
 }
 
 #[test]
@@ -17,7 +17,7 @@ fn a_column_definition_is_read() {
     let packet = b"\x03def\0\x01t\x01t\x01n\x01n\x0c\x3f\0\x14\0\0\0\x08\x20\0\0\0\0";
     assert_eq!(
         column(packet).unwrap(),
-        AnswerColumn { name: "n".into(), ty: LONGLONG, unsigned: true, scaled: false }
+        AnswerColumn { name: "n".into(), ty: LONGLONG, unsigned: true, scaled: false, is_fixed: true }
     );
 }
 
