@@ -13,7 +13,7 @@ use inrush_rows::rows::changes::Changes;
 use inrush_rows::rows::hash::{key, Permutation};
 use inrush_rows::rows::order::Ordered;
 use inrush_rows::rows::Zipf;
-use inrush_rows::rows::{Generators, Picked, RowGen, Value};
+use inrush_rows::rows::{Alone, Generators, Picked, RowGen, Value};
 
 /// Which of how many sessions draws.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -209,6 +209,9 @@ pub struct SessionKeys {
     set: Arc<KeySet>,
     draw: RowDraw,
     picked: Picked,
+    /// Where all that is asked for are numbers of one row that need no other: the parameters, and how each is made. Else
+    /// empty.
+    alone: Vec<(usize, Alone)>,
     /// The first row that was drawn last.
     row: u64,
 }
@@ -317,7 +320,11 @@ impl KeySet {
 
     pub fn in_session(self: &Arc<KeySet>, share: Share) -> Result<SessionKeys, Error> {
         let columns: Vec<usize> = self.wanted.iter().map(|wanted| wanted.column).collect();
+        let is_plain = self.changes.is_none() && self.ordered.is_none() && self.places.len() == 1;
+        let made = |wanted: &Wanted| Some((wanted.param, self.generator.alone(wanted.column)?));
+        let alone = self.wanted.iter().map(made).collect::<Option<Vec<_>>>();
         Ok(SessionKeys {
+            alone: alone.filter(|_| is_plain).unwrap_or_default(),
             set: Arc::clone(self),
             draw: RowDraw::new(&self.plan, self.order_seed, share)?,
             picked: Picked::new(&self.generator, &columns),
@@ -343,6 +350,13 @@ impl SessionKeys {
     /// changes its row.
     pub fn fill(&mut self, seed: u64, ticket: Ticket, version: u64, out: &mut [Value]) {
         let set = &*self.set;
+        if !self.alone.is_empty() {
+            self.row = self.draw.of_turn(ticket, || set.drawn(seed, ticket, 0));
+            for (param, alone) in &self.alone {
+                out[*param] = alone.value(self.row);
+            }
+            return;
+        }
         if let Some(changes) = &set.changes {
             self.row = self.draw.of_turn(ticket, || set.drawn(seed, ticket, 0));
             self.picked.pick(&set.generator, &[self.row, changes.donor(self.row, version)]);
