@@ -209,9 +209,9 @@ pub struct SessionKeys {
     set: Arc<KeySet>,
     draw: RowDraw,
     picked: Picked,
-    /// Where all that is asked for are numbers of one row that need no other: the parameters, and how each is made. Else
-    /// empty.
-    alone: Vec<(usize, Alone)>,
+    /// Where all that is asked for are numbers of one row, and of its donor, that need no other: how each is made, in the
+    /// order of `wanted`. Else empty.
+    alone: Vec<Alone>,
     /// The first row that was drawn last.
     row: u64,
 }
@@ -320,11 +320,10 @@ impl KeySet {
 
     pub fn in_session(self: &Arc<KeySet>, share: Share) -> Result<SessionKeys, Error> {
         let columns: Vec<usize> = self.wanted.iter().map(|wanted| wanted.column).collect();
-        let is_plain = self.changes.is_none() && self.ordered.is_none() && self.places.len() == 1;
-        let made = |wanted: &Wanted| Some((wanted.param, self.generator.alone(wanted.column)?));
-        let alone = self.wanted.iter().map(made).collect::<Option<Vec<_>>>();
+        let is_one = self.ordered.is_none() && self.places.len() == 1;
+        let alone = columns.iter().map(|&column| self.generator.alone(column)).collect::<Option<Vec<_>>>();
         Ok(SessionKeys {
-            alone: alone.filter(|_| is_plain).unwrap_or_default(),
+            alone: alone.filter(|_| is_one).unwrap_or_default(),
             set: Arc::clone(self),
             draw: RowDraw::new(&self.plan, self.order_seed, share)?,
             picked: Picked::new(&self.generator, &columns),
@@ -352,8 +351,13 @@ impl SessionKeys {
         let set = &*self.set;
         if !self.alone.is_empty() {
             self.row = self.draw.of_turn(ticket, || set.drawn(seed, ticket, 0));
-            for (param, alone) in &self.alone {
-                out[*param] = alone.value(self.row);
+            let donor = set.changes.as_ref().map_or(self.row, |changes| changes.donor(self.row, version));
+            for (wanted, alone) in set.wanted.iter().zip(&self.alone) {
+                out[wanted.param] = match wanted.of {
+                    Of::Row => alone.value(self.row),
+                    Of::Donor => alone.value(donor),
+                    Of::Version => version_value(set.generator.ty(wanted.column), version),
+                };
             }
             return;
         }
