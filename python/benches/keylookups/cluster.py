@@ -125,7 +125,11 @@ def planned() -> Mapping[str, Any]:
     text = json.dumps(run.plan).replace(run.namespace, DATABASE)
     text = text.replace(f"{DATABASE}.record", f"{DATABASE}.{table_of(OURS)}")
     plan: dict[str, Any] = json.loads(re.sub(r'"(distkey|col\d+)"', lambda name: name[0].upper(), text))
-    plan["target"]["options"] = {**plan["target"].get("options", {}), "distribution": "first", "logging": "false"}
+    plan["target"]["options"] = {
+        **plan["target"].get("options", {}),
+        "distribution": "first",
+        "logging": "false",
+    }
     return plan
 
 
@@ -142,7 +146,10 @@ def flexasynch() -> Path | None:
     release = own.fetched() if own else None
     program = next(release.path.rglob(PEER), None) if release else None
     if program is None:
-        print("no flexAsynch here: keylookups on ndb are left out; `inrush engines fetch ndb` gets it", flush=True)
+        print(
+            "no flexAsynch here: keylookups on ndb are left out; `inrush engines fetch ndb` gets it",
+            flush=True,
+        )
     return program
 
 
@@ -172,7 +179,8 @@ def flex(url: str, table: int, *words: str) -> tuple[str, float]:
 def found(call: str, shown: str, cpu_s: float) -> Done:
     """Rows per second, and per second of its CPU, from what it prints."""
     calls, rate = (
-        re.search(rf"{words} (\d+)", shown) for words in ("Total number of transactions is", "Total transactions per second")
+        re.search(rf"{words} (\d+)", shown)
+        for words in ("Total number of transactions is", "Total transactions per second")
     )
     if not calls or not rate or cpu_s <= 0:
         raise RuntimeError(f"{PEER} printed no rate of {call}: {shown[-400:]}")
