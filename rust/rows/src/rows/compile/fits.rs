@@ -41,7 +41,7 @@ mod tests {
             "schedule": {"kind": "closed", "think_ns": 0},
             "work": {"kind": "rows", "table": 0, "first_row": 0, "rows": loaded, "batch_rows": 10}, "until": {"kind": "work"}});
         let drive =
-            json!({"kind": "drive", "label": "load", "roles": [role], "repetitions": 1, "limit_ns": 1});
+            json!({"kind": "drive", "label": "load", "phase": "load", "roles": [role], "limit_ns": 1});
         let plan = json!({"version": 1, "run_id": "", "study": "", "seed": 1, "epoch_ns": 0,
             "target": {"engine": "null", "url": ""}, "operations": if inserted > 0 { vec![insert] } else { vec![] },
             "tables": [{"name": "t", "stream": "t", "columns": [column], "identity": ["k"],
