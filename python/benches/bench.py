@@ -38,7 +38,7 @@ from benches import (
     watching,
     wholefiles,
 )
-from benches.keylookups import race
+from benches.keylookups import cluster, race
 from benches.verdict import MOST_ROUNDS, NARROW, Word, is_narrow, judged
 from inrush import _core
 from inrush.engines import server
@@ -95,6 +95,7 @@ def main() -> int:
             file=sys.stderr,
         )
         return 2
+    cluster.begin_anew(asked.only)
     # Asked to end, it ends as by Ctrl-C: what it started is stopped.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     lines = []
@@ -143,7 +144,8 @@ def needs(engine: str, only: str) -> bool:
     """Whether comparisons whose name holds this text may be on this engine."""
     words = [word.rstrip(",") for word in only.split()]
     of = NEEDED.get(words[0], words[0]) if words else ""
-    named = len(words) > 1 and words[0] in NEEDED and words[1] in OFFERS
+    # Clusters are started by their comparisons, one after the other.
+    named = len(words) > 1 and words[0] in NEEDED and words[1] in (*OFFERS, cluster.ENGINE)
     return engine == words[1] if named else engine.startswith(of)
 
 
@@ -214,6 +216,7 @@ def comparisons(only: str, rows: Sequence[int]) -> Iterator[Comparison]:
         for parts in extraction.comparisons(rows)
     ]
     keys = [replace(Comparison(*parts), note=partial(race.note, parts[0])) for parts in race.comparisons()]
+    keys += [Comparison(*parts) for parts in cluster.comparisons()]
     files = [
         replace(Comparison(*parts), note=partial(wholefiles.note, parts[0]))
         for parts in wholefiles.comparisons()

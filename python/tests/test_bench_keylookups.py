@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from benches.bench import needs
-from benches.keylookups import race
+from benches.keylookups import cluster, race
 
 
 def tables(**changed: Any) -> dict[str, list[Any]]:
@@ -144,3 +144,50 @@ def test_a_bench_starts_the_servers_that_its_comparisons_need() -> None:
     assert asked("keylookups postgresql, one connection") == ["postgresql"]
     assert asked("valkey look-ups") == ["valkey"]
     assert asked("") == list(engines)
+
+
+#: As flexAsynch 9.7.2 prints it, after 3 s of reads.
+SHOWN = """Executing reads
+--------------------------------------------------
+Total number of transactions is 442260
+Execution time is 3000 milliseconds
+Total transactions per second 147420
+Mean executions per round is 1
+
+NDBT_ProgramExit: 0 - OK
+"""
+
+
+def test_calls_that_flexasynch_counts_twice_are_taken_off_where_it_counts_so() -> None:
+    reads = cluster.found("read", SHOWN, 0.5)
+    assert reads.per_s == pytest.approx(147_420 * 64 / 65)
+    assert reads.per_cpu_s == pytest.approx(442_260 * 64 / 65 / 0.5)
+    assert cluster.found("insert", SHOWN, 0.5).per_s == 147_420, "each row once"
+    with pytest.raises(RuntimeError, match="no rate of read"):
+        cluster.found("read", "NDBT_ProgramExit: 0 - OK", 0.5)
+
+
+def test_the_table_is_the_one_that_flexasynch_makes() -> None:
+    plan = cluster.planned()
+    (table,) = plan["tables"]
+    assert table["name"] == "TEST_DB.TAB7_0"
+    assert [c["name"] for c in table["columns"]] == ["DISTKEY", *(f"COL{k}" for k in range(25))]
+    assert {c["wire"] for c in table["columns"]} == {"Unsigned"}
+    assert table["identity"] == ["DISTKEY", "COL0"]
+    assert plan["target"]["options"]["distribution"] == "first"
+    # Row r is one of thread r / (rows of a thread), which counts its own from 0.
+    of_a_thread = cluster.ROUNDS_OF_A_THREAD * cluster.PARALLEL
+    distkey, col0 = (table["columns"][at]["gen"] for at in (0, 1))
+    assert (distkey["start"], distkey["step"], table["source"]["series"]) == (0, 1, 1)
+    assert (col0["from"], col0["to"], col0.get("every", 1)) == (0, of_a_thread - 1, 1)
+    assert of_a_thread * cluster.THREADS == cluster.ROWS
+    roles = {r["name"]: r for s in plan["segments"] if race.reads(s) for r in s["roles"]}
+    assert list(roles) == ["read", *(c for c in cluster.CALLS if c != "read")]
+    assert {(r["sessions"], r["depth"]) for r in roles.values()} == {(cluster.THREADS, cluster.PARALLEL)}
+    for call in ("insert", "delete"):
+        assert roles[call]["work"]["count"] == cluster.ROWS, "as many as flexAsynch's"
+
+
+def test_clusters_are_started_by_their_comparisons_alone() -> None:
+    assert not any(needs(engine, "keylookups ndb, 2 data nodes") for engine in race.CURVES)
+    assert needs("postgresql", "keylookups postgresql")

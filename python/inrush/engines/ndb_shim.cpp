@@ -2,13 +2,14 @@
 //
 //   c++ -O2 -shared -fPIC -I HEADERS ndb_shim.cpp -o libinrush_ndb.so -L FOLDER -lndbclient -Wl,-rpath,FOLDER
 //
-// A session is an Ndb object of one thread. Rows are plain memory at offsets that the caller chooses. It owns them, and they
+// A session is one thread's: an Ndb object, or several where many calls are in flight. Rows are plain memory at offsets that the caller chooses. It owns them, and they
 // stay where they are until the call's tag has come back. Nothing here calls back, and nothing throws.
 #include <NdbApi.hpp>
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <mutex>
 #include <new>
 #include <string>
@@ -16,7 +17,7 @@
 
 extern "C" {
 // Raised whenever anything below changes; the other side refuses another number.
-enum { INRUSH_NDB_ABI = 1 };
+enum { INRUSH_NDB_ABI = 2 };
 
 struct inrush_ndb_error {
   int32_t code;
@@ -47,6 +48,9 @@ namespace {
 
 constexpr int NO_DATA_FOUND = 626, SCHEMA_OBJECT_GONE = 723, NO_SUCH_TABLE = 709;
 constexpr int SCAN_TRIES = 10;
+// Calls in flight of one Ndb object. When one ends, the library looks for it in a list of all of them: with 1,024 in one
+// object that is most of what a read costs the client.
+constexpr int MOST_OF_ONE = 128;
 constexpr unsigned char NO_COLUMNS[NDB_MAX_ATTRIBUTES_IN_TABLE / 8 + 1] = {0};
 
 struct Access {
@@ -59,23 +63,44 @@ struct Access {
 
 struct Session;
 
+// Of these, so many calls are prepared and not sent, and so many have not ended.
+struct Part {
+  Ndb ndb;
+  int prepared = 0, open = 0;
+  Part(Ndb_cluster_connection *connection, const char *database) : ndb(connection, database) {}
+};
+
 // A call in flight. `absent` has a byte for each row that it names.
 struct Call {
   Session *session = nullptr;
+  Part *part = nullptr;
   uint64_t tag = 0;
   uint8_t *absent = nullptr;
   std::vector<const NdbOperation *> operations;
 };
 
 struct Session {
-  Ndb ndb;
+  // The first one's dictionary is that of all.
+  std::vector<std::unique_ptr<Part>> parts;
+  // The one that the next call is prepared in, and the one that was sent to first of those that are waited for.
+  size_t filled = 0, awaited = 0;
   std::vector<Access> accesses;
   std::vector<Call> calls;
   std::vector<Call *> idle;
   // Those that have ended, and those that were told last.
   std::vector<inrush_ndb_done> done, told;
-  Session(Ndb_cluster_connection *connection, const char *database) : ndb(connection, database) {}
+  Ndb &ndb() { return parts[0]->ndb; }
 };
+
+// A part with room: the same one as for the call before, so that those of one send are of one part.
+Part &part_with_room(Session *session) {
+  for (size_t tries = 0; tries < session->parts.size(); tries++) {
+    Part &part = *session->parts[session->filled];
+    if (part.open < MOST_OF_ONE) return part;
+    session->filled = (session->filled + 1) % session->parts.size();
+  }
+  return *session->parts[session->filled];
+}
 
 struct Scan {
   NdbTransaction *transaction = nullptr;
@@ -130,6 +155,7 @@ void ended(int result, NdbTransaction *transaction, void *of) {
   }
   session->done.push_back(done);
   session->idle.push_back(call);
+  call->part->open--;
   transaction->close();
 }
 
@@ -274,12 +300,16 @@ int inrush_ndb_sums(void *connection, const char *database, const char *name, ui
 
 // calls: most transactions in flight. keys: most rows of one.
 void *inrush_ndb_open(void *connection, const char *database, int calls, int keys, inrush_ndb_error *error) {
-  auto *session = new (std::nothrow) Session(static_cast<Ndb_cluster_connection *>(connection), database);
+  auto *session = new (std::nothrow) Session();
   if (!session) return failed(error, "session", "out of memory"), nullptr;
-  if (session->ndb.init(calls) != 0) {
-    failed(error, "session", session->ndb.getNdbError());
-    delete session;
-    return nullptr;
+  for (int left = calls > 0 ? calls : 1; left > 0; left -= MOST_OF_ONE) {
+    session->parts.push_back(std::make_unique<Part>(static_cast<Ndb_cluster_connection *>(connection), database));
+    Ndb &ndb = session->parts.back()->ndb;
+    if (ndb.init(MOST_OF_ONE) != 0) {
+      failed(error, "session", ndb.getNdbError());
+      delete session;
+      return nullptr;
+    }
   }
   session->calls.resize(calls);
   session->done.reserve(calls);
@@ -297,7 +327,7 @@ void *inrush_ndb_open(void *connection, const char *database, int calls, int key
 void inrush_ndb_close(void *of) {
   auto *session = static_cast<Session *>(of);
   for (auto &access : session->accesses)
-    if (!access.counts) session->ndb.getDictionary()->releaseRecord(const_cast<NdbRecord *>(access.record));
+    if (!access.counts) session->ndb().getDictionary()->releaseRecord(const_cast<NdbRecord *>(access.record));
   delete session;
 }
 
@@ -306,7 +336,7 @@ void inrush_ndb_close(void *of) {
 int inrush_ndb_access(void *of, const char *name, inrush_ndb_field *fields, int count, uint32_t row_bytes,
                       inrush_ndb_error *error) {
   auto *session = static_cast<Session *>(of);
-  NdbDictionary::Dictionary *dictionary = session->ndb.getDictionary();
+  NdbDictionary::Dictionary *dictionary = session->ndb().getDictionary();
   if (session->accesses.empty()) dictionary->invalidateTable(name);
   const NdbDictionary::Table *table = dictionary->getTable(name);
   if (!table) return failed(error, name, dictionary->getNdbError());
@@ -341,13 +371,15 @@ int inrush_ndb_prepare(void *of, int access, int does, int lock, int hints, cons
   auto *session = static_cast<Session *>(of);
   const Access &on = session->accesses[access];
   Uint64 hashed[512];
-  NdbTransaction *transaction = hints ? session->ndb.startTransaction(on.record, keys, hashed, sizeof hashed)
-                                      : session->ndb.startTransaction();
+  Part &part = part_with_room(session);
+  NdbTransaction *transaction =
+      hints ? part.ndb.startTransaction(on.record, keys, hashed, sizeof hashed) : part.ndb.startTransaction();
   if (!transaction) {
-    failed(error, "startTransaction", session->ndb.getNdbError());
+    failed(error, "startTransaction", part.ndb.getNdbError());
     return error->code;
   }
   Call *call = session->idle.back();
+  call->part = &part;
   call->tag = tag;
   call->absent = absent;
   call->operations.clear();
@@ -367,17 +399,45 @@ int inrush_ndb_prepare(void *of, int access, int does, int lock, int hints, cons
     call->operations.push_back(operation);
   }
   session->idle.pop_back();
+  part.prepared++;
+  part.open++;
   transaction->executeAsynchPrepare(NdbTransaction::Commit, ended, call);
   return 0;
 }
 
-void inrush_ndb_send(void *of, int forces) { static_cast<Session *>(of)->ndb.sendPreparedTransactions(forces); }
+// How many sends it was.
+int inrush_ndb_send(void *of, int forces) {
+  int sends = 0;
+  for (auto &part : static_cast<Session *>(of)->parts) {
+    if (part->prepared == 0) continue;
+    part->ndb.sendPreparedTransactions(forces);
+    part->prepared = 0;
+    sends++;
+  }
+  return sends;
+}
 
 // Waits until so many of those that were sent have ended. Those that have: valid until the next call of this function.
 int inrush_ndb_poll(void *of, int wait_ms, int at_least, const inrush_ndb_done **done) {
   auto *session = static_cast<Session *>(of);
-  // What could not be sent has ended already.
-  session->ndb.pollNdb(session->done.empty() ? wait_ms : 0, at_least);
+  const size_t count = session->parts.size();
+  // What has come for any of them is taken; only where that is nothing, one of them is waited for, in turn: the thread that
+  // waits takes what comes for the others, too.
+  for (size_t k = 0; count > 1 && k < count; k++) {
+    Part &part = *session->parts[(session->awaited + k) % count];
+    if (part.open > 0) part.ndb.pollNdb(0, 1);
+  }
+  for (size_t k = 0; k < count; k++) {
+    Part &part = *session->parts[session->awaited];
+    if (count == 1 || part.open > 0) {
+      // What could not be sent has ended already.
+      const int most = count > 1 && part.open < at_least ? part.open : at_least;
+      part.ndb.pollNdb(session->done.empty() ? wait_ms : 0, most);
+      break;
+    }
+    session->awaited = (session->awaited + 1) % count;
+  }
+  if (count > 1) session->awaited = (session->awaited + 1) % count;
   session->told.clear();
   session->told.swap(session->done);
   *done = session->told.data();
@@ -385,10 +445,14 @@ int inrush_ndb_poll(void *of, int wait_ms, int at_least, const inrush_ndb_done *
 }
 
 // Sent to data nodes since the session was opened, as the client library counts it.
-uint64_t inrush_ndb_sent_bytes(void *of) { return static_cast<Session *>(of)->ndb.getClientStat(Ndb::BytesSentCount); }
+uint64_t inrush_ndb_sent_bytes(void *of) { 
+  uint64_t bytes = 0;
+  for (auto &part : static_cast<Session *>(of)->parts) bytes += part->ndb.getClientStat(Ndb::BytesSentCount);
+  return bytes;
+}
 
 const char *inrush_ndb_message(void *of, int code) {
-  const NdbError &error = static_cast<Session *>(of)->ndb.getNdbError(code);
+  const NdbError &error = static_cast<Session *>(of)->ndb().getNdbError(code);
   return error.message ? error.message : "";
 }
 
@@ -397,8 +461,8 @@ void *inrush_ndb_scan(void *of, int access, inrush_ndb_error *error) {
   auto *session = static_cast<Session *>(of);
   const Access &on = session->accesses[access];
   for (int tries = 0; tries < SCAN_TRIES; tries++) {
-    NdbTransaction *transaction = session->ndb.startTransaction(on.table);
-    if (!transaction) return failed(error, "startTransaction", session->ndb.getNdbError()), nullptr;
+    NdbTransaction *transaction = session->ndb().startTransaction(on.table);
+    if (!transaction) return failed(error, "startTransaction", session->ndb().getNdbError()), nullptr;
     NdbScanOperation *operation =
         transaction->scanTable(on.record, NdbOperation::LM_CommittedRead, on.counts ? NO_COLUMNS : nullptr);
     if (operation && transaction->execute(NdbTransaction::NoCommit) == 0) {

@@ -462,12 +462,12 @@ fn asked(plan: &TablePlan, by_param: &[&str], params: &[Value]) -> Vec<u64> {
 
 #[test]
 fn a_key_that_no_row_has_asks_for_no_row() {
-    let numbered = |start: i64, step: i64| {
+    let numbered = |ty: &str, start: i64, step: i64| {
         let mut plan = table(
             1,
             1_000_000_000,
             vec![
-                column("n", "i64", json!({"kind": "sequence", "start": start, "step": step})),
+                column("n", ty, json!({"kind": "sequence", "start": start, "step": step})),
                 column("v", "i64", json!({"kind": "uniform", "from": 0, "to": 1_000_000_000})),
             ],
         );
@@ -475,17 +475,22 @@ fn a_key_that_no_row_has_asks_for_no_row() {
         plan
     };
     let of = |plan: &TablePlan, n: i64| asked(plan, &["n"], &[Value::I64(n)]);
-    let (three, down) = (numbered(7, 3), numbered(-7, -3));
-    assert_eq!([of(&three, 7), of(&three, 10), of(&three, 7 + 3 * 4_999)], [vec![0], vec![1], vec![4_999]]);
-    assert_eq!([of(&down, -7), of(&down, -10)], [vec![0], vec![1]]);
-    for none in [6, 5, 4, 8, 9, 11, 7 + 3 * 5_000, i64::MIN, i64::MAX] {
-        assert!(of(&three, none).is_empty(), "{none}");
-        assert!(of(&down, -none.max(-i64::MAX)).is_empty(), "-{none}");
+    for (of_three, of_down) in [("i64", "i64"), ("u32", "i32")] {
+        let (three, down) = (numbered(of_three, 7, 3), numbered(of_down, -7, -3));
+        assert_eq!(
+            [of(&three, 7), of(&three, 10), of(&three, 7 + 3 * 4_999)],
+            [vec![0], vec![1], vec![4_999]]
+        );
+        assert_eq!([of(&down, -7), of(&down, -10)], [vec![0], vec![1]]);
+        for none in [6, 5, 4, 8, 9, 11, 7 + 3 * 5_000, i64::MIN, i64::MAX] {
+            assert!(of(&three, none).is_empty(), "{none}");
+            assert!(of(&down, -none.max(-i64::MAX)).is_empty(), "-{none}");
+        }
+        // A key of more than what numbers the rows: the whole of it counts.
+        let whole = made(&three, 5).row(12);
+        assert_eq!(asked(&three, &["n", "v"], &whole), [12]);
+        assert!(asked(&three, &["n", "v"], &[whole[0].clone(), Value::I64(-1)]).is_empty());
     }
-    // A key of more than what numbers the rows: the whole of it counts.
-    let whole = made(&three, 5).row(12);
-    assert_eq!(asked(&three, &["n", "v"], &whole), [12]);
-    assert!(asked(&three, &["n", "v"], &[whole[0].clone(), Value::I64(-1)]).is_empty());
 }
 
 #[test]

@@ -247,7 +247,8 @@ impl<'a> Worker<'a> {
 
     /// Takes the next ticket and makes what it sends.
     fn make_next(&mut self) -> Result<ReadyCall, Next> {
-        if self.is_over() {
+        let ready = self.ready();
+        if self.is_over_at(ready) {
             return Err(Next::End);
         }
         let Some(ticket) = self.held.take().or_else(|| self.next_ticket()) else { return Err(Next::End) };
@@ -263,7 +264,7 @@ impl<'a> Worker<'a> {
         }
         let at = self.place_of(self.role.mix.operation(ticket));
         // A closed call is due when it is sent; its data time is when its slot was free.
-        let data_ns = if due > 0 { due } else { self.ready() } - self.t0;
+        let data_ns = if due > 0 { due } else { ready } - self.t0;
         if self.make(ticket, at, data_ns) {
             Ok(ReadyCall { ticket, at, due, earliest, data_ns })
         } else {
@@ -322,11 +323,17 @@ impl<'a> Worker<'a> {
 
     #[inline]
     fn is_over(&mut self) -> bool {
+        self.is_over_at(self.ready())
+    }
+
+    /// ready: since when the next call could be sent.
+    #[inline]
+    fn is_over_at(&mut self, ready: Ns) -> bool {
         if self.lingers_since.is_none() && self.role.queue.is_left_alone(self.role.queues) {
             self.lingers_since = Some(self.role.clock.now());
         }
         is_stopped(self.role, &self.ops, self.lingers_since)
-            || self.role.queue.end_ns.is_some_and(|end| self.ready() >= self.t0 + end)
+            || self.role.queue.end_ns.is_some_and(|end| ready >= self.t0 + end)
     }
 
     #[inline]

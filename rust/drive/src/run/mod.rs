@@ -183,6 +183,7 @@ fn sample_problems(label: &str, sample: &SamplePlan) -> Vec<String> {
 /// Everything the core would refuse before it starts.
 pub fn problems(plan: &RunPlan) -> Vec<String> {
     let mut found: Vec<String> = plan.tables.iter().flat_map(|table| table_problems(plan, table)).collect();
+    found.extend(rows::counted_problems(plan));
     let tables = plan.tables.len();
     let operations: Vec<&str> = plan.operations.iter().map(|o| o.name.as_str()).collect();
     let known = |name: &str| operations.contains(&name);

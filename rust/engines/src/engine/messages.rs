@@ -114,6 +114,11 @@ pub trait InOrder: Session {
     /// Reads one message and does what it means for the call that it belongs to.
     fn read_one(&mut self) -> io::Result<()>;
 
+    /// The same of messages that are there, one or more of them.
+    fn read_there(&mut self) -> io::Result<()> {
+        self.read_one()
+    }
+
     /// The connection is gone, and everything in flight with it.
     fn break_off(&mut self, error: &io::Error);
 }
@@ -130,7 +135,7 @@ pub fn poll(session: &mut impl InOrder, until: Ns, done: &mut Vec<Done>) {
     while waits(session) {
         let read = match session.connection().buffered() {
             // What has come is read to its end, what belongs to calls that are done included.
-            true => session.read_one(),
+            true => session.read_there(),
             false if session.ended().len() > 0 => break,
             // A message may come in parts: what is still missing is waited for no longer either.
             false => match wait(session, until) {

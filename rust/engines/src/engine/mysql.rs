@@ -118,7 +118,7 @@ fn answers(
     limit: &mut StatementLimit,
 ) -> Result<Result<Answer, Failure>, Error> {
     let lost = |e: io::Error| lost(address, &e);
-    let mut last = Answer::default();
+    let (mut last, leaves_out) = (Answer::default(), connection.leaves_out());
     loop {
         let packet = next(connection, address, text, limit)?;
         let columns = match packet.first() {
@@ -129,7 +129,7 @@ fn answers(
                 continue;
             }
             Some(0x00) => 0,
-            _ => decode::column_count(packet).ok_or_else(|| lost(garbled()))?,
+            _ => decode::described_head(packet, leaves_out).ok_or_else(|| lost(garbled()))?,
         };
         let more = if columns == 0 {
             decode::okay(packet)

@@ -13,7 +13,7 @@ use inrush_rows::rows::changes::Changes;
 use inrush_rows::rows::hash::{key, Permutation};
 use inrush_rows::rows::order::Ordered;
 use inrush_rows::rows::Zipf;
-use inrush_rows::rows::{Generators, Picked, RowGen, Value};
+use inrush_rows::rows::{Alone, Generators, Picked, RowGen, Value};
 
 /// Which of how many sessions draws.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -209,6 +209,9 @@ pub struct SessionKeys {
     set: Arc<KeySet>,
     draw: RowDraw,
     picked: Picked,
+    /// Where all that is asked for are numbers of one row, and of its donor, that need no other: how each is made, in the
+    /// order of `wanted`. Else empty.
+    alone: Vec<Alone>,
     /// The first row that was drawn last.
     row: u64,
 }
@@ -317,7 +320,10 @@ impl KeySet {
 
     pub fn in_session(self: &Arc<KeySet>, share: Share) -> Result<SessionKeys, Error> {
         let columns: Vec<usize> = self.wanted.iter().map(|wanted| wanted.column).collect();
+        let is_one = self.ordered.is_none() && self.places.len() == 1;
+        let alone = columns.iter().map(|&column| self.generator.alone(column)).collect::<Option<Vec<_>>>();
         Ok(SessionKeys {
+            alone: alone.filter(|_| is_one).unwrap_or_default(),
             set: Arc::clone(self),
             draw: RowDraw::new(&self.plan, self.order_seed, share)?,
             picked: Picked::new(&self.generator, &columns),
@@ -343,6 +349,18 @@ impl SessionKeys {
     /// changes its row.
     pub fn fill(&mut self, seed: u64, ticket: Ticket, version: u64, out: &mut [Value]) {
         let set = &*self.set;
+        if !self.alone.is_empty() {
+            self.row = self.draw.of_turn(ticket, || set.drawn(seed, ticket, 0));
+            let donor = set.changes.as_ref().map_or(self.row, |changes| changes.donor(self.row, version));
+            for (wanted, alone) in set.wanted.iter().zip(&self.alone) {
+                out[wanted.param] = match wanted.of {
+                    Of::Row => alone.value(self.row),
+                    Of::Donor => alone.value(donor),
+                    Of::Version => version_value(set.generator.ty(wanted.column), version),
+                };
+            }
+            return;
+        }
         if let Some(changes) = &set.changes {
             self.row = self.draw.of_turn(ticket, || set.drawn(seed, ticket, 0));
             self.picked.pick(&set.generator, &[self.row, changes.donor(self.row, version)]);

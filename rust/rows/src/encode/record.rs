@@ -202,6 +202,14 @@ impl Field {
             *out = Value::Null;
             return;
         }
+        // What most columns are of is written where it stays.
+        if let (Kind::Signed(_) | Kind::Unsigned(_), Value::I64(kept)) = (self.kind, &mut *out) {
+            use LogicalType::{Bit, Bool, TimeMs, TimeUs, U64};
+            if !matches!(self.ty, Bool | U64 | Bit | TimeMs | TimeUs) {
+                *kept = self.whole(row);
+                return;
+            }
+        }
         *out = match self.kind {
             Kind::Float => Value::F64(f32::from_le_bytes(four(self.part(row))).into()),
             Kind::Double => Value::F64(f64::from_le_bytes(eight(self.part(row)))),

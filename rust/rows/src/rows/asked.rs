@@ -1,5 +1,6 @@
 //! From the parameters of a call to the rows that it asks for.
 
+use super::alone::Alone;
 use super::columns::Value;
 use super::generate::RowGen;
 use super::index::{same_value, SeriesIndex};
@@ -73,8 +74,15 @@ impl AskedKeys {
 /// Finds the rows of a call's keys in a generated table.
 pub struct AskedRows {
     keys: AskedKeys,
-    /// Rows that the index finds by a key may have another one, and are looked at: their key columns.
-    looks: Option<(Picked, Value)>,
+    /// Rows that the index finds by a key may have another one, and are looked at.
+    looks: Option<Looks>,
+}
+
+/// What the key columns of a row are compared with.
+enum Looks {
+    /// Each is a number that needs no other: in the order of the keys.
+    Alone(Vec<Alone>),
+    Picked(Picked, Value),
 }
 
 impl AskedRows {
@@ -89,7 +97,11 @@ impl AskedRows {
         let columns = keys.columns();
         index.takes_key(&columns)?;
         let looks = !index.finds_exactly(&columns);
-        let looks = looks.then(|| (Picked::new(generator, &columns), Value::Null));
+        let alone = || columns.iter().map(|&column| generator.alone(column)).collect::<Option<Vec<_>>>();
+        let looks = looks.then(|| match alone() {
+            Some(alone) => Looks::Alone(alone),
+            None => Looks::Picked(Picked::new(generator, &columns), Value::Null),
+        });
         Ok(AskedRows { keys, looks })
     }
 
@@ -112,17 +124,26 @@ impl AskedRows {
         }
         out.sort_unstable();
         out.dedup();
-        if let Some((picked, made)) = &mut self.looks {
-            let keys = &self.keys;
-            out.retain(|&number| {
-                picked.pick(generator, &[number]);
-                let mut has = |key: &Key, k: usize| {
-                    picked.write(key.column, 0, made);
-                    let asked = keys.value(params, k, key.column);
-                    asked.is_some_and(|asked| same_value(generator.ty(key.column), asked, made))
+        let keys = &self.keys;
+        let asked = |k: usize, key: &Key| keys.value(params, k, key.column).expect("it is a key column");
+        match &mut self.looks {
+            None => {}
+            Some(Looks::Alone(alone)) => out.retain(|&number| {
+                let has = |k: usize, key: &Key, alone: &Alone| {
+                    let asked = asked(k, key);
+                    alone.is(number, asked)
+                        || same_value(generator.ty(key.column), asked, &alone.value(number))
                 };
-                (0..keys.count).any(|k| keys.keys.iter().all(|key| has(key, k)))
-            });
+                (0..keys.count).any(|k| keys.keys.iter().zip(&*alone).all(|(key, alone)| has(k, key, alone)))
+            }),
+            Some(Looks::Picked(picked, made)) => out.retain(|&number| {
+                picked.pick(generator, &[number]);
+                let mut has = |k: usize, key: &Key| {
+                    picked.write(key.column, 0, made);
+                    same_value(generator.ty(key.column), asked(k, key), made)
+                };
+                (0..keys.count).any(|k| keys.keys.iter().all(|key| has(k, key)))
+            }),
         }
     }
 }

@@ -24,7 +24,7 @@ pub struct Param {
 use LogicalType::*;
 const INTEGERS: &[LogicalType] = &[I16, I32, I64, U8, U16, U32, U64];
 const WIDE: &[LogicalType] = &[I64, U64];
-const VERSIONS: &[LogicalType] = &[I32, I64, U32, U64];
+const COUNTS: &[LogicalType] = &[I32, I64, U32, U64];
 const NUMBERS: &[LogicalType] = &[I16, I32, I64, U8, U16, U32, U64, F32, F64];
 const DERIVED: &[LogicalType] = &[I16, I32, I64, U8, U16, U32, U64, TimeMs, TimeUs];
 const TIMES: &[LogicalType] = &[TimeMs, TimeUs];
@@ -62,7 +62,7 @@ pub const KINDS: &[Kind] = &[
     Kind {
         name: "sequence",
         about: "start + step * row",
-        types: WIDE,
+        types: COUNTS,
         params: &[need("start", "integer", "value of row 0"), need("step", "integer", "from row to row")],
     },
     Kind {
@@ -71,7 +71,7 @@ pub const KINDS: &[Kind] = &[
         types: ANY,
         params: &[need("value", "any", "of the column's type; times as integers in their unit"), BITS],
     },
-    Kind { name: "version", about: "0, and after an update by key the number of the call that made it", types: VERSIONS, params: &[] },
+    Kind { name: "version", about: "0, and after an update by key the number of the call that made it", types: COUNTS, params: &[] },
     Kind { name: "cycle", about: "from … to, again and again, along the places", types: INTEGERS, params: &[FROM, TO, EVERY] },
     Kind { name: "shuffled", about: "from … to in random order, each once a round, by row", types: INTEGERS, params: &[FROM, TO] },
     Kind { name: "uniform", about: "every value from … to equally often", types: NUMBERS, params: &[FROM, TO, BITS, PER] },

@@ -59,6 +59,16 @@ impl Range {
         Range { high: range >> 32, low: range & LOW }
     }
 
+    /// High and low half, for loops over ranges.
+    pub fn halves(&self) -> (u64, u64) {
+        (self.high, self.low)
+    }
+
+    #[inline(always)]
+    pub fn of_halves(high: u64, low: u64) -> Range {
+        Range { high, low }
+    }
+
     /// As `scale`.
     #[inline(always)]
     pub fn scale(&self, h: u64) -> u64 {

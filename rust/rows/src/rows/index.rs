@@ -50,6 +50,9 @@ impl Numbers {
     /// The row of a value; `None` where no row has it, as far as that shows without making the row.
     fn row(self, value: i64) -> Option<u64> {
         let since = value.checked_sub(self.base)?;
+        if self.step == 1 {
+            return u64::try_from(since).ok(); // two divisions less
+        }
         let (row, rest) = (since.checked_div_euclid(self.step)?, since.checked_rem_euclid(self.step)?);
         u64::try_from(row).ok().filter(|_| self.jitters || rest == 0)
     }

@@ -47,11 +47,11 @@ mod text;
 mod uuids;
 mod value_hash;
 
-pub use alone::Alone;
+pub use alone::{Alone, Drawn};
 pub use catalogue::generators_json;
 pub use checked::{check_table, file_rows};
 pub use columns::{row_text, value_text, Column, Columns, ListValues, TextValues, Value, Values};
-pub use compile::problems;
+pub use compile::{counted_problems, problems};
 pub use digest::{digest, row_hashes, Checksums, Digest};
 pub use expected::Expected;
 pub use generate::RowGen;

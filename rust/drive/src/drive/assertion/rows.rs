@@ -11,7 +11,7 @@ use inrush_rows::rows::changes::Changes;
 use inrush_rows::rows::documents::compact;
 use inrush_rows::rows::spelled::{date_days, digits};
 use inrush_rows::rows::value_text;
-use inrush_rows::rows::{Alone, Column, Generators, Picked, RowGen, SeriesIndex, Value, Values};
+use inrush_rows::rows::{Alone, Column, Drawn, Generators, Picked, RowGen, SeriesIndex, Value, Values};
 
 /// Makes rows of one table again, and compares returned ones with them.
 pub struct Rows {
@@ -27,8 +27,11 @@ pub struct Rows {
     pub generator: Arc<RowGen>,
     /// Of the answer's columns, their places in the table.
     columns: Vec<usize>,
-    /// Of those that are made without their row: how.
+    /// Of those that are made without their row: how. Most of these are made at once; the places of all others.
     alone: Vec<Option<Alone>>,
+    drawn: Drawn,
+    others: Vec<usize>,
+    all: Vec<usize>,
     /// The others, of one row; None: there are none. And the value of one of them.
     row: Option<Picked>,
     made: Value,
@@ -64,6 +67,14 @@ impl Rows {
             let why = || format!("rows of {} change: what returns them returns {name}, too", table.name);
             place.map(|place| (changes.clone(), place)).ok_or_else(why)
         });
+        let changes = changes.transpose()?;
+        let is_donated = |column: usize| changes.as_ref().is_some_and(|(of, _)| of.is_donated(column));
+        let (mut drawn, all) = (Drawn::default(), (0..columns.len()).collect::<Vec<_>>());
+        let mut is_other = |&place: &usize| {
+            let (alone, column) = (alone[place].as_ref(), columns[place]);
+            !alone.is_some_and(|alone| drawn.take(place, alone, is_donated(column)))
+        };
+        let others = all.iter().copied().filter(|place| is_other(place)).collect();
         Ok(Rows {
             table: table.name.clone(),
             at,
@@ -74,9 +85,12 @@ impl Rows {
             generator,
             columns,
             alone,
+            drawn,
+            others,
+            all,
             row,
             made: Value::Null,
-            changes: changes.transpose()?,
+            changes,
         })
     }
 
@@ -146,7 +160,7 @@ impl Rows {
 
     fn difference(&mut self, number: u64, returned: &[Value]) -> Option<String> {
         let version = self.version(returned);
-        let Rows { generator, row, made, changes, .. } = self;
+        let Rows { generator, row, made, changes, drawn, .. } = self;
         // The row that a column has its value of; the version is what it is.
         let changed = changes.as_ref().zip(version).filter(|(_, version)| *version > 0);
         let donor = changed.map_or(number, |((changes, _), version)| changes.donor(number, version));
@@ -158,7 +172,11 @@ impl Rows {
         if let Some(row) = row {
             row.pick(generator, &[number, donor][..1 + usize::from(changed.is_some())]);
         }
-        let mut columns = self.columns.iter().zip(&self.alone).zip(returned);
+        // Where all that are drawn are right, what is left are the others; else each is looked at, to say which is wrong.
+        let places = if drawn.are(number, donor, returned) { &self.others } else { &self.all };
+        let mut columns = places.iter().filter_map(|&place| {
+            Some(((self.columns.get(place)?, self.alone.get(place)?), returned.get(place)?))
+        });
         let ((at, _), found) = columns.find(|((&at, alone), found)| {
             let of = of(at);
             match (alone, &*row) {

@@ -37,6 +37,8 @@ pub struct Connection {
     number: u8,
     /// What a KILL must name.
     id: u32,
+    /// Each answer says whether its columns are described.
+    leaves_out: bool,
     /// When the log-in must have ended, however slowly its bytes come.
     logged_in_by: Option<Instant>,
 }
@@ -47,6 +49,8 @@ struct Greeting {
     id: u32,
     challenge: Vec<u8>,
     capabilities: u32,
+    /// Of MariaDB's own.
+    extended: u32,
     plugin: String,
 }
 
@@ -68,6 +72,7 @@ impl Connection {
             joined: Vec::new(),
             number: 0,
             id: 0,
+            leaves_out: false,
             logged_in_by: Some(Instant::now() + CONNECT),
         };
         connection.limit_sends(Some(CONNECT)).map_err(failed)?;
@@ -89,7 +94,11 @@ impl Connection {
         let mariadb = greeting.version.contains("MariaDB");
         check_server(&address, &greeting, mariadb)?;
         self.id = greeting.id;
-
+        self.leaves_out = match mariadb {
+            true => greeting.extended & message::CACHE_METADATA != 0,
+            false => greeting.capabilities & message::OPTIONAL_METADATA != 0,
+        };
+        let leaves_out = self.leaves_out;
         let password = address.password();
         let (mut plugin, mut challenge) = (greeting.plugin, greeting.challenge);
         // A plugin that we do not speak is answered with one that we do: the server names the user's own next.
@@ -100,7 +109,7 @@ impl Connection {
         let (user, database) = (address.user.as_str(), address.database.as_str());
         let mut out = Vec::new();
         let secure = self.wants_tls(greeting.capabilities)?;
-        let login = Login { user, database, plugin: &plugin, proof: &proof, mariadb, secure };
+        let login = Login { user, database, plugin: &plugin, proof: &proof, mariadb, secure, leaves_out };
         let mut number = self.number.wrapping_add(1);
         if secure {
             message::ask_for_tls(&mut out, number, &login);
@@ -216,6 +225,11 @@ impl Connection {
     /// `first`, then `second`, in one call.
     pub fn send_both(&mut self, first: &[u8], second: &[u8]) -> io::Result<()> {
         self.stream.send_parts(&mut [first, second].map(IoSlice::new))
+    }
+
+    /// Whether answers may come without what describes their columns: their heads say so then.
+    pub fn leaves_out(&self) -> bool {
+        self.leaves_out
     }
 
     /// The file that LOAD DATA LOCAL has just asked for, ended by an empty packet.
@@ -340,12 +354,13 @@ fn greeting(packet: &[u8]) -> Option<Greeting> {
     bytes.take(3)?; // character set, status
     let capabilities = low | (bytes.u16()? as u32) << 16;
     let length = bytes.u8()? as usize;
-    bytes.take(10)?;
+    bytes.take(6)?;
+    let extended = if low & message::LONG_PASSWORD == 0 { bytes.u32()? } else { bytes.take(4).map(|_| 0)? };
     let rest = bytes.take(length.saturating_sub(8).max(13).min(bytes.0.len()))?;
     challenge.extend_from_slice(rest);
     challenge.truncate(CHALLENGE_BYTES);
     let plugin = bytes.until_nul().unwrap_or_default();
-    Some(Greeting { version, id, challenge, capabilities, plugin })
+    Some(Greeting { version, id, challenge, capabilities, extended, plugin })
 }
 
 fn check_server(address: &Address, greeting: &Greeting, mariadb: bool) -> Result<(), Error> {

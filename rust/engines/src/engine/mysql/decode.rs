@@ -22,6 +22,8 @@ pub struct AnswerColumn {
     pub unsigned: bool,
     /// A decimal of a table, whose digits count; sums and means of numbers are of none.
     pub scaled: bool,
+    /// It has this type in every answer to its statement.
+    pub is_fixed: bool,
 }
 
 const DECIMAL: u8 = 0;
@@ -82,9 +84,32 @@ pub fn ends_rows(packet: &[u8]) -> bool {
     packet.first() == Some(&0xfe) && packet.len() < 0xff_ffff
 }
 
-/// What follows a statement: how many columns its answer has.
-pub fn column_count(packet: &[u8]) -> Option<u64> {
-    Bytes(packet).length()
+/// What follows a statement that gives rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Head {
+    pub columns: u64,
+    /// Their definitions follow.
+    pub described: bool,
+}
+
+/// leaves_out: both sides have agreed that definitions may be left out, and each head says whether they are.
+pub fn head(packet: &[u8], leaves_out: bool) -> Option<Head> {
+    let mut bytes = Bytes(packet);
+    let columns = bytes.length()?;
+    let described = match leaves_out {
+        false => true,
+        true => match bytes.u8()? {
+            0 => false,
+            1 => true,
+            _ => return None,
+        },
+    };
+    Some(Head { columns, described })
+}
+
+/// Of an answer whose columns must be described: nothing else says what they are.
+pub fn described_head(packet: &[u8], leaves_out: bool) -> Option<u64> {
+    head(packet, leaves_out).filter(|head| head.described).map(|head| head.columns)
 }
 
 pub fn column(packet: &[u8]) -> Option<AnswerColumn> {
@@ -95,22 +120,33 @@ pub fn column(packet: &[u8]) -> Option<AnswerColumn> {
     }
     let stored = !bytes.text()?.is_empty(); // the table's own name
     let name = String::from_utf8_lossy(bytes.text()?).into_owned();
-    bytes.text()?; // the column's own name
+    let named = !bytes.text()?.is_empty(); // the column's own name
     bytes.take(1 + 2 + 4)?; // length of what follows, character set, width
     let ty = bytes.u8()?;
     let unsigned = bytes.u16()? & UNSIGNED != 0;
-    Some(AnswerColumn { name, ty, unsigned, scaled: stored && matches!(ty, DECIMAL | NEWDECIMAL) })
+    // What a table has in a column is of one type in every answer; an expression's follows its parameters.
+    let is_fixed = stored && named && ty != BIT;
+    Some(AnswerColumn { name, ty, unsigned, scaled: stored && matches!(ty, DECIMAL | NEWDECIMAL), is_fixed })
 }
 
-/// A prepared statement: its id, and how many parameters and columns are described behind.
-pub fn prepared(packet: &[u8]) -> Option<(u32, usize)> {
+/// A prepared statement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PreparedHead {
+    pub id: u32,
+    /// So many definitions follow, of parameters and then of columns.
+    pub params: usize,
+    pub columns: usize,
+}
+
+pub fn prepared(packet: &[u8]) -> Option<PreparedHead> {
     let mut bytes = Bytes(packet);
     if bytes.u8()? != 0 {
         return None;
     }
     let id = bytes.u32()?;
-    let (columns, params) = (bytes.u16()?, bytes.u16()?);
-    Some((id, columns as usize + params as usize))
+    let (columns, params) = (bytes.u16()? as usize, bytes.u16()? as usize);
+    // Prepared while nothing was left out; what MySQL says about it behind the warnings is not looked at.
+    Some(PreparedHead { id, params, columns })
 }
 
 /// A row of the binary protocol as values, in place of those of `out`; `None` if it is broken.

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::connection::Connection;
 use super::session::MySession;
-use super::{text_query, Address};
+use super::{message, text_query, Address};
 use crate::engine::conversation::{context, keys};
 use crate::engine::messages::Messages;
 use crate::engine::socket::Socket;
@@ -19,6 +19,8 @@ use inrush_rows::rows::{Column, Columns, Value, Values};
 
 const SESSION: &[u8] = include_bytes!("../../../tests/captures/mysql-session.bin");
 const CONTROL: &[u8] = include_bytes!("../../../tests/captures/mysql-control.bin");
+/// One that sends statements alone: answers come without what describes their columns, until it reads a table back.
+const BARE: &[u8] = include_bytes!("../../../tests/captures/mysql-bare.bin");
 /// A log-in by `caching_sha2_password` where the server has forgotten the password's hash, and asks under its key.
 const LOG_IN: &[u8] = include_bytes!("../../../tests/captures/mysql-log-in.bin");
 const TABLE: &str = "inrush_capture.t";
@@ -86,13 +88,17 @@ fn converse(ctx: &Context, address: &Arc<Address>, connection: Connection) -> Re
         session.submit(9, op, Work::Rows { columns: &columns, payload: &payload });
         fine &= outcomes(&mut session, 1) == [Outcome::Ok];
     }
-    for (ticket, op) in [(10, 3), (11, 4)] {
-        session.submit(ticket, op, Work::Params(&[Value::I64(1)]));
-    }
-    fine &= outcomes(&mut session, 2) == [Outcome::Other, Outcome::Ok];
-    fine &= session.failure(10).is_some() && session.failure(11).is_none();
+    session.submit(10, 3, Work::Params(&[Value::I64(1)]));
+    fine &= outcomes(&mut session, 1) == [Outcome::Other] && session.failure(10).is_some();
+    session.submit(11, 4, Work::Params(&[Value::I64(1)]));
+    fine &= outcomes(&mut session, 1) == [Outcome::Ok] && session.failure(11).is_none();
     session.execute("BEGIN")?;
     session.execute("COMMIT")?;
+    Ok(reads_back(&mut session, 9)? && fine)
+}
+
+/// As many rows as there are, with values.
+fn reads_back(session: &mut MySession, rows: u64) -> Result<bool, Error> {
     let mut bytes = 0;
     let text = format!("SELECT k, t, tm, f, u, l, s FROM {TABLE} ORDER BY k");
     let count = session.scan(&text.as_str().into(), &read_back(), &mut |found| {
@@ -104,7 +110,89 @@ fn converse(ctx: &Context, address: &Arc<Address>, connection: Connection) -> Re
                 .sum::<usize>();
         }
     })?;
-    Ok(fine && count == 9 && bytes > 0)
+    Ok(count == rows && bytes > 0)
+}
+
+/// A session of statements alone; true where every answer was the one that belongs to it.
+fn converse_bare(ctx: &Context, address: &Arc<Address>, connection: Connection) -> Result<bool, Error> {
+    let mut session = MySession::over(ctx, address, connection, &[2, 4])?;
+    session.keep_answers();
+    for k in 0..8 {
+        session.submit(k, 2, Work::Params(&[Value::I64(k as i64 % 3)]));
+    }
+    let mut fine = outcomes(&mut session, 8) == [Outcome::Ok; 8];
+    fine &= session.answer(7).is_some_and(|answer| {
+        let is_row = |row: &Vec<Value>| row.len() == 10 && row[0] == Value::I64(1);
+        answer.names.len() == 10
+            && answer.names[9] == "u"
+            && answer.rows.len() == 1
+            && is_row(&answer.rows[0])
+    });
+    session.submit(8, 4, Work::Params(&[Value::I64(2)]));
+    fine &= outcomes(&mut session, 1) == [Outcome::Ok];
+    fine &= reads_back(&mut session, 3)?;
+    session.submit(9, 2, Work::Params(&[Value::I64(0)]));
+    fine &=
+        outcomes(&mut session, 1) == [Outcome::Ok] && session.answer(9).is_some_and(|a| a.rows.len() == 1);
+    Ok(fine)
+}
+
+/// Payloads of packets, each with its number.
+fn packets(mut bytes: &[u8]) -> Vec<(u8, Vec<u8>)> {
+    let mut found = Vec::new();
+    while let [a, b, c, number, rest @ ..] = bytes {
+        let length = u32::from_le_bytes([*a, *b, *c, 0]) as usize;
+        found.push((*number, rest[..length].to_vec()));
+        bytes = &rest[length..];
+    }
+    found
+}
+
+fn joined(packets: &[(u8, Vec<u8>)]) -> Vec<u8> {
+    packets.iter().flat_map(|(number, of)| [&message::head(of.len(), *number)[..], of].concat()).collect()
+}
+
+/// What the server says of a session whose answers are not described.
+const UNDESCRIBED: [u8; 2] = [10, 0];
+
+#[test]
+fn a_bare_session_survives_mutated_answers() {
+    let (ctx, address) = (plan(URL), address(URL));
+    fuzz::survives("mysql bare session", &[BARE], MEMORY, |replay| {
+        replayed(&address, replay).and_then(|c| converse_bare(&ctx, &address, c)).unwrap_or(false)
+    });
+}
+
+#[test]
+fn columns_that_are_described_all_the_same_are_read_as_they_are_described() {
+    let (ctx, address) = (plan(URL), address(URL));
+    let read = |packets: &[(u8, Vec<u8>)]| {
+        let bytes = joined(packets);
+        replayed(&address, Replay::whole(bytes))
+            .and_then(|c| converse_bare(&ctx, &address, c))
+            .unwrap_or(false)
+    };
+    let bare = packets(BARE);
+    assert!(read(&bare));
+    let heads = bare.iter().filter(|(_, of)| *of == UNDESCRIBED).count();
+    assert_eq!(heads, 8, "the look-ups before the table is read back");
+    // Of the look-up: ten columns behind one parameter.
+    let is_prepared =
+        |(_, of): &(u8, Vec<u8>)| of.first() == Some(&0) && of.get(5..9) == Some(&[10, 0, 1, 0]);
+    let at = bare.iter().position(is_prepared).expect("it was prepared");
+    let definitions = &bare[at + 2..at + 12];
+    let described = |packet: &(u8, Vec<u8>)| match packet.1 == UNDESCRIBED {
+        true => [&[(packet.0, vec![10, 1])], definitions].concat(),
+        false => vec![packet.clone()],
+    };
+    assert!(read(&bare.iter().flat_map(described).collect::<Vec<_>>()));
+    for other in [[9, 0], [11, 0], [10, 2]] {
+        let changed = |(number, of): &(u8, Vec<u8>)| match *of == UNDESCRIBED {
+            true => (*number, other.to_vec()),
+            false => (*number, of.clone()),
+        };
+        assert!(!read(&bare.iter().map(changed).collect::<Vec<_>>()), "{other:?}");
+    }
 }
 
 /// Statements off the clock: several at once, one that is refused, one that asks for a file.
@@ -184,7 +272,7 @@ fn a_key_that_was_not_asked_for_gets_no_password() {
 #[test]
 fn a_time_of_more_microseconds_than_there_are_is_an_error() {
     use super::decode::{binary_row, AnswerColumn};
-    let column = AnswerColumn { name: "t".into(), ty: 11, unsigned: false, scaled: false };
+    let column = AnswerColumn { name: "t".into(), ty: 11, unsigned: false, scaled: false, is_fixed: true };
     let row = [0, 0, 8, 0, 0xff, 0xff, 0xff, 0xff, 0, 0, 0];
     assert_eq!(binary_row(&row, &[column], &mut Vec::new()), None);
 }
@@ -234,6 +322,11 @@ fn capture_of_mysql() {
     let (port, kept) = fuzz::recorded(&own_address.host, own_address.port);
     Connection::open(&through(port)).unwrap().close();
     fuzz::save("mysql-log-in.bin", &kept.join().unwrap());
+
+    let (port, kept) = fuzz::recorded(&own_address.host, own_address.port);
+    let proxied = through(port);
+    assert!(converse_bare(&plan(&url), &proxied, Connection::open(&proxied).unwrap()).unwrap());
+    fuzz::save("mysql-bare.bin", &kept.join().unwrap());
 
     let (port, kept) = fuzz::recorded(&own_address.host, own_address.port);
     let proxied = through(port);

@@ -22,10 +22,14 @@ const MULTI_RESULTS: u32 = 1 << 17;
 const PLUGIN_AUTH: u32 = 1 << 19;
 const PLUGIN_AUTH_LENENC: u32 = 1 << 21;
 pub const DEPRECATE_EOF: u32 = 1 << 24;
+/// MySQL's: an answer says whether its columns are described. They are, unless the session asks for it otherwise.
+pub const OPTIONAL_METADATA: u32 = 1 << 25;
 /// What we cannot do without.
 pub const NEEDED: u32 = PROTOCOL_41 | SECURE_CONNECTION | PLUGIN_AUTH | DEPRECATE_EOF;
 /// MariaDB's own, 32 bits higher.
 pub const BULK_OPERATIONS: u32 = 1 << 2;
+/// As MySQL's `OPTIONAL_METADATA`: columns of a prepared statement are described again where they have changed.
+pub const CACHE_METADATA: u32 = 1 << 4;
 
 const UTF8MB4_GENERAL_CI: u8 = 45;
 
@@ -85,6 +89,8 @@ pub struct Login<'a> {
     pub mariadb: bool,
     /// The log-in goes through TLS, which was asked for before.
     pub secure: bool,
+    /// The server can leave out what describes the columns of an answer.
+    pub leaves_out: bool,
 }
 
 /// The head of a log-in alone: the handshake of TLS follows, then the whole log-in through it.
@@ -123,11 +129,19 @@ fn login_head(out: &mut Vec<u8>, login: &Login<'_>) {
     if login.secure {
         caps |= TLS;
     }
+    let own = match (login.mariadb, login.leaves_out) {
+        (true, true) => BULK_OPERATIONS | CACHE_METADATA,
+        (true, false) => BULK_OPERATIONS,
+        (false, leaves_out) => {
+            caps |= if leaves_out { OPTIONAL_METADATA } else { 0 };
+            0
+        }
+    };
     out.extend_from_slice(&caps.to_le_bytes());
     out.extend_from_slice(&(1u32 << 30).to_le_bytes()); // largest packet we take
     out.push(UTF8MB4_GENERAL_CI);
     out.extend_from_slice(&[0; 19]);
-    out.extend_from_slice(&if login.mariadb { BULK_OPERATIONS } else { 0 }.to_le_bytes());
+    out.extend_from_slice(&own.to_le_bytes());
 }
 
 /// A step of a log-in, or a piece of what LOAD DATA reads: bytes as they are.

@@ -48,6 +48,8 @@ pub struct MySession {
     answer: Option<Answer>,
     /// By operation: the columns of its answers.
     described: Vec<Described>,
+    /// The server was asked to leave out what describes the columns of answers.
+    leaves_out: bool,
     /// Of the extract on its way.
     columns: Vec<AnswerColumn>,
     ended: Ended,
@@ -97,6 +99,7 @@ impl MySession {
             keep_answers: false,
             answer: None,
             described: ctx.plan.operations.iter().map(|_| Described::default()).collect(),
+            leaves_out: false,
             columns: Vec::new(),
             ended: Ended::new(ctx.clock),
             held: false,
@@ -105,6 +108,7 @@ impl MySession {
         for &op in ops {
             session.ops[op] = Some(session.prepare(op)?);
         }
+        session.leave_out(ops).map_err(|e| lost(address, &e))?;
         Ok(session)
     }
 
@@ -121,6 +125,7 @@ impl MySession {
 
     /// Reads one packet and does what it means for the first operation on its way.
     fn read_packet(&mut self) -> io::Result<()> {
+        let leaves_out = self.connection.leaves_out();
         let packet = self.connection.receive()?;
         let Some(sent) = self.sent.front_mut() else { return Err(garbled()) };
         let described = &mut self.described[sent.op];
@@ -143,17 +148,29 @@ impl MySession {
                 }
             }
             Reading::Head => {
-                let columns = decode::column_count(packet).ok_or_else(garbled)?;
-                self.reading = Reading::Columns(columns);
-                described.begin();
+                let head = decode::head(packet, leaves_out).ok_or_else(garbled)?;
+                if head.described {
+                    self.reading = Reading::Columns(head.columns);
+                    described.begin();
+                } else {
+                    // As they were described last, with this statement or with an answer to it.
+                    let known = described.columns().len() as u64 == head.columns;
+                    self.reading = Reading::Rows;
+                    if keeps {
+                        let names = known.then(|| described.names()).ok_or_else(garbled)?;
+                        self.answer = Some(self.ended.answers.begin(names));
+                    }
+                }
             }
             Reading::Columns(left) => {
-                if keeps {
+                // Where they may be left out, they are what later answers are read by.
+                if keeps || leaves_out {
                     described.column(packet).ok_or_else(garbled)?;
                 }
                 self.reading = if left > 1 { Reading::Columns(left - 1) } else { Reading::Rows };
-                if keeps && left <= 1 {
-                    self.answer = Some(self.ended.answers.begin(described.end()));
+                if (keeps || leaves_out) && left <= 1 {
+                    let names = described.end();
+                    self.answer = keeps.then(|| self.ended.answers.begin(names));
                 }
             }
             Reading::Rows if decode::ends_rows(packet) => {
@@ -300,13 +317,15 @@ impl Session for MySession {
         let text = statement.text.as_str();
         let address = self.address.clone();
         let lost = |e: io::Error| lost(&address, &e);
-        let id = self.prepare_text(text.trim_end().trim_end_matches(';'))?;
+        self.describe_again().map_err(lost)?;
+        let (id, mut columns) = self.prepare_text(text.trim_end().trim_end_matches(';'))?;
+        let leaves_out = self.connection.leaves_out();
         let mut out = Vec::new();
         message::execute(&mut out, id, &[], &[]).expect("there are no parameters");
         self.connection.send(&out).map_err(lost)?;
 
         let mut read = ReadBack::new(like, each);
-        let (mut reading, mut columns) = (Reading::Head, Vec::new());
+        let mut reading = Reading::Head;
         let mut failure: Option<String> = None;
         loop {
             let packet = self.connection.receive().map_err(lost)?;
@@ -316,18 +335,25 @@ impl Session for MySession {
             }
             match reading {
                 Reading::Head => {
-                    let count = decode::column_count(packet).filter(|&count| count > 0);
-                    let Some(count) = count else {
+                    let head = decode::head(packet, leaves_out).filter(|head| head.columns > 0);
+                    let Some(head) = head else {
                         return Err(statement_failed(&address, text, "it gives no rows to read back"));
                     };
-                    reading = Reading::Columns(count);
+                    if head.described {
+                        columns.clear();
+                        reading = Reading::Columns(head.columns);
+                    } else if columns.len() as u64 == head.columns {
+                        reading = Reading::Rows;
+                        failure = miscounted(columns.len(), like.columns.len());
+                    } else {
+                        return Err(lost(garbled()));
+                    }
                 }
                 Reading::Columns(left) => {
                     columns.push(decode::column(packet).ok_or_else(|| lost(garbled()))?);
                     reading = if left > 1 { Reading::Columns(left - 1) } else { Reading::Rows };
-                    if left <= 1 && columns.len() != like.columns.len() {
-                        let (found, expected) = (columns.len(), like.columns.len());
-                        failure = Some(format!("{found} columns came back, {expected} were expected"));
+                    if left <= 1 {
+                        failure = miscounted(columns.len(), like.columns.len());
                     }
                 }
                 Reading::Rows if decode::ends_rows(packet) => break,
@@ -362,4 +388,8 @@ impl Session for MySession {
         self.connection.close();
         Ok(())
     }
+}
+
+fn miscounted(found: usize, expected: usize) -> Option<String> {
+    (found != expected).then(|| format!("{found} columns came back, {expected} were expected"))
 }

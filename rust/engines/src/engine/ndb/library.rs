@@ -14,7 +14,7 @@ use inrush_rows::lock::Unpoisoned;
 use inrush_rows::plan::RowCall;
 
 /// As the shim's INRUSH_NDB_ABI.
-const ABI: c_int = 1;
+const ABI: c_int = 2;
 /// The library's path, where the target has no option `library`.
 pub const VARIABLE: &str = "INRUSH_NDB_LIBRARY";
 const HOW: &str = "`inrush engines fetch ndb` makes it";
@@ -115,7 +115,7 @@ functions! {
     close: fn(Handle);
     access: fn(Handle, *const c_char, *mut Place, c_int, u32, *mut Failure) -> c_int;
     prepare: fn(Handle, c_int, c_int, c_int, c_int, *const u8, *mut u8, *mut u8, c_int, u64, *mut Failure) -> c_int;
-    send: fn(Handle, c_int);
+    send: fn(Handle, c_int) -> c_int;
     poll: fn(Handle, c_int, c_int, *mut *const Ended) -> c_int;
     sent_bytes: fn(Handle) -> u64;
     message: fn(Handle, c_int) -> *const c_char;

@@ -177,11 +177,11 @@ impl NdbSession {
         }
         let shim = self.opened.connection.shim;
         // SAFETY: the session is open.
-        let bytes = unsafe {
-            (shim.send)(self.opened.handle, self.address.options.send);
-            (shim.sent_bytes)(self.opened.handle)
+        let (sends, bytes) = unsafe {
+            let sends = (shim.send)(self.opened.handle, self.address.options.send);
+            (sends, (shim.sent_bytes)(self.opened.handle))
         };
-        add_sent(1, bytes.saturating_sub(self.sent_bytes));
+        add_sent(sends.unsigned_abs().into(), bytes.saturating_sub(self.sent_bytes));
         self.sent_bytes = bytes;
         self.in_flight += std::mem::take(&mut self.prepared);
     }

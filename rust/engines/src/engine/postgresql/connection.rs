@@ -133,6 +133,18 @@ impl Connection {
         Ok(self.take())
     }
 
+    /// The next message, where it is there as a whole.
+    #[inline]
+    pub fn there(&mut self) -> io::Result<Option<(u8, &[u8])>> {
+        match whole(self.inbox.unread())? {
+            Some(bytes) if self.inbox.unread().len() >= bytes => {
+                let message = self.inbox.take(bytes);
+                Ok(Some((message[0], &message[5..])))
+            }
+            _ => Ok(None),
+        }
+    }
+
     /// The bodies of the messages in front that have this tag and are there as a whole; their bytes.
     pub fn each_there(&mut self, tag: u8, mut each: impl FnMut(&[u8])) -> u64 {
         let unread = self.inbox.unread();
@@ -252,6 +264,7 @@ fn negotiated(address: &Address, socket: Socket, secure: bool) -> Result<Stream,
 
 /// Bytes of the message in front, its head included; `None` where not even that is there. Fails where no message has
 /// such a length.
+#[inline]
 fn whole(unread: &[u8]) -> io::Result<Option<usize>> {
     if unread.len() < 5 {
         return Ok(None);

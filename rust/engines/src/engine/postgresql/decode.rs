@@ -1,7 +1,6 @@
 //! What the server sends back: answers as values. Pure.
 
 use super::message::Format;
-use crate::engine::answers::{put, put_whole};
 use inrush_rows::encode::pgcopy::POSTGRES_EPOCH_US;
 use inrush_rows::rows::spelled::digits;
 use inrush_rows::rows::Value;
@@ -63,6 +62,33 @@ pub fn row_description(body: &[u8]) -> Option<Vec<AnswerColumn>> {
     (0..columns).map(|_| column()).collect()
 }
 
+/// A DataRow whose columns came in the formats of `format_of`, as values in place of those of `row`; `None` if it is broken.
+pub fn binary_row(body: &[u8], columns: &[AnswerColumn], row: &mut Vec<Value>) -> Option<()> {
+    let mut bytes = Bytes(body);
+    if bytes.u16()? as usize != columns.len() {
+        return None;
+    }
+    row.resize(columns.len(), Value::Null);
+    for (column, value) in columns.iter().zip(row) {
+        // Whole numbers are what most columns are of: each is written where it stays.
+        let whole = match (column.oid, bytes.0) {
+            (INT4, [0, 0, 0, 4, a, b, c, d, rest @ ..]) => {
+                Some((i64::from(i32::from_be_bytes([*a, *b, *c, *d])), rest))
+            }
+            (INT8, [0, 0, 0, 8, a, b, c, d, e, f, g, h, rest @ ..]) => {
+                Some((i64::from_be_bytes([*a, *b, *c, *d, *e, *f, *g, *h]), rest))
+            }
+            _ => None,
+        };
+        match (whole, &mut *value) {
+            (Some((whole, rest)), Value::I64(kept)) => (*kept, bytes.0) = (whole, rest),
+            (Some((whole, rest)), _) => (*value, bytes.0) = (Value::I64(whole), rest),
+            (None, _) => *value = next_value(&mut bytes, column, format_of(column.oid))?,
+        }
+    }
+    Some(())
+}
+
 /// A DataRow as values, in place of those of `row`; `None` if it is broken.
 pub fn data_row(
     body: &[u8],
@@ -74,27 +100,25 @@ pub fn data_row(
     if bytes.u16()? as usize != columns.len() {
         return None;
     }
-    row.truncate(columns.len());
-    row.reserve(columns.len() - row.len());
-    for (at, column) in columns.iter().enumerate() {
-        let length = bytes.i32()?;
-        if length < 0 {
-            put(row, at, Value::Null);
-            continue;
-        }
-        let cell = bytes.take(length as usize)?;
-        // Whole numbers are what most columns are of: each is written where it stays.
-        match (column.oid, format(column.oid)) {
-            (INT4, Format::Binary) => put_whole(row, at, Bytes(cell).i32()?.into()),
-            (INT8, Format::Binary) => put_whole(row, at, Bytes(cell).i64()?),
-            (oid, Format::Binary) => put(row, at, binary_value(cell, oid)?),
-            (_, Format::Text) if column.scaled => {
-                put(row, at, Value::Text(String::from_utf8(cell.to_vec()).ok()?))
-            }
-            (oid, Format::Text) => put(row, at, text_value(std::str::from_utf8(cell).ok()?, oid)),
-        }
+    row.clear();
+    row.reserve(columns.len());
+    for column in columns {
+        row.push(next_value(&mut bytes, column, format(column.oid))?);
     }
     Some(())
+}
+
+fn next_value(bytes: &mut Bytes<'_>, column: &AnswerColumn, format: Format) -> Option<Value> {
+    let length = bytes.i32()?;
+    if length < 0 {
+        return Some(Value::Null);
+    }
+    let cell = bytes.take(length as usize)?;
+    Some(match format {
+        Format::Binary => binary_value(cell, column.oid)?,
+        Format::Text if column.scaled => Value::Text(String::from_utf8(cell.to_vec()).ok()?),
+        Format::Text => text_value(std::str::from_utf8(cell).ok()?, column.oid),
+    })
 }
 
 /// Numbers as numbers; a whole `numeric` beyond 64 bits stays text, exact.
@@ -218,6 +242,40 @@ mod tests {
         });
         assert_eq!(text_value("0.50", NUMERIC), Value::F64(0.5));
         assert_eq!(text_value("2026-01-01", 1082), Value::Text("2026-01-01".into()));
+    }
+
+    #[test]
+    fn a_row_is_written_over_whatever_stood_there_and_a_broken_one_is_none() {
+        let column = |oid| AnswerColumn { name: String::new(), oid, scaled: false };
+        let columns = [INT4, INT8, TEXT, INT4, INT2, INT8].map(column);
+        let mut body = 6u16.to_be_bytes().to_vec();
+        for cell in [&(-7i32).to_be_bytes()[..], &i64::MIN.to_be_bytes()[..], b"ab"] {
+            body.extend_from_slice(&(cell.len() as i32).to_be_bytes());
+            body.extend_from_slice(cell);
+        }
+        body.extend_from_slice(&(-1i32).to_be_bytes());
+        body.extend_from_slice(&[0, 0, 0, 2, 0xff, 0xfe, 0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 9]);
+        let expected = vec![
+            Value::I64(-7),
+            Value::I64(i64::MIN),
+            Value::Text("ab".into()),
+            Value::Null,
+            Value::I64(-2),
+            Value::I64(9),
+        ];
+        for before in [vec![], vec![Value::Text("x".into()); 9], vec![Value::I64(3); 6], expected.clone()] {
+            let mut row = before;
+            assert_eq!(binary_row(&body, &columns, &mut row), Some(()));
+            assert_eq!(row, expected);
+            assert_eq!(data_row(&body, &columns, format_of, &mut row), Some(()));
+            assert_eq!(row, expected, "as column by column");
+            for end in 0..body.len() {
+                assert_eq!(binary_row(&body[..end], &columns, &mut row), None, "cut at {end}");
+            }
+        }
+        // A whole number of another length than its type's is none.
+        let short = [0, 1, 0, 0, 0, 3, 1, 2, 3];
+        assert_eq!(binary_row(&short, &columns[..1], &mut Vec::new()), None);
     }
 
     #[test]

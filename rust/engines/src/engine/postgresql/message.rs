@@ -140,6 +140,50 @@ pub fn bind<E>(
     outcome
 }
 
+/// Bind and Execute of a prepared statement, as every call of it sends them but for its parameters.
+pub struct Call {
+    /// Bind, up to its parameters.
+    head: Vec<u8>,
+    /// The formats of results, and Execute.
+    tail: Vec<u8>,
+    /// Of `tail`, those of Bind.
+    formats: usize,
+}
+
+impl Call {
+    pub fn new(name: &str, params: usize, formats: &[Format]) -> Call {
+        let (mut head, mut at) = (Vec::new(), 0);
+        let bound: Result<(), std::convert::Infallible> = bind(&mut head, name, params, formats, |out| {
+            at = out.len();
+            Ok(())
+        });
+        let Ok(()) = bound;
+        let mut tail = head.split_off(at);
+        let formats = tail.len();
+        execute(&mut tail);
+        Call { head, tail, formats }
+    }
+
+    /// With the parameters that `cells` writes; nothing is written where it fails.
+    #[inline]
+    pub fn write<E>(
+        &self,
+        out: &mut Vec<u8>,
+        cells: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let start = out.len();
+        out.extend_from_slice(&self.head);
+        if let Err(why) = cells(out) {
+            out.truncate(start);
+            return Err(why);
+        }
+        let length = (out.len() - start - 1 + self.formats) as u32;
+        out[start + 1..start + 5].copy_from_slice(&length.to_be_bytes());
+        out.extend_from_slice(&self.tail);
+        Ok(())
+    }
+}
+
 pub fn execute(out: &mut Vec<u8>) {
     execute_rows(out, 0);
 }
@@ -286,6 +330,26 @@ mod tests {
         let body = b"\0q\0\0\x01\0\x01\0\x01\0\0\0\x08\xff\xff\xff\xff\xff\xff\xff\xff\0\x01\0\x01";
         assert_eq!(out[5..], body[..]);
         assert_eq!(out[..5], [b'B', 0, 0, 0, body.len() as u8 + 4]);
+    }
+
+    #[test]
+    fn a_call_is_what_bind_and_execute_are_and_one_that_fails_is_none_of_it() {
+        for (count, formats) in
+            [(0, vec![]), (1, vec![Format::Binary]), (2, vec![Format::Text, Format::Binary])]
+        {
+            let cells = |out: &mut Vec<u8>| -> Result<(), String> {
+                (0..count).try_for_each(|k| param(out, &Value::I64(k), LogicalType::I64))
+            };
+            let mut expected = b"before".to_vec();
+            bind(&mut expected, "q7", count as usize, &formats, cells).unwrap();
+            execute(&mut expected);
+            let mut out = b"before".to_vec();
+            let call = Call::new("q7", count as usize, &formats);
+            call.write(&mut out, cells).unwrap();
+            assert_eq!(out, expected);
+            call.write(&mut out, |out| param(out, &Value::I64(1 << 40), LogicalType::I32)).unwrap_err();
+            assert_eq!(out, expected, "nothing of a call that does not fit is sent");
+        }
     }
 
     #[test]

@@ -120,19 +120,10 @@ impl PgSession {
         if params.len() != statement.types.len() {
             return Err(format!("{} parameters for {} places", params.len(), statement.types.len()));
         }
-        let before = self.outbox.len();
-        let bound =
-            message::bind(&mut self.outbox, &statement.name, params.len(), &statement.formats, |out| {
-                params
-                    .iter()
-                    .zip(&statement.types)
-                    .try_for_each(|(value, ty)| message::param(out, value, *ty))
-            });
-        match bound {
-            Ok(()) => message::execute(&mut self.outbox),
-            Err(_) => self.outbox.truncate(before),
-        }
-        bound
+        statement.call.write(&mut self.outbox, |out| {
+            let mut values = params.iter().zip(&statement.types);
+            values.try_for_each(|(value, ty)| message::param(out, value, *ty))
+        })
     }
 
     /// Sends an encoded batch, which carries its own Sync.
@@ -165,7 +156,13 @@ impl InOrder for PgSession {
     }
 
     fn read_one(&mut self) -> io::Result<()> {
-        self.read_message()
+        self.read_message(true).map(|_| ())
+    }
+
+    fn read_there(&mut self) -> io::Result<()> {
+        // Nothing is read that was not asked for.
+        while !self.sent.is_empty() && self.read_message(false)? {}
+        Ok(())
     }
 
     fn break_off(&mut self, error: &io::Error) {

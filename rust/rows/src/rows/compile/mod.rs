@@ -1,6 +1,7 @@
 //! From generators as they stand in a plan to compiled columns; every problem of a table at once.
 
 mod events;
+mod fits;
 mod labels;
 mod params;
 mod series;
@@ -22,6 +23,7 @@ use super::text::TextGenerator;
 use crate::plan::{ColumnPlan, LogicalType, RowSource, TablePlan};
 use crate::plan::{GenPlan, Per};
 use events::{chunk_files, needs_equal_rates, needs_sweeps, ordered};
+pub use fits::counted_problems;
 use labels::labels_problem;
 pub use params::share;
 use params::*;

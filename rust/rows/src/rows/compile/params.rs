@@ -77,6 +77,13 @@ pub fn bits_of(ty: LogicalType, plan: &GenPlan) -> Result<u32> {
 }
 
 pub fn check_bounds(ty: LogicalType, int_generator: &IntGenerator, bits: u32) -> Result<()> {
+    if let (IntGenerator::Sequence { start, step }, LogicalType::I32 | LogicalType::U32) = (int_generator, ty)
+    {
+        // How many rows there are is the plan's: `fits` looks at the last one.
+        return last_that_fits(ty, *start, *step)
+            .map(|_| ())
+            .ok_or_else(|| format!("start is {start}, which is not a value of type {}", type_name(ty)));
+    }
     let (least, most) = match ty {
         LogicalType::Bool => (0, 1),
         LogicalType::I16 => (i16::MIN as i64, i16::MAX as i64),
@@ -118,6 +125,24 @@ pub fn check_bounds(ty: LogicalType, int_generator: &IntGenerator, bits: u32) ->
         }
         None => Err(format!("values have no bound and may leave type {}; use i64 or u64", type_name(ty))),
     }
+}
+
+/// The last row whose value fits the type, where rows count from `start` by `step`; `u64::MAX` where none is too much. None:
+/// not even the first one fits.
+pub fn last_that_fits(ty: LogicalType, start: i64, step: i64) -> Option<u64> {
+    let (least, most) = match ty {
+        LogicalType::I32 => (i64::from(i32::MIN), i64::from(i32::MAX)),
+        LogicalType::U32 => (0, i64::from(u32::MAX)),
+        _ => return Some(u64::MAX),
+    };
+    if !(least..=most).contains(&start) {
+        return None;
+    }
+    Some(match step {
+        0 => u64::MAX,
+        1.. => (most - start) as u64 / step as u64,
+        _ => (start - least) as u64 / step.unsigned_abs(),
+    })
 }
 
 pub fn constant(ty: LogicalType, value: &Json, bits: u32) -> Result<i64> {

@@ -1,7 +1,7 @@
 use super::*;
 
 fn of(ty: u8, unsigned: bool) -> AnswerColumn {
-    AnswerColumn { name: "c".into(), ty, unsigned, scaled: false }
+    AnswerColumn { name: "c".into(), ty, unsigned, scaled: false, is_fixed: true }
 }
 
 #[test]
@@ -17,7 +17,7 @@ fn a_column_definition_is_read() {
     let packet = b"\x03def\0\x01t\x01t\x01n\x01n\x0c\x3f\0\x14\0\0\0\x08\x20\0\0\0\0";
     assert_eq!(
         column(packet).unwrap(),
-        AnswerColumn { name: "n".into(), ty: LONGLONG, unsigned: true, scaled: false }
+        AnswerColumn { name: "n".into(), ty: LONGLONG, unsigned: true, scaled: false, is_fixed: true }
     );
 }
 
@@ -123,4 +123,33 @@ fn times_and_spans_are_microseconds() {
     assert_eq!(time(b"\x07\xb1\x07\x0c\x1f\x17\x3b\x3b"), Some(-1_000_000));
     assert_eq!(time(b"\x00"), None, "the zero date");
     assert_eq!(span_us(&mut Bytes(b"\x08\x01\x01\0\0\0\x00\x00\x01")), Some(-86_401_000_000));
+}
+
+#[test]
+fn a_head_says_whether_columns_are_described_where_that_was_agreed_and_nowhere_else() {
+    assert_eq!(head(&[26], false), Some(Head { columns: 26, described: true }));
+    assert_eq!(head(&[26, 1], true), Some(Head { columns: 26, described: true }));
+    assert_eq!(head(&[26, 0], true), Some(Head { columns: 26, described: false }));
+    assert_eq!(head(&[0xfc, 0x10, 0x27, 0], true), Some(Head { columns: 10_000, described: false }));
+    assert_eq!(head(&[26, 2], true), None);
+    assert_eq!(head(&[26], true), None, "it was to say so");
+    assert_eq!(described_head(&[26, 0], true), None);
+    assert_eq!(described_head(&[26, 1], true), Some(26));
+}
+
+#[test]
+fn a_column_of_a_table_is_fixed_and_one_of_an_expression_or_of_bits_is_not() {
+    let of = |table: &str, own: &str, ty: u8| {
+        let mut packet = Vec::new();
+        for text in ["def", "d", "t", table, "a", own] {
+            packet.push(text.len() as u8);
+            packet.extend_from_slice(text.as_bytes());
+        }
+        packet.extend_from_slice(&[12, 63, 0, 20, 0, 0, 0, ty, 0, 0, 0, 0, 0]);
+        column(&packet).expect("it can be read")
+    };
+    assert!(of("t", "a", LONGLONG).is_fixed);
+    assert!(!of("", "", LONGLONG).is_fixed && !of("t", "", LONGLONG).is_fixed);
+    assert!(!of("t", "a", BIT).is_fixed);
+    assert_eq!(of("", "", LONGLONG).ty, LONGLONG, "what stands behind an empty name is read");
 }

@@ -54,6 +54,10 @@ impl Described {
         &self.names
     }
 
+    pub(super) fn names(&self) -> &Arc<[String]> {
+        &self.names
+    }
+
     pub(super) fn columns(&self) -> &[AnswerColumn] {
         &self.columns
     }

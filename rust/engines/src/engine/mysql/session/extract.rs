@@ -7,14 +7,17 @@ use super::{MySession, Reading};
 use crate::engine::extract::{Extraction, Sink};
 use crate::engine::messages::{self, Messages};
 use crate::engine::mysql::connection::garbled;
+use crate::engine::mysql::decode::{self, AnswerColumn};
 use crate::engine::mysql::failure::Failure;
+use crate::engine::mysql::message;
 use crate::engine::mysql::written::Written;
-use crate::engine::mysql::{decode, message};
 use crate::engine::{OpId, Outcome, Ticket};
 use inrush_rows::rows::{Columns, Value};
 
 pub(super) struct Extract {
     pub(super) way: Way,
+    /// As the server described them when it prepared the statement.
+    pub(super) columns: Vec<AnswerColumn>,
     /// Rows on their way to the sink.
     pub(super) batch: Columns,
 }
@@ -85,7 +88,9 @@ impl MySession {
         };
         let mut extraction = Extraction::new(&mut extract.batch, sink);
         let (mut reading, mut bytes, mut wrong) = (Reading::Head, 0u64, None);
-        self.columns.clear();
+        let leaves_out = self.connection.leaves_out();
+        let miscounted =
+            |given: usize| (given != wanted).then(|| format!("gives {given} columns of {wanted}"));
         loop {
             let packet = self.connection.receive()?;
             if packet.first() == Some(&0xff) {
@@ -95,14 +100,24 @@ impl MySession {
             }
             match reading {
                 Reading::Head => {
-                    let count = decode::column_count(packet).filter(|&count| count > 0);
-                    reading = Reading::Columns(count.ok_or_else(garbled)?);
+                    let head = decode::head(packet, leaves_out).filter(|head| head.columns > 0);
+                    let head = head.ok_or_else(garbled)?;
+                    self.columns.clear();
+                    if head.described {
+                        reading = Reading::Columns(head.columns);
+                    } else if extract.columns.len() as u64 == head.columns {
+                        self.columns.extend_from_slice(&extract.columns);
+                        reading = Reading::Rows;
+                        wrong = miscounted(self.columns.len());
+                    } else {
+                        return Err(garbled());
+                    }
                 }
                 Reading::Columns(left) => {
                     self.columns.push(decode::column(packet).ok_or_else(garbled)?);
                     reading = if left > 1 { Reading::Columns(left - 1) } else { Reading::Rows };
-                    if left <= 1 && self.columns.len() != wanted {
-                        wrong = Some(format!("gives {} columns of {wanted}", self.columns.len()));
+                    if left <= 1 {
+                        wrong = miscounted(self.columns.len());
                     }
                 }
                 Reading::Rows if decode::ends_rows(packet) => {

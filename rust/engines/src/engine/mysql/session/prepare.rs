@@ -5,12 +5,13 @@ use std::io;
 use super::extract::{Extract, Way};
 use super::{lost, statement_failed, MySession};
 use crate::engine::extract::{answer_columns, check_way, fetch_rows};
-use crate::engine::messages::Messages;
+use crate::engine::messages::{self, Messages};
 use crate::engine::mysql::connection::garbled;
+use crate::engine::mysql::decode::{self, AnswerColumn};
 use crate::engine::mysql::failure::Failure;
 use crate::engine::mysql::insert::{Bulk, Load, MultiRow};
+use crate::engine::mysql::message;
 use crate::engine::mysql::written::Written;
-use crate::engine::mysql::{decode, message};
 use crate::engine::shared::{batches, columns_of};
 use crate::engine::whole_file::{CLIENT_FILE, SERVER_FILE};
 use crate::engine::OpId;
@@ -45,7 +46,7 @@ impl MySession {
         match op.kind {
             OpKind::Insert => self.prepare_insert(id, op),
             OpKind::Query | OpKind::Execute => Ok(Prepared::Statement(Statement {
-                id: self.prepare_text(&op.text)?,
+                id: self.prepare_described(id, &op.text)?,
                 types: op.params.iter().map(|p| p.ty).collect(),
                 keep_answer: !op.holds.is_empty(),
             })),
@@ -74,14 +75,14 @@ impl MySession {
                 Ok(Prepared::Load(Box::new(Load::new(op, table)?)))
             }
             ("bulk", "mariadb") => {
-                let id = self.prepare_text(&op.text)?;
+                let (id, _) = self.prepare_text(&op.text)?;
                 Ok(Prepared::Bulk(Box::new(Bulk::new(id, table)?)))
             }
             ("multirow", _) => {
                 let texts = MultiRow::statements(op, table, &batches(&ctx, id))?;
                 let statements = texts
                     .into_iter()
-                    .map(|(rows, text)| Ok((rows, self.prepare_text(&text)?)))
+                    .map(|(rows, text)| Ok((rows, self.prepare_text(&text)?.0)))
                     .collect::<Result<_, Error>>()?;
                 Ok(Prepared::MultiRow(Box::new(MultiRow::new(statements, table)?)))
             }
@@ -98,7 +99,7 @@ impl MySession {
         let batch = answer_columns(&ctx, id)?;
         let refuse = |why: String| Error::Plan(format!("operation {}: {why}", op.name));
         // Prepared also where it is sent as text: what is wrong with it is said before the clock runs.
-        let prepared = self.prepare_text(&op.text)?;
+        let (prepared, columns) = self.prepare_text(&op.text)?;
         let way = if op.method == TEXT {
             if let Some(short) = batch.columns.iter().find(|c| c.ty == LogicalType::F32) {
                 return Err(refuse(format!(
@@ -115,11 +116,30 @@ impl MySession {
                 _ => Way::Binary(statement),
             }
         };
-        Ok(Prepared::Extract(Box::new(Extract { way, batch })))
+        Ok(Prepared::Extract(Box::new(Extract { way, columns, batch })))
     }
 
-    /// The id of a statement, prepared; off the clock.
-    pub(super) fn prepare_text(&mut self, text: &str) -> Result<u32, Error> {
+    /// The id of a statement, prepared, and the columns of its answers; off the clock.
+    pub(super) fn prepare_text(&mut self, text: &str) -> Result<(u32, Vec<AnswerColumn>), Error> {
+        let mut columns = Vec::new();
+        let id = self.prepared(text, |packet| {
+            columns.push(decode::column(packet)?);
+            Some(())
+        })?;
+        Ok((id, columns))
+    }
+
+    /// The same of an operation, whose answers are read as it was described here until they say otherwise.
+    fn prepare_described(&mut self, op: OpId, text: &str) -> Result<u32, Error> {
+        let mut described = std::mem::take(&mut self.described[op]);
+        described.begin();
+        let id = self.prepared(text, |packet| described.column(packet))?;
+        described.end();
+        self.described[op] = described;
+        Ok(id)
+    }
+
+    fn prepared(&mut self, text: &str, mut column: impl FnMut(&[u8]) -> Option<()>) -> Result<u32, Error> {
         let address = self.address.clone();
         let lost = |e: io::Error| lost(&address, &e);
         let mut out = Vec::new();
@@ -129,11 +149,41 @@ impl MySession {
         if packet.first() == Some(&0xff) {
             return Err(statement_failed(&address, text, &Failure::read(packet).to_string()));
         }
-        let (id, described) = decode::prepared(packet).ok_or_else(|| lost(garbled()))?;
-        for _ in 0..described {
-            self.connection.receive().map_err(lost)?;
+        let head = decode::prepared(packet).ok_or_else(|| lost(garbled()))?;
+        for at in 0..head.params + head.columns {
+            let packet = self.connection.receive().map_err(lost)?;
+            if at >= head.params {
+                column(packet).ok_or_else(|| lost(garbled()))?;
+            }
         }
-        Ok(id)
+        Ok(head.id)
+    }
+
+    /// Where all that a session does is to send statements whose answers have columns of tables alone, MySQL need not
+    /// describe them with each answer: that is most of the work on a row that is found by its key, on both sides. MariaDB
+    /// leaves out by itself what has not changed.
+    pub(super) fn leave_out(&mut self, ops: &[OpId]) -> io::Result<()> {
+        let is_known = |op: &OpId| {
+            let is_statement = matches!(self.ops[*op], Some(Prepared::Statement(_)));
+            is_statement && self.described[*op].columns().iter().all(|column| column.is_fixed)
+        };
+        let is_mysql = self.address.engine == "mysql";
+        if is_mysql && self.connection.leaves_out() && !ops.is_empty() && ops.iter().all(is_known) {
+            // A server that refuses goes on to describe them.
+            self.leaves_out = self.connection.command("SET resultset_metadata = NONE")?.is_ok();
+        }
+        Ok(())
+    }
+
+    /// For a statement that was not prepared with the session's own: nothing is known of its columns.
+    pub(super) fn describe_again(&mut self) -> io::Result<()> {
+        if !std::mem::take(&mut self.leaves_out) {
+            return Ok(());
+        }
+        messages::drain(self)?;
+        self.connection
+            .command("SET resultset_metadata = FULL")?
+            .map_err(|why| io::Error::other(why.to_string()))
     }
 
     /// A setting of this session, as text.

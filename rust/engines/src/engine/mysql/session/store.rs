@@ -221,11 +221,12 @@ impl MySession {
     /// Rows of a short answer, between two operations.
     pub(super) fn ask(&mut self, statement: &str) -> io::Result<Result<Vec<Vec<Value>>, Failure>> {
         self.connection.send(&transaction(statement))?;
+        let leaves_out = self.connection.leaves_out();
         let packet = self.connection.receive()?;
         if packet.first() == Some(&0xff) {
             return Ok(Err(Failure::read(packet)));
         }
-        let count = decode::column_count(packet).ok_or_else(garbled)?;
+        let count = decode::described_head(packet, leaves_out).ok_or_else(garbled)?;
         let mut columns = Vec::new();
         for _ in 0..count {
             columns.push(decode::column(self.connection.receive()?).ok_or_else(garbled)?);

@@ -38,6 +38,7 @@ pub(super) struct Statement {
     pub(super) names: Arc<[String]>,
     /// How the columns are asked for: each, or all as the one.
     pub(super) formats: Vec<Format>,
+    pub(super) call: message::Call,
     /// A query is done with its last row, a change with its commit.
     pub(super) changes: bool,
     pub(super) keep_answer: bool,
@@ -110,7 +111,8 @@ impl PgSession {
         }
         let names = columns.iter().map(|c| c.name.clone()).collect();
         let (changes, keep_answer) = (op.kind == OpKind::Execute, !op.holds.is_empty());
-        Ok(Statement { name, types, columns, names, formats, changes, keep_answer })
+        let call = message::Call::new(&name, types.len(), &formats);
+        Ok(Statement { name, types, columns, names, formats, call, changes, keep_answer })
     }
 
     fn prepare_extract(&mut self, id: OpId, op: &OpPlan) -> Result<Extract, Error> {

@@ -9,27 +9,32 @@ use crate::engine::postgresql::failure::Failure;
 use crate::engine::Outcome;
 
 impl PgSession {
-    /// Reads one message and does what it means for the operation it belongs to.
-    pub(super) fn read_message(&mut self) -> io::Result<()> {
+    /// Reads one message and does what it means for the operation it belongs to. waits: until it is there. False where it is
+    /// not.
+    pub(super) fn read_message(&mut self, waits: bool) -> io::Result<bool> {
         let at = self.unanswered();
-        let (tag, body) = self.connection.receive()?;
+        let (tag, body) = match self.connection.there()? {
+            Some(message) => message,
+            None if waits => self.connection.receive()?,
+            None => return Ok(false),
+        };
         match (tag, at) {
             (b'D', Some(at)) => {
                 let sent = &mut self.sent[at];
                 sent.rows += 1;
                 sent.bytes += body.len() as u64;
-                let Some(Prepared::Statement(statement)) = &self.ops[sent.op] else { return Ok(()) };
+                let Some(Prepared::Statement(statement)) = &self.ops[sent.op] else { return Ok(true) };
                 if self.keep_answers || statement.keep_answer {
                     let answers = &mut self.ended.answers;
                     let mut row = answers.row();
-                    decode::data_row(body, &statement.columns, decode::format_of, &mut row)
+                    decode::binary_row(body, &statement.columns, &mut row)
                         .ok_or_else(|| io::Error::other("an answer could not be read"))?;
                     sent.answer.get_or_insert_with(|| answers.begin(&statement.names)).rows.push(row);
                 }
             }
             (b'C' | b'I', Some(at)) => {
                 let sent = &mut self.sent[at];
-                let Some(prepared) = &self.ops[sent.op] else { return Ok(()) };
+                let Some(prepared) = &self.ops[sent.op] else { return Ok(true) };
                 match prepared {
                     Prepared::Statement(statement) if !statement.changes => {
                         if self.keep_answers || statement.keep_answer {
@@ -56,7 +61,7 @@ impl PgSession {
             (b'Z', _) => self.committed()?,
             _ => {}
         }
-        Ok(())
+        Ok(true)
     }
 
     /// The first `many` calls end with the failure of one of them, at place `failed`; where none is known, of their commit.
