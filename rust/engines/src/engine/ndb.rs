@@ -39,6 +39,7 @@ impl Ndb {
         let target = &ctx.plan.target;
         let address = Arc::new(Address::of(target)?);
         let shim = library::load(target.options.get("library"))?;
+        management::reached(&address)?;
         let first = Connection::open(shim, &address)?;
         let connections = Mutex::new(vec![first]);
         Ok(Ndb { ctx: ctx.clone(), address, connections, opened: AtomicUsize::new(0) })
@@ -67,6 +68,7 @@ impl Engine for Ndb {
             max_depth: MAX_DEPTH,
             // A batch is a transaction a row.
             inserts_whole: false,
+            tells_changes: true,
             ..Caps::default()
         }
     }

@@ -1,0 +1,251 @@
+"""What can happen to a MySQL Cluster while it is measured: each is one line or figures that tell it, and no row is lost."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inrush.engines import life, ndb_management, server
+from inrush.engines.instance import Instance, Stop, Target
+from inrush.guards.run import guard_run
+from inrush.plan.plan import plan_study
+from inrush.results.store import Results, Store
+from inrush.run.listener import Silent
+from inrush.run.run import StudyOutcome, run_study
+from inrush.stats.measures import figures_of_run, study_record
+from inrush.study.study import load_study
+from inrush.targets.deployment import Deployment
+from inrush.worker.process import Event
+from tests.test_by_key_run import WORKLOAD
+
+from .servers import SETTINGS, need, own_server
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+
+RATE_PER_S, MEASURE_S, ROWS = 200, 8.0, 4_000
+#: Readers and all kinds of changes beside each other, on the rows that are read.
+STUDY = """
+schema = 1
+title = "By key"
+question = "Is every row right?"
+expect = "Every row is."
+workload = "workload.toml"
+kind = "timed"
+engines = ["ndb"]
+layout = "pk"
+load = { rows = ROWS }
+schedule = { SCHEDULE, limit_s = 120 }
+record = { interval_s = 0.1 }
+factors.depth = [8]
+repeats = { count = 1, order = "as_written", pilot = false }
+[roles]
+"""
+ROLES = """
+readers = { operations = { look = 1, look_new = 1 }, sessions = 2, depth = "@depth" }
+putters = { operation = "put", depth = "@depth" }
+takers = { operation = "take", depth = "@depth" }
+changers = { operation = "change", sessions = 2, depth = "@depth" }
+"""
+CHANGERS = """
+changers = { operation = "change", sessions = 2, depth = "@depth" }
+"""
+END = """
+[answer]
+kind = "curve"
+of = "changers.latency_p50_s"
+along = "depth"
+"""
+PACED = (
+    f'mode = "constant", rate_per_s = {RATE_PER_S}, warm_s = 0.3, measure_s = {MEASURE_S}, retry_s = 30'
+)
+
+
+@pytest.fixture
+def start(folder: Path) -> Iterator[Callable[..., Deployment]]:
+    """A cluster of the test's own, with settings of its own, because it will be mistreated."""
+    need("ndb")
+    started: list[Instance] = []
+
+    def begin(**settings: str) -> Deployment:
+        instance = own_server("ndb").start(folder / "ndb", {**SETTINGS["ndb"], **settings})
+        started.append(instance)
+        return Deployment(server("ndb"), Target("ndb", instance.url, {}, instance))
+
+    yield begin
+    for instance in started:
+        own_server("ndb").stop(instance, Stop.KILL)
+    assert not life.working_in(folder)
+
+
+class At(Silent):
+    """Does something once, so long after the measured phase began."""
+
+    def __init__(self, after_s: float, what: Callable[[], object]) -> None:
+        self.after_s, self.what = after_s, what
+        self.began_s: float | None = None
+        self.done_s: float | None = None
+
+    def event(self, event: Event) -> None:
+        if event["event"] != "progress" or event.get("phase") != "measure" or self.done_s:
+            return
+        self.began_s = self.began_s or time.monotonic()
+        if time.monotonic() - self.began_s >= self.after_s:
+            self.done_s = time.monotonic()
+            self.what()
+
+
+def ran(
+    deployment: Deployment, folder: Path, listener: Silent, roles: str = ROLES, schedule: str = PACED, rows: int = ROWS
+) -> tuple[StudyOutcome, Results]:  # fmt: skip
+    workload = WORKLOAD.replace("rows = 1_300", f"rows = {2 * rows}").replace("rows = 300", f"rows = {rows}")
+    (folder / "workload.toml").write_text(workload.replace("rows = 500", f"rows = {rows}"))
+    study = STUDY.replace("ROWS", str(rows)).replace("SCHEDULE", schedule) + roles + END
+    (folder / "study.toml").write_text(study)
+    planned = plan_study(load_study(str(folder / "study.toml")), {"ndb": server("ndb")})
+    results = Store(folder / "results").new_study("faults", {})
+    outcome = run_study([next(iter(planned.block(1)))], results, {"ndb": deployment}, listener)
+    return outcome, Results(results.path)
+
+
+def of_cluster(deployment: Deployment) -> Instance:
+    assert deployment.target.instance is not None
+    return deployment.target.instance
+
+
+def kill(deployment: Deployment, name: str) -> None:
+    os.kill(of_cluster(deployment).processes[name], signal.SIGKILL)
+
+
+def has_arbitrator(deployment: Deployment) -> None:
+    """Before there is one, a node that is left alone ends too: it cannot know which of the two is alone."""
+    log, until_s = of_cluster(deployment).data / "node_1.log", time.monotonic() + 60
+    while "Started arbitrator node" not in log.read_text():
+        assert time.monotonic() < until_s
+        time.sleep(0.1)
+
+
+def outcomes(sealed: Any) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for row in sealed.tables["failures"].to_pylist():
+        found[row["outcome"]] = found.get(row["outcome"], 0) + row["count"]
+    return found
+
+
+@pytest.mark.parametrize("node", ["node_1", "node_2"])
+def test_a_data_node_killed_in_a_paced_run_costs_calls_under_way_and_a_wait_and_no_row(
+    start: Callable[..., Deployment], folder: Path, node: str
+) -> None:
+    own = start()
+    has_arbitrator(own)
+    killer = At(2.0, lambda: kill(own, node))
+    outcome, results = ran(own, folder, killer)
+    print(outcome)
+    (sealed,) = study_record(results).runs
+    figures = figures_of_run(sealed)
+    for role in ("readers", "putters", "takers", "changers"):
+        print(role, {k.split(".")[1]: v for k, v in figures.items() if k.startswith(role + ".")})
+    print(sealed.tables["failures"].to_pylist())
+    for v in guard_run(sealed, figures):
+        print(v)
+    print([p for p in sealed.tables["proofs"].to_pylist()])
+    assert 0
+
+
+def test_a_run_goes_on_without_its_management_server_and_the_next_one_says_that_it_is_gone(
+    start: Callable[..., Deployment], folder: Path
+) -> None:
+    own = start()
+    has_arbitrator(own)
+    outcome, results = ran(own, folder, At(1.0, lambda: kill(own, "management")))
+    print(outcome)
+    began_s = time.monotonic()
+    again, _ = ran(own, folder, Silent())
+    print(again, time.monotonic() - began_s)
+    (sealed,) = study_record(results).runs
+    print([str(v) for v in guard_run(sealed, figures_of_run(sealed))])
+    assert 0
+
+
+def test_more_connections_than_slots_are_one_line_within_seconds(
+    start: Callable[..., Deployment], folder: Path
+) -> None:
+    own = start(api_slots="2")
+    own.target.options["connections"] = "4"
+    began_s = time.monotonic()
+    outcome, _ = ran(own, folder, Silent())
+    print(outcome, time.monotonic() - began_s)
+    assert 0
+
+
+CLOSED = 'mode = "closed", warm_s = 0.2, measure_s = 6, retry_s = 60'
+
+
+def test_a_redo_log_that_is_full_is_overload_and_never_work(
+    start: Callable[..., Deployment], folder: Path
+) -> None:
+    own = start(NoOfFragmentLogFiles="3", FragmentLogFileSize="4M")
+    outcome, results = ran(own, folder, Silent(), CHANGERS.replace("@depth", "64"), CLOSED, 20_000)
+    print(outcome)
+    (sealed,) = study_record(results).runs
+    figures = figures_of_run(sealed)
+    print({k.split(".")[1]: v for k, v in figures.items() if k.startswith("changers.")})
+    print(sealed.tables["failures"].to_pylist())
+    print([str(v) for v in guard_run(sealed, figures)])
+    assert 0
+
+
+def test_memory_that_is_full_is_one_line_that_names_its_setting(
+    start: Callable[..., Deployment], folder: Path
+) -> None:
+    own = start(DataMemory="24M")
+    began_s = time.monotonic()
+    outcome, _ = ran(own, folder, Silent(), rows=600_000)
+    print(outcome, time.monotonic() - began_s)
+    assert 0
+
+
+def command(folder: Path, *words: str) -> list[str]:
+    return [sys.executable, "-m", "inrush.cli", *words]
+
+
+def test_a_cluster_of_a_killed_inrush_is_named_stopped_and_started_again(folder: Path) -> None:
+    need("ndb")
+    (folder / "workload.toml").write_text(WORKLOAD)
+    study = STUDY.replace("ROWS", "1_000").replace("SCHEDULE", PACED.replace("measure_s = 8.0", "measure_s = 60"))
+    (folder / "study.toml").write_text(study + CHANGERS + END)
+    environment = {
+        **os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "NO_COLOR": "1", "INRUSH_RESULTS": str(folder / "results"),
+    }  # fmt: skip
+    word = ",".join(["ndb", *(f"{name}={value}" for name, value in SETTINGS["ndb"].items())])
+    data = folder / "data"
+    run = ("run", str(folder / "study.toml"), "--start", word, "--data", str(data), "--quiet")
+    with subprocess.Popen(command(folder, *run), env=environment, stderr=subprocess.PIPE, text=True) as first:
+        until_s = time.monotonic() + 120
+        while not list((folder / "results").glob("*/b*/parts/intervals.arrows")):
+            assert first.poll() is None and time.monotonic() < until_s, first.communicate()
+            time.sleep(0.1)
+        first.kill()
+        first.communicate()
+    left = life.working_in(data)
+
+    def said(*words: str) -> tuple[int, str]:
+        done = subprocess.run(command(folder, *words), env=environment, capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout + done.stderr
+
+    print(left)
+    print(said("engines", "status", "ndb", "--data", str(data)))
+    print(said("engines", "stop", "ndb", "--data", str(data)))
+    print(life.working_in(data))
+    short = [word.replace("measure_s = 60", "measure_s = 1") for word in (study,)][0]
+    (folder / "study.toml").write_text(short + CHANGERS + END)
+    print(said(*run))
+    print(life.working_in(data))
+    assert 0
