@@ -51,10 +51,18 @@ impl Worker<'_> {
         self.recorder.failed(slot, outcome, message.clone(), at);
         if is_lost {
             self.reconnect(message);
+        } else if self.spoils(slot) {
+            let why = message.unwrap_or_else(|| outcome.name().to_owned());
+            self.fatal = Some(format!("role {}: {why}; its table is not the planned one", self.role.name));
         } else if self.failures_in_a_row >= FAILURES_IN_A_ROW && !self.may_recover(outcome, at) {
             let count = self.failures_in_a_row;
             self.fatal = Some(in_a_row(count, self.first_failure.take(), message, outcome));
         }
+    }
+
+    /// Whether a batch of a load has failed: whatever comes after it would be measured on another table.
+    fn spoils(&self, slot: usize) -> bool {
+        !self.role.is_measured && self.ops.iter().any(|op| op.slot == slot && op.is_insert)
     }
 
     /// The same call may go through a little later: the server says so, and has not said it for long.
