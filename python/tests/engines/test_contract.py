@@ -55,7 +55,9 @@ def study_of(engine: str) -> str:
 
 
 def plan_of(engine: str, method: str, *changed: str) -> StudyPlan:
-    study = load_study(study_of(engine), overrides=[f'factors.method=["{method}"]', *changed], engines=[engine])
+    study = load_study(
+        study_of(engine), overrides=[f'factors.method=["{method}"]', *changed], engines=[engine]
+    )
     return plan_study(study, {engine: server(engine)})
 
 

@@ -21,7 +21,17 @@ from tests.terminal import Inrush
 
 from .servers import control
 
-SERVERS = ("postgresql", "timescaledb", "mysql", "mariadb", "clickhouse", "influxdb", "valkey", "questdb", "ndb")
+SERVERS = (
+    "postgresql",
+    "timescaledb",
+    "mysql",
+    "mariadb",
+    "clickhouse",
+    "influxdb",
+    "valkey",
+    "questdb",
+    "ndb",
+)
 QUICK = ("--scale", "xs", "-P", "batch_rows=1000", "-P", "repeats.count=1", "-P", "schedule.at_least_s=0")
 LONG = ("--scale", "xs", "-P", "batch_rows=1000", "-P", "repeats.count=1", "-P", "schedule.at_least_s=3000")
 #: The same for an engine that has no statement for quickstart's readers.

@@ -65,11 +65,31 @@ def test_a_new_file_and_one_that_inrush_left_are_used_unasked(inrush: Inrush, tm
         assert said.code == 0, said.err
 
 
-SERVERS = ("postgresql", "timescaledb", "mysql", "mariadb", "clickhouse", "influxdb", "valkey", "questdb", "ndb")
+SERVERS = (
+    "postgresql",
+    "timescaledb",
+    "mysql",
+    "mariadb",
+    "clickhouse",
+    "influxdb",
+    "valkey",
+    "questdb",
+    "ndb",
+)
 #: A study that can be made there; `quickstart` where none is named.
 STUDIES = {
     "valkey": ("telemetry-lookups", "--scale", "xs", "-P", "keys_per_call=4", "-P", "repeats.count=1"),
-    "ndb": ("keylookup-depth", "--scale", "xs", "-P", "depth=4", "-P", "refill=each", "-P", "repeats.count=1"),
+    "ndb": (
+        "keylookup-depth",
+        "--scale",
+        "xs",
+        "-P",
+        "depth=4",
+        "-P",
+        "refill=each",
+        "-P",
+        "repeats.count=1",
+    ),
 }
 
 
@@ -103,7 +123,9 @@ def kept(there: Target, home: str) -> bool:
     if there.engine == "valkey":
         return control(there, f"HGET {home}.precious id") == [["7"]]
     if there.engine == "ndb":
-        tables = control(there, {"text": "tables", "directives": {"ndb": {"kind": "foreign", "databases": [home]}}})
+        tables = control(
+            there, {"text": "tables", "directives": {"ndb": {"kind": "foreign", "databases": [home]}}}
+        )
         return tables == [[home]]
     table = {"influxdb": f'"{home}"..precious', "questdb": f'"{home}.precious"'}.get(there.engine)
     try:

@@ -14,7 +14,17 @@ from inrush.run.prepare import StudyCall, prepare
 from inrush.targets.deployment import Deployment
 from inrush.targets.ready import refuse_unready
 
-SERVERS = ("postgresql", "timescaledb", "mysql", "mariadb", "clickhouse", "influxdb", "valkey", "questdb", "ndb")
+SERVERS = (
+    "postgresql",
+    "timescaledb",
+    "mysql",
+    "mariadb",
+    "clickhouse",
+    "influxdb",
+    "valkey",
+    "questdb",
+    "ndb",
+)
 #: A study that can be made there; `quickstart` where none is named.
 STUDIES = {"influxdb": "telemetry-keepup", "valkey": "telemetry-lookups", "ndb": "keylookup-depth"}
 

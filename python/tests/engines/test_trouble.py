@@ -20,8 +20,8 @@ from inrush.study.study import load_study
 from inrush.targets.deployment import Deployment
 
 from .border import run
-from .test_contract import study_of
 from .servers import SETTINGS, control, need, own_server
+from .test_contract import study_of
 
 SECOND = 10**9
 SERVERS = ("postgresql", "clickhouse", "influxdb", "mysql", "mariadb", "valkey", "questdb", "ndb")
@@ -37,7 +37,9 @@ FORGETS = ("ndb",)
 
 def plan_of(engine: str) -> dict[str, Any]:
     overrides = [f'factors.method=["{METHODS.get(engine, "bulk")}"]']
-    planned = plan_study(load_study(study_of(engine), overrides=overrides, engines=[engine]), {engine: server(engine)})
+    planned = plan_study(
+        load_study(study_of(engine), overrides=overrides, engines=[engine]), {engine: server(engine)}
+    )
     return dict(next(iter(planned.block(1))).plan)
 
 
