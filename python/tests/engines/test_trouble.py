@@ -158,8 +158,11 @@ def cpu_s(deployment: Deployment) -> float:
 
 @pytest.mark.slow
 def test_a_server_killed_and_started_again_between_two_segments_is_watched_on(
-    own: Deployment, folder: Path
+    own: Deployment, folder: Path, request: pytest.FixtureRequest
 ) -> None:
+    if own.target.engine == "ndb":
+        why = "a known defect: of a server of several processes, what ended ones have used is not in the role's sum"
+        request.applymarker(pytest.mark.xfail(strict=True, reason=why))
     used: dict[str, float] = {}
 
     def at(event: Mapping[str, Any]) -> None:

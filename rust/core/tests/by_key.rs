@@ -308,7 +308,10 @@ fn a_server_that_is_overloaded_is_waited_for_as_one_that_is_away() {
     assert!(told > 1_000 && seen.failures.iter().all(|failure| failure.outcome == "overloaded"), "{told}");
     assert!(seen.repetitions.iter().all(|of| of.ok == 0), "what was refused is no work");
     let touched = count.touched().expect("rows change");
-    assert!((0..ROWS).all(|row| touched.ledger.stored(row) == Known::Is(State::Untouched)), "nothing was done");
+    assert!(
+        (0..ROWS).all(|row| touched.ledger.stored(row) == Known::Is(State::Untouched)),
+        "nothing was done"
+    );
     let (fatal, _, seen, _) = overloaded(60 * S, S / 2);
     assert_eq!(fatal, None, "the segment ends before");
     assert!(seen.failures.iter().map(|failure| failure.count).sum::<u64>() > 1_000);

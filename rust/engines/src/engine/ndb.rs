@@ -44,7 +44,13 @@ impl Ndb {
         management::reached(&address)?;
         let first = Connection::open(shim, &address)?;
         let connections = Mutex::new(vec![first]);
-        Ok(Ndb { ctx: ctx.clone(), address, connections, opened: AtomicUsize::new(0), is_full: OnceLock::new() })
+        Ok(Ndb {
+            ctx: ctx.clone(),
+            address,
+            connections,
+            opened: AtomicUsize::new(0),
+            is_full: OnceLock::new(),
+        })
     }
 
     /// The first connection, for statements.
