@@ -73,6 +73,20 @@ def test_a_delay_of_sends_needs_a_thread_that_sends(threads: str, sends: bool) -
     assert "MaxSendDelay" not in sections({**settings, "max_send_delay_us": "0"})[0][1]
 
 
+def test_a_node_of_sql_is_refused_with_the_way_to_have_one() -> None:
+    assert ndb_config.shape({"sql": "false"}) == ndb_config.shape({})
+    assert "sql" not in ndb_config.file(
+        ndb_config.shape({}), ndb_life.parameters({"sql": "false"}), 1, [2, 3], Path("/h")
+    )
+    with pytest.raises(
+        UsageError, match=r"^ndb,sql=true: .* have no mysqld; .*mysqld --ndbcluster"
+    ) as refused:
+        NdbLife().chosen(RELEASE, {"sql": "true"})
+    assert "\n" not in str(refused.value)
+    with pytest.raises(UsageError, match="ndb,sql=yes: it is true or false"):
+        ndb_config.shape({"sql": "yes"})
+
+
 @pytest.mark.parametrize(
     ("settings", "says"),
     [

@@ -11,7 +11,8 @@ from inrush.errors import UsageError
 
 #: Settings of inrush's own; all others are parameters of a data node, by NDB's names.
 NODES, REPLICAS, SLOTS, THREADS, SEND_DELAY = "nodes", "replicas", "api_slots", "threads", "max_send_delay_us"
-OWN = (NODES, REPLICAS, SLOTS, THREADS, SEND_DELAY)
+SQL = "sql"
+OWN = (NODES, REPLICAS, SLOTS, THREADS, SEND_DELAY, SQL)
 USUAL: Mapping[str, str] = {NODES: "2", REPLICAS: "2", SLOTS: "64", THREADS: "auto1"}
 #: Ids of nodes are 1 to 255, those of data nodes the first 144.
 MOST_IDS, MOST_NODES, MOST_REPLICAS = 255, 144, 4
@@ -66,6 +67,7 @@ class Makeup:
 def shape(settings: Mapping[str, str]) -> Makeup:
     """Of `OWN`; the others are passed over. Raises UsageError for the first that is no such value."""
     chosen = {**USUAL, **settings}
+    no_sql_node(chosen.get(SQL, "false"))
     nodes = whole(chosen, NODES, 1, MOST_NODES)
     replicas = whole(chosen, REPLICAS, 1, MOST_REPLICAS)
     if nodes % replicas:
@@ -81,6 +83,18 @@ def shape(settings: Mapping[str, str]) -> Makeup:
             f"{THREADS}=main:1+ldm:1+recv:1+rep:1+send:1"
         )
     return Makeup(nodes, replicas, slots, tuple(lines), delay_us)
+
+
+def no_sql_node(word: str) -> None:
+    """Raises UsageError where one is wanted: what is fetched and built of MySQL Cluster has no mysqld."""
+    if word not in ("true", "false"):
+        raise UsageError(f"ndb,{SQL}={word}: it is true or false")
+    if word == "true":
+        raise UsageError(
+            f"ndb,{SQL}=true: there is no SQL node, because the programs of MySQL Cluster that inrush fetches have no mysqld; "
+            "start the cluster without it and let a mysqld of your own join by a free API slot: "
+            "mysqld --ndbcluster --ndb-connectstring=HOST:PORT of `inrush engines status ndb`"
+        )
 
 
 def whole(chosen: Mapping[str, str], name: str, least: int, most: int) -> int:

@@ -6,6 +6,7 @@
 // stay where they are until the call's tag has come back. Nothing here calls back, and nothing throws.
 #include <NdbApi.hpp>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -13,6 +14,7 @@
 #include <mutex>
 #include <new>
 #include <string>
+#include <thread>
 #include <vector>
 
 extern "C" {
@@ -47,7 +49,7 @@ enum { DOES_READ, DOES_INSERT, DOES_UPDATE, DOES_WRITE, DOES_DELETE };
 namespace {
 
 constexpr int NO_DATA_FOUND = 626, SCHEMA_OBJECT_GONE = 723, NO_SUCH_TABLE = 709;
-constexpr int SCAN_TRIES = 10;
+constexpr int SCAN_TRIES = 10, ID_TRIES = 3;
 // Calls in flight of one Ndb object. When one ends, the library looks for it in a list of all of them: with 1,024 in one
 // object that is most of what a read costs the client.
 constexpr int MOST_OF_ONE = 128;
@@ -235,8 +237,14 @@ void *inrush_ndb_connect(const char *management, int wait_s, inrush_ndb_error *e
   auto *connection = new (std::nothrow) Ndb_cluster_connection(management);
   if (!connection) return failed(error, "connect", "out of memory"), nullptr;
   connection->set_name("inrush");
-  // Tries, a second apart.
-  const bool is_managed = connection->connect(wait_s > 0 ? wait_s - 1 : 0, 1, 0) == 0;
+  // Tries, a second apart. A management server that has no id to give is asked fewer times: only the id of a connection that
+  // was just closed is free a little later.
+  int end = -1, refused = 0;
+  for (int tries = 0; tries < wait_s; tries++) {
+    if (tries > 0) std::this_thread::sleep_for(std::chrono::seconds(1));
+    if ((end = connection->connect(0, 1, 0)) == 0 || (end < 0 && ++refused == ID_TRIES)) break;
+  }
+  const bool is_managed = end == 0;
   if (is_managed && connection->wait_until_ready(wait_s, wait_s) >= 0) return connection;
   const char *why = is_managed ? "no data node is ready" : connection->get_latest_error_msg();
   failed(error, is_managed ? "data nodes" : "management server", why);

@@ -159,4 +159,8 @@ def end_on_sigterm() -> None:
 
 def control(instance: Instance | Target, statement: Statement, limit_s: float = 30.0) -> list[list[Any]]:
     """Rows of one statement, through the core."""
-    return ask({"engine": instance.engine, "url": instance.url, "options": {}}, statement, limit_s)
+    twin = server(instance.engine)
+    target = twin.run_target(Target(instance.engine, instance.url), Path("/nowhere"))
+    return ask(
+        {"engine": instance.engine, "url": instance.url, "options": dict(target.options)}, statement, limit_s
+    )

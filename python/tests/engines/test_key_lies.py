@@ -28,7 +28,7 @@ BRIEF = (
 @pytest.mark.parametrize(
     ("engine", "depth"),
     [
-        *((e, d) for e in ("postgresql", "mysql", "mariadb", "valkey") for d in (1, 64)),
+        *((e, d) for e in ("postgresql", "mysql", "mariadb", "valkey", "ndb") for d in (1, 64)),
         ("sqlite", 1),
         ("duckdb", 1),
     ],

@@ -21,12 +21,26 @@ from tests.terminal import Inrush
 
 from .servers import control
 
-SERVERS = ("postgresql", "timescaledb", "mysql", "mariadb", "clickhouse", "influxdb", "valkey", "questdb")
+SERVERS = (
+    "postgresql",
+    "timescaledb",
+    "mysql",
+    "mariadb",
+    "clickhouse",
+    "influxdb",
+    "valkey",
+    "questdb",
+    "ndb",
+)
 QUICK = ("--scale", "xs", "-P", "batch_rows=1000", "-P", "repeats.count=1", "-P", "schedule.at_least_s=0")
 LONG = ("--scale", "xs", "-P", "batch_rows=1000", "-P", "repeats.count=1", "-P", "schedule.at_least_s=3000")
 #: The same for an engine that has no statement for quickstart's readers.
 BY_KEY = ("--scale", "xs", "-P", "keys_per_call=4", "-P", "repeats.count=1")
-STUDIES = {"valkey": ("telemetry-lookups", BY_KEY, (*BY_KEY, "-P", "schedule.measure_s=3000"))}
+AT_DEPTH = ("--scale", "xs", "-P", "depth=4", "-P", "refill=each", "-P", "repeats.count=1")
+STUDIES = {
+    "valkey": ("telemetry-lookups", BY_KEY, (*BY_KEY, "-P", "schedule.measure_s=3000")),
+    "ndb": ("keylookup-depth", AT_DEPTH, (*AT_DEPTH, "-P", "schedule.measure_s=3000")),
+}
 LIMIT_S = 300.0
 pytestmark = pytest.mark.timeout(900)
 
@@ -50,7 +64,8 @@ def long(deployment: Deployment) -> tuple[str, ...]:
 
 
 def study_of(deployment: Deployment) -> str:
-    return f"telemetry-{words(deployment)[0].removeprefix('telemetry-')}"
+    name = words(deployment)[0]
+    return name if name.startswith("keylookup-") else f"telemetry-{name.removeprefix('telemetry-')}"
 
 
 def name_of(inrush: Inrush, deployment: Deployment) -> str:
@@ -81,6 +96,8 @@ def wait_for_lock(deployment: Deployment, name: str, process: subprocess.Popen[s
 
 def homes(deployment: Deployment, name: str) -> bool:
     """Whether anything of a lock is left: what inrush left behind bears its mark, so the query for foreign objects does not see it."""
+    if deployment.target.engine == "ndb":
+        return holder(deployment, name) is not None
     ask = {
         "postgresql": "SELECT nspname FROM pg_namespace",
         "timescaledb": "SELECT nspname FROM pg_namespace",

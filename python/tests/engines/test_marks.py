@@ -65,15 +65,43 @@ def test_a_new_file_and_one_that_inrush_left_are_used_unasked(inrush: Inrush, tm
         assert said.code == 0, said.err
 
 
-SERVERS = ("postgresql", "timescaledb", "mysql", "mariadb", "clickhouse", "influxdb", "valkey", "questdb")
+SERVERS = (
+    "postgresql",
+    "timescaledb",
+    "mysql",
+    "mariadb",
+    "clickhouse",
+    "influxdb",
+    "valkey",
+    "questdb",
+    "ndb",
+)
 #: A study that can be made there; `quickstart` where none is named.
-STUDIES = {"valkey": "telemetry-lookups"}
+STUDIES = {
+    "valkey": ("telemetry-lookups", "--scale", "xs", "-P", "keys_per_call=4", "-P", "repeats.count=1"),
+    "ndb": (
+        "keylookup-depth",
+        "--scale",
+        "xs",
+        "-P",
+        "depth=4",
+        "-P",
+        "refill=each",
+        "-P",
+        "repeats.count=1",
+    ),
+}
 
 
 def make(there: Target, home: str) -> None:
     """A schema or database of the user's, with one row in its one table."""
     if there.engine == "valkey":
         control(there, f"HSET {home}.precious id 7")
+        return
+    if there.engine == "ndb":
+        columns = [{"name": "id", "wire": "Unsigned", "key": True}]
+        create = {"kind": "create_table", "table": f"{home}.precious", "columns": columns}
+        control(there, {"text": "create", "directives": {"ndb": create}})
         return
     if there.engine == "questdb":
         control(there, f'CREATE TABLE "{home}.precious" AS (SELECT 7 AS id)')
@@ -94,6 +122,11 @@ def kept(there: Target, home: str) -> bool:
     """Whether the row of `make` is there."""
     if there.engine == "valkey":
         return control(there, f"HGET {home}.precious id") == [["7"]]
+    if there.engine == "ndb":
+        tables = control(
+            there, {"text": "tables", "directives": {"ndb": {"kind": "foreign", "databases": [home]}}}
+        )
+        return tables == [[home]]
     table = {"influxdb": f'"{home}"..precious', "questdb": f'"{home}.precious"'}.get(there.engine)
     try:
         rows = control(there, f"SELECT id FROM {table}" if table else f'SELECT id FROM "{home}".precious')
@@ -105,7 +138,8 @@ def kept(there: Target, home: str) -> bool:
 def of(engine: str, there: Target) -> tuple[str, ...]:
     """A small study on this server."""
     if engine in STUDIES:
-        return (STUDIES[engine], there.url, "--scale", "xs", "-P", "keys_per_call=4", "-P", "repeats.count=1")
+        study, *words = STUDIES[engine]
+        return (study, there.url, *words)
     return ("quickstart", there.url, *QUICK)
 
 

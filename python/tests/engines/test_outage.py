@@ -34,7 +34,7 @@ from tests.test_paced import STUDY
 
 from .border import run
 from .servers import SETTINGS, control, need, own_server
-from .test_trouble import STUDY as CONTRACT
+from .test_contract import study_of
 from .test_trouble import changed, processes, tree
 
 SECOND = 10**9
@@ -121,7 +121,7 @@ def writing(engine: str, rate_per_s: float, batches: int, batch: int) -> Planned
         "work": {"kind": "rows", "table": 0, "first_row": 0, "rows": batches * batch, "batch_rows": batch},
         "until": {"kind": "work"},
     }
-    planned = plan_study(load_study(CONTRACT, engines=[engine]), {engine: server(engine)})
+    planned = plan_study(load_study(study_of(engine), engines=[engine]), {engine: server(engine)})
     run = next(r for r in planned.block(1) if r.labels["factors"]["method"] == "bulk")
     plan = changed(run.plan, writers=writers)
     segments = [{**s, "retry_ns": 60 * SECOND} if s["kind"] == "drive" else s for s in plan["segments"]]

@@ -21,19 +21,25 @@ from inrush.targets.deployment import Deployment
 
 from .border import run
 from .servers import SETTINGS, control, need, own_server
+from .test_contract import study_of
 
-STUDY = str(Path(__file__).parent / "contract.toml")
 SECOND = 10**9
-SERVERS = ("postgresql", "clickhouse", "influxdb", "mysql", "mariadb", "valkey", "questdb")
+SERVERS = ("postgresql", "clickhouse", "influxdb", "mysql", "mariadb", "valkey", "questdb", "ndb")
 
 
 #: The method that is mistreated: QuestDB's other one is PostgreSQL's, which is mistreated there.
 METHODS = {"questdb": "ilp"}
 
 
+#: Acknowledged by all of its processes, a row lies in the memory of them until the next global checkpoint.
+FORGETS = ("ndb",)
+
+
 def plan_of(engine: str) -> dict[str, Any]:
     overrides = [f'factors.method=["{METHODS.get(engine, "bulk")}"]']
-    planned = plan_study(load_study(STUDY, overrides=overrides, engines=[engine]), {engine: server(engine)})
+    planned = plan_study(
+        load_study(study_of(engine), overrides=overrides, engines=[engine]), {engine: server(engine)}
+    )
     return dict(next(iter(planned.block(1))).plan)
 
 
@@ -127,6 +133,8 @@ def test_a_server_killed_in_a_run_ends_it_with_the_reason_and_half_a_table(
     assert "connection lost" in ran.last["message"] and "panicked" not in ran.last["message"]
     assert ran.tables["intervals"], "what was measured before stays"
     assert {f["outcome"] for f in ran.tables["failures"]} == {"lost"}, ran.tables["failures"]
+    if own.target.engine in FORGETS:
+        return
     # What was acknowledged before the crash is there after it: these servers have written it by then.
     acknowledged = ran.totals("writers")["rows"]
     assert own.target.instance is not None
@@ -150,8 +158,11 @@ def cpu_s(deployment: Deployment) -> float:
 
 @pytest.mark.slow
 def test_a_server_killed_and_started_again_between_two_segments_is_watched_on(
-    own: Deployment, folder: Path
+    own: Deployment, folder: Path, request: pytest.FixtureRequest
 ) -> None:
+    if own.target.engine == "ndb":
+        why = "a known defect: of a server of several processes, what ended ones have used is not in the role's sum"
+        request.applymarker(pytest.mark.xfail(strict=True, reason=why))
     used: dict[str, float] = {}
 
     def at(event: Mapping[str, Any]) -> None:
@@ -207,6 +218,7 @@ def at_time(series: list[tuple[int, float]], t_ns: int) -> float:
         ("influxdb", "influxdb://127.0.0.1:{port}/nowhere", "nowhere"),
         ("questdb", "questdb://127.0.0.1:1/", "nothing listens on port 1"),
         ("questdb", "questdb://nobody:hidden@127.0.0.1:{port}/", "PGPASSWORD"),
+        ("ndb", "ndb://127.0.0.1:1/", "nothing listens on port 1"),
         ("valkey", "valkey://127.0.0.1:1/", "nothing listens on port 1"),
         ("valkey", "valkey://127.0.0.1:{port}/999", "name another database in the URL"),
         ("valkey", "valkey://nobody:hidden@127.0.0.1:{port}/", "REDISCLI_AUTH"),

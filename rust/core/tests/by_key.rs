@@ -9,7 +9,7 @@ use std::sync::Arc;
 use inrush_drive::drive::source::TableCount;
 use inrush_drive::drive::touched::Touched;
 use inrush_drive::drive::{drive, DriveTarget};
-use inrush_drive::proof::{prove, Expectations, FromSessions, Left};
+use inrush_drive::proof::{prove, Expectations, FromSessions, Known, Left, State};
 use inrush_drive::record::Recorded;
 use inrush_engines::engine::{build, Context, Engine};
 use inrush_rows::clock::Clock;
@@ -211,6 +211,17 @@ fn honest_calls_are_right_and_every_lie_is_told(engine: &str, url: &str, depth: 
             lying.messages()
         );
     }
+    for (users, says) in [
+        (CHANGING, "no row was changed; row "),
+        (&[("put", 1)][..], "no row was added; it was row "),
+        (&[("take", 1)], "no row was deleted; row "),
+    ] {
+        let calls = if users.len() > 1 { CALLS } else { ROWS };
+        let idle = run(engine, url, depth, users, calls, &["undone:10"]);
+        assert_eq!(idle.failures().into_keys().collect::<Vec<_>>(), ["missing"], "{}", shown("idle"));
+        // At once: it is the call itself that is told, and the row is what it was.
+        assert!(idle.users.failures.iter().any(|f| f.first_message.contains(says)), "{:?}", idle.messages());
+    }
     let lost = run(engine, url, depth, &[("put", 1)], ROWS, &["forget:10"]);
     assert!(lost.failures().contains_key("missing"), "{}: {:?}", shown("a lost insert"), lost.failures());
     let kept = run(engine, url, depth, &[("take", 1)], ROWS, &["forget:10"]);
@@ -266,4 +277,42 @@ fn rows_that_are_drawn_once_have_an_end() {
         why.contains("role users: its keys are 100 rows, each once, and all have had their call"),
         "{why}"
     );
+}
+
+/// The users alone, all of whose calls the server has no time for; how the segment ended, after how long, and what is known
+/// of the rows then.
+fn overloaded(retry_ns: u64, limit_ns: u64) -> (Option<String>, u64, Recorded, TableCount) {
+    let mut plan = plan("simulated", "simulated:", 1, &[("change", 1)], u64::MAX, &["overload:1"]);
+    let Segment::Drive(segment) = &mut plan.segments[1] else { panic!("a drive") };
+    (segment.retry_ns, segment.limit_ns) = (retry_ns, limit_ns);
+    let plan = Arc::new(plan);
+    let context =
+        Context { plan: plan.clone(), clock: Clock::start(), stop: Arc::new(AtomicBool::new(false)) };
+    let count = vec![TableCount::of(&Generators::new(plan.clone()), 0).expect("a table")];
+    let engine = build(&context).expect("an engine");
+    let target = DriveTarget { context: &context, engine: &*engine, segment: 1, counts: &count };
+    let Segment::Drive(segment) = &plan.segments[1] else { panic!("a drive") };
+    let (began, mut seen) = (context.clock.now(), Seen::default());
+    let fatal = drive(&target, segment, &mut seen).expect("it ends").fatal;
+    let took = context.clock.now() - began;
+    (fatal, took, seen.0, count.into_iter().next().expect("one table"))
+}
+
+#[test]
+fn a_server_that_is_overloaded_is_waited_for_as_one_that_is_away() {
+    let (fatal, took, seen, count) = overloaded(S / 2, 60 * S);
+    let why = fatal.expect("it does not recover");
+    assert!(why.contains("failures in a row, the first and the last: call "), "{why}");
+    assert!((S / 2..30 * S).contains(&took), "{took}");
+    let told: u64 = seen.failures.iter().map(|failure| failure.count).sum();
+    assert!(told > 1_000 && seen.failures.iter().all(|failure| failure.outcome == "overloaded"), "{told}");
+    assert!(seen.repetitions.iter().all(|of| of.ok == 0), "what was refused is no work");
+    let touched = count.touched().expect("rows change");
+    assert!(
+        (0..ROWS).all(|row| touched.ledger.stored(row) == Known::Is(State::Untouched)),
+        "nothing was done"
+    );
+    let (fatal, _, seen, _) = overloaded(60 * S, S / 2);
+    assert_eq!(fatal, None, "the segment ends before");
+    assert!(seen.failures.iter().map(|failure| failure.count).sum::<u64>() > 1_000);
 }

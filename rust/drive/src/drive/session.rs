@@ -59,6 +59,7 @@ pub struct Worker<'a> {
     first: Option<Result<ReadyCall, Next>>,
     t0: Ns,
     failures_in_a_row: u32,
+    failing_since: Ns,
     /// Why the first call of the session failed.
     first_failure: Option<String>,
     /// Since when the roles that this one follows have ended, while rows of theirs were not seen yet.
@@ -127,6 +128,7 @@ impl<'a> Worker<'a> {
             done: Vec::with_capacity(role.depth),
             t0: 0,
             failures_in_a_row: 0,
+            failing_since: 0,
             first_failure: None,
             lingers_since: None,
             published: Published::default(),

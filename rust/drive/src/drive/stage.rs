@@ -531,6 +531,7 @@ impl<'a> RoleStage<'a> {
             deadline_ns: of.deadline_ns,
             is_insert: of.kind == OpKind::Insert,
             alters: of.does.filter(|_| adds_or_changes(of)).zip(of.table),
+            tells_changes: answers && caps.tells_changes,
             reads_late: caps.reads_late,
         })
     }

@@ -109,6 +109,20 @@ impl Touched {
         let was_there = (does == RowCall::Update && may_be_gone).then_some(change.row < loaded);
         self.ledger.done(change.row, made(does, change.version), was_there, sent, done);
     }
+
+    /// Why an acknowledged call that has changed no row has not done what it was to do; `None`: it may have found none.
+    /// settled: rows of the table that were loaded before.
+    #[cold]
+    pub fn idle(&self, does: RowCall, row: u64, settled: u64, sent: Ns) -> Option<String> {
+        let was_there = || Self::must_be(self.ledger.found(row, sent), row, settled);
+        match does {
+            RowCall::Read => None,
+            RowCall::Insert => Some(format!("no row was added; it was row {row} of the table")),
+            RowCall::Write => Some(format!("no row was added or changed; it was row {row} of the table")),
+            RowCall::Update => was_there().then(|| format!("no row was changed; row {row} was there before")),
+            RowCall::Delete => was_there().then(|| format!("no row was deleted; row {row} was there before")),
+        }
+    }
 }
 
 /// The row of a call that adds, changes or deletes it, and the version that it makes.

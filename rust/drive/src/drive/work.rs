@@ -168,6 +168,8 @@ pub struct OpWork {
     pub is_insert: bool,
     /// Its calls by key add rows, change or delete them: how, and of which table.
     pub alters: Option<(RowCall, usize)>,
+    /// The engine's `Caps::tells_changes`.
+    pub tells_changes: bool,
     /// The engine's `Caps::reads_late`.
     pub reads_late: bool,
 }

@@ -118,12 +118,29 @@ impl Ledger {
         });
     }
 
+    /// A call on `row` has changed nothing: the row is what it was.
+    pub fn undone(&self, row: u64) {
+        let word = &self.rows[row as usize].word;
+        let _ = word.fetch_update(SeqCst, SeqCst, |now| Some(closed(now)));
+    }
+
     /// What a call that was sent at `sent` finds in a row.
     #[inline]
     pub fn seen(&self, row: u64, sent: u64) -> Known {
+        self.known(row, sent, 0)
+    }
+
+    /// The same of a call on `row` that was begun and has not ended yet.
+    pub fn found(&self, row: u64, sent: u64) -> Known {
+        self.known(row, sent, OPEN)
+    }
+
+    /// open: of the calls on the row that have not ended, those which change nothing of what is asked.
+    #[inline]
+    fn known(&self, row: u64, sent: u64, open: u64) -> Known {
         let Row { word, since } = &self.rows[row as usize];
         let before = word.load(SeqCst);
-        let known = before & !STATE == 0 && since.load(SeqCst) < sent && word.load(SeqCst) == before;
+        let known = before & !STATE == open && since.load(SeqCst) < sent && word.load(SeqCst) == before;
         let state = State::of(before);
         if known {
             Known::Is(state)
@@ -204,6 +221,22 @@ mod tests {
         ledger.begin(0);
         ledger.done(0, there(4), None, 10, 20);
         assert_eq!(ledger.stored(0), Known::Unsure(there(4)));
+    }
+
+    #[test]
+    fn a_call_that_changed_nothing_finds_and_leaves_the_row_as_it_was() {
+        let ledger = Ledger::new(1);
+        ledger.begin(0);
+        assert_eq!(ledger.found(0, 5), Known::Is(State::Untouched), "its own call is the only one");
+        ledger.done(0, there(3), None, 10, 20);
+        ledger.begin(0);
+        assert_eq!(ledger.found(0, 25), Known::Is(there(3)));
+        assert_eq!(ledger.found(0, 20), Known::Unsure(there(3)), "it may have come before");
+        ledger.begin(0);
+        assert_eq!(ledger.found(0, 25), Known::Unsure(there(3)), "another one is under way");
+        ledger.undone(0);
+        ledger.undone(0);
+        assert_eq!(ledger.stored(0), Known::Is(there(3)));
     }
 
     #[test]

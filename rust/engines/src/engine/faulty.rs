@@ -4,14 +4,16 @@
 //! in `every` (10), `lie` one answer in `every` (1); `cut_ms`, `null_to_zero`, `round_f32` strike every value.
 //! One answer in `every` (10) is without its last row (`short`), has a row of another key (`other_key`) or is that of
 //! another call (`swap_answers`); one call in `every` (10) is never ended (`swallow`), ended twice (`twice`), or ended
-//! some seconds late (`late`), refused (`refuse`) or in conflict with another (`conflict`). Equal plans lie in equal places.
+//! some seconds late (`late`), refused (`refuse`), in conflict with another (`conflict`) or too much for the server
+//! (`overload`). Equal plans lie in equal places.
 //!
 //! Of one batch in `every` (10) of all sessions the connection is lost before its answer: it was stored (`cut`), not
 //! stored (`cut_before`), stored by half (`cut_half`), stored twice (`cut_twice`), or with a value that is another
 //! (`cut_changed`).
 //!
-//! Of calls by key that add, change or delete a row one in `every` (10) is acknowledged and not done (`forget`), or makes
-//! the version of another call (`other_version`); one answer in `every` (10) is the first one of its key (`stale`).
+//! Of calls by key that add, change or delete a row one in `every` (10) is acknowledged and not done (`forget`), is not done
+//! and says that it has changed no row (`undone`), or makes the version of another call (`other_version`); one answer in
+//! `every` (10) is the first one of its key (`stale`).
 //!
 //! Of rows that are handed over as they come one in `every` (1000) is missing (`answer_drop`), comes twice
 //! (`answer_double`), has a value of another (`answer_swap`), or comes before the one that is before it (`answer_turn`).
@@ -55,12 +57,14 @@ enum Lie {
     Late,
     Refuse,
     Conflict,
+    Overload,
     Cut,
     CutBefore,
     CutHalf,
     CutTwice,
     CutChanged,
     Forget,
+    Undone,
     OtherVersion,
     Stale,
     AnswerDrop,
@@ -76,7 +80,7 @@ struct Fault {
 }
 
 /// Faults with their names, and how rarely each strikes when the plan does not say.
-const FAULTS: [(&str, Lie, u64); 28] = [
+const FAULTS: [(&str, Lie, u64); 30] = [
     ("drop", Lie::Drop, 1000),
     ("double", Lie::Double, 1000),
     ("swap", Lie::Swap, 1000),
@@ -93,12 +97,14 @@ const FAULTS: [(&str, Lie, u64); 28] = [
     ("late", Lie::Late, 10),
     ("refuse", Lie::Refuse, 10),
     ("conflict", Lie::Conflict, 10),
+    ("overload", Lie::Overload, 10),
     ("cut", Lie::Cut, 10),
     ("cut_before", Lie::CutBefore, 10),
     ("cut_half", Lie::CutHalf, 10),
     ("cut_twice", Lie::CutTwice, 10),
     ("cut_changed", Lie::CutChanged, 10),
     ("forget", Lie::Forget, 10),
+    ("undone", Lie::Undone, 10),
     ("other_version", Lie::OtherVersion, 10),
     ("stale", Lie::Stale, 10),
     ("answer_drop", Lie::AnswerDrop, 1000),
@@ -215,9 +221,11 @@ impl Session for FaultySession {
                 let mut values = self.calls.params(&self.faults, ticket, op, values);
                 if self.ctx.op(op).does.is_some_and(|does| does != RowCall::Read) {
                     self.changes_seen += 1;
-                    if self.strikes(Lie::Forget, self.changes_seen) {
+                    let lies = [(Lie::Forget, 1), (Lie::Undone, 0)];
+                    let struck = |(lie, _): &(Lie, u64)| self.strikes(*lie, self.changes_seen);
+                    if let Some((_, rows)) = lies.into_iter().find(struck) {
                         let done_ns = self.ctx.clock.now();
-                        self.lost.push(Done { ticket, done_ns, outcome: Outcome::Ok, rows: 1, bytes: 0 });
+                        self.lost.push(Done { ticket, done_ns, outcome: Outcome::Ok, rows, bytes: 0 });
                         return Submit::Queued;
                     }
                     if self.strikes(Lie::OtherVersion, self.changes_seen) {

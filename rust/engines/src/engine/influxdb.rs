@@ -56,6 +56,7 @@ impl Engine for Influxdb {
             inserts_whole: false,
             identity_collapses: true,
             reads_torn: true,
+            tells_changes: false,
             reads_late: false,
         }
     }

@@ -69,6 +69,8 @@ pub struct Caps {
     pub identity_collapses: bool,
     /// A reader may see a row while its values are still being written, with NULL for those that are missing (InfluxDB).
     pub reads_torn: bool,
+    /// `Done::rows` of a call that changes rows is how many it has changed: 0 where it found none.
+    pub tells_changes: bool,
     /// A row that was acknowledged may not be seen yet: queries find it soon after (QuestDB).
     pub reads_late: bool,
 }

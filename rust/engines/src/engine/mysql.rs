@@ -53,7 +53,7 @@ impl Mysql {
 
 impl Engine for Mysql {
     fn caps(&self) -> Caps {
-        Caps { max_depth: MAX_DEPTH, inserts_whole: true, ..Caps::default() }
+        Caps { max_depth: MAX_DEPTH, inserts_whole: true, tells_changes: true, ..Caps::default() }
     }
 
     fn open(&self, ops: &[OpId]) -> Result<Box<dyn Session>, Error> {

@@ -13,7 +13,7 @@ mod management;
 mod session;
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use super::{Answer, Caps, Context, Engine, OpId, Session};
 use address::Address;
@@ -31,6 +31,8 @@ pub struct Ndb {
     /// Of this process: sessions share them in turn. The first one also serves statements.
     connections: Mutex<Vec<Arc<Connection>>>,
     opened: AtomicUsize,
+    /// The cluster had no slot for one more connection: others are not tried, each for seconds.
+    is_full: OnceLock<String>,
 }
 
 impl Ndb {
@@ -39,9 +41,16 @@ impl Ndb {
         let target = &ctx.plan.target;
         let address = Arc::new(Address::of(target)?);
         let shim = library::load(target.options.get("library"))?;
+        management::reached(&address)?;
         let first = Connection::open(shim, &address)?;
         let connections = Mutex::new(vec![first]);
-        Ok(Ndb { ctx: ctx.clone(), address, connections, opened: AtomicUsize::new(0) })
+        Ok(Ndb {
+            ctx: ctx.clone(),
+            address,
+            connections,
+            opened: AtomicUsize::new(0),
+            is_full: OnceLock::new(),
+        })
     }
 
     /// The first connection, for statements.
@@ -54,10 +63,23 @@ impl Ndb {
         let turn = self.opened.fetch_add(1, Relaxed) % self.address.options.connections;
         let mut all = self.connections.lock().unpoisoned();
         while all.len() <= turn {
-            let one = Connection::open(all[0].shim, &self.address)?;
+            if let Some(message) = self.is_full.get() {
+                return Err(connection::said_of(&self.address, message.clone()));
+            }
+            let one = Connection::open(all[0].shim, &self.address).inspect_err(|error| self.note(error))?;
             all.push(one);
         }
         Ok(all[turn].clone())
+    }
+}
+
+impl Ndb {
+    fn note(&self, error: &Error) {
+        if let Error::Target { message, .. } = error {
+            if message.contains(connection::NO_SLOT) {
+                let _ = self.is_full.set(message.clone());
+            }
+        }
     }
 }
 
@@ -67,6 +89,7 @@ impl Engine for Ndb {
             max_depth: MAX_DEPTH,
             // A batch is a transaction a row.
             inserts_whole: false,
+            tells_changes: true,
             ..Caps::default()
         }
     }

@@ -61,7 +61,7 @@ impl Postgresql {
 impl Engine for Postgresql {
     fn caps(&self) -> Caps {
         let reads_late = self.address.speaker.reads_late;
-        Caps { max_depth: MAX_DEPTH, inserts_whole: true, reads_late, ..Caps::default() }
+        Caps { max_depth: MAX_DEPTH, inserts_whole: true, tells_changes: true, reads_late, ..Caps::default() }
     }
 
     fn open(&self, ops: &[OpId]) -> Result<Box<dyn Session>, Error> {

@@ -48,7 +48,7 @@ impl Sqlite {
 
 impl Engine for Sqlite {
     fn caps(&self) -> Caps {
-        Caps { max_depth: 1, inserts_whole: true, ..Caps::default() }
+        Caps { max_depth: 1, inserts_whole: true, tells_changes: true, ..Caps::default() }
     }
 
     fn open(&self, ops: &[OpId]) -> Result<Box<dyn Session>, Error> {

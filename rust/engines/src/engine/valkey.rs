@@ -53,6 +53,7 @@ impl Engine for Valkey {
             // A batch is many commands, of which a lost connection may leave some.
             inserts_whole: false,
             identity_collapses: true,
+            tells_changes: true,
             ..Caps::default()
         }
     }

@@ -99,6 +99,25 @@ impl Worker<'_> {
             }
             self.checked_cpu_ns += thread_cpu_ns() - cpu_before;
         }
+        if let (Some((does, table)), Outcome::Ok) = (work.alters, done.outcome) {
+            let change = self.flights.kept(place).change;
+            let count = &self.role.counts[table];
+            if let Some(touched) = count.touched() {
+                let idle = (done.rows == 0 && work.tells_changes)
+                    .then(|| touched.idle(does, change.row, count.settled(), flight.sent))
+                    .flatten();
+                if idle.is_some() {
+                    (outcome, message) = (Outcome::Missing, idle);
+                    touched.ledger.undone(change.row);
+                } else {
+                    touched.done(does, change, count.issued(), flight.sent, done.done_ns);
+                }
+            }
+        }
+        if let (Some((_, table)), Outcome::Overloaded) = (work.alters, done.outcome) {
+            let row = self.flights.kept(place).change.row;
+            self.role.counts[table].touched().inspect(|touched| touched.ledger.undone(row));
+        }
         // An answer that came is no timeout, wrong or not.
         if self.live.was_cancelled(done.outcome != Outcome::Ok, oldest) {
             outcome = Outcome::Timeout;
@@ -114,13 +133,6 @@ impl Worker<'_> {
         }
         if let (Some(first_ns), Outcome::Ok) = (work.extract.as_ref().and_then(|e| e.first_ns()), outcome) {
             self.recorder.first_row(work.slot, first_ns.saturating_sub(flight.due));
-        }
-        if let (Some((does, table)), Outcome::Ok) = (work.alters, done.outcome) {
-            let change = self.flights.kept(place).change;
-            let count = &self.role.counts[table];
-            if let Some(touched) = count.touched() {
-                touched.done(does, change, count.issued(), flight.sent, done.done_ns);
-            }
         }
         self.published.ops += 1;
         self.live.ops.store(self.published.ops, Relaxed);

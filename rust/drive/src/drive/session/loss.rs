@@ -11,7 +11,8 @@ use crate::proof::Unanswered;
 use inrush_engines::engine::{Ns, OpId, Outcome, Session};
 use inrush_rows::error::{Error, TargetFault};
 
-/// A session measures nothing any more once all its last calls have failed.
+/// A session measures nothing any more once all its last calls have failed; where the server is overloaded, once they have
+/// failed for so long as it may be away.
 const FAILURES_IN_A_ROW: u32 = 1_000;
 /// Between two tries to connect: an outage is known to so much.
 const RECONNECT_EVERY: Duration = Duration::from_millis(100);
@@ -41,15 +42,32 @@ impl Worker<'_> {
         if self.first_failure.is_none() {
             self.first_failure = message.clone();
         }
+        if self.failures_in_a_row == 0 {
+            self.failing_since = at;
+        }
         self.failures_in_a_row += 1;
         self.published.errors += 1;
         self.live.errors.store(self.published.errors, Relaxed);
         self.recorder.failed(slot, outcome, message.clone(), at);
         if is_lost {
             self.reconnect(message);
-        } else if self.failures_in_a_row >= FAILURES_IN_A_ROW {
-            self.fatal = Some(in_a_row(self.first_failure.take(), message, outcome));
+        } else if self.spoils(slot) {
+            let why = message.unwrap_or_else(|| outcome.name().to_owned());
+            self.fatal = Some(format!("role {}: {why}; its table is not the planned one", self.role.name));
+        } else if self.failures_in_a_row >= FAILURES_IN_A_ROW && !self.may_recover(outcome, at) {
+            let count = self.failures_in_a_row;
+            self.fatal = Some(in_a_row(count, self.first_failure.take(), message, outcome));
         }
+    }
+
+    /// Whether a batch of a load has failed: whatever comes after it would be measured on another table.
+    fn spoils(&self, slot: usize) -> bool {
+        !self.role.is_measured && self.ops.iter().any(|op| op.slot == slot && op.is_insert)
+    }
+
+    /// The same call may go through a little later: the server says so, and has not said it for long.
+    fn may_recover(&self, outcome: Outcome, at: Ns) -> bool {
+        outcome == Outcome::Overloaded && at.saturating_sub(self.failing_since) < self.role.retry_ns
     }
 
     /// A connection in place of the last call's, within the time of the call in hand. False where there is none: the segment
@@ -99,13 +117,13 @@ impl Worker<'_> {
 
 /// The cause stands in the first failure of the session; later ones, calls that succeeded between them or not, may
 /// only say what it left broken.
-fn in_a_row(first: Option<String>, last: Option<String>, outcome: Outcome) -> String {
+fn in_a_row(count: u32, first: Option<String>, last: Option<String>, outcome: Outcome) -> String {
     let of = |message: Option<String>| message.unwrap_or_else(|| outcome.name().to_owned());
     let (first, last) = (of(first), of(last));
     if first == last {
-        return format!("{FAILURES_IN_A_ROW} failures in a row, the first and the last: {first}");
+        return format!("{count} failures in a row, the first and the last: {first}");
     }
-    format!("{FAILURES_IN_A_ROW} failures in a row, the last: {last}; the first of its session: {first}")
+    format!("{count} failures in a row, the last: {last}; the first of its session: {first}")
 }
 
 /// A new connection in place of one that was `lost` and is closed; `None` when the segment ends first. `tick` sees the
@@ -192,15 +210,15 @@ mod tests {
     fn failures_in_a_row_name_their_cause_and_what_came_of_it() {
         let of = |text: &str| Some(text.to_owned());
         assert_eq!(
-            in_a_row(of("full"), of("broken"), Outcome::Other),
+            in_a_row(1000, of("full"), of("broken"), Outcome::Other),
             "1000 failures in a row, the last: broken; the first of its session: full"
         );
         assert_eq!(
-            in_a_row(of("full"), of("full"), Outcome::Other),
+            in_a_row(1000, of("full"), of("full"), Outcome::Other),
             "1000 failures in a row, the first and the last: full"
         );
         assert_eq!(
-            in_a_row(None, None, Outcome::Timeout),
+            in_a_row(1000, None, None, Outcome::Timeout),
             "1000 failures in a row, the first and the last: timeout"
         );
     }

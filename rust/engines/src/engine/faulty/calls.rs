@@ -74,7 +74,11 @@ impl Calls {
         let mut to_swap: Option<Ticket> = None;
         for mut one in came.iter().copied() {
             self.ended += 1;
-            let lies = [(Lie::Refuse, Outcome::Refused), (Lie::Conflict, Outcome::Conflict)];
+            let lies = [
+                (Lie::Refuse, Outcome::Refused),
+                (Lie::Conflict, Outcome::Conflict),
+                (Lie::Overload, Outcome::Overloaded),
+            ];
             if let Some((_, outcome)) = lies.into_iter().find(|(lie, _)| strikes(faults, *lie, self.ended)) {
                 one.outcome = outcome;
                 let why = format!("call {} was made to fail: {}", one.ticket, outcome.name());

@@ -76,11 +76,12 @@ impl Address {
         Ok(Address { management, database: database.to_owned(), options: Options::of(&options)? })
     }
 
-    /// The first management server: host and port.
-    pub fn first(&self) -> (&str, u16) {
-        let first = self.management.split(',').next().unwrap_or_default();
-        let (host, port) = first.rsplit_once(':').unwrap_or((first, ""));
-        (host, port.parse().unwrap_or(PORT))
+    /// Host and port of each management server.
+    pub fn servers(&self) -> impl Iterator<Item = (&str, u16)> {
+        self.management.split(',').map(|server| {
+            let (host, port) = server.rsplit_once(':').unwrap_or((server, ""));
+            (host, port.parse().unwrap_or(PORT))
+        })
     }
 
     /// Database and table of a name, which has the database in front where it is another one.
@@ -165,7 +166,7 @@ mod tests {
         assert_eq!((one.management.as_str(), one.database.as_str()), ("one:1186", "inrush"));
         let two =
             address("ndb://one:1,two:2/mine?send=force&connections=4", &[("connections", "8")]).unwrap();
-        assert_eq!((two.management.as_str(), two.first()), ("one:1,two:2", ("one", 1)));
+        assert_eq!((two.management.as_str(), two.servers().next().unwrap()), ("one:1,two:2", ("one", 1)));
         assert_eq!((two.options.connections, two.options.send), (8, 1));
         assert_eq!((two.parts("t"), two.parts("home.t")), (("mine", "t"), ("home", "t")));
     }

@@ -150,6 +150,9 @@ impl Drop for Connection {
     }
 }
 
+/// What is said where the cluster has no id for one more connection.
+pub const NO_SLOT: &str = "every API slot is taken";
+
 fn unreachable(address: &Address, why: &str) -> Error {
     let remedy = match why {
         _ if why.contains("No free node id")
@@ -161,7 +164,11 @@ fn unreachable(address: &Address, why: &str) -> Error {
         _ if why.starts_with("data nodes") => "start them, and see their logs",
         _ => "is its management server running, and is the port right?",
     };
-    let message = format!("{}; {remedy}", why.trim_end().replace('\n', " "));
+    said_of(address, format!("{}; {remedy}", why.trim_end().replace('\n', " ")))
+}
+
+/// The same, as it was said before.
+pub fn said_of(address: &Address, message: String) -> Error {
     Error::Target { target: address.to_string(), class: TargetFault::Unreachable, message }
 }
 

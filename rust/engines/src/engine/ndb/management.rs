@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
+use std::net::TcpStream;
 
 use super::address::Address;
 use crate::engine::socket::{dial, Endpoint, CONNECT};
@@ -44,14 +45,26 @@ fn value<'s>(said: &'s str, name: &str) -> Option<&'s str> {
     said.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
 }
 
+/// A connection to the first management server that takes one; else why the first of all does not. The client library would
+/// try for seconds, and not say it.
+pub fn reached(address: &Address) -> Result<TcpStream, Error> {
+    let mut why = None;
+    for (host, port) in address.servers() {
+        match dial(&Endpoint::new(host, port, address.to_string())) {
+            Ok((socket, _)) => return Ok(socket),
+            Err(error) => why = why.or(Some(error)),
+        }
+    }
+    Err(why.expect("an address names a management server"))
+}
+
 fn asked(address: &Address, command: &str) -> Result<String, Error> {
-    let (host, port) = address.first();
     let lost = |e: std::io::Error| Error::Target {
         target: address.to_string(),
         class: TargetFault::Unreachable,
         message: format!("the management server did not answer `{command}`: {e}"),
     };
-    let (mut socket, _) = dial(&Endpoint::new(host, port, address.to_string()))?;
+    let mut socket = reached(address)?;
     socket.set_read_timeout(Some(CONNECT)).map_err(lost)?;
     socket.write_all(format!("{command}\n\n").as_bytes()).map_err(lost)?;
     let (mut said, mut part) = (Vec::new(), [0u8; 4096]);

@@ -216,6 +216,8 @@ impl NdbSession {
         let operation = self.ops[op].as_ref().expect("it was prepared");
         let (how, rows) = match one.code {
             0 => (Outcome::Ok, (operation.rows - usize::from(one.absent)) as u64),
+            // As a statement that changes no row: whether there was one to change is the driver's to say.
+            NO_SUCH_ROW if operation.changes_one() => (Outcome::Ok, 0),
             code => (outcome(code, one.classification), 0),
         };
         let bytes = rows * operation.value_bytes;

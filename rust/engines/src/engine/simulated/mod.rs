@@ -54,7 +54,7 @@ impl Simulated {
 
 impl Engine for Simulated {
     fn caps(&self) -> Caps {
-        Caps { max_depth: MAX_DEPTH, ..Caps::default() }
+        Caps { max_depth: MAX_DEPTH, tells_changes: true, ..Caps::default() }
     }
 
     /// It keeps no rows, but knows those that a key names: they are generated.

@@ -128,6 +128,11 @@ impl Operation {
         Ok(Operation { access, does, rows, images, keeps, value_bytes, params, answer, spare, record })
     }
 
+    /// Of one row that must be there already.
+    pub fn changes_one(&self) -> bool {
+        self.rows == 1 && matches!(self.does, RowCall::Update | RowCall::Delete)
+    }
+
     /// Writes the values of a call into images of its rows. An error says what does not fit.
     #[inline]
     pub fn bind(&self, params: &[Value], keys: &mut [u8]) -> Result<(), String> {

@@ -8,7 +8,7 @@ use crate::engine::valkey::template::Template;
 use crate::engine::Context;
 use inrush_rows::encode::resp::{unpack, Resp};
 use inrush_rows::error::Error;
-use inrush_rows::plan::{Assertion, OpKind, OpPlan};
+use inrush_rows::plan::{Assertion, OpKind, OpPlan, RowCall};
 use inrush_rows::rows::{Columns, Value};
 
 pub enum Prepared {
@@ -19,6 +19,8 @@ pub enum Prepared {
 pub struct Query {
     pub template: Template,
     pub keep_answer: bool,
+    /// It changes rows, and its number is how many.
+    pub changes: bool,
     /// One packed row at a time; its memory is kept.
     pub row: Columns,
     /// Columns of the answer, in its order.
@@ -55,8 +57,9 @@ pub fn prepare(ctx: &Context, op: &OpPlan) -> Result<Prepared, Error> {
         return Err(wrong(format!("{} parameters for {} places", op.params.len(), template.params())));
     }
     let (keep_answer, looks_up) = (!op.holds.is_empty(), op.kind == OpKind::Query);
+    let changes = op.does.is_some_and(|does| does != RowCall::Read);
     let names = returns.iter().map(|&at| row.columns[at].name.clone()).collect();
-    Ok(Prepared::Query(Box::new(Query { template, keep_answer, row, returns, names, looks_up })))
+    Ok(Prepared::Query(Box::new(Query { template, keep_answer, changes, row, returns, names, looks_up })))
 }
 
 impl Query {
