@@ -7,7 +7,7 @@ counters, which tick when something ends.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,8 +74,15 @@ def causes(
     t_s: begins of the steps.
     """
     edges = np.append(t_s, t_s[-1] + dt_s)
+    return swinging(rate, companions(run, role, edges, period * dt_s), period)
+
+
+def swinging(
+    rate: FloatArray, beside: Iterable[Companion], period: float
+) -> tuple[tuple[WaveCause, ...], int]:
+    """The same of any series of throughput and those beside it."""
     tried, found = 0, []
-    for companion in companions(run, role, edges, period * dt_s):
+    for companion in beside:
         seen = coherence(rate, companion.values, len(rate) / period)
         if seen is None:
             continue
