@@ -117,15 +117,6 @@ def as_calls(run: RunRecord) -> RunRecord:
     return with_column(run, "intervals", "rows", lambda t: [0] * t.num_rows)
 
 
-def as_steps(run: RunRecord) -> RunRecord:
-    """As an archive or a bulk load: its writers are the step `load`."""
-    plan: Any = {**run.plan, "segments": [{**s, "step": "load"} for s in run.plan.get("segments", ())]}
-    segments = run.tables["segments"]
-    steps = pa.array(["load" if kind == "drive" else "" for kind in segments["kind"].to_pylist()])
-    held = replace(run, tables={**run.tables, "segments": segments.append_column("step", steps)}, _rows={})
-    return replace(held, plan=plan)
-
-
 def as_pipeline(run: RunRecord) -> RunRecord:
     return replace(run, plan={**run.plan, "kind": "pipeline"})  # type: ignore[arg-type]
 
@@ -137,8 +128,8 @@ def with_column(run: RunRecord, table: str, name: str, values: Any) -> RunRecord
     return replace(run, tables={**run.tables, table: changed}, _rows={})
 
 
-@pytest.mark.parametrize("shaped", [lambda r: r, as_calls, as_steps, as_pipeline])
-def test_runs_of_every_family_have_their_wave_drawn_with_its_spectrum(shaped: Any) -> None:
+@pytest.mark.parametrize("shaped", [lambda r: r, as_calls, as_pipeline])
+def test_runs_with_rows_calls_and_pipelines_have_their_wave_drawn_with_its_spectrum(shaped: Any) -> None:
     runs = [shaped(run(1, block, {1: 400.0})) for block in (1, 2, 3)]
     doc = {
         **synthetic.STUDY,
