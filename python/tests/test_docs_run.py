@@ -132,6 +132,11 @@ ELSEWHERE: Mapping[str, Elsewhere] = {
         CLAIMED,
         "predict",
     ),
+    "inrush run keylookup-waves": Elsewhere(
+        "a server that it starts, and five minutes",
+        "python/tests/test_shipped_studies.py::test_a_shipped_study_runs_and_every_row_and_answer_is_proven",
+        "run(inrush, study)",
+    ),
     "inrush run bulkindex-survey": Elsewhere(
         "a server, and a table of 26 GB",
         "python/tests/test_shipped_studies.py::test_a_shipped_study_runs_and_every_row_and_answer_is_proven",

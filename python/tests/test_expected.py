@@ -141,6 +141,14 @@ def test_every_shipped_study_gives_rules_and_they_are_no_part_of_a_plan(path: Pa
             "claim = 'c'\nvalues = { all = 2 }\nrule = { kind = 'at_most', of = 'writers.makespan_s', bound = 'at_most' }",
             "unknown key",
         ),
+        (
+            "claim = 'c'\nvalues = { all = 2 }\nrule = { kind = 'at_most', of = 'writers.makespan_s', cause = 'steal' }",
+            "unknown key",
+        ),
+        (
+            "claim = 'c'\nvalues = { all = 2 }\nrule = { kind = 'wave', of = 'writers.rows_per_s', caus = 'steal' }",
+            "did you mean `cause`",
+        ),
     ],
 )
 def test_a_mistake_in_an_expectation_says_what_to_write(tmp_path: Path, written: str, remedy: str) -> None:

@@ -47,6 +47,7 @@ SMALLEST = {
     "keylookup-records": (["duckdb", "sqlite"], ["record=record_25x160"]),
     "keylookup-threads": (["duckdb", "sqlite"], ["threads=2"]),
     "keylookup-transactions": (["duckdb", "sqlite"], ["operations=64"]),
+    "keylookup-waves": (["sqlite"], ["checkpoints=1"]),
     "pipeline-filesize": (["sqlite"], ["file_bytes=[20000, 100000]"]),
     "pipeline-parallel": (["duckdb", "sqlite"], ["pipelines=2", "pipeline.shards=2"]),
     "telemetry-batch": (["duckdb"], ["table=mpi_process_info", "batch_rows=1000", "readers=1", "method=multirow"]),
@@ -69,7 +70,7 @@ WITHOUT_QUERIES = {
     "archive-absolute", "archive-volume", "archive-arrays", "archive-cluster", "archive-compress", "archive-types", "archive-ways",
     "archive-dump", "archive-extract", "archive-load", "archive-rate", "archive-subscriber", "bulkindex-keys", "bulkindex-load", "bulkindex-lookup",
     "bulkindex-optimize", "bulkindex-outgrow", "bulkindex-series", "bulkindex-survey",
-    "keylookup-clients", "keylookup-connections", "keylookup-transactions", "keylookup-lists", "keylookup-delay", "keylookup-depth", "keylookup-phases", "keylookup-records", "keylookup-threads", "pipeline-filesize", "pipeline-parallel", "telemetry-indexes", "telemetry-sustained", "telemetry-production",
+    "keylookup-clients", "keylookup-connections", "keylookup-transactions", "keylookup-lists", "keylookup-delay", "keylookup-depth", "keylookup-phases", "keylookup-records", "keylookup-threads", "keylookup-waves", "pipeline-filesize", "pipeline-parallel", "telemetry-indexes", "telemetry-sustained", "telemetry-production",
     "telemetry-volume", "telemetry-waves",
 }  # fmt: skip
 #: Studies of several servers at once: engines/test_by_key_shards.py runs them.
@@ -88,6 +89,7 @@ PROMISING = {
     "keylookup-records",
     "keylookup-threads",
     "keylookup-transactions",
+    "keylookup-waves",
     "telemetry-keepup",
     "telemetry-lookups",
     "telemetry-mixed",

@@ -15,6 +15,7 @@ from inrush.analysis.waves import NAME, waves_agree
 from inrush.guards.verdicts import Outcome
 from inrush.guards.waves import no_waves
 from inrush.report.waves import wave_figures
+from inrush.stats.causes import WaveCause, likeliest_first
 from inrush.stats.coherence import coherence
 from inrush.stats.record import RunRecord, StudyRecord
 from inrush.stats.waves import RoleWave, role_waves
@@ -35,19 +36,21 @@ def run_of(
     resources: Mapping[tuple[str, str, str], np.ndarray] | None = None,
     more: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
     block: int = 1,
+    factors: Mapping[str, Any] | None = None,
+    rows: int = 3_000_000,
 ) -> RunRecord:
     """Writers with so many calls in each tenth of a second; waiting: backlog at the ends of the same.
 
     resources: (role, metric, device) -> what it grew by in each.
     """
-    base = synthetic.run("postgresql", makespan_s=N / 10, rows=3_000_000, batch_rows=100, block=block,
+    base = synthetic.run("postgresql", factors, makespan_s=N / 10, rows=rows, batch_rows=100, block=block,
                          schedule="constant" if paced else "closed", more=more, without=("intervals", "resources"))  # fmt: skip
-    rows = [
+    intervals = [
         {"segment": 2, "role": "writers", "op": "insert", "t_ns": SECOND + i * SECOND // 10, "dt_ns": SECOND // 10,
          "ops": int(n), "rows": 100 * int(n), "backlog": 0 if waiting is None else int(waiting[i])}
         for i, n in enumerate(ops)
     ]  # fmt: skip
-    rows += (more or {}).get("intervals", ())
+    intervals += (more or {}).get("intervals", ())
     looked = [
         {
             "role": role,
@@ -61,10 +64,24 @@ def run_of(
     ]
     tables = {
         **base.tables,
-        "intervals": synthetic.table("intervals", rows),
+        "intervals": synthetic.table("intervals", intervals),
         "resources": synthetic.table("resources", looked),
     }
     return replace(base, tables=tables, _rows={})
+
+
+def checkpoints(every: int = PERIOD) -> Mapping[str, Sequence[Mapping[str, Any]]]:
+    """Calls of a role that come with the dips: one each so many intervals."""
+    calls = [
+        {"segment": 2, "role": "checkpoints", "op": "checkpoint", "t_ns": SECOND + i * SECOND // 10,
+         "dt_ns": SECOND // 10, "ops": int(i % every == 2)}
+        for i in range(N)
+    ]  # fmt: skip
+    ended = {"segment": 2, "repetition": 0, "role": "checkpoints", "start_ns": SECOND, "end_ns": 31 * SECOND,
+             "ops": N // every, "ok": N // every, "sessions": 1}  # fmt: skip
+    took = {"segment": 2, "repetition": 0, "role": "checkpoints", "op": "checkpoint", "kind": "latency",
+            "t_ns": SECOND, "dt_ns": 30 * SECOND, **synthetic.hist([SECOND // 5] * (N // every))}  # fmt: skip
+    return {"intervals": calls, "repetitions": [ended], "hist": [took]}
 
 
 def noise(seed: int, phi: float = 0.5, sd: float = 20.0) -> np.ndarray:
@@ -102,30 +119,26 @@ def test_a_wave_that_nothing_swings_with_has_no_cause() -> None:
 
 
 def test_calls_of_another_role_that_come_with_the_dips_name_the_cause_before_what_they_press_on() -> None:
-    checkpoints = [
-        {"segment": 2, "role": "checkpoints", "op": "checkpoint", "t_ns": SECOND + i * SECOND // 10,
-         "dt_ns": SECOND // 10, "ops": int(i % PERIOD == 2)}
-        for i in range(N)
-    ]  # fmt: skip
-    ended = [
-        {
-            "segment": 2,
-            "repetition": 0,
-            "role": "checkpoints",
-            "start_ns": SECOND,
-            "end_ns": 31 * SECOND,
-            "ops": 15,
-            "ok": 15,
-            "sessions": 1,
-        }
-    ]
     run = run_of(
         1000 - 400 * DIPS + noise(1),
         resources={("host", "psi_io_some_s", ""): 0.01 + 0.08 * DIPS},
-        more={"intervals": checkpoints, "repetitions": ended},
+        more=checkpoints(),
     )
     found = next(w for w in role_waves(run) if w.of.role == "writers")
     assert found.causes[0].name == "calls of checkpoints"
+
+
+def test_few_calls_are_the_cause_of_a_wave_that_the_bytes_they_write_follow_more_closely() -> None:
+    def named(calls: float, written: float) -> str:
+        held = [
+            WaveCause("device", "bytes", written, 0, True),
+            WaveCause("calls", "calls of x", calls, 0, True),
+        ]
+        return likeliest_first(held)[0].name
+
+    assert named(0.65, 0.95) == "calls of x"
+    assert named(0.55, 0.95) == "bytes", "calls that explain little are not"
+    assert named(0.52, 0.55) == "calls of x"
 
 
 def test_arrivals_that_swing_are_an_artefact_of_the_generator_and_an_engine_that_stalls_is_not() -> None:

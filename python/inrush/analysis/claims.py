@@ -9,6 +9,8 @@ best       the value of `along` cannot be distinguished from the best, but other
 at_most    the figure is not above the value
 keeps_up   every sample of every run was stored before the next was due
 sustains   the highest value of `along` that a search found to hold is not below the value
+wave       throughput of the figure's role swings with the value as its period in seconds, by the cause that the rule names,
+           in two of three runs; of 0: there is no wave
 
 Without `from` and `to` an effect is that from the smallest to the largest value of the study. It is confirmed where it
 lies within these limits and its interval excludes that there is none; contradicted where the whole interval lies outside
@@ -24,17 +26,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from math import inf, isfinite
+from math import inf, isfinite, log
 from typing import Any
 
 from inrush.analysis.answer import groups
 from inrush.analysis.parts import best_part, tries
 from inrush.analysis.points import Analysis, counts_faults, lower_is_better, say
+from inrush.analysis.waves import AGREEING, PointWave, point_wave, said
 from inrush.analysis.wording import interval_of, ordered, ratio_of, say_bytes, shown
 from inrush.guards.verdicts import is_instrument
 from inrush.stats import stats
 from inrush.stats.quantity import digits, says_nothing, show_bounds
+from inrush.stats.series import LEAST_VALUES, SAME_PERIOD
 from inrush.stats.trials import Trial, standing
+from inrush.stats.waves import RoleWave
 from inrush.text import number
 
 #: How far a speed-up, and a cost, may lie from the claim's and still be called the same.
@@ -291,6 +296,39 @@ def sustains(analysis: Analysis, rule: Mapping[str, Any], engine: str, value: fl
     return found
 
 
+def wave(analysis: Analysis, rule: Mapping[str, Any], engine: str, value: float) -> list[Finding]:
+    """value: the period in seconds; 0: there is none."""
+    where = {**dict(rule.get("where") or {}), "engine": engine}
+    role, found = str(rule["of"]).rsplit(".", 1)[0], []
+    for point in analysis.points:
+        if any(dict(point).get(k) != v for k, v in where.items()):
+            continue
+        runs = analysis.waves.get(point, {}).get(role, ())
+        if len(runs) < AGREEING:
+            because = (
+                f"{say(point)}: {len(runs)} runs of {LEAST_VALUES} intervals or more; {AGREEING} are needed"
+            )
+            found.append(Finding(None, because))
+            continue
+        seen = point_wave(point, role, runs)
+        found.append(wave_finding(seen, runs, say(point), value, str(rule.get("cause", ""))))
+    return found
+
+
+def wave_finding(
+    seen: PointWave | None, runs: Sequence[RoleWave], point: str, period_s: float, cause: str
+) -> Finding:
+    if seen is None:
+        alone = sum(w.likely for w in runs)
+        because = f"{point}: no wave that {AGREEING} of 3 runs agree on" + (
+            f" ({alone} of {len(runs)} swing)" if alone else f" in {len(runs)} runs"
+        )
+        return Finding(period_s == 0, because)
+    because = f"{point}: {said(seen)}"
+    same = period_s > 0 and abs(log(seen.period_s / period_s)) <= log(1 + SAME_PERIOD)
+    return Finding(same and cause in seen.cause[0], because)
+
+
 def of_engine(engine: str, group: str) -> str:
     """A group of points that differ in their engine alone, of this one."""
     return f"{engine}, {group}" if group else engine
@@ -303,6 +341,7 @@ RULES: Mapping[str, Callable[[Analysis, Mapping[str, Any], str, float], list[Fin
     "at_most": at_most,
     "keeps_up": keeps_up,
     "sustains": sustains,
+    "wave": wave,
 }
 
 #: Column -> what stands in it, of the exported table.

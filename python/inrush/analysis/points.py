@@ -19,6 +19,7 @@ from inrush.stats.brackets import brackets
 from inrush.stats.measures import measured_windows, role_histograms, writing_roles
 from inrush.stats.record import FloatArray, RunRecord, StudyRecord
 from inrush.stats.samples import role_samples
+from inrush.stats.waves import RoleWave, waves_of_run
 from inrush.text import is_number as is_number
 from inrush.text import number
 
@@ -203,6 +204,16 @@ class Analysis:
                 for role, sampled in role_samples(m.run, measured_windows(m.run)).items():
                     parts.setdefault((m.point, role), []).append(sampled.sample_s)
         return {key: np.sort(np.concatenate(found)) for key, found in parts.items()}
+
+    @cached_property
+    def waves(self) -> dict[Point, dict[str, list[RoleWave]]]:
+        """Point -> role -> the strongest period of its throughput in each counted run that has intervals enough."""
+        found: dict[Point, dict[str, list[RoleWave]]] = {}
+        for m in self.runs:
+            if m.counts:
+                for w in waves_of_run(m.run):
+                    found.setdefault(m.point, {}).setdefault(w.of.name, []).append(w)
+        return found
 
     @cached_property
     def verdicts(self) -> list[tuple[str, Verdict]]:

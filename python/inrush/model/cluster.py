@@ -37,6 +37,17 @@ class ServerKind:
 
 
 @dataclass(frozen=True)
+class Checkpoint:
+    """What all data nodes do at the same times beside operations: a share of the time of each LDM thread, in slices."""
+
+    #: 0: there are none.
+    every_s: float = 0.0
+    lasts_s: float = 0.0
+    share: float = 0.0
+    slice_s: float = 0.0
+
+
+@dataclass(frozen=True)
 class SimulatedCluster:
     """What `rust/simulate/src/cluster.rs` takes; its comments say what each field is."""
 
@@ -62,6 +73,7 @@ class SimulatedCluster:
     tc: ServerKind = ServerKind()
     ldm: ServerKind = ServerKind()
     send: ServerKind = ServerKind()
+    checkpoint: Checkpoint = Checkpoint()
     warm_s: float = 0.05
     measure_s: float = 0.1
     interval_s: float = 0.01
@@ -72,6 +84,7 @@ class SimulatedCluster:
         kinds = ("client", "client_interrupts", "interrupts", "recv", "tc", "ldm", "send")
         found: dict[str, object] = {k: v for k, v in self.__dict__.items() if k not in kinds}
         delay = self.client_delay
+        found["checkpoint"] = asdict(self.checkpoint)
         found["client_delay"] = {"measured": delay} if isinstance(delay, tuple) else delay
         return found | {name: getattr(self, name).document() for name in kinds}
 
@@ -118,6 +131,8 @@ class OutcomeDocument(TypedDict):
     replies: Traffic
     series: list[int]
     packet_series: list[float]
+    send_series: list[float]
+    checkpoint_series: list[float]
     issued: int
     answered: int
     in_flight: int
@@ -138,9 +153,12 @@ class SimulatedOutcome:
     stations: Mapping[str, StationLoad]
     requests: Traffic
     replies: Traffic
-    #: Operations of each interval, and operations in a packet of the answers.
+    #: Operations of each interval, operations in a packet of the answers and in a send of them, and the share of the time of
+    #: all LDM threads that checkpoints took.
     series: Sequence[int] = field(repr=False)
     packet_series: Sequence[float] = field(repr=False)
+    send_series: Sequence[float] = field(repr=False)
+    checkpoint_series: Sequence[float] = field(repr=False)
     #: Since the beginning, warm-up too.
     issued: int
     answered: int
@@ -181,6 +199,8 @@ def simulated(cluster: SimulatedCluster) -> SimulatedOutcome:
         replies=found["replies"],
         series=found["series"],
         packet_series=found["packet_series"],
+        send_series=found["send_series"],
+        checkpoint_series=found["checkpoint_series"],
         issued=found["issued"],
         answered=found["answered"],
         in_flight=found["in_flight"],

@@ -10,6 +10,7 @@ from inrush.analysis.asked import asked_sentence
 from inrush.analysis.conclusion import NOTHING, conclusion
 from inrush.analysis.overview import Overview
 from inrush.analysis.points import Analysis
+from inrush.analysis.waves import waves_said
 from inrush.engines import title
 from inrush.model.pipeline import SERIAL
 from inrush.predict.resources import NOT_TRIED, SERIAL_FOUND, Resource, ResourceForecast, resource_forecasts
@@ -19,6 +20,8 @@ from inrush.text import number, percent
 
 def first_sentence(analysis: Analysis, found: Answer | None, seen: Overview | None = None) -> str:
     said = " ".join(filter(None, [asked_sentence(analysis), conclusion(analysis, found, seen)]))
+    if said != NOTHING and (swings := waves_said(analysis)):
+        said = f"{said} {swings}"
     if said == NOTHING or not any(is_pipeline(m.run) for m in analysis.runs):
         return said
     full = full_first(in_order(analysis, resource_forecasts(analysis)))

@@ -7,7 +7,7 @@ counters, which tick when something ends.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +21,9 @@ from inrush.stats.record import FloatArray, RunRecord
 FALSE_CAUSES = 0.01
 #: Series whose coherence differs by less say the same, and the kind that comes first names the cause.
 NEAR = 0.05
+#: From here on calls of another role are the cause, also where what they press on follows throughput more closely: a few
+#: calls, each counted when it ends, are a coarse series.
+CALLED = 0.6
 #: Kinds of series, from what names a cause to what shows only where it presses.
 LATENESS = "lateness of the client"
 KINDS = ("counter", "calls", LATENESS, "calls per send", "device", "memory", "processor", "pressure")
@@ -74,8 +77,15 @@ def causes(
     t_s: begins of the steps.
     """
     edges = np.append(t_s, t_s[-1] + dt_s)
+    return swinging(rate, companions(run, role, edges, period * dt_s), period)
+
+
+def swinging(
+    rate: FloatArray, beside: Iterable[Companion], period: float
+) -> tuple[tuple[WaveCause, ...], int]:
+    """The same of any series of throughput and those beside it."""
     tried, found = 0, []
-    for companion in companions(run, role, edges, period * dt_s):
+    for companion in beside:
         seen = coherence(rate, companion.values, len(rate) / period)
         if seen is None:
             continue
@@ -91,10 +101,12 @@ def cause(companion: Companion, seen: Coherence, tried: int) -> WaveCause:
 
 
 def likeliest_first(held: list[WaveCause]) -> list[WaveCause]:
-    best = max((c.share for c in held), default=0.0)
-    return sorted(
-        held, key=lambda c: (KINDS.index(c.kind) if c.share >= best - NEAR else len(KINDS), -c.share)
-    )
+    near = max((c.share for c in held), default=0.0) - NEAR
+
+    def first(c: WaveCause) -> bool:
+        return c.share >= near or (c.kind == "calls" and c.share >= CALLED)
+
+    return sorted(held, key=lambda c: (KINDS.index(c.kind) if first(c) else len(KINDS), -c.share))
 
 
 def companions(run: RunRecord, role: str, edges: FloatArray, period_s: float) -> Iterator[Companion]:

@@ -15,6 +15,8 @@ FloatArray = NDArray[np.float64]
 
 #: Frequencies looked at for each one that a series of this length distinguishes: between two of them a sine loses 60 %.
 FINE = 4
+#: Lags looked at between two values of an autocorrelation.
+BETWEEN = 8
 #: A period must come so often: noise of long memory looks like one that comes two or three times.
 LEAST_PERIODS = 8
 #: Of a series, so that a line in its spectrum does not pass for noise.
@@ -107,10 +109,10 @@ def level(series: ArrayLike) -> FloatArray:
 
 
 def autocorrelation(series: FloatArray, most: int) -> FloatArray:
-    """Of one series without mean, at lags 0 … most."""
+    """Of one series without mean, at lags 0 … most in steps of 1 / BETWEEN: a period seldom is a whole number of values."""
     n = len(series)
     power = np.abs(np.fft.rfft(series, 2 * n)) ** 2
-    held = np.fft.irfft(power)[: most + 1]
+    held = np.fft.irfft(power, 2 * n * BETWEEN)[: most * BETWEEN + 1]
     found: FloatArray = held / held[0]
     return found
 

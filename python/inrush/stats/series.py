@@ -20,15 +20,21 @@ FloatArray = NDArray[np.float64]
 NEGLIGIBLE = 0.02
 #: Half the swing over the mean, below which a period is not called a wave.
 WAVE_AMPLITUDE = 0.03
-#: Above this p no period is called a wave. Noise of long memory passes the test up to twice as often as it says.
+#: Above this p no period of a run by itself is called a wave. Noise of long memory passes the test up to twice as often as it
+#: says.
 WAVE_P = 0.005
+#: The same of a run that has its period in common with others: noise seldom has one period twice.
+AGREED_P = 0.02
 #: Two periods that differ by no more than this share are the same.
 SAME_PERIOD = 0.2
 #: Shortest series that is looked at for waves, and the longest that is looked at value by value.
 LEAST_VALUES, MOST_VALUES = 128, 4096
 SURROGATES_AT_ONCE = 250
-#: Overtones of a pattern that may be its peak, and by how much its autocorrelation must be higher after the whole pattern.
-MOST_OVERTONES, OVERTONE_GAIN = 6, 0.1
+#: Overtones of a pattern that may be its peak.
+MOST_OVERTONES = 6
+#: By how much its autocorrelation must be higher after the whole pattern: at least, and times 1 / sqrt(n), for noise alone
+#: makes one of five lags so much higher.
+OVERTONE_GAIN, OVERTONE_NOISE = 0.1, 4.0
 
 
 @dataclass(frozen=True)
@@ -119,6 +125,11 @@ class Wave:
     def found(self) -> bool:
         return self.p <= WAVE_P and self.amplitude >= WAVE_AMPLITUDE
 
+    @property
+    def likely(self) -> bool:
+        """A wave, if other runs have one of the same period."""
+        return self.p <= AGREED_P and self.amplitude >= WAVE_AMPLITUDE
+
 
 def wave(values: ArrayLike, surrogates: int = 1000, seed: int = 1) -> Wave | None:
     """Tests a throughput series for waves against AR(1) noise of its own colour.
@@ -162,14 +173,20 @@ def averaged(values: ArrayLike) -> tuple[FloatArray, int]:
 
 def surrogate_p(q: float, n: int, phi: float, surrogates: int, seed: int) -> float:
     """Share of series of noise whose peak is as high; no more are drawn than a wave could need."""
-    rng = np.random.default_rng(seed)
-    most, higher, drawn = int(WAVE_P * (1 + surrogates)), 0, 0
+    most, higher, drawn = int(AGREED_P * (1 + surrogates)), 0, 0
     while drawn < surrogates and higher <= most:
         count = min(SURROGATES_AT_ONCE, surrogates - drawn)
-        peaks, _ = periods.spectra(periods.red_noise(rng, count, n, phi)).peaks()
-        higher += int((peaks >= q).sum())
+        higher += int((noise_peaks(n, phi, count, seed, drawn) >= q).sum())
         drawn += count
     return (1 + higher) / (1 + drawn)
+
+
+@lru_cache(maxsize=512)
+def noise_peaks(n: int, phi: float, count: int, seed: int, stream: int) -> FloatArray:
+    """Highest peaks of so many series of noise. All series of a study with this length and memory are held against the same."""
+    rng = np.random.default_rng((seed, stream))
+    peaks, _ = periods.spectra(periods.red_noise(rng, count, n, phi)).peaks()
+    return peaks
 
 
 def fundamental(y: FloatArray, cycles: float) -> float:
@@ -183,13 +200,14 @@ def fundamental(y: FloatArray, cycles: float) -> float:
     held = periods.autocorrelation(y, most)
 
     def at(times: int) -> float:
-        near = max(1, round(lag * times))
-        slack = max(0, int(lag * times * 0.05))
+        near = round(lag * times * periods.BETWEEN)
+        slack = int(lag * times * 0.05 * periods.BETWEEN)
         return float(held[near - slack : near + slack + 1].max(initial=-1.0))
 
     fits = [k for k in range(1, MOST_OVERTONES + 1) if lag * k <= n / LEAST_PERIODS]
     best = max(fits, key=at, default=1)
-    return cycles / best if best > 1 and at(best) > at(1) + OVERTONE_GAIN else cycles
+    gain = max(OVERTONE_GAIN, OVERTONE_NOISE / float(np.sqrt(n)))
+    return cycles / best if best > 1 and at(best) > at(1) + gain else cycles
 
 
 @dataclass(frozen=True)
@@ -202,17 +220,36 @@ class Spectrum:
     threshold: float
 
 
-def spectrum(values: ArrayLike, surrogates: int = 500, seed: int = 1) -> Spectrum | None:
+def spectrum(values: ArrayLike, surrogates: int = 1000, seed: int = 1) -> Spectrum | None:
     """None where `wave` is; the threshold is that of surrogates, as the p of a wave is."""
-    if wave(values) is None:
+    if wave(values, surrogates, seed) is None:
         return None
     x, step = averaged(values)
     held = periods.spectra(periods.level(x))
-    rng = np.random.default_rng(seed)
-    peaks = [
-        periods.spectra(periods.red_noise(rng, SURROGATES_AT_ONCE, len(x), float(held.phi[0]))).peaks()[0]
-        for _ in range(-(-surrogates // SURROGATES_AT_ONCE))
-    ]
-    threshold = float(np.quantile(np.concatenate(peaks), 1 - WAVE_P))
+    threshold = height(len(x), float(held.phi[0]), surrogates, seed)
     wanted = held.eligible
     return Spectrum(step * len(x) / held.cycles[wanted], held.ratio[0][wanted], threshold)
+
+
+def height(n: int, phi: float, surrogates: int, seed: int) -> float:
+    """Power over the background that only a wave exceeds."""
+    drawn = range(0, surrogates, SURROGATES_AT_ONCE)
+    counts = [min(SURROGATES_AT_ONCE, surrogates - at) for at in drawn]
+    peaks = [noise_peaks(n, phi, count, seed, at) for at, count in zip(drawn, counts, strict=True)]
+    return float(np.quantile(np.concatenate(peaks), 1 - WAVE_P))
+
+
+def least_amplitude(values: ArrayLike, period: float, surrogates: int = 1000, seed: int = 1) -> float | None:
+    """Amplitude of a sine of this period (in intervals) that would stand out of the noise of a series; None where none can."""
+    if wave(values, surrogates, seed) is None:
+        return None
+    x, step = averaged(values)
+    n = len(x)
+    cycles = n * step / period
+    if not LEAST_PERIODS <= cycles <= n / 2:
+        return None
+    held = periods.spectra(periods.level(x))
+    background = float(np.interp(cycles, held.cycles, held.background[0]))
+    # A sine of amplitude a has a power of a² n / 4 at its own frequency.
+    power = height(n, float(held.phi[0]), surrogates, seed) * background
+    return max(WAVE_AMPLITUDE, 2 * float(np.sqrt(power / n)) / float(x.mean()))

@@ -73,6 +73,11 @@ class RoleWave:
         """A wave, and of the engine."""
         return self.wave.found and self.artefact is None
 
+    @property
+    def likely(self) -> bool:
+        """The same, if other runs have one of the same period."""
+        return self.wave.likely and self.artefact is None
+
 
 def waves_of_run(run: RunRecord) -> list[RoleWave]:
     """Of a run with steps, those of each step by itself."""
@@ -107,7 +112,7 @@ def throughputs(run: RunRecord) -> list[Throughput]:
 
 def judged(run: RunRecord, of: Throughput) -> RoleWave | None:
     wave = series.wave(of.rate)
-    if wave is None or not wave.found:
+    if wave is None or not wave.likely:
         return None if wave is None else RoleWave(of, wave)
     if (artefact := arrivals_swing(run, of, wave)) is not None:
         return RoleWave(of, wave, artefact)

@@ -19,9 +19,12 @@ RULES: Mapping[str, tuple[str, ...]] = {
     "at_most": (),
     "keeps_up": (),
     "sustains": ("along",),
+    "wave": (),
 }
 #: Rules of an effect between two values of a factor, and what they may say of it.
 EFFECTS, OF_AN_EFFECT = ("speed_up", "cost"), ("from", "to", "bound")
+#: What else the rule of a wave may say: words in the name of its cause.
+OF_A_WAVE = ("cause",)
 #: The side on which an effect is expected; without it, it is to be near the value.
 BOUNDS = ("at_least", "at_most")
 #: What `beside` says besides a figure: the value that the study found best, what a factor costs, one figure by another.
@@ -119,8 +122,8 @@ def parse_rule(node: Node, factors: Factors, roles: Named) -> dict[str, Any]:
         node.at("kind", node.members()["kind"].value).text(RULES, "rule") if "kind" in node.members() else ""
     )
     wanted = ("kind", "of", *RULES.get(kind, ()))
-    of_effect = OF_AN_EFFECT if kind in EFFECTS else ()
-    fields = node.fields((*wanted, *of_effect, "where", "cores"), required=wanted)
+    of_kind = OF_AN_EFFECT if kind in EFFECTS else OF_A_WAVE if kind == "wave" else ()
+    fields = node.fields((*wanted, *of_kind, "where", "cores"), required=wanted)
     for one, other in (("from", "to"), ("to", "from")):
         if one in fields and other not in fields:
             node.problem(
@@ -132,6 +135,7 @@ def parse_rule(node: Node, factors: Factors, roles: Named) -> dict[str, Any]:
         "from": scalar,
         "to": scalar,
         "bound": word(BOUNDS, "bound"),
+        "cause": Node.text,
         "where": scalars,
         "cores": whole(1, 10**6),
     }

@@ -64,6 +64,40 @@ pub struct Cluster {
     pub ldm: Station,
     #[serde(default)]
     pub send: Station,
+
+    #[serde(default)]
+    pub checkpoint: Checkpoint,
+}
+
+/// What data nodes do beside operations, all of them at the same times: each LDM thread spends a share of its time on it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Checkpoint {
+    /// From the begin of one to the begin of the next; 0: there are none.
+    pub every_s: f64,
+    pub lasts_s: f64,
+    /// Of the time of each LDM thread, while it lasts.
+    pub share: f64,
+    /// It comes in slices, one each so many seconds: what waits is served between them.
+    pub slice_s: f64,
+}
+
+impl Checkpoint {
+    /// What is wrong with it; empty where there is none.
+    fn wrong(&self, ldm_servers: u32) -> Option<String> {
+        let Checkpoint { every_s, lasts_s, share, slice_s } = *self;
+        if every_s == 0.0 {
+            return None;
+        }
+        let sizes = slice_s >= 1e-9 && slice_s <= lasts_s && lasts_s <= every_s && every_s <= 1e6;
+        if sizes && share > 0.0 && share <= 1.0 && ldm_servers > 0 {
+            return None;
+        }
+        Some(format!(
+            "checkpoint takes a share of {share} of {ldm_servers} LDM threads for {lasts_s} of {every_s} s in slices of {slice_s} \
+             s; a share is above 0 and at most 1, and a slice at most as long as a checkpoint, which ends before the next one"
+        ))
+    }
 }
 
 fn most() -> u32 {
@@ -188,6 +222,7 @@ impl Cluster {
                 }
             }
         }
+        wrong.extend(self.checkpoint.wrong(self.ldm.servers));
         // A closed client that nothing keeps would go round without any time passing.
         let works =
             stations.iter().any(|(_, s)| s.servers > 0 && s.per_op_s + s.per_send_s + s.per_packet_s > 0.0);

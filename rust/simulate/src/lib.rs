@@ -14,7 +14,7 @@ mod node;
 mod outcome;
 mod world;
 
-pub use cluster::{Cluster, Operation, Refill, Route, Service, Station};
+pub use cluster::{Checkpoint, Cluster, Operation, Refill, Route, Service, Station};
 pub use events::{Event, Events};
 pub use outcome::{Latency, Outcome, StationOutcome, Traffic};
 

@@ -1,6 +1,6 @@
 //! Data nodes: what a message meets from its first interrupt to the send of its answers.
 
-use crate::world::{kind, BoxState, Load, Step, World, NONE};
+use crate::world::{kind, ps, BoxState, Load, Step, World, NONE};
 
 impl World {
     /// A message has reached a node.
@@ -235,6 +235,24 @@ impl World {
             place = group.next;
         }
         self.at(there_ps, kind::AT_NODE, head);
+    }
+
+    /// A slice of a checkpoint begins, on every LDM thread of every node: what comes later waits for it.
+    pub fn checkpoint(&mut self, now_ps: u64) {
+        let of = self.checkpoint;
+        let (every_ps, slice_ps) = (ps(of.every_s), ps(of.slice_s));
+        let since_ps = now_ps % every_ps;
+        let length_ps = slice_ps.min(ps(of.lasts_s) - since_ps);
+        let work_ps = (length_ps as f64 * of.share).round() as u64;
+        let servers = (self.nodes * self.ldm.servers) as usize;
+        for server in 0..servers {
+            let start_ps = self.ldm.free_ps(server).max(now_ps);
+            self.ldm.add(server, start_ps, work_ps);
+        }
+        self.record.maintained(now_ps, work_ps * servers as u64);
+        let goes_on = since_ps + slice_ps < ps(of.lasts_s);
+        let next_ps = if goes_on { now_ps + slice_ps } else { now_ps - since_ps + every_ps };
+        self.at(next_ps, kind::CHECKPOINT, 0);
     }
 
     /// Node, connection and operations of a message.

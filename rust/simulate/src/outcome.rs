@@ -16,9 +16,12 @@ pub struct Outcome {
     pub stations: Vec<StationOutcome>,
     pub requests: Traffic,
     pub replies: Traffic,
-    /// Operations of each interval; operations in a packet of the answers in each.
+    /// Operations of each interval; operations in a packet of the answers in each, and in a send.
     pub series: Vec<u64>,
     pub packet_series: Vec<f64>,
+    pub send_series: Vec<f64>,
+    /// Share of the time of all LDM threads that checkpoints were given in each interval.
+    pub checkpoint_series: Vec<f64>,
     /// Since the beginning, warm-up too: what was asked for, what was answered, what was under way at the end.
     pub issued: u64,
     pub answered: u64,
@@ -76,6 +79,8 @@ pub struct Record {
     interval_ps: u64,
     pub series: Vec<u64>,
     packets: Vec<u64>,
+    sends: Vec<u64>,
+    maintenance_ps: Vec<u64>,
     measured: bool,
     pub requests: Traffic,
     pub replies: Traffic,
@@ -94,6 +99,8 @@ impl Record {
             interval_ps,
             series: vec![0; intervals],
             packets: vec![0; intervals],
+            sends: vec![0; intervals],
+            maintenance_ps: vec![0; intervals],
             measured: false,
             requests: Traffic::default(),
             replies: Traffic::default(),
@@ -114,6 +121,8 @@ impl Record {
     pub fn end(&mut self, intervals: usize) {
         self.series.truncate(intervals);
         self.packets.truncate(intervals);
+        self.sends.truncate(intervals);
+        self.maintenance_ps.truncate(intervals);
     }
 
     fn interval(&self, at_ps: u64) -> Option<usize> {
@@ -126,6 +135,13 @@ impl Record {
         if let Some(at) = self.interval(done_ps) {
             self.series[at] += u64::from(ops);
             self.packets[at] += u64::from(packets);
+            self.sends[at] += 1;
+        }
+    }
+
+    pub fn maintained(&mut self, now_ps: u64, work_ps: u64) {
+        if let Some(at) = self.interval(now_ps) {
+            self.maintenance_ps[at] += work_ps;
         }
     }
 
@@ -190,7 +206,10 @@ impl Outcome {
         let ops = record.series.iter().sum::<u64>();
         let end_ps = record.begin_ps + record.series.len() as u64 * record.interval_ps;
         let half_width = record.half_width(record.series.len());
-        let of_packets = |(ops, packets): (&u64, &u64)| *ops as f64 / (*packets).max(1) as f64;
+        let each = |of: &[u64]| {
+            record.series.iter().zip(of).map(|(ops, n)| *ops as f64 / (*n).max(1) as f64).collect()
+        };
+        let ldm_ps = (u64::from(world.nodes * world.ldm.servers.max(1)) * record.interval_ps) as f64;
         Outcome {
             measured_s,
             ops,
@@ -213,7 +232,9 @@ impl Outcome {
             requests: record.requests,
             replies: record.replies,
             series: record.series.clone(),
-            packet_series: record.series.iter().zip(&record.packets).map(of_packets).collect(),
+            packet_series: each(&record.packets),
+            send_series: each(&record.sends),
+            checkpoint_series: record.maintenance_ps.iter().map(|ps| *ps as f64 / ldm_ps).collect(),
             issued: record.issued,
             answered: record.answered,
             in_flight: record.issued - record.answered,

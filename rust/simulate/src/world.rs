@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::client::Thread;
-use crate::cluster::{Cluster, Operation, Refill, Route, Station};
+use crate::cluster::{Checkpoint, Cluster, Operation, Refill, Route, Station};
 use crate::draw::{Random, Sum};
 use crate::events::{Event, Events};
 use crate::outcome::{Outcome, Record};
@@ -33,6 +33,8 @@ pub mod kind {
     /// Of a send thread.
     pub const SENT: u32 = 8;
     pub const AT_CLIENT: u32 = 9;
+    /// The next slice of a checkpoint, on every node.
+    pub const CHECKPOINT: u32 = 10;
 }
 
 /// Operations of one thread that travel together.
@@ -227,6 +229,7 @@ pub struct World {
     /// Mean time between two offered operations of a connection; 0: closed.
     pub offered_ps: f64,
     pub route: &'static [Step],
+    pub checkpoint: Checkpoint,
 
     pub client: Pool,
     pub client_interrupts: Pool,
@@ -278,6 +281,7 @@ impl World {
                 Operation::Read => READ,
                 Operation::Update => UPDATE,
             },
+            checkpoint: c.checkpoint,
             client: Pool::new("client", &c.client, connections),
             client_interrupts: Pool::new("client_interrupts", &c.client_interrupts, c.machines),
             interrupts: Pool::new("interrupts", &c.interrupts, c.nodes),
@@ -322,6 +326,7 @@ impl World {
                 kind::TO_SEND => self.post(event.index(), now_ps),
                 kind::DELAYED => self.delayed(event.index(), now_ps),
                 kind::SENT => self.sent(event.index(), now_ps),
+                kind::CHECKPOINT => self.checkpoint(now_ps),
                 _ => self.at_client(event.index(), now_ps),
             }
         }
@@ -331,6 +336,9 @@ impl World {
     /// Threads begin one after the other, over a quarter of the time that is left out.
     fn begin(&mut self) {
         self.at(self.warm_ps, kind::MARK, 0);
+        if self.checkpoint.every_s > 0.0 {
+            self.at(0, kind::CHECKPOINT, 0);
+        }
         if self.offered_ps > 0.0 {
             for connection in 0..self.connections {
                 let first_ps = (self.random.exponential() * self.offered_ps) as u64;

@@ -1,0 +1,258 @@
+"""docs/findings/waves.md and its picture: `python -m benches.keylookup.waves`.
+
+Takes half a minute of one core. The same seeds give the same page: a test makes some of its figures again. What was
+measured on a server stands in the page as it was found.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from benches.keylookup.cluster_002 import MACHINES, PUBLISHED, at
+from benches.page_pictures import STYLE
+from inrush.model.cluster import Checkpoint, ServerKind, SimulatedCluster, SimulatedOutcome, simulated
+from inrush.model.cluster_waves import SimulatedWave, wave_of
+
+PAGE = Path(__file__).parents[3] / "docs" / "findings" / "waves.md"
+SEEDS = (1, 2, 3)
+DELAY_S = 300e-6
+
+#: Messages stay whole, as in `make bench`: a series needs many intervals.
+WHOLE = replace(
+    PUBLISHED,
+    tc=replace(PUBLISHED.tc, pieces=1),
+    ldm=replace(PUBLISHED.ldm, pieces=1),
+    warm_s=0.02,
+    measure_s=0.06,
+    interval_s=0.0003,
+)
+#: As eager as can be, with API nodes that pay dearly for packets and nodes that have time left.
+EAGER = replace(
+    WHOLE, nodes=6, machines=10, threads=4, parallel=256, refill="round", send_delay_s=0.0, wire_s=100e-6,
+    client=ServerKind(1, per_op_s=0.5e-6, per_send_s=2e-6, per_packet_s=6e-6, route="first_free"),
+    client_interrupts=ServerKind(1, per_packet_s=1.5e-6, route="first_free"),
+    interrupts=ServerKind(1, per_packet_s=0.2e-6, route="first_free"),
+    ldm=ServerKind(12, per_op_s=1.5e-6, service="exponential"),
+    send=ServerKind(2, per_op_s=0.2e-6, per_send_s=1e-6, route="connection"),
+    warm_s=0.08, interval_s=0.0001,
+)  # fmt: skip
+CHECKPOINTS = Checkpoint(every_s=0.004, lasts_s=0.0012, share=0.9, slice_s=0.0001)
+#: Small enough that its LDM threads decide.
+CHECKPOINTED = replace(
+    WHOLE,
+    nodes=6,
+    machines=10,
+    ldm=replace(WHOLE.ldm, per_op_s=1.8e-6),
+    checkpoint=CHECKPOINTS,
+    measure_s=0.12,
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    cluster: SimulatedCluster
+    outcome: SimulatedOutcome
+    seen: SimulatedWave | None
+
+
+def case(name: str, cluster: SimulatedCluster) -> Case:
+    outcome = simulated(cluster)
+    return Case(name, cluster, outcome, wave_of(cluster, outcome))
+
+
+def published_cases() -> list[Case]:
+    found = []
+    for machines in (37, 40):
+        cluster = replace(at(PUBLISHED, MACHINES, machines), measure_s=0.06, interval_s=0.0003)
+        found += [
+            case(f"{machines} API machines, send delay of 200 µs", cluster),
+            case(f"{machines} API machines, eager sends", replace(cluster, send_delay_s=0.0)),
+        ]
+    return found
+
+
+def eager_cases() -> list[Case]:
+    return [
+        case(f"{name}, seed {seed}", replace(EAGER, send_delay_s=delay_s, seed=seed))
+        for name, delay_s in (("eager sends", 0.0), ("send delay of 300 µs", DELAY_S))
+        for seed in SEEDS
+    ]
+
+
+def large_cases() -> list[Case]:
+    """The same rounds at the published size."""
+    return [
+        case(
+            f"{machines} API machines, {name}",
+            replace(EAGER, nodes=24, machines=machines, send_delay_s=delay_s),
+        )
+        for machines in (37, 40)
+        for name, delay_s in (("eager sends", 0.0), ("send delay of 300 µs", DELAY_S))
+    ]
+
+
+def checkpoint_cases() -> list[Case]:
+    return [
+        case(f"{name}, seed {seed}", replace(CHECKPOINTED, checkpoint=checkpoint, seed=seed))
+        for name, checkpoint in (("a checkpoint every 4 ms", CHECKPOINTS), ("no checkpoint", Checkpoint()))
+        for seed in SEEDS
+    ]
+
+
+def rows(cases: Sequence[Case]) -> str:
+    return "\n".join(row(c) for c in cases)
+
+
+def row(c: Case) -> str:
+    o, seen = c.outcome, c.seen
+    wave = (
+        "none" if seen is None else f"±{seen.wave.amplitude * 100:.1f} % every {seen.period_s * 1e3:.2g} ms"
+    )
+    if seen is not None and not seen.wave.found:
+        wave = f"none (strongest period {wave})"
+    cause = ", ".join(f"{k.name} ({k.share:.2f})" for k in seen.causes[:2]) if seen else ""
+    return f"| {c.name} | {o.ops_per_s / 1e6:.1f} | {o.ops_per_send:.1f} | {o.ops_per_packet:.1f} | {wave} | {cause or '–'} |"
+
+
+def main() -> int:
+    published, eager, checkpoints = published_cases(), eager_cases(), checkpoint_cases()
+    text = HEAD.format(
+        published=rows(published), eager=rows(eager), large=rows(large_cases()), checkpoints=rows(checkpoints)
+    )
+    PAGE.write_text(text, encoding="utf-8")
+    shown = [eager[0], eager[len(SEEDS)], checkpoints[0], checkpoints[len(SEEDS)]]
+    PAGE.with_suffix(".svg").write_text(svg(shown), encoding="utf-8")
+    print(f"{PAGE}\n{PAGE.with_suffix('.svg')}")
+    return 0
+
+
+HEAD = """# Waves: throughput that swings, what makes it swing, and what cures it
+
+`python -m benches.keylookup.waves` writes this page and its picture, good or bad. The clusters are simulated message
+by message ([decision 262](../decisions/262-a-cluster-is-simulated-by-messages.md)) and judged by the [tests that runs
+are judged by](../statistics.md#waves). The server is a real one.
+
+![Throughput of simulated clusters over time](waves.svg)
+
+## Do checkpoints of the data nodes make a wave?
+
+**Answer.** Yes, and it is found with its period, its cause is named, and it is gone without them. Ten API machines
+are before six data nodes. Every 4 ms all LDM threads spend 90 % of 1.2 ms on something else.
+
+| cluster | reads/s, M | reads in a send | in a packet | wave | swings with it (coherence) |
+|---|---:|---:|---:|---|---|
+{checkpoints}
+
+## Do eager sends make the published wave?
+
+M. Ronström describes it (200M reads per second in MySQL Cluster 7.4, 2015): nodes send answers at once, in small
+packets; API nodes spend more time on each byte and slow down; later the nodes send larger packets again.
+`MaxSendDelay` ended it.
+
+**Answer.** Not in this model. Three ways were tried.
+
+**1. The published cluster**, with the costs that were fitted to its curves ([key look-ups,
+scaling](keylookup-scaling.md)). Eager sends are smaller and cost throughput, and no period stands out by 3 %:
+
+| cluster | reads/s, M | reads in a send | in a packet | wave | swings with it (coherence) |
+|---|---:|---:|---:|---|---|
+{published}
+
+**2. Clusters drawn at random.** 183 of them: six nodes, ten API machines, reads asked for again one by one, by half
+or by round, 64 to 1,024 of them in flight, a packet of 1 to 6 µs for an API node and up to 1.5 µs for its machine,
+cheap and dear sends, a wire of 20 to 400 µs, LDM threads of fixed and exponential service; each with eager sends and
+with a send delay of 300 µs. 45 had no wave, 60 had one with both, 73 with the delay alone, and 5 with eager sends
+alone. So in this model a delay makes waves more often than it ends them: it is a clock that every destination waits
+for, also where nothing else is to be sent. `MaxSendDelay` waits only where there is other traffic.
+
+**3. The clearest of these five**, with other seeds and at the published size. An API node has four threads, each
+sends a round of 256 reads when all are back, and a packet costs it 6 µs. Its threads take turns, and the nodes answer
+them in step: throughput swings once a quarter of a round, and with it the reads in a send. Before six nodes a delay
+ends that; one of three seeds then swings once a round. At 37 and 40 API machines before 24 nodes (one seed each) it
+does not: there as many reads share a send with the delay as without:
+
+| cluster | reads/s, M | reads in a send | in a packet | wave | swings with it (coherence) |
+|---|---:|---:|---:|---|---|
+{eager}
+{large}
+
+**Why not.** In the model small packets stay small. An API node that is slow leaves its nodes idle, so they answer
+each read at once, and it stays slow: with reads asked for one by one the published cluster gives 16 M reads a second
+and stays there ([scaling](keylookup-scaling.md#why-does-the-rate-stop-growing-between-37-and-40-api-machines)). For a
+wave something has to bring large packets back. On a real network a slow receiver does: its buffers are full, answers
+wait at the nodes, and leave together once there is room. The simulated network takes all that it is given. This is a
+guess about what is missing; it was not tried.
+
+## Do checkpoints of a real server make a wave?
+
+**Answer.** On PostgreSQL 15, yes: changes by key swing by ±69 % every 2.5 s, in the rhythm of the calls of
+checkpoints in 3 of 3 runs. Without them there is no wave; one of ±22 % would have been seen.
+
+```
+inrush run keylookup-waves --start postgresql,synchronous_commit=off,wal_compression=pglz --data DIR
+```
+
+100,000 rows; one connection with 32 changes in flight; a checkpoint every 2.5 s or none; 160 intervals of 0.25 s a
+run. It was run on 26 November 2026 beside builds and tests of other programs (pressure on CPU 99.8 %): the rates are
+worth nothing, and the waves are larger than that noise (18 to 23 % would have been seen).
+
+| checkpoints | block | period | amplitude | p | calls of checkpoints (coherence) | bytes that the server wrote |
+|---:|---:|---|---:|---:|---:|---:|
+| 1 | 1 | 2.50 s | ±76 % | 0.001 | 0.82 | 0.91 |
+| 1 | 2 | 2.50 s | ±69 % | 0.001 | 0.84 | 0.88 |
+| 1 | 3 | 2.50 s | ±65 % | 0.001 | 0.88 | 0.91 |
+| 0 | 1 | none | – | 0.10 | – | – |
+| 0 | 2 | none | – | 0.39 | – | – |
+| 0 | 3 | none | – | 0.41 | – | – |
+
+After a checkpoint each page is written to the log as a whole when it first changes, and is compressed first. So
+changes are dear until most pages have changed. The same study with 500,000 rows had no wave under its checkpoints: at
+that rate most changes of 2.5 s met a page that had not changed yet, so all of them were dear. What a checkpoint costs
+then is in the mean, and a test for waves cannot see it."""
+
+WIDTH, PLOT_WIDTH, PLOT_HEIGHT, LEFT, TOP, GAP = 800, 330, 96, 50, 66, 62
+#: Seconds of each series that are drawn.
+SHOWN_S = 0.024
+
+
+def svg(cases: Sequence[Case]) -> str:
+    """Four panels: what makes a wave on the left, its cure on the right; each from 0."""
+    title = "Throughput of simulated clusters: waves that were made (left) and cured (right)"
+    height = TOP + 2 * (PLOT_HEIGHT + GAP)
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" role="img">',
+        f"<title>{title}</title>",
+        f"<style>{STYLE}.curve{{fill:none;stroke:var(--mark);stroke-width:1.2}}</style>",
+        f'<text class="title" x="8" y="18">{title}</text>',
+        f'<text class="soft" x="8" y="35">million reads a second over {SHOWN_S * 1e3:.0f} ms, from 0</text>',
+    ]
+    for n, c in enumerate(cases):
+        parts += panel(c, LEFT + n % 2 * (PLOT_WIDTH + 60), TOP + n // 2 * (PLOT_HEIGHT + GAP))
+    return "\n".join([*parts, "</svg>", ""])
+
+
+def panel(c: Case, left: float, top: float) -> list[str]:
+    step_s = c.cluster.interval_s
+    rates = [n / step_s / 1e6 for n in c.outcome.series[: round(SHOWN_S / step_s)]]
+    most, base = 1.15 * max(rates), top + PLOT_HEIGHT
+
+    def at_point(i: int, rate: float) -> str:
+        return f"{left + i / len(rates) * PLOT_WIDTH:.1f},{base - rate / most * PLOT_HEIGHT:.1f}"
+
+    line = " ".join(at_point(i, rate) for i, rate in enumerate(rates))
+    high = int(max(rates))
+    return [
+        f'<line class="grid" x1="{left}" x2="{left + PLOT_WIDTH}" y1="{base}" y2="{base}"/>',
+        f'<text class="soft" text-anchor="end" x="{left - 6}" y="{base + 4}">0</text>',
+        f'<text class="soft" text-anchor="end" x="{left - 6}" y="{base - high / most * PLOT_HEIGHT + 4:.1f}">{high}</text>',
+        f'<polyline class="curve" points="{line}"/>',
+        f'<text x="{left}" y="{base + 18}">{c.name.rpartition(",")[0]}</text>',
+    ]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
