@@ -143,7 +143,13 @@ def test_every_type_of_a_parameter_of_the_core_is_one_that_is_checked() -> None:
 
 
 #: Without an engine that is embedded.
-TOGETHER = ("keylookup-connections", "keylookup-delay", "keylookup-depth", "keylookup-transactions", "keylookup-waves")
+TOGETHER = (
+    "keylookup-connections",
+    "keylookup-delay",
+    "keylookup-depth",
+    "keylookup-transactions",
+    "keylookup-waves",
+)
 #: Of many points, with the tables of archive-load and of telemetry-quickstart.
 DEAR = ("archive-rate", "telemetry-batch", "telemetry-mixed")
 

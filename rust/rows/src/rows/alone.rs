@@ -149,7 +149,7 @@ mod tests {
         for level in Level::supported() {
             drawn.level = level;
             for own in [0, 7, u64::MAX] {
-                let row = |at: usize| columns[at].value(if at % 3 == 0 { 99 } else { own });
+                let row = |at: usize| columns[at].value(if at.is_multiple_of(3) { 99 } else { own });
                 let mut row: Vec<Value> = (0..26).map(row).collect();
                 assert!(drawn.are(own, 99, &row));
                 assert!(!drawn.are(own, 99, &row[..25]));
