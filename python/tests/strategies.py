@@ -33,6 +33,7 @@ KNOWN = Known(
         "device": ("bulk",),
         "mysql": ("load", "multirow"),
         "mariadb": ("bulk", "load", "multirow"),
+        "ndb": ("bulk",),
     }
 )
 
@@ -112,6 +113,7 @@ def embedded_servers() -> dict[str, Twin]:
         "device": DeviceFile(),
         "mysql": server("mysql"),
         "mariadb": server("mariadb"),
+        "ndb": server("ndb"),
     }
 
 

@@ -144,6 +144,7 @@ def test_every_type_of_a_parameter_of_the_core_is_one_that_is_checked() -> None:
 
 #: Without an engine that is embedded.
 TOGETHER = (
+    "keylookup-clients",
     "keylookup-connections",
     "keylookup-delay",
     "keylookup-depth",
@@ -163,6 +164,8 @@ def test_the_core_makes_every_row_of_every_shipped_study(study: str) -> None:
     call = StudyCall(study, "xs", targets=("sqlite",)) if study in TOGETHER else StudyCall(study, "full")
     if (found := load_study(study)).start:  # of servers that are begun for it
         call = StudyCall(study, "full", start=found.engines)
+    if found.shards is not None:
+        call = StudyCall(study, "full", start=tuple(f"{engine},shards=4" for engine in found.engines))
     assert prepare(call).plan.runs
 
 
