@@ -60,7 +60,6 @@ SMALLEST = {
     "telemetry-queries": (["duckdb", "sqlite"], ["users=2", "schedule.measure_s=0.2"]),
     "telemetry-quickstart": (["duckdb", "sqlite"], ["batch_rows=2000"]),
     "telemetry-volume": (["sqlite"], ["table=port_errors", "rows=5000"]),
-    "telemetry-waves": (["duckdb", "sqlite"], ["roles.writers.rows.per_session=20000"]),
     "telemetry-writers": (["sqlite"], ["writers=4"]),
 }  # fmt: skip
 #: Studies of how servers are started: `engines/test_started_with_servers` runs them.
@@ -71,7 +70,7 @@ WITHOUT_QUERIES = {
     "archive-dump", "archive-extract", "archive-load", "archive-rate", "archive-subscriber", "bulkindex-keys", "bulkindex-load", "bulkindex-lookup",
     "bulkindex-optimize", "bulkindex-outgrow", "bulkindex-series", "bulkindex-survey",
     "keylookup-clients", "keylookup-connections", "keylookup-transactions", "keylookup-lists", "keylookup-delay", "keylookup-depth", "keylookup-phases", "keylookup-records", "keylookup-threads", "keylookup-waves", "pipeline-filesize", "pipeline-parallel", "telemetry-indexes", "telemetry-sustained", "telemetry-production",
-    "telemetry-volume", "telemetry-waves",
+    "telemetry-volume",
 }  # fmt: skip
 #: Studies of several servers at once: engines/test_by_key_shards.py runs them.
 ON_SHARDS = {"keylookup-shards"}
