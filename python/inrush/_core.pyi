@@ -43,7 +43,7 @@ class Run:
         progress {t_ns, segment, label, phase, repetition, share (0…1 or null), roles: {name: {rows, rows_per_s, ops_per_s,
                   p99_ms, errors, backlog}}, client_cpu (busy cores), left_s (or null)}
         paused   {index, action}
-        meeting  {index, point, needs_ns, zero_ns}
+        barrier  {index, point, needs_ns, zero_ns}
         began    {index, repetition, t_ns, first_late_ns, last_late_ns}
         finished {ended_by}
         failed   {kind, message}
@@ -59,7 +59,7 @@ class Run:
         threads: what theirs are, where their names do not say it."""
 
     def start_at(self, at_ns: int) -> None:
-        """Goes on after a `meeting`; where sessions start, at that instant of CLOCK_MONOTONIC."""
+        """Goes on after a `barrier`; where sessions start, at that instant of CLOCK_MONOTONIC."""
 
     def stop(self) -> None:
         """Asks for an orderly end: sessions finish their call, tables are written."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import json
 import re
+import time
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -319,8 +320,11 @@ def said_by(document: dict[str, Any], folder: Path) -> list[dict[str, Any]]:
     run = _core.start(json.dumps(document), str(folder))
     while not run.done():
         found += map(json.loads, run.poll(0.1))
-        if found and found[-1]["event"] == "paused":
-            run.resume()
+        match found[-1]["event"] if found else "":
+            case "paused":
+                run.resume()
+            case "barrier":
+                run.start_at(time.monotonic_ns() + 10_000_000)
     return [*found, *map(json.loads, run.poll(0.0))]
 
 

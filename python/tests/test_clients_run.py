@@ -111,7 +111,7 @@ def test_the_processes_make_one_run(tmp_path: Path) -> None:
     assert [e["ended_by"] for e in events if e["event"] == "finished"] == ["time"] or events[-2][
         "event"
     ] == "finished"
-    assert not any(e["event"] in ("meeting", "began") for e in events), "these are between the processes"
+    assert not any(e["event"] in ("barrier", "began") for e in events), "these are between the processes"
     parts = tmp_path / "parts"
     (repetition,) = [
         r for table in read("repetitions", parts) for r in table.to_pylist()

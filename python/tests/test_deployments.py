@@ -103,6 +103,8 @@ def test_what_was_started_is_stopped_also_when_the_study_fails(
         opened(NamedTargets(("fake",), start={"fake": {"a": "1"}}), tmp_path, notes.append) as found,
     ):
         assert found["fake"].target.instance is not None and server.lifecycle.diary == ["start"]
+        (tmp_path / "fake").mkdir()
+        (tmp_path / "fake" / "rows").write_text("x")
         raise TargetError("the study failed")
     assert server.lifecycle.diary == ["start", "stop clean"] and notes == [
         f"starting fake in {tmp_path / 'fake'}",

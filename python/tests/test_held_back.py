@@ -9,7 +9,7 @@ import pytest
 
 from inrush.guards.notes import keeps_the_rate
 from inrush.guards.verdicts import Outcome, Verdict
-from inrush.pipeline.joined import TIMES
+from inrush.results.parts import TIMES
 from inrush.results.schema import SCHEMAS
 from inrush.stats.steps import OF_SEGMENTS
 from tests import synthetic

@@ -68,10 +68,10 @@ class Paused(TypedDict):
     action: str
 
 
-class Meeting(TypedDict):
+class Barrier(TypedDict):
     """A process has come to where it waits for the others of its run."""
 
-    event: Literal["meeting"]
+    event: Literal["barrier"]
     index: int
     point: Literal["connect", "start", "end"]
     #: Between the word to start and the start, what its sessions need.
@@ -109,4 +109,4 @@ class Ended(TypedDict):
     event: Literal["ended"]
 
 
-Event: TypeAlias = SegmentBegun | Progress | Note | Paused | Meeting | Began | Finished | Failed | Ended
+Event: TypeAlias = SegmentBegun | Progress | Note | Paused | Barrier | Began | Finished | Failed | Ended

@@ -38,7 +38,7 @@ BY_KEY_VERSION: Final = 7
 PLAN_VERSION: Final = 8
 
 
-class Shards(TypedDict):
+class ShardsPlan(TypedDict):
     #: In the order of their numbers.
     urls: Sequence[str]
     #: Sessions go straight to the shards. By table: the columns that place its rows, each with its type in the database.
@@ -53,7 +53,7 @@ class Target(TypedDict):
     #: Of tests alone: what a wrapped engine does wrong.
     faults: NotRequired[Sequence[str]]
     #: Servers of the same kind that share the rows; `url` is their coordinator's.
-    shards: NotRequired[Shards]
+    shards: NotRequired[ShardsPlan]
 
 
 class RecordPlan(TypedDict):

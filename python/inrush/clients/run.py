@@ -17,7 +17,7 @@ from typing import Any
 from inrush.border.events import Event, Progress
 from inrush.border.plan import RunPlan
 from inrush.clients import joined
-from inrush.clients.meetings import Meetings, Starts, late_starts
+from inrush.clients.barriers import Barriers, Starts, late_starts
 from inrush.clients.progress import known, together
 from inrush.worker.process import WORKER, Process, death_cause
 from inrush.worker.worker import POLL_S
@@ -63,7 +63,7 @@ class SharedRun:
         self.said: queue.SimpleQueue[tuple[int, Event]] = queue.SimpleQueue()
         self.processes: list[Process[Event]] = []
         self.running: set[int] = set()
-        self.meetings, self.starts = Meetings(self.of), Starts(self.of)
+        self.barriers, self.starts = Barriers(self.of), Starts(self.of)
         self.progress: dict[int, Progress] = {}
         #: Processes that have said how they ended; what the first one said.
         self.finished: dict[int, Event] = {}
@@ -106,8 +106,8 @@ class SharedRun:
 
     def hear(self, process: int, event: Event) -> None:
         match event["event"]:
-            case "meeting":
-                if release := self.meetings.came(process, event):
+            case "barrier":
+                if release := self.barriers.came(process, event):
                     at_ns = release.at_ns(time.monotonic_ns())
                     self.send(f"start_at {at_ns}", self.running)
             case "began":
@@ -154,7 +154,7 @@ class SharedRun:
     def write(self) -> None:
         """The tables of all as those of one, and when they began."""
         folders = [self.folder(process) for process in range(self.of)]
-        joined.write(self.parts, folders, self.meetings.offsets_ns())
+        joined.write(self.parts, folders, self.barriers.offsets_ns())
         starts = self.starts.documents()
         document = {"clients": {"count": self.of, "starts": starts}}
         (self.parts / DOCUMENT).write_text(json.dumps(document), encoding="utf-8")

@@ -16,7 +16,7 @@ from dataclasses import replace
 from inrush.border.labels import STORAGE, UP_AND_DOWN, RunLabels, goes_up
 from inrush.border.pipeline import AnyPlan, LoadingPointPlan, PipelinePointPlan
 from inrush.border.plan import PointPlan as SessionsPointPlan
-from inrush.border.plan import Shards
+from inrush.border.plan import ShardsPlan
 from inrush.engines.plans import Unsupported
 from inrush.engines.twin import Twin
 from inrush.errors import Problem, StudyInvalid
@@ -285,7 +285,7 @@ def plan_hash(plan: AnyPlan) -> str:
     return digest(kept)
 
 
-def without_urls(shards: Shards) -> list[object]:
+def without_urls(shards: ShardsPlan) -> list[object]:
     return [len(shards["urls"]), shards.get("keys")]
 
 

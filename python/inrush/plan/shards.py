@@ -1,4 +1,4 @@
-"""Sessions over shards at one point: the dialect that they speak, what they cannot do there, and what the core is told. Pure."""
+"""Sessions over shards at one point: the dialect that they speak, what they cannot do there, and what the plan says of them. Pure."""
 
 from __future__ import annotations
 
@@ -81,10 +81,10 @@ def not_over_shards(study: Study) -> str:
     return ""
 
 
-def shards_document(draft: Draft, of: tuple[str, int]) -> border.Shards:
+def shards_document(draft: Draft, of: tuple[str, int]) -> border.ShardsPlan:
     """Addresses are filled in where it runs."""
     way, count = of
-    document: border.Shards = {"urls": [""] * count}
+    document: border.ShardsPlan = {"urls": [""] * count}
     if way == STRAIGHT:
         document["keys"] = [list(key_of(draft, name)) for name in draft.tables]
     return document

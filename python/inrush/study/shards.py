@@ -14,13 +14,13 @@ MOST = 64
 
 
 @dataclass(frozen=True)
-class Shards:
+class OverShards:
     way: str | FromFactor = COORDINATOR
     #: None: all that are started.
     count: int | FromFactor | None = None
 
 
-def parse_shards(node: Node | None, factors: Factors) -> Shards | None:
+def parse_shards(node: Node | None, factors: Factors) -> OverShards | None:
     if node is None:
         return None
     fields = node.fields(("way", "count"), ())
@@ -30,4 +30,4 @@ def parse_shards(node: Node | None, factors: Factors) -> Shards | None:
         else COORDINATOR
     )
     count = read_count(fields["count"], factors, 1, MOST) if "count" in fields else None
-    return Shards(way or COORDINATOR, count)
+    return OverShards(way or COORDINATOR, count)

@@ -46,7 +46,7 @@ from inrush.study.pipeline import Pipeline, parse_pipeline
 from inrush.study.roles import Role, check_refill, label, parse_factors, parse_roles
 from inrush.study.rule_values import check_only, check_rule_values
 from inrush.study.settings import SettingsOf, parse_options, parse_start, without_setting
-from inrush.study.shards import Shards, parse_shards
+from inrush.study.shards import OverShards, parse_shards
 from inrush.study.shipped import SHIPPED, find_study, workload_path
 from inrush.study.sizes import read_size
 from inrush.study.skips import check_skipped, parse_skips
@@ -119,7 +119,7 @@ class Study:
     #: Client processes, each with all sessions of every role.
     clients: int | FromFactor = 1
     #: None: sessions are on one server.
-    shards: Shards | None = None
+    shards: OverShards | None = None
     #: Rows that a table holds before anything is measured, if no role writes to it.
     load_rows: int | FromFactor = 0
     #: Engine -> option -> value, e.g. sqlite.synchronous.

@@ -35,7 +35,7 @@ IN_MEMORY = ("tmpfs", "ramfs")
 ASK_S = 30.0
 
 
-class Turns(Protocol):
+class TakesTurns(Protocol):
     """What starts servers that run for their own runs alone: `targets.turns`."""
 
     def give(self, deployment: Deployment) -> None: ...
@@ -56,7 +56,7 @@ class Deployment:
     #: Where the run in hand keeps the files of an engine in its process.
     run_files: Path | None = None
     #: Of a server that runs for its own runs alone: what starts it, and its folder. None: it runs as long as the study.
-    turns: Turns | None = None
+    turns: TakesTurns | None = None
     place: Path | None = None
 
     def make_ready(self) -> None:

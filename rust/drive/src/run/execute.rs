@@ -2,7 +2,7 @@
 
 mod ask;
 mod inputs;
-mod meeting;
+mod barrier;
 mod observer;
 mod statement;
 

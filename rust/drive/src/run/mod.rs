@@ -54,7 +54,7 @@ pub enum Event {
         action: String,
     },
     /// This process has come to where it waits for the other processes of its run.
-    Meeting {
+    Barrier {
         index: usize,
         point: Point,
         /// Between the word to start and the start: its sessions are awake, and have made their first rows, by then.
@@ -94,7 +94,7 @@ pub enum Point {
 /// What a run waits for.
 pub struct Commands {
     pub resumed: Receiver<Resumed>,
-    /// CLOCK_MONOTONIC at which it goes on from a meeting.
+    /// CLOCK_MONOTONIC at which it goes on from a barrier.
     pub starts: Receiver<u64>,
 }
 
@@ -136,7 +136,7 @@ impl Handle {
         let _ = self.resume.send((processes, threads));
     }
 
-    /// Goes on after a `meeting`: where sessions start, at that instant of CLOCK_MONOTONIC, ns.
+    /// Goes on after a `barrier`: where sessions start, at that instant of CLOCK_MONOTONIC, ns.
     pub fn start_at(&self, at_ns: u64) {
         // A run that has ended meanwhile starts nothing.
         let _ = self.start.send(at_ns);

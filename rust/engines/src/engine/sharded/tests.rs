@@ -1,4 +1,4 @@
-//! Over an engine that keeps what it is given, and answers when it is told to.
+//! Over an engine that keeps what it is given, and answers when it is asked to.
 
 use std::collections::HashMap;
 use std::io::{Read, Write};
@@ -85,8 +85,8 @@ impl Session for KeepsSession {
         self.socket.set_nonblocking(until == 0).unwrap();
         let limit = std::time::Duration::from_millis(if until == Ns::MAX { 10_000 } else { 1 });
         self.socket.set_read_timeout(Some(limit)).unwrap();
-        let mut told = [0; 1];
-        if self.socket.read(&mut told).is_ok_and(|bytes| bytes == 1) {
+        let mut events = [0; 1];
+        if self.socket.read(&mut events).is_ok_and(|bytes| bytes == 1) {
             done.append(&mut self.sent);
         }
     }

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from inrush.border.events import Began, Meeting
+from inrush.border.events import Barrier, Began
 
 #: Between the word to start and the start, ns: a worker looks for words every 0.1 s, and the machine is busy.
 START_AFTER_NS = 300_000_000
@@ -15,7 +15,7 @@ LATE_NS = 1_000_000
 
 
 @dataclass(frozen=True)
-class Release:
+class Opened:
     """All processes have come to one point."""
 
     index: int
@@ -28,14 +28,14 @@ class Release:
         return now_ns if self.point != "start" else now_ns + START_AFTER_NS + self.needs_ns
 
 
-class Meetings:
+class Barriers:
     def __init__(self, processes: int) -> None:
         self.processes = processes
-        self.there: dict[int, Meeting] = {}
+        self.there: dict[int, Barrier] = {}
         #: Process -> CLOCK_MONOTONIC at its run time 0.
         self.zero_ns: dict[int, int] = {}
 
-    def came(self, process: int, event: Meeting) -> Release | None:
+    def came(self, process: int, event: Barrier) -> Opened | None:
         """None as long as others are on their way."""
         self.there[process] = event
         self.zero_ns[process] = event["zero_ns"]
@@ -46,7 +46,7 @@ class Meetings:
         needs_ns = max(e["needs_ns"] for e in self.there.values())
         self.there.clear()
         ((index, point),) = met
-        return Release(index, point, needs_ns)
+        return Opened(index, point, needs_ns)
 
     def offsets_ns(self) -> list[int]:
         """By process: what its times are later by on the clock of the first one."""

@@ -1,6 +1,6 @@
 //! Where the processes of one run wait for each other: before they connect, before they start, and when they have ended.
 //!
-//! The first process does all segments, the others only those that drive measured sessions. Whoever started the processes
+//! The first process does all segments, the others only those that drive measured sessions. The program that started them
 //! hears that one has come to a point, and lets all go on when all have come to it; where sessions start, at one instant.
 
 use std::sync::atomic::Ordering::Relaxed;
@@ -101,13 +101,13 @@ impl Running {
 
     fn meet(&mut self, index: usize, point: Point, needs_ns: Ns) -> Result<Option<Ns>, Error> {
         let clock = self.context.clock;
-        self.emit(Event::Meeting { index, point, needs_ns, zero_ns: clock.zero_ns() });
+        self.emit(Event::Barrier { index, point, needs_ns, zero_ns: clock.zero_ns() });
         loop {
             match self.commands.starts.recv_timeout(LOOK) {
                 Ok(at_ns) => return Ok(Some(at_ns.saturating_sub(clock.zero_ns()))),
                 _ if self.context.stop.load(Relaxed) => return Ok(None),
                 Err(RecvTimeoutError::Timeout) => self.write_out()?,
-                // Nobody is there any more who could say it.
+                // The thread that would send the start is gone.
                 Err(RecvTimeoutError::Disconnected) => return Ok(None),
             }
             clock.anchor();
