@@ -103,7 +103,7 @@ def test_what_was_started_is_stopped_also_when_the_study_fails(
         opened(NamedTargets(("fake",), start={"fake": {"a": "1"}}), tmp_path, notes.append) as found,
     ):
         assert found["fake"].target.instance is not None and server.lifecycle.diary == ["start"]
-        (tmp_path / "fake").mkdir()
+        (tmp_path / "fake").mkdir(exist_ok=True)
         (tmp_path / "fake" / "rows").write_text("x")
         raise TargetError("the study failed")
     assert server.lifecycle.diary == ["start", "stop clean"] and notes == [
@@ -136,7 +136,7 @@ def test_the_data_of_other_servers_in_the_folder_stays(
 ) -> None:
     monkeypatch.setattr(deployments, "server", lambda _: FakeServer())
     (tmp_path / "fake-kept").mkdir()
-    (tmp_path / "fake").mkdir()
+    (tmp_path / "fake").mkdir(exist_ok=True)
     with opened(NamedTargets(("fake",), start={"fake": {}}), tmp_path, lambda _: None, keep=lambda: False):
         pass
     assert [p.name for p in tmp_path.iterdir()] == ["fake-kept"]
@@ -148,7 +148,7 @@ def test_a_server_that_does_not_end_keeps_its_data(tmp_path: Path, monkeypatch: 
 
     monkeypatch.setattr(deployments, "server", lambda _: FakeServer())
     monkeypatch.setattr(deployments, "stop", does_not_end)
-    (tmp_path / "fake").mkdir()
+    (tmp_path / "fake").mkdir(exist_ok=True)
     with (
         pytest.raises(TargetError, match="goes on"),
         opened(NamedTargets(("fake",), start={"fake": {}}), tmp_path, lambda _: None, keep=lambda: False),

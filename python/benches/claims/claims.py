@@ -52,8 +52,9 @@ def set_ups(held: Mapping[str, Any]) -> list[SetUp]:
 
 
 def study_word(of: SetUp) -> str:
-    """What inrush ships goes by its name, what lies here by its file."""
-    return of.study if of.study.startswith("telemetry-") else f"{of.study}.toml"
+    """What lies here goes by its file, what inrush ships by its name."""
+    file = f"{of.study}.toml"
+    return file if (HERE / file).is_file() else of.study
 
 
 def run_words(of: SetUp, targets: bool) -> list[str]:
