@@ -16,6 +16,7 @@ import typer
 
 from inrush.cli import engines, load, predict, results, run, studies
 from inrush.commands.printing import say
+from inrush.engines.client_libraries import load_before_others
 from inrush.errors import InrushError, from_core
 
 #: In the order of `inrush --help`, with what it says of each in a terminal of 80 columns.
@@ -100,6 +101,7 @@ class WithoutPandas:
 def main() -> None:
     """Entry point: every error of ours is one message and its exit code, never a traceback."""
     sys.meta_path.insert(0, WithoutPandas)  # before any command imports pyarrow
+    load_before_others()
     try:
         app()
     except InrushError as e:
