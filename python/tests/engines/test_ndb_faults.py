@@ -186,12 +186,10 @@ def test_a_data_node_killed_in_a_paced_run_costs_calls_under_way_and_a_wait_and_
         assert figures[f"{role}.ops"] + figures[f"{role}.unsent"] == RATE_PER_S * MEASURE_S
         assert figures[f"{role}.errors"] >= 1 and figures[f"{role}.late"] >= 1
         assert figures[f"{role}.wait_p999_s"] > 3 * figures[f"{role}.wait_p50_s"]
+    # It is back at its rate. Intervals are up to 0.4 s long, so the wait, and not one of them, says how long that took.
     by_interval = answered(sealed, list(SESSIONS))
-    usual = 0.1 * RATE_PER_S * len(SESSIONS)
-    assert min(by_interval.values()) < usual / 2, by_interval
-    # It is back at its rate, which is that of before.
     last = [count for at_s, count in by_interval.items() if MEASURE_S - 3 <= at_s < MEASURE_S - 0.2]
-    assert sum(last) > 0.9 * usual * len(last) > 0, by_interval
+    assert sum(last) > 0.9 * RATE_PER_S * len(SESSIONS) * 2.2, by_interval
 
 
 def test_a_run_goes_on_without_its_management_server_and_the_next_one_says_that_it_is_gone(
