@@ -16,7 +16,6 @@ import typer
 
 from inrush.cli import engines, load, predict, results, run, studies
 from inrush.commands.printing import say
-from inrush.engines.client_libraries import load_before_others
 from inrush.errors import InrushError, from_core
 
 #: In the order of `inrush --help`, with what it says of each in a terminal of 80 columns.
@@ -98,10 +97,17 @@ class WithoutPandas:
             raise ModuleNotFoundError("inrush works without pandas", name=name)
 
 
+#: Commands that ask servers in their own process.
+ASKING_SERVERS = (["run"], ["prove"], ["load"])
+
+
 def main() -> None:
     """Entry point: every error of ours is one message and its exit code, never a traceback."""
     sys.meta_path.insert(0, WithoutPandas)  # before any command imports pyarrow
-    load_before_others()
+    if sys.argv[1:2] in ASKING_SERVERS:
+        from inrush.engines.client_libraries import load_before_others
+
+        load_before_others()
     try:
         app()
     except InrushError as e:
