@@ -104,7 +104,7 @@ ASKING_SERVERS = (["run"], ["prove"], ["load"])
 def main() -> None:
     """Entry point: every error of ours is one message and its exit code, never a traceback."""
     sys.meta_path.insert(0, WithoutPandas)  # before any command imports pyarrow
-    if sys.argv[1:2] in ASKING_SERVERS:
+    if sys.argv[1:2] in ASKING_SERVERS and not {"-h", "--help"} & set(sys.argv):
         from inrush.engines.client_libraries import load_before_others
 
         load_before_others()
