@@ -9,8 +9,8 @@ from pathlib import Path
 
 from inrush.engines.life import cache_folder
 
-#: Below the folder of fetched servers, and the variable that names another. Twin of rust/engines/src/engine/ndb/library.rs.
-NDB, NDB_NAMED = "ndb/libinrush_ndb.so", "INRUSH_NDB_LIBRARY"
+#: The library that the core loads, and the variable that names another one. Twin of rust/engines/src/engine/ndb/library.rs.
+NDB, NDB_NAMED = "libinrush_ndb.so", "INRUSH_NDB_LIBRARY"
 
 
 def load_before_others() -> None:
@@ -20,7 +20,7 @@ def load_before_others() -> None:
     Where it is not fetched, or is of another build, nothing is loaded: the run that wants it says why it cannot.
     """
     named = os.environ.get(NDB_NAMED, "")
-    path = named or str(cache_folder() / NDB)
+    path = named or str(cache_folder() / "ndb" / NDB)
     if Path(path).exists():
         with contextlib.suppress(OSError):
             ctypes.CDLL(path)

@@ -15,6 +15,7 @@ from typing import ClassVar
 
 from inrush.border.plan import Statement
 from inrush.border.statement import NdbAction, NdbColumn, RecordCall
+from inrush.engines import client_libraries
 from inrush.engines.instance import Target
 from inrush.engines.lifecycle import Lifecycle
 from inrush.engines.ndb_life import NdbLife
@@ -23,8 +24,6 @@ from inrush.engines.survives import Durability, Survives
 from inrush.engines.twin import Twin
 from inrush.workload import Column, Operation, Table
 
-#: The library that the core loads, and the variable that names another one. Twin of rust/engines/src/engine/ndb/library.rs.
-LIBRARY, VARIABLE = "libinrush_ndb.so", "INRUSH_NDB_LIBRARY"
 #: Logical type -> NDB's, of those with one width.
 WHOLE: Mapping[str, str] = {
     "bool": "Tinyunsigned", "i16": "Smallint", "i32": "Int", "i64": "Bigint",
@@ -167,10 +166,10 @@ class Ndb(Twin):
 
 def library(target: Target, lifecycle: Lifecycle | None) -> str:
     """The file of the client library: the user's, that of the instance, or one that is fetched. Empty: there is none."""
-    if named := os.environ.get(VARIABLE, ""):
+    if named := os.environ.get(client_libraries.NDB_NAMED, ""):
         return named
     release = target.instance.release if target.instance else lifecycle.fetched() if lifecycle else None
-    return str(next(release.path.rglob(LIBRARY), "")) if release else ""
+    return str(next(release.path.rglob(client_libraries.NDB), "")) if release else ""
 
 
 def asked(text: str, action: NdbAction) -> Statement:

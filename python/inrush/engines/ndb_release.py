@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from inrush.engines import life, ndb_build
+from inrush.engines import client_libraries, life, ndb_build
 from inrush.engines.instance import Release
 from inrush.errors import TargetError
 
@@ -34,7 +34,7 @@ HEADER = "NdbApi.hpp"
 HEADERS = "include"
 #: inrush's own, and what it becomes.
 BINDING_SOURCE = Path(__file__).with_name("ndb_shim.cpp")
-BINDING = "libinrush_ndb.so"
+BINDING = client_libraries.NDB
 RECORD = "release.json"
 COMPILE_S = 600.0
 HINT = f"name an unpacked MySQL Cluster by {HOME}, or a tarball of one by {TARBALL}"

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from inrush.engines import server
+from inrush.engines.client_libraries import NDB as LIBRARY
+from inrush.engines.client_libraries import NDB_NAMED
 from inrush.engines.instance import Target
-from inrush.engines.ndb import LIBRARY, VARIABLE, Ndb, bytes_of, refusal, wire_of
+from inrush.engines.ndb import Ndb, bytes_of, refusal, wire_of
 from inrush.engines.plans import OpPlan, Unsupported
 from inrush.engines.survives import Survives
 from inrush.workload import Column, Operation, Table
@@ -148,7 +150,7 @@ def test_the_library_of_the_variable_goes_to_the_core_and_an_option_comes_before
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     named = tmp_path / LIBRARY
-    monkeypatch.setenv(VARIABLE, str(named))
+    monkeypatch.setenv(NDB_NAMED, str(named))
     target = Target("ndb", "ndb://localhost/")
     assert NDB.run_target(target, tmp_path).options == {"library": str(named)}
     own = Target("ndb", "ndb://localhost/", {"library": "mine.so"})
