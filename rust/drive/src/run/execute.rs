@@ -1,8 +1,8 @@
 //! The segments of a plan, one after the other. The top function reads as what a run is.
 
 mod ask;
-mod inputs;
 mod barrier;
+mod inputs;
 mod observer;
 mod statement;
 
