@@ -152,7 +152,7 @@ def test_a_lock_that_lives_is_left_as_it_is(notes: list[str]) -> None:
     assert take(deployment, NAME, MINE, True, notes.append) and len(notes) == 1
 
 
-def test_who_was_faster_is_refused_to_and_who_may_make_no_lock_goes_on(notes: list[str]) -> None:
+def test_who_was_faster_is_refused_and_a_server_without_a_lock_is_named(notes: list[str]) -> None:
     deployment: Any = Fake()
 
     def faster() -> Exception:
@@ -162,8 +162,9 @@ def test_who_was_faster_is_refused_to_and_who_may_make_no_lock_goes_on(notes: li
     deployment.refuses = faster
     with pytest.raises(UsageError, match=r"far\.example"):
         take(deployment, NAME, MINE, False, notes.append)
+    assert not notes
     closed: Any = Fake(refuses=lambda: _core.CoreFailure("statement", "permission denied"))
     away: Any = Fake(refuses=lambda: _core.CoreFailure("target", "nothing listens"))
-    for other in (closed, away):
+    for other, reason in ((closed, "permission denied"), (away, "nothing listens")):
         assert not take(other, NAME, MINE, False, notes.append)
-    assert not notes
+        assert f"{other.url}: no lock was made there ({reason})" in notes.pop()

@@ -99,7 +99,7 @@ def locked(
     """Holds the study on each of its servers. Raises UsageError where another holds it.
 
     force: takes a lock of another machine; never that of a process which lives here. note: gets what was taken over.
-    A server that cannot be asked or refuses to make a lock is none to guard: its runs will say what is wrong.
+    note also gets which server could not be asked or refused to make a lock: its runs may still go, without a guard.
     """
     name = lock_name(plan.study.name, plan.seed)
     mine = ourselves(plan.study.name, results)
@@ -129,12 +129,20 @@ def take(deployment: Deployment, name: str, mine: Holder, force: bool, note: Cal
             *deployment.server.lock(name, mine.text()),
         ):
             deployment.ask(statement)
-    except _core.CoreFailure:
+    except _core.CoreFailure as failure:
         with contextlib.suppress(_core.CoreFailure):
             if (faster := holder(deployment, name)) is not None:
                 refuse_living(deployment, faster, force=False)
+        note(unguarded(deployment, failure))
         return False
     return True
+
+
+def unguarded(deployment: Deployment, failure: Exception) -> str:
+    return (
+        f"{deployment.target.url}: no lock was made there ({failure.args[-1]}); do not run this study from elsewhere on "
+        "it at the same time: both would work in the same tables, and neither would see the other"
+    )
 
 
 def holder(deployment: Deployment, name: str) -> Holder | None:
