@@ -56,6 +56,14 @@ def test_rows_of_each_session_are_those_of_the_sessions_of_all_processes() -> No
     assert rows("roles.writers.rows={total=6000}", "clients=2") == rows("roles.writers.rows={total=6000}")
 
 
+def test_ranges_of_keys_are_counted_over_the_sessions_of_all_processes() -> None:
+    own = ('roles.clients.keys="own_range"', "load.rows=5", "threads=4")
+    assert planned("keylookup-threads", *own).runs
+    assert refused("keylookup-threads", *own, "clients=2") == [
+        "operations.look.keys: own_range gives each of 8 sessions rows of its own, and there are 5; lower sessions"
+    ]
+
+
 def test_an_engine_inside_of_the_client_has_no_point_with_several() -> None:
     plan = planned("keylookup-clients", "clients=1,2", engine="sqlite")
     assert {m.reason for m in plan.unsupported} == {
@@ -76,6 +84,12 @@ def test_an_engine_inside_of_the_client_has_no_point_with_several() -> None:
             "telemetry-mixed",
             ("schedule.at_least_s=0",),
             "waits for rows, of all processes",
+        ),
+        ("telemetry-queries", ("schedule.at_least_s=0",), "pc_count: it promises counts of rows"),
+        (
+            "telemetry-production",
+            ("schedule.at_least_s=0",),
+            "rows are deleted by age, which one process does",
         ),
         ("telemetry-mixed", ("schedule.at_least_s=0",), "judged by what its own process has written"),
         ("keylookup-threads", ("roles.clients.operation=change",), "known to its own process alone"),
