@@ -61,6 +61,20 @@ def test_a_kept_claim_that_was_changed_is_refused(tmp_path: Path) -> None:
         page.entries(tmp_path)
 
 
+def test_a_kept_claim_loses_the_paths_of_a_machine_and_says_so(tmp_path: Path) -> None:
+    (tmp_path / "predictions").mkdir()
+    calls = {
+        "far": {"study": "/home/me/own.toml", "data": "/srv/data"},
+        "own": {"study": "quickstart", "data": None},
+    }
+    for name, call in calls.items():
+        (tmp_path / "predictions" / f"{name}.json").write_text(json.dumps({"call": call}))
+    page.keep(tmp_path, tmp_path / "kept")
+    kept = {name: json.loads((tmp_path / "kept" / f"{name}.json").read_text()) for name in calls}
+    assert kept["far"] == {"call": {"study": "own.toml", "data": "data"}, page.WITHOUT_PATH: True}
+    assert kept["own"] == {"call": calls["own"]}
+
+
 def test_a_page_without_scores_is_refused() -> None:
     with pytest.raises(SystemExit, match="no claim has a score"):
         page.page([], {}, {}, "")

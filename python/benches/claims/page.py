@@ -29,7 +29,9 @@ KNEE_FROM = 4.0
 #: Columns of the page's text; tables are wider.
 WIDTH = 120
 
-#: Key of a claim that names its study without the path that it was frozen with.
+#: Keys of a claim's call that may be paths of one machine: of a study's file, of the servers' data.
+PATHS = ("study", "data")
+#: Key of a claim that names them without the path that it was frozen with.
 WITHOUT_PATH = "path_removed"
 
 Doc = Mapping[str, Any]
@@ -38,16 +40,18 @@ Doc = Mapping[str, Any]
 def keep(results: Path, to: Path = SCORED) -> None:
     """Copies what the page is made of; runs stay where they are.
 
-    A claim loses a path of one machine by which it names its study, and with it the proof by its hash: it says so.
+    A claim loses paths of one machine, and with them the proof by its hash: it says so.
     """
     to.mkdir(exist_ok=True)
     for path in (results / "set-ups").glob("*.json"):
         shutil.copy(path, to / f"set-up.{path.name}")
     for path in (results / "predictions").glob("*.json"):
         doc = json.loads(path.read_text())
-        study = Path((doc.get("call") or {}).get("study", ""))
-        if study.is_absolute():
-            doc["call"]["study"], doc[WITHOUT_PATH] = study.name, True
+        call = doc.get("call") or {}
+        paths = {key: Path(call[key]) for key in PATHS if Path(call.get(key) or "").is_absolute()}
+        if paths:
+            call.update({key: path.name for key, path in paths.items()})
+            doc[WITHOUT_PATH] = True
             (to / path.name).write_text(json.dumps(doc, indent=1) + "\n")
         else:
             shutil.copy(path, to / path.name)
