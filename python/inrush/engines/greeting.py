@@ -18,12 +18,13 @@ class Protocol(Enum):
     MYSQL = "MySQL"
     HTTP = "HTTP"
     RESP = "RESP"
+    NDB_MANAGEMENT = "NDB's management server"
 
 
 #: Longest time to connect, s.
 CONNECT_S = 2.0
 #: Longest wait for an answer in the protocol that is expected, and in each of the others, s.
-EXPECTED_S, OTHER_S = 1.0, 0.4
+EXPECTED_S, OTHER_S = 1.0, 0.3
 #: PostgreSQL's request for TLS (`SSLRequest`), which a server answers with one letter before any log-in.
 SSL_REQUEST = struct.pack("!ii", 8, 80877103)
 #: What a client says first.
@@ -32,13 +33,16 @@ FIRST_WORDS = {
     Protocol.MYSQL: b"",
     Protocol.HTTP: b"GET /ping HTTP/1.0\r\n\r\n",
     Protocol.RESP: b"PING\r\n",
+    Protocol.NDB_MANAGEMENT: b"get version\n\n",
 }
 #: So long a silent port is listened to.
-SILENT_S = EXPECTED_S + 2 * OTHER_S
+SILENT_S = EXPECTED_S + (len(Protocol) - 1) * OTHER_S
 #: Enough of an answer to know its protocol.
-ENOUGH_BYTES = 6
+ENOUGH_BYTES = 8
 #: How Valkey and Redis answer `PING`, and what they take for a command that they do not know.
 RESP_ANSWERS = (b"+PONG\r\n", b"-NOAUTH ", b"-DENIED ", b"-LOADING ", b"-ERR ")
+#: First line of what a management server answers to `get version`.
+NDB_ANSWERS = b"version\n"
 #: Fifth byte of MySQL's first packet: version of the protocol, or the mark of an error.
 MYSQL_GREETS = (10, 0xFF)
 
@@ -77,7 +81,7 @@ def port_of(url: str, protocol: Protocol, usual: int) -> Port | None:
 def heard(port: Port, expected: Protocol) -> Protocol | None:
     """What listens on a port; None where it speaks another protocol than these, or closes connections at once.
 
-    Raises OSError where no connection can be made, TimeoutError among them; Silent where no protocol has an answer within
+    Raises OSError where no connection can be made, TimeoutError among them; NoGreeting where no protocol has an answer within
     its time.
     """
     silent = True
@@ -121,6 +125,8 @@ def protocol_of(data: bytes) -> Protocol | None:
         return Protocol.HTTP
     if data.startswith(RESP_ANSWERS):
         return Protocol.RESP
+    if data.startswith(NDB_ANSWERS):
+        return Protocol.NDB_MANAGEMENT
     if len(data) < ENOUGH_BYTES:
         return None
     # A letter, four bytes of length, and the first field: an error before log-in.

@@ -16,6 +16,7 @@ from typing import ClassVar
 from inrush.border.plan import Statement
 from inrush.border.statement import NdbAction, NdbColumn, RecordCall
 from inrush.engines import client_libraries
+from inrush.engines.greeting import Protocol
 from inrush.engines.instance import Target
 from inrush.engines.lifecycle import Lifecycle
 from inrush.engines.ndb_life import NdbLife
@@ -44,6 +45,8 @@ HEAD_BYTES = 40
 #: Most columns of a table.
 MOST_COLUMNS = 512
 NO_KEY = "{table}: a row of NDB is found by its key; give the table an identity"
+#: A setting of the data nodes, ms: the redo log is written to disk so often.
+BETWEEN_CHECKPOINTS = "TimeBetweenGlobalCheckpoints"
 COUNTED = (
     "the cluster adds up no column, so that proofs count the rows that are read and compare every one of them"
 )
@@ -59,8 +62,10 @@ class Ndb(Twin):
     indexes = False
     lacks: ClassVar[frozenset[str]] = frozenset(REASONS)
     rate = (1e-4, 1e-5)
+    protocol = Protocol.NDB_MANAGEMENT
     usual_port = 1186
     grant = "give the cluster a free [api] section"
+    unreported = frozenset({BETWEEN_CHECKPOINTS.lower()})
     survive_by: ClassVar[Mapping[Survives, str]] = {
         Survives.PROCESS_CRASH: "--start ndb,replicas=2",
     }
@@ -148,15 +153,21 @@ class Ndb(Twin):
         )
 
     def durability(self, settings: Mapping[str, str]) -> Durability:
-        """A commit is in the memory of every node of its group when it is acknowledged; the redo log is written by then to no
-        disk, but with the next global checkpoint (TimeBetweenGlobalCheckpoints, 2 s as shipped). So a row survives the
-        crash of a node where its group has another one, and no loss of power of all nodes within these seconds. A table
-        without logging is empty after all nodes have stopped.
+        """A commit is in the memory of every node of its group when it is acknowledged, and on no disk. So a row survives
+        the crash of a node where its group has another one.
+
+        Where all nodes of a group end, what a global checkpoint has written comes back. One begins every
+        TimeBetweenGlobalCheckpoints, or when the one before is done; a commit waits for the next to begin, and for its end.
+        So long as one takes no longer than the time between two, it waits for less than twice that time. A table without
+        logging is empty then, whenever its rows were acknowledged.
         """
-        because = {name: settings[name] for name in ("replicas", "logging") if name in settings}
-        replicas = settings.get("replicas", "")
+        bearing = ("replicas", "logging", BETWEEN_CHECKPOINTS.lower())
+        because = {name: value for name, value in settings.items() if name.lower() in bearing}
+        replicas, is_logged = settings.get("replicas", ""), settings.get("logging", "") == "true"
         survives = Survives.PROCESS_CRASH if replicas.isdigit() and int(replicas) > 1 else Survives.NOTHING
-        return Durability(survives, because=because)
+        between = next((v for n, v in settings.items() if n.lower() == BETWEEN_CHECKPOINTS.lower()), "")
+        window_s = 2e-3 * int(between) if is_logged and between.isdigit() else 0.0
+        return Durability(survives, window_s, because)
 
     def run_target(self, target: Target, data: Path) -> Target:
         """Where the core finds the client library."""

@@ -103,6 +103,10 @@ class Twin(Dialect):
     #: First and last day of its dates.
     days: ClassVar[tuple[str, str]] = ("0001-01-01", "9999-12-31")
 
+    #: Settings that bear on what rows survive and that no server reports, lower case: of one that inrush started they are
+    #: what it was started with, of another they are not known.
+    unreported: ClassVar[frozenset[str]] = frozenset()
+
     # what messages say of it
 
     #: What rows are to survive -> how it is set: the end of an `--start`, or an entry of `[options.<engine>]`.

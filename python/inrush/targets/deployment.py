@@ -111,12 +111,20 @@ class Deployment:
 
     def durability(self, settings: Mapping[str, str], own: Path) -> Durability:
         """What an acknowledged row survives: by the server's settings, and by what the engine's files lie on."""
-        durability, place = self.server.durability(settings), self.data_place(own)
+        durability, place = self.server.durability({**self.unreported(), **settings}), self.data_place(own)
         filesystem = host.read_or_none(lambda d: host.mount_of(d).filesystem, place) if place else None
         if filesystem not in IN_MEMORY or durability.survives is not Survives.POWER_LOSS:
             return durability
         because = {**durability.because, "filesystem": str(filesystem)}
         return replace(durability, survives=Survives.PROCESS_CRASH, because=because)
+
+    def unreported(self) -> dict[str, str]:
+        """What a server of ours was started with, of what no server of its kind says of itself."""
+        instance, lifecycle = self.target.instance, self.server.lifecycle
+        if instance is None or lifecycle is None or not self.server.unreported:
+            return {}
+        started = lifecycle.start_settings(instance)
+        return {name: value for name, value in started.items() if name.lower() in self.server.unreported}
 
     def find_shards(self) -> None:
         """Asks a coordinator at an address of the user's which shards it knows; of any other server nothing comes.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,11 @@ import pytest
 from inrush.engines import server
 from inrush.engines.client_libraries import NDB as LIBRARY
 from inrush.engines.client_libraries import NDB_NAMED
-from inrush.engines.instance import Target
+from inrush.engines.instance import Instance, Release, Target
 from inrush.engines.ndb import Ndb, bytes_of, refusal, wire_of
 from inrush.engines.plans import OpPlan, Unsupported
 from inrush.engines.survives import Survives
+from inrush.targets.deployment import Deployment
 from inrush.workload import Column, Operation, Table
 
 NDB = Ndb()
@@ -130,20 +132,42 @@ def test_a_proof_reads_every_row() -> None:
 
 
 @pytest.mark.parametrize(
-    ("settings", "survives"),
+    ("settings", "survives", "window_s"),
     [
-        ({"replicas": "2", "logging": "true"}, Survives.PROCESS_CRASH),
-        ({"replicas": "3"}, Survives.PROCESS_CRASH),
-        ({"replicas": "1", "logging": "true"}, Survives.NOTHING),
-        ({}, Survives.NOTHING),
+        ({"replicas": "2", "logging": "true"}, Survives.PROCESS_CRASH, 0),
+        ({"replicas": "2", "logging": "true", "TimeBetweenGlobalCheckpoints": "2000"}, Survives.PROCESS_CRASH, 4),
+        ({"replicas": "2", "logging": "true", "timebetweenglobalcheckpoints": "500"}, Survives.PROCESS_CRASH, 1),
+        # Rows of any age are lost.
+        ({"replicas": "2", "logging": "false", "TimeBetweenGlobalCheckpoints": "2000"}, Survives.PROCESS_CRASH, 0),
+        ({"replicas": "3"}, Survives.PROCESS_CRASH, 0),
+        ({"replicas": "1", "logging": "true", "TimeBetweenGlobalCheckpoints": "2000"}, Survives.NOTHING, 4),
+        ({"TimeBetweenGlobalCheckpoints": "2000"}, Survives.NOTHING, 0),
+        ({}, Survives.NOTHING, 0),
     ],
-)
+)  # fmt: skip
 def test_a_row_survives_a_node_where_its_group_has_another(
-    settings: dict[str, str], survives: Survives
+    settings: dict[str, str], survives: Survives, window_s: float
 ) -> None:
     found = NDB.durability(settings)
-    assert found.survives is survives and found.window_s == 0
+    assert (found.survives, found.window_s) == (survives, window_s)
     assert dict(found.because) == settings
+
+
+@pytest.mark.parametrize(
+    ("asked", "window_s"), [({}, 4), ({"timebetweenglobalcheckpoints": "700"}, 1.4), (None, 0)]
+)
+def test_what_no_cluster_says_of_itself_is_what_inrush_started_it_with(
+    asked: dict[str, str] | None, window_s: float, tmp_path: Path
+) -> None:
+    """Of a cluster of another's it is not known."""
+    target = Target("ndb", "ndb://localhost/")
+    if asked is not None:
+        release = Release("ndb", "9.7.2", tmp_path)
+        target = replace(
+            target, instance=Instance("ndb", tmp_path, "", 1, 1, tmp_path / "log", release, asked)
+        )
+    found = Deployment(server("ndb"), target).durability({"replicas": "2", "logging": "true"}, tmp_path)
+    assert (found.survives, found.window_s) == (Survives.PROCESS_CRASH, pytest.approx(window_s))
 
 
 def test_the_library_of_the_variable_goes_to_the_core_and_an_option_comes_before_it(

@@ -7,16 +7,29 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from inrush import _core
+from inrush.border.plan import Statement
 from inrush.engines import greeting, server
 from inrush.engines.instance import Target
+from inrush.engines.ndb import Ndb
 from inrush.errors import UsageError
 from inrush.run.prepare import StudyCall, prepare
 from inrush.targets.deployment import Deployment
 from inrush.targets.ready import refuse_unready
 
-SERVERS = ("postgresql", "timescaledb", "mysql", "mariadb", "clickhouse", "influxdb", "valkey", "questdb")
+SERVERS = (
+    "postgresql",
+    "timescaledb",
+    "mysql",
+    "mariadb",
+    "clickhouse",
+    "influxdb",
+    "valkey",
+    "questdb",
+    "ndb",
+)
 #: A study that can be made there; `quickstart` where none is named.
-STUDIES = {"influxdb": "telemetry-keepup", "valkey": "telemetry-lookups"}
+STUDIES = {"influxdb": "telemetry-keepup", "valkey": "telemetry-lookups", "ndb": "keylookup-depth"}
 
 
 @pytest.mark.parametrize("engine", SERVERS)
@@ -33,10 +46,11 @@ def test_a_server_is_ready_keeps_nothing_and_is_no_other(
     assert line.startswith(f"{url}: reachable, version ") and "tables can be made" in line
     assert "unknown" not in line
     deployment = Deployment(twin, Target(engine, url))
-    homes = [row for row in deployment.ask(HOMES[engine]) if "inrush_check_" in str(row)]
-    assert homes == []
+    if engine in HOMES:
+        assert [row for row in deployment.ask(HOMES[engine]) if "inrush_check_" in str(row)] == []
 
 
+#: Without `ndb`, which lists nothing: see the test below.
 HOMES = {
     **dict.fromkeys(("postgresql", "timescaledb"), "SELECT nspname FROM pg_namespace"),
     **dict.fromkeys(("mysql", "mariadb"), "SELECT schema_name FROM information_schema.schemata"),
@@ -45,6 +59,27 @@ HOMES = {
     "valkey": "KEYS *",
     "questdb": "SELECT table_name FROM tables()",
 }
+
+
+def test_the_home_that_a_cluster_is_tried_with_is_made_and_dropped(
+    ndb: Target, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+    as_shipped = Ndb.lock
+
+    def lock(twin: Ndb, name: str, holder: str) -> tuple[Statement, ...]:
+        made.append(name)
+        return as_shipped(twin, name, holder)
+
+    found = prepare(StudyCall(STUDIES["ndb"], "xs", targets=(ndb.url,)))
+    deployment = Deployment(server("ndb"), Target("ndb", ndb.url))
+    with monkeypatch.context() as patched:
+        patched.setattr(Ndb, "lock", lock)
+        refuse_unready(found.plan, found.named_targets, tmp_path)
+    (home,) = made
+    with pytest.raises(_core.CoreFailure) as gone:
+        deployment.ask(server("ndb").ask_holder(home))
+    assert gone.value.args[0] == "statement"
 
 
 @pytest.mark.parametrize(

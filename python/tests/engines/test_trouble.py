@@ -78,7 +78,8 @@ def own(request: pytest.FixtureRequest, folder: Path) -> Iterator[Deployment]:
 
 
 def processes(deployment: Deployment) -> list[int]:
-    return [pid for pids in deployment.target.processes.values() for pid in pids]
+    """Each once: one of several is also a part of the role."""
+    return list(dict.fromkeys(pid for pids in deployment.target.processes.values() for pid in pids))
 
 
 def tree(pids: list[int]) -> list[int]:
@@ -158,11 +159,8 @@ def cpu_s(deployment: Deployment) -> float:
 
 @pytest.mark.slow
 def test_a_server_killed_and_started_again_between_two_segments_is_watched_on(
-    own: Deployment, folder: Path, request: pytest.FixtureRequest
+    own: Deployment, folder: Path
 ) -> None:
-    if own.target.engine == "ndb":
-        why = "a known defect: of a server of several processes, what ended ones have used is not in the role's sum"
-        request.applymarker(pytest.mark.xfail(strict=True, reason=why))
     used: dict[str, float] = {}
 
     def at(event: Mapping[str, Any]) -> None:
