@@ -7,9 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from inrush.engines import ndb_config, ndb_life, ndb_management, profiles
-from inrush.engines.instance import Release
+from inrush.engines import ndb_config, ndb_life, ndb_management, ndb_sql, profiles
+from inrush.engines.instance import Instance, Release
+from inrush.engines.life import User
+from inrush.engines.mysql_life import MysqlLife
 from inrush.engines.ndb_life import NdbLife
+from inrush.engines.own_server import ServerPlace
 from inrush.errors import UsageError
 
 RELEASE = Release("ndb", "9.7.2", Path("/"))
@@ -73,16 +76,94 @@ def test_a_delay_of_sends_needs_a_thread_that_sends(threads: str, sends: bool) -
     assert "MaxSendDelay" not in sections({**settings, "max_send_delay_us": "0"})[0][1]
 
 
-def test_a_node_of_sql_is_refused_with_the_way_to_have_one() -> None:
+#: Stands for a `mysqld`: what it says of its options.
+MYSQLD = "#!/bin/sh\necho '{}'\n"
+
+
+def stand_in(path: Path, options: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(MYSQLD.format(options))
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def nothing_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Release:
+    """Programs of a cluster, and no MySQL."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("INRUSH_NDB_HOME", raising=False)
+    return Release("ndb", "9.7.2", tmp_path / "cache" / "inrush" / "ndb")
+
+
+def test_a_node_of_sql_is_a_mysqld_with_the_engine_which_is_looked_for_in_order(
+    nothing_fetched: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("INRUSH_NDB_HOME", str(tmp_path / "home"))
+    assert ndb_sql.program(nothing_fetched) is None
+    stand_in(tmp_path / "home" / "a" / "mysqld", "--innodb")
+    assert ndb_sql.program(nothing_fetched) is None, "it has not the engine"
+    packed = stand_in(nothing_fetched.path / "sql" / "bin" / "mysqld", "--ndb-connectstring=name")
+    assert ndb_sql.program(nothing_fetched) == packed
+    named = stand_in(tmp_path / "home" / "b" / "mysqld", "--ndb-connectstring=name")
+    assert ndb_sql.program(nothing_fetched) == named
+    named.chmod(0o644)
+    assert ndb_sql.program(nothing_fetched) == packed, "what is not a program is none"
+    assert NdbLife().chosen(nothing_fetched, {"sql": "true"})["sql"] == "true"
+
+
+@pytest.mark.parametrize(("mysql", "is_found"), [("9.7.4", True), ("9.8.0", False)])
+def test_the_mysql_that_was_fetched_serves_where_it_is_of_the_same_series(
+    mysql: str, is_found: bool, nothing_fetched: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = stand_in(tmp_path / "mysql" / "usr" / "sbin" / "mysqld", "--ndb-connectstring=name")
+    fetched = Release("mysql", mysql, tmp_path / "mysql")
+    monkeypatch.setattr(MysqlLife, "fetched", lambda self, version=None: fetched)
+    assert (ndb_sql.program(nothing_fetched) == program) is is_found
+
+
+def test_a_cluster_with_a_node_of_sql_has_a_section_and_a_process_for_it(
+    nothing_fetched: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = stand_in(tmp_path / "home" / "bin" / "mysqld", "--ndb-connectstring=name")
+    monkeypatch.setenv("INRUSH_NDB_HOME", str(tmp_path / "home"))
+    found = sections({"nodes": "2", "api_slots": "8", "sql": "true"})
+    assert found[-1] == ("mysqld", {"HostName": "127.0.0.1", "NodeId": "12"})
+    assert Counter(name for name, _ in found)["api"] == 8
+    (data := tmp_path / "data").mkdir()
+    (data / "sql.port").write_text("4406\n")
+    place = ServerPlace(
+        nothing_fetched, data, data / "files", User(), 1186, {"sql": "true", "api_slots": "8"}
+    )
+    management, *nodes, sql = NdbLife().processes(place)
+    assert [one.name for one in (management, *nodes, sql)] == ["management", "node_1", "node_2", "sql"]
+    words = [str(word) for word in sql.command]
+    assert words[:2] == [str(program), "--no-defaults"] and sql.log == data / "sql.log"
+    assert {"--ndbcluster", "--ndb-connectstring=127.0.0.1:1186", "--ndb-nodeid=12", "--port=4406"} < {*words}
+    instance = Instance("ndb", data, "ndb://127.0.0.1:1186", 1186, 1, data / "server.log", nothing_fetched)
+    assert NdbLife().process_url(instance, "sql") == "mysql://inrush@127.0.0.1:4406/inrush"
+    assert NdbLife().process_url(instance, "node_1") == instance.url
+    aborted = ["[ERROR] [MY-010119] [Server] Aborting"]
+    assert sql.explain(["[ERROR] [MY-1] [Server] no room", *aborted]) == "no room"
+    with pytest.raises(UsageError, match="whole number from 1 to 251"):
+        ndb_config.shape({"sql": "true", "api_slots": "252"})
+
+
+def test_a_node_of_sql_is_refused_with_where_it_was_looked_for_and_the_way_to_have_one(
+    nothing_fetched: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert ndb_config.shape({"sql": "false"}) == ndb_config.shape({})
     assert "sql" not in ndb_config.file(
         ndb_config.shape({}), ndb_life.parameters({"sql": "false"}), 1, [2, 3], Path("/h")
     )
+    home = tmp_path / "home"
+    stand_in(home / "mysqld", "--innodb")
+    monkeypatch.setenv("INRUSH_NDB_HOME", str(home))
     with pytest.raises(
-        UsageError, match=r"^ndb,sql=true: .* have no mysqld; .*mysqld --ndbcluster"
+        UsageError, match=r"^ndb,sql=true: there is no mysqld with the NDB engine in .*mysqld --ndbcluster"
     ) as refused:
-        NdbLife().chosen(RELEASE, {"sql": "true"})
-    assert "\n" not in str(refused.value)
+        NdbLife().chosen(nothing_fetched, {"sql": "true"})
+    said = str(refused.value)
+    assert f"in {home} (INRUSH_NDB_HOME), {nothing_fetched.path / 'sql'} (" in said and "\n" not in said
     with pytest.raises(UsageError, match="ndb,sql=yes: it is true or false"):
         ndb_config.shape({"sql": "yes"})
 
@@ -109,7 +190,11 @@ def test_what_cannot_be_is_refused_in_one_line(settings: dict[str, str], says: s
 
 def test_a_profile_gives_way_to_a_setting_in_any_case_and_is_shared_by_the_nodes() -> None:
     own = NdbLife().chosen(RELEASE, {"profile": "default", "datamemory": "90M"})
-    assert own == {"TotalSendBufferMemory": "32M", "datamemory": "90M"}
+    assert own == {
+        "TimeBetweenGlobalCheckpoints": "2000",
+        "TotalSendBufferMemory": "32M",
+        "datamemory": "90M",
+    }
     budget = profiles.budget(profiles.memory() // 4)["cache"] >> 20
     assert NdbLife().chosen(RELEASE, {"nodes": "4"})["DataMemory"] == f"{budget}M"
 

@@ -61,6 +61,10 @@ class Lifecycle(ABC):
         """The same with what only the files of its instance's folder say."""
         return self.url_of(port)
 
+    def process_url(self, instance: Instance, process: str) -> str:
+        """The address of one of its processes, by the process's name: the instance's where it has none of its own."""
+        return instance.url
+
     @abstractmethod
     def data_version(self, data: Path) -> str:
         """Version of the release that made the data in an instance's folder; empty where it is not known."""

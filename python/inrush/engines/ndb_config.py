@@ -53,10 +53,16 @@ class Makeup:
     #: Lines of the file that say which threads a data node has.
     threads: tuple[str, ...]
     send_delay_us: int
+    #: A node of SQL joins them, by an id of its own.
+    sql: bool = False
 
     @property
     def management_id(self) -> int:
         return self.nodes + 1
+
+    @property
+    def sql_id(self) -> int:
+        return self.management_id + self.slots + 1
 
     @property
     def names(self) -> list[str]:
@@ -67,14 +73,14 @@ class Makeup:
 def shape(settings: Mapping[str, str]) -> Makeup:
     """Of `OWN`; the others are passed over. Raises UsageError for the first that is no such value."""
     chosen = {**USUAL, **settings}
-    no_sql_node(chosen.get(SQL, "false"))
+    has_sql = wants_sql(chosen)
     nodes = whole(chosen, NODES, 1, MOST_NODES)
     replicas = whole(chosen, REPLICAS, 1, MOST_REPLICAS)
     if nodes % replicas:
         raise UsageError(
             f"ndb,{NODES}={nodes}: each group of nodes holds {replicas} replicas, so the number of nodes is a multiple of {replicas}"
         )
-    slots = whole(chosen, SLOTS, 1, MOST_IDS - nodes - 1)
+    slots = whole(chosen, SLOTS, 1, MOST_IDS - nodes - 1 - has_sql)
     lines, sends = threads(chosen[THREADS])
     delay_us = whole(chosen, SEND_DELAY, 0, MOST_DELAY_US) if SEND_DELAY in chosen else 0
     if delay_us and not sends:
@@ -82,19 +88,15 @@ def shape(settings: Mapping[str, str]) -> Makeup:
             f"ndb,{SEND_DELAY}={delay_us}: it does nothing in nodes without a thread that sends; name one, as in "
             f"{THREADS}=main:1+ldm:1+recv:1+rep:1+send:1"
         )
-    return Makeup(nodes, replicas, slots, tuple(lines), delay_us)
+    return Makeup(nodes, replicas, slots, tuple(lines), delay_us, has_sql)
 
 
-def no_sql_node(word: str) -> None:
-    """Raises UsageError where one is wanted: what is fetched and built of MySQL Cluster has no mysqld."""
+def wants_sql(chosen: Mapping[str, str]) -> bool:
+    """Whether a node of SQL is wanted. Raises UsageError for another word."""
+    word = chosen.get(SQL, "false")
     if word not in ("true", "false"):
         raise UsageError(f"ndb,{SQL}={word}: it is true or false")
-    if word == "true":
-        raise UsageError(
-            f"ndb,{SQL}=true: there is no SQL node, because the programs of MySQL Cluster that inrush fetches have no mysqld; "
-            "start the cluster without it and let a mysqld of your own join by a free API slot: "
-            "mysqld --ndbcluster --ndb-connectstring=HOST:PORT of `inrush engines status ndb`"
-        )
+    return word == "true"
 
 
 def whole(chosen: Mapping[str, str], name: str, least: int, most: int) -> int:
@@ -161,6 +163,7 @@ def file(of: Makeup, parameters: Mapping[str, str], port: int, node_ports: Seque
     ]
     first = of.management_id + 1
     sections += [("api", ["HostName=127.0.0.1", f"NodeId={k}"]) for k in range(first, first + of.slots)]
+    sections += [("mysqld", ["HostName=127.0.0.1", f"NodeId={of.sql_id}"])] if of.sql else []
     return "".join(f"[{name}]\n" + "".join(f"{line}\n" for line in lines) for name, lines in sections)
 
 

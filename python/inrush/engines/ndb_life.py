@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from inrush.engines import life, ndb_config, ndb_management, ports, profiles, server_limits
+from inrush.engines import life, ndb_config, ndb_management, ndb_sql, ports, profiles, server_limits
 from inrush.engines.instance import Instance, Release, log_of
 from inrush.engines.ndb_release import HINT, ClusterPrograms
 from inrush.engines.own_server import PROFILE, STOP_S, OwnServer, ServerPlace, ServerProcess
@@ -71,7 +71,8 @@ class NdbLife(OwnServer):
             )
             by = f", by {', '.join(own_names)}" if own_names else ""
             raise UsageError(f"{self.name}: inrush sets {', '.join(taken)} itself{by}")
-        ndb_config.shape(own)
+        if ndb_config.shape(own).sql and release is not None:
+            self.sql_program(release)
         return self._with_profile(settings)
 
     def _with_profile(self, settings: Mapping[str, str]) -> dict[str, str]:
@@ -87,8 +88,10 @@ class NdbLife(OwnServer):
 
     def cannot_start(self, settings: Mapping[str, str]) -> str:
         chosen = self._with_profile(settings)
-        nodes = ndb_config.shape(chosen).nodes
+        of = ndb_config.shape(chosen)
+        nodes = of.nodes
         need, there = nodes * ndb_config.memory_bytes(parameters(chosen)), available_bytes()
+        need += ndb_sql.BYTES if of.sql else 0
         if need <= there:
             return ""
         return (
@@ -114,6 +117,8 @@ class NdbLife(OwnServer):
             )
         if why := self.cannot_start(place.settings):
             raise TargetError(f"{self.title} in {place.data}: {why}")
+        if of.sql:
+            ndb_sql.make(place, self.sql_program(place.release))
 
     def command(self, place: ServerPlace) -> Sequence[str | Path]:
         """Of the management server. It reads the file at each start, so that it keeps none of its own."""
@@ -154,7 +159,22 @@ class NdbLife(OwnServer):
                 )
                 for k, name in enumerate(of.names, start=1)
             ),
+            *([self._sql(place, of.sql_id)] if of.sql else []),
         ]
+
+    def _sql(self, place: ServerPlace, node: int) -> ServerProcess:
+        log = log_of(place.data, ndb_sql.ROLE)
+        return ndb_sql.process(place, self.sql_program(place.release), log, node)
+
+    def sql_program(self, release: Release) -> Path:
+        """Raises UsageError where there is none."""
+        if (found := ndb_sql.program(release)) is None:
+            raise UsageError(ndb_sql.refusal(release))
+        return found
+
+    def process_url(self, instance: Instance, process: str) -> str:
+        is_sql = process == ndb_sql.ROLE
+        return ndb_sql.url_of(ndb_sql.last_port(instance.data)) if is_sql else instance.url
 
     def _node(self, place: ServerPlace, node: int) -> Sequence[str | Path]:
         return [

@@ -29,6 +29,8 @@ TARBALL = "INRUSH_NDB_TARBALL"
 PROGRAMS = ("ndbmtd", "ndb_mgmd")
 #: Kept where they are there: nothing of inrush needs them.
 FURTHER = ("ndb_mgm", "ndb_waiter", "flexAsynch")
+#: A SQL node's program, and the folders beside it that it reads, kept as they lie; below this folder.
+SQL_PROGRAM, SQL_FOLDER, SQL_READS = "mysqld", "sql", ("lib", "share")
 LIBRARY = "libndbclient.so"
 HEADER = "NdbApi.hpp"
 HEADERS = "include"
@@ -93,6 +95,8 @@ class ClusterPrograms:
                 found, came_from = ndb_build.built(work, HINT, self.note)
             part = work / "part"
             gather(found, part)
+            if found != Path(home or ""):
+                keep_sql(found, part)
             version = version_of(part)
             life.write_whole(
                 part / RECORD, json.dumps({"version": version, "source": came_from}, indent=1) + "\n"
@@ -154,6 +158,19 @@ def gather(found: Path, into: Path) -> None:
     (into / HEADERS).mkdir()
     for header in headers(by_name[HEADER], files):
         shutil.copy2(header, into / HEADERS / header.name)
+
+
+def keep_sql(found: Path, into: Path) -> None:
+    """What a SQL node runs with, of an archive that has one: nothing else of it stays. A folder stays where it is."""
+    program = next((path for path in sorted(found.rglob(SQL_PROGRAM)) if path.is_file()), None)
+    if program is None:
+        return
+    base, kept = program.parent.parent, into / SQL_FOLDER
+    (kept / "bin").mkdir(parents=True)
+    shutil.copy2(program, kept / "bin" / SQL_PROGRAM)
+    for name in SQL_READS:
+        if base.is_relative_to(found) and (base / name).is_dir():
+            shutil.copytree(base / name, kept / name, symlinks=True)
 
 
 def headers(first: Path, files: Iterable[Path]) -> list[Path]:

@@ -253,12 +253,13 @@ def role_of(twin: Twin, data: Path, instance: Instance) -> str | None:
 
 
 def rows_of(twin: Twin, instance: Instance, running: bool, role: str | None) -> list[dict[str, Any]]:
-    """A line for each of its processes, all at the one address. running: unless a process has ended by itself."""
+    """A line for each of its processes, with its address. running: unless a process has ended by itself."""
     if not instance.processes:
         return [row(twin, instance, running, role)]
     alive_now = origin.running(instance.data) if running else {}
+    urls = {name: lifecycle_of(twin).process_url(instance, name) for name in alive_now}
     return [
-        {**row(twin, instance, name in alive_now, name), "pid": alive_now.get(name)}
+        {**row(twin, instance, name in alive_now, name), "url": urls.get(name), "pid": alive_now.get(name)}
         for name in instance.processes
     ]
 

@@ -97,6 +97,25 @@ def test_a_tarball_is_known_by_its_hash_and_another_one_takes_its_place(
     assert found[0].source.startswith("ndb.tar.xz, sha256 ") and found[0].source != found[1].source
 
 
+def test_the_mysqld_of_a_tarball_is_kept_with_what_it_reads(
+    cache: ClusterPrograms, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = install(tmp_path / "in", bin_at="bin", lib_at="lib", headers_at="include/storage/ndb")
+    for name in ("bin/mysqld", "share/english/errmsg.sys", "lib/plugin/a.so", "docs/large"):
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text("x")
+    with tarfile.open(tmp_path / "ndb.tar.xz", "w:xz") as packed:
+        packed.add(home, "mysql-cluster-9.7.2")
+    monkeypatch.setenv(TARBALL, str(tmp_path / "ndb.tar.xz"))
+    kept = cache.release().path / "sql"
+    assert all(
+        (kept / name).is_file() for name in ("bin/mysqld", "share/english/errmsg.sys", "lib/plugin/a.so")
+    )
+    assert not (kept / "docs").exists()
+    monkeypatch.setenv(HOME, str(home))
+    assert not (cache.release().path / "sql").exists(), "that of a folder stays where it is"
+
+
 def test_the_binding_of_another_inrush_is_compiled_again_and_nothing_else(
     cache: ClusterPrograms, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,0 +1,147 @@
+"""The SQL node of a MySQL Cluster: a `mysqld` with the NDB engine, where one is found. inrush fetches and builds none for it.
+
+It is a process of the cluster's instance, begun behind the data nodes, with files and a port of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from pathlib import Path
+
+from inrush.engines import life
+from inrush.engines.instance import Release
+from inrush.engines.mysql_life import ACCOUNT, DATABASE, MysqlLife, greets
+from inrush.engines.ndb_release import HOME, SQL_FOLDER, SQL_PROGRAM
+from inrush.engines.own_server import ServerPlace, ServerProcess
+from inrush.engines.ports import serves
+
+#: Its role, and the folder of its files below the cluster's.
+ROLE = "sql"
+PROGRAM = SQL_PROGRAM
+#: An option that a `mysqld` without the engine does not have.
+HAS_ENGINE = "--ndb-connectstring"
+#: Beside the data: it stays over restarts, as the cluster's own does.
+PORT = "sql.port"
+SOCKET = "mysql.sock"
+#: Where a `mysqld` says why it ended.
+ERROR = re.compile(r"\[ERROR\] \[MY-\d+\] \[\w*\] (.*)")
+#: Of the last word of every `mysqld` that gives up, which names no reason.
+ABORTING = "Aborting"
+HELP_S = 60.0
+#: What it takes of memory as shipped, at least.
+BYTES = 400 << 20
+
+
+def places(release: Release) -> Iterator[tuple[Path, str]]:
+    """Folders that are searched, each with what it is."""
+    if home := os.environ.get(HOME):
+        yield Path(home), HOME
+    yield release.path / SQL_FOLDER, "beside the programs of the archive"
+    if (mysql := MysqlLife().fetched()) is not None and series(mysql.version) == series(release.version):
+        yield mysql.path, "the MySQL that `inrush engines fetch mysql` got"
+
+
+def series(version: str) -> list[str]:
+    return re.findall(r"\d+", version)[:2]
+
+
+def program(release: Release) -> Path | None:
+    """The first one that has the engine."""
+    for folder, _ in places(release):
+        for path in sorted(folder.rglob(PROGRAM)):
+            if path.is_file() and os.access(path, os.X_OK) and has_engine(path, path.stat().st_mtime_ns):
+                return path
+    return None
+
+
+@lru_cache(maxsize=64)
+def has_engine(path: Path, _changed_ns: int) -> bool:
+    try:
+        done = subprocess.run(
+            [path, "--no-defaults", "--verbose", "--help"],
+            capture_output=True, text=True, errors="replace", check=False, timeout=HELP_S,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    return HAS_ENGINE in done.stdout
+
+
+def refusal(release: Release) -> str:
+    """Why a cluster has no SQL node here, in one line."""
+    searched = ", ".join(f"{folder} ({what})" for folder, what in places(release))
+    return (
+        f"ndb,sql=true: there is no {PROGRAM} with the NDB engine in {searched}; name a folder that has one, beside the programs "
+        f"of the cluster, by {HOME}, or `inrush engines fetch mysql` where its version is {'.'.join(series(release.version))}; or "
+        "start the cluster without it and let a mysqld of your own join by a free API slot: "
+        "mysqld --ndbcluster --ndb-connectstring=HOST:PORT of `inrush engines status ndb`"
+    )
+
+
+def url_of(port: int) -> str:
+    return f"mysql://{ACCOUNT}@127.0.0.1:{port}/{DATABASE}"
+
+
+def last_port(data: Path) -> int:
+    """That of the node in this folder; 0: it had none."""
+    file = data / PORT
+    return int(file.read_text()) if file.is_file() else 0
+
+
+def make(place: ServerPlace, found: Path) -> None:
+    """Its files, where they are not there, and a port."""
+    home, port = place.home / ROLE, last_port(place.data)
+    for left in (SOCKET, f"{SOCKET}.lock"):
+        (home / left).unlink(missing_ok=True)  # no server works here: they are a dead one's
+    if port == 0:
+        # A folder without a port is one of a start that was cut off.
+        shutil.rmtree(home, ignore_errors=True)
+        life.own_folder(home, place.user)
+        command = [found, *common(found, home), "--initialize-insecure", "--ndbcluster=OFF"]
+        life.run_as(place.user, command, home, f"{PROGRAM} --initialize")
+    if port == 0 or not life.is_free(port):
+        (place.data / PORT).write_text(f"{life.free_port()}\n")
+
+
+def process(place: ServerPlace, found: Path, log: Path, node_id: int) -> ServerProcess:
+    home, port = place.home / ROLE, last_port(place.data)
+    account = place.data / "account.sql"
+    account.write_text(
+        f"CREATE DATABASE IF NOT EXISTS {DATABASE};\nCREATE USER IF NOT EXISTS {ACCOUNT}@'127.0.0.1';\n"
+        f"GRANT ALL ON *.* TO {ACCOUNT}@'127.0.0.1' WITH GRANT OPTION;\n"
+    )
+    account.chmod(0o644)
+    command: list[str | Path] = [
+        found, *common(found, home),
+        f"--port={port}", "--bind-address=127.0.0.1", f"--socket={SOCKET}", f"--pid-file={home}/server.pid",
+        f"--init-file={account}", "--skip-name-resolve", "--skip-log-bin", "--mysqlx=OFF",
+        "--ndbcluster", f"--ndb-connectstring=127.0.0.1:{place.port}", f"--ndb-nodeid={node_id}",
+    ]  # fmt: skip
+    return ServerProcess(command, log, lambda: greets(port) and serves(port, home), ROLE, failure)
+
+
+def common(found: Path, home: Path) -> Sequence[str | Path]:
+    """Where its own files are: as in a package, or as in an archive."""
+    base = found.parent.parent
+    shares = (base / "share/mysql", base / "share")
+    plugins = (base / "lib/mysql/plugin", base / "lib/plugin")
+    share = next((folder for folder in shares if (folder / "charsets").is_dir()), None)
+    plugin = next((folder for folder in plugins if folder.is_dir()), None)
+    return [
+        "--no-defaults",
+        f"--basedir={base}",
+        *([f"--lc-messages-dir={share}", f"--character-sets-dir={share}/charsets"] if share else []),
+        *([f"--plugin-dir={plugin}"] if plugin else []),
+        f"--datadir={home / 'data'}",
+        f"--tmpdir={home}",
+    ]
+
+
+def failure(lines: Sequence[str]) -> str:
+    """Why it ended: the last error that says a reason. Pure."""
+    said = [found[1].strip() for line in lines if (found := ERROR.search(line))]
+    return next((text for text in reversed(said) if text != ABORTING), "")
