@@ -10,11 +10,13 @@ import pytest
 
 from inrush import _core
 from inrush.engines import ENGINES, engine_of_url, server, title, twins
+from inrush.engines.plans import OpPlan, Unsupported
 from inrush.engines.twin import Twin
 from inrush.errors import UsageError
 from inrush.load.shards import loading_of
 from inrush.targets.deployment import lifecycle_of
 from inrush.targets.shards import cluster_of
+from inrush.workload import Column, Operation, Table
 
 ENGINE_MOD = Path(__file__).parents[2] / "rust" / "engines" / "src" / "engine" / "mod.rs"
 
@@ -108,7 +110,29 @@ def test_no_scheme_means_two_engines() -> None:
 
 @pytest.mark.parametrize("module", sorted(set(ENGINES.values())))
 def test_every_twin_of_a_module_is_listed(module: str) -> None:
-    assert set(twins(module)) == {e for e, m in ENGINES.items() if m == module}
+    """Variants of one have a twin of their own where they plan as another engine."""
+    engines = {name for name in twins(module) if ":" not in name}
+    assert engines == {e for e, m in ENGINES.items() if m == module}
+
+
+def test_null_with_ndbs_records_plans_calls_by_key_as_ndb_does_and_other_wires_as_the_floor() -> None:
+    table = Table("t", (Column("k", "u64", {"kind": "sequence"}), Column("v", "f64")), identity=("k",))
+    operation = Operation("look", "key", table="t", does="read", params={"k": {"type": "u64", "gen": {}}})
+    of = {name: server(name) for name in ("null", "null:text", "null:record", "ndb")}
+    planned = {name: twin.plan_table(table, "pk", "home") for name, twin in of.items()}
+    assert planned["null:record"].wire == planned["ndb"].wire == {"k": "Bigunsigned", "v": "Double"}
+    assert planned["null:text"].wire == planned["null"].wire == {"k": "", "v": ""}
+    assert planned["null:record"].create == ()
+    calls = {name: twin.plan_row_call(operation, table, planned[name]) for name, twin in of.items()}
+    assert isinstance(record := calls["null:record"], OpPlan) and isinstance(floor := calls["null"], OpPlan)
+    assert record.directives["record"] == {"does": "read", "table": "t", "columns": ("k",)}
+    assert floor.directives == {} and calls["null:text"] == floor
+    lists = Table("t", (Column("k", "u64"), Column("v", "list_f64", {"kind": "array"})), identity=("k",))
+    refused = of["null:record"].plan_table(lists, "pk", "home")
+    assert "it has no lists" in refused.takes_no_rows
+    insert = Operation("put", "insert", table="t")
+    assert isinstance(of["null:record"].plan_operation(insert, "bulk", {"t": refused}), Unsupported)
+    assert isinstance(of["null"].plan_operation(insert, "bulk", {"t": planned["null"]}), OpPlan)
 
 
 def test_a_url_names_its_engine_by_its_scheme() -> None:

@@ -24,7 +24,9 @@ def server(engine: str) -> Twin:
         near = difflib.get_close_matches(name, ENGINES, 1)
         hint = f"did you mean {near[0]}?" if near else f"it is one of {', '.join(ENGINES)}"
         raise UsageError(f"{engine}: no such engine; {hint}")
-    return twins(ENGINES[name])[name]()
+    found = twins(ENGINES[name])
+    # A wire that plans as its engine does has a twin of its own.
+    return found.get(engine, found[name])()
 
 
 @functools.cache

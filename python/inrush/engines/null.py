@@ -1,6 +1,7 @@
 """Engines without a database: `null` does nothing, `simulated` serves in known times. Twins of null.rs and simulated.rs.
 
 They measure the instrument: `null` its floor, `null:<wire>` the floor with an encoder, `simulated` its statistics.
+`null:record` also writes each call by key as NDB's client library takes it.
 """
 
 from __future__ import annotations
@@ -55,6 +56,34 @@ class Null(Twin):
 
     def durability(self, settings: Mapping[str, str]) -> Durability:
         return Durability(Survives.NOTHING, because={"engine": "stores nothing"})
+
+
+class NullRecord(Null):
+    """Tables and calls by key as on NDB: what a client does for them up to the client library."""
+
+    name: ClassVar[str] = "null:record"
+
+    def plan_table(self, table: Table, layout: str, namespace: str) -> TablePlan:
+        planned = ndb().plan_table(table, layout, namespace)
+        losses = ("nothing is stored: the client's own cost of records",)
+        return TablePlan(table.name, (), (), (), planned.wire, losses, takes_no_rows=planned.takes_no_rows)
+
+    def plan_operation(
+        self, operation: Operation, method: str, tables: Mapping[str, TablePlan], batch_rows: int = 0
+    ) -> OpPlan | Unsupported:
+        if operation.kind == "insert" and (why := tables[operation.table or ""].takes_no_rows):
+            return Unsupported(why)
+        return super().plan_operation(operation, method, tables, batch_rows)
+
+    def plan_row_call(self, operation: Operation, table: Table, plan: TablePlan) -> OpPlan | Unsupported:
+        return ndb().plan_row_call(operation, table, plan)
+
+
+def ndb() -> Twin:
+    """Loaded where a study asks for its records."""
+    from inrush.engines.ndb import Ndb
+
+    return Ndb()
 
 
 class Simulated(Null):

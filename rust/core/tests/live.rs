@@ -18,12 +18,13 @@ use crate::common::Seen;
 fn plan(engine: &str, options: &[(&str, u64)], role: &str) -> RunPlan {
     let options: BTreeMap<&str, String> = options.iter().map(|(k, v)| (*k, v.to_string())).collect();
     let options = serde_json::to_string(&options).expect("text");
+    let wire = if engine == "null:record" { "Bigint" } else { "int8" };
     let text = format!(
         r#"{{"version": 1, "run_id": "r", "study": "s", "seed": 7, "epoch_ns": 0,
         "target": {{"engine": "{engine}", "url": "{engine}:", "options": {options}}},
         "tables": [{{"name": "t", "stream": "t",
                      "source": {{"kind": "generated", "series": 10, "period_ns": 1000000000}},
-                     "columns": [{{"name": "k", "type": "i64", "wire": "int8",
+                     "columns": [{{"name": "k", "type": "i64", "wire": "{wire}",
                                    "gen": {{"kind": "sequence", "start": 0, "step": 1}}}}]}}],
         "operations": [{{"name": "insert", "kind": "insert", "table": 0}},
                        {{"name": "call", "kind": "query"}},
@@ -97,7 +98,7 @@ fn a_known_demand_of_the_engine_is_found_within_a_tenth() {
 
 #[test]
 fn null_takes_every_row_and_its_wires_encode_them() {
-    let bytes: Vec<u64> = ["null", "null:text", "null:csv", "null:pgcopy"]
+    let bytes: Vec<u64> = ["null", "null:text", "null:csv", "null:pgcopy", "null:record"]
         .into_iter()
         .map(|engine| {
             let totals = run(plan(engine, &[], INSERTS)).repetitions.remove(0);
@@ -105,9 +106,39 @@ fn null_takes_every_row_and_its_wires_encode_them() {
             totals.bytes
         })
         .collect();
-    // Numbers of up to five digits and a line end; 2 + 4 + 8 bytes a row, and each COPY's own 21.
+    // Numbers of up to five digits and a line end; 2 + 4 + 8 bytes a row, and each COPY's own 21; 8 bytes of a record,
+    // and a byte for NULL in a row that ends on whole words of 8.
     let digits: u64 = (0..20_000u64).map(|k| k.to_string().len() as u64 + 1).sum();
-    assert_eq!(bytes, [0, digits, digits, 20_000 * 14 + 200 * 21]);
+    assert_eq!(bytes, [0, digits, digits, 20_000 * 14 + 200 * 21, 20_000 * 16]);
+}
+
+#[test]
+fn a_call_by_key_on_null_record_is_written_and_one_that_does_not_fit_fails() {
+    let called = |engine: &str, column: &str, value: &str| {
+        let role = r#""operations": [{"operation": "call", "weight": 1}], "sessions": 1,
+            "schedule": {"kind": "closed", "think_ns": 0}, "until": {"kind": "work"},
+            "work": {"kind": "calls", "count": 50}"#;
+        let mut plan = plan(engine, &[], role);
+        plan.tables[0].identity = vec!["k".into()];
+        let call = format!(
+            r#"{{"name": "call", "kind": "query", "table": 0, "does": "read",
+                 "params": [{{"name": "k", "type": "text", "gen": {{"kind": "const", "value": {value}}}}}],
+                 "directives": {{"record": {{"does": "read", "table": "t", "columns": ["{column}"]}}}}}}"#
+        );
+        plan.operations[1] = serde_json::from_str(&call).expect("it is written here");
+        plan
+    };
+    let totals = |plan: RunPlan| run(plan).repetitions.remove(0);
+    let written = totals(called("null:record", "k", "7"));
+    assert_eq!((written.ops, written.errors, written.bytes), (50, 0, 50 * 16));
+    let plain = totals(called("null", "k", "7"));
+    assert_eq!((plain.ops, plain.errors, plain.bytes), (50, 0, 0), "the floor writes nothing");
+    let unfit = totals(called("null:record", "k", "\"seven\""));
+    assert_eq!((unfit.ops, unfit.errors, unfit.bytes), (50, 50, 0));
+    let Err(error) = build(&context(called("null:record", "v", "7"))).and_then(|e| e.open(&[1])) else {
+        panic!("refused")
+    };
+    assert!(error.to_string().contains("its table has no column v"), "{error}");
 }
 
 #[test]

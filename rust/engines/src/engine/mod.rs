@@ -25,6 +25,7 @@ mod ndb;
 mod null;
 mod postgresql;
 mod questdb;
+mod record_call;
 mod resp;
 pub mod secrets;
 mod sharded;

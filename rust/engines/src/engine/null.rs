@@ -1,19 +1,26 @@
 //! The engine that does nothing: the floor of the instrument.
 //!
 //! `null` takes rows as they are; `null:<wire>` encodes them as an engine with that wire does and
-//! throws the bytes away. An operation is done when it is submitted.
+//! throws the bytes away. An operation is done when it is submitted. On `null:record` a call by key
+//! (`directives.record`) is written into images of its rows, as for NDB's client library, and goes nowhere.
 
+use crate::engine::failures::Failures;
+use crate::engine::record_call::{bind, placed, unset};
 use crate::engine::{
     Answer, Caps, Context, Done, Engine, Ns, OpId, Outcome, Payload, Session, Submit, Ticket, Work,
 };
 use inrush_rows::clock::Clock;
+use inrush_rows::encode::record::Record;
 use inrush_rows::encode::{encoder, Encoder, Part, PART_ROWS};
 use inrush_rows::error::Error;
 use inrush_rows::plan::Statement;
-use inrush_rows::rows::Columns;
+use inrush_rows::rows::{Columns, Value};
 
 /// Operations a session holds between `submit` and `poll`.
 pub const MAX_DEPTH: u32 = 4096;
+
+/// The wire on which calls by key are encoded too.
+const RECORD: &str = "record";
 
 pub struct Null {
     context: Context,
@@ -45,6 +52,41 @@ impl Null {
     }
 }
 
+/// A call by key, as it is written.
+struct Call {
+    record: Record,
+    /// By parameter: its field, and the row that it is a value of; `None`: of all rows.
+    places: Vec<(usize, Option<usize>)>,
+    rows: usize,
+    images: Vec<u8>,
+}
+
+impl Call {
+    /// None for an operation that is no record. Its table is encoded as one.
+    fn of(context: &Context, op: OpId) -> Result<Option<Call>, Error> {
+        let plan = context.op(op);
+        let call = plan.directives.as_ref().and_then(|directives| directives.record.as_deref());
+        let table = plan.table.and_then(|at| context.plan.tables.get(at));
+        let (Some(call), Some(table)) = (call, table) else { return Ok(None) };
+        let refuse = |why: String| Error::Plan(format!("operation {}: {why}", plan.name));
+        let record = Record::of(table)?;
+        let (places, rows) = placed(&record, &call.columns).map_err(&refuse)?;
+        if let Some(key) = unset(table, &record, &places) {
+            return Err(refuse(format!("`record` sets no {key}, which is a column of the key")));
+        }
+        let images = vec![0; rows * record.bytes as usize];
+        Ok(Some(Call { record, places, rows, images }))
+    }
+
+    #[inline]
+    fn write(&mut self, params: &[Value]) -> Result<u64, String> {
+        bind(&self.record, &self.places, self.rows, params, &mut self.images)?;
+        // Written bytes that nobody reads would be left out.
+        std::hint::black_box(&self.images);
+        Ok(self.images.len() as u64)
+    }
+}
+
 impl Engine for Null {
     fn caps(&self) -> Caps {
         Caps { max_depth: MAX_DEPTH, ..Caps::default() }
@@ -52,11 +94,19 @@ impl Engine for Null {
 
     fn open(&self, ops: &[OpId]) -> Result<Box<dyn Session>, Error> {
         let mut encoders: Vec<_> = self.context.plan.operations.iter().map(|_| None).collect();
+        let mut calls: Vec<_> = self.context.plan.operations.iter().map(|_| None).collect();
         for op in ops {
-            encoders[*op] = self.encoder(*op)?;
+            if self.wire.as_deref() == Some(RECORD) {
+                calls[*op] = Call::of(&self.context, *op)?;
+            }
+            // A record has no batch.
+            if calls[*op].is_none() {
+                encoders[*op] = self.encoder(*op)?;
+            }
         }
         let ready = Vec::with_capacity(MAX_DEPTH as usize);
-        Ok(Box::new(NullSession { clock: self.context.clock, encoders, ready }))
+        let failures = Failures::default();
+        Ok(Box::new(NullSession { clock: self.context.clock, encoders, calls, ready, failures }))
     }
 
     fn answers(&self, _op: OpId) -> bool {
@@ -77,7 +127,10 @@ struct NullSession {
     clock: Clock,
     /// By operation.
     encoders: Vec<Option<Box<dyn Encoder>>>,
+    /// By operation, of those that are records.
+    calls: Vec<Option<Call>>,
     ready: Vec<Done>,
+    failures: Failures,
 }
 
 impl Session for NullSession {
@@ -102,15 +155,24 @@ impl Session for NullSession {
     }
 
     #[inline]
-    fn submit(&mut self, ticket: Ticket, _op: OpId, work: Work<'_>) -> Submit {
+    fn submit(&mut self, ticket: Ticket, op: OpId, work: Work<'_>) -> Submit {
         if self.ready.len() == MAX_DEPTH as usize {
             return Submit::Full;
         }
-        let (rows, bytes) = match work {
-            Work::Rows { payload, .. } => (payload.rows, payload.bytes.len() as u64),
-            Work::Params(_) | Work::Extract { .. } => (0, 0),
+        let mut outcome = Outcome::Ok;
+        let (rows, bytes) = match (work, &mut self.calls[op]) {
+            (Work::Rows { payload, .. }, _) => (payload.rows, payload.bytes.len() as u64),
+            (Work::Params(params), Some(call)) => match call.write(params) {
+                Ok(bytes) => (0, bytes),
+                Err(why) => {
+                    self.failures.note(ticket, why);
+                    outcome = Outcome::Other;
+                    (0, 0)
+                }
+            },
+            (Work::Params(_) | Work::Extract { .. }, _) => (0, 0),
         };
-        self.ready.push(Done { ticket, done_ns: self.clock.now(), outcome: Outcome::Ok, rows, bytes });
+        self.ready.push(Done { ticket, done_ns: self.clock.now(), outcome, rows, bytes });
         Submit::Queued
     }
 
@@ -121,6 +183,11 @@ impl Session for NullSession {
             done.push(*ended);
         }
         self.ready.clear();
+        self.failures.hand_over();
+    }
+
+    fn failure(&mut self, ticket: Ticket) -> Option<String> {
+        self.failures.of(ticket)
     }
 
     fn scan(

@@ -29,12 +29,13 @@ use delimited::Delimited;
 /// `text`: tab-separated, `\N` for NULL (PostgreSQL text COPY, MySQL LOAD DATA, ClickHouse TSV).
 /// `csv`: RFC 4180 with LF, NULL empty and unquoted. `pgcopy`: PostgreSQL binary COPY. `native`, `rowbinary`: ClickHouse's
 /// blocks and rows. `values`: rows of an SQL INSERT as text. `line`: InfluxDB's line protocol. `mysql`: rows of MariaDB's
-/// bulk execute, with values as in MySQL's prepared statements. `resp`: commands of Valkey and Redis.
-pub const WIRES: [&str; 9] =
-    ["text", "csv", "pgcopy", "native", "rowbinary", "values", "line", "mysql", "resp"];
+/// bulk execute, with values as in MySQL's prepared statements. `resp`: commands of Valkey and Redis. `record`: images of
+/// rows, as NDB's client library takes them.
+pub const WIRES: [&str; 10] =
+    ["text", "csv", "pgcopy", "native", "rowbinary", "values", "line", "mysql", "resp", "record"];
 
 /// Wires that find a row by its key: they write no table without an identity.
-pub const KEYED_WIRES: [&str; 2] = ["line", "resp"];
+pub const KEYED_WIRES: [&str; 3] = ["line", "resp", "record"];
 
 /// Encodes batches of one table. CPU only; allocates nothing once `out` has its size.
 pub trait Encoder: Send {
@@ -85,6 +86,7 @@ pub fn encoder(wire: &str, table: &TablePlan) -> Result<Box<dyn Encoder>, Error>
         "pgcopy" => Ok(Box::new(pgcopy::PgCopy::new(table)?)),
         "line" => Ok(Box::new(line::Line::new(table)?)),
         "resp" => Ok(Box::new(resp::Resp::new(table)?)),
+        "record" => Ok(Box::new(record::Images::of(record::Record::of(table)?))),
         _ => Err(Error::Plan(format!("wire {wire:?} is not known; known are {}", WIRES.join(", ")))),
     }
 }

@@ -53,6 +53,26 @@ impl Kind {
         })
     }
 
+    /// Of a column whose wire type is not said; None where inrush makes no column of NDB of this type.
+    fn usual(ty: LogicalType) -> Option<Kind> {
+        use LogicalType::*;
+        Some(match ty {
+            Bool | U8 => Kind::Unsigned(1),
+            I16 => Kind::Signed(2),
+            U16 => Kind::Unsigned(2),
+            I32 => Kind::Signed(4),
+            U32 => Kind::Unsigned(4),
+            I64 | TimeMs | TimeUs => Kind::Signed(8),
+            U64 | Bit => Kind::Unsigned(8),
+            F32 => Kind::Float,
+            F64 => Kind::Double,
+            Uuid => Kind::Fixed(16),
+            Date => Kind::Fixed(10),
+            Text | Enum => Kind::Variable(SHORT),
+            _ => return None,
+        })
+    }
+
     /// Its number, and its length there.
     pub fn number(self) -> (u32, u32) {
         match self {
@@ -113,7 +133,11 @@ impl Record {
     pub fn of(table: &TablePlan) -> Result<Record, Error> {
         let (mut fields, mut offset) = (Vec::new(), 0u32);
         for column in &table.columns {
-            let kind = Kind::named(&column.wire).ok_or_else(|| {
+            let kind = match column.wire.as_str() {
+                "" => Kind::usual(column.ty),
+                wire => Kind::named(wire),
+            };
+            let kind = kind.ok_or_else(|| {
                 Error::Plan(format!(
                     "table {}: column {} has the wire type {:?}, which is none of NDB's that inrush makes",
                     table.name, column.name, column.wire
