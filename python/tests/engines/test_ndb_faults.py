@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -28,6 +29,7 @@ from inrush.worker.process import Event
 from tests.test_by_key_run import WORKLOAD
 
 from .servers import SETTINGS, need, own_server
+from .test_outage import small_disk
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -267,6 +269,37 @@ def test_memory_that_is_full_is_one_line_that_names_its_setting(
     message = one_line(outcome)
     assert "rows were stored: Out of memory in Ndb Kernel" in message and "increase DataMemory" in message
     assert message.endswith("; its table is not the planned one"), message
+
+
+#: MB of a file system that a cluster begins on, and what is left of it when it is written to.
+AMPLE_MB, ROOM_MB = 1024, 24
+
+
+def test_a_full_disk_below_the_data_nodes_is_one_line_and_no_work(folder: Path) -> None:
+    """Rows of 2 kB are changed: the redo log grows to its size, for which there is no room."""
+    need("ndb")
+    with small_disk(folder / "small", AMPLE_MB) as disk:
+        instance = own_server("ndb").start(disk / "ndb", SETTINGS["ndb"])
+        own = Deployment(server("ndb"), Target("ndb", instance.url, {}, instance))
+        running = list(instance.pids)
+
+        def shrink() -> None:
+            size = shutil.disk_usage(disk).used + (ROOM_MB << 20)
+            subprocess.run(["mount", "-o", f"remount,size={size}", str(disk)], check=True)
+
+        wide = WORKLOAD.replace("min_bytes = 3, max_bytes = 9", "min_bytes = 2_000, max_bytes = 2_000")
+        schedule = 'mode = "constant", rate_per_s = 3_000, warm_s = 0.3, measure_s = 40, retry_s = 3'
+        began_s = time.monotonic()
+        try:
+            outcome, results = ran(own, folder, At(0.5, shrink), CHANGERS, schedule, 5_000, tables=wide)
+        finally:
+            own_server("ndb").stop(instance, Stop.KILL)
+        print(f"{time.monotonic() - began_s:.0f} s: {outcome.failed}")
+        message = one_line(outcome)
+        assert f"the disk of {instance.data} was full" in message, message
+        assert message.endswith("; make room, or take fewer rows"), message
+        assert not study_record(results).runs, "no figure comes of it"
+        assert not [pid for pid in running if life.started_at(pid)]
 
 
 def test_a_cluster_of_a_killed_inrush_is_named_stopped_and_started_again(folder: Path) -> None:

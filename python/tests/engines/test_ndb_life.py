@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from inrush.engines import life, ndb_management
-from inrush.engines.instance import Stop
+from inrush.engines import life, ndb_management, ndb_sql
+from inrush.engines.instance import Stop, Target
 from inrush.engines.ndb_life import NdbLife
 from inrush.engines.twin import Twin
 from inrush.errors import TargetError, UsageError
 from inrush.targets import instances
 
-from .servers import REQUIRE, SETTINGS, START_NONE
+from .servers import REQUIRE, SETTINGS, START_NONE, control
 
 #: 400 MB for each node.
 SMALL = SETTINGS["ndb"]
@@ -121,6 +121,31 @@ def test_a_cluster_is_one_instance_whose_next_start_restores_what_it_held(
     # Without a management server nothing can be asked: signals end the rest.
     os.kill(again.pid, signal.SIGKILL)
     own.stop(again, Stop.CLEAN)
+
+
+def test_a_mysqld_with_the_engine_joins_as_the_node_of_sql_and_ends_with_the_cluster(
+    data: Path, twin: ClusterTwin, own: NdbLife
+) -> None:
+    if (release := own.fetched()) is None or ndb_sql.program(release) is None:
+        pytest.skip(
+            "no mysqld with the NDB engine of the cluster's series; `inrush engines fetch mysql` may get one"
+        )
+    rows = instances.start([word({**SMALL, "sql": "true"})], data, silent).rows
+    assert [row["role"] for row in rows] == ["management", "node_1", "node_2", "sql"]
+    sql, cluster = Target("mysql", rows[-1]["url"]), Target("ndb", rows[0]["url"])
+    has = "SELECT support FROM information_schema.engines WHERE engine = 'ndbcluster'"
+    assert control(sql, has) == [["YES"]] and re.fullmatch(r"mysql://inrush@127.0.0.1:\d+/inrush", sql.url)
+    control(sql, "CREATE TABLE inrush.t (k INT PRIMARY KEY) ENGINE = NDB")
+    control(sql, "INSERT INTO inrush.t VALUES (1), (2), (3)")
+    count: Any = {"text": "count", "directives": {"ndb": {"kind": "count", "table": "inrush.t"}}}
+    assert [[int(row[0])] for row in control(cluster, count)] == [[3]], "the rows lie in the data nodes"
+    began_s = time.monotonic()
+    instances.stop(["ndb"], data, silent)
+    print(f"stopped in {time.monotonic() - began_s:.1f} s")
+    assert not life.working_in(data)
+    again = instances.start([word({**SMALL, "sql": "true"})], data, silent).rows
+    assert again[-1]["url"] == sql.url and control(sql, "SELECT count(*) FROM inrush.t") == [["3"]]
+    instances.stop(["ndb"], data, silent)
 
 
 def port_of(row: dict[str, Any]) -> int:
