@@ -138,6 +138,8 @@ def common(found: Path, home: Path) -> Sequence[str | Path]:
         *([f"--plugin-dir={plugin}"] if plugin else []),
         f"--datadir={home / 'data'}",
         f"--tmpdir={home}",
+        # Packages name a folder of the system, and without it no server starts.
+        "--secure-file-priv=",
     ]
 
 

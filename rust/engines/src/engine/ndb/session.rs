@@ -89,10 +89,14 @@ impl NdbSession {
         for (op, asked) in asked {
             let name = ctx.op(op).name.clone();
             let made = Operation::new(asked, &opened, address);
-            prepared[op] = Some(made.map_err(|why| Error::Statement {
-                target: address.to_string(),
-                statement: format!("operation {name}"),
-                message: why.message,
+            prepared[op] = Some(made.map_err(|why| match outcome(why.code, why.classification) {
+                // Nothing is wrong with the operation.
+                Outcome::Lost => connection.lost(&why.message),
+                _ => Error::Statement {
+                    target: address.to_string(),
+                    statement: format!("operation {name}"),
+                    message: why.message,
+                },
             })?);
         }
         Ok(NdbSession {
