@@ -15,7 +15,7 @@ from pathlib import Path
 
 from inrush.engines import life
 from inrush.engines.instance import Release
-from inrush.engines.mysql_life import ACCOUNT, DATABASE, MysqlLife, greets
+from inrush.engines.mysql_life import MysqlLife, greets
 from inrush.engines.ndb_release import HOME, SQL_FOLDER, SQL_PROGRAM
 from inrush.engines.own_server import ServerPlace, ServerProcess
 from inrush.engines.ports import serves
@@ -28,6 +28,7 @@ HAS_ENGINE = "--ndb-connectstring"
 #: Beside the data: it stays over restarts, as the cluster's own does.
 PORT = "sql.port"
 SOCKET = "mysql.sock"
+ACCOUNT = "root"
 #: Where a `mysqld` says why it ended.
 ERROR = re.compile(r"\[ERROR\] \[MY-\d+\] \[\w*\] (.*)")
 #: Of the last word of every `mysqld` that gives up, which names no reason.
@@ -83,7 +84,11 @@ def refusal(release: Release) -> str:
 
 
 def url_of(port: int) -> str:
-    return f"mysql://{ACCOUNT}@127.0.0.1:{port}/{DATABASE}"
+    """Of the account that a new server has, from this machine alone and without a password.
+
+    Another one could not be made by a file of statements: the engine wants to tell all nodes of it before it has joined.
+    """
+    return f"mysql://{ACCOUNT}@127.0.0.1:{port}/"
 
 
 def last_port(data: Path) -> int:
@@ -109,16 +114,10 @@ def make(place: ServerPlace, found: Path) -> None:
 
 def process(place: ServerPlace, found: Path, log: Path, node_id: int) -> ServerProcess:
     home, port = place.home / ROLE, last_port(place.data)
-    account = place.data / "account.sql"
-    account.write_text(
-        f"CREATE DATABASE IF NOT EXISTS {DATABASE};\nCREATE USER IF NOT EXISTS {ACCOUNT}@'127.0.0.1';\n"
-        f"GRANT ALL ON *.* TO {ACCOUNT}@'127.0.0.1' WITH GRANT OPTION;\n"
-    )
-    account.chmod(0o644)
     command: list[str | Path] = [
         found, *common(found, home),
         f"--port={port}", "--bind-address=127.0.0.1", f"--socket={SOCKET}", f"--pid-file={home}/server.pid",
-        f"--init-file={account}", "--skip-name-resolve", "--skip-log-bin", "--mysqlx=OFF",
+        "--skip-log-bin", "--mysqlx=OFF",
         "--ndbcluster", f"--ndb-connectstring=127.0.0.1:{place.port}", f"--ndb-nodeid={node_id}",
     ]  # fmt: skip
     return ServerProcess(command, log, lambda: greets(port) and serves(port, home), ROLE, failure)
