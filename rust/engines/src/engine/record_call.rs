@@ -29,7 +29,11 @@ pub fn placed(record: &Record, columns: &[String]) -> Result<Placed, String> {
 }
 
 /// The first column of the key that no parameter is a value of.
-pub fn unset<'t>(table: &'t TablePlan, record: &Record, params: &[(usize, Option<usize>)]) -> Option<&'t String> {
+pub fn unset<'t>(
+    table: &'t TablePlan,
+    record: &Record,
+    params: &[(usize, Option<usize>)],
+) -> Option<&'t String> {
     let is_set = |name: &String| params.iter().any(|(field, _)| record.fields[*field].name == *name);
     table.identity.iter().find(|name| !is_set(name))
 }
