@@ -298,7 +298,8 @@ def test_a_full_disk_below_the_data_nodes_is_one_line_and_no_work(folder: Path) 
         message = one_line(outcome)
         assert f"the disk of {instance.data} was full" in message, message
         assert message.endswith("; make room, or take fewer rows"), message
-        assert not study_record(results).runs, "no figure comes of it"
+        (failed,) = study_record(results).runs
+        assert set(outcomes(failed)) <= {"lost", "overloaded"}, outcomes(failed)
         assert not [pid for pid in running if life.started_at(pid)]
 
 
