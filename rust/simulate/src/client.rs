@@ -74,9 +74,9 @@ impl World {
             left_ps = self.client.add(server, free_ps, work_ps);
         }
         self.record.requests.add(ops, packets);
-        let group = Group { born_ps, ops, thread, node: node as u16, step: 0, next: NONE, message_ops: ops };
-        let place = self.group(group);
-        self.at(left_ps + self.wire_ps, kind::AT_NODE, place);
+        let place = self.group(Group::asked(thread, ops, node, born_ps));
+        let line = server.map_or(NONE, |server| self.client.line(server));
+        self.group_at(line, left_ps + self.wire_ps, kind::AT_NODE, place);
         left_ps
     }
 

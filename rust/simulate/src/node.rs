@@ -7,17 +7,17 @@ impl World {
     pub fn at_node(&mut self, head: u32, now_ps: u64) {
         let (node, connection, ops) = self.message(head);
         let packets = self.packets(ops);
-        let mut done_ps = now_ps;
-        if self.interrupts.servers > 0 {
-            let server = self.interrupts.server(node, connection, connection);
-            let work_ps = self.interrupts.work(Load { ops, sends: 1, packets }, &mut self.random);
-            done_ps = self.interrupts.serve(server, now_ps, work_ps);
+        if self.interrupts.servers == 0 {
+            return self.received(head, now_ps);
         }
+        let server = self.interrupts.server(node, connection, connection);
+        let work_ps = self.interrupts.work(Load { ops, sends: 1, packets }, &mut self.random);
+        let done_ps = self.interrupts.serve(server, now_ps, work_ps);
         // One server hands on in the order in which it was given: then no event need lie between.
-        if self.interrupts.servers <= 1 {
+        if self.interrupts.servers == 1 {
             self.received(head, done_ps);
         } else {
-            self.at(done_ps, kind::RECEIVED, head);
+            self.group_at(self.received_lines + server as u32, done_ps, kind::RECEIVED, head);
         }
     }
 
@@ -42,7 +42,8 @@ impl World {
                 let work_ps = self.recv.work(Load { ops, sends: 0, packets: 0 }, &mut self.random);
                 done_ps = self.recv.add(server, done_ps, work_ps);
             }
-            self.at(done_ps, kind::VISIT, place);
+            let line = server.map_or(NONE, |server| self.recv.line(server));
+            self.group_at(line, done_ps, kind::VISIT, place);
             place = next;
         }
     }
@@ -96,7 +97,8 @@ impl World {
         let server = pool.server(node, connection, key);
         let done_ps = pool.serve(server, now_ps, work_ps);
         let kind = if matches!(next, Step::Tc | Step::Ldm) { kind::VISIT } else { kind::TO_SEND };
-        self.at(done_ps, kind, place);
+        let line = pool.line(server);
+        self.group_at(line, done_ps, kind, place);
     }
 
     /// A group has to leave its node.
@@ -216,17 +218,18 @@ impl World {
 
     /// A message goes out: by the node's interrupts, then over the wire.
     fn leave(&mut self, head: u32, node: u32, to: u32, now_ps: u64) {
-        let mut done_ps = now_ps;
+        let (mut done_ps, mut line) = (now_ps, NONE);
         if self.interrupts.servers > 0 {
             let ops = self.groups[head as usize].message_ops;
             let load = Load { ops, sends: 1, packets: self.packets(ops) };
             let work_ps = self.interrupts.work(load, &mut self.random);
             let server = self.interrupts.server(node, to, to);
             done_ps = self.interrupts.serve(server, now_ps, work_ps);
+            line = self.interrupts.line(server);
         }
         let there_ps = done_ps + self.wire_ps;
         if to < self.connections {
-            return self.at(there_ps, kind::AT_CLIENT, head);
+            return self.group_at(line, there_ps, kind::AT_CLIENT, head);
         }
         let mut place = head;
         while place != NONE {
@@ -234,7 +237,7 @@ impl World {
             group.node = (to - self.connections) as u16;
             place = group.next;
         }
-        self.at(there_ps, kind::AT_NODE, head);
+        self.group_at(line, there_ps, kind::AT_NODE, head);
     }
 
     /// A slice of a checkpoint begins, on every LDM thread of every node: what comes later waits for it.
