@@ -17,10 +17,14 @@ fn main() {
     let seconds = args.iter().position(|a| a == "--seconds").map_or(5.0, |at| {
         args.get(at + 1).and_then(|n| n.parse().ok()).expect("--seconds takes a number of seconds")
     });
+    let only = args.iter().position(|a| a == "--only").and_then(|at| args.get(at + 1));
     let mut kept = true;
     for (name, parallel, pieces) in
         [("4,096 in flight", 4096, 1), ("8,192 in flight", 8192, 1), ("4,096, in pieces", 4096, 12)]
     {
+        if only.is_some_and(|only| !name.contains(only.as_str())) {
+            continue;
+        }
         let mut cluster: Cluster = serde_json::from_str(MINUTE).expect("a cluster");
         (cluster.measure_s, cluster.parallel) = (if pieces > 1 { seconds / 10.0 } else { seconds }, parallel);
         cluster.interval_s = cluster.measure_s / 5.0;

@@ -74,7 +74,7 @@ impl World {
             left_ps = self.client.add(server, free_ps, work_ps);
         }
         self.record.requests.add(ops, packets);
-        let place = self.group(Group::asked(thread, ops, node, born_ps));
+        let place = self.group(Group::asked(thread, thread / self.threads, ops, node, born_ps));
         let line = server.map_or(NONE, |server| self.client.line(server));
         self.group_at(line, left_ps + self.wire_ps, kind::AT_NODE, place);
         left_ps
@@ -83,7 +83,7 @@ impl World {
     /// A message has reached its client's machine.
     pub fn at_client(&mut self, head: u32, now_ps: u64) {
         let of = &self.groups[head as usize];
-        let (connection, ops) = (of.thread / self.threads, of.message_ops);
+        let (connection, ops) = (of.connection, of.message_ops);
         let packets = self.packets(ops);
         let mut done_ps = now_ps;
         if self.client_interrupts.servers > 0 {

@@ -4,6 +4,7 @@ use crate::world::{kind, ps, BoxState, Load, Step, World, NONE};
 
 impl World {
     /// A message has reached a node.
+    #[inline]
     pub fn at_node(&mut self, head: u32, now_ps: u64) {
         let (node, connection, ops) = self.message(head);
         let packets = self.packets(ops);
@@ -49,6 +50,7 @@ impl World {
     }
 
     /// A group is at the station that its route names.
+    #[inline]
     pub fn visit(&mut self, place: u32, now_ps: u64) {
         let group = &mut self.groups[place as usize];
         let step = self.route[group.step as usize];
@@ -87,9 +89,10 @@ impl World {
         }
     }
 
+    #[inline]
     fn work_on(&mut self, place: u32, key: u32, step: Step, now_ps: u64) {
         let group = &self.groups[place as usize];
-        let (node, connection) = (u32::from(group.node), group.thread / self.threads);
+        let (node, connection) = (u32::from(group.node), group.connection);
         let next = self.route[group.step as usize];
         let load = Load { ops: group.ops, sends: 1, packets: 0 };
         let pool = if step == Step::Tc { &mut self.tc } else { &mut self.ldm };
@@ -102,11 +105,12 @@ impl World {
     }
 
     /// A group has to leave its node.
+    #[inline]
     pub fn post(&mut self, place: u32, now_ps: u64) {
         let group = &mut self.groups[place as usize];
         let (node, ops) = (u32::from(group.node), group.ops);
         let to = match self.route[group.step as usize] {
-            Step::Reply => group.thread / self.threads,
+            Step::Reply => group.connection,
             _ => self.connections + (node ^ 1),
         };
         group.step += 1;
@@ -144,6 +148,7 @@ impl World {
         }
     }
 
+    #[inline]
     fn queue(&mut self, at: u32, now_ps: u64) {
         self.outboxes[at as usize].state = BoxState::Queued;
         let destinations = self.connections + self.nodes;
@@ -217,6 +222,7 @@ impl World {
     }
 
     /// A message goes out: by the node's interrupts, then over the wire.
+    #[inline]
     fn leave(&mut self, head: u32, node: u32, to: u32, now_ps: u64) {
         let (mut done_ps, mut line) = (now_ps, NONE);
         if self.interrupts.servers > 0 {
@@ -261,6 +267,6 @@ impl World {
     /// Node, connection and operations of a message.
     fn message(&self, head: u32) -> (u32, u32, u32) {
         let group = &self.groups[head as usize];
-        (u32::from(group.node), group.thread / self.threads, group.message_ops)
+        (u32::from(group.node), group.connection, group.message_ops)
     }
 }

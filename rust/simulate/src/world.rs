@@ -43,8 +43,9 @@ pub struct Group {
     /// When its thread asked for it.
     pub born_ps: u64,
     pub ops: u32,
-    /// Of all threads of all connections.
+    /// Of all threads of all connections, and its connection.
     pub thread: u32,
+    pub connection: u32,
     /// Where it is.
     pub node: u16,
     /// Place in the route.
@@ -62,9 +63,21 @@ pub struct Group {
 }
 
 impl Group {
-    pub fn asked(thread: u32, ops: u32, node: u32, born_ps: u64) -> Group {
-        let (node, line, behind) = (node as u16, NONE, NONE);
-        Group { born_ps, ops, thread, node, step: 0, next: NONE, message_ops: ops, kind: 0, due_ps: 0, line, behind }
+    pub fn asked(thread: u32, connection: u32, ops: u32, node: u32, born_ps: u64) -> Group {
+        Group {
+            born_ps,
+            due_ps: 0,
+            ops,
+            thread,
+            connection,
+            next: NONE,
+            message_ops: ops,
+            line: NONE,
+            behind: NONE,
+            node: node as u16,
+            step: 0,
+            kind: 0,
+        }
     }
 }
 
@@ -105,6 +118,8 @@ pub struct Pool {
     send_ps: f64,
     packet_ps: f64,
     of: Vec<Server>,
+    /// Work of each before the measured time.
+    before_ps: Vec<u64>,
     /// Place of its first server among the lines of what servers have done.
     lines: u32,
     pub visits: u64,
@@ -116,9 +131,8 @@ pub struct Pool {
 struct Server {
     /// When it is free again.
     free_ps: u64,
-    /// Work that it was given, and how much of it before the measured time.
+    /// Work that it was given.
     work_ps: u64,
-    before_ps: u64,
 }
 
 /// What a station has to do at once.
@@ -144,6 +158,7 @@ impl Pool {
             send_ps: station.per_send_s * PS,
             packet_ps: station.per_packet_s * PS,
             of: vec![Server::default(); servers as usize],
+            before_ps: vec![0; servers as usize],
             lines: first,
             visits: 0,
             waited: 0,
@@ -152,6 +167,7 @@ impl Pool {
     }
 
     /// Place of the server that takes what comes; `piece`: of how many cut from one.
+    #[inline(always)]
     pub fn server(&self, instance: u32, connection: u32, key: u32) -> usize {
         let first = (instance * self.servers) as usize;
         match self.route {
@@ -172,6 +188,7 @@ impl Pool {
         self.lines + server as u32
     }
 
+    #[inline(always)]
     pub fn work(&self, load: Load, random: &mut Random) -> u64 {
         let ops = if self.op_ps > 0.0 && load.ops > 0 { self.sum.of(load.ops, random) } else { 0.0 };
         let fixed = f64::from(load.sends) * self.send_ps + f64::from(load.packets) * self.packet_ps;
@@ -179,6 +196,7 @@ impl Pool {
     }
 
     /// Serves what arrives; when it is done.
+    #[inline(always)]
     pub fn serve(&mut self, server: usize, now_ps: u64, work_ps: u64) -> u64 {
         let start_ps = self.of[server].free_ps.max(now_ps);
         self.visits += 1;
@@ -188,7 +206,7 @@ impl Pool {
     }
 
     /// More work of the visit that a server is at.
-    #[inline]
+    #[inline(always)]
     pub fn add(&mut self, server: usize, start_ps: u64, work_ps: u64) -> u64 {
         let of = &mut self.of[server];
         of.work_ps += work_ps;
@@ -202,12 +220,12 @@ impl Pool {
 
     fn begin(&mut self, now_ps: u64) {
         (self.visits, self.waited, self.wait_ps) = (0, 0, 0);
-        self.of.iter_mut().for_each(|server| server.before_ps = server.done_ps(now_ps));
+        self.before_ps = self.of.iter().map(|server| server.done_ps(now_ps)).collect();
     }
 
     /// Busy time of each server since `begin`.
     pub fn busy_ps(&self, now_ps: u64) -> impl Iterator<Item = u64> + '_ {
-        self.of.iter().map(move |server| server.done_ps(now_ps).saturating_sub(server.before_ps))
+        self.of.iter().zip(&self.before_ps).map(move |(s, before_ps)| s.done_ps(now_ps).saturating_sub(*before_ps))
     }
 }
 
@@ -428,7 +446,7 @@ impl World {
         false
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn at(&mut self, time_ps: u64, kind: u32, index: u32) {
         self.events.push(Event::new(time_ps, kind, index));
     }
@@ -436,7 +454,7 @@ impl World {
     /// What happens to a group when a server is done with it. Servers are done in the order in which they were given, so
     /// only the first group in the line of a server has to be among the events; each lets the next one in. Without a
     /// server, `line` is `NONE`.
-    #[inline]
+    #[inline(always)]
     pub fn group_at(&mut self, line: u32, time_ps: u64, kind: u32, place: u32) {
         let group = &mut self.groups[place as usize];
         (group.kind, group.due_ps, group.line, group.behind) = (kind as u8, time_ps, line, NONE);
@@ -456,7 +474,7 @@ impl World {
         self.at(time_ps, kind, place);
     }
 
-    #[inline]
+    #[inline(always)]
     fn leave_line(&mut self, place: u32) {
         let Group { line, behind, .. } = self.groups[place as usize];
         if line == NONE {
