@@ -15,7 +15,7 @@ from inrush.stats.record import RunRecord, StudyRecord
 from inrush.stats.waves import waves_of_run
 from tests import synthetic
 from tests.test_steps_alone import table as full_table
-from tests.test_waves import DIPS, N, SECOND, T, noise
+from tests.test_waves import DIPS, SECOND, N, T, noise
 
 #: Step -> its roles: two loads, as of an archive and of an index built behind its rows, and readers beside writers.
 STEPS = {"load": ("load",), "build": ("build",), "mixed": ("writers", "readers")}
@@ -48,7 +48,7 @@ def stepped(block: int, waves: frozenset[str]) -> RunRecord:
                 for i, n in enumerate(ops)
             ]  # fmt: skip
     base = synthetic.run("postgresql", block=block)
-    labels = {**base.plan["labels"], "steps": {step: "load" for step in STEPS}}
+    labels = {**base.plan["labels"], "steps": dict.fromkeys(STEPS, "load")}
     tables = {
         **base.tables,
         **{

@@ -192,7 +192,7 @@ impl Pool {
     pub fn work(&self, load: Load, random: &mut Random) -> u64 {
         let ops = if self.op_ps > 0.0 && load.ops > 0 { self.sum.of(load.ops, random) } else { 0.0 };
         let fixed = f64::from(load.sends) * self.send_ps + f64::from(load.packets) * self.packet_ps;
-        (ops * self.op_ps + fixed + 0.5) as u64
+        (ops * self.op_ps + fixed + 0.5) as i64 as u64
     }
 
     /// Serves what arrives; when it is done.
@@ -392,16 +392,25 @@ impl World {
                 kind::DELAYED => self.delayed(event.index(), now_ps),
                 kind::SENT => self.sent(event.index(), now_ps),
                 kind::CHECKPOINT => self.checkpoint(now_ps),
-                of_group => {
-                    let place = event.index();
-                    self.leave_line(place);
-                    match of_group {
-                        kind::AT_NODE => self.at_node(place, now_ps),
-                        kind::RECEIVED => self.received(place, now_ps),
-                        kind::VISIT => self.visit(place, now_ps),
-                        kind::TO_SEND => self.post(place, now_ps),
-                        _ => self.at_client(place, now_ps),
-                    }
+                kind::AT_NODE => {
+                    self.leave_line(event.index());
+                    self.at_node(event.index(), now_ps);
+                }
+                kind::RECEIVED => {
+                    self.leave_line(event.index());
+                    self.received(event.index(), now_ps);
+                }
+                kind::VISIT => {
+                    self.leave_line(event.index());
+                    self.visit(event.index(), now_ps);
+                }
+                kind::TO_SEND => {
+                    self.leave_line(event.index());
+                    self.post(event.index(), now_ps);
+                }
+                _ => {
+                    self.leave_line(event.index());
+                    self.at_client(event.index(), now_ps);
                 }
             }
         }
