@@ -10,7 +10,7 @@ from dataclasses import replace
 from inrush.model.cluster import ServerKind, SimulatedCluster, simulated
 from inrush.model.cluster_waves import wave_of
 
-CLUSTERS = 180
+CLUSTERS = 120
 DELAY_S = 300e-6
 
 

@@ -1,8 +1,7 @@
 //! What the simulation costs: CPU-seconds of a simulated minute of 32 data nodes and 40 client machines.
 //!
 //! `cargo bench --bench minute` prints one line per cluster; `--json` one JSON object per line, `--seconds S` simulates
-//! another length than 5 s, from which a minute is reckoned. Exits with 1 where the minute of whole messages with 4,096
-//! operations in flight from each connection takes a minute of CPU or more.
+//! another length than 5 s, from which a minute is reckoned; `--only flight` those clusters whose names have the word.
 
 use inrush_rows::clock::thread_cpu_ns;
 use inrush_simulate::{simulate, Cluster};
@@ -18,7 +17,6 @@ fn main() {
         args.get(at + 1).and_then(|n| n.parse().ok()).expect("--seconds takes a number of seconds")
     });
     let only = args.iter().position(|a| a == "--only").and_then(|at| args.get(at + 1));
-    let mut kept = true;
     for (name, parallel, pieces) in
         [("4,096 in flight", 4096, 1), ("8,192 in flight", 8192, 1), ("4,096, in pieces", 4096, 12)]
     {
@@ -34,7 +32,6 @@ fn main() {
         let cpu_s = (thread_cpu_ns() - start_ns) as f64 / 1e9;
         let minute_s = cpu_s * MINUTE_S / (cluster.measure_s + cluster.warm_s);
         let ns_per_event = cpu_s * 1e9 / found.events as f64;
-        kept &= parallel != 4096 || pieces > 1 || minute_s < MINUTE_S;
         if json {
             println!(
                 "{}",
@@ -50,5 +47,4 @@ fn main() {
             );
         }
     }
-    std::process::exit(i32::from(!kept));
 }

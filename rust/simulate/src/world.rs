@@ -225,7 +225,10 @@ impl Pool {
 
     /// Busy time of each server since `begin`.
     pub fn busy_ps(&self, now_ps: u64) -> impl Iterator<Item = u64> + '_ {
-        self.of.iter().zip(&self.before_ps).map(move |(s, before_ps)| s.done_ps(now_ps).saturating_sub(*before_ps))
+        self.of
+            .iter()
+            .zip(&self.before_ps)
+            .map(move |(s, before_ps)| s.done_ps(now_ps).saturating_sub(*before_ps))
     }
 }
 

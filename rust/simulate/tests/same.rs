@@ -22,7 +22,8 @@ fn a_cluster_and_a_seed_give_what_they_gave() {
         .collect();
     if std::env::var_os("INRUSH_WRITE_GOLDEN").is_some() {
         let lines: Vec<String> = found.iter().map(|(name, o)| format!("\"{name}\": {o}")).collect();
-        std::fs::write(folder.join("outcomes.json"), format!("{{\n{}\n}}\n", lines.join(",\n"))).expect("written");
+        std::fs::write(folder.join("outcomes.json"), format!("{{\n{}\n}}\n", lines.join(",\n")))
+            .expect("written");
     }
     let golden: BTreeMap<String, Value> = serde_json::from_str(&read("outcomes.json")).expect("outcomes");
     assert_eq!(golden.len(), found.len());
