@@ -188,11 +188,15 @@ scaling](keylookup-scaling.md)). Eager sends are smaller and cost throughput, an
 **2. Clusters drawn at random.** {clusters} of them: six nodes, ten API machines, reads asked for again one by one, by
 half or by round, 64 to 1,024 of them in flight, a packet of 1 to 6 µs for an API node and up to 1.5 µs for its machine,
 cheap and dear sends, a wire of 20 to 400 µs, LDM threads of fixed and exponential service; each with eager sends and
-with a send delay of 300 µs (`benches/keylookup/waves_random.py`). {drawn} In this model a delay
-makes waves more often than it ends them: it is a clock that every destination waits for, also where nothing else is to
-be sent. `MaxSendDelay` waits only where there is other traffic.
+with a send delay of 300 µs (`benches/keylookup/waves_random.py`).
 
-**3. The clearest one** of an earlier draw, with three seeds and at the published size. An API node has four threads, each
+{drawn}
+
+In this model a delay makes waves more often than it ends them: it is a clock that every destination waits for, also
+where nothing else is to be sent. `MaxSendDelay` waits only where there is other traffic.
+
+**3. The clearest one** of an earlier draw, with three seeds and at the published size. An API node has four threads,
+each
 sends a round of 256 reads when all are back, and a packet costs it 6 µs. Its threads take turns, and the nodes answer
 them in step: throughput swings once a quarter of a round, and with it the reads in a send. Before six nodes a delay
 ends that; one of three seeds then swings once a round. At 37 and 40 API machines before 24 nodes (one seed each) it
