@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 
@@ -76,3 +77,8 @@ def test_the_minute_of_the_bench_is_a_minute_of_thirty_two_nodes_and_forty_machi
     assert (minute().nodes, minute().machines, minute().measure_s) == (32, 40, 60.0)
     short = simulated(replace(minute(), measure_s=0.02, interval_s=0.002))
     assert short.ops_per_s > 160e6
+
+
+def test_the_bench_of_rust_simulates_the_same_minute_with_half_as_many_in_flight() -> None:
+    path = PAGE.parents[2] / "rust" / "simulate" / "benches" / "minute.json"
+    assert json.loads(path.read_text()) == replace(minute(), parallel=4096).document()

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from itertools import islice
 
-from benches.keylookup.waves import CHECKPOINTED, EAGER, PAGE, case, row, svg
+from benches.keylookup import waves_random, waves_server
+from benches.keylookup.waves import CHECKPOINTED, EAGER, PAGE, WHOLE, case, row, svg
 from inrush.model.cluster import Checkpoint
 
 TEXT = PAGE.read_text(encoding="utf-8")
@@ -26,3 +29,19 @@ def test_the_picture_has_a_panel_for_each_wave_and_its_cure() -> None:
     ]
     assert svg(drawn).count("<polyline") == 2
     assert PAGE.with_suffix(".svg").read_text(encoding="utf-8").count("<polyline") == 4
+
+
+def test_clusters_are_drawn_by_a_seed_and_all_of_them_are_on_the_page() -> None:
+    first, second = (list(islice(waves_random.drawn(WHOLE), 5)) for _ in range(2))
+    assert first == second != list(islice(waves_random.drawn(WHOLE, seed=2), 5))
+    (said,) = re.findall(
+        r"(\d+) had no wave, (\d+) had one with both, (\d+) with the delay alone, and (\d+) with eager", TEXT
+    )
+    assert sum(map(int, said)) == waves_random.CLUSTERS and f"{waves_random.CLUSTERS} of them" in TEXT
+
+
+def test_the_servers_table_and_answer_come_from_the_table_that_results_left() -> None:
+    found = waves_server.table()
+    assert len(found) == 6 and waves_server.rows(found) in TEXT and waves_server.answer(found) in TEXT
+    calm = [{**r, "period_s": "", "amplitude": ""} for r in found]
+    assert "With checkpoints 0 of 3 runs have a wave, without 0 of 3." in waves_server.answer(calm)

@@ -1,16 +1,19 @@
 """docs/findings/waves.md and its picture: `python -m benches.keylookup.waves`.
 
-Takes half a minute of one core. The same seeds give the same page: a test makes some of its figures again. What was
-measured on a server stands in the page as it was found.
+Takes minutes of one core, most of them for the clusters that are drawn at random. The same seeds give the same page: a
+test makes some of its figures again. What was measured on a server comes from `waves_server.csv`, which `--results DIR`
+writes anew from results of `keylookup-waves`.
 """
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from benches.keylookup import waves_random, waves_server
 from benches.keylookup.cluster_002 import MACHINES, PUBLISHED, at
 from benches.page_pictures import STYLE
 from inrush.model.cluster import Checkpoint, ServerKind, SimulatedCluster, SimulatedOutcome, simulated
@@ -18,7 +21,7 @@ from inrush.model.cluster_waves import SimulatedWave, wave_of
 
 PAGE = Path(__file__).parents[3] / "docs" / "findings" / "waves.md"
 SEEDS = (1, 2, 3)
-DELAY_S = 300e-6
+DELAY_S = waves_random.DELAY_S
 
 #: Messages stay whole, as in `make bench`: a series needs many intervals.
 WHOLE = replace(
@@ -118,11 +121,31 @@ def row(c: Case) -> str:
     return f"| {c.name} | {o.ops_per_s / 1e6:.1f} | {o.ops_per_send:.1f} | {o.ops_per_packet:.1f} | {wave} | {cause or '–'} |"
 
 
-def main() -> int:
+def drawn_said() -> str:
+    """What the clusters that were drawn at random had."""
+    found = waves_random.counts(WHOLE)
+    return (
+        f"{found['none']} had no wave, {found['both']} had one with both, {found['delayed']} with the delay alone, and "
+        f"{found['eager']} with eager\nsends alone."
+    )
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--results", type=Path, help="results of keylookup-waves, for the table of the server"
+    )
+    asked = parser.parse_args(argv)
+    if asked.results:
+        waves_server.take(asked.results)
+    server = waves_server.table()
     published, eager, checkpoints = published_cases(), eager_cases(), checkpoint_cases()
     text = HEAD.format(
-        published=rows(published), eager=rows(eager), large=rows(large_cases()), checkpoints=rows(checkpoints)
-    )
+        published=rows(published), eager=rows(eager), large=rows(large_cases()), checkpoints=rows(checkpoints),
+        clusters=waves_random.CLUSTERS, drawn=drawn_said(), answer=waves_server.answer(server), server=waves_server.rows(server),
+    )  # fmt: skip
     PAGE.write_text(text, encoding="utf-8")
     shown = [eager[0], eager[len(SEEDS)], checkpoints[0], checkpoints[len(SEEDS)]]
     PAGE.with_suffix(".svg").write_text(svg(shown), encoding="utf-8")
@@ -162,14 +185,18 @@ scaling](keylookup-scaling.md)). Eager sends are smaller and cost throughput, an
 |---|---:|---:|---:|---|---|
 {published}
 
-**2. Clusters drawn at random.** 183 of them: six nodes, ten API machines, reads asked for again one by one, by half
-or by round, 64 to 1,024 of them in flight, a packet of 1 to 6 µs for an API node and up to 1.5 µs for its machine,
+**2. Clusters drawn at random.** {clusters} of them: six nodes, ten API machines, reads asked for again one by one, by
+half or by round, 64 to 1,024 of them in flight, a packet of 1 to 6 µs for an API node and up to 1.5 µs for its machine,
 cheap and dear sends, a wire of 20 to 400 µs, LDM threads of fixed and exponential service; each with eager sends and
-with a send delay of 300 µs. 45 had no wave, 60 had one with both, 73 with the delay alone, and 5 with eager sends
-alone. So in this model a delay makes waves more often than it ends them: it is a clock that every destination waits
-for, also where nothing else is to be sent. `MaxSendDelay` waits only where there is other traffic.
+with a send delay of 300 µs (`benches/keylookup/waves_random.py`).
 
-**3. The clearest of these five**, with other seeds and at the published size. An API node has four threads, each
+{drawn}
+
+In this model a delay makes waves more often than it ends them: it is a clock that every destination waits for, also
+where nothing else is to be sent. `MaxSendDelay` waits only where there is other traffic.
+
+**3. The clearest one** of an earlier draw, with three seeds and at the published size. An API node has four threads,
+each
 sends a round of 256 reads when all are back, and a packet costs it 6 µs. Its threads take turns, and the nodes answer
 them in step: throughput swings once a quarter of a round, and with it the reads in a send. Before six nodes a delay
 ends that; one of three seeds then swings once a round. At 37 and 40 API machines before 24 nodes (one seed each) it
@@ -189,25 +216,18 @@ guess about what is missing; it was not tried.
 
 ## Do checkpoints of a real server make a wave?
 
-**Answer.** On PostgreSQL 15, yes: changes by key swing by ±69 % every 2.5 s, in the rhythm of the calls of
-checkpoints in 3 of 3 runs. Without them there is no wave; one of ±22 % would have been seen.
+**Answer.** {answer}
 
 ```
 inrush run keylookup-waves --start postgresql,synchronous_commit=off,wal_compression=pglz --data DIR
 ```
 
 100,000 rows; one connection with 32 changes in flight; a checkpoint every 2.5 s or none; 160 intervals of 0.25 s a
-run. It was run on 26 November 2026 beside builds and tests of other programs (pressure on CPU 99.8 %): the rates are
-worth nothing, and the waves are larger than that noise (18 to 23 % would have been seen).
+run; 26 November 2026, two cores that other programs used as well.
 
 | checkpoints | block | period | amplitude | p | calls of checkpoints (coherence) | bytes that the server wrote |
 |---:|---:|---|---:|---:|---:|---:|
-| 1 | 1 | 2.50 s | ±76 % | 0.001 | 0.82 | 0.91 |
-| 1 | 2 | 2.50 s | ±69 % | 0.001 | 0.84 | 0.88 |
-| 1 | 3 | 2.50 s | ±65 % | 0.001 | 0.88 | 0.91 |
-| 0 | 1 | none | – | 0.10 | – | – |
-| 0 | 2 | none | – | 0.39 | – | – |
-| 0 | 3 | none | – | 0.41 | – | – |
+{server}
 
 After a checkpoint each page is written to the log as a whole when it first changes, and is compressed first. So
 changes are dear until most pages have changed. The same study with 500,000 rows had no wave under its checkpoints: at

@@ -20,27 +20,8 @@ from inrush.targets.locks import Holder, holder, lock_name, ourselves
 from tests.terminal import Inrush
 
 from .servers import control
+from .small_studies import SERVERS, endless_words_of, words_of
 
-SERVERS = (
-    "postgresql",
-    "timescaledb",
-    "mysql",
-    "mariadb",
-    "clickhouse",
-    "influxdb",
-    "valkey",
-    "questdb",
-    "ndb",
-)
-QUICK = ("--scale", "xs", "-P", "batch_rows=1000", "-P", "repeats.count=1", "-P", "schedule.at_least_s=0")
-LONG = ("--scale", "xs", "-P", "batch_rows=1000", "-P", "repeats.count=1", "-P", "schedule.at_least_s=3000")
-#: The same for an engine that has no statement for quickstart's readers.
-BY_KEY = ("--scale", "xs", "-P", "keys_per_call=4", "-P", "repeats.count=1")
-AT_DEPTH = ("--scale", "xs", "-P", "depth=4", "-P", "refill=each", "-P", "repeats.count=1")
-STUDIES = {
-    "valkey": ("telemetry-lookups", BY_KEY, (*BY_KEY, "-P", "schedule.measure_s=3000")),
-    "ndb": ("keylookup-depth", AT_DEPTH, (*AT_DEPTH, "-P", "schedule.measure_s=3000")),
-}
 LIMIT_S = 300.0
 pytestmark = pytest.mark.timeout(900)
 
@@ -52,15 +33,11 @@ def deployment(request: pytest.FixtureRequest) -> Deployment:
 
 
 def words(deployment: Deployment) -> tuple[str, str]:
-    return STUDIES.get(deployment.target.engine, ("quickstart", QUICK, LONG))[0], deployment.target.url
+    return words_of(deployment.target.engine)[0], deployment.target.url
 
 
 def quick(deployment: Deployment) -> tuple[str, ...]:
-    return STUDIES.get(deployment.target.engine, ("quickstart", QUICK, LONG))[1]
-
-
-def long(deployment: Deployment) -> tuple[str, ...]:
-    return STUDIES.get(deployment.target.engine, ("quickstart", QUICK, LONG))[2]
+    return words_of(deployment.target.engine)[1]
 
 
 def study_of(deployment: Deployment) -> str:
@@ -77,7 +54,14 @@ def name_of(inrush: Inrush, deployment: Deployment) -> str:
 def another(deployment: Deployment, results: Path) -> Iterator[subprocess.Popen[str]]:
     """A second inrush that runs the study until it is ended."""
     environment = {**os.environ, "INRUSH_RESULTS": str(results)}
-    command = [sys.executable, "-m", "inrush.cli", "run", *words(deployment), *long(deployment)]
+    command = [
+        sys.executable,
+        "-m",
+        "inrush.cli",
+        "run",
+        *words(deployment),
+        *endless_words_of(deployment.target.engine),
+    ]
     process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
     try:
         yield process
@@ -179,7 +163,7 @@ def test_a_user_who_may_make_no_schema_is_told_before_the_run(inrush: Inrush, po
     control(postgresql, "CREATE ROLE reader LOGIN")
     try:
         url = postgresql.url.replace("postgres@", "reader@")
-        said = inrush("run", "quickstart", url, *QUICK)
+        said = inrush("run", "quickstart", url, *words_of("postgresql")[1])
         assert said.code == 2 and "permission denied" in said.err, said.err
         assert "GRANT CREATE ON DATABASE" in said.err and inrush.store.studies() == []
     finally:

@@ -17,8 +17,9 @@ from inrush.engines.instance import Target
 from tests.terminal import Inrush
 
 from .servers import control
+from .small_studies import SERVERS, small_study, words_of
 
-QUICK = ("--scale", "xs", "-P", "batch_rows=1000", "-P", "repeats.count=1", "-P", "schedule.at_least_s=0")
+_, QUICK = words_of("sqlite")
 
 
 def sqlite_file(path: Path) -> None:
@@ -65,34 +66,6 @@ def test_a_new_file_and_one_that_inrush_left_are_used_unasked(inrush: Inrush, tm
         assert said.code == 0, said.err
 
 
-SERVERS = (
-    "postgresql",
-    "timescaledb",
-    "mysql",
-    "mariadb",
-    "clickhouse",
-    "influxdb",
-    "valkey",
-    "questdb",
-    "ndb",
-)
-#: A study that can be made there; `quickstart` where none is named.
-STUDIES = {
-    "valkey": ("telemetry-lookups", "--scale", "xs", "-P", "keys_per_call=4", "-P", "repeats.count=1"),
-    "ndb": (
-        "keylookup-depth",
-        "--scale",
-        "xs",
-        "-P",
-        "depth=4",
-        "-P",
-        "refill=each",
-        "-P",
-        "repeats.count=1",
-    ),
-}
-
-
 def make(there: Target, home: str) -> None:
     """A schema or database of the user's, with one row in its one table."""
     if there.engine == "valkey":
@@ -135,14 +108,6 @@ def kept(there: Target, home: str) -> bool:
     return [str(row[-1]) for row in rows] == ["7"]
 
 
-def of(engine: str, there: Target) -> tuple[str, ...]:
-    """A small study on this server."""
-    if engine in STUDIES:
-        study, *words = STUDIES[engine]
-        return (study, there.url, *words)
-    return ("quickstart", there.url, *QUICK)
-
-
 def home_of(inrush: Inrush, words: Sequence[str]) -> str:
     """Schema or database of a run's tables."""
     plan = inrush("plan", *words, "--json").json["runs"][-1]
@@ -154,7 +119,7 @@ def test_what_is_in_the_way_is_refused_and_dropped_by_force_alone(
     inrush: Inrush, engine: str, request: pytest.FixtureRequest
 ) -> None:
     there: Target = request.getfixturevalue(engine)
-    words = of(engine, there)
+    words = small_study(there)
     home = home_of(inrush, words)
     assert home.startswith("inrush_")
     beside = f"{home}_too"
@@ -182,7 +147,7 @@ def test_what_inrush_left_is_nobody_elses_and_used_unasked(
     inrush: Inrush, engine: str, request: pytest.FixtureRequest
 ) -> None:
     there: Target = request.getfixturevalue(engine)
-    words = of(engine, there)
+    words = small_study(there)
     home = home_of(inrush, words)
     for statement in server(engine).open_namespace(home):
         control(there, statement)

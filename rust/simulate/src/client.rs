@@ -74,16 +74,16 @@ impl World {
             left_ps = self.client.add(server, free_ps, work_ps);
         }
         self.record.requests.add(ops, packets);
-        let group = Group { born_ps, ops, thread, node: node as u16, step: 0, next: NONE, message_ops: ops };
-        let place = self.group(group);
-        self.at(left_ps + self.wire_ps, kind::AT_NODE, place);
+        let place = self.group(Group::asked(thread, thread / self.threads, ops, node, born_ps));
+        let line = server.map_or(NONE, |server| self.client.line(server));
+        self.group_at(line, left_ps + self.wire_ps, kind::AT_NODE, place);
         left_ps
     }
 
     /// A message has reached its client's machine.
     pub fn at_client(&mut self, head: u32, now_ps: u64) {
         let of = &self.groups[head as usize];
-        let (connection, ops) = (of.thread / self.threads, of.message_ops);
+        let (connection, ops) = (of.connection, of.message_ops);
         let packets = self.packets(ops);
         let mut done_ps = now_ps;
         if self.client_interrupts.servers > 0 {

@@ -125,7 +125,7 @@ impl Sum {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn of(&self, n: u32, random: &mut Random) -> f64 {
         match self {
             Sum::Fixed => f64::from(n),

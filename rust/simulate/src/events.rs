@@ -1,7 +1,8 @@
 //! What happens next: events in the order of their times.
 //!
 //! A ring of buckets, each a short stretch of time; only the bucket that is at hand is kept in order. It was chosen by
-//! measurement (decision 262). Width follows the events: a few in each bucket.
+//! measurement (decision 262). Width follows the events: one for a few buckets, so that most events are alone in theirs and
+//! nothing is put in order. Bits say which buckets hold any.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -36,6 +37,7 @@ impl Event {
 }
 
 const BUCKETS: u64 = 1 << 14;
+const WORDS: usize = BUCKETS as usize / 64;
 /// Events after which the width is looked at again.
 const LOOK_EVERY: u64 = 1 << 16;
 const NONE: u32 = u32::MAX;
@@ -56,15 +58,21 @@ pub struct Events {
     /// Descending: the next event is the last one.
     now: Vec<Event>,
     /// First event of each bucket; the others follow by their links.
-    ring: Vec<u32>,
+    ring: Box<[u32; BUCKETS as usize]>,
+    /// A bit for each bucket: whether it has events.
+    filled: Box<[u64; WORDS]>,
     linked: Vec<Link>,
-    free: Vec<u32>,
+    /// The first link that is free; the others follow by their links.
+    free: u32,
     /// In the ring, without `now`.
     held: usize,
     /// Beyond the ring.
     later: BinaryHeap<Reverse<Event>>,
+    /// When the ring has turned so far, the next of them comes in.
+    enter_at: u64,
     popped: u64,
-    buckets_passed: u64,
+    /// The bucket at hand when the width was looked at.
+    looked_at: u64,
 }
 
 impl Events {
@@ -73,17 +81,19 @@ impl Events {
             shift: 20,
             at: 0,
             now: Vec::new(),
-            ring: vec![NONE; BUCKETS as usize],
+            ring: Box::new([NONE; BUCKETS as usize]),
+            filled: Box::new([0; WORDS]),
             linked: Vec::new(),
-            free: Vec::new(),
+            free: NONE,
             held: 0,
             later: BinaryHeap::new(),
+            enter_at: u64::MAX,
             popped: 0,
-            buckets_passed: 0,
+            looked_at: 0,
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn push(&mut self, event: Event) {
         let bucket = event.time_ps >> self.shift;
         if bucket <= self.at {
@@ -96,17 +106,20 @@ impl Events {
             self.link(event, bucket);
         } else {
             self.later.push(Reverse(event));
+            self.enter_at = self.enter_at.min(bucket - BUCKETS + 1);
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn link(&mut self, event: Event, bucket: u64) {
-        let first = &mut self.ring[(bucket % BUCKETS) as usize];
+        let place = (bucket % BUCKETS) as usize;
+        self.filled[place / 64] |= 1 << (place % 64);
+        let first = &mut self.ring[place];
         let link = Link { time_ps: event.time_ps, what: event.what, next: *first };
-        match self.free.pop() {
+        match self.linked.get_mut(self.free as usize) {
             Some(place) => {
-                self.linked[place as usize] = link;
-                *first = place;
+                *first = std::mem::replace(&mut self.free, place.next);
+                *place = link;
             }
             None => {
                 *first = self.linked.len() as u32;
@@ -119,33 +132,72 @@ impl Events {
     /// None when nothing will happen any more.
     #[inline]
     pub fn pop(&mut self) -> Option<Event> {
+        if let Some(event) = self.now.pop() {
+            return Some(self.counted(event));
+        }
+        if self.held == 0 {
+            // Nothing in the ring: on to the next far event, however far.
+            let Reverse(next) = self.later.peek()?;
+            self.at = self.at.max(next.time_ps >> self.shift);
+            self.enter_later();
+        } else {
+            self.at = self.next_filled();
+            if self.at >= self.enter_at {
+                self.enter_later();
+            }
+            let place = (self.at % BUCKETS) as usize;
+            let first = self.ring[place];
+            let link = &mut self.linked[first as usize];
+            if link.next == NONE {
+                let event = Event { time_ps: link.time_ps, what: link.what };
+                link.next = std::mem::replace(&mut self.free, first);
+                self.ring[place] = NONE;
+                self.filled[place / 64] &= !(1 << (place % 64));
+                self.held -= 1;
+                return Some(self.counted(event));
+            }
+            self.unlink(self.at);
+        }
+        in_order(&mut self.now);
+        let event = self.now.pop()?;
+        Some(self.counted(event))
+    }
+
+    #[inline]
+    fn counted(&mut self, event: Event) -> Event {
+        self.popped += 1;
+        if self.popped == LOOK_EVERY {
+            self.look_at_width();
+        }
+        event
+    }
+
+    /// The next bucket with events behind the one at hand; there is one.
+    #[inline]
+    fn next_filled(&self) -> u64 {
+        let from = self.at + 1;
+        let place = (from % BUCKETS) as usize;
+        let bits = self.filled[place / 64] >> (place % 64);
+        if bits != 0 {
+            return from + u64::from(bits.trailing_zeros());
+        }
+        let mut ahead = 64 - (place % 64) as u64;
         loop {
-            if let Some(event) = self.now.pop() {
-                self.popped += 1;
-                if self.popped == LOOK_EVERY {
-                    self.look_at_width();
-                }
-                return Some(event);
+            let bits = self.filled[((from + ahead) % BUCKETS) as usize / 64];
+            if bits != 0 {
+                return from + ahead + u64::from(bits.trailing_zeros());
             }
-            if self.held == 0 {
-                // Nothing in the ring: on to the next far event, however far.
-                let Reverse(next) = self.later.peek()?;
-                self.at = self.at.max(next.time_ps >> self.shift);
-            } else {
-                self.at += 1;
-                self.buckets_passed += 1;
-            }
-            self.enter();
+            ahead += 64;
         }
     }
 
-    fn enter(&mut self) {
-        self.unlink(self.at);
-        // What is far comes into the ring when the ring has turned so far; it may belong to the bucket at hand.
+    /// What is far comes into the ring when the ring has turned so far; it may belong to the bucket at hand.
+    fn enter_later(&mut self) {
         while let Some(Reverse(event)) = self.later.peek().copied() {
             let bucket = event.time_ps >> self.shift;
             if bucket >= self.at + BUCKETS {
-                break;
+                self.enter_at = bucket - BUCKETS + 1;
+                return;
             }
             self.later.pop();
             if bucket <= self.at {
@@ -154,28 +206,32 @@ impl Events {
                 self.link(event, bucket);
             }
         }
-        self.now.sort_unstable_by(|a, b| b.cmp(a));
+        self.enter_at = u64::MAX;
     }
 
     /// A bucket's events, in no order.
     fn unlink(&mut self, bucket: u64) {
-        let mut place = std::mem::replace(&mut self.ring[(bucket % BUCKETS) as usize], NONE);
+        let at = (bucket % BUCKETS) as usize;
+        let mut place = std::mem::replace(&mut self.ring[at], NONE);
+        self.filled[at / 64] &= !(1 << (at % 64));
         while place != NONE {
-            let link = self.linked[place as usize];
+            let link = &mut self.linked[place as usize];
             self.now.push(Event { time_ps: link.time_ps, what: link.what });
-            self.free.push(place);
+            let next = std::mem::replace(&mut link.next, self.free);
+            self.free = place;
             self.held -= 1;
-            place = link.next;
+            place = next;
         }
     }
 
-    /// One to four events in a bucket; otherwise all are put into buckets of another width.
+    /// An event for two to eight buckets; otherwise all are put into buckets of another width.
+    #[cold]
     fn look_at_width(&mut self) {
-        let each = self.popped as f64 / self.buckets_passed.max(1) as f64;
-        (self.popped, self.buckets_passed) = (0, 0);
+        let each = self.popped as f64 / (self.at - self.looked_at).max(1) as f64;
+        (self.popped, self.looked_at) = (0, self.at);
         let shift = match each {
-            e if e < 1.0 && self.shift < 60 => self.shift + 1,
-            e if e > 4.0 && self.shift > 0 => self.shift - 1,
+            e if e < 0.125 && self.shift < 60 => self.shift + 1,
+            e if e > 0.5 && self.shift > 0 => self.shift - 1,
             _ => return,
         };
         for bucket in 0..BUCKETS {
@@ -185,7 +241,20 @@ impl Events {
         all.extend(std::mem::take(&mut self.later).into_iter().map(|Reverse(e)| e));
         let first_ps = all.iter().map(|e| e.time_ps).min().unwrap_or(self.at << self.shift);
         (self.shift, self.at) = (shift, first_ps >> shift);
+        (self.looked_at, self.enter_at) = (self.at, u64::MAX);
         all.into_iter().for_each(|event| self.push(event));
+    }
+}
+
+/// Few events, the next one last.
+#[inline]
+fn in_order(events: &mut [Event]) {
+    for n in 1..events.len() {
+        let mut place = n;
+        while place > 0 && events[place - 1] < events[place] {
+            events.swap(place - 1, place);
+            place -= 1;
+        }
     }
 }
 

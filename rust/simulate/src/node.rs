@@ -4,20 +4,21 @@ use crate::world::{kind, ps, BoxState, Load, Step, World, NONE};
 
 impl World {
     /// A message has reached a node.
+    #[inline]
     pub fn at_node(&mut self, head: u32, now_ps: u64) {
         let (node, connection, ops) = self.message(head);
         let packets = self.packets(ops);
-        let mut done_ps = now_ps;
-        if self.interrupts.servers > 0 {
-            let server = self.interrupts.server(node, connection, connection);
-            let work_ps = self.interrupts.work(Load { ops, sends: 1, packets }, &mut self.random);
-            done_ps = self.interrupts.serve(server, now_ps, work_ps);
+        if self.interrupts.servers == 0 {
+            return self.received(head, now_ps);
         }
+        let server = self.interrupts.server(node, connection, connection);
+        let work_ps = self.interrupts.work(Load { ops, sends: 1, packets }, &mut self.random);
+        let done_ps = self.interrupts.serve(server, now_ps, work_ps);
         // One server hands on in the order in which it was given: then no event need lie between.
-        if self.interrupts.servers <= 1 {
+        if self.interrupts.servers == 1 {
             self.received(head, done_ps);
         } else {
-            self.at(done_ps, kind::RECEIVED, head);
+            self.group_at(self.received_lines + server as u32, done_ps, kind::RECEIVED, head);
         }
     }
 
@@ -42,12 +43,14 @@ impl World {
                 let work_ps = self.recv.work(Load { ops, sends: 0, packets: 0 }, &mut self.random);
                 done_ps = self.recv.add(server, done_ps, work_ps);
             }
-            self.at(done_ps, kind::VISIT, place);
+            let line = server.map_or(NONE, |server| self.recv.line(server));
+            self.group_at(line, done_ps, kind::VISIT, place);
             place = next;
         }
     }
 
     /// A group is at the station that its route names.
+    #[inline]
     pub fn visit(&mut self, place: u32, now_ps: u64) {
         let group = &mut self.groups[place as usize];
         let step = self.route[group.step as usize];
@@ -86,9 +89,10 @@ impl World {
         }
     }
 
+    #[inline]
     fn work_on(&mut self, place: u32, key: u32, step: Step, now_ps: u64) {
         let group = &self.groups[place as usize];
-        let (node, connection) = (u32::from(group.node), group.thread / self.threads);
+        let (node, connection) = (u32::from(group.node), group.connection);
         let next = self.route[group.step as usize];
         let load = Load { ops: group.ops, sends: 1, packets: 0 };
         let pool = if step == Step::Tc { &mut self.tc } else { &mut self.ldm };
@@ -96,15 +100,17 @@ impl World {
         let server = pool.server(node, connection, key);
         let done_ps = pool.serve(server, now_ps, work_ps);
         let kind = if matches!(next, Step::Tc | Step::Ldm) { kind::VISIT } else { kind::TO_SEND };
-        self.at(done_ps, kind, place);
+        let line = pool.line(server);
+        self.group_at(line, done_ps, kind, place);
     }
 
     /// A group has to leave its node.
+    #[inline]
     pub fn post(&mut self, place: u32, now_ps: u64) {
         let group = &mut self.groups[place as usize];
         let (node, ops) = (u32::from(group.node), group.ops);
         let to = match self.route[group.step as usize] {
-            Step::Reply => group.thread / self.threads,
+            Step::Reply => group.connection,
             _ => self.connections + (node ^ 1),
         };
         group.step += 1;
@@ -142,6 +148,7 @@ impl World {
         }
     }
 
+    #[inline]
     fn queue(&mut self, at: u32, now_ps: u64) {
         self.outboxes[at as usize].state = BoxState::Queued;
         let destinations = self.connections + self.nodes;
@@ -215,18 +222,20 @@ impl World {
     }
 
     /// A message goes out: by the node's interrupts, then over the wire.
+    #[inline]
     fn leave(&mut self, head: u32, node: u32, to: u32, now_ps: u64) {
-        let mut done_ps = now_ps;
+        let (mut done_ps, mut line) = (now_ps, NONE);
         if self.interrupts.servers > 0 {
             let ops = self.groups[head as usize].message_ops;
             let load = Load { ops, sends: 1, packets: self.packets(ops) };
             let work_ps = self.interrupts.work(load, &mut self.random);
             let server = self.interrupts.server(node, to, to);
             done_ps = self.interrupts.serve(server, now_ps, work_ps);
+            line = self.interrupts.line(server);
         }
         let there_ps = done_ps + self.wire_ps;
         if to < self.connections {
-            return self.at(there_ps, kind::AT_CLIENT, head);
+            return self.group_at(line, there_ps, kind::AT_CLIENT, head);
         }
         let mut place = head;
         while place != NONE {
@@ -234,7 +243,7 @@ impl World {
             group.node = (to - self.connections) as u16;
             place = group.next;
         }
-        self.at(there_ps, kind::AT_NODE, head);
+        self.group_at(line, there_ps, kind::AT_NODE, head);
     }
 
     /// A slice of a checkpoint begins, on every LDM thread of every node: what comes later waits for it.
@@ -258,6 +267,6 @@ impl World {
     /// Node, connection and operations of a message.
     fn message(&self, head: u32) -> (u32, u32, u32) {
         let group = &self.groups[head as usize];
-        (u32::from(group.node), group.thread / self.threads, group.message_ops)
+        (u32::from(group.node), group.connection, group.message_ops)
     }
 }

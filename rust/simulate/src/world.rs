@@ -43,8 +43,9 @@ pub struct Group {
     /// When its thread asked for it.
     pub born_ps: u64,
     pub ops: u32,
-    /// Of all threads of all connections.
+    /// Of all threads of all connections, and its connection.
     pub thread: u32,
+    pub connection: u32,
     /// Where it is.
     pub node: u16,
     /// Place in the route.
@@ -53,6 +54,31 @@ pub struct Group {
     pub next: u32,
     /// Operations of the message, where this group is its first one.
     pub message_ops: u32,
+    /// What happens to it next, and when.
+    pub kind: u8,
+    pub due_ps: u64,
+    /// The line that it is in, and who is behind it there.
+    pub line: u32,
+    pub behind: u32,
+}
+
+impl Group {
+    pub fn asked(thread: u32, connection: u32, ops: u32, node: u32, born_ps: u64) -> Group {
+        Group {
+            born_ps,
+            due_ps: 0,
+            ops,
+            thread,
+            connection,
+            next: NONE,
+            message_ops: ops,
+            line: NONE,
+            behind: NONE,
+            node: node as u16,
+            step: 0,
+            kind: 0,
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,14 +117,22 @@ pub struct Pool {
     op_ps: f64,
     send_ps: f64,
     packet_ps: f64,
-    /// When each server is free again.
-    free_ps: Vec<u64>,
-    /// Work that each was given, and how much of it before the measured time.
-    work_ps: Vec<u64>,
+    of: Vec<Server>,
+    /// Work of each before the measured time.
     before_ps: Vec<u64>,
+    /// Place of its first server among the lines of what servers have done.
+    lines: u32,
     pub visits: u64,
     pub waited: u64,
     pub wait_ps: u64,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Server {
+    /// When it is free again.
+    free_ps: u64,
+    /// Work that it was given.
+    work_ps: u64,
 }
 
 /// What a station has to do at once.
@@ -110,8 +144,10 @@ pub struct Load {
 }
 
 impl Pool {
-    fn new(name: &'static str, station: &Station, instances: u32) -> Pool {
-        let of_all = || vec![0; (station.servers * instances) as usize];
+    fn new(name: &'static str, station: &Station, instances: u32, lines: &mut u32) -> Pool {
+        let servers = station.servers * instances;
+        let first = *lines;
+        *lines += servers;
         Pool {
             name,
             servers: station.servers,
@@ -121,9 +157,9 @@ impl Pool {
             op_ps: station.per_op_s * PS,
             send_ps: station.per_send_s * PS,
             packet_ps: station.per_packet_s * PS,
-            free_ps: of_all(),
-            work_ps: of_all(),
-            before_ps: of_all(),
+            of: vec![Server::default(); servers as usize],
+            before_ps: vec![0; servers as usize],
+            lines: first,
             visits: 0,
             waited: 0,
             wait_ps: 0,
@@ -131,28 +167,38 @@ impl Pool {
     }
 
     /// Place of the server that takes what comes; `piece`: of how many cut from one.
+    #[inline(always)]
     pub fn server(&self, instance: u32, connection: u32, key: u32) -> usize {
         let first = (instance * self.servers) as usize;
         match self.route {
             Route::Connection => first + (connection % self.servers) as usize,
             Route::Key => first + (key % self.servers) as usize,
+            Route::FirstFree if self.servers == 1 => first,
             Route::FirstFree => {
-                let free = &self.free_ps[first..first + self.servers as usize];
-                let (at, _) = free.iter().enumerate().min_by_key(|(_, ps)| **ps).expect("servers > 0");
+                let of = &self.of[first..first + self.servers as usize];
+                let (at, _) = of.iter().enumerate().min_by_key(|(_, s)| s.free_ps).expect("servers > 0");
                 first + at
             }
         }
     }
 
+    /// The line of what this server has done.
+    #[inline]
+    pub fn line(&self, server: usize) -> u32 {
+        self.lines + server as u32
+    }
+
+    #[inline(always)]
     pub fn work(&self, load: Load, random: &mut Random) -> u64 {
         let ops = if self.op_ps > 0.0 && load.ops > 0 { self.sum.of(load.ops, random) } else { 0.0 };
         let fixed = f64::from(load.sends) * self.send_ps + f64::from(load.packets) * self.packet_ps;
-        (ops * self.op_ps + fixed + 0.5) as u64
+        (ops * self.op_ps + fixed + 0.5) as i64 as u64
     }
 
     /// Serves what arrives; when it is done.
+    #[inline(always)]
     pub fn serve(&mut self, server: usize, now_ps: u64, work_ps: u64) -> u64 {
-        let start_ps = self.free_ps[server].max(now_ps);
+        let start_ps = self.of[server].free_ps.max(now_ps);
         self.visits += 1;
         self.waited += u64::from(start_ps > now_ps);
         self.wait_ps += start_ps - now_ps;
@@ -160,29 +206,36 @@ impl Pool {
     }
 
     /// More work of the visit that a server is at.
+    #[inline(always)]
     pub fn add(&mut self, server: usize, start_ps: u64, work_ps: u64) -> u64 {
-        self.work_ps[server] += work_ps;
-        self.free_ps[server] = start_ps + work_ps;
-        self.free_ps[server]
+        let of = &mut self.of[server];
+        of.work_ps += work_ps;
+        of.free_ps = start_ps + work_ps;
+        of.free_ps
     }
 
     pub fn free_ps(&self, server: usize) -> u64 {
-        self.free_ps[server]
-    }
-
-    /// Work done until now: what was given, less what lies ahead.
-    fn done_ps(&self, server: usize, now_ps: u64) -> u64 {
-        self.work_ps[server] - (self.free_ps[server].saturating_sub(now_ps)).min(self.work_ps[server])
+        self.of[server].free_ps
     }
 
     fn begin(&mut self, now_ps: u64) {
         (self.visits, self.waited, self.wait_ps) = (0, 0, 0);
-        self.before_ps = (0..self.work_ps.len()).map(|s| self.done_ps(s, now_ps)).collect();
+        self.before_ps = self.of.iter().map(|server| server.done_ps(now_ps)).collect();
     }
 
     /// Busy time of each server since `begin`.
     pub fn busy_ps(&self, now_ps: u64) -> impl Iterator<Item = u64> + '_ {
-        (0..self.work_ps.len()).map(move |s| self.done_ps(s, now_ps).saturating_sub(self.before_ps[s]))
+        self.of
+            .iter()
+            .zip(&self.before_ps)
+            .map(move |(s, before_ps)| s.done_ps(now_ps).saturating_sub(*before_ps))
+    }
+}
+
+impl Server {
+    /// Work done until now: what was given, less what lies ahead.
+    fn done_ps(&self, now_ps: u64) -> u64 {
+        self.work_ps - (self.free_ps.saturating_sub(now_ps)).min(self.work_ps)
     }
 }
 
@@ -245,6 +298,10 @@ pub struct World {
 
     pub random: Random,
     pub events: Events,
+    /// The last group in the line of what each server has done: only the first one is among the events.
+    lines: Vec<u32>,
+    /// Of what the interrupts of each node have taken in, by the way of `RECEIVED`; the pool's own lines are of what went out.
+    pub received_lines: u32,
     pub groups: Vec<Group>,
     pub free: Vec<u32>,
     pub record: Record,
@@ -262,6 +319,19 @@ impl World {
         let senders = (c.nodes * c.send.servers) as usize;
         let (warm_ps, interval_ps) = (ps(c.warm_s), ps(c.interval_s));
         let intervals = (c.measure_s / c.interval_s * (1.0 + 1e-9)).floor() as u64;
+        let mut lines = 0;
+        let mut pool = |name, station, instances| Pool::new(name, station, instances, &mut lines);
+        let [client, client_interrupts, interrupts, recv, tc, ldm, send] = [
+            pool("client", &c.client, connections),
+            pool("client_interrupts", &c.client_interrupts, c.machines),
+            pool("interrupts", &c.interrupts, c.nodes),
+            pool("recv", &c.recv, c.nodes),
+            pool("tc", &c.tc, c.nodes),
+            pool("ldm", &c.ldm, c.nodes),
+            pool("send", &c.send, c.nodes),
+        ];
+        let received_lines = lines;
+        lines += c.interrupts.servers * c.nodes;
         World {
             nodes: c.nodes,
             connections,
@@ -282,13 +352,13 @@ impl World {
                 Operation::Update => UPDATE,
             },
             checkpoint: c.checkpoint,
-            client: Pool::new("client", &c.client, connections),
-            client_interrupts: Pool::new("client_interrupts", &c.client_interrupts, c.machines),
-            interrupts: Pool::new("interrupts", &c.interrupts, c.nodes),
-            recv: Pool::new("recv", &c.recv, c.nodes),
-            tc: Pool::new("tc", &c.tc, c.nodes),
-            ldm: Pool::new("ldm", &c.ldm, c.nodes),
-            send: Pool::new("send", &c.send, c.nodes),
+            client,
+            client_interrupts,
+            interrupts,
+            recv,
+            tc,
+            ldm,
+            send,
             senders: (0..senders)
                 .map(|_| Sender { line: VecDeque::new(), message: NONE, to: NONE })
                 .collect(),
@@ -296,6 +366,8 @@ impl World {
             clients: vec![Thread::default(); (connections * c.threads) as usize],
             random: Random::new(c.seed),
             events: Events::new(),
+            lines: vec![NONE; lines as usize],
+            received_lines,
             groups: Vec::new(),
             free: Vec::new(),
             record: Record::new(warm_ps, interval_ps, intervals as usize),
@@ -320,14 +392,29 @@ impl World {
                 }
                 kind::ISSUE => self.issue_returned(event.index(), now_ps),
                 kind::OFFERED => self.offered(event.index(), now_ps),
-                kind::AT_NODE => self.at_node(event.index(), now_ps),
-                kind::RECEIVED => self.received(event.index(), now_ps),
-                kind::VISIT => self.visit(event.index(), now_ps),
-                kind::TO_SEND => self.post(event.index(), now_ps),
                 kind::DELAYED => self.delayed(event.index(), now_ps),
                 kind::SENT => self.sent(event.index(), now_ps),
                 kind::CHECKPOINT => self.checkpoint(now_ps),
-                _ => self.at_client(event.index(), now_ps),
+                kind::AT_NODE => {
+                    self.leave_line(event.index());
+                    self.at_node(event.index(), now_ps);
+                }
+                kind::RECEIVED => {
+                    self.leave_line(event.index());
+                    self.received(event.index(), now_ps);
+                }
+                kind::VISIT => {
+                    self.leave_line(event.index());
+                    self.visit(event.index(), now_ps);
+                }
+                kind::TO_SEND => {
+                    self.leave_line(event.index());
+                    self.post(event.index(), now_ps);
+                }
+                _ => {
+                    self.leave_line(event.index());
+                    self.at_client(event.index(), now_ps);
+                }
             }
         }
         Outcome::of(&self, handled)
@@ -371,9 +458,46 @@ impl World {
         false
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn at(&mut self, time_ps: u64, kind: u32, index: u32) {
         self.events.push(Event::new(time_ps, kind, index));
+    }
+
+    /// What happens to a group when a server is done with it. Servers are done in the order in which they were given, so
+    /// only the first group in the line of a server has to be among the events; each lets the next one in. Without a
+    /// server, `line` is `NONE`.
+    #[inline(always)]
+    pub fn group_at(&mut self, line: u32, time_ps: u64, kind: u32, place: u32) {
+        let group = &mut self.groups[place as usize];
+        (group.kind, group.due_ps, group.line, group.behind) = (kind as u8, time_ps, line, NONE);
+        if line != NONE {
+            let last = self.lines[line as usize];
+            if last == NONE {
+                self.lines[line as usize] = place;
+            } else if self.groups[last as usize].due_ps < time_ps {
+                self.groups[last as usize].behind = place;
+                self.lines[line as usize] = place;
+                return;
+            } else {
+                // Of one time: their kinds and indices say which comes first.
+                self.groups[place as usize].line = NONE;
+            }
+        }
+        self.at(time_ps, kind, place);
+    }
+
+    #[inline(always)]
+    fn leave_line(&mut self, place: u32) {
+        let Group { line, behind, .. } = self.groups[place as usize];
+        if line == NONE {
+            return;
+        }
+        if behind == NONE {
+            self.lines[line as usize] = NONE;
+        } else {
+            let Group { due_ps, kind, .. } = self.groups[behind as usize];
+            self.at(due_ps, u32::from(kind), behind);
+        }
     }
 
     pub fn group(&mut self, group: Group) -> u32 {
