@@ -73,6 +73,8 @@ def execute(
     quiet: no progress and no notes.
     Raises UsageError for a comparison or a target that is refused.
     """
+    from inrush.border.pipeline import clients_of
+    from inrush.fleet.open import opened as fleet_opened
     from inrush.run.going_on import unfinished
     from inrush.run.prepare import StopRules, as_servers_can, confirmations
     from inrush.run.run import run_study
@@ -127,6 +129,8 @@ def execute(
                     listener.note(f"left out: {engine}: {operation}: {reason}")
             held.enter_context(admitted({key: of for key, of in deployments.items() if of.turns is None}))
             refuse_unequal(prepared.plan, deployments, folder.data_path, begun, listener.note)
+            call, wanted = prepared.call, max(clients_of(run.plan) for run in prepared.plan.all_runs)
+            program = held.enter_context(fleet_opened(call.fleet, call.fleet_in_clear, wanted, listener.note))
         except BaseException:
             if not begun:  # nothing was run: it would be the latest result, with nothing in it
                 folder.discard_if_empty()
@@ -136,7 +140,7 @@ def execute(
         with live_page(folder, len(plan.all_runs), listener, live) as watched:
             return run_study(
                 plan.all_runs, folder, deployments, watched, rules, rules.look, confirmations(plan),
-                *((REALTIME_WORKER, realtime_environment) if realtime else ()),
+                *((REALTIME_WORKER, realtime_environment) if realtime else program),
             )  # fmt: skip
 
 
