@@ -108,8 +108,12 @@ def test_the_calls_are_those_of_one_process_and_each_is_made_once(one: Fleet, tm
     for w in workers:
         # One kernel, one clock: what the echo found is wrong by no more than it says.
         assert abs(w["clock"]["ahead_ns"]) <= w["clock"]["error_ns"]
-    assert len(document["starts"]) == 3 and all(None not in s["first_session_late_ns"] for s in document["starts"])
-    assert none_left(one, FAILS_S) and not list(one.variables.parent.glob("*/inrush-*")), "nothing stays on a worker"
+    assert len(document["starts"]) == 3 and all(
+        None not in s["first_session_late_ns"] for s in document["starts"]
+    )
+    assert none_left(one, FAILS_S) and not list(one.variables.parent.glob("*/inrush-*")), (
+        "nothing stays on a worker"
+    )
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
@@ -123,7 +127,9 @@ def test_a_worker_that_dies_or_stands_still_ends_the_run_in_two_seconds(
         at = time.monotonic()
         os.kill(victim, how)
         failed = failure(worker, at)
-        assert failed["kind"] == "fleet" and failed["message"].startswith("client process 2 of 2 (worker tcp://")
+        assert failed["kind"] == "fleet" and failed["message"].startswith(
+            "client process 2 of 2 (worker tcp://"
+        )
         heard(worker, "ended")
         assert worker.close() == 1
         # That of the worker that stands still ends by its leash.
@@ -152,7 +158,9 @@ def test_a_scheduler_that_goes_ends_the_run_and_every_client_process(one: Fleet,
         assert none_left(one, 3.0)
 
 
-def test_kill_9_of_the_run_ends_its_client_processes_and_the_next_run_goes_on(one: Fleet, tmp_path: Path) -> None:
+def test_kill_9_of_the_run_ends_its_client_processes_and_the_next_run_goes_on(
+    one: Fleet, tmp_path: Path
+) -> None:
     with running(one, tmp_path, shared(60), "first") as worker:
         measuring(worker)
         os.kill(worker.pid, signal.SIGKILL)

@@ -73,7 +73,6 @@ def execute(
     quiet: no progress and no notes.
     Raises UsageError for a comparison or a target that is refused.
     """
-    from inrush.border.pipeline import clients_of
     from inrush.fleet.open import opened as fleet_opened
     from inrush.run.going_on import unfinished
     from inrush.run.prepare import StopRules, as_servers_can, confirmations
@@ -129,8 +128,8 @@ def execute(
                     listener.note(f"left out: {engine}: {operation}: {reason}")
             held.enter_context(admitted({key: of for key, of in deployments.items() if of.turns is None}))
             refuse_unequal(prepared.plan, deployments, folder.data_path, begun, listener.note)
-            call, wanted = prepared.call, max(clients_of(run.plan) for run in prepared.plan.all_runs)
-            program = held.enter_context(fleet_opened(call.fleet, call.fleet_in_clear, wanted, listener.note))
+            call, plans = prepared.call, [run.plan for run in prepared.plan.all_runs]
+            program = held.enter_context(fleet_opened(call.fleet, call.fleet_in_clear, plans, listener.note))
         except BaseException:
             if not begun:  # nothing was run: it would be the latest result, with nothing in it
                 folder.discard_if_empty()

@@ -33,7 +33,8 @@ class Link:
             logging.getLogger(name).setLevel(logging.CRITICAL)
         self.address = address
         try:
-            self.client: Any = Client(address, timeout=CONNECT_S, set_as_default=False)
+            connect: Any = Client
+            self.client: Any = connect(address, timeout=CONNECT_S, set_as_default=False)
         except (OSError, TypeError, ValueError) as e:
             reason = str(e).splitlines()[0] if str(e) else type(e).__name__
             raise TargetError(
@@ -66,7 +67,7 @@ class Link:
 
 @contextlib.contextmanager
 def explained(whom: str) -> Iterator[None]:
-    from distributed.comm import CommClosedError
+    from distributed.comm.core import CommClosedError
 
     try:
         yield

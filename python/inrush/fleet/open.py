@@ -6,6 +6,7 @@ import contextlib
 import sys
 from collections.abc import Callable, Iterator, Sequence
 
+from inrush.border.pipeline import AnyPlan, clients_of
 from inrush.errors import TargetError, UsageError
 from inrush.extras import need
 from inrush.fleet.address import OPTION, parse
@@ -40,9 +41,9 @@ def workers_of(text: str | None, in_clear: bool) -> int:
 
 @contextlib.contextmanager
 def opened(
-    text: str | None, in_clear: bool, wanted: int, note: Callable[[str], None]
+    text: str | None, in_clear: bool, plans: Sequence[AnyPlan], note: Callable[[str], None]
 ) -> Iterator[tuple[Sequence[str], ...]]:
-    """() without a fleet; else the program of its runs. wanted: client processes of a run at most.
+    """() without a fleet; else the program of its runs. plans: of all of them.
 
     Raises UsageError where its workers are not alike, each by its name.
     """
@@ -62,7 +63,7 @@ def opened(
             secrets = str(path)
         link = Link(scheduler)
         try:
-            workers, facts, _ = looked_at(link, (), wanted)
+            workers, facts, _ = looked_at(link, (), max(map(clients_of, plans)))
         except TargetError as e:
             raise UsageError(f"{OPTION} {text}: {e}") from None
         finally:

@@ -18,6 +18,7 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
@@ -110,8 +111,6 @@ def variables() -> dict[str, str]:
 
 def facts(names: Sequence[str] = ()) -> dict[str, Any]:
     """What must be the same on all workers, what tells them apart, and which variables are there."""
-    import distributed
-
     from inrush import _core
     from inrush.machine import host
 
@@ -124,7 +123,7 @@ def facts(names: Sequence[str] = ()) -> dict[str, Any]:
             "core file": digest([Path(str(_core.__file__))]),
             "Python sources": sources(),
             "Python": platform.python_version(),
-            "distributed": distributed.__version__,
+            "distributed": version("distributed"),
         },
         "host": socket.gethostname(),
         "boot": boot(),
