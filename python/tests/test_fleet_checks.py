@@ -12,6 +12,7 @@ from inrush.fleet import checks
 from inrush.fleet.address import Address, parse, reached_only_here
 from inrush.fleet.local import write_variables
 from inrush.run.prepare import StudyCall, with_clients
+from tests.terminal import Inrush
 
 
 @pytest.mark.parametrize(
@@ -112,3 +113,13 @@ def test_a_fleet_says_how_many_client_processes_unless_the_study_or_the_call_doe
     varied = StudyCall("keylookup-clients", "xs")
     assert with_clients(varied, 3) is varied, "it is a factor there"
     assert with_clients(call, 1) is call
+
+
+def test_real_time_priority_is_not_left_out_in_silence(
+    inrush: Inrush, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("inrush.worker.realtime.refuse_unable", lambda *_: None)
+    words = ("keylookup-clients", "null", "--scale", "xs", "-P", "factors.clients=[1]")
+    said = inrush("run", *words, "--fleet", "local:1", "--realtime")
+    assert said.code == 2 and "--realtime: is for client processes of this machine" in said.err
+    assert not list(inrush.store.studies()), "nothing was begun"

@@ -12,6 +12,7 @@ import typer
 
 from inrush.commands.browser import open_page
 from inrush.commands.printing import say, show, show_json
+from inrush.errors import UsageError
 from inrush.extras import need
 
 if TYPE_CHECKING:
@@ -130,6 +131,10 @@ def execute(
             refuse_unequal(prepared.plan, deployments, folder.data_path, begun, listener.note)
             call, plans = prepared.call, [run.plan for run in prepared.plan.all_runs]
             program = held.enter_context(fleet_opened(call.fleet, call.fleet_in_clear, plans, listener.note))
+            if realtime and program:
+                raise UsageError(
+                    "--realtime: is for client processes of this machine; run it without --fleet"
+                )
         except BaseException:
             if not begun:  # nothing was run: it would be the latest result, with nothing in it
                 folder.discard_if_empty()
