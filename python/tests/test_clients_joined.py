@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from inrush.clients.clocks import SAME, Clock, Shift, shift
 from inrush.clients.joined import write
-from inrush.clients.spans import united
+from inrush.clients.spans import merged_spans, united
 from inrush.results.histogram import of_values
-from inrush.results.parts import read
+from inrush.results.parts import read, shifted
 from inrush.results.schema import SCHEMAS
 from inrush.stats.measures import figures_of_run, role_series
 from inrush.stats.record import RunRecord
@@ -125,7 +128,7 @@ def processes() -> list[Process]:
 @pytest.fixture
 def joined(processes: list[Process], tmp_path: Path) -> RunRecord:
     folders = [p.leave(tmp_path / (f"process-{p.number}" if p.number else "")) for p in processes]
-    write(tmp_path, folders, [p.behind_ns for p in processes])
+    write(tmp_path, folders, [Shift(p.behind_ns) for p in processes])
     tables = {
         name: pa.concat_tables([*read(name, tmp_path)] or [SCHEMAS[name].empty_table()]) for name in SCHEMAS
     }
@@ -186,7 +189,7 @@ def test_what_a_process_has_reached_stays_counted_when_it_has_ended(tmp_path: Pa
             mine = [row for row in tables[name] if number or row["t_ns"] < 6 * SECOND]
             with pa.ipc.new_stream(tmp_path / str(number) / f"{name}.arrows", SCHEMAS[name]) as out:
                 out.write_table(pa.Table.from_pylist(mine, SCHEMAS[name]))
-    write(tmp_path / "0", [tmp_path / "0", tmp_path / "1"], [0, 0])
+    write(tmp_path / "0", [tmp_path / "0", tmp_path / "1"], [Shift(), Shift()])
     (found,) = read("intervals", tmp_path / "0")
     cum = found["cum_rows"].to_pylist()
     assert cum == sorted(cum) and cum[-1] == sum(not bad for p in (early, late) for _, _, bad in p.calls)
@@ -225,3 +228,54 @@ def test_intervals_that_overlap_are_one() -> None:
     assert united([(0, 10), (10, 19), (10, 20), (20, 21)]) == [(0, 10), (10, 20), (20, 21)]
     assert united([(0, 10), (0, 20), (10, 20), (20, 30)]) == [(0, 20), (20, 30)]
     assert united([(5, 5), (5, 9)]) == [(5, 9)]
+
+
+def test_what_overlaps_by_the_error_of_the_clocks_is_one_after_the_other() -> None:
+    apart = [(0, 1000), (3, 1003), (1000, 2000), (1003, 2003)]
+    assert united(apart, 4) == [(0, 1003), (1000, 2003)]
+    assert united(apart) == [(0, 2003)], "without it all run into one"
+
+
+def test_clocks_that_drift_make_the_intervals_of_one() -> None:
+    """Two hosts, one 40 ppm faster: what begins at one instant stands in one row, though no two times are equal."""
+    fast = Clock(at_ns=7 * SECOND, ahead_ns=3 * SECOND + 17, drift=4e-5, error_ns=50_000)
+    by = shift(fast, 4 * SECOND, SAME, 1 * SECOND)
+    rows = {"segment": 1, "repetition": 0, "role": ROLE}
+    first = [{**rows, "t_ns": n * SECOND, "dt_ns": SECOND} for n in range(5, 9)]
+    # What that one shows when the first one shows 5 s, and its own seconds from then on.
+    began = fast.there(SECOND + 5 * SECOND) - 4 * SECOND
+    other = [{**rows, "t_ns": began + n * SECOND, "dt_ns": SECOND} for n in range(4)]
+    each = [
+        shifted("intervals", pa.Table.from_pylist(mine, TIMED), of.offset_ns, of.rate)
+        for mine, of in ((first, Shift()), (other, by))
+    ]
+    moved = each[1]["t_ns"].to_pylist()
+    assert moved != [row["t_ns"] for row in first] and moved[0] == 5 * SECOND
+    assert abs(moved[3] - first[3]["t_ns"]) == pytest.approx(3 * 40_000, abs=2)
+    spans = merged_spans(each, 2 * 100_000)[1, 0, ROLE]
+    assert [begin for begin, _ in spans.spans] == [
+        min(a["t_ns"], b) for a, b in zip(first, moved, strict=True)
+    ]
+    assert all(spans.at(a["t_ns"]) == spans.at(b) for a, b in zip(first, moved, strict=True))
+
+
+TIMED = pa.schema([SCHEMAS["intervals"].field(n) for n in ("segment", "repetition", "role", "t_ns", "dt_ns")])
+TIMES = st.integers(0, 10**17)
+CLOCKS = st.builds(Clock, at_ns=TIMES, ahead_ns=st.integers(-(10**17), 10**17), drift=st.floats(-1e-3, 1e-3))
+
+
+@given(CLOCKS, TIMES)
+def test_there_and_back_is_the_same_instant(clock: Clock, t_ns: int) -> None:
+    # A quotient of floats: its last digit is worth more, the further away the clock was looked at.
+    away = abs(t_ns - clock.at_ns) + abs(clock.ahead_ns)
+    assert abs(clock.here(clock.there(t_ns)) - t_ns) <= 2 + away * 1e-3 * 2**-50
+
+
+@given(CLOCKS, CLOCKS, TIMES, TIMES, st.integers(0, 10**14))
+def test_a_shift_is_from_one_clock_to_the_other(
+    mine: Clock, first: Clock, zero: int, first_zero: int, t_ns: int
+) -> None:
+    by = shift(mine, zero, first, first_zero)
+    exact = first.there(mine.here(zero + t_ns)) - first_zero
+    # Of two small drifts the product is left out.
+    assert abs(t_ns + by.offset_ns + round(by.rate * t_ns) - exact) <= 4 + t_ns * 3e-6 + 1000

@@ -117,6 +117,11 @@ ELSEWHERE: Mapping[str, Elsewhere] = {
         f"{ENGINES}/test_by_key_shards.py::test_rows_that_come_go_and_change_over_shards_are_proven_while_they_are_read",
         "run(cluster, one.plan",
     ),
+    "inrush run keylookup-threads --scale s --start postgresql --fleet local:2": Elsewhere(
+        "a server that it starts, and a fleet",
+        f"{ENGINES}/test_fleet.py::test_reads_by_key_on_workers_are_right_and_no_password_is_in_any_file",
+        "--fleet",
+    ),
     "inrush run keylookup-threads --scale": Elsewhere(
         "a server, and its results",
         CLAIMED,

@@ -39,6 +39,7 @@ LAYERS = (
     {"targets"},
     {"worker"},
     {"clients"},
+    {"fleet"},
     {"load"},
     {"pipeline"},
     {"run"},

@@ -92,6 +92,12 @@ class Began(TypedDict):
     last_late_ns: int
 
 
+class Alive(TypedDict):
+    """Of a process on a leash, for each `alive` that it was sent."""
+
+    event: Literal["alive"]
+
+
 class Finished(TypedDict):
     event: Literal["finished"]
     ended_by: str
@@ -109,4 +115,6 @@ class Ended(TypedDict):
     event: Literal["ended"]
 
 
-Event: TypeAlias = SegmentBegun | Progress | Note | Paused | Barrier | Began | Finished | Failed | Ended
+Event: TypeAlias = (
+    SegmentBegun | Progress | Note | Paused | Barrier | Began | Alive | Finished | Failed | Ended
+)

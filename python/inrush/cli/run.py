@@ -9,6 +9,8 @@ import typer
 
 from inrush.cli.words import (
     AsJson,
+    Fleet,
+    FleetInClear,
     Input,
     Limits,
     Open,
@@ -56,6 +58,8 @@ def run(
             "Needs root.",
         ),
     ] = False,
+    fleet: Fleet = None,
+    fleet_in_clear: FleetInClear = False,
     live: Annotated[
         bool, typer.Option("--live", help="Rewrite the report while the study runs; the page reloads itself.")
     ] = False,
@@ -73,7 +77,8 @@ def run(
 ) -> None:
     """Run a study and show the answer, the verdict and the next command."""
     from inrush.commands.running import begin, check_targets, execute, finish
-    from inrush.run.prepare import StudyCall, prepare, unfinished
+    from inrush.fleet.open import workers_of
+    from inrush.run.prepare import StudyCall, prepare, unfinished, with_clients
     from inrush.run.resume import Given, resumed
     from inrush.study.shipped import from_anywhere
     from inrush.targets.deployment import split_password
@@ -95,6 +100,7 @@ def run(
             realtime,
             tuple(limits or ()),
             lies_in(input_folder),
+            fleet,
         )
         prepared = prepare(resumed(folder, given), targets or None)
         check_targets(store, prepared, quiet)
@@ -116,7 +122,10 @@ def run(
             storages=storages,
             input=lies_in(input_folder),
             limits=tuple(limits or ()),
+            fleet=fleet,
+            fleet_in_clear=fleet_in_clear,
         )
+        call = with_clients(call, workers_of(fleet, fleet_in_clear))
         prepared, folder = begin(store, call, targets, quiet)
     outcome = execute(prepared, folder, store.instances_path, force, live, quiet)
     finish(store, outcome, as_json, in_browser)
@@ -132,23 +141,24 @@ def plan(
     data: Places = None,
     input_folder: Input = None,
     limits: Limits = None,
+    fleet: Fleet = None,
+    fleet_in_clear: FleetInClear = False,
     as_json: AsJson = False,
 ) -> None:
     """Show what would run, for how long, and what would be created where. Changes nothing."""
-    from inrush.run.prepare import StudyCall, prepare
+    from inrush.fleet.open import workers_of
+    from inrush.run.prepare import StudyCall, prepare, with_clients
     from inrush.targets.deployment import split_password
     from inrush.targets.storages import read_data
 
     place, storages = read_data(data or ())
     shown = tuple(split_password(t)[0] if "://" in t else t for t in targets or ())
-    prepared = prepare(
-        StudyCall(
-            study, scale, tuple(overrides or ()), shown, tuple(start or ()), seed,
-            data=None if place is None else str(place), storages=storages, input=lies_in(input_folder),
-            limits=tuple(limits or ()),
-        ),
-        targets,
+    call = StudyCall(
+        study, scale, tuple(overrides or ()), shown, tuple(start or ()), seed,
+        data=None if place is None else str(place), storages=storages, input=lies_in(input_folder),
+        limits=tuple(limits or ()), fleet=fleet, fleet_in_clear=fleet_in_clear,
     )  # fmt: skip
+    prepared = prepare(with_clients(call, workers_of(fleet, fleet_in_clear)), targets)
     for reason in prepared.named_targets.left_out.values():
         say(f"left out: {reason}")
     if as_json:

@@ -104,6 +104,22 @@ Limits = Annotated[
         "cpu, read_bytes_per_s, write_bytes_per_s, reads_per_s, writes_per_s. Needs root.",
     ),
 ]
+Fleet = Annotated[
+    str | None,
+    typer.Option(
+        "--fleet",
+        metavar="local:N|tls://HOST:PORT",
+        help="Client processes of each run live on the workers of this Dask scheduler, one on each; local:N starts N workers "
+        "here.",
+    ),
+]
+FleetInClear = Annotated[
+    bool,
+    typer.Option(
+        "--fleet-in-clear",
+        help="Take a scheduler on another host without TLS (tcp://), in a network of your own.",
+    ),
+]
 Shards = Annotated[
     list[str] | None,
     typer.Option(metavar="URL", help="URL of a shard; given once for each, in the order of the partitions."),

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from inrush.border.events import Barrier, Began
+from inrush.clients.clocks import Clock, Shift, shift
 
-#: Between the word to start and the start, ns: a worker looks for words every 0.1 s, and the machine is busy.
-START_AFTER_NS = 300_000_000
 #: A start that is later is said: a call may take less time.
 LATE_NS = 1_000_000
 
@@ -23,16 +22,16 @@ class Opened:
     #: Between the word and the start, what the slowest of them needs.
     needs_ns: int
 
-    def at_ns(self, now_ns: int) -> int:
-        """The instant of CLOCK_MONOTONIC at which they go on: at once, unless sessions start."""
-        return now_ns if self.point != "start" else now_ns + START_AFTER_NS + self.needs_ns
+    def at_ns(self, now_ns: int, start_after_ns: int) -> int:
+        """The instant at which they go on: at once, unless sessions start. start_after_ns: what the word takes to them."""
+        return now_ns if self.point != "start" else now_ns + start_after_ns + self.needs_ns
 
 
 class Barriers:
     def __init__(self, processes: int) -> None:
         self.processes = processes
         self.there: dict[int, Barrier] = {}
-        #: Process -> CLOCK_MONOTONIC at its run time 0.
+        #: Process -> its CLOCK_MONOTONIC at its run time 0.
         self.zero_ns: dict[int, int] = {}
 
     def came(self, process: int, event: Barrier) -> Opened | None:
@@ -48,10 +47,15 @@ class Barriers:
         ((index, point),) = met
         return Opened(index, point, needs_ns)
 
-    def offsets_ns(self) -> list[int]:
-        """By process: what its times are later by on the clock of the first one."""
+    def shifts(self, clocks: Sequence[Clock]) -> list[Shift]:
+        """By process: from its run time to that of the first one. clocks: by process."""
         first = self.zero_ns.get(0, 0)
-        return [self.zero_ns.get(process, first) - first for process in range(self.processes)]
+        return [
+            shift(clocks[process], self.zero_ns[process], clocks[0], first)
+            if process in self.zero_ns
+            else Shift()
+            for process in range(self.processes)
+        ]
 
 
 @dataclass

@@ -13,7 +13,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from inrush.clients.spans import Span, Where, merged_spans, span_at
+from inrush.clients.clocks import Shift
+from inrush.clients.spans import Span, Spans, Where, merged_spans
 from inrush.clients.watched import resources
 from inrush.results.histogram import of_table
 from inrush.results.parts import read, shifted, stream
@@ -25,22 +26,22 @@ ENDINGS = ("error", "stop", "limit", "queue", "time", "work")
 WHERE = ("segment", "repetition", "role")
 
 
-def write(parts: Path, folders: Sequence[Path], offsets_ns: Sequence[int]) -> None:
-    """parts: where the tables of all go, and the first process's are. By process: its folder, and by how much its clock is
-    behind the first one's."""
+def write(parts: Path, folders: Sequence[Path], shifts: Sequence[Shift], error_ns: int = 0) -> None:
+    """parts: where the tables of all go, and the first process's are. By process: its folder, and from its run time to that
+    of the first one, known to `error_ns`."""
     tables = {
-        name: [table_of(name, folder, by) for folder, by in zip(folders, offsets_ns, strict=True)]
+        name: [table_of(name, folder, by) for folder, by in zip(folders, shifts, strict=True)]
         for name in JOINED
     }
-    spans = merged_spans(tables["intervals"])
+    spans = merged_spans(tables["intervals"], error_ns)
     for name, join in JOINED.items():
         stream(parts / f"{name}.arrows", iter([join(tables[name], spans)]), name)
 
 
-def table_of(name: str, folder: Path, offset_ns: int) -> pa.Table:
+def table_of(name: str, folder: Path, by: Shift) -> pa.Table:
     batches = list(read(name, folder))
     table = pa.concat_tables(batches) if batches else SCHEMAS[name].empty_table()
-    return shifted(name, table.select(SCHEMAS[name].names), offset_ns)
+    return shifted(name, table.select(SCHEMAS[name].names), by.offset_ns, by.rate)
 
 
 def as_table(name: str, rows: Iterator[Mapping[str, Any]] | Sequence[Mapping[str, Any]]) -> pa.Table:
@@ -67,7 +68,7 @@ def where(row: Mapping[str, Any]) -> Where:
 # --- table by table
 
 
-def segments(each: Sequence[pa.Table], spans: Mapping[Where, Sequence[Span]]) -> pa.Table:
+def segments(each: Sequence[pa.Table], spans: Mapping[Where, Spans]) -> pa.Table:
     """From the first begin to the last end, of those that several have."""
 
     def joined(rows: Rows) -> dict[str, Any]:
@@ -84,7 +85,7 @@ def segments(each: Sequence[pa.Table], spans: Mapping[Where, Sequence[Span]]) ->
     return as_table("segments", [joined(rows) for rows in grouped(each, lambda r: r["segment"]).values()])
 
 
-def repetitions(each: Sequence[pa.Table], spans: Mapping[Where, Sequence[Span]]) -> pa.Table:
+def repetitions(each: Sequence[pa.Table], spans: Mapping[Where, Spans]) -> pa.Table:
     counts = (
         "rows", "bytes", "ops", "ok", "errors", "wrong", "late", "unsent", "sessions", "cpu_ns",
     )  # fmt: skip
@@ -98,13 +99,13 @@ def repetitions(each: Sequence[pa.Table], spans: Mapping[Where, Sequence[Span]])
     return as_table("repetitions", [joined(rows) for rows in grouped(each, where).values()])
 
 
-def intervals(each: Sequence[pa.Table], spans: Mapping[Where, Sequence[Span]]) -> pa.Table:
+def intervals(each: Sequence[pa.Table], spans: Mapping[Where, Spans]) -> pa.Table:
     """What a process has reached so far goes on counting where another one works longer."""
     found: dict[tuple[Where, str], dict[Span, list[Rows]]] = {}
     for process, table in enumerate(each):
         for row in table.to_pylist():
             cells = found.setdefault((where(row), row["op"]), {})
-            of_each = cells.setdefault(span_at(spans[where(row)], row["t_ns"]), [[] for _ in each])
+            of_each = cells.setdefault(spans[where(row)].at(row["t_ns"]), [[] for _ in each])
             of_each[process].append(row)
     out: Rows = []
     for cells in found.values():
@@ -122,9 +123,9 @@ def intervals(each: Sequence[pa.Table], spans: Mapping[Where, Sequence[Span]]) -
     return as_table("intervals", out)
 
 
-def sends(each: Sequence[pa.Table], spans: Mapping[Where, Sequence[Span]]) -> pa.Table:
+def sends(each: Sequence[pa.Table], spans: Mapping[Where, Spans]) -> pa.Table:
     def key(row: Mapping[str, Any]) -> tuple[Where, Span]:
-        return where(row), span_at(spans[where(row)], row["t_ns"])
+        return where(row), spans[where(row)].at(row["t_ns"])
 
     return as_table("sends", [
         {**rows[0], "t_ns": begin, "dt_ns": end - begin, **total(rows, "ops", "sends", "bytes")}
@@ -132,12 +133,12 @@ def sends(each: Sequence[pa.Table], spans: Mapping[Where, Sequence[Span]]) -> pa
     ])  # fmt: skip
 
 
-def hist(each: Sequence[pa.Table], spans: Mapping[Where, Sequence[Span]]) -> pa.Table:
+def hist(each: Sequence[pa.Table], spans: Mapping[Where, Spans]) -> pa.Table:
     table = pa.concat_tables(each)
     rows = table.select([*WHERE, "t_ns"]).to_pylist()
-    begins = [span_at(spans[where(row)], row["t_ns"])[0] for row in rows]
+    begins = [spans[where(row)].at(row["t_ns"])[0] for row in rows]
     at = table.set_column(table.schema.get_field_index("t_ns"), "t_ns", pa.array(begins, pa.uint64()))
-    ends = {(of, begin): end for of, mine in spans.items() for begin, end in mine}
+    ends = {(of, begin): end for of, mine in spans.items() for begin, end in mine.spans}
     out = []
     for key, held in of_table(at, (*WHERE, "op", "kind", "t_ns")).items():
         segment, repetition, role, op, kind, t_ns = key
@@ -150,7 +151,7 @@ def hist(each: Sequence[pa.Table], spans: Mapping[Where, Sequence[Span]]) -> pa.
     return as_table("hist", out)
 
 
-def failures(each: Sequence[pa.Table], spans: Mapping[Where, Sequence[Span]]) -> pa.Table:
+def failures(each: Sequence[pa.Table], spans: Mapping[Where, Spans]) -> pa.Table:
     """Of each kind the earliest is shown."""
     found = grouped(each, lambda row: (where(row), row["op"], row["outcome"]))
     return as_table("failures", [
@@ -158,7 +159,7 @@ def failures(each: Sequence[pa.Table], spans: Mapping[Where, Sequence[Span]]) ->
     ])  # fmt: skip
 
 
-def sessions(each: Sequence[pa.Table], spans: Mapping[Where, Sequence[Span]]) -> pa.Table:
+def sessions(each: Sequence[pa.Table], spans: Mapping[Where, Spans]) -> pa.Table:
     """Numbered over all processes: those of the first one, then those of the second one, …"""
     out: Rows = []
     before: dict[Where, int] = defaultdict(int)
@@ -170,12 +171,12 @@ def sessions(each: Sequence[pa.Table], spans: Mapping[Where, Sequence[Span]]) ->
     return as_table("sessions", sorted(out, key=lambda row: (*where(row), row["session"])))
 
 
-def watched(each: Sequence[pa.Table], spans: Mapping[Where, Sequence[Span]]) -> pa.Table:
+def watched(each: Sequence[pa.Table], spans: Mapping[Where, Spans]) -> pa.Table:
     return resources(each)
 
 
 #: Table -> how those of all processes become one. Of every other table the first process's is that of the run.
-JOINED: Mapping[str, Callable[[Sequence[pa.Table], Mapping[Where, Sequence[Span]]], pa.Table]] = {
+JOINED: Mapping[str, Callable[[Sequence[pa.Table], Mapping[Where, Spans]], pa.Table]] = {
     "segments": segments,
     "repetitions": repetitions,
     "intervals": intervals,

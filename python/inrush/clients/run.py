@@ -18,8 +18,10 @@ from inrush.border.events import Event, Progress
 from inrush.border.plan import RunPlan
 from inrush.clients import joined
 from inrush.clients.barriers import Barriers, Starts, late_starts
+from inrush.clients.place import Client, Here, Place
 from inrush.clients.progress import known, together
-from inrush.worker.process import WORKER, Process, death_cause
+from inrush.errors import CoreError
+from inrush.worker.process import death_cause
 from inrush.worker.worker import POLL_S
 
 OnEvent = Callable[[Mapping[str, Any]], None]
@@ -27,9 +29,11 @@ OnEvent = Callable[[Mapping[str, Any]], None]
 DOCUMENT = "clients.json"
 
 
-def work(plan: RunPlan, parts: Path, words: Callable[[], list[str]], on_event: OnEvent) -> int:
-    """0: done, and the tables are in `parts`; 1: failed, and an event says how."""
-    run = SharedRun(plan, parts, words, on_event)
+def work(
+    plan: RunPlan, parts: Path, words: Callable[[], list[str]], on_event: OnEvent, place: Place | None = None
+) -> int:
+    """0: done, and the tables are in `parts`; 1: failed, and an event says how. place: None: this machine."""
+    run = SharedRun(plan, parts, words, on_event, place or Here(parts))
     try:
         run.start()
         return run.follow()
@@ -55,13 +59,20 @@ def document(parts: Path) -> dict[str, Any]:
 
 
 class SharedRun:
-    def __init__(self, plan: RunPlan, parts: Path, words: Callable[[], list[str]], on_event: OnEvent) -> None:
+    def __init__(
+        self,
+        plan: RunPlan,
+        parts: Path,
+        words: Callable[[], list[str]],
+        on_event: OnEvent,
+        place: Place,
+    ) -> None:
         share = plan.get("share")
         assert share is not None, "a run of this kind is shared"
         self.plan, self.parts, self.words, self.on_event = plan, parts, words, on_event
-        self.of = share["of"]
+        self.of, self.place = share["of"], place
         self.said: queue.SimpleQueue[tuple[int, Event]] = queue.SimpleQueue()
-        self.processes: list[Process[Event]] = []
+        self.processes: list[Client] = []
         self.running: set[int] = set()
         self.barriers, self.starts = Barriers(self.of), Starts(self.of)
         self.progress: dict[int, Progress] = {}
@@ -77,14 +88,11 @@ class SharedRun:
         for process in range(self.of):
             folder = self.folder(process)
             folder.mkdir(parents=True, exist_ok=True)
-            path = self.parts / f"plan-{process + 1}.json"
-            path.write_text(json.dumps(plan_of(self.plan, process)), encoding="utf-8")
-            command = [*WORKER, str(path), str(folder)]
 
             def hear(event: Event, process: int = process) -> None:
                 self.said.put((process, event))
 
-            self.processes.append(Process(command, None, hear=hear))
+            self.processes.append(self.place.start(process, plan_of(self.plan, process), folder, hear))
             self.running.add(process)
 
     def follow(self) -> int:
@@ -98,6 +106,11 @@ class SharedRun:
                 self.hear(process, event)
             for word in self.words():
                 self.pass_on(word)
+        if not self.failed:
+            try:
+                self.place.finish(self.plan["record"]["interval_ns"])
+            except CoreError as e:
+                self.fail("clock", str(e))
         self.write()
         if self.failed:
             return 1
@@ -108,8 +121,7 @@ class SharedRun:
         match event["event"]:
             case "barrier":
                 if release := self.barriers.came(process, event):
-                    at_ns = release.at_ns(time.monotonic_ns())
-                    self.send(f"start_at {at_ns}", self.running)
+                    self.go_on(release.at_ns(time.monotonic_ns(), self.place.start_after_ns))
             case "began":
                 self.starts.began(process, event)
             case "progress":
@@ -135,6 +147,11 @@ class SharedRun:
         """`resume` is for the pauses of the first process, `stop` for all."""
         self.send(word, self.running if word == "stop" else {0} & self.running)
 
+    def go_on(self, at_ns: int) -> None:
+        """at_ns: of this clock; each hears it of its own."""
+        for process in self.running:
+            self.processes[process].send(f"start_at {self.place.clock(process).there(at_ns)}")
+
     def send(self, word: str, processes: Iterable[int]) -> None:
         for process in processes:
             self.processes[process].send(word)
@@ -149,14 +166,18 @@ class SharedRun:
             each.kill()
 
     def name(self, process: int) -> str:
-        return f"client process {process + 1} of {self.of}"
+        where = self.place.name(process)
+        return f"client process {process + 1} of {self.of}{f' ({where})' if where else ''}"
 
     def write(self) -> None:
         """The tables of all as those of one, and when they began."""
         folders = [self.folder(process) for process in range(self.of)]
-        joined.write(self.parts, folders, self.barriers.offsets_ns())
+        clocks = [self.place.clock(process) for process in range(self.of)]
+        # Of two of them the errors add up.
+        error_ns = 2 * max(clock.error_ns for clock in clocks)
+        joined.write(self.parts, folders, self.barriers.shifts(clocks), error_ns)
         starts = self.starts.documents()
-        document = {"clients": {"count": self.of, "starts": starts}}
+        document = {"clients": {"count": self.of, "starts": starts, **self.place.document()}}
         (self.parts / DOCUMENT).write_text(json.dumps(document), encoding="utf-8")
         for text in late_starts(starts, [segment["label"] for segment in self.plan["segments"]]):
             self.on_event({"event": "note", "text": text})
@@ -168,5 +189,4 @@ class SharedRun:
             each.close()
         for process in range(1, self.of):
             shutil.rmtree(self.folder(process), ignore_errors=True)
-        for path in self.parts.glob("plan-*.json"):
-            path.unlink()
+        self.place.end()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -17,8 +18,21 @@ Where = tuple[int, int, str]
 Span = tuple[int, int]
 
 
-def merged_spans(each: Sequence[pa.Table]) -> Mapping[Where, Sequence[Span]]:
-    """each: the table `intervals` of every process, on one clock."""
+@dataclass(frozen=True)
+class Spans:
+    """Of one role in one repetition, one after the other."""
+
+    spans: Sequence[Span]
+    #: Times of two processes are compared to so much.
+    error_ns: int = 0
+
+    def at(self, t_ns: int) -> Span:
+        """The one that holds an interval that begins at `t_ns`."""
+        return self.spans[bisect_right(self.spans, t_ns + self.error_ns, key=lambda span: span[0]) - 1]
+
+
+def merged_spans(each: Sequence[pa.Table], error_ns: int = 0) -> Mapping[Where, Spans]:
+    """each: the table `intervals` of every process, on one clock, to `error_ns`."""
     found: dict[Where, set[Span]] = {}
     for table in each:
         columns = (
@@ -26,20 +40,15 @@ def merged_spans(each: Sequence[pa.Table]) -> Mapping[Where, Sequence[Span]]:
         )
         for segment, repetition, role, t_ns, dt_ns in zip(*columns, strict=True):
             found.setdefault((segment, repetition, role), set()).add((t_ns, t_ns + dt_ns))
-    return {of: united(sorted(spans)) for of, spans in found.items()}
+    return {of: Spans(united(sorted(spans), error_ns), error_ns) for of, spans in found.items()}
 
 
-def united(spans: Sequence[Span]) -> list[Span]:
-    """spans: by their begin."""
+def united(spans: Sequence[Span], error_ns: int = 0) -> list[Span]:
+    """spans: by their begin. What overlaps by `error_ns` at most may be one after the other."""
     out: list[Span] = []
     for begin, end in spans:
-        if out and (begin < out[-1][1] or begin == out[-1][0]):
+        if out and (begin < out[-1][1] - error_ns or begin <= out[-1][0] + error_ns):
             out[-1] = (out[-1][0], max(out[-1][1], end))
         else:
             out.append((begin, end))
     return out
-
-
-def span_at(spans: Sequence[Span], t_ns: int) -> Span:
-    """The one that holds an interval that begins at `t_ns`."""
-    return spans[bisect_right(spans, t_ns, key=lambda span: span[0]) - 1]

@@ -12,6 +12,7 @@ import typer
 
 from inrush.commands.browser import open_page
 from inrush.commands.printing import say, show, show_json
+from inrush.errors import UsageError
 from inrush.extras import need
 
 if TYPE_CHECKING:
@@ -73,6 +74,7 @@ def execute(
     quiet: no progress and no notes.
     Raises UsageError for a comparison or a target that is refused.
     """
+    from inrush.fleet.open import opened as fleet_opened
     from inrush.run.going_on import unfinished
     from inrush.run.prepare import StopRules, as_servers_can, confirmations
     from inrush.run.run import run_study
@@ -127,6 +129,12 @@ def execute(
                     listener.note(f"left out: {engine}: {operation}: {reason}")
             held.enter_context(admitted({key: of for key, of in deployments.items() if of.turns is None}))
             refuse_unequal(prepared.plan, deployments, folder.data_path, begun, listener.note)
+            call, plans = prepared.call, [run.plan for run in prepared.plan.all_runs]
+            program = held.enter_context(fleet_opened(call.fleet, call.fleet_in_clear, plans, listener.note))
+            if realtime and program:
+                raise UsageError(
+                    "--realtime: is for client processes of this machine; run it without --fleet"
+                )
         except BaseException:
             if not begun:  # nothing was run: it would be the latest result, with nothing in it
                 folder.discard_if_empty()
@@ -136,7 +144,7 @@ def execute(
         with live_page(folder, len(plan.all_runs), listener, live) as watched:
             return run_study(
                 plan.all_runs, folder, deployments, watched, rules, rules.look, confirmations(plan),
-                *((REALTIME_WORKER, realtime_environment) if realtime else ()),
+                *((REALTIME_WORKER, realtime_environment) if realtime else program),
             )  # fmt: skip
 
 

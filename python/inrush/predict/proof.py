@@ -116,6 +116,7 @@ def conditions(call: Mapping[str, Any], claim: Mapping[str, Any]) -> set[str]:
     free = {claim["along"], *claim["group"], "engines", "repeats"}
     found = {f"scale {call['scale']}"} if call.get("scale") else set[str]()
     found |= {"--realtime"} if call.get("realtime") else set()
+    found |= {f"--fleet {call['fleet']}"} if call.get("fleet") else set()
     for override in call.get("overrides", ()):
         key = override.partition("=")[0].strip().removeprefix("factors.")
         if key not in free and key.split(".")[0] not in free:

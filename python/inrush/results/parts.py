@@ -50,12 +50,15 @@ def stream(path: Path, tables: Iterator[pa.Table], name: str) -> None:
     unfinished.rename(path)
 
 
-def shifted(name: str, table: pa.Table, offset_ns: int) -> pa.Table:
-    """Its times on another clock."""
-    for column in TIMES.get(name, ()) if offset_ns else ():
+def shifted(name: str, table: pa.Table, offset_ns: int, rate: float = 0.0) -> pa.Table:
+    """Its times on another clock: t + offset + rate·t."""
+    for column in TIMES.get(name, ()) if offset_ns or rate else ():
         times = table[column]
         # What was before that clock began, was at its begin.
         moved = pc.add(times.cast(pa.int64()), pa.scalar(offset_ns, pa.int64()))
+        if rate:
+            gained = pc.round(pc.multiply(times.cast(pa.float64()), pa.scalar(rate)))
+            moved = pc.add(moved, gained.cast(pa.int64()))
         later = pc.max_element_wise(moved, pa.scalar(0, pa.int64())).cast(pa.uint64())
         if column in OR_NONE:
             later = pc.if_else(pc.equal(times, 0), times, later)

@@ -45,7 +45,7 @@ SHARING = (sys.executable, "-m", "inrush.clients.worker")
 LOADING = (sys.executable, "-m", "inrush.pipeline.worker")
 #: A plan without a kind is of sessions alone; one of steps has a kind if client and load server do one of them.
 KINDS: Mapping[str | None, Kind] = {
-    None: Kind(WORKER, as_it_is),
+    None: Kind(WORKER, as_it_is, clients.document),
     PIPELINE: Kind(LOADING, at_pipeline),
     STEPS: Kind(LOADING, at_steps),
 }

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 #: Keys of a call that are left out where they are empty.
-NEWER = ("storages", "input", "limits", "lacks")
+NEWER = ("storages", "input", "limits", "lacks", "fleet", "fleet_in_clear")
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,10 @@ class StudyCall:
     #: Engine -> operation -> why its server, asked when the study began, cannot do it.
     lacks: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
+    #: Where client processes live, and whether the way there may be without TLS; None: this machine.
+    fleet: str | None = None
+    fleet_in_clear: bool = False
+
     def command(self) -> str:
         """The line that makes this study again, as a shell takes it."""
         words = ["inrush", "run", self.study, *self.targets]
@@ -81,6 +85,8 @@ class StudyCall:
         words += [word for name, folder in self.storages.items() for word in ("--data", f"{name}={folder}")]
         words += ["--input", self.input] if self.input else []
         words += [word for limit in self.limits for word in ("--limit", limit)]
+        words += ["--fleet", self.fleet] if self.fleet else []
+        words += ["--fleet-in-clear"] if self.fleet_in_clear else []
         return shlex.join(words)
 
     def storages_at(self, factors: Mapping[str, Any]) -> dict[str, str]:
@@ -277,6 +283,14 @@ def generators() -> Any:
             f"the core is not built ({e}); `make build` in the checkout, or `pip install .`"
         ) from e
     return json.loads(_core.generators())
+
+
+def with_clients(call: StudyCall, clients: int) -> StudyCall:
+    """The call with so many client processes in each run, unless it or its study says how many."""
+    said = any(override.partition("=")[0].strip() == "clients" for override in call.overrides)
+    if clients == 1 or said or read_study(call).clients != 1:
+        return call
+    return replace(call, overrides=(*call.overrides, f"clients={clients}"))
 
 
 def best_found(store: Store, names: Sequence[str], scale: str | None) -> dict[str, list[dict[str, Any]]]:

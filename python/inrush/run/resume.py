@@ -27,6 +27,7 @@ class Given:
     realtime: bool = False
     limits: tuple[str, ...] = ()
     input: str | None = None
+    fleet: str | None = None
 
 
 def resumed(folder: StudyFolder, given: Given) -> StudyCall:
@@ -42,6 +43,7 @@ def resumed(folder: StudyFolder, given: Given) -> StudyCall:
         ("--data", given.storages, call.storages),
         ("--limit", given.limits, call.limits),
         ("--input", given.input, call.input),
+        ("--fleet", given.fleet, call.fleet),
     ):
         if said not in (None, (), False, {}) and said != kept:
             raise UsageError(

@@ -1,8 +1,8 @@
-"""One run in a process of its own: `python -m inrush.worker.worker [--realtime] PLAN.json PARTS_DIR`.
+"""One run in a process of its own: `python -m inrush.worker.worker [--realtime] [--leash S] PLAN.json PARTS_DIR`.
 
 A crashing engine, its allocator and its caches end with the run. Events leave as JSON lines on stdout,
-commands (`resume` and the server's processes and threads as JSON, `start_at` and an instant, `stop`) come as lines on stdin; both ends are `run.py`'s. The process dies with its
-parent, so that a killed inrush leaves no load behind without a record.
+commands (`resume` and the server's processes and threads as JSON, `start_at` and an instant, `stop`, `alive`) come as lines on stdin; both ends are `run.py`'s. The process dies with its
+parent, so that a killed inrush leaves no load behind without a record; with a leash also when no line came for so long.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ import os
 import select
 import signal
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -33,9 +35,11 @@ def main(arguments: list[str], work: Work | None = None) -> int:
     """work: of a kind of runs that is not sessions of the core. 0: the core finished; 1: it failed and an event says how; 2: called wrongly."""
     realtime = arguments[:1] == ["--realtime"]
     arguments = arguments[realtime:]
+    leash_s = float(arguments[1]) if arguments[:1] == ["--leash"] else None
+    arguments = arguments[0 if leash_s is None else 2 :]
     if len(arguments) != 2:
         print(
-            "usage: python -m inrush.worker.worker [--realtime] PLAN.json PARTS_DIR (inrush run starts it)",
+            "usage: python -m inrush.worker.worker [--realtime] [--leash S] PLAN.json PARTS_DIR (inrush run starts it)",
             file=sys.stderr,
         )
         return 2
@@ -48,10 +52,27 @@ def main(arguments: list[str], work: Work | None = None) -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # A crash in the core leaves the stack in the log, where the parent looks for it.
     faulthandler.enable()
-    return (work or sessions)(Path(arguments[0]).read_text(), arguments[1], sys.stdin, sys.stdout)
+    work = work or (sessions if leash_s is None else partial(sessions, leash=Leash(leash_s)))
+    return work(Path(arguments[0]).read_text(), arguments[1], sys.stdin, sys.stdout)
 
 
-def sessions(plan_json: str, parts_dir: str, commands: TextIO, events: TextIO) -> int:
+class Leash:
+    """Ends this process when its parent says nothing for so long: it may stand still, or have lost the way to us."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds, self.heard_at = seconds, time.monotonic()
+
+    def heard(self, lines: Sequence[str]) -> None:
+        now = time.monotonic()
+        if lines:
+            self.heard_at = now
+        elif now - self.heard_at > self.seconds:
+            os._exit(1)  # sessions are at work, and no parent would read an event
+
+
+def sessions(
+    plan_json: str, parts_dir: str, commands: TextIO, events: TextIO, leash: Leash | None = None
+) -> int:
     """Starts the core and carries events out and commands in until it is done."""
     from inrush import _core
 
@@ -70,8 +91,14 @@ def sessions(plan_json: str, parts_dir: str, commands: TextIO, events: TextIO) -
             say(events, event)
         if done:
             return 1 if failed else 0
-        for command in lines.ready():
-            obey(run, command)
+        found = lines.ready()
+        if leash is not None:
+            leash.heard(found)
+        for command in found:
+            if command == "alive":
+                say(events, '{"event": "alive"}')
+            else:
+                obey(run, command)
 
 
 def obey(run: _core.Run, command: str) -> None:

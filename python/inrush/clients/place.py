@@ -1,0 +1,88 @@
+"""Where the client processes of a run live: what a run needs of that, and no more.
+
+A process may be a child of ours, or one of a worker on another host. A run starts it, speaks with it, and ends it in the
+same words.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from inrush.border.events import Event
+from inrush.border.plan import RunPlan
+from inrush.clients.clocks import SAME, Clock
+from inrush.worker.process import WORKER, Process
+
+Hear = Callable[[Event], None]
+
+
+class Client(Protocol):
+    """A client process. Its events are heard one after the other, on a thread of its own; the last of all is `ended`."""
+
+    def send(self, command: str) -> None:
+        """One line; to a process that is gone it means nothing."""
+
+    def kill(self) -> None:
+        """Ends it now; nothing when it has ended."""
+
+    def close(self) -> int:
+        """Waits for its end; its tables are in its folder then. The exit code, negative for a signal."""
+
+
+class Place(Protocol):
+    #: Between the word to start and the start, ns: what the word takes to the last process, and more.
+    start_after_ns: int
+
+    def start(self, process: int, plan: RunPlan, folder: Path, hear: Hear) -> Client:
+        """folder: of this machine, which its tables come to."""
+
+    def clock(self, process: int) -> Clock:
+        """As it is known now."""
+
+    def name(self, process: int) -> str:
+        """Behind the number of a process in a message; empty where the number says all."""
+
+    def finish(self, interval_ns: int) -> None:
+        """All have ended in order: the last look at their clocks. Raises CoreError where times of them cannot be compared.
+
+        interval_ns: that of the tables."""
+
+    def document(self) -> Mapping[str, Any]:
+        """What run.json says of it beside the number of processes and their starts."""
+
+    def end(self) -> None:
+        """Nothing of this run is left there."""
+
+
+class Here:
+    """Children of this process."""
+
+    #: A worker looks for words every 0.1 s, and the machine is busy.
+    start_after_ns = 300_000_000
+
+    def __init__(self, parts: Path) -> None:
+        self.parts = parts
+
+    def start(self, process: int, plan: RunPlan, folder: Path, hear: Hear) -> Client:
+        path = self.parts / f"plan-{process + 1}.json"
+        path.write_text(json.dumps(plan), encoding="utf-8")
+        return Process([*WORKER, str(path), str(folder)], None, hear=hear)
+
+    def clock(self, process: int) -> Clock:
+        return SAME
+
+    def name(self, process: int) -> str:
+        return ""
+
+    def finish(self, interval_ns: int) -> None:
+        """One clock."""
+
+    def document(self) -> Mapping[str, Any]:
+        return {}
+
+    def end(self) -> None:
+        for path in self.parts.glob("plan-*.json"):
+            path.unlink()

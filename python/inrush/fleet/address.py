@@ -1,0 +1,64 @@
+"""`--fleet`: where the workers are, and what is refused before anyone is asked. Pure."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+from inrush.errors import UsageError
+
+OPTION, IN_CLEAR = "--fleet", "--fleet-in-clear"
+FORMS = "local:N, tcp://HOST:PORT or tls://HOST:PORT"
+#: Each worker is a process with its threads, and the machine has so many cores at most.
+MOST_LOCAL = 64
+
+
+@dataclass(frozen=True)
+class Address:
+    #: Of a scheduler; empty of a fleet on this machine, which inrush starts.
+    scheduler: str = ""
+    #: Workers on this machine.
+    local: int = 0
+
+
+def parse(text: str, in_clear: bool = False) -> Address:
+    """Raises UsageError with what is wrong, and what to write."""
+    if text.startswith("local:"):
+        count = text.removeprefix("local:")
+        if not count.isdecimal() or not 1 <= int(count) <= MOST_LOCAL:
+            raise UsageError(f"{OPTION} {text}: the number of workers is from 1 to {MOST_LOCAL}")
+        return Address(local=int(count))
+    parts = urlsplit(text)
+    try:
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host, port = None, None
+    if parts.scheme not in ("tcp", "tls") or not host or not port or parts.path.strip("/"):
+        # What was written may hold a password.
+        raise UsageError(f"{OPTION}: not an address of a scheduler; it is {FORMS}")
+    if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
+        raise UsageError(
+            f"{OPTION}: the address of a scheduler is {FORMS}, without user, password or query; certificates are "
+            "named by Dask's own configuration (docs/fleet.md)"
+        )
+    if parts.scheme == "tcp" and not in_clear and not is_loopback(host):
+        raise UsageError(
+            f"{OPTION} {text}: plans and tables would travel in clear, and whoever reaches the scheduler can run programs "
+            f"there; start Dask with TLS and say tls://, or say {IN_CLEAR} where the network is your own"
+        )
+    return Address(f"{parts.scheme}://{parts.netloc}")
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def reached_only_here(url: str) -> bool:
+    """Whether a server's address means another one, or none, on another host."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    return not host or "%2F" in parts.netloc.upper() or is_loopback(host)

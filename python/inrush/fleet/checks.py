@@ -1,0 +1,80 @@
+"""Whether the workers of a fleet are alike, and what a run cannot ask of them. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from inrush.fleet.address import reached_only_here
+
+#: The core of a worker may be slower than that of the fastest one by so much: less is what a busy machine takes.
+LEAST_RATE = 0.75
+
+
+def named(address: str, fact: Mapping[str, Any]) -> str:
+    return f"worker {address} on {fact['host']}"
+
+
+def unequal(facts: Mapping[str, Mapping[str, Any]], ours: Mapping[str, Any]) -> list[str]:
+    """A line for each worker and what it has other than this inrush. facts: by address; ours: as of `remote.facts`."""
+    return [
+        f"{named(address, fact)}: its {what} is {fact['same'].get(what)}, and ours {mine}; install the same inrush there"
+        for address, fact in facts.items()
+        for what, mine in ours["same"].items()
+        if fact["same"].get(what) != mine
+    ]
+
+
+def slow(rates: Mapping[str, float], facts: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """A line for each worker whose core is slower than the fastest one's."""
+    best = max(rates.values())
+    return [
+        f"{named(address, facts[address])}: its core makes {rate:,.0f} rows a second of CPU time, the fastest one "
+        f"{best:,.0f}; a run is as fast as its slowest client: leave it out, or find out what slows it"
+        for address, rate in rates.items()
+        if rate < LEAST_RATE * best
+    ]
+
+
+def lacking(facts: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """A line for each worker without a variable that the target needs."""
+    return [
+        f"{named(address, fact)}: {', '.join(fact['lacks'])} is not in its environment; start the worker with it, or with "
+        "INRUSH_FLEET_SECRETS, the path of a file there with such lines"
+        for address, fact in facts.items()
+        if fact["lacks"]
+    ]
+
+
+def unreachable(
+    facts: Mapping[str, Mapping[str, Any]], boot: str, engine: str, url: str, embedded: bool
+) -> list[str]:
+    """A line where workers are on other hosts and the target is on this one alone."""
+    away = [address for address, fact in facts.items() if fact["boot"] != boot]
+    if not away:
+        return []
+    where = named(away[0], facts[away[0]])
+    if embedded:
+        return [f"{where}: {engine} works inside of the client, and its files would be there; name a server"]
+    if reached_only_here(url):
+        return [f"{where}: {url} is no address on another host; name the server by one that all hosts reach"]
+    return []
+
+
+def crowded(facts: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """What is said of hosts with several workers, whose sessions share the cores."""
+    count = Counter((fact["boot"], fact["host"]) for fact in facts.values())
+    return [f"{host} has {n} workers, which share its cores" for (_, host), n in count.items() if n > 1]
+
+
+def chosen(workers: Mapping[str, Mapping[str, Any]], wanted: int) -> Sequence[str]:
+    """Addresses of the workers that a run takes, the same each time: one a host as far as there are hosts, by name."""
+    by_name = sorted(workers, key=lambda address: (str(workers[address].get("name", "")), address))
+    seen: Counter[str] = Counter()
+    turn = {}
+    for address in by_name:
+        host = str(workers[address].get("host", ""))
+        turn[address] = seen[host]
+        seen[host] += 1
+    return sorted(by_name, key=lambda address: turn[address])[:wanted]

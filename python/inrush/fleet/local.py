@@ -1,0 +1,99 @@
+"""A fleet on this machine: a scheduler and its workers, each a process of Dask's own program, for one study."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from inrush.errors import TargetError
+from inrush.fleet.link import Link, Lost
+from inrush.fleet.remote import SECRETS
+from inrush.worker.process import Process
+
+NODE = (sys.executable, "-m", "inrush.fleet.node")
+#: A busy machine takes long to start them.
+READY_S = 120.0
+#: What Dask would do on the side while sessions are measured: nothing of it is of use here.
+QUIET = {
+    "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
+    "DASK_DISTRIBUTED__ADMIN__SYSTEM_MONITOR__GIL__ENABLED": "False",
+    "DASK_DISTRIBUTED__SCHEDULER__WORK_STEALING": "False",
+    "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "0",
+}
+
+
+@contextlib.contextmanager
+def started(workers: int) -> Iterator[tuple[str, Path]]:
+    """The scheduler's address, and the file that its workers read variables from."""
+    with tempfile.TemporaryDirectory(prefix="inrush-fleet-") as name, contextlib.ExitStack() as held:
+        folder = Path(name)  # of this user alone
+        secrets = folder / "variables"
+        write_variables(secrets, {})
+
+        def start(role: str, log: str, *words: str) -> Process[Any]:
+            node: Process[Any] = Process(
+                [*NODE, role, *words], folder / log, {**QUIET, SECRETS: str(secrets)}
+            )
+            held.callback(node.close)
+            held.callback(node.kill)
+            return node
+
+        said = folder / "scheduler.json"
+        scheduler = start(
+            "scheduler", "scheduler.log", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--no-show",
+            "--scheduler-file", str(said),
+        )  # fmt: skip
+        until(lambda: address_of(said) != "", [scheduler], folder)
+        address = address_of(said)
+        nodes = [scheduler] + [
+            start(
+                "worker", f"worker-{n}.log", address, "--nworkers", "1", "--nthreads", "1", "--no-nanny",
+                "--no-dashboard", "--memory-limit", "0", "--name", f"{n:03}", "--local-directory", str(folder),
+                "--death-timeout", "10",
+            )
+            for n in range(1, workers + 1)
+        ]  # fmt: skip
+        link = Link(address)
+        try:
+            until(lambda: len(link.workers()) == workers, nodes, folder)
+        except Lost as e:
+            raise TargetError(str(e)) from None
+        finally:
+            link.close()
+        yield address, secrets
+
+
+def write_variables(path: Path, variables: dict[str, str]) -> None:
+    """Read by this user alone."""
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        file.writelines(f"{name}={value}\n" for name, value in variables.items())
+
+
+def address_of(path: Path) -> str:
+    try:
+        return str(json.loads(path.read_text(encoding="utf-8"))["address"])
+    except (OSError, ValueError):
+        return ""  # not there, or not written to its end
+
+
+def until(ready: Callable[[], bool], nodes: list[Process[Any]], folder: Path) -> None:
+    """Raises TargetError with the end of the log of one that ended."""
+    end = time.monotonic() + READY_S
+    while not ready():
+        for node in nodes:
+            if node.event(0.0) is not None:  # it says but one thing: that it has ended
+                raise TargetError(f"a process of the local fleet ended\n{last_lines(node.log)}")
+        if time.monotonic() > end:
+            raise TargetError(f"the local fleet was not there after {READY_S:g} s; its logs: {folder}")
+        time.sleep(0.05)
+
+
+def last_lines(log: Path | None) -> str:
+    return "\n".join(log.read_text(errors="replace").splitlines()[-8:]) if log is not None else ""

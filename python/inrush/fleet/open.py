@@ -1,0 +1,74 @@
+"""The fleet of a study: there before its first run, looked at, and gone with its end."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator, Sequence
+
+from inrush.border.pipeline import AnyPlan, clients_of
+from inrush.errors import TargetError, UsageError
+from inrush.extras import need
+from inrush.fleet.address import OPTION, parse
+
+#: The program of a run whose client processes are on workers; the scheduler, the file of variables and plan and parts follow.
+WORKER = (sys.executable, "-m", "inrush.fleet.worker")
+
+
+def workers_of(text: str | None, in_clear: bool) -> int:
+    """How many client processes a run has by default: one on each worker. Without a fleet there is one.
+
+    Raises UsageError of an address that is none, TargetError if nothing answers there.
+    """
+    if text is None:
+        return 1
+    address = parse(text, in_clear)
+    need(f"{OPTION} {text}", "fleet")
+    if address.local:
+        return address.local
+    from inrush.fleet.link import Link, Lost
+
+    link = Link(address.scheduler)
+    try:
+        if not (workers := len(link.workers())):
+            raise TargetError(f"{address.scheduler}: has no worker; start some with `dask worker`")
+        return workers
+    except Lost as e:
+        raise TargetError(str(e)) from None
+    finally:
+        link.close()
+
+
+@contextlib.contextmanager
+def opened(
+    text: str | None, in_clear: bool, plans: Sequence[AnyPlan], note: Callable[[str], None]
+) -> Iterator[tuple[Sequence[str], ...]]:
+    """() without a fleet; else the program of its runs. plans: of all of them.
+
+    Raises UsageError where its workers are not alike, each by its name.
+    """
+    if text is None:
+        yield ()
+        return
+    from inrush.fleet import checks
+    from inrush.fleet.link import Link
+    from inrush.fleet.local import started
+    from inrush.fleet.place import looked_at
+
+    address = parse(text, in_clear)
+    with contextlib.ExitStack() as held:
+        scheduler, secrets = address.scheduler, ""
+        if address.local:
+            scheduler, path = held.enter_context(started(address.local))
+            secrets = str(path)
+        link = Link(scheduler)
+        try:
+            workers, facts, _ = looked_at(link, (), max(map(clients_of, plans)))
+        except TargetError as e:
+            raise UsageError(f"{OPTION} {text}: {e}") from None
+        finally:
+            link.close()
+        note(f"fleet: {len(workers)} workers, alike in version and speed")
+        for line in checks.crowded(facts):
+            note(f"fleet: {line}")
+        yield ([*WORKER, scheduler, secrets],)

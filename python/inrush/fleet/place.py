@@ -1,0 +1,272 @@
+"""The workers of a Dask cluster as the place of a run's client processes."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import queue
+import threading
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from inrush.border.plan import RunPlan
+from inrush.clients.clocks import Clock
+from inrush.clients.place import Client, Hear
+from inrush.errors import CoreError, TargetError
+from inrush.fleet import checks, remote
+from inrush.fleet.echo import Echo, Offset, agree, between, contradicts, known, offset
+from inrush.fleet.link import LIMIT_S, Link, Lost
+
+#: Echoes of a look at a clock.
+ECHOES = 40
+#: A call that waits for events is answered after so long without any, s.
+WAIT_S = 0.4
+#: A client process that lives answers a word within so long, s; a worker looks for words every 0.1 s.
+SILENT_S = 1.5
+#: The latest echoes of a run that its clocks are read by.
+LATEST = 20
+#: Between the word to start and the start: what a busy worker takes to hear it, and so many ways there and back.
+START_AFTER_NS, WAYS = 500_000_000, 20
+#: Seconds of CPU time that a look at a core's rate takes.
+RATE_S = 0.1
+#: What a process of a lost worker ended with, for want of anything better.
+LOST = -9
+
+
+class OnWorkers:
+    """Raises TargetError, by name, of workers that are not there, not alike or at work for others."""
+
+    def __init__(self, link: Link, owner: str, names: Sequence[str], wanted: int) -> None:
+        """names: of the variables that the target needs. wanted: processes, one on each worker."""
+        self.link, self.owner, self.names = link, owner, names
+        self.workers, self.facts, self.rates = looked_at(link, names, wanted)
+        self.boot = remote.boot()
+        with refused():
+            self.looks = dict(enumerate(on_all(self.look, self.workers)))
+        self.before = dict(self.looks)
+        self.recent: dict[int, deque[Echo]] = {n: deque(maxlen=LATEST) for n in self.looks}
+        self.final: dict[int, Clock] = {}
+        self.clients: list[RemoteClient] = []
+        self.start_after_ns = START_AFTER_NS + WAYS * 2 * max(look.error_ns for look in self.looks.values())
+
+    def look(self, worker: str) -> Offset:
+        """Raises Lost, also of a clock that cannot be."""
+        echoes = []
+        for _ in range(ECHOES):
+            asked_ns = time.monotonic_ns()
+            heard_ns, answered_ns = self.link.call(worker, LIMIT_S, remote.echo)
+            echoes.append(Echo(asked_ns, heard_ns, answered_ns, time.monotonic_ns()))
+        try:
+            found = offset(echoes)
+        except ValueError as e:
+            raise Lost(f"worker {worker}: its clock cannot be: {e}") from None
+        if self.facts[worker]["boot"] == self.boot and abs(found.ahead_ns) > found.error_ns:
+            raise Lost(
+                f"worker {worker}: its clock is {found.ahead_ns / 1e6:+.3f} ms off, though it runs on this kernel"
+            )
+        return found
+
+    def start(self, process: int, plan: RunPlan, folder: Path, hear: Hear) -> Client:
+        worker = self.workers[process]
+        if self.facts[worker]["boot"] != self.boot:
+            # Process ids and folders are of this machine.
+            plan = {**plan, "watch": {"every_ns": plan["watch"]["every_ns"], "processes": {}, "data_dir": ""}}
+        client = RemoteClient(self, process, f"{self.owner}/{process}", json.dumps(plan), folder, hear)
+        self.clients.append(client)
+        return client
+
+    def clock(self, process: int) -> Clock:
+        if process in self.final:
+            return self.final[process]
+        recent = [*self.recent[process]]
+        if len(recent) < LATEST:
+            return known(self.looks[process])
+        found = offset(recent)
+        return known(min(found, self.looks[process], key=lambda look: look.error_ns + drifted(look, found)))
+
+    def heard(self, process: int, echo: Echo) -> None:
+        """Raises Lost of a clock that was set, or lies."""
+        if contradicts(self.before[process], echo):
+            off = (echo.ahead_ns - self.before[process].ahead_ns) / 1e6
+            raise Lost(
+                f"its clock cannot be: it is {off:+.3f} ms off what it showed when the run began, and no clock drifts so much"
+            )
+        self.recent[process].append(echo)
+
+    def name(self, process: int) -> str:
+        return checks.named(self.workers[process], self.facts[self.workers[process]])
+
+    def finish(self, interval_ns: int) -> None:
+        try:
+            after = dict(enumerate(on_all(self.look, self.workers)))
+        except Lost as e:
+            raise CoreError(f"{e}: the clocks were not compared when the run had ended") from None
+        for process, look in after.items():
+            if not agree(self.before[process], look):
+                raise CoreError(f"{self.name(process)}: its clock was set while the run went on")
+            self.final[process] = clock = between(self.before[process], look)
+            if 4 * clock.error_ns > interval_ns:
+                raise CoreError(
+                    f"{self.name(process)}: its clock is known to ± {clock.error_ns / 1e6:.1f} ms, and an interval of the "
+                    f"tables is {interval_ns / 1e6:.0f} ms: its times cannot be put beside those of others; use a faster "
+                    "network, or a longer record.interval_s"
+                )
+
+    def document(self) -> Mapping[str, Any]:
+        return {
+            "scheduler": self.link.address,
+            "workers": [
+                {
+                    "address": worker,
+                    **{key: self.facts[worker][key] for key in ("host", "boot", "pid", "cores", "same")},
+                    "rows_per_cpu_s": self.rates[worker],
+                    "clock": vars(self.clock(process)),
+                    "clock_before": vars(self.before[process]),
+                }
+                for process, worker in enumerate(self.workers)
+            ],
+        }
+
+    def end(self) -> None:
+        for client in self.clients:
+            client.kill()
+            client.close()
+            with contextlib.suppress(Lost):
+                self.link.call(client.worker, LIMIT_S, remote.discard, client.key)
+
+
+class RemoteClient:
+    """A client process on a worker: two threads of ours, one that hears it and one that speaks to it."""
+
+    def __init__(self, place: OnWorkers, process: int, key: str, plan: str, folder: Path, hear: Hear) -> None:
+        self.place, self.process, self.key, self.plan, self.folder, self.hear = (
+            place,
+            process,
+            key,
+            plan,
+            folder,
+            hear,
+        )
+        self.worker, self.link = place.workers[process], place.link
+        self.code = LOST
+        self.killed, self.over = threading.Event(), threading.Event()
+        self.had: dict[str, int] = {}
+        self.words: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self.threads = [threading.Thread(target=run, daemon=True) for run in (self._hear, self._speak)]
+        for thread in self.threads:
+            thread.start()
+
+    def send(self, command: str) -> None:
+        self.words.put(command)
+
+    def kill(self) -> None:
+        self.killed.set()
+
+    def close(self) -> int:
+        self.threads[0].join()
+        self.words.put(None)
+        self.threads[1].join()
+        return self.code
+
+    def _speak(self) -> None:
+        while (command := self.words.get()) is not None:
+            with contextlib.suppress(Lost):  # it is heard of where the process is listened to
+                self.link.call(self.worker, LIMIT_S, remote.word, self.key, command)
+
+    def _hear(self) -> None:
+        try:
+            self._start()
+            while not self._ended():
+                pass
+        except Lost as e:
+            if not self.killed.is_set():
+                self.hear({"event": "failed", "kind": "fleet", "message": str(e)})
+        finally:
+            with contextlib.suppress(Lost):
+                self.link.call(self.worker, LIMIT_S, remote.kill, self.key)
+            self.hear({"event": "ended"})
+
+    def _start(self) -> None:
+        said = self.link.call(self.worker, 2 * LIMIT_S, remote.start, self.key, self.place.owner, self.plan)
+        if "busy" in said:
+            raise Lost(f"it is at work for {said['busy']}: wait for its end, or end it there")
+        if said["plan"] != hashlib.sha256(self.plan.encode()).hexdigest():
+            raise Lost("its plan is not the one that was sent")
+
+    def _ended(self) -> bool:
+        """One call for what there is; whether it was the last."""
+        if self.killed.is_set():
+            self.link.call(self.worker, LIMIT_S, remote.kill, self.key)
+        asked_ns = time.monotonic_ns()
+        wait_s = 0.0 if self.killed.is_set() else WAIT_S
+        answer = self.link.call(self.worker, LIMIT_S, remote.poll, self.key, wait_s, self.had)
+        back_ns = time.monotonic_ns()
+        if answer is None:
+            raise Lost("it does not know the run any more: the worker was started anew")
+        self._keep(answer["grown"])
+        for event in answer["events"]:
+            self.hear(event)
+        if answer["more"]:
+            return False
+        if "code" in answer:
+            self.code = answer["code"]
+            return True
+        self.place.heard(self.process, Echo(asked_ns, answer["heard_ns"], answer["answered_ns"], back_ns))
+        if answer["silent_s"] > SILENT_S:
+            raise Lost(f"the client process there said nothing for {answer['silent_s']:.1f} s: it hangs")
+        return False
+
+    def _keep(self, grown: Mapping[str, bytes]) -> None:
+        for name, more in grown.items():
+            with (self.folder / name).open("ab") as file:
+                file.write(more)
+            self.had[name] = self.had.get(name, 0) + len(more)
+
+
+def drifted(look: Offset, now: Offset) -> int:
+    """What a clock may have gained since, ns: that of a good quartz."""
+    return round(abs(now.at_ns - look.at_ns) * 20e-6)
+
+
+@contextlib.contextmanager
+def refused() -> Any:
+    try:
+        yield
+    except Lost as e:
+        raise TargetError(str(e)) from None
+
+
+def on_all(function: Any, workers: Sequence[str]) -> list[Any]:
+    """At once. Raises the first Lost."""
+    with ThreadPoolExecutor(max_workers=max(1, len(workers))) as pool:
+        return [*pool.map(function, workers)]
+
+
+def looked_at(
+    link: Link, names: Sequence[str], wanted: int
+) -> tuple[list[str], dict[str, Mapping[str, Any]], dict[str, float]]:
+    """Workers that a run takes, what each says of itself, and its core's rate. Raises TargetError where they are not alike."""
+    with refused():
+        there = link.workers()
+        workers = [*checks.chosen(there, wanted)]
+        if len(workers) < wanted:
+            raise TargetError(
+                f"{link.address}: has {len(workers)} workers, and a run of the study takes {wanted}, one for each client "
+                "process; start more, or give `clients` fewer"
+            )
+        facts = dict(
+            zip(workers, on_all(lambda w: link.call(w, 10.0, remote.facts, names), workers), strict=True)
+        )
+        wrong = checks.unequal(facts, remote.facts()) or checks.lacking(facts)
+        if wrong:
+            raise TargetError("\n".join(wrong))
+        # One after the other: several workers of one host would take each other's cores.
+        rates = {worker: float(link.call(worker, 30.0, remote.rate, RATE_S)) for worker in workers}
+        if wrong := checks.slow(rates, facts):
+            raise TargetError("\n".join(wrong))
+    return workers, facts, rates

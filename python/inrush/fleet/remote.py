@@ -1,0 +1,263 @@
+"""What a worker of a Dask cluster does for a run: it keeps one client process, and carries its words, events and tables.
+
+The functions here are called on the worker, by `Client.run`: a call is neither a task nor retried nor stolen. A client
+process that is not called for ends by its leash, whatever has become of the worker, the scheduler or the run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import json
+import os
+import platform
+import shutil
+import socket
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict, cast
+
+from inrush.border.events import Event
+from inrush.worker.process import WORKER, Process
+
+if TYPE_CHECKING:
+    from typing_extensions import NotRequired
+
+#: A client process ends when it was not called for so long.
+LEASH_S = 2.0
+#: What of tables travels in one answer at most.
+BYTES = 8_000_000
+#: What is left of a run that no one asked for so long is removed.
+FORGOTTEN_S = 15.0
+#: Names a file with variables for client processes, `NAME=value` a line; in place of the worker's own environment.
+SECRETS = "INRUSH_FLEET_SECRETS"
+
+
+class Answer(TypedDict):
+    """What a worker says when it is called for."""
+
+    #: Of its CLOCK_MONOTONIC: when it was asked, and when it answers.
+    heard_ns: int
+    answered_ns: int
+    events: Sequence[Event]
+    #: Table -> its bytes behind those that were taken before.
+    grown: Mapping[str, bytes]
+    #: More of them are there.
+    more: bool
+    #: Since the process said something, s.
+    silent_s: float
+    #: Of a process that has ended: how, and the end of its log.
+    code: NotRequired[int]
+    log: NotRequired[str]
+
+
+@dataclass
+class Kept:
+    """The one client process of this worker."""
+
+    key: str
+    #: Who runs it: a study on a host.
+    owner: str
+    folder: Path
+    process: Process[Event] | None = None
+    events: list[Event] = field(default_factory=list)
+    news: asyncio.Event = field(default_factory=asyncio.Event)
+    loop: asyncio.AbstractEventLoop | None = None
+    said_at: float = field(default_factory=time.monotonic)
+    called_at: float = field(default_factory=time.monotonic)
+    ended: bool = False
+
+    @property
+    def parts(self) -> Path:
+        return self.folder / "parts"
+
+    def hear(self, event: Event) -> None:
+        """On the thread that reads the process."""
+        self.said_at = time.monotonic()
+        if event["event"] == "ended":
+            self.ended = True
+        elif event["event"] == "alive":
+            return
+        else:
+            self.events.append(event)
+        if event["event"] != "progress" and self.loop is not None:
+            with contextlib.suppress(RuntimeError):  # the worker itself ends
+                self.loop.call_soon_threadsafe(self.news.set)
+
+    def drop(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+#: Key -> what this worker keeps: one process at most.
+KEPT: dict[str, Kept] = {}
+
+
+def variables() -> dict[str, str]:
+    """What the environment of this worker lacks and its file has."""
+    path = os.environ.get(SECRETS)
+    if not path:
+        return {}
+    lines = Path(path).read_text(encoding="utf-8").splitlines()
+    return dict(cast("tuple[str, str]", line.split("=", 1)) for line in lines if "=" in line)
+
+
+def facts(names: Sequence[str] = ()) -> dict[str, Any]:
+    """What must be the same on all workers, what tells them apart, and which variables are there."""
+    from inrush import _core
+    from inrush.machine import host
+
+    known = {**os.environ, **variables()}
+    return {
+        "same": {
+            "inrush": host.inrush_version(),
+            "core": _core.version(),
+            "core build": _core.build_profile(),
+            "core file": digest([Path(str(_core.__file__))]),
+            "Python sources": sources(),
+            "Python": platform.python_version(),
+            "distributed": version("distributed"),
+        },
+        "host": socket.gethostname(),
+        "boot": boot(),
+        "pid": os.getpid(),
+        "cores": len(os.sched_getaffinity(0)),
+        "lacks": [name for name in names if name not in known],
+    }
+
+
+def boot() -> str:
+    """Of the kernel that runs here: equal where CLOCK_MONOTONIC is one clock."""
+    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+
+
+def sources() -> str:
+    import inrush
+
+    return digest(sorted(Path(str(inrush.__file__)).parent.rglob("*.py")))
+
+
+def digest(paths: Sequence[Path]) -> str:
+    found = hashlib.sha256()
+    for path in paths:
+        found.update(path.read_bytes())
+    return found.hexdigest()[:16]
+
+
+async def rate(seconds: float) -> float:
+    """Rows that the core generates in a second of CPU time; the best of three, for a busy machine takes from each."""
+    from inrush import _core
+
+    looks = [json.loads(await asyncio.to_thread(_core.calibrate, "rows", seconds)) for _ in range(3)]
+    return float(max(look["rows_per_cpu_s"] for look in looks))
+
+
+def echo() -> tuple[int, int]:
+    heard_ns = time.monotonic_ns()
+    return heard_ns, time.monotonic_ns()
+
+
+async def start(key: str, owner: str, plan_json: str, dask_worker: Any = None) -> dict[str, str]:
+    """{"plan": digest of what came} of a process that was started, {"busy": owner} of a worker that has another one."""
+    for kept in [*KEPT.values()]:
+        if not kept.ended and time.monotonic() - kept.called_at < 2 * LEASH_S:
+            return {"busy": kept.owner}
+        forget(kept)
+    folder = Path(tempfile.mkdtemp(prefix="inrush-", dir=getattr(dask_worker, "local_directory", None)))
+    kept = KEPT[key] = Kept(key, owner, folder, loop=asyncio.get_running_loop())
+    kept.parts.mkdir()
+    plan = folder / "plan.json"
+    plan.write_text(plan_json, encoding="utf-8")
+    command = [*WORKER, "--leash", str(LEASH_S), str(plan), str(kept.parts)]
+    kept.process = Process(command, folder / "log", variables(), hear=kept.hear)
+    kept.process.send("alive")
+    watch = asyncio.get_running_loop().create_task(until_forgotten(kept))
+    WATCHES.add(watch)
+    watch.add_done_callback(WATCHES.discard)
+    return {"plan": hashlib.sha256(plan_json.encode()).hexdigest()}
+
+
+#: A task that nothing holds may be collected.
+WATCHES: set[asyncio.Task[None]] = set()
+
+
+async def until_forgotten(kept: Kept) -> None:
+    while kept.key in KEPT:
+        if time.monotonic() - kept.called_at > FORGOTTEN_S:
+            forget(kept)
+        await asyncio.sleep(1.0)
+
+
+async def poll(key: str, wait_s: float, had: Mapping[str, int]) -> Answer | None:
+    """None: no such process is here. had: table -> bytes that were taken."""
+    heard_ns = time.monotonic_ns()
+    kept = KEPT.get(key)
+    if kept is None or kept.process is None:
+        return None
+    kept.called_at = time.monotonic()
+    kept.process.send("alive")
+    if not kept.ended:
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(kept.news.wait(), wait_s)
+    kept.news.clear()
+    ended = kept.ended  # before its tables are looked at: they are whole then
+    events, kept.events = kept.events, []
+    grown, more = growth(kept.parts, had)
+    answer = Answer(
+        heard_ns=heard_ns,
+        answered_ns=0,
+        events=events,
+        grown=grown,
+        more=more,
+        silent_s=time.monotonic() - kept.said_at,
+    )
+    if ended:
+        answer["code"] = kept.process.close()
+        answer["log"] = "\n".join((kept.folder / "log").read_text(errors="replace").splitlines()[-12:])
+    answer["answered_ns"] = time.monotonic_ns()
+    return answer
+
+
+def growth(parts: Path, had: Mapping[str, int]) -> tuple[dict[str, bytes], bool]:
+    """Table -> what it has grown by; whether there is more."""
+    found, room = dict[str, bytes](), BYTES
+    for path in sorted(parts.iterdir()):
+        size, taken = path.stat().st_size, had.get(path.name, 0)
+        if size > taken and path.is_file():
+            with path.open("rb") as file:
+                file.seek(taken)
+                found[path.name] = file.read(min(room, size - taken))
+            room -= len(found[path.name])
+            if room <= 0:
+                return found, True
+    return found, False
+
+
+def word(key: str, text: str) -> None:
+    kept = KEPT.get(key)
+    if kept is not None and kept.process is not None:
+        kept.process.send(text)
+
+
+def kill(key: str) -> None:
+    kept = KEPT.get(key)
+    if kept is not None and kept.process is not None:
+        kept.process.kill()
+
+
+def discard(key: str) -> None:
+    kept = KEPT.get(key)
+    if kept is not None:
+        forget(kept)
+
+
+def forget(kept: Kept) -> None:
+    KEPT.pop(kept.key, None)
+    kept.drop()

@@ -1,0 +1,55 @@
+"""One run by client processes on workers: `python -m inrush.fleet.worker SCHEDULER VARIABLES PLAN.json PARTS_DIR`.
+
+VARIABLES: a file of a fleet on this machine, which its workers read; empty: each worker has its own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+from functools import partial
+from pathlib import Path
+from typing import TextIO
+
+from inrush.clients import run
+from inrush.engines import server
+from inrush.errors import InrushError, TargetError
+from inrush.fleet import checks, remote
+from inrush.fleet.link import Link
+from inrush.fleet.local import write_variables
+from inrush.fleet.place import OnWorkers
+from inrush.worker.worker import Lines, main, say
+
+
+def work(
+    scheduler: str, variables: str, plan_json: str, parts_dir: str, commands: TextIO, events: TextIO
+) -> int:
+    """0: done; 1: failed, and an event says how."""
+    plan, words = json.loads(plan_json), Lines(commands.fileno()).ready
+    # One process is a run of several, too: it drives where the others would.
+    plan.setdefault("share", {"index": 0, "of": 1})
+    target = plan["target"]
+    twin = server(target["engine"])
+    names = [name for name in (twin.password_variable,) if name in os.environ]
+    if variables:
+        write_variables(Path(variables), {name: os.environ[name] for name in names})
+    owner = f"{plan['study']} {plan['run_id']} of {socket.gethostname()} (process {os.getpid()})"
+    try:
+        link = Link(scheduler)
+        place = OnWorkers(link, owner, names, plan["share"]["of"])
+        away = checks.unreachable(place.facts, remote.boot(), target["engine"], target["url"], twin.embedded)
+        if away:
+            raise TargetError("\n".join(away))
+    except InrushError as e:
+        say(events, json.dumps({"event": "failed", "kind": "fleet", "message": str(e)}))
+        return 1
+    try:
+        return run.work(plan, Path(parts_dir), words, lambda e: say(events, json.dumps(e)), place)
+    finally:
+        link.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[3:], partial(work, sys.argv[1], sys.argv[2])))

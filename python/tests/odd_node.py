@@ -1,0 +1,39 @@
+"""A node of a fleet with one thing other than it should be, named by the file `odd` in its folder: for tests of what is found.
+
+`python -m tests.odd_node ROLE WORDS…`, as inrush.fleet.node.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+from inrush.fleet import node, remote
+
+#: What is odd at a worker named so.
+NAME = "002"
+AHEAD_NS = 50_000_000
+
+
+def main(words: list[str]) -> None:
+    if "--name" in words and words[words.index("--name") + 1] == NAME:
+        folder = Path(words[words.index("--local-directory") + 1])
+        said = folder / "odd"
+
+        def odd() -> str:
+            return said.read_text() if said.is_file() else ""
+
+        def lying() -> int:
+            return time.monotonic_ns() + (AHEAD_NS if odd() == "clock" else 0)
+
+        sources = remote.sources
+        clock = SimpleNamespace(monotonic_ns=lying, monotonic=time.monotonic)
+        setattr(remote, "time", clock)  # noqa: B010
+        setattr(remote, "sources", lambda: "0ther" if odd() == "sources" else sources())  # noqa: B010
+    node.main(words)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,125 @@
+"""What a fleet is refused for, before anything runs; and that no secret is in a message, a plan or a file of results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inrush.errors import UsageError
+from inrush.fleet import checks
+from inrush.fleet.address import Address, parse, reached_only_here
+from inrush.fleet.local import write_variables
+from inrush.run.prepare import StudyCall, with_clients
+from tests.terminal import Inrush
+
+
+@pytest.mark.parametrize(
+    ("text", "in_clear", "is_"),
+    [
+        ("local:3", False, Address(local=3)),
+        ("tcp://127.0.0.1:8786", False, Address("tcp://127.0.0.1:8786")),
+        ("tcp://[::1]:8786", False, Address("tcp://[::1]:8786")),
+        ("tls://scheduler:8786", False, Address("tls://scheduler:8786")),
+        ("tcp://scheduler:8786", True, Address("tcp://scheduler:8786")),
+    ],
+)
+def test_an_address_is_here_on_loopback_or_under_tls(text: str, in_clear: bool, is_: Address) -> None:
+    assert parse(text, in_clear) == is_
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("local:0", "from 1 to 64"),
+        ("local:two", "from 1 to 64"),
+        ("scheduler:8786", "not an address"),
+        ("tcp://scheduler", "not an address"),
+        ("tcp://scheduler:x", "not an address"),
+        ("http://scheduler:8786", "not an address"),
+        ("tcp://scheduler:8786", "--fleet-in-clear"),
+        ("tcp://10.0.0.7:8786", "in clear"),
+        ("tls://me:secret@scheduler:8786", "without user, password"),
+        ("tls://scheduler:8786?token=secret", "without user, password"),
+    ],
+)
+def test_what_is_no_address_or_would_travel_in_clear_is_refused(text: str, why: str) -> None:
+    with pytest.raises(UsageError, match=why) as info:
+        parse(text)
+    assert "secret" not in str(info.value)
+
+
+def fact(host: str = "a", **other: Any) -> dict[str, Any]:
+    return {"same": {"inrush": "1", "core file": "x"}, "host": host, "boot": host, "lacks": [], **other}
+
+
+def test_a_worker_with_another_version_is_named() -> None:
+    facts = {"tcp://1:1": fact(), "tcp://2:2": fact("b", same={"inrush": "1", "core file": "y"})}
+    (line,) = checks.unequal(facts, fact())
+    assert line.startswith("worker tcp://2:2 on b: its core file is y, and ours x")
+    assert checks.unequal({"tcp://1:1": fact()}, fact()) == []
+
+
+def test_a_slow_core_is_named_and_noise_is_not() -> None:
+    facts = {"1": fact(), "2": fact("b")}
+    assert checks.slow({"1": 100.0, "2": 80.0}, facts) == []
+    (line,) = checks.slow({"1": 100.0, "2": 60.0}, facts)
+    assert line.startswith("worker 2 on b: its core makes 60 rows")
+
+
+def test_a_worker_without_the_password_is_named_and_told_where_it_may_be() -> None:
+    (line,) = checks.lacking({"1": fact(), "2": fact("b", lacks=["PGPASSWORD"])})
+    assert (
+        line.startswith("worker 2 on b: PGPASSWORD is not in its environment")
+        and "INRUSH_FLEET_SECRETS" in line
+    )
+
+
+@pytest.mark.parametrize(
+    "url", ["tcp://localhost/x", "x://127.0.0.1:5", "x:///file", "x://%2Ftmp%2Fsocket/db"]
+)
+def test_an_address_of_this_host_is_no_target_for_others(url: str) -> None:
+    assert reached_only_here(url)
+    facts = {"1": fact("here"), "2": fact("b")}
+    assert checks.unreachable(facts, "here", "e", url, False)[0].startswith("worker 2 on b: ")
+    assert checks.unreachable({"1": fact("here")}, "here", "e", url, False) == []
+
+
+def test_a_file_of_another_host_is_no_target() -> None:
+    assert not reached_only_here("x://db.example/y")
+    assert "inside of the client" in checks.unreachable({"2": fact("b")}, "here", "e", "x://db/y", True)[0]
+
+
+def test_a_run_takes_hosts_before_it_takes_workers_of_one() -> None:
+    there = {str(n): {"name": str(n), "host": host} for n, host in enumerate(["a", "a", "b", "c"])}
+    assert checks.chosen(there, 3) == ["0", "2", "3"]
+    assert set(checks.chosen(there, 4)) == set(there) and checks.chosen(there, 9) == checks.chosen(there, 4)
+
+
+def test_variables_are_read_by_this_user_alone(tmp_path: Path) -> None:
+    write_variables(tmp_path / "v", {"PGPASSWORD": "a=b"})
+    assert (tmp_path / "v").stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "v").read_text() == "PGPASSWORD=a=b\n"
+
+
+def test_a_fleet_says_how_many_client_processes_unless_the_study_or_the_call_does() -> None:
+    call = StudyCall("keylookup-threads", "xs", fleet="local:3")
+    assert with_clients(call, 3).overrides == ("clients=3",)
+    assert "--fleet local:3" in call.command() and call.document()["fleet"] == "local:3"
+    assert "fleet" not in StudyCall("keylookup-threads").document()
+    own = StudyCall("keylookup-threads", "xs", ("clients=2",))
+    assert with_clients(own, 3) is own
+    varied = StudyCall("keylookup-clients", "xs")
+    assert with_clients(varied, 3) is varied, "it is a factor there"
+    assert with_clients(call, 1) is call
+
+
+def test_real_time_priority_is_not_left_out_in_silence(
+    inrush: Inrush, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("inrush.worker.realtime.refuse_unable", lambda *_: None)
+    words = ("keylookup-clients", "null", "--scale", "xs", "-P", "factors.clients=[1]")
+    said = inrush("run", *words, "--fleet", "local:1", "--realtime")
+    assert said.code == 2 and "--realtime: is for client processes of this machine" in said.err
+    assert not list(inrush.store.studies()), "nothing was begun"

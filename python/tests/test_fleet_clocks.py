@@ -1,0 +1,90 @@
+"""Clocks of other hosts: what echoes say of them, whatever the network does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from inrush.fleet.echo import DRIFTS_FROM_NS, Echo, Offset, agree, between, contradicts, known, offset
+
+SECOND = 10**9
+AHEAD = st.integers(-(10**16), 10**16)
+#: Of one echo, ns: when it was asked, the ways there and back, and the answering.
+WAYS = st.tuples(st.integers(0, 10**10), st.integers(0, 10**8), st.integers(0, 10**8), st.integers(0, 10**7))
+
+
+def echo(ahead_ns: int, asked: int, there: int, back: int, takes: int) -> Echo:
+    heard = asked + there + ahead_ns
+    return Echo(asked, heard, heard + takes, asked + there + takes + back)
+
+
+@given(AHEAD, st.lists(WAYS, min_size=1, max_size=20))
+def test_the_true_offset_lies_within_the_error_however_the_way_is_shared_out(
+    ahead_ns: int, ways: list[tuple[int, int, int, int]]
+) -> None:
+    echoes = [echo(ahead_ns, *way) for way in ways]
+    found = offset(echoes)
+    assert abs(found.ahead_ns - ahead_ns) <= found.error_ns
+    assert found.error_ns == min((there + back) // 2 + 1 for _, there, back, _ in ways), (
+        "the shortest way counts"
+    )
+    clock = known(found)
+    assert abs(clock.here(clock.there(5 * SECOND)) - 5 * SECOND) <= 1
+
+
+@given(AHEAD, st.floats(-1e-4, 1e-4), st.integers(0, 3600 * SECOND), WAYS, WAYS, st.floats(0, 1))
+def test_between_two_looks_a_drifting_clock_is_known_to_its_error(
+    ahead_ns: int, drift: float, span_ns: int, first: tuple[int, ...], last: tuple[int, ...], at: float
+) -> None:
+    """The clock there shows there(h) = h + ahead + drift·h for the time h here."""
+
+    def look(way: tuple[int, ...], later_ns: int) -> Offset:
+        asked, there, back, _ = way
+        here = asked + later_ns
+        heard = here + there
+        shows = heard + ahead_ns + round(drift * heard)
+        return offset([Echo(here, shows, shows, heard + back)])
+
+    before, after = look((0, *first[1:]), 0), look((0, *last[1:]), span_ns)
+    assert agree(before, after)
+    clock = between(before, after)
+    here = round(at * span_ns)
+    true = here + ahead_ns + round(drift * here)
+    # Under ten seconds no drift is told: it moves the clock by less than what is allowed for here.
+    untold = abs(drift) * DRIFTS_FROM_NS if clock.drift == 0.0 else 0.0
+    outside = abs(drift) * 2 * (first[1] + first[2] + last[1] + last[2])
+    worst = max(before.error_ns, after.error_ns)
+    assert clock.error_ns <= worst
+    assert abs(clock.here(true) - here) <= worst * 2 + untold + outside + 3
+
+
+@given(AHEAD, WAYS, WAYS, st.integers(1, 10**12), st.sampled_from([-1, 1]))
+def test_a_clock_that_was_set_is_found_and_one_that_was_not_is_not(
+    ahead_ns: int, first: tuple[int, int, int, int], then: tuple[int, int, int, int], step_ns: int, way: int
+) -> None:
+    look = offset([echo(ahead_ns, *first)])
+    assert not contradicts(look, echo(ahead_ns, *then)), "a slow way alone is no lie"
+    later = echo(ahead_ns + way * step_ns, *then)
+    room = look.error_ns + later.error_ns + 1e-3 * (2 * 10**10 + step_ns)
+    assume(step_ns > 2 * room)
+    assert contradicts(look, later)
+
+
+def test_an_answer_before_the_question_is_no_clock() -> None:
+    good = Echo(0, 100, 200, 300)
+    for bad in (replace(good, answered_ns=50), replace(good, answered_ns=900)):
+        assert not bad.possible and contradicts(known_look(), bad)
+        with pytest.raises(ValueError, match="before it was asked"):
+            offset([good, bad])
+
+
+def known_look() -> Offset:
+    return offset([Echo(0, 100, 200, 300)])
+
+
+def test_near_looks_that_differ_have_the_difference_as_their_error() -> None:
+    clock = between(Offset(0, 1000, 400), Offset(SECOND, 1500, 900))
+    assert (clock.ahead_ns, clock.drift) == (1000, 0.0) and clock.error_ns == 500

@@ -1,0 +1,189 @@
+"""Workers that are other than they should be, and a scheduler that inrush did not start: seen, named, refused."""
+
+from __future__ import annotations
+
+import base64
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inrush.fleet import local
+from inrush.fleet.local import started
+from inrush.results.store import Results
+from inrush.worker.process import Process
+from tests.strategies import ENVIRONMENT
+from tests.terminal import Inrush
+from tests.test_fleet_run import Fleet, failure, fleet, measuring, none_left, running, shared
+
+pytest.importorskip("distributed")
+STUDY = ("run", "keylookup-clients", "null", "--scale", "xs", "--quiet", "-P", "repeats.count=1")
+
+
+@pytest.fixture
+def odd(monkeypatch: pytest.MonkeyPatch) -> Iterator[Fleet]:
+    """Its worker 002 is odd in what the file `odd` says."""
+    monkeypatch.setattr(local, "NODE", (sys.executable, "-m", "tests.odd_node"))
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
+    with started(2) as (address, variables):
+        yield Fleet(address, variables)
+
+
+def say(at: Fleet, what: str) -> None:
+    (at.variables.parent / "odd").write_text(what)
+
+
+def test_a_clock_that_is_set_in_a_run_ends_it_and_the_worker_is_named(odd: Fleet, tmp_path: Path) -> None:
+    with running(odd, tmp_path, shared(60)) as worker:
+        measuring(worker)
+        at = time.monotonic()
+        say(odd, "clock")
+        failed = failure(worker, at)
+        assert "client process 2 of 2" in failed["message"], failed
+        assert "its clock cannot be" in failed["message"]
+    assert none_left(odd, 3.0)
+
+
+def test_a_clock_that_lies_from_the_start_is_found_where_the_kernel_is_ours(
+    odd: Fleet, tmp_path: Path
+) -> None:
+    say(odd, "clock")
+    with running(odd, tmp_path, shared(1)) as worker:
+        failed = failure(worker, time.monotonic(), 60.0)
+    assert "its clock is +" in failed["message"] and "though it runs on this kernel" in failed["message"]
+
+
+def test_a_worker_with_other_sources_is_refused_by_name_before_anything_runs(
+    odd: Fleet, inrush: Inrush
+) -> None:
+    say(odd, "sources")
+    said = inrush(*STUDY, "-P", "factors.clients=[2]", "--fleet", odd.address)
+    assert said.code == 2 and "its Python sources is 0ther" in said.err, said.err
+    assert said.err.count("worker tcp://") == 1, "the other one is as it should be"
+    assert not list(inrush.store.studies())
+
+
+def test_a_scheduler_that_runs_already_is_asked_how_many_workers_it_has(inrush: Inrush) -> None:
+    with fleet() as at:
+        said = inrush(*STUDY, "-P", "factors.clients=[1,2]", "--fleet", at.address)
+        assert said.code in (0, 3), said.err
+        (study,) = inrush.store.studies()
+        counts = {run.doc["clients"]["count"] for run in Results(study.path).runs}
+        assert counts == {1, 2} and study.doc["call"]["fleet"] == at.address
+        few = inrush(*STUDY, "-P", "factors.clients=[3]", "--fleet", at.address)
+        assert few.code == 2 and "has 2 workers, and a run of the study takes 3" in few.err
+
+
+def test_no_scheduler_is_one_line(inrush: Inrush, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("inrush.fleet.link.CONNECT_S", 0.5)
+    said = inrush(*STUDY, "--fleet", "tcp://127.0.0.1:9")
+    assert said.code == 1 and said.err.startswith(
+        "inrush: tcp://127.0.0.1:9: no scheduler of Dask answers there"
+    )
+    assert len(said.err.splitlines()) == 1, said.err
+
+
+def test_kill_9_of_inrush_leaves_no_node_of_its_fleet(tmp_path: Path) -> None:
+    env = {**ENVIRONMENT, "INRUSH_RESULTS": str(tmp_path / "results"), "TMPDIR": str(tmp_path)}
+    command = [
+        sys.executable,
+        "-m",
+        "inrush",
+        *STUDY,
+        "-P",
+        "factors.clients=[2]",
+        "-P",
+        "schedule.measure_s=60",
+    ]
+    parent = subprocess.Popen([*command, "--fleet", "local:2"], env=env, cwd=tmp_path)
+    with parent:
+        try:
+            wait(lambda: len(leashed(tmp_path)) == 2, 60.0)
+            assert len(nodes(tmp_path)) >= 3
+        finally:
+            parent.send_signal(signal.SIGKILL)
+    wait(lambda: not nodes(tmp_path) and not leashed(tmp_path), 4.0)
+
+
+def leashed(below: Path) -> list[int]:
+    return with_words(below, b"--leash")
+
+
+def nodes(below: Path) -> list[int]:
+    return with_words(below, b"inrush.fleet.node")
+
+
+def with_words(below: Path, word: bytes) -> list[int]:
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = entry.read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if word in words and any(str(below).encode() in w for w in words):
+            found.append(int(entry.parent.name))
+    return found
+
+
+def wait(until: Any, within_s: float) -> None:
+    end = time.monotonic() + within_s
+    while not until():
+        assert time.monotonic() < end, "not in time"
+        time.sleep(0.05)
+
+
+def test_a_scheduler_with_tls_is_spoken_to_under_its_certificate_alone(
+    inrush: Inrush, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    certificates(tmp_path, monkeypatch)
+    said = tmp_path / "scheduler.json"
+    scheduler: Process[Any] = Process(
+        [*local.NODE, "scheduler", "--protocol", "tls", "--host", "127.0.0.1", "--port", "0", "--no-dashboard",
+         "--no-show", "--scheduler-file", str(said)], tmp_path / "scheduler.log",
+    )  # fmt: skip
+    held = [scheduler]
+    try:
+        wait(lambda: local.address_of(said), 60.0)
+        address = local.address_of(said)
+        assert address.startswith("tls://")
+        held.append(Process(
+            [*local.NODE, "worker", address, "--nworkers", "1", "--nthreads", "1", "--no-nanny", "--no-dashboard",
+             "--memory-limit", "0", "--local-directory", str(tmp_path)], tmp_path / "worker.log",
+        ))  # fmt: skip
+        wait(lambda: "Registered to" in (tmp_path / "worker.log").read_text(), 60.0)
+        ran = inrush(*STUDY, "-P", "factors.clients=[1]", "--fleet", address)
+        assert ran.code in (0, 3), ran.err
+        monkeypatch.setattr("inrush.fleet.link.CONNECT_S", 2.0)
+        in_clear = inrush(*STUDY, "--fleet", address.replace("tls://", "tcp://"))
+        assert in_clear.code == 1 and "no scheduler of Dask answers there" in in_clear.err
+    finally:
+        for one in reversed(held):
+            one.kill()
+            one.close()
+
+
+def certificates(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One certificate for all roles, which is its own authority; named as Dask's configuration names it."""
+    from inrush import _core
+
+    for name, der, kind in zip(
+        ("cert", "key"), _core.self_signed(["127.0.0.1"]), ("CERTIFICATE", "PRIVATE KEY"), strict=True
+    ):
+        text = base64.encodebytes(der).decode()
+        (folder / f"{name}.pem").write_text(f"-----BEGIN {kind}-----\n{text}-----END {kind}-----\n")
+    tls = {"ca-file": str(folder / "cert.pem")}
+    for role in ("scheduler", "worker", "client"):
+        tls |= {f"{role}.cert": str(folder / "cert.pem"), f"{role}.key": str(folder / "key.pem")}
+    import dask
+
+    settings = {f"distributed.comm.tls.{key}": value for key, value in tls.items()}
+    for key, value in settings.items():
+        monkeypatch.setenv("DASK_" + key.upper().replace(".", "__").replace("-", "_"), value)
+    dask.config.set(settings)
+    assert os.environ["DASK_DISTRIBUTED__COMM__TLS__CA_FILE"] == tls["ca-file"]

@@ -1,0 +1,187 @@
+"""Runs whose client processes live on workers: real schedulers and workers of Dask on this machine, and real faults."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inrush.fleet.local import started
+from inrush.fleet.open import WORKER
+from inrush.results.parts import read
+from inrush.worker.process import Worker
+from tests.test_clients_run import LIMIT_S, heard, measured, measuring, plan
+
+pytest.importorskip("distributed")
+WORKERS = 2
+#: From a fault to the failure of the run, s.
+FAILS_S = 2.0
+
+
+class Fleet:
+    def __init__(self, address: str, variables: Path) -> None:
+        self.address, self.variables = address, variables
+
+    def pids(self, word: bytes) -> list[int]:
+        """Processes of this fleet with a word in their command line: nodes, and client processes on workers."""
+        found = []
+        for entry in Path("/proc").glob("[0-9]*/cmdline"):
+            with contextlib.suppress(OSError):
+                words = entry.read_bytes().split(b"\0")
+                dead = (entry.parent / "stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
+                mine = any(str(self.variables.parent).encode() in w for w in words)
+                if not dead and mine and word in words:
+                    found.append(int(entry.parent.name))
+        return sorted(found)
+
+    def clients(self) -> list[int]:
+        return self.pids(b"--leash")
+
+
+@contextlib.contextmanager
+def fleet(workers: int = WORKERS) -> Iterator[Fleet]:
+    with started(workers) as (address, variables):
+        yield Fleet(address, variables)
+
+
+@pytest.fixture
+def one() -> Iterator[Fleet]:
+    with fleet() as found:
+        yield found
+
+
+def shared(measure_s: float = 0.5, calls: int | None = None, **more: Any) -> dict[str, Any]:
+    return {**plan(measure_s, calls), "share": {"index": 0, "of": WORKERS}, **more}
+
+
+@contextlib.contextmanager
+def running(at: Fleet, tmp_path: Path, plan: dict[str, Any], name: str = "run") -> Iterator[Worker]:
+    folder = tmp_path / name
+    (folder / "parts").mkdir(parents=True)
+    (folder / "plan.json").write_text(json.dumps(plan))
+    command = [*WORKER, at.address, str(at.variables)]
+    worker = Worker(folder / "plan.json", folder / "parts", folder / "log", command=command)
+    try:
+        yield worker
+    finally:
+        worker.kill()
+        worker.close()
+
+
+def none_left(at: Fleet, within_s: float) -> bool:
+    end = time.monotonic() + within_s
+    while at.clients() and time.monotonic() < end:
+        time.sleep(0.02)
+    return not at.clients()
+
+
+def failure(worker: Worker, since: float, within_s: float = FAILS_S) -> dict[str, Any]:
+    failed = heard(worker, "failed")[-1]
+    assert time.monotonic() - since < within_s, failed
+    return failed
+
+
+def test_the_calls_are_those_of_one_process_and_each_is_made_once(one: Fleet, tmp_path: Path) -> None:
+    with running(one, tmp_path, shared(calls=1_000)) as worker:
+        events = heard(worker, "ended")
+        assert worker.close() == 0, events
+    parts = tmp_path / "run" / "parts"
+    (repetition,) = [
+        r for table in read("repetitions", parts) for r in table.to_pylist()
+        if r["segment"] == measured(parts)["segment"]
+    ]  # fmt: skip
+    assert repetition["ops"] == repetition["ok"] == 1_000 and repetition["sessions"] == 2 * WORKERS
+    intervals = [i for t in read("intervals", parts) for i in t.to_pylist()]
+    mine = [i for i in intervals if i["segment"] == repetition["segment"]]
+    assert sum(i["ops"] for i in mine) == 1_000
+    assert len({i["t_ns"] for i in mine}) == len(mine), "one row for each interval of all workers"
+    document = json.loads((parts / "clients.json").read_text())["clients"]
+    workers = document["workers"]
+    assert len({w["address"] for w in workers}) == WORKERS and len({w["pid"] for w in workers}) == WORKERS
+    for w in workers:
+        # One kernel, one clock: what the echo found is wrong by no more than it says.
+        assert abs(w["clock"]["ahead_ns"]) <= w["clock"]["error_ns"]
+    assert len(document["starts"]) == 3 and all(
+        None not in s["first_session_late_ns"] for s in document["starts"]
+    )
+    assert none_left(one, FAILS_S) and not list(one.variables.parent.glob("*/inrush-*")), (
+        "nothing stays on a worker"
+    )
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
+def test_a_worker_that_dies_or_stands_still_ends_the_run_in_two_seconds(
+    one: Fleet, tmp_path: Path, how: signal.Signals
+) -> None:
+    with running(one, tmp_path, shared(60)) as worker:
+        measuring(worker)
+        assert len(one.clients()) == WORKERS
+        victim = one.pids(b"002")[0]
+        at = time.monotonic()
+        os.kill(victim, how)
+        failed = failure(worker, at)
+        assert failed["kind"] == "fleet" and failed["message"].startswith(
+            "client process 2 of 2 (worker tcp://"
+        )
+        heard(worker, "ended")
+        assert worker.close() == 1
+        # That of the worker that stands still ends by its leash.
+        assert none_left(one, 3.0)
+    labels = [label for t in read("segments", tmp_path / "run" / "parts") for label in t["label"].to_pylist()]
+    assert "warm" in labels, "what there is of its tables is kept"
+
+
+def test_a_client_process_that_hangs_is_found(one: Fleet, tmp_path: Path) -> None:
+    with running(one, tmp_path, shared(60)) as worker:
+        measuring(worker)
+        at = time.monotonic()
+        os.kill(one.clients()[0], signal.SIGSTOP)
+        assert "hangs" in failure(worker, at, FAILS_S + 0.5)["message"]
+        heard(worker, "ended")
+    assert none_left(one, FAILS_S)
+
+
+def test_a_scheduler_that_goes_ends_the_run_and_every_client_process(one: Fleet, tmp_path: Path) -> None:
+    with running(one, tmp_path, shared(60)) as worker:
+        measuring(worker)
+        at = time.monotonic()
+        os.kill(one.pids(b"scheduler")[0], signal.SIGKILL)
+        assert failure(worker, at)["kind"] == "fleet"
+        heard(worker, "ended")
+        assert none_left(one, 3.0)
+
+
+def test_kill_9_of_the_run_ends_its_client_processes_and_the_next_run_goes_on(
+    one: Fleet, tmp_path: Path
+) -> None:
+    with running(one, tmp_path, shared(60), "first") as worker:
+        measuring(worker)
+        os.kill(worker.pid, signal.SIGKILL)
+        assert none_left(one, 3.0), "nothing calls for them any more"
+    with running(one, tmp_path, shared(calls=100), "second") as worker:
+        heard(worker, "ended")
+        assert worker.close() == 0
+
+
+def test_a_worker_that_is_at_work_for_another_run_is_refused_by_name(one: Fleet, tmp_path: Path) -> None:
+    with running(one, tmp_path, shared(60), "first") as first:
+        measuring(first)
+        with running(one, tmp_path, shared(calls=10, run_id="0007"), "second") as second:
+            failed = heard(second, "failed")[-1]
+            assert "is at work for keylookup-clients" in failed["message"], failed
+            heard(second, "ended")
+        assert len(one.clients()) == WORKERS, "the first one goes on"
+
+
+def test_too_few_workers_are_said(one: Fleet, tmp_path: Path) -> None:
+    with running(one, tmp_path, {**plan(), "share": {"index": 0, "of": 3}}) as worker:
+        failed = heard(worker, "failed")[-1]
+    assert "has 2 workers, and a run of the study takes 3" in failed["message"]
+    assert LIMIT_S > 0
