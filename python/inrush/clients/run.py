@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from inrush.border.events import Event, Progress
+from inrush.border.events import Event
 from inrush.border.plan import RunPlan
 from inrush.clients import joined
 from inrush.clients.barriers import Barriers, Starts, late_starts
-from inrush.clients.progress import known, together
+from inrush.clients.progress import Together
 from inrush.worker.process import WORKER, Process, death_cause
 from inrush.worker.worker import POLL_S
 
@@ -64,7 +64,7 @@ class SharedRun:
         self.processes: list[Process[Event]] = []
         self.running: set[int] = set()
         self.barriers, self.starts = Barriers(self.of), Starts(self.of)
-        self.progress: dict[int, Progress] = {}
+        self.progress = Together()
         #: Processes that have said how they ended; what the first one said.
         self.finished: dict[int, Event] = {}
         self.failed = False
@@ -113,9 +113,8 @@ class SharedRun:
             case "began":
                 self.starts.began(process, event)
             case "progress":
-                self.progress[process] = event
-                if process == 0:
-                    self.on_event(together(known(self.progress)))
+                if (progress := self.progress.heard(process, event)) is not None:
+                    self.on_event(progress)
             case "failed":
                 self.fail(event["kind"], f"{self.name(process)}: {event['message']}")
             case "finished":
