@@ -10,6 +10,7 @@ from inrush.errors import UsageError
 #: Extra -> the modules of its packages; `pyproject.toml` has the packages. `report` brings what `stats` brings.
 EXTRAS: Mapping[str, tuple[str, ...]] = {
     "duckdb": ("duckdb",),
+    "live": ("starlette", "uvicorn"),
     "report": ("altair", "vl_convert", "scipy"),
     "stats": ("scipy",),
 }

@@ -11,6 +11,9 @@ from inrush.cli.words import (
     AsJson,
     Input,
     Limits,
+    Live,
+    LiveAddress,
+    LiveStay,
     Open,
     Overrides,
     Places,
@@ -56,9 +59,9 @@ def run(
             "Needs root.",
         ),
     ] = False,
-    live: Annotated[
-        bool, typer.Option("--live", help="Rewrite the report while the study runs; the page reloads itself.")
-    ] = False,
+    live: Live = False,
+    live_address: LiveAddress = None,
+    live_stay: LiveStay = False,
     force: Annotated[
         bool,
         typer.Option(
@@ -72,13 +75,14 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Run a study and show the answer, the verdict and the next command."""
-    from inrush.commands.running import begin, check_targets, execute, finish
+    from inrush.commands.running import begin, check_targets, execute, finish, shown_live
     from inrush.run.prepare import StudyCall, prepare, unfinished
     from inrush.run.resume import Given, resumed
     from inrush.study.shipped import from_anywhere
     from inrush.targets.deployment import split_password
     from inrush.targets.storages import read_data
 
+    wanted = shown_live(live, live_address, live_stay)
     place, storages = read_data(data or ())
     store = opened_store()
     store.refuse_unwritable()
@@ -118,8 +122,9 @@ def run(
             limits=tuple(limits or ()),
         )
         prepared, folder = begin(store, call, targets, quiet)
-    outcome = execute(prepared, folder, store.instances_path, force, live, quiet)
-    finish(store, outcome, as_json, in_browser)
+    with wanted as page:
+        outcome = execute(prepared, folder, store.instances_path, force, page, quiet)
+        finish(store, outcome, as_json, in_browser)
 
 
 def plan(

@@ -90,7 +90,9 @@ class Together:
         if process != 0:
             return None
         shown = together([self.latest[one] for one in sorted(self.latest)])
-        roles = {role: {**of, "latency": merged(self.waiting.get(role, ()))} for role, of in shown["roles"].items()}
+        roles: dict[str, RoleProgress] = {
+            role: {**of, "latency": merged(self.waiting.get(role, ()))} for role, of in shown["roles"].items()
+        }
         self.waiting.clear()
         return {**shown, "roles": roles}
 

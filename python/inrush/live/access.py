@@ -48,7 +48,9 @@ def read_address(text: str | None) -> Address:
     if text.startswith("[") and text.endswith("]"):
         host, port = text, "0"
     if not port.isdecimal() or int(port) > 65_535:
-        raise UsageError(f"--live-address {text}: {port or 'nothing'} is no port; write HOST:PORT, as 127.0.0.1:8080")
+        raise UsageError(
+            f"--live-address {text}: {port or 'nothing'} is no port; write HOST:PORT, as 127.0.0.1:8080"
+        )
     return Address(host.strip("[]") or LOOPBACK, int(port))
 
 
@@ -90,7 +92,9 @@ def access(address: Address) -> Access:
         except OSError as e:
             raise UsageError(f"{TOKEN_FILE}: {file}: {e.strerror}") from e
     if token and len(token) < SHORTEST_TOKEN:
-        raise UsageError(f"{TOKEN}: a token has at least {SHORTEST_TOKEN} characters, as `openssl rand -hex 16` writes")
+        raise UsageError(
+            f"{TOKEN}: a token has at least {SHORTEST_TOKEN} characters, as `openssl rand -hex 16` writes"
+        )
     if not token and not address.is_loopback:
         raise UsageError(
             f"--live-address {address.host}: others can reach it; give a token by {TOKEN} or {TOKEN_FILE}, or leave the "

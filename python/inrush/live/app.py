@@ -12,7 +12,14 @@ from urllib.parse import parse_qs
 
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import FileResponse, HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.responses import (
+    FileResponse,
+    HTMLResponse,
+    JSONResponse,
+    PlainTextResponse,
+    RedirectResponse,
+    Response,
+)
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -84,7 +91,9 @@ def application(served: Served) -> ASGIApp:
         found.set_cookie(COOKIE, served.access.cookie, httponly=True, samesite="strict", path="/")
         return found
 
-    def text(kind: str, of: Callable[[], str], keep: str = "no-store") -> Callable[[Request], Awaitable[Response]]:
+    def text(
+        kind: str, of: Callable[[], str], keep: str = "no-store"
+    ) -> Callable[[Request], Awaitable[Response]]:
         async def found(_: Request) -> Response:
             return Response(of(), media_type=kind, headers={"Cache-Control": keep})
 
@@ -130,7 +139,11 @@ class Guarded:
 
     def refused(self, request: Request) -> Response | None:
         access, path = self.served.access, request.url.path
-        if self.served.loopback and not access.needed and not is_loopback_host(request.headers.get("host", "")):
+        if (
+            self.served.loopback
+            and not access.needed
+            and not is_loopback_host(request.headers.get("host", ""))
+        ):
             # A page elsewhere whose name leads to this machine would read it in the browser of its reader.
             return PlainTextResponse("ask for it as localhost or 127.0.0.1\n", 421)
         if path == "/login":

@@ -37,7 +37,12 @@ def over_time(title: str, log: bool = False, sort: tuple[str, ...] = ()) -> Spec
         "height": HEIGHT,
         "mark": {"type": "line", "interpolate": "monotone", "strokeWidth": 1.5},
         "encoding": {
-            "x": {"field": "t", "type": "temporal", "title": None, "axis": {"format": "%H:%M:%S", "labelOverlap": True}},
+            "x": {
+                "field": "t",
+                "type": "temporal",
+                "title": None,
+                "axis": {"format": "%H:%M:%S", "labelOverlap": True},
+            },
             "y": {
                 "field": "value",
                 "type": "quantitative",
@@ -53,7 +58,13 @@ def over_time(title: str, log: bool = False, sort: tuple[str, ...] = ()) -> Spec
 def points() -> Spec:
     """Rows of `point`, `centre`, `low` and `high`: a dot, and a rule where there is an interval."""
     y: Spec = {"field": "point", "type": "nominal", "title": None, "sort": None, "axis": {"labelLimit": 220}}
-    x: Spec = {"field": "centre", "type": "quantitative", "title": None, "axis": {"format": "~s"}, "scale": {"zero": True}}
+    x: Spec = {
+        "field": "centre",
+        "type": "quantitative",
+        "title": None,
+        "axis": {"format": "~s"},
+        "scale": {"zero": True},
+    }
     return {
         "data": {"name": ROWS},
         "width": "container",

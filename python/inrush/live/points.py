@@ -76,12 +76,16 @@ class Points:
         if figure is None:
             return []
         summaries = {s.point: s for s in analysis.summaries(figure)}
-        piloted = {m.point: m.figures[figure] for m in analysis.runs if m.run.block == 0 and figure in m.figures}
+        piloted = {
+            m.point: m.figures[figure] for m in analysis.runs if m.run.block == 0 and figure in m.figures
+        }
         found = []
         for point in analysis.points:
             summary = summaries.get(point)
             if summary is None:
-                shown = f"{quantity.show(piloted[point], figure)} (pilot)" if point in piloted else "no figure"
+                shown = (
+                    f"{quantity.show(piloted[point], figure)} (pilot)" if point in piloted else "no figure"
+                )
                 found.append(PointSoFar(point, say(point), 0, None, None, None, shown))
                 continue
             interval, centre = summary.interval, summary.centre
@@ -143,7 +147,9 @@ def agrees(point: Point, claimed: Point) -> bool:
     return all(held.get(factor) == value for factor, value in claimed)
 
 
-def claims_about(store: Store, study: Mapping[str, Any], planned: Iterable[Mapping[str, Any]]) -> list[Claimed]:
+def claims_about(
+    store: Store, study: Mapping[str, Any], planned: Iterable[Mapping[str, Any]]
+) -> list[Claimed]:
     """Claims without a score about points that the study has. planned: engine and factors of each."""
     points = [point_key(of) for of in planned]
     found = []

@@ -141,8 +141,7 @@ class Seen:
             before = role.progress if role is not None and same else None
             role = role or RoleSeen(now)
             self.roles[name] = role
-            step = self._counted(name, role, now, before, seconds, event["phase"] == MEASURED)
-            steps[name] = step
+            steps[name] = self._counted(name, role, now, before, seconds, event["phase"] == MEASURED)
         self.using.look(event["resources"])
         if steps and now_s > self._step_s:
             busy_s = self.using.busy_cores()

@@ -37,7 +37,9 @@ def snapshot(
     return {
         "schema": SNAPSHOT_SCHEMA,
         "now_s": now_s,
-        "study": {key: str(seen.study.get(key) or "") for key in ("id", "name", "title", "question", "expect")},
+        "study": {
+            key: str(seen.study.get(key) or "") for key in ("id", "name", "title", "question", "expect")
+        },
         "status": seen.status,
         "began_s": seen.began_s,
         "runs": {"n": seen.clock.n, "of": max(seen.clock.of, len(seen.planned)), **dict(seen.ended_runs)},
@@ -48,11 +50,18 @@ def snapshot(
         "limits": [limit(distance) for distance in distances(seen, now_s)],
         "points": {"figure": figure, "rows": [point_row(point) for point in points]},
         "claims": list(claims),
-        "next": {"runs": [next_run(run) for run in ahead[:NEXT_NAMED]], "more": max(0, len(ahead) - NEXT_NAMED)},
+        "next": {
+            "runs": [next_run(run) for run in ahead[:NEXT_NAMED]],
+            "more": max(0, len(ahead) - NEXT_NAMED),
+        },
         "left": None if left_s is None else show_s(left_s),
         "ends_s": None if left_s is None else now_s + left_s,
         "messages": [{"at_s": at_s, "text": text} for at_s, text in seen.messages],
-        "series": {"version": seen.series.version, "steps": len(seen.series.steps), "every_s": seen.series.every_s},
+        "series": {
+            "version": seen.series.version,
+            "steps": len(seen.series.steps),
+            "every_s": seen.series.every_s,
+        },
     }
 
 
@@ -60,7 +69,11 @@ def run_in_hand(seen: Seen, now_s: float) -> Doc | None:
     if seen.run is None:
         return None
     progress, segment = seen.progress, seen.segment
-    here = progress if progress is not None and segment is not None and progress["segment"] == segment.index else None
+    here = (
+        progress
+        if progress is not None and segment is not None and progress["segment"] == segment.index
+        else None
+    )
     loaded = here.get("loaded") if here is not None else None
     return {
         "id": seen.run.run_id,
@@ -76,7 +89,9 @@ def run_in_hand(seen: Seen, now_s: float) -> Doc | None:
         "took": show_s(now_s - seen.run_began_s),
         "loaded": None if loaded is None else dict(loaded),
         #: Seconds without a word of the sessions, so that a view that stands still says so.
-        "silent_s": None if here is None or seen.heard_s is None else round(max(0.0, now_s - seen.heard_s), 1),
+        "silent_s": None
+        if here is None or seen.heard_s is None
+        else round(max(0.0, now_s - seen.heard_s), 1),
     }
 
 

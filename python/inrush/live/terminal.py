@@ -58,7 +58,10 @@ def words(shown: Doc) -> list[str]:
     """The snapshot as lines."""
     return [
         where(shown),
-        *(f"  {line}" for line in [*roles(shown), *used(shown), *limits(shown), *claims(shown), *ahead(shown)]),
+        *(
+            f"  {line}"
+            for line in [*roles(shown), *used(shown), *limits(shown), *claims(shown), *ahead(shown)]
+        ),
     ]
 
 
@@ -82,7 +85,9 @@ def end_said(shown: Doc) -> str:
     if shown["left"] is None:
         return ""
     until = time.strftime("%H:%M", time.localtime(shown["ends_s"]))
-    return f"{shown['left']} left" + (f", until {until}" if shown["ends_s"] - shown["now_s"] >= LONG_S else "")
+    return f"{shown['left']} left" + (
+        f", until {until}" if shown["ends_s"] - shown["now_s"] >= LONG_S else ""
+    )
 
 
 def roles(shown: Doc) -> Iterator[str]:
@@ -114,7 +119,11 @@ def used(shown: Doc) -> Iterator[str]:
     """Roles on one line, and the devices that do something on another."""
     whole, devices = [], []
     for one in shown["resources"]:
-        said = [s for s in one["said"] if one["device"] == "" or s["what"] in ("read", "written", "busy", "received", "sent")]
+        said = [
+            s
+            for s in one["said"]
+            if one["device"] == "" or s["what"] in ("read", "written", "busy", "received", "sent")
+        ]
         text = ", ".join(f"{s['what']} {s['value']}" for s in said[:3])
         if not one["device"]:
             whole.append(f"{one['role']}: {text}")

@@ -13,15 +13,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from inrush.border.events import Event
-from inrush.live.points import Claimed, Points
+from inrush.live.points import Claimed, Points, claims_about
 from inrush.live.seen import Seen
 from inrush.live.snapshot import Doc, snapshot, step_rows
 from inrush.plan.planned import PlannedRun
-from inrush.results.store import Results, SealedRun, StudyFolder
+from inrush.results.store import Results, SealedRun, Store, StudyFolder
 from inrush.run.progress import ended_line, found_line
 
 if TYPE_CHECKING:
     from inrush.run.listener import Listener
+
+
+def claims_of(folder: StudyFolder, runs: Sequence[PlannedRun]) -> list[Claimed]:
+    """Frozen claims about points of the study, in the store that its folder lies in."""
+    points = [{"engine": run.labels["engine"], **run.labels["factors"]} for run in runs]
+    return claims_about(Store(folder.path.parent), {"name": folder.name}, points)
 
 
 @dataclass(frozen=True)
