@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -108,7 +109,7 @@ def test_steps_become_fewer_and_keep_every_call() -> None:
     assert sum(h.n for h in merged if h is not None) == 100
     assert sum(step.busy_s["client"] for step in closed) == pytest.approx(50)
     assert closed[0].begin_s == 0.0 and closed[-1].end_s == 100.0
-    assert all(a.end_s == b.begin_s for a, b in zip(closed, closed[1:], strict=False))
+    assert all(a.end_s == b.begin_s for a, b in pairwise(closed))
 
 
 def test_a_step_says_rates_and_percentiles_of_its_own_time() -> None:

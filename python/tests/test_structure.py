@@ -44,6 +44,7 @@ LAYERS = (
     {"run"},
     {"predict"},
     {"report"},
+    {"live"},
     {"commands"},
     {"cli"},
     {"__main__"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hmac
 import ipaddress
 import os
@@ -103,23 +104,25 @@ def access(address: Address) -> Access:
     return Access(token or None)
 
 
+#: A reader that is gone without a word, or takes nothing, is ended by the kernel after so long.
+GONE_MS = 30_000
+
+
 def listening_socket(address: Address) -> socket.socket:
     """Bound and listening. Raises UsageError with what to do."""
     try:
         family, kind, proto, _, at = socket.getaddrinfo(
             address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
-        found = socket.socket(family, kind, proto)
-        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        # Connections inherit it: a reader that is gone without a word, or takes nothing, is ended by the kernel.
-        found.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, GONE_MS)
-        found.bind(at)
-        found.listen(128)
+        with contextlib.ExitStack() as half:
+            found = half.enter_context(socket.socket(family, kind, proto))
+            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            found.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, GONE_MS)  # connections inherit it
+            found.bind(at)
+            found.listen(128)
+            half.pop_all()
     except OSError as e:
         raise UsageError(
             f"--live-address {address.host}:{address.port}: {e.strerror or e}; name another port, or none"
         ) from e
     return found
-
-
-GONE_MS = 30_000

@@ -66,8 +66,7 @@ class Seen:
     def __init__(self, study: Mapping[str, Any], runs: Sequence[PlannedRun], now_s: float) -> None:
         """study: study.json; runs: all that are planned, in their order."""
         self.study = study
-        self.runs = {run.run_id: k for k, run in enumerate(runs)}
-        self.planned = list(runs)
+        self.plan(runs)
         self.clock = StudyClock()
         self.began_s = now_s
         #: running, then as study.json says.
@@ -86,6 +85,10 @@ class Seen:
         self.heard_s: float | None = None
         self._of: tuple[int, int] | None = None
         self._step_s = now_s
+
+    def plan(self, runs: Sequence[PlannedRun]) -> None:
+        self.planned = list(runs)
+        self.runs = {run.run_id: k for k, run in enumerate(runs)}
 
     def begun(self, n: int, of: int, run: PlannedRun, now_s: float) -> None:
         self.clock.begun(n, of, run.point, run.block, writing_roles(run.plan), run.plan)

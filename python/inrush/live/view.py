@@ -81,6 +81,11 @@ class View:
         with self.lock:
             self.seen.note(message, self.clock())
 
+    def plan(self, runs: Sequence[PlannedRun]) -> None:
+        """Planned anew, before the first run: a server has said what it cannot do."""
+        with self.lock:
+            self.seen.plan(runs)
+
     def finished(self, status: str) -> None:
         """status: as study.json says, or why it ended."""
         with self.lock:

@@ -1,0 +1,87 @@
+"""`inrush run --live`: from the command line to a reader, and to the report."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inrush.results.store import Results, Store
+from tests.strategies import ENVIRONMENT
+from tests.terminal import Inrush
+
+WORDS = ("quickstart", "sqlite", "--scale", "xs", "-P", "batch_rows=1000", "-P", "repeats.count=2")
+
+
+def events_of(host: str) -> list[Mapping[str, Any]]:
+    """All events of a study until its last."""
+    connection = http.client.HTTPConnection(host, timeout=60)
+    connection.request("GET", "/events")
+    found = []
+    with connection.getresponse() as answer:
+        while line := answer.readline():
+            if line.startswith(b"data: "):
+                found.append(json.loads(line[6:]))
+    connection.close()
+    return found
+
+
+def page_of(host: str) -> str:
+    connection = http.client.HTTPConnection(host, timeout=60)
+    connection.request("GET", "/")
+    page = connection.getresponse().read().decode()
+    connection.close()
+    return page
+
+
+def test_a_reader_sees_a_study_from_its_first_run_to_its_report(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "inrush.cli", "run", *WORDS, "--live", "--json"]
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as run:
+        assert run.stderr is not None and run.stdout is not None
+        line = next(line for line in run.stderr if line.startswith("live: "))
+        host = line.removeprefix("live: http://").strip().rstrip("/")
+        assert host.startswith("127.0.0.1:"), "of this machine alone"
+        began_s = time.monotonic()
+        while True:  # the address is said when its port is taken, the page comes with the first run
+            try:
+                events = events_of(host)
+                break
+            except ConnectionError:
+                assert time.monotonic() - began_s < 60
+        page = page_of(host)
+        said, code = run.stderr.read(), run.wait(60)
+        document = json.loads(run.stdout.read())
+    assert code in (0, 3), said
+    results = Results(tmp_path / document["run_dir"])
+    assert page == results.report_path.read_text(encoding="utf-8")
+    snapshots = [event["snapshot"] for event in events]
+    assert events[-1]["last"] and events[-1]["report"] and snapshots[-1]["status"] == "done"
+    seen = {role for shown in snapshots for role in shown["roles"]}
+    assert {"writers", "readers"} <= seen
+    assert any(
+        shown["roles"]["writers"]["times"]["p99"] for shown in snapshots if "writers" in shown["roles"]
+    )
+    assert any(used["role"] == "host" for shown in snapshots for used in shown["resources"])
+    assert len(snapshots[-1]["points"]["rows"]) == 1 and snapshots[-1]["points"]["rows"][0]["runs"] == 2
+    assert {limit["figure"] for limit in snapshots[-1]["limits"]} >= {"errors of writers"}
+
+
+@pytest.mark.parametrize("words", [("--live-address", "127.0.0.1:0"), ("--live-stay",)])
+def test_what_says_how_needs_live_itself(inrush: Inrush, words: tuple[str, ...]) -> None:
+    said = inrush("run", *WORDS, *words)
+    assert said.code == 2 and "add --live" in said.err
+
+
+def test_an_address_that_others_reach_is_refused_before_anything_is_planned(inrush: Inrush) -> None:
+    said = inrush("run", *WORDS, "--live", "--live-address", "0.0.0.0")
+    assert said.code == 2 and "INRUSH_LIVE_TOKEN" in said.err
+    assert Store(inrush.store.root).studies() == []
