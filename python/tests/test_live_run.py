@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import socket
 import subprocess
 import sys
 import time
@@ -13,17 +14,20 @@ from typing import Any
 
 import pytest
 
+from inrush.live.access import TOKEN
 from inrush.results.store import Results, Store
 from tests.strategies import ENVIRONMENT
 from tests.terminal import Inrush
 
+SECRET = "0123456789abcdef-secret"
+SENT = {"Authorization": f"Bearer {SECRET}"}
 WORDS = ("quickstart", "sqlite", "--scale", "xs", "-P", "batch_rows=1000", "-P", "repeats.count=2")
 
 
-def events_of(host: str) -> list[Mapping[str, Any]]:
+def events_of(port: int) -> list[Mapping[str, Any]]:
     """All events of a study until its last."""
-    connection = http.client.HTTPConnection(host, timeout=60)
-    connection.request("GET", "/events")
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection.request("GET", "/events", headers=SENT)
     found = []
     with connection.getresponse() as answer:
         while line := answer.readline():
@@ -33,34 +37,42 @@ def events_of(host: str) -> list[Mapping[str, Any]]:
     return found
 
 
-def page_of(host: str) -> str:
-    connection = http.client.HTTPConnection(host, timeout=60)
-    connection.request("GET", "/")
+def page_of(port: int) -> str:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection.request("GET", "/", headers=SENT)
     page = connection.getresponse().read().decode()
     connection.close()
     return page
 
 
-def test_a_reader_sees_a_study_from_its_first_run_to_its_report(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "inrush.cli", "run", *WORDS, "--live", "--json"]
+@pytest.mark.parametrize("address", [(), ("--live-address", "0.0.0.0:0")])
+def test_a_reader_sees_a_study_from_its_first_run_to_its_report(
+    tmp_path: Path, address: tuple[str, ...]
+) -> None:
+    command = [sys.executable, "-m", "inrush.cli", "run", *WORDS, "--live", *address, "--json"]
+    given = {**ENVIRONMENT, **({TOKEN: SECRET} if address else {})}
     with subprocess.Popen(
-        command, cwd=tmp_path, env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command, cwd=tmp_path, env=given, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as run:
         assert run.stderr is not None and run.stdout is not None
         line = next(line for line in run.stderr if line.startswith("live: "))
-        host = line.removeprefix("live: http://").strip().rstrip("/")
-        assert host.startswith("127.0.0.1:"), "of this machine alone"
+        host, _, port = line.removeprefix("live: http://").strip().rstrip("/").rpartition(":")
+        assert host == (socket.gethostname() if address else "127.0.0.1")
         began_s = time.monotonic()
         while True:  # the address is said when its port is taken, the page comes with the first run
             try:
-                events = events_of(host)
+                events = events_of(int(port))
                 break
             except ConnectionError:
                 assert time.monotonic() - began_s < 60
-        page = page_of(host)
+        page = page_of(int(port))
         said, code = run.stderr.read(), run.wait(60)
         document = json.loads(run.stdout.read())
     assert code in (0, 3), said
+    written = [
+        path for path in tmp_path.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()
+    ]
+    assert SECRET not in said and not written, "the token is in no log and no result"
     results = Results(tmp_path / document["run_dir"])
     assert page == results.report_path.read_text(encoding="utf-8")
     snapshots = [event["snapshot"] for event in events]

@@ -182,7 +182,7 @@ def shown_live(
     from inrush.live.opened import page, wanted
 
     of = wanted(address, stay)
-    say(f"live: {of.url}")
+    say(f"live: {of.url}{' (at the end it serves the report, until Ctrl-C)' if stay else ''}")
     return page(of)
 
 

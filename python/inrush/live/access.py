@@ -36,7 +36,9 @@ class Address:
             return False
 
     def url(self, port: int) -> str:
-        return f"http://{f'[{self.host}]' if ':' in self.host else self.host}:{port}/"
+        """Of all addresses of this machine, by its name."""
+        host = socket.gethostname() if self.host in ("0.0.0.0", "::") else self.host
+        return f"http://{f'[{host}]' if ':' in host else host}:{port}/"
 
 
 def read_address(text: str | None) -> Address:
