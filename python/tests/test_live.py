@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import json
+import time
+from io import StringIO
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from inrush.live.calls import Calls, histogram, quantile_s
 from inrush.live.distance import distances, figures_so_far
 from inrush.live.seen import Seen
 from inrush.live.series import RoleStep, Series, Step
 from inrush.live.snapshot import snapshot, step_rows
-from inrush.live.terminal import words
+from inrush.live.terminal import Scrolling, Terminal, words
 from inrush.live.usage import Using
+from inrush.live.view import View
 from inrush.results.histogram import of_values
 from tests.live_events import latencies, progress, role, usage
-from tests.test_run import Planned
+from tests.test_run import Planned, begin
 
 STUDY: dict[str, Any] = {
     "name": "quickstart",
@@ -234,3 +239,18 @@ def test_a_terminal_shows_the_same_in_words() -> None:
     for part in ("writers  1.00 k rows/s", "p50 2.", "8 due, 1 late", "2 errors: 2 timeout", "client: memory 5.00 MB",
                  "accepted at most 0", "next: "):  # fmt: skip
         assert part in said, (part, said)
+
+
+def test_a_terminal_is_drawn_from_the_view_with_ended_runs_above(tmp_path: Path) -> None:
+    folder = begin(tmp_path)
+    console = Console(force_terminal=True, width=100, height=30, file=(out := StringIO()), color_system=None)
+    view = View(Scrolling(console), folder, [Run(0, [])])  # type: ignore[list-item]
+    with Terminal(console, view):
+        view.begun(1, 1, view.seen.planned[0])
+        for second in (1, 2):
+            view.event(progress(second, {"writers": role(1_000 * second, 10, [2 * MS] * 10)}))
+        view.note("a note of the study")
+        view.inner.study.ended()  # type: ignore[attr-defined]
+        time.sleep(0.7)
+    said = out.getvalue()
+    assert "a note of the study" in said and "[1/1] fake 0" in said and "writers  1.00 k rows/s" in said

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
@@ -43,8 +43,6 @@ REPORT_POLICY = POLICY.replace("script-src 'self'", "script-src 'unsafe-inline' 
 )
 LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
 
-Metrics = Callable[[str], tuple[str, bytes]]
-
 
 @dataclass
 class Served:
@@ -57,11 +55,8 @@ class Served:
     themes: str
     #: Only this machine can reach it.
     loopback: bool = True
-    #: The header `Accept` -> content type and text.
-    metrics: Metrics | None = None
     #: Set when the study has ended and its report is written.
     report: Path | None = None
-    reported: set[str] = field(default_factory=set)
 
 
 def application(served: Served) -> ASGIApp:
@@ -74,9 +69,7 @@ def application(served: Served) -> ASGIApp:
         return JSONResponse(served.hub.view.look())
 
     async def metrics(request: Request) -> Response:
-        if served.metrics is None:
-            return PlainTextResponse("no metrics\n", 404)
-        kind, body = served.metrics(request.headers.get("accept", ""))
+        kind, body = served.hub.view.metrics(request.headers.get("accept", ""))
         return Response(body, media_type=None, headers={"Content-Type": kind})
 
     async def login(request: Request) -> Response:

@@ -16,7 +16,7 @@ from pathlib import Path
 import uvicorn
 
 from inrush.live.access import Access, Address
-from inrush.live.app import Metrics, Served, application
+from inrush.live.app import Served, application
 from inrush.live.hub import Hub
 from inrush.live.view import View
 
@@ -37,12 +37,11 @@ class LiveServer:
         listening: socket.socket,
         charts: str,
         themes: str,
-        metrics: Metrics | None = None,
     ) -> None:
         """listening: bound to the address."""
         self.view, self.socket = view, listening
         self.hub = Hub(view)
-        self.served = Served(self.hub, access, charts, themes, address.is_loopback, metrics)
+        self.served = Served(self.hub, access, charts, themes, address.is_loopback)
         self.url = address.url(listening.getsockname()[1])
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()

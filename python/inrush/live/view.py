@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from inrush.border.events import Event
+from inrush.live.metrics import families, rendered
 from inrush.live.points import Claimed, Points, claims_about
 from inrush.live.seen import Seen
 from inrush.live.snapshot import Doc, snapshot, step_rows
@@ -96,6 +97,12 @@ class View:
         with self.lock:
             points, claims, figure = self._shown
             return snapshot(self.seen, points, claims, figure, self.clock())
+
+    def metrics(self, accept: str) -> tuple[str, bytes]:
+        """accept: the header of whoever asks. Content type and body."""
+        with self.lock:
+            found = families(self.seen, self.clock())
+            return rendered(accept, found)
 
     def steps_since(self, place: Place) -> tuple[Place, list[Doc]]:
         """Rows of the steps that a reader does not have; all of them where they became others meanwhile."""
