@@ -69,6 +69,7 @@ def points() -> Spec:
         "data": {"name": ROWS},
         "width": "container",
         "height": {"step": 22},
+        "autosize": {"type": "fit-x", "contains": "padding"},
         "layer": [
             {
                 "transform": [{"filter": "isValid(datum.low)"}],

@@ -112,7 +112,7 @@ const lines = (values) => steps.flatMap((step) =>
   values(step).filter(([, value]) => value !== null && value !== undefined).map(([name, value]) => ({ t: 1000 * step.t, name, value })));
 const byRole = (key) => () => lines((step) => Object.entries(step.roles).map(([name, of]) => [name, of[key]]));
 const ofRole = (role) => () =>
-  lines((step) => PERCENTILES.map(([key, label]) => [label, step.roles[role]?.[key]]));
+  lines((step) => PERCENTILES.map(([key, label]) => [label, step.roles[role]?.[key] || null])); // no logarithm of 0
 const moves = (rows) => rows.some((row) => row.value > 0);
 
 function chart(id, title, spec, of, into) {
@@ -131,10 +131,10 @@ chart("failed", "Failed calls a second", specs.failed, byRole("failed_per_s"), "
 chart("cores", "Busy cores", specs.cores, () => lines((step) => Object.entries(step.cores)), "#charts .figures");
 chart("points", "Points so far", specs.points, () => (latest?.points.rows ?? []).filter((p) => p.centre !== null), "#points .figures");
 
-async function embed(one) {
+async function embed(one, rows) {
   const wanted = theme();
   const config = themes[wanted];
-  const spec = { ...one.spec, width: Math.max(200, one.place.clientWidth - 16) };
+  const spec = { ...one.spec, data: { name: "rows", values: rows } };
   const result = await window.vegaEmbed(one.place, spec, { config, actions: false, renderer: "canvas", tooltip: false });
   one.view = result.view;
 }
@@ -149,12 +149,11 @@ async function draw() {
     }
     for (const [id, one] of charts) {
       const rows = one.of();
-      const drawn = id === "points" ? rows.length > 0 : moves(rows);
+      const drawn = id === "points" ? rows.some((p) => p.low !== null) : moves(rows);
       one.figure.hidden = !drawn;
       if (!drawn) continue;
-      if (!one.view) await embed(one);
-      one.view.data("rows", id.startsWith("times-") ? rows.filter((row) => row.value > 0) : rows);
-      await one.view.runAsync();
+      if (!one.view) await embed(one, rows);
+      else await one.view.data("rows", rows).runAsync();
     }
     root.dataset.drawn = String(Number(root.dataset.drawn ?? 0) + 1);
   } catch (e) {
@@ -192,15 +191,20 @@ source.addEventListener("beat", (event) => {
   render(latest);
   root.dataset.beats = String(Number(root.dataset.beats ?? 0) + 1);
   root.dataset.now = String(latest.now_s);
+  root.dataset.steps = String(steps.length);
   draw();
   if (beat.last) {
     source.close();
     if (beat.report) location.replace("/");
+    else if (latest.status === "running") away("ENDED", "inrush has ended without a report");
   }
 });
+function away(word, why) {
+  $("state").className = "banner lost";
+  setText("word", word);
+  setText("where", why);
+}
 source.addEventListener("error", () => {
   if (latest && latest.status !== "running") return;
-  $("state").className = "banner lost";
-  setText("word", "NO CONNECTION");
-  setText("where", "inrush has ended, or cannot be reached; this page goes on when it answers again");
+  away("NO CONNECTION", "inrush has ended, or cannot be reached; this page goes on when it answers again");
 });
