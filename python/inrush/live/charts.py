@@ -68,8 +68,7 @@ def points() -> Spec:
     return {
         "data": {"name": ROWS},
         "width": "container",
-        "height": {"step": 22},
-        "autosize": {"type": "fit-x", "contains": "padding"},
+        "height": HEIGHT,  # the page gives each point its room
         "layer": [
             {
                 "transform": [{"filter": "isValid(datum.low)"}],

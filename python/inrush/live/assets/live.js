@@ -152,6 +152,11 @@ async function draw() {
       const drawn = id === "points" ? rows.some((p) => p.low !== null) : moves(rows);
       one.figure.hidden = !drawn;
       if (!drawn) continue;
+      const height = 40 + 22 * rows.length;
+      if (id === "points" && one.spec.height !== height) { // a point has been added
+        one.view?.finalize();
+        [one.view, one.spec] = [null, { ...one.spec, height }];
+      }
       if (!one.view) await embed(one, rows);
       else await one.view.data("rows", rows).runAsync();
     }
