@@ -15,8 +15,8 @@ from rich.console import Console
 
 from inrush.live.calls import Calls, histogram, quantile_s
 from inrush.live.distance import distances, figures_so_far
-from inrush.live.seen import Seen
-from inrush.live.series import RoleStep, Series, Step
+from inrush.live.seen import StudySeen
+from inrush.live.series import RoleSlice, RunSeries, Slice
 from inrush.live.snapshot import snapshot, step_rows
 from inrush.live.terminal import Scrolling, Terminal, words
 from inrush.live.usage import Using
@@ -49,8 +49,8 @@ class Run(Planned):
         return {**super().plan, "segments": [{"kind": "control", "label": "create", "limit_ns": 0}, drive]}
 
 
-def seen(study: dict[str, Any] | None = None, runs: int = 3) -> Seen:
-    found = Seen(study or STUDY, [Run(k, []) for k in range(runs)], 1_000.0)  # type: ignore[arg-type]
+def seen(study: dict[str, Any] | None = None, runs: int = 3) -> StudySeen:
+    found = StudySeen(study or STUDY, [Run(k, []) for k in range(runs)], 1_000.0)  # type: ignore[arg-type]
     found.begun(1, runs, found.planned[0], 1_000.0)
     begun: Any = {
         "event": "segment",
@@ -64,11 +64,11 @@ def seen(study: dict[str, Any] | None = None, runs: int = 3) -> Seen:
     return found
 
 
-def shown(of: Seen, now_s: float = 1_010.0) -> dict[str, Any]:
+def shown(of: StudySeen, now_s: float = 1_010.0) -> dict[str, Any]:
     return snapshot(of, [], [], "", now_s)
 
 
-def run_for(of: Seen, seconds: int, rows: int = 1_000, ops: int = 10, ns: int = 2 * MS) -> None:
+def run_for(of: StudySeen, seconds: int, rows: int = 1_000, ops: int = 10, ns: int = 2 * MS) -> None:
     """So many seconds at an even rate, two events in each: the core's intervals end with every second one."""
     for half in range(1, 2 * seconds + 1):
         whole = half % 2 == 0
@@ -103,10 +103,10 @@ def test_calls_that_failed_are_slower_than_every_other() -> None:
 
 
 def test_steps_become_fewer_and_keep_every_call() -> None:
-    series = Series(most=8)
+    series = RunSeries(most=8)
     for k in range(100):
-        of = RoleStep(10, 1, 0, histogram(latencies([(k + 1) * MS])))
-        series.add(Step(float(k), k + 1.0, {"writers": of}, {"client": 0.5}))
+        of = RoleSlice(10, 1, 0, histogram(latencies([(k + 1) * MS])))
+        series.add(Slice(float(k), k + 1.0, {"writers": of}, {"client": 0.5}))
     assert len(series.steps) <= 8 and series.version > 0
     closed = [*series.steps, *([series.open] if series.open else [])]
     assert sum(step.roles["writers"].rows for step in closed) == 1_000

@@ -15,9 +15,10 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as plain_families
 
 from inrush.live.calls import Calls
-from inrush.live.metrics import OPEN, TEXT, Family, families, open_text, plain_text, rendered
+from inrush.live.family import Family
+from inrush.live.metrics import OPEN, TEXT, families, open_text, plain_text, rendered
 from inrush.live.native import PER_OCTAVE, PROTOBUF, deltas, exponential, spans
-from inrush.live.seen import Seen
+from inrush.live.seen import StudySeen
 from tests.live_events import latencies, progress, role, usage
 from tests.test_live import STUDY, run_for, seen
 
@@ -26,7 +27,7 @@ ACCEPT_OPEN = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0
 ACCEPT_BINARY = f"{PROTOBUF};q=0.8,{ACCEPT_OPEN}"
 
 
-def busy() -> Seen:
+def busy() -> StudySeen:
     """A study with every metric that there is."""
     of = seen({**STUDY, "accept": {"writers.errors": 10}})
     run_for(of, 3)

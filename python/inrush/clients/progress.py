@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from inrush.border.events import Latencies, Progress, RoleProgress, Usage
 
-#: The role whose processes each sample themselves.
+#: The processes of this role each sample themselves.
 CLIENT = "client"
 
 
@@ -83,7 +83,7 @@ class Together:
         self.waiting: dict[str, list[Latencies]] = {}
 
     def heard(self, process: int, event: Progress) -> Progress | None:
-        """The progress of all where the first process has spoken, whose events keep the time; else None."""
+        """The progress of all where the first process has spoken: its events keep the time. Else None."""
         self.latest[process] = event
         for role, of in event["roles"].items():
             self.waiting.setdefault(role, []).append(of["latency"])

@@ -1,4 +1,4 @@
-"""Where the live page is served, and who may see it."""
+"""Where the live page is served, and which readers may see it."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def application(served: Served) -> ASGIApp:
         body = await limited_body(request)
         given = parse_qs(body.decode(errors="replace")).get("token", [""])[0]
         if not served.access.is_token(given):
-            await asyncio.sleep(1)  # whoever tries tokens tries few
+            await asyncio.sleep(1)  # tokens that are tried are few
             return HTMLResponse(LOGIN_PAGE.replace("<!--why-->", "That is not the token."), 403)
         found = RedirectResponse("/", 303)
         found.set_cookie(COOKIE, served.access.cookie, httponly=True, samesite="strict", path="/")
@@ -101,7 +101,7 @@ def application(served: Served) -> ASGIApp:
         Route("/live.css", text("text/css", live_style)),
         Route("/themes.json", text("application/json", lambda: served.themes)),
         Route("/charts.js", text("text/javascript", lambda: served.charts, "private, max-age=86400")),
-        Route("/events", Events(served)),
+        Route("/events", EventStream(served)),
     ]
     return Guarded(Starlette(routes=routes), served)
 
@@ -116,7 +116,7 @@ async def limited_body(request: Request) -> bytes:
 
 
 class Guarded:
-    """Lets in who may see the study; every answer says what a browser may do with it."""
+    """Lets readers in that may see the study; every answer says what a browser may do with it."""
 
     def __init__(self, app: ASGIApp, served: Served) -> None:
         self.app, self.served = app, served
@@ -137,7 +137,7 @@ class Guarded:
             and not access.needed
             and not is_loopback_host(request.headers.get("host", ""))
         ):
-            # A page elsewhere whose name leads to this machine would read it in the browser of its reader.
+            # A page elsewhere, under a name that leads to this machine, would read it in the browser of its reader.
             return PlainTextResponse("ask for it as localhost or 127.0.0.1\n", 421)
         if path == "/login":
             return None
@@ -170,7 +170,7 @@ def guarded(send: Send) -> Send:
     return sent
 
 
-class Events:
+class EventStream:
     """Server-sent events, as an application of its own: each reader waits for itself, and for no longer than it may."""
 
     def __init__(self, served: Served) -> None:

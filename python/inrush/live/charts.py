@@ -1,4 +1,4 @@
-"""Charts of the live page: Vega-Lite specs as in the report, whose rows the page puts in. Pure."""
+"""Charts of the live page: Vega-Lite specs as in the report; the page puts their rows in. Pure."""
 
 from __future__ import annotations
 

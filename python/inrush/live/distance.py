@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from inrush.live.calls import QUANTILES, quantile_s
-from inrush.live.seen import RoleSeen, Seen
+from inrush.live.seen import RoleSeen, StudySeen
 from inrush.stats.measures import whole
 
 Figures = Mapping[str, float]
@@ -38,7 +38,7 @@ class Distance:
         return self.now / self.limit if self.limit > 0 else (0.0 if self.now <= 0 else None)
 
 
-def figures_so_far(seen: Seen) -> dict[str, float]:
+def figures_so_far(seen: StudySeen) -> dict[str, float]:
     """`role.metric` -> value, in the measured phase of the run in hand."""
     found: dict[str, float] = {}
     for name, role in seen.roles.items():
@@ -72,7 +72,7 @@ def of_role(role: RoleSeen) -> dict[str, float]:
     return found
 
 
-def split_roles(seen: Seen) -> dict[str, list[str]]:
+def split_roles(seen: StudySeen) -> dict[str, list[str]]:
     """A role that is split over tables -> its parts."""
     found: dict[str, list[str]] = {}
     for name in seen.roles:
@@ -81,12 +81,12 @@ def split_roles(seen: Seen) -> dict[str, list[str]]:
     return found
 
 
-def distances(seen: Seen, now_s: float) -> list[Distance]:
+def distances(seen: StudySeen, now_s: float) -> list[Distance]:
     figures = {**figures_so_far(seen), **makespans(seen)}
     return [*of_study(seen.study, figures), *of_time(seen, now_s)]
 
 
-def makespans(seen: Seen) -> dict[str, float]:
+def makespans(seen: StudySeen) -> dict[str, float]:
     """Of a fixed volume: so long its repetition has taken already, which its makespan is at least."""
     progress = seen.progress
     if progress is None or progress["phase"] != "measure":
@@ -106,7 +106,7 @@ def of_study(study: Mapping[str, Any], figures: Figures) -> Iterator[Distance]:
         yield Distance(f"{search['along']} holds from", search["of"], least, figures.get(search["of"]), True)
 
 
-def of_time(seen: Seen, now_s: float) -> Iterator[Distance]:
+def of_time(seen: StudySeen, now_s: float) -> Iterator[Distance]:
     """A segment that takes longer than its limit is cut."""
     if seen.run is None or seen.segment is None:
         return

@@ -51,7 +51,7 @@ def dumped(value: Any) -> str:
 
 
 def place_of(last_event_id: str) -> Place:
-    """Where a reader was whose connection was lost, by the `id` of the last event that it got."""
+    """Where a reader was that has lost its connection, by the `id` of the last event that it got."""
     series, _, steps = last_event_id.rpartition(" ")
     return Place(series, int(steps)) if series and steps.isdecimal() else Place()
 

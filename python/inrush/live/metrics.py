@@ -7,46 +7,25 @@ Names and units follow OpenMetrics: base units, the unit at the end of the name,
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from inrush.live import native
 from inrush.live.calls import Calls
 from inrush.live.distance import distances
-from inrush.live.seen import Seen
+from inrush.live.family import Family, Labels, Sample
+from inrush.live.seen import StudySeen
 from inrush.live.usage import Used
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 OPEN = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
-Labels = Mapping[str, str]
 
-
-@dataclass(frozen=True)
-class Sample:
-    labels: Labels
-    value: float
-
-
-@dataclass(frozen=True)
-class Family:
-    """One metric. name: without `_total`."""
-
-    name: str
-    kind: str
-    help: str
-    unit: str = ""
-    samples: Sequence[Sample] = ()
-    #: Of a histogram, in place of samples.
-    histograms: Sequence[tuple[Labels, Calls]] = field(default_factory=list)
-
-
-def families(seen: Seen, now_s: float) -> list[Family]:
+def families(seen: StudySeen, now_s: float) -> list[Family]:
     """Everything that is known of the study now."""
     found = [*of_study(seen, now_s), *of_roles(seen), *of_resources(seen.using.now), *of_limits(seen, now_s)]
     return [family for family in found if family.samples or family.histograms]
 
 
-def of_study(seen: Seen, now_s: float) -> Iterator[Family]:
+def of_study(seen: StudySeen, now_s: float) -> Iterator[Family]:
     name = str(seen.study.get("name", ""))
     run = seen.run
     info = {"study": name, "results": str(seen.study.get("id", ""))}
@@ -73,7 +52,7 @@ def seconds(name: str, help: str, value: float) -> Family:
     return Family(f"{name}_seconds", "gauge", help, "seconds", [Sample({}, value)])
 
 
-def of_roles(seen: Seen) -> Iterator[Family]:
+def of_roles(seen: StudySeen) -> Iterator[Family]:
     totals = [({"engine": engine, "role": role}, total) for (engine, role), total in seen.totals.items()]
     rows = [Sample(of, t.rows) for of, t in totals]
     yield Family("inrush_rows", "counter", "Rows of calls that ended ok.", samples=rows)
@@ -132,7 +111,7 @@ def of_resources(using: Used) -> Iterator[Family]:
         yield Family(name, "gauge", help, unit, samples)
 
 
-def of_limits(seen: Seen, now_s: float) -> Iterator[Family]:
+def of_limits(seen: StudySeen, now_s: float) -> Iterator[Family]:
     samples = [
         Sample({"figure": d.figure, "what": d.what}, d.share)
         for d in distances(seen, now_s)

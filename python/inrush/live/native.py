@@ -11,13 +11,10 @@ import struct
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from math import ceil, log2
-from typing import TYPE_CHECKING
 
 from inrush.live.calls import GROUPING_POWER, Calls
+from inrush.live.family import Family
 from inrush.results.histogram import bucket_upper
-
-if TYPE_CHECKING:
-    from inrush.live.metrics import Family
 
 PROTOBUF = "application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited"
 #: Buckets grow by 2^(1/32), which is 2.2 %: those of the core, of 0.8 %, go into one each.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class PageOptions:
     """A page, as the command line asks for it; refused before anything is planned."""
 
     address: Address
@@ -33,17 +33,17 @@ class Wanted:
         return self.address.url(self.socket.getsockname()[1])
 
 
-def wanted(address: str | None, stay: bool = False) -> Wanted:
+def wanted(address: str | None, stay: bool = False) -> PageOptions:
     """Raises UsageError for an address or a token that will not do, and for packages that are not installed."""
     need("--live", "live", "report")
     at = read_address(address)
-    return Wanted(at, access(at), listening_socket(at), stay)
+    return PageOptions(at, access(at), listening_socket(at), stay)
 
 
 class LivePage:
     """Serves a view from `open` on, until the study has ended."""
 
-    def __init__(self, of: Wanted) -> None:
+    def __init__(self, of: PageOptions) -> None:
         self.of = of
         self.view: View | None = None
         self.server: LiveServer | None = None
@@ -68,7 +68,7 @@ class LivePage:
 
 
 @contextlib.contextmanager
-def page(of: Wanted | None) -> Iterator[LivePage | None]:
+def page(of: PageOptions | None) -> Iterator[LivePage | None]:
     """Of a study to come; what is left of it is served once more when the block is left."""
     if of is None:
         yield None

@@ -13,7 +13,7 @@ from typing import Any
 
 from inrush.border.events import Event, Latencies, Progress, RoleProgress
 from inrush.live.calls import Calls, histogram
-from inrush.live.series import RoleStep, Series, Step
+from inrush.live.series import RoleSlice, RunSeries, Slice
 from inrush.live.usage import Using
 from inrush.plan.planned import PlannedRun
 from inrush.run.progress import Rates, StudyClock
@@ -43,7 +43,7 @@ class RoleSeen:
 
 
 @dataclass
-class Total:
+class RoleTotal:
     """Of a role on one engine, since inrush began: what only rises."""
 
     rows: int = 0
@@ -62,7 +62,7 @@ class SegmentSeen:
     began_s: float
 
 
-class Seen:
+class StudySeen:
     def __init__(self, study: Mapping[str, Any], runs: Sequence[PlannedRun], now_s: float) -> None:
         """study: study.json; runs: all that are planned, in their order."""
         self.study = study
@@ -76,9 +76,9 @@ class Seen:
         self.segment: SegmentSeen | None = None
         self.progress: Progress | None = None
         self.roles: dict[str, RoleSeen] = {}
-        self.series = Series()
+        self.series = RunSeries()
         self.using = Using()
-        self.totals: dict[tuple[str, str], Total] = {}
+        self.totals: dict[tuple[str, str], RoleTotal] = {}
         self.ended_runs = Counter[str]()
         self.messages: deque[tuple[float, str]] = deque(maxlen=MESSAGES)
         #: When the sessions were last heard of.
@@ -94,7 +94,7 @@ class Seen:
         self.clock.begun(n, of, run.point, run.block, writing_roles(run.plan), run.plan)
         self.run, self.run_began_s = run, now_s
         self.segment = self.progress = self._of = self.heard_s = None
-        self.roles, self.series = {}, Series()
+        self.roles, self.series = {}, RunSeries()
         self.using.ended()
         self._step_s = now_s
 
@@ -138,7 +138,7 @@ class Seen:
         same = of == self._of and self.progress is not None
         since_ns = self.progress["t_ns"] if same and self.progress is not None else event["began_ns"]
         seconds = max(0.0, (event["t_ns"] - since_ns) / 1e9)
-        steps: dict[str, RoleStep] = {}
+        steps: dict[str, RoleSlice] = {}
         for name, now in event["roles"].items():
             role = self.roles.get(name)
             before = role.progress if role is not None and same else None
@@ -149,7 +149,7 @@ class Seen:
         if steps and now_s > self._step_s:
             busy_s = self.using.busy_cores()
             took_s = now_s - self._step_s
-            step = Step(self._step_s, now_s, steps, {name: cores * took_s for name, cores in busy_s.items()})
+            step = Slice(self._step_s, now_s, steps, {name: cores * took_s for name, cores in busy_s.items()})
             self.series.add(step)
             self._step_s = now_s
         self.progress, self._of, self.heard_s = event, of, now_s
@@ -162,7 +162,7 @@ class Seen:
         before: RoleProgress | None,
         seconds: float,
         measured: bool,
-    ) -> RoleStep:
+    ) -> RoleSlice:
         """What the role has done since the event before, added to all sums. before: of the same repetition."""
         rows = max(0, now["rows"] - (before["rows"] if before else 0))
         ops = max(0, now["ops"] - (before["ops"] if before else 0))
@@ -180,9 +180,9 @@ class Seen:
             role.measured_s += seconds
             role.measured_outcomes += failed
         role.outcomes += failed
-        total = self.totals.setdefault((self.engine(), name), Total())
+        total = self.totals.setdefault((self.engine(), name), RoleTotal())
         total.rows, total.ops, total.late = total.rows + rows, total.ops + ops, total.late + late
         total.failed += failed
         total.calls.add(new)
         role.progress = now
-        return RoleStep(rows, ops, failed.total(), histogram(new))
+        return RoleSlice(rows, ops, failed.total(), histogram(new))

@@ -17,7 +17,7 @@ FIRST_STEP_S = 1.0
 
 
 @dataclass(frozen=True)
-class RoleStep:
+class RoleSlice:
     """What a role did within one step."""
 
     rows: int
@@ -26,9 +26,9 @@ class RoleStep:
     #: Of the calls that ended ok; None where no interval ended with one.
     latency: Histogram | None
 
-    def with_later(self, later: RoleStep) -> RoleStep:
+    def with_later(self, later: RoleSlice) -> RoleSlice:
         known = [h for h in (self.latency, later.latency) if h is not None]
-        return RoleStep(
+        return RoleSlice(
             self.rows + later.rows,
             self.ops + later.ops,
             self.failed + later.failed,
@@ -37,24 +37,24 @@ class RoleStep:
 
 
 @dataclass(frozen=True)
-class Step:
+class Slice:
     """Times by the wall clock, in seconds."""
 
     begin_s: float
     end_s: float
-    roles: Mapping[str, RoleStep]
+    roles: Mapping[str, RoleSlice]
     #: Role -> seconds of a core that it was busy.
     busy_s: Mapping[str, float] = field(default_factory=dict)
 
-    def with_later(self, later: Step) -> Step:
+    def with_later(self, later: Slice) -> Slice:
         names = dict.fromkeys([*self.roles, *later.roles])
         roles = {n: both(self.roles.get(n), later.roles.get(n)) for n in names}
         busy = dict.fromkeys([*self.busy_s, *later.busy_s])
         busy_s = {n: self.busy_s.get(n, 0.0) + later.busy_s.get(n, 0.0) for n in busy}
-        return Step(self.begin_s, later.end_s, roles, busy_s)
+        return Slice(self.begin_s, later.end_s, roles, busy_s)
 
 
-def both(first: RoleStep | None, later: RoleStep | None) -> RoleStep:
+def both(first: RoleSlice | None, later: RoleSlice | None) -> RoleSlice:
     if first is None or later is None:
         found = first or later
         assert found is not None, "a role of one of the two"
@@ -62,18 +62,18 @@ def both(first: RoleStep | None, later: RoleStep | None) -> RoleStep:
     return first.with_later(later)
 
 
-class Series:
+class RunSeries:
     """Steps in their order. `version` changes where steps that were given out before became others."""
 
     def __init__(self, most: int = MOST_STEPS) -> None:
         self.most = most
-        self.steps: list[Step] = []
+        self.steps: list[Slice] = []
         self.every_s = FIRST_STEP_S
         self.version = 0
         #: Not long enough yet to be a step.
-        self.open: Step | None = None
+        self.open: Slice | None = None
 
-    def add(self, step: Step) -> None:
+    def add(self, step: Slice) -> None:
         self.open = step if self.open is None else self.open.with_later(step)
         if self.open.end_s - self.open.begin_s < self.every_s * NEARLY:
             return

@@ -108,5 +108,5 @@ class LiveServer:
             await beats
 
 
-#: A browser that is told the end has asked for the report by then.
+#: A browser that has had the last look has asked for the report by then.
 SETTLE_S = 0.7

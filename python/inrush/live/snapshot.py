@@ -13,8 +13,8 @@ from inrush.analysis.wording import name as name_of
 from inrush.live.calls import QUANTILES, quantile_s
 from inrush.live.distance import Distance, distances
 from inrush.live.points import PointSoFar
-from inrush.live.seen import RoleSeen, Seen
-from inrush.live.series import RoleStep, Step
+from inrush.live.seen import RoleSeen, StudySeen
+from inrush.live.series import RoleSlice, Slice
 from inrush.plan.calibration import title
 from inrush.plan.planned import PlannedRun
 from inrush.stats.quantity import show
@@ -29,7 +29,7 @@ Doc = dict[str, Any]
 
 
 def snapshot(
-    seen: Seen, points: Sequence[PointSoFar], claims: Sequence[Doc], figure: str, now_s: float
+    seen: StudySeen, points: Sequence[PointSoFar], claims: Sequence[Doc], figure: str, now_s: float
 ) -> Doc:
     """figure: what `points` are about, as people say it."""
     left_s = seen.clock.left_s() if seen.status == "running" else None
@@ -65,7 +65,7 @@ def snapshot(
     }
 
 
-def run_in_hand(seen: Seen, now_s: float) -> Doc | None:
+def run_in_hand(seen: StudySeen, now_s: float) -> Doc | None:
     if seen.run is None:
         return None
     progress, segment = seen.progress, seen.segment
@@ -95,7 +95,7 @@ def run_in_hand(seen: Seen, now_s: float) -> Doc | None:
     }
 
 
-def role_now(name: str, role: RoleSeen, seen: Seen) -> Doc:
+def role_now(name: str, role: RoleSeen, seen: StudySeen) -> Doc:
     rows_per_s, ops_per_s = seen.rates().get(name, (0.0, 0.0))
     now, recent = role.progress, role.recent.histogram()
     times = {short: quantile_s(recent, q) for short, q in QUANTILES.items()}
@@ -175,8 +175,8 @@ def next_run(run: PlannedRun) -> Doc:
     return {"id": run.run_id, "point": title(run.point), "block": run.block}
 
 
-def step_rows(steps: Sequence[Step]) -> list[Doc]:
-    """For charts: a row for each step, with its roles and with who was busy."""
+def step_rows(steps: Sequence[Slice]) -> list[Doc]:
+    """For charts: a row for each step, with its roles and the cores that were busy."""
     return [
         {
             "t": round(step.end_s, 1),
@@ -187,7 +187,7 @@ def step_rows(steps: Sequence[Step]) -> list[Doc]:
     ]
 
 
-def step_figures(of: RoleStep, seconds: float) -> Doc:
+def step_figures(of: RoleSlice, seconds: float) -> Doc:
     """Percentiles in ms, over all calls of the step: those that failed are slower than every other."""
     calls = None if of.latency is None else of.latency.with_failed(of.failed)
     times = {short: quantile_s(calls, q) for short, q in QUANTILES.items()}

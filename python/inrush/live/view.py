@@ -1,6 +1,6 @@
-"""A listener that keeps what is seen of a study, for whoever looks: the page, the terminal, Prometheus.
+"""A listener that keeps what is seen of a study, for all that look: the page, the terminal, Prometheus.
 
-The study's own thread tells it what happens; looks come from another thread. Both take one lock of this process, which
+It hears on the study's own thread; looks come from another. Both take one lock of this process, which
 measures nothing: the sessions of a run live in another one.
 """
 
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from inrush.border.events import Event
 from inrush.live.metrics import families, rendered
 from inrush.live.points import Claimed, Points, claims_about
-from inrush.live.seen import Seen
+from inrush.live.seen import StudySeen
 from inrush.live.snapshot import Doc, snapshot, step_rows
 from inrush.plan.planned import PlannedRun
 from inrush.results.store import Results, SealedRun, Store, StudyFolder
@@ -52,7 +52,7 @@ class View:
         self.inner, self.folder, self.clock = inner, folder, clock
         self.lock = threading.Lock()
         study = {**folder.doc, "id": folder.path.name}
-        self.seen = Seen(study, runs, clock())
+        self.seen = StudySeen(study, runs, clock())
         self.points = Points(study, claims)
         self._shown: tuple[Sequence[Any], Sequence[Doc], str] = ((), (), "")
         self._learn(Results(folder.path).runs)
@@ -99,7 +99,7 @@ class View:
             return snapshot(self.seen, points, claims, figure, self.clock())
 
     def metrics(self, accept: str) -> tuple[str, bytes]:
-        """accept: the header of whoever asks. Content type and body."""
+        """accept: the header of the request. Content type and body."""
         with self.lock:
             found = families(self.seen, self.clock())
             return rendered(accept, found)
