@@ -5,8 +5,11 @@ from __future__ import annotations
 import shutil
 import struct
 import subprocess
+import threading
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from math import inf
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,13 +17,19 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as open_families
 from prometheus_client.parser import text_string_to_metric_families as plain_families
 
+from inrush.errors import UsageError
+from inrush.live import push
 from inrush.live.calls import Calls
 from inrush.live.family import Family
 from inrush.live.metrics import OPEN, TEXT, families, open_text, plain_text, rendered
 from inrush.live.native import PER_OCTAVE, PROTOBUF, deltas, exponential, spans
 from inrush.live.seen import StudySeen
+from inrush.live.view import View
+from inrush.run.listener import Silent
 from tests.live_events import latencies, progress, role, usage
-from tests.test_live import STUDY, run_for, seen
+from tests.test_live import STUDY, Run, run_for, seen
+from tests.test_live_server import until
+from tests.test_run import begin
 
 MS = 1_000_000
 ACCEPT_OPEN = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5"
@@ -213,3 +222,66 @@ def test_exponential_buckets_keep_every_call_within_three_percent() -> None:
 def test_spans_and_deltas_are_those_of_neighbours() -> None:
     assert spans([-3, -2, 0, 5, 6]) == [(-3, 2), (1, 1), (4, 2)]
     assert deltas([3, 5, 1]) == [3, 2, -4]
+
+
+# --- pushed
+
+
+class Gateway(BaseHTTPRequestHandler):
+    """Keeps what is put into it."""
+
+    def do_PUT(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.got.append((self.path, dict(self.headers), body.decode()))  # type: ignore[attr-defined]
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, *_: object) -> None: ...
+
+
+@pytest.fixture
+def gateway() -> Iterator[Any]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), Gateway) as server:
+        server.got = []  # type: ignore[attr-defined]
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def viewed(tmp_path: Path) -> View:
+    return View(Silent(), begin(tmp_path), [Run(0, [])])  # type: ignore[list-item]
+
+
+def test_metrics_are_pushed_while_the_study_runs_and_when_it_ends(
+    tmp_path: Path, gateway: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(push, "EVERY_S", 0.05)
+    notes: list[str] = []
+    view = viewed(tmp_path)
+    pusher = push.Pusher(view, f"http://user:secret@127.0.0.1:{gateway.server_port}/", notes.append)
+    until(lambda: len(gateway.got) >= 2, "pushed again and again")
+    view.finished("done")
+    pusher.end()
+    path, headers, text = gateway.got[-1]
+    assert path.startswith("/metrics/job/inrush/instance/") and path.endswith(
+        f"/results/{view.folder.path.name}"
+    )
+    assert headers["Authorization"] == "Basic dXNlcjpzZWNyZXQ=" and "secret" not in pusher.url
+    values = {s.name: s.value for family in plain_families(text) for s in family.samples}
+    assert values["inrush_running"] == 0 and notes == []
+
+
+def test_a_gateway_that_does_not_answer_is_said_once(tmp_path: Path) -> None:
+    notes: list[str] = []
+    pusher = push.Pusher(viewed(tmp_path), "127.0.0.1:9", notes.append)
+    for _ in range(3):
+        pusher.push()
+    pusher.end()
+    assert len(notes) == 1 and "the study goes on" in notes[0]
+
+
+def test_what_is_no_address_is_refused() -> None:
+    with pytest.raises(UsageError, match="write the gateway's address"):
+        push.push_url("ftp://gateway", "r")

@@ -13,6 +13,7 @@ from inrush.cli.words import (
     Limits,
     Live,
     LiveAddress,
+    LivePush,
     LiveStay,
     Open,
     Overrides,
@@ -62,6 +63,7 @@ def run(
     live: Live = False,
     live_address: LiveAddress = None,
     live_stay: LiveStay = False,
+    live_push: LivePush = None,
     force: Annotated[
         bool,
         typer.Option(
@@ -82,7 +84,7 @@ def run(
     from inrush.targets.deployment import split_password
     from inrush.targets.storages import read_data
 
-    wanted = shown_live(live, live_address, live_stay)
+    wanted = shown_live(live, live_address, live_stay, live_push)
     place, storages = read_data(data or ())
     store = opened_store()
     store.refuse_unwritable()

@@ -80,6 +80,14 @@ LiveStay = Annotated[
     bool,
     typer.Option("--live-stay", help="With --live: serve the report at the end, until Ctrl-C."),
 ]
+LivePush = Annotated[
+    str | None,
+    typer.Option(
+        "--live-push",
+        metavar="URL",
+        help="With --live: push its metrics to this Prometheus Pushgateway, every ten seconds.",
+    ),
+]
 Open = Annotated[bool, typer.Option("--open", help="Open the report in the browser, if there is one.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable, on stdout.")]
 Which = Annotated[

@@ -81,6 +81,7 @@ def execute(
     page: shows the study while it runs. quiet: no progress and no notes.
     Raises UsageError for a comparison or a target that is refused.
     """
+    from inrush.live.opened import replanned
     from inrush.run.going_on import unfinished
     from inrush.run.prepare import StopRules, as_servers_can, confirmations
     from inrush.run.run import run_study
@@ -130,6 +131,7 @@ def execute(
             if not begun and (able := as_servers_can(prepared, deployments.values())) is not prepared:
                 prepared = able
                 folder.write(prepared.document())
+                replanned(listener, prepared.plan.all_runs)
             for engine, reasons in () if quiet else prepared.call.lacks.items():
                 for operation, reason in reasons.items():
                     listener.note(f"left out: {engine}: {operation}: {reason}")
@@ -172,16 +174,18 @@ def listening(
 
 
 def shown_live(
-    live: bool, address: str | None, stay: bool
+    live: bool, address: str | None, stay: bool, push: str | None = None
 ) -> contextlib.AbstractContextManager[LivePage | None]:
     """The page of a study to come, where it is wanted. Raises UsageError for an address or a token that will not do."""
     if not live:
-        if address or stay:
-            raise UsageError("--live-address and --live-stay say how --live shows the study; add --live")
+        if address or stay or push:
+            raise UsageError(
+                "--live-address, --live-stay and --live-push say how --live shows the study; add --live"
+            )
         return contextlib.nullcontext()
     from inrush.live.opened import page, wanted
 
-    of = wanted(address, stay)
+    of = wanted(address, stay, push)
     say(f"live: {of.url}{' (at the end it serves the report, until Ctrl-C)' if stay else ''}")
     return page(of)
 
