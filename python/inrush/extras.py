@@ -11,6 +11,7 @@ from inrush.errors import UsageError
 EXTRAS: Mapping[str, tuple[str, ...]] = {
     "duckdb": ("duckdb",),
     "fleet": ("distributed",),
+    "live": ("starlette", "uvicorn"),
     "report": ("altair", "vl_convert", "scipy"),
     "stats": ("scipy",),
 }

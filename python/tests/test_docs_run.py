@@ -172,6 +172,16 @@ ELSEWHERE: Mapping[str, Elsewhere] = {
     ),
     "inrush engines fetch all": Elsewhere("downloads every server", ".ci/run", "inrush engines fetch all"),
     "inrush engines start": Elsewhere("servers that outlive the test", ON_OFF, 'by_command("start"'),
+    "inrush run batch --live --live-address": Elsewhere(
+        "a port that others reach, and a token",
+        "python/tests/test_live_run.py::test_a_reader_sees_a_study_from_its_first_run_to_its_report",
+        '"--live", *address',
+    ),
+    "inrush run batch --live --live-push": Elsewhere(
+        "a gateway of Prometheus",
+        "python/tests/test_live_metrics.py::test_metrics_are_pushed_while_the_study_runs_and_when_it_ends",
+        "push.Pusher(",
+    ),
     "inrush run batch --start": Elsewhere("a server of its own", STARTED, '"--start"'),
     "inrush run batch --scale s --start": Elsewhere("a server of its own", STARTED, '"--start"'),
     "inrush run telemetry-batch sqlite --start": Elsewhere("a server of its own", STARTED, '"--start"'),

@@ -1,109 +1,256 @@
-"""A report that follows its study: it says that it is live, what goes on and what is missing, and then that no more."""
+"""What is seen of a study while it runs: figures of the moment, steps over time, what is near a limit."""
 
 from __future__ import annotations
 
+import json
+import time
+from io import StringIO
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+from rich.console import Console
 
-from inrush.analysis.analyse import analyse
-from inrush.report.live import EVERY_S, LivePage
-from inrush.report.page import Live, live_banner
-from inrush.results.store import Results, Store
-from inrush.run.listener import Silent
-from tests import synthetic
-from tests.terminal import Inrush
-from tests.test_progress import load_beat
-from tests.test_run import FINISHED, Planned, begin, make
+from inrush.live.calls import Calls, histogram, quantile_s
+from inrush.live.distance import distances, figures_so_far
+from inrush.live.seen import StudySeen
+from inrush.live.series import RoleSlice, RunSeries, Slice
+from inrush.live.snapshot import snapshot, step_rows
+from inrush.live.terminal import Scrolling, Terminal, words
+from inrush.live.usage import Using
+from inrush.live.view import View
+from inrush.results.histogram import of_values
+from tests.live_events import latencies, progress, role, usage
+from tests.test_run import Planned, begin
 
-RENEWS = 'http-equiv="refresh"'
-
-
-class Clock:
-    """Seconds as the test says."""
-
-    def __init__(self) -> None:
-        self.now_s = 0.0
-
-    def __call__(self) -> float:
-        return self.now_s
-
-
-class Watched(LivePage):
-    """Keeps every page that a reader could have seen."""
-
-    seen: list[str]
-
-    def say(self) -> None:
-        super().say()
-        self.seen = [*getattr(self, "seen", []), Results(self.results).report_path.read_text()]
+STUDY: dict[str, Any] = {
+    "name": "quickstart",
+    "id": "quickstart-1",
+    "title": "Quick <start>",
+    "question": "How fast?",
+}
+MS = 1_000_000
 
 
-def test_every_page_of_a_running_study_is_live_and_says_what_goes_on(tmp_path: Path) -> None:
-    folder, clock = begin(tmp_path), Clock()
-    page = Watched(Silent(), folder.path, 2, clock)
+class Run(Planned):
+    """A planned run with a measured segment of its own limit."""
 
-    class Ticking(Silent):
-        def event(self, event: object) -> None:
-            clock.now_s += EVERY_S
-
-    page.inner = Ticking()
-    runs = [
-        Planned(i, [{"event": "segment", "index": 0, "label": "load"}, "table", FINISHED]) for i in range(2)
-    ]
-    make(folder, runs, page)  # type: ignore[arg-type]
-    assert len(page.seen) >= 4
-    for seen in page.seen:
-        assert RENEWS in seen and "LIVE" in seen and "<script src=" not in seen
-    assert "about to begin" in page.seen[0] and "[1/2]" in page.seen[1]
-    assert any("Drawn from 1 of 2 runs" in seen for seen in page.seen)
+    @property
+    def plan(self) -> dict[str, Any]:
+        drive = {
+            "kind": "drive",
+            "label": "measure",
+            "phase": "measure",
+            "limit_ns": 100 * 10**9,
+            "roles": [],
+        }
+        return {**super().plan, "segments": [{"kind": "control", "label": "create", "limit_ns": 0}, drive]}
 
 
-def test_a_load_that_goes_on_tells_the_page_how_far_it_is(tmp_path: Path) -> None:
-    folder, clock = begin(tmp_path), Clock()
-    page = LivePage(Silent(), folder.path, 1, clock)
-    page.begun(1, 1, Planned(0, []))  # type: ignore[arg-type]
-    clock.now_s += EVERY_S
-    page.event(load_beat(100, 4_000_000, gaps=1, gaps_s=90.0))  # type: ignore[arg-type]
-    shown = Results(folder.path).report_path.read_text()
-    assert "34,000,000 of 100,000,000 rows, 34 % · 1 gap, 2 min · the load ends at" in shown
+def seen(study: dict[str, Any] | None = None, runs: int = 3) -> StudySeen:
+    found = StudySeen(study or STUDY, [Run(k, []) for k in range(runs)], 1_000.0)  # type: ignore[arg-type]
+    found.begun(1, runs, found.planned[0], 1_000.0)
+    begun: Any = {
+        "event": "segment",
+        "index": 1,
+        "label": "measure",
+        "kind": "drive",
+        "phase": "measure",
+        "t_ns": 0,
+    }
+    found.event(begun, 1_000.0)
+    return found
 
 
-def test_drawing_takes_no_more_than_its_share_of_the_study(tmp_path: Path) -> None:
-    folder, clock = begin(tmp_path), Clock()
-
-    class Slow(LivePage):
-        draws = 0
-
-        def draw(self) -> None:
-            self.draws += 1
-            super().draw()
-            self.took_s = 10.0
-
-    page = Slow(Silent(), folder.path, 100, clock)
-    run = Planned(0, [FINISHED])
-    for _ in range(100):
-        clock.now_s += 10
-        page.ended(run, {"status": "done"})  # type: ignore[arg-type]
-    assert page.draws == 1 + 100 * 10 // 200, "ten seconds of drawing in two hundred"
+def shown(of: StudySeen, now_s: float = 1_010.0) -> dict[str, Any]:
+    return snapshot(of, [], [], "", now_s)
 
 
-def test_the_banner_names_the_points_without_a_measured_run() -> None:
-    record = synthetic.study({("duckdb", 200): 1.0}, blocks=1)
-    planned = [{"point": p, "block": 1} for p in ("", "duckdb batch_rows=5000")]
-    analysis = analyse(type(record)({**record.study, "planned": planned}, record.runs))
-    detail = live_banner(analysis, Live(2, 4, 5))
-    assert "1 point has no measured run yet" in detail and "batch_rows=5000" in detail
-    assert live_banner(analysis, None) == ""
+def run_for(of: StudySeen, seconds: int, rows: int = 1_000, ops: int = 10, ns: int = 2 * MS) -> None:
+    """So many seconds at an even rate, two events in each: the core's intervals end with every second one."""
+    for half in range(1, 2 * seconds + 1):
+        whole = half % 2 == 0
+        now = role(rows * half // 2, ops * half // 2, [ns] * ops if whole else ())
+        of.event(progress(half / 2, {"writers": now}), 1_000.0 + half / 2)
 
 
-@pytest.mark.parametrize("live", [("--live",), ()])
-def test_the_page_of_a_study_that_has_ended_renews_itself_no_more(
-    inrush: Inrush, live: tuple[str, ...]
-) -> None:
-    words = ("quickstart", "sqlite", "--scale", "xs", "-P", "batch_rows=1000", "-P", "repeats.count=1")
-    said = inrush("run", *words, *live)
-    assert said.code == 0, said.err
-    assert ("live report:" in said.err) == bool(live)
-    page = Results(Store(inrush.store.root).latest().path).report_path.read_text()
-    assert RENEWS not in page and "LIVE" not in page
+# --- percentiles
+
+
+def test_percentiles_are_those_of_the_merge_of_all_that_was_said() -> None:
+    rng = np.random.default_rng(1)
+    values = rng.lognormal(14, 1, 5_000).astype(int)
+    calls = Calls()
+    for part in np.array_split(values, 7):
+        calls.add(latencies(part.tolist()))
+    whole = of_values(values.tolist())
+    for q in (0.5, 0.9, 0.99, 0.999):
+        expected = min(whole.quantile_ns(q), values.max())
+        assert quantile_s(calls.histogram(), q) == pytest.approx(expected / 1e9)
+    assert (calls.n, calls.sum_ns, calls.max_ns) == (5_000, values.sum(), values.max())
+
+
+def test_calls_that_failed_are_slower_than_every_other() -> None:
+    calls = Calls()
+    calls.add(latencies([MS] * 95), failed=5)
+    assert quantile_s(calls.histogram(), 0.95) == pytest.approx(1e-3, rel=0.01)
+    assert quantile_s(calls.histogram(), 0.99) is None, "no time is as long"
+
+
+# --- the series of a run
+
+
+def test_steps_become_fewer_and_keep_every_call() -> None:
+    series = RunSeries(most=8)
+    for k in range(100):
+        of = RoleSlice(10, 1, 0, histogram(latencies([(k + 1) * MS])))
+        series.add(Slice(float(k), k + 1.0, {"writers": of}, {"client": 0.5}))
+    assert len(series.steps) <= 8 and series.version > 0
+    closed = [*series.steps, *([series.open] if series.open else [])]
+    assert sum(step.roles["writers"].rows for step in closed) == 1_000
+    merged = [step.roles["writers"].latency for step in closed]
+    assert sum(h.n for h in merged if h is not None) == 100
+    assert sum(step.busy_s["client"] for step in closed) == pytest.approx(50)
+    assert closed[0].begin_s == 0.0 and closed[-1].end_s == 100.0
+    assert all(a.end_s == b.begin_s for a, b in pairwise(closed))
+
+
+def test_a_step_says_rates_and_percentiles_of_its_own_time() -> None:
+    of = seen()
+    run_for(of, 4)
+    rows = step_rows(of.series.steps)
+    assert len(rows) == 4
+    assert {(r["roles"]["writers"]["rows_per_s"], r["roles"]["writers"]["ops_per_s"]) for r in rows} == {
+        (1_000.0, 10.0)
+    }
+    assert rows[-1]["roles"]["writers"]["p99"] == pytest.approx(2.0, rel=0.01)
+
+
+def test_a_repetition_that_begins_anew_takes_nothing_from_the_sums() -> None:
+    of = seen()
+    run_for(of, 2)
+    again = role(300, 3, [MS] * 3)
+    of.event(progress(3.0, {"writers": again}, repetition=1, began_s=2.5), 1_003.0)
+    assert of.totals[("", "writers")].rows == 2_300
+    assert of.roles["writers"].measured_s == pytest.approx(2.5), "between repetitions no call was measured"
+    assert (
+        sum(s.roles["writers"].rows for s in of.series.steps)
+        + (of.series.open.roles["writers"].rows if of.series.open else 0)
+        == 2_300
+    )
+
+
+# --- what is used
+
+
+def test_what_counts_up_is_shown_a_second_and_a_gauge_as_it_is() -> None:
+    using = Using()
+    using.look(
+        [
+            usage("cpu_s", 1.0, 10.0),
+            usage("rss_bytes", 1.0, 5e6),
+            usage("dev_busy_s", 1.0, 2.0, "host", "vda"),
+        ]
+    )
+    using.look([usage("cpu_s", 1.5, 10.6), usage("rss_bytes", 1.5, 7e6)])
+    assert "busy_cores" not in using.now[("client", "")], "half a second shows the kernel's clock ticks"
+    using.look([usage("cpu_s", 2.0, 11.5), usage("dev_busy_s", 2.0, 2.25, "host", "vda")])
+    assert using.now[("client", "")] == {"busy_cores": 1.5, "rss_bytes": 7e6}
+    assert using.now[("host", "vda")] == {"busy_share": 0.25}
+
+
+# --- limits
+
+
+def test_the_distance_to_rules_and_limits_is_that_of_the_measured_phase_so_far() -> None:
+    study = {
+        **STUDY,
+        "stop": [{"along": "rows", "above": {"writers.makespan_s": 8.0}}],
+        "accept": {"writers.latency_p99_s": 0.001, "writers.errors": 0, "writers.sample_p99_s": 1.0},
+    }
+    of = seen(study)
+    run_for(of, 4)
+    found = {d.figure: d for d in distances(of, 1_004.0)}
+    assert found["writers.makespan_s"].share == pytest.approx(0.5)
+    assert found["writers.latency_p99_s"].share == pytest.approx(2.0, rel=0.01), "crossed"
+    assert (found["writers.errors"].now, found["writers.errors"].share) == (0.0, 0.0)
+    assert found["writers.sample_p99_s"].now is None, "known when the run has ended"
+    assert (found["measure.time_s"].now, found["measure.time_s"].limit) == (4.0, 100.0)
+    crossed = [limit["crossed"] for limit in shown(of)["limits"] if limit["now"] == "2.00 ms"]
+    assert crossed == [True]
+
+
+def test_the_warm_up_is_in_no_figure() -> None:
+    of = seen()
+    of.event(progress(1.0, {"writers": role(500, 5, [MS] * 5)}, phase="warm"), 1_001.0)
+    assert figures_so_far(of).get("writers.rows_per_s") is None
+    assert of.totals[("", "writers")].rows == 500
+
+
+# --- the snapshot
+
+
+def test_a_snapshot_is_plain_json_of_bounded_size() -> None:
+    of = seen()
+    run_for(of, 30)
+    for k in range(200):
+        of.note(f"note {k}", 1_030.0)
+    text = json.dumps(shown(of), allow_nan=False)
+    assert len(text) < 16_000
+    assert json.loads(text)["roles"]["writers"]["rate"] == "1.00 k rows/s"
+
+
+def test_errors_are_shown_by_class_and_calls_that_are_due() -> None:
+    of = seen()
+    late = role(
+        10, 4, [MS], errors=3, failed={"timeout": 2, "lost": 1}, due=9, backlog=5, late=2, lag_p99_ms=4.0
+    )
+    of.event(progress(1.0, {"readers": late}), 1_001.0)
+    found = shown(of)["roles"]["readers"]
+    assert found["outcomes"] == {"timeout": 2, "lost": 1}
+    assert (found["due"], found["backlog"], found["late"], found["lag"]) == (9, 5, 2, "4.00 ms")
+
+
+def test_what_comes_next_are_the_runs_behind_the_one_in_hand() -> None:
+    of = seen(runs=8)
+    named = shown(of)["next"]
+    assert [r["id"] for r in named["runs"]] == [r.run_id for r in of.planned[1:6]] and named["more"] == 2
+    of.begun(8, 8, of.planned[7], 1_020.0)
+    assert shown(of)["next"] == {"runs": [], "more": 0}
+
+
+def test_sessions_that_say_nothing_any_more_are_said_to_be_silent() -> None:
+    of = seen()
+    run_for(of, 2)
+    assert shown(of, 1_009.0)["run"]["silent_s"] == 7.0
+
+
+def test_a_terminal_shows_the_same_in_words() -> None:
+    of = seen({**STUDY, "accept": {"writers.errors": 0}}, runs=3)
+    of.event(progress(1.0, {"writers": role(1_000, 10, [2 * MS] * 10)}), 1_001.0)
+    failed = role(2_000, 22, [2 * MS] * 10, errors=2, failed={"timeout": 2}, due=30, backlog=8, late=1)
+    resources = [usage("cpu_s", 1.0, 1.0), usage("rss_bytes", 1.0, 5e6)]
+    of.event(progress(2.0, {"writers": failed}, resources=resources), 1_002.0)
+    first, *rest = words(shown(of, 1_002.0))
+    assert first.startswith("[1/3] ") and "measure" in first
+    said = "\n".join(rest)
+    for part in ("writers  1.00 k rows/s", "p50 2.", "8 due, 1 late", "2 errors: 2 timeout", "client: memory 5.00 MB",
+                 "accepted at most 0", "next: "):  # fmt: skip
+        assert part in said, (part, said)
+
+
+def test_a_terminal_is_drawn_from_the_view_with_ended_runs_above(tmp_path: Path) -> None:
+    folder = begin(tmp_path)
+    console = Console(force_terminal=True, width=100, height=30, file=(out := StringIO()), color_system=None)
+    view = View(Scrolling(console), folder, [Run(0, [])])  # type: ignore[list-item]
+    with Terminal(console, view):
+        view.begun(1, 1, view.seen.planned[0])
+        for second in (1, 2):
+            view.event(progress(second, {"writers": role(1_000 * second, 10, [2 * MS] * 10)}))
+        view.note("a note of the study")
+        view.inner.study.ended()  # type: ignore[attr-defined]
+        time.sleep(0.7)
+    said = out.getvalue()
+    assert "a note of the study" in said and "[1/1] fake 0" in said and "writers  1.00 k rows/s" in said

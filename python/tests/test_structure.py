@@ -45,6 +45,7 @@ LAYERS = (
     {"run"},
     {"predict"},
     {"report"},
+    {"live"},
     {"commands"},
     {"cli"},
     {"__main__"},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict
 
 if TYPE_CHECKING:
@@ -19,6 +19,18 @@ class SegmentBegun(TypedDict):
     t_ns: int
 
 
+class Latencies(TypedDict):
+    """A histogram in ns (`results/histogram.py`): buckets with counts, ascending."""
+
+    bucket: Sequence[int]
+    count: Sequence[int]
+    n: int
+    #: 0 of an empty one.
+    min: int
+    max: int
+    sum: int
+
+
 class RoleProgress(TypedDict):
     rows: int
     ops: int
@@ -28,7 +40,29 @@ class RoleProgress(TypedDict):
     #: Of the last interval that has ended.
     p99_ms: float | None
     errors: int
+    #: So far; None on closed schedules.
+    due: int | None
+    #: Due and not done.
     backlog: int
+    #: Of the last interval that has ended: how late the instrument itself was.
+    lag_p99_ms: float | None
+    #: Of all intervals that have ended: calls that were sent late, and outcome -> calls that ended in it.
+    late: int
+    failed: Mapping[str, int]
+    #: Calls that ended ok in the intervals that have ended since the last progress: added up, nothing is missing.
+    latency: Latencies
+
+
+class Usage(TypedDict):
+    """A row of the table `resources` (docs/results.md): what was sampled last."""
+
+    role: str
+    metric: str
+    #: Block device or interface; empty for the role as a whole.
+    device: str
+    t_ns: int
+    #: Cumulative, but of `rss_bytes` and memory.
+    value: float
 
 
 class LoadProgress(TypedDict):
@@ -48,12 +82,15 @@ class Progress(TypedDict):
     label: str
     phase: str
     repetition: int
+    #: In run time, as `t_ns`.
+    began_ns: int
     #: 0…1 of the segment's bounded work.
     share: float | None
     left_s: float | None
     roles: Mapping[str, RoleProgress]
     #: Busy cores; None: not known.
     client_cpu: float | None
+    resources: Sequence[Usage]
     loaded: NotRequired[LoadProgress]
 
 
@@ -114,6 +151,9 @@ class Ended(TypedDict):
 
     event: Literal["ended"]
 
+
+#: Of a run that times no single calls.
+NO_LATENCIES: Latencies = {"bucket": (), "count": (), "n": 0, "min": 0, "max": 0, "sum": 0}
 
 Event: TypeAlias = (
     SegmentBegun | Progress | Note | Paused | Barrier | Began | Alive | Finished | Failed | Ended

@@ -13,6 +13,10 @@ from inrush.cli.words import (
     FleetInClear,
     Input,
     Limits,
+    Live,
+    LiveAddress,
+    LivePush,
+    LiveStay,
     Open,
     Overrides,
     Places,
@@ -60,9 +64,10 @@ def run(
     ] = False,
     fleet: Fleet = None,
     fleet_in_clear: FleetInClear = False,
-    live: Annotated[
-        bool, typer.Option("--live", help="Rewrite the report while the study runs; the page reloads itself.")
-    ] = False,
+    live: Live = False,
+    live_address: LiveAddress = None,
+    live_stay: LiveStay = False,
+    live_push: LivePush = None,
     force: Annotated[
         bool,
         typer.Option(
@@ -76,7 +81,7 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Run a study and show the answer, the verdict and the next command."""
-    from inrush.commands.running import begin, check_targets, execute, finish
+    from inrush.commands.running import begin, check_targets, execute, finish, shown_live
     from inrush.fleet.open import workers_of
     from inrush.run.prepare import StudyCall, prepare, unfinished, with_clients
     from inrush.run.resume import Given, resumed
@@ -84,6 +89,7 @@ def run(
     from inrush.targets.deployment import split_password
     from inrush.targets.storages import read_data
 
+    wanted = shown_live(live, live_address, live_stay, live_push)
     place, storages = read_data(data or ())
     store = opened_store()
     store.refuse_unwritable()
@@ -127,8 +133,9 @@ def run(
         )
         call = with_clients(call, workers_of(fleet, fleet_in_clear))
         prepared, folder = begin(store, call, targets, quiet)
-    outcome = execute(prepared, folder, store.instances_path, force, live, quiet)
-    finish(store, outcome, as_json, in_browser)
+    with wanted as page:
+        outcome = execute(prepared, folder, store.instances_path, force, page, quiet)
+        finish(store, outcome, as_json, in_browser)
 
 
 def plan(

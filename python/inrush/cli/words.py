@@ -63,6 +63,31 @@ ColumnNames = Annotated[
 Quiet = Annotated[
     bool, typer.Option("--quiet", "-q", help="No progress and no notes: only the last lines and errors.")
 ]
+Live = Annotated[
+    bool,
+    typer.Option("--live", help="Show the study in a browser while it runs: prints the address of the page."),
+]
+LiveAddress = Annotated[
+    str | None,
+    typer.Option(
+        "--live-address",
+        metavar="HOST:PORT",
+        help="Where --live serves the page; default: a free port of this machine alone. Beyond it, a token is needed "
+        "(INRUSH_LIVE_TOKEN or INRUSH_LIVE_TOKEN_FILE).",
+    ),
+]
+LiveStay = Annotated[
+    bool,
+    typer.Option("--live-stay", help="With --live: serve the report at the end, until Ctrl-C."),
+]
+LivePush = Annotated[
+    str | None,
+    typer.Option(
+        "--live-push",
+        metavar="URL",
+        help="With --live: push its metrics to this Prometheus Pushgateway, every ten seconds.",
+    ),
+]
 Open = Annotated[bool, typer.Option("--open", help="Open the report in the browser, if there is one.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable, on stdout.")]
 Which = Annotated[

@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from inrush.border.events import Event, Progress
+from inrush.border.events import Event
 from inrush.border.plan import RunPlan
 from inrush.clients import joined
 from inrush.clients.barriers import Barriers, Starts, late_starts
 from inrush.clients.place import Client, Here, Place
-from inrush.clients.progress import known, together
+from inrush.clients.progress import Together
 from inrush.errors import CoreError
 from inrush.worker.process import death_cause
 from inrush.worker.worker import POLL_S
@@ -75,7 +75,7 @@ class SharedRun:
         self.processes: list[Client] = []
         self.running: set[int] = set()
         self.barriers, self.starts = Barriers(self.of), Starts(self.of)
-        self.progress: dict[int, Progress] = {}
+        self.progress = Together()
         #: Processes that have said how they ended; what the first one said.
         self.finished: dict[int, Event] = {}
         self.failed = False
@@ -125,9 +125,8 @@ class SharedRun:
             case "began":
                 self.starts.began(process, event)
             case "progress":
-                self.progress[process] = event
-                if process == 0:
-                    self.on_event(together(known(self.progress)))
+                if (progress := self.progress.heard(process, event)) is not None:
+                    self.on_event(progress)
             case "failed":
                 self.fail(event["kind"], f"{self.name(process)}: {event['message']}")
             case "finished":

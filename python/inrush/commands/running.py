@@ -18,6 +18,8 @@ from inrush.extras import need
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from inrush.live.opened import LivePage
+    from inrush.plan.planned import PlannedRun
     from inrush.results.store import Store, StudyFolder
     from inrush.run.listener import Listener
     from inrush.run.prepare import Prepared, StudyCall
@@ -66,15 +68,21 @@ def planned(store: Store, call: StudyCall, secret_targets: Sequence[str] | None 
 
 
 def execute(
-    prepared: Any, folder: Any, usual: Path, force: bool = False, live: bool = False, quiet: bool = False
+    prepared: Any,
+    folder: Any,
+    usual: Path,
+    force: bool = False,
+    page: LivePage | None = None,
+    quiet: bool = False,
 ) -> StudyEnd:
-    """The study on its engines, with progress on stderr, and with `live` in its report too.
+    """The study on its engines, with progress on stderr.
 
     usual: folder for the data of servers, where the call names none. force: works on what is not inrush's own.
-    quiet: no progress and no notes.
+    page: shows the study while it runs. quiet: no progress and no notes.
     Raises UsageError for a comparison or a target that is refused.
     """
     from inrush.fleet.open import opened as fleet_opened
+    from inrush.live.opened import replanned
     from inrush.run.going_on import unfinished
     from inrush.run.prepare import StopRules, as_servers_can, confirmations
     from inrush.run.run import run_study
@@ -110,7 +118,7 @@ def execute(
                 shared = any("share" in run.plan for run in prepared.plan.runs)
                 for kind in kinds:
                     refuse_unable(prepared.named_targets.engines, kind, shared)
-            listener = held.enter_context(listening(folder, quiet))
+            listener = held.enter_context(listening(folder, prepared.plan.all_runs, page, quiet))
             deployments = held.enter_context(
                 opened(
                     prepared.named_targets,
@@ -124,6 +132,7 @@ def execute(
             if not begun and (able := as_servers_can(prepared, deployments.values())) is not prepared:
                 prepared = able
                 folder.write(prepared.document())
+                replanned(listener, prepared.plan.all_runs)
             for engine, reasons in () if quiet else prepared.call.lacks.items():
                 for operation, reason in reasons.items():
                     listener.note(f"left out: {engine}: {operation}: {reason}")
@@ -141,37 +150,51 @@ def execute(
             raise
         plan = prepared.plan
         rules = StopRules(plan, listener.note)
-        with live_page(folder, len(plan.all_runs), listener, live) as watched:
-            return run_study(
-                plan.all_runs, folder, deployments, watched, rules, rules.look, confirmations(plan),
-                *((REALTIME_WORKER, realtime_environment) if realtime else program),
-            )  # fmt: skip
-
-
-def listening(folder: StudyFolder, quiet: bool) -> contextlib.AbstractContextManager[Listener]:
-    """Progress and notes on stderr; with `quiet` neither."""
-    from inrush.run.listener import Silent
-    from inrush.run.progress import progress
-
-    return contextlib.nullcontext(Silent()) if quiet else progress(stderr(), folder.path)
+        return run_study(
+            plan.all_runs, folder, deployments, listener, rules, rules.look, confirmations(plan),
+            *((REALTIME_WORKER, realtime_environment) if realtime else program),
+        )  # fmt: skip
 
 
 @contextlib.contextmanager
-def live_page(folder: StudyFolder, planned: int, listener: Listener, live: bool) -> Iterator[Listener]:
-    """The listener, and a report that follows the study where it is wanted; it stops renewing itself at the end."""
-    if not live:
-        yield listener
-        return
-    from inrush.report.live import LivePage
-    from inrush.report.report import write_report
-    from inrush.results.store import Results
+def listening(
+    folder: StudyFolder, runs: Sequence[PlannedRun], page: LivePage | None, quiet: bool
+) -> Iterator[Listener]:
+    """Progress and notes on stderr, with `quiet` neither; a terminal and a page show what goes on."""
+    from inrush.run.listener import Silent
+    from inrush.run.progress import Plain
 
-    page = LivePage(listener, folder.path, planned)
-    say(f"live report: {Results(folder.path).report_path}")
-    try:
-        yield page
-    finally:
-        write_report(Results(folder.path), Results(folder.path).report_path)
+    console = stderr()
+    terminal = console.is_terminal and not quiet
+    if not terminal and page is None:
+        yield Silent() if quiet else Plain(console, folder.path)
+        return
+    from inrush.live.terminal import Scrolling, Terminal
+    from inrush.live.view import View, claims_of
+
+    inner = Silent() if quiet else (Scrolling if terminal else Plain)(console, folder.path)
+    view = View(inner, folder, runs, claims_of(folder, runs))
+    if page is not None:
+        page.open(view)
+    with Terminal(console, view) if terminal else contextlib.nullcontext():
+        yield view
+
+
+def shown_live(
+    live: bool, address: str | None, stay: bool, push: str | None = None
+) -> contextlib.AbstractContextManager[LivePage | None]:
+    """The page of a study to come, where it is wanted. Raises UsageError for an address or a token that will not do."""
+    if not live:
+        if address or stay or push:
+            raise UsageError(
+                "--live-address, --live-stay and --live-push say how --live shows the study; add --live"
+            )
+        return contextlib.nullcontext()
+    from inrush.live.opened import page, wanted
+
+    of = wanted(address, stay, push)
+    say(f"live: {of.url}{' (at the end it serves the report, until Ctrl-C)' if stay else ''}")
+    return page(of)
 
 
 def finish(store: Store, outcome: StudyEnd, as_json: bool, in_browser: bool = False) -> None:

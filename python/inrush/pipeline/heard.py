@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from inrush.border.events import LoadProgress
+from inrush.border.events import NO_LATENCIES, LoadProgress, RoleProgress
 from inrush.pipeline import tables
 from inrush.pipeline.ends import LoadProcesses, Said
 from inrush.pipeline.inputs import Inputs
@@ -109,9 +109,9 @@ class Heard:
     ) -> None:
         """phase: where it is not called as the segment is."""
         per_s, files_per_s = (x / seconds if seconds else 0.0 for x in (self.rows, self.ended))
-        done = {
+        done: RoleProgress = {
             "rows": self.rows, "ops": self.ended, "rows_per_s": per_s, "ops_per_s": files_per_s, "p99_ms": None,
-            "errors": 0, "backlog": 0,
+            "errors": 0, "due": None, "backlog": 0, "lag_p99_ms": None, "late": 0, "failed": {}, "latency": NO_LATENCIES,
         }  # fmt: skip
         own = share - self.share_before
         left_s = seconds * (1 - share) / own if seconds and own > 0 else None
@@ -124,7 +124,8 @@ class Heard:
             }  # fmt: skip
         self.on_event({
             "event": "progress", "t_ns": round(seconds * 1e9), "segment": segment, "label": label, "phase": phase or label,
-            "repetition": 0, "share": share, "left_s": left_s, "roles": {role: done}, "client_cpu": None,
+            "repetition": 0, "began_ns": 0, "share": share, "left_s": left_s, "roles": {role: done}, "client_cpu": None,
+            "resources": (),
             **({"loaded": loaded} if loaded is not None else {}),
         })  # fmt: skip
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from html import escape
 from typing import Any
 
@@ -45,19 +44,8 @@ from inrush.stats.stats import Interval
 from inrush.text import percent
 from inrush.workload import STORED_SHARE
 
-#: Where a live page says what is going on.
-NOW_BEGINS, NOW_ENDS = "<!--now-->", "<!--/now-->"
 #: A page's first rows and sentences; the rest is one click away.
 ROWS_OPEN, OTHERS_OPEN = 40, 6
-
-
-@dataclass(frozen=True)
-class Live:
-    """Of a study that still runs: runs sealed and planned, and how often the browser loads the page again."""
-
-    sealed: int
-    planned: int
-    every_s: int
 
 
 def page(
@@ -66,14 +54,13 @@ def page(
     figures: Sequence[Figure],
     themes: Mapping[str, Any],
     script: str,
-    live: Live | None = None,
 ) -> str:
     """The whole page. script: the bundle that sets `vegaEmbed`; without figures it is left out."""
     study = analysis.study
     title = title_of(study)
     specs = chart_specs(figures)
     body = "\n".join(section for section in (
-        top(analysis), f"<h1>{escape(title)}</h1>", asked(analysis), live_banner(analysis, live), banner(analysis),
+        top(analysis), f"<h1>{escape(title)}</h1>", asked(analysis), banner(analysis),
         answered(analysis, answer),
         section("What the question asks for", asked_table(analysis)),
         section("What is full, and where", resources_table(analysis)),
@@ -95,7 +82,7 @@ def page(
         section("Order of runs", runs_table(analysis, answer)),
         section("Reproduce", reproduce(analysis)),
     ) if section)  # fmt: skip
-    return shell(title, body, specs, themes, script, live.every_s if live else None)
+    return shell(title, body, specs, themes, script)
 
 
 def shell(
@@ -104,13 +91,8 @@ def shell(
     specs: Sequence[Mapping[str, Any]],
     themes: Mapping[str, Any],
     script: str,
-    renew_s: int | None = None,
 ) -> str:
-    """A whole offline page around sections and charts; without charts the bundle that draws them is left out.
-
-    renew_s: the browser loads it again so often, without a script.
-    """
-    renewed = f'<meta http-equiv="refresh" content="{renew_s}">\n' if renew_s else ""
+    """A whole offline page around sections and charts; without charts the bundle that draws them is left out."""
     if specs:
         scripts = (
             f'<script type="module">{script}</script>\n'
@@ -123,7 +105,7 @@ def shell(
         "<!doctype html>\n"
         f'<html lang="en"><head><meta charset="utf-8"><title>{escape(title)} · inrush</title>\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f'{renewed}<meta name="color-scheme" content="light dark">\n<link rel="icon" href="data:,">\n'
+        f'<meta name="color-scheme" content="light dark">\n<link rel="icon" href="data:,">\n'
         f"<style>{asset('report.css')}</style></head>\n<body><main>\n{body}\n"
         "<footer>Made by inrush from sealed runs. Intervals are 95 % unless they say otherwise; percentiles come from merged "
         "histograms.</footer></main>\n"
@@ -161,23 +143,6 @@ def asked(analysis: Analysis) -> str:
 
 #: What became of the expectation -> the style of its mark.
 MARKED = {"right": "pass", "wrong": "note", "not judged": "unchecked"}
-
-
-def live_banner(analysis: Analysis, live: Live | None) -> str:
-    """What is going on, and what is missing in what follows."""
-    if live is None:
-        return ""
-    measured = {p for p in analysis.points if any(m.counts and m.point == p for m in analysis.runs)}
-    caption = {str(m.run.labels.get("point", "")) for m in analysis.runs if m.point in measured}
-    planned = dict.fromkeys(str(r["point"]) for r in analysis.study.get("planned", ()) if r["block"] > 0)
-    missing = [p for p in planned if p not in caption]
-    without = f"{len(missing)} point{'s have' if len(missing) != 1 else ' has'} no measured run yet"
-    listed = f"<details><summary>{without}</summary>{escape(', '.join(missing))}</details>" if missing else ""
-    return (
-        f'<div class="banner live" role="status"><b>LIVE</b> {NOW_BEGINS}{NOW_ENDS}<p>Drawn from {live.sealed} of {live.planned} '
-        f"runs; this page renews itself every {live.every_s} s. Answers and intervals will change until all runs are "
-        f"sealed.</p>{listed}</div>"
-    )
 
 
 def banner(analysis: Analysis) -> str:

@@ -6,7 +6,7 @@ Everything shown can be derived again from the sealed runs; nothing is fetched w
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from inrush.analysis.analyse import analyse
 from inrush.analysis.answer import answer
@@ -22,26 +22,19 @@ from inrush.report.overview import text_table
 from inrush.stats.measures import study_record
 from inrush.stats.record import StudyRecord
 
-if TYPE_CHECKING:
-    from inrush.report.page import Live
-
-
 #: Points that the closing line names where figures beside the answer are invalid.
 POINTS_NAMED = 3
 
 
-def write_report(results: Any, path: Path, live: Live | None = None) -> Analysis:
-    """Writes the page for one study's `store.Results` (or a StudyRecord); returns what it says.
-
-    live: of a study that still runs.
-    """
+def write_report(results: Any, path: Path) -> Analysis:
+    """Writes the page for one study's `store.Results` (or a StudyRecord); returns what it says."""
     from inrush.report.draw import script, themes  # altair and vl-convert take a second to import
     from inrush.report.figures import figures
     from inrush.report.page import page
 
     analysis = analyse(recorded(results))
     found = answer(analysis)
-    write_page(path, page(analysis, found, figures(analysis, found), themes(), script(), live))
+    write_page(path, page(analysis, found, figures(analysis, found), themes(), script()))
     return analysis
 
 

@@ -1,4 +1,4 @@
-"""What a person sees of a study while it runs: one live line on a terminal, plain lines elsewhere. On stderr."""
+"""What a person sees of a study while it runs where there is no terminal: plain lines, on stderr."""
 
 from __future__ import annotations
 
@@ -32,11 +32,6 @@ PLAIN_EVERY_S = 10.0
 RECENT_NS = 10_000_000_000
 #: A paced role is behind when so much of its schedule is due and not done; less is what is under way.
 BEHIND_S = 1.0
-
-
-def progress(console: Console, results: Path | None = None) -> LiveLine | Plain:
-    """results: folder of the study; its sealed runs say what they measured and proved."""
-    return LiveLine(console, results) if console.is_terminal else Plain(console, results)
 
 
 class Plain:
@@ -95,40 +90,6 @@ class Plain:
         self.console.print(line, markup=False, highlight=False, soft_wrap=True)
 
 
-class LiveLine(Plain):
-    """A line that is rewritten in place; what has ended and failed scrolls away above it."""
-
-    def __enter__(self) -> LiveLine:
-        from rich.live import Live
-        from rich.text import Text
-
-        self._text = Text
-        self._live = Live(console=self.console, refresh_per_second=8, transient=True)
-        self._live.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._live.stop()
-
-    def begun(self, n: int, of: int, run: PlannedRun) -> None:
-        super().begun(n, of, run)
-        self._show()
-
-    def event(self, event: Event) -> None:
-        self.study.event(event)
-        self._show()
-
-    def ended(self, run: PlannedRun, doc: Mapping[str, Any]) -> None:
-        self.study.ended()
-        if doc["status"] != "done":
-            self.say(ended_line(self.study, doc))
-        elif not self.has_result:
-            self.first(self.found(run))
-
-    def _show(self) -> None:
-        self._live.update(self._text(self.study.line(), no_wrap=True, overflow="ellipsis"))
-
-
 class StudyClock:
     """Where a study is, from what the core says of the run in hand."""
 
@@ -184,14 +145,18 @@ class StudyClock:
         )
 
     def left(self) -> str:
+        left_s = self.left_s()
+        return "" if left_s is None else f"{show_s(left_s)} left"
+
+    def left_s(self) -> float | None:
         """Time left of the study: runs to come as long as those before, and what the core says of this one."""
         ahead = self.of - self.n
         this = None if self.last is None else self.last.get("left_s")
         if not self.took_s and this is None:
-            return ""
+            return None
         mean = sum(self.took_s) / len(self.took_s) if self.took_s else 0.0
         spent = time.monotonic() - self.run_began_s
-        return f"{show_s((this if this is not None else max(0.0, mean - spent)) + ahead * mean)} left"
+        return (this if this is not None else max(0.0, mean - spent)) + ahead * mean
 
 
 def rows_of_writers(roles: Mapping[str, RoleProgress], writers: Collection[str]) -> dict[str, RoleProgress]:
@@ -205,6 +170,8 @@ def rows_of_writers(roles: Mapping[str, RoleProgress], writers: Collection[str])
     }
 
 
+#: Role -> rows and operations a second.
+Rates = Mapping[str, tuple[float, float]]
 #: Role -> rows, operations, and operations that are due and not done.
 Counts = Mapping[str, tuple[int, int, int]]
 
@@ -229,7 +196,7 @@ class Recent:
         while len(self.seen) > 2 and event["t_ns"] - self.seen[1][0] >= RECENT_NS:
             self.seen.popleft()
 
-    def per_s(self) -> tuple[float, float] | None:
+    def per_s(self) -> Rates | None:
         """Rows and operations a second; None while there is one event alone."""
         if len(self.seen) < 2:
             return None
@@ -237,19 +204,18 @@ class Recent:
         took_s = (until_ns - since_ns) / 1e9
         if took_s <= 0:
             return None
-        rates = []
+        rates = {}
         for role in (r for r in now if r in before):
             (rows, ops, backlog), (more_rows, more_ops, _) = before[role], now[role]
-            rates.append(self.as_due(role, (more_rows - rows) / took_s, (more_ops - ops) / took_s, backlog))
-        return sum(rows for rows, _ in rates), sum(ops for _, ops in rates)
+            rates[role] = self.as_due(role, (more_rows - rows) / took_s, (more_ops - ops) / took_s, backlog)
+        return rates
 
-    def alone(self, event: Progress) -> tuple[float, float]:
+    def alone(self, event: Progress) -> Rates:
         """What one event says by itself: rows and operations a second since the one before it."""
-        rates = [
-            self.as_due(role, r["rows_per_s"], r["ops_per_s"], r.get("backlog", 0))
+        return {
+            role: self.as_due(role, r["rows_per_s"], r["ops_per_s"], r.get("backlog", 0))
             for role, r in event.get("roles", {}).items()
-        ]
-        return sum(rows for rows, _ in rates), sum(ops for _, ops in rates)
+        }
 
     def as_due(self, role: str, rows_per_s: float, ops_per_s: float, backlog: int) -> tuple[float, float]:
         """Of a paced role no more than its schedule: nine batches end within two seconds where four a second are due.
@@ -267,7 +233,8 @@ def figures(event: Progress, recent: Recent) -> list[str]:
     """Rate of the last moments, worst p99 and client CPU of a progress event; nothing of a core that has not said any."""
     roles = event.get("roles", {}).values()
     shown = []
-    rows, operations = recent.per_s() or recent.alone(event)
+    rates = (recent.per_s() or recent.alone(event)).values()
+    rows, operations = sum(rows for rows, _ in rates), sum(ops for _, ops in rates)
     if rows:
         shown.append(f"now {show(rows, 'x.rows_per_s')}")
     elif operations:

@@ -21,6 +21,7 @@ pub mod touched;
 mod watchdog;
 pub mod work;
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{channel, Receiver, RecvTimeoutError};
 use std::sync::Arc;
@@ -28,8 +29,8 @@ use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 
-use crate::record::{Collector, Recorded, RoleEnd};
-use inrush_engines::engine::{Context, Engine, Ns};
+use crate::record::{self, Collector, Recorded, RoleEnd, SparseHist};
+use inrush_engines::engine::{Context, Engine, Ns, Outcome};
 use inrush_engines::schedule;
 use inrush_rows::clock::process_cpu_ns;
 use inrush_rows::error::{AfterLimit, Error};
@@ -72,7 +73,7 @@ pub trait Observer {
     fn began(&mut self, _repetition: u32, _t0: Ns, _first: Ns, _last: Ns) {}
     /// What the sessions have recorded, some times a second and at the end of each repetition.
     fn recorded(&mut self, recorded: Recorded) -> Result<(), Error>;
-    /// About twice a second while sessions work.
+    /// About twice a second while sessions work, and when they have ended.
     fn progress(&mut self, progress: Progress);
     /// What this whole process computed from the start of a repetition to its end, an engine inside it included.
     fn spent(&mut self, _cpu_ns: u64) {}
@@ -86,6 +87,8 @@ pub trait Observer {
 pub struct Progress {
     pub t_ns: Ns,
     pub repetition: u32,
+    /// When the repetition began.
+    pub began_ns: Ns,
     /// 0…1 of the segment's bounded work, if any.
     pub share: Option<f64>,
     pub left_s: Option<f64>,
@@ -104,12 +107,21 @@ pub struct RoleProgress {
     pub rows: u64,
     pub ops: u64,
     pub errors: u64,
+    /// Due so far; `None` on closed schedules.
+    pub due: Option<u64>,
+    /// Due and not done.
     pub backlog: u64,
     /// Since the last progress.
     pub rows_per_s: f64,
     pub ops_per_s: f64,
     /// Of the last finished interval.
     pub p99_ms: Option<f64>,
+    pub lag_p99_ms: Option<f64>,
+    /// Of all finished intervals: calls that were sent late, and those that did not end ok, by outcome.
+    pub late: u64,
+    pub failed: BTreeMap<&'static str, u64>,
+    /// Of the intervals that have ended since the last progress.
+    pub latency: SparseHist,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -301,7 +313,8 @@ impl Driver<'_> {
             if now >= meter.next {
                 let recorded = self.collector.take();
                 self.observer.recorded(recorded)?;
-                let progress = meter.beat(now, repetition, t0, self);
+                let recent = self.collector.progress();
+                let progress = meter.beat(now, repetition, t0, self, &recent);
                 self.observer.progress(progress);
             }
         }
@@ -333,6 +346,10 @@ impl Driver<'_> {
         recorded.files = self.stages.iter().flat_map(|stage| stage.loaded(segment, repetition, t0)).collect();
         let makespan_ns = self.makespan_ns(&recorded);
         self.observer.recorded(recorded)?;
+        // The last interval is in no beat before.
+        let recent = self.collector.progress();
+        let progress = meter.beat(clock.now(), repetition, t0, self, &recent);
+        self.observer.progress(progress);
         // Whatever its rows ended with, that is why.
         self.stages.iter().filter_map(RoleStage::batch).try_for_each(|batch| batch.source.check())?;
         let batches = self.stages.iter().filter_map(RoleStage::batch);
@@ -385,10 +402,18 @@ impl ProgressMeter {
         ProgressMeter { next: t0 + PROGRESS_EVERY_NS, last: t0, rows: vec![0; roles], ops: vec![0; roles] }
     }
 
-    fn beat(&mut self, now: Ns, repetition: u32, t0: Ns, driver: &Driver<'_>) -> Progress {
+    /// recent: what the collector has seen since the beat before.
+    fn beat(
+        &mut self,
+        now: Ns,
+        repetition: u32,
+        t0: Ns,
+        driver: &Driver<'_>,
+        recent: &[record::Progress],
+    ) -> Progress {
         let seconds = (now - self.last).max(1) as f64 / 1e9;
         let mut share: Option<f64> = None;
-        let recent = driver.collector.progress();
+        let ms = |ns: u64| ns as f64 / 1e6;
         let roles = driver.stages.iter().enumerate().map(|(k, stage)| {
             let sum = |of: fn(&Live) -> u64| stage.lives().iter().map(|live| of(live)).sum::<u64>();
             let rows = sum(|l| l.rows.load(Relaxed));
@@ -398,23 +423,22 @@ impl ProgressMeter {
                 (Some(a), Some(b)) => Some(a.min(b)),
                 (a, b) => a.or(b),
             };
+            let seen = recent.iter().find(|r| r.role == stage.name());
+            let due = stage.queue().is_paced().then(|| stage.queue().offered(now.saturating_sub(t0)));
             let progress = RoleProgress {
                 role: stage.name().to_owned(),
                 rows,
                 ops,
                 errors: sum(|l| l.errors.load(Relaxed)),
-                backlog: if stage.queue().is_paced() {
-                    stage.queue().offered(now.saturating_sub(t0)).saturating_sub(ops)
-                } else {
-                    0
-                },
+                due,
+                backlog: due.unwrap_or(0).saturating_sub(ops),
                 rows_per_s: rows.saturating_sub(self.rows[k]) as f64 / seconds,
                 ops_per_s: ops.saturating_sub(self.ops[k]) as f64 / seconds,
-                p99_ms: recent
-                    .iter()
-                    .find(|r| r.role == stage.name())
-                    .and_then(|r| r.p99_ns)
-                    .map(|ns| ns as f64 / 1e6),
+                p99_ms: seen.and_then(|r| r.p99_ns).map(ms),
+                lag_p99_ms: seen.and_then(|r| r.lag_p99_ns).map(ms),
+                late: seen.map_or(0, |r| r.late),
+                failed: seen.map(failed).unwrap_or_default(),
+                latency: seen.map(|r| r.latency.clone()).unwrap_or_default(),
             };
             (self.rows[k], self.ops[k]) = (rows, ops);
             progress
@@ -423,8 +447,14 @@ impl ProgressMeter {
         (self.last, self.next) = (now, now + PROGRESS_EVERY_NS);
         let elapsed_s = now.saturating_sub(t0) as f64 / 1e9;
         let left_s = share.filter(|s| *s > 0.0).map(|s| elapsed_s * (1.0 - s) / s);
-        Progress { t_ns: now, repetition, share, left_s, roles }
+        Progress { t_ns: now, repetition, began_ns: t0, share, left_s, roles }
     }
+}
+
+/// Calls that did not end ok, by outcome; those without any are left out.
+fn failed(of: &record::Progress) -> BTreeMap<&'static str, u64> {
+    let each = Outcome::ALL.into_iter().map(|outcome| (outcome.name(), of.outcomes[outcome as usize]));
+    each.filter(|(_, count)| *count > 0).collect()
 }
 
 /// How long the sessions of paced roles may take to make their first batches.

@@ -3,10 +3,12 @@
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
+use super::hist::SparseHist;
 use super::recorder::{Looks, Recorder};
 use super::role::{open_role, Place, Role, Span};
 use super::total::{Ending, Total};
 use super::Recorded;
+use inrush_engines::engine::Outcome;
 use inrush_engines::schedule::Stride;
 use inrush_rows::plan::Schedule;
 
@@ -57,11 +59,19 @@ pub struct Progress {
     pub ops: u64,
     pub rows: u64,
     pub errors: u64,
+    /// Calls that did not end ok, by `Outcome`.
+    pub outcomes: [u64; Outcome::ALL.len()],
+    /// Sent more than `schedule::LATE_NS` after they were due.
+    pub late: u64,
     /// Of the last interval.
     pub ops_per_s: f64,
     pub rows_per_s: f64,
     /// Latency in the last interval, all operations; `None` if none ended ok.
     pub p99_ns: Option<u64>,
+    /// Lag in the last interval; `None` on closed schedules.
+    pub lag_p99_ns: Option<u64>,
+    /// Latency of all intervals that have ended since the look before: added up, nothing is missing.
+    pub latency: SparseHist,
 }
 
 /// Merges what the sessions of one segment record.
@@ -134,8 +144,15 @@ impl Collector {
         out
     }
 
-    pub fn progress(&self) -> Vec<Progress> {
-        self.roles.iter().filter_map(|role| role.total.last.clone()).collect()
+    /// Of each role with an interval that has ended. Takes what is new of its latencies with it.
+    pub fn progress(&mut self) -> Vec<Progress> {
+        let look = |role: &mut Role| {
+            let last = role.total.last.clone()?;
+            let latency = role.unseen.to_sparse();
+            role.unseen.clear();
+            Some(Progress { latency, ..last })
+        };
+        self.roles.iter_mut().filter_map(look).collect()
     }
 
     /// Gives out the intervals before `until`, also those in which nothing happened.

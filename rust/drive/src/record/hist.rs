@@ -3,6 +3,8 @@
 //! Bucket of `v`, with g = [`GROUPING_POWER`], e = floor(log2 v), s = max(e, g) - g:
 //! `(v >> s) + (s << g)`. Every value has a bucket; the relative width is 2^-g at most.
 
+use serde::Serialize;
+
 /// 2^7 buckets per power of two: 0.78 %, HdrHistogram's two significant digits.
 pub const GROUPING_POWER: u32 = 7;
 /// Buckets of all 64-bit values.
@@ -176,7 +178,7 @@ fn rank_of(q: f64, n: u64) -> Option<u64> {
 }
 
 /// Buckets with counts, rising: how a histogram is stored and merged later.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct SparseHist {
     pub bucket: Vec<u32>,
     pub count: Vec<u64>,

@@ -26,6 +26,8 @@ pub(super) struct Role {
     /// Rows were given out for all intervals before.
     pub(super) next: u64,
     pub(super) total: Total,
+    /// Latency of the intervals that were given out since the last `Collector::progress`.
+    pub(super) unseen: Hist,
 }
 
 /// One interval, or several that a session reported as one, all sessions together.
@@ -71,7 +73,8 @@ pub(super) fn open_role(spec: RoleSpec, interval_ns: u64) -> (Role, Vec<Recorder
         passed.push(mark);
     }
     let total = Total::new(&spec);
-    (Role { spec, full, free, passed, pending: BTreeMap::new(), next: 0, total }, recorders)
+    let (pending, unseen) = (BTreeMap::new(), Hist::new());
+    (Role { spec, full, free, passed, pending, next: 0, total, unseen }, recorders)
 }
 
 impl Role {
@@ -140,7 +143,7 @@ impl Role {
                 bytes: span.sent_bytes,
             });
         }
-        let mut latency = Hist::new();
+        let (mut latency, mut lag) = (Hist::new(), Hist::new());
         for (op, name) in self.spec.ops.iter().enumerate() {
             let empty = span.ops.get(op).is_none();
             let in_flight =
@@ -149,6 +152,7 @@ impl Role {
             if let Some(counts) = span.ops.get(op) {
                 sums.add(counts);
                 latency.merge(counts.latency());
+                counts.paced.iter().for_each(|paced| lag.merge(&paced.lag));
             }
             let counts = span.ops.get(op);
             let of = |f: fn(&OpCounts) -> u64| counts.map_or(0, f);
@@ -184,7 +188,8 @@ impl Role {
                 });
             }
         }
-        self.total.look(&self.spec.name, place, &latency);
+        self.unseen.merge(&latency);
+        self.total.look(&self.spec.name, place, &latency, &lag);
     }
 }
 

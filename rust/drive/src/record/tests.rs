@@ -315,3 +315,43 @@ fn progress_is_that_of_the_last_whole_interval() {
     let p99 = progress.p99_ns.expect("two ended ok");
     assert_eq!(p99, 100_000_000);
 }
+
+#[test]
+fn progress_shows_each_call_once_however_often_it_is_looked_at() {
+    let (mut collector, mut recorders) = closed(1);
+    let mut seen = 0;
+    for k in 0..9 {
+        let outcome = if k % 3 == 0 { Outcome::Timeout } else { Outcome::Ok };
+        call(&mut recorders[0], 600 * k, 600 * k + 100, outcome);
+        collector.take();
+        seen += collector.progress().iter().map(|p| p.latency.n).sum::<u64>();
+    }
+    recorders[0].finish(ORIGIN + 6 * SECOND, 0);
+    let end_ns = ORIGIN + 6 * SECOND;
+    collector.end(&[RoleEnd { offer_end_ns: end_ns, end_ns }]);
+    let [last] = &collector.progress()[..] else { panic!("one role") };
+    assert_eq!(seen + last.latency.n, 6, "those that ended ok");
+    assert_eq!((last.errors, last.outcomes[Outcome::Timeout as usize]), (3, 3));
+    assert_eq!(collector.progress()[0].latency.n, 0, "they were shown");
+}
+
+#[test]
+fn progress_shows_how_late_calls_were_sent() {
+    let (mut collector, mut recorders) = open(role(Schedule::Constant { rate_per_s: 10.0 }, 1));
+    let at = |due_ms: u64, sent_ms: u64| Times {
+        due_ns: ORIGIN + due_ms * 1_000_000,
+        ready_ns: ORIGIN,
+        ready_on_time_ns: ORIGIN,
+        sent_ns: ORIGIN + sent_ms * 1_000_000,
+        done_ns: ORIGIN + (sent_ms + 1) * 1_000_000,
+    };
+    for times in [at(100, 100), at(200, 250), at(1_500, 1_500)] {
+        recorders[0].sent(0, times.sent_ns);
+        recorders[0].record(0, times, Outcome::Ok, 1, 1);
+    }
+    collector.take();
+    let [progress] = &collector.progress()[..] else { panic!("one role") };
+    assert_eq!((progress.ops, progress.late), (2, 1));
+    let lag_ms = progress.lag_p99_ns.expect("a paced schedule has lag") / 1_000_000;
+    assert!((49..=51).contains(&lag_ms), "{lag_ms} ms");
+}

@@ -1,7 +1,7 @@
 //! Sums of a role's repetition: what its repetitions, sessions and failures are written from.
 
 use super::collect::{Progress, RoleSpec};
-use super::hist::Hist;
+use super::hist::{Hist, SparseHist};
 use super::recorder::{Ended, Failure, OpCounts, Snapshot};
 use super::role::Place;
 use super::{FailureRow, Recorded, RepetitionRow, SessionRow};
@@ -105,20 +105,29 @@ impl Total {
         self.offered = offered;
     }
 
-    pub(super) fn look(&mut self, role: &str, place: Place, latency: &Hist) {
+    /// latency, lag: of the interval.
+    pub(super) fn look(&mut self, role: &str, place: Place, latency: &Hist, lag: &Hist) {
         let (ops, rows, ok) =
             self.ops.iter().fold((0, 0, 0), |(ops, rows, ok), o| (ops + o.ops, rows + o.rows, ok + o.ok));
         let (ops_before, rows_before) = self.last.as_ref().map_or((0, 0), |p| (p.ops, p.rows));
         let dt_s = place.dt_ns.max(1) as f64 / 1e9;
+        let mut outcomes = [0; Outcome::ALL.len()];
+        for (sum, own) in self.ops.iter().flat_map(|o| o.outcomes.iter().enumerate()) {
+            outcomes[sum] += own;
+        }
         self.last = Some(Progress {
             role: role.to_owned(),
             t_ns: place.t_ns + place.dt_ns,
             ops,
             rows,
             errors: ops - ok,
+            outcomes,
+            late: self.ops.iter().map(|o| o.late).sum(),
             ops_per_s: (ops - ops_before) as f64 / dt_s,
             rows_per_s: (rows - rows_before) as f64 / dt_s,
             p99_ns: latency.quantile(0.99),
+            lag_p99_ns: lag.quantile(0.99),
+            latency: SparseHist::default(),
         });
     }
 

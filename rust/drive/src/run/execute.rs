@@ -16,6 +16,7 @@ use crate::drive::touched::Touched;
 use crate::drive::{drive, DriveTarget, EndedBy};
 use crate::proof::{self, prove, Expectations, FromSessions, Left};
 use crate::run::sampler;
+use crate::run::usage::Latest;
 use crate::run::{Commands, Event, Point};
 use crate::tables::{ProbeRow, ProbeTable, ResourceRow, SegmentRow, Tables};
 use crate::watch::{Sample, Watch};
@@ -87,6 +88,7 @@ struct Running {
     engine: Option<Arc<dyn Engine>>,
     tables: Tables,
     samples: Vec<Sample>,
+    usage: Latest,
     watch: Option<Watch>,
     counts: Arc<[TableCount]>,
     expectations: Expectations,
@@ -118,6 +120,7 @@ impl Running {
             engine: None,
             tables,
             samples: Vec::new(),
+            usage: Latest::default(),
             watch,
             counts: counts_of(&plan)?,
             expectations: Expectations::default(),
@@ -407,6 +410,7 @@ impl Running {
             watch.drain(&mut self.samples);
         }
         for s in self.samples.drain(..) {
+            self.usage.see(&s);
             self.tables.resource(&ResourceRow {
                 role: s.role.to_string(),
                 t_ns: s.t_ns,

@@ -5,6 +5,7 @@ mod execute;
 mod sampler;
 mod shares;
 mod sorted;
+mod usage;
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -13,6 +14,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
+
+pub use usage::Usage;
 
 use crate::drive::Progress;
 use crate::tables::{ProbeTable, Tables};
@@ -43,6 +46,8 @@ pub enum Event {
         phase: &'static str,
         /// Busy cores.
         client_cpu: f64,
+        /// Of every role and of the machine, as they were last sampled.
+        resources: Vec<Usage>,
         #[serde(flatten)]
         progress: Progress,
     },

@@ -100,6 +100,7 @@ impl Observer for RunObserver<'_> {
             label: self.segment.label.clone(),
             phase: phase_name(self.segment.phase),
             client_cpu,
+            resources: self.run.usage.rows(),
             progress,
         });
     }

@@ -1,0 +1,1 @@
+"""What is seen of a study while it runs: in a browser, on a terminal, and by Prometheus."""

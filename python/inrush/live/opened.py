@@ -1,0 +1,102 @@
+"""The view of a study while it runs, opened where it is wanted: on a terminal, as a page, or both."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from inrush.extras import need
+from inrush.live.access import Access, Address, access, listening_socket, read_address
+
+if TYPE_CHECKING:
+    import socket
+
+    from inrush.live.push import Pusher
+    from inrush.live.server import LiveServer
+    from inrush.live.view import View
+    from inrush.plan.planned import PlannedRun
+
+
+@dataclass(frozen=True)
+class PageOptions:
+    """A page, as the command line asks for it; refused before anything is planned."""
+
+    address: Address
+    access: Access
+    socket: socket.socket
+    #: The page is served until Ctrl-C, with the report on it.
+    stay: bool = False
+    #: Address of a gateway that metrics are pushed to.
+    push: str | None = None
+
+    @property
+    def url(self) -> str:
+        return self.address.url(self.socket.getsockname()[1])
+
+
+def wanted(address: str | None, stay: bool = False, push: str | None = None) -> PageOptions:
+    """Raises UsageError for an address or a token that will not do, and for packages that are not installed."""
+    from inrush.live.push import push_url
+
+    need("--live", "live", "report")
+    at = read_address(address)
+    if push is not None:
+        push_url(push, "")
+    return PageOptions(at, access(at), listening_socket(at), stay, push)
+
+
+def replanned(listener: object, runs: Sequence[PlannedRun]) -> None:
+    """The runs of a study that was planned anew, for a view of it."""
+    from inrush.live.view import View
+
+    if isinstance(listener, View):
+        listener.plan(runs)
+
+
+class LivePage:
+    """Serves a view from `open` on, until the study has ended."""
+
+    def __init__(self, of: PageOptions) -> None:
+        self.of = of
+        self.view: View | None = None
+        self.server: LiveServer | None = None
+        self.pusher: Pusher | None = None
+
+    def open(self, view: View) -> None:
+        from inrush.live.charts import specs
+        from inrush.live.push import Pusher
+        from inrush.live.server import LiveServer
+        from inrush.report.draw import script, themes
+
+        drawn = json.dumps({"specs": specs(), "themes": themes()})
+        self.view = view
+        # The bundle is made now: it takes seconds of a processor where it is not cached, and no run has begun.
+        self.server = LiveServer(view, self.of.address, self.of.access, self.of.socket, script(), drawn)
+        if self.of.push is not None:
+            self.pusher = Pusher(view, self.of.push, view.note)
+
+    def close(self) -> None:
+        if self.server is None or self.view is None:
+            self.of.socket.close()
+            return
+        folder = self.view.folder
+        self.view.finished(str(folder.doc.get("status", "interrupted")))
+        if self.pusher is not None:
+            self.pusher.end()
+        self.server.end(folder.path / "report.html", self.of.stay)
+
+
+@contextlib.contextmanager
+def page(of: PageOptions | None) -> Iterator[LivePage | None]:
+    """Of a study to come; what is left of it is served once more when the block is left."""
+    if of is None:
+        yield None
+        return
+    found = LivePage(of)
+    try:
+        yield found
+    finally:
+        found.close()

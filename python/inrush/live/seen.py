@@ -1,0 +1,188 @@
+"""What is known of a study while it runs, from what its listener hears. Reads no clock: every call says what time it is.
+
+Events of the core say what each role has done since its repetition began; here they become what it does now, what it
+did over the time of the run, and what it has done in the measured phase so far.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from inrush.border.events import Event, Latencies, Progress, RoleProgress
+from inrush.live.calls import Calls, histogram
+from inrush.live.series import RoleSlice, RunSeries, Slice
+from inrush.live.usage import Using
+from inrush.plan.planned import PlannedRun
+from inrush.run.progress import Rates, StudyClock
+from inrush.stats.measures import writing_roles
+
+#: Notes and ended runs that are shown.
+MESSAGES = 30
+MEASURED = "measure"
+
+
+@dataclass
+class RoleSeen:
+    """A role in the run in hand."""
+
+    progress: RoleProgress
+    #: Of the last moments in which a call ended.
+    recent: Calls = field(default_factory=Calls)
+    #: Of the measured phase so far: all its repetitions.
+    measured: Calls = field(default_factory=Calls)
+    measured_rows: int = 0
+    measured_ops: int = 0
+    measured_s: float = 0.0
+    measured_late: int = 0
+    measured_outcomes: Counter[str] = field(default_factory=Counter)
+    #: Outcome -> calls of the run, of all its phases.
+    outcomes: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass
+class RoleTotal:
+    """Of a role on one engine, since inrush began: what only rises."""
+
+    rows: int = 0
+    ops: int = 0
+    late: int = 0
+    failed: Counter[str] = field(default_factory=Counter)
+    calls: Calls = field(default_factory=Calls)
+
+
+@dataclass
+class SegmentSeen:
+    index: int
+    label: str
+    kind: str
+    phase: str
+    began_s: float
+
+
+class StudySeen:
+    def __init__(self, study: Mapping[str, Any], runs: Sequence[PlannedRun], now_s: float) -> None:
+        """study: study.json; runs: all that are planned, in their order."""
+        self.study = study
+        self.plan(runs)
+        self.clock = StudyClock()
+        self.began_s = now_s
+        #: running, then as study.json says.
+        self.status = "running"
+        self.run: PlannedRun | None = None
+        self.run_began_s = now_s
+        self.segment: SegmentSeen | None = None
+        self.progress: Progress | None = None
+        self.roles: dict[str, RoleSeen] = {}
+        self.series = RunSeries()
+        self.using = Using()
+        self.totals: dict[tuple[str, str], RoleTotal] = {}
+        self.ended_runs = Counter[str]()
+        self.messages: deque[tuple[float, str]] = deque(maxlen=MESSAGES)
+        #: When the sessions were last heard of.
+        self.heard_s: float | None = None
+        self._of: tuple[int, int] | None = None
+        self._step_s = now_s
+
+    def plan(self, runs: Sequence[PlannedRun]) -> None:
+        self.planned = list(runs)
+        self.runs = {run.run_id: k for k, run in enumerate(runs)}
+
+    def begun(self, n: int, of: int, run: PlannedRun, now_s: float) -> None:
+        self.clock.begun(n, of, run.point, run.block, writing_roles(run.plan), run.plan)
+        self.run, self.run_began_s = run, now_s
+        self.segment = self.progress = self._of = self.heard_s = None
+        self.roles, self.series = {}, RunSeries()
+        self.using.ended()
+        self._step_s = now_s
+
+    def event(self, event: Event, now_s: float) -> None:
+        self.clock.event(event)
+        match event["event"]:
+            case "segment":
+                self.segment = SegmentSeen(
+                    event["index"], event["label"], event["kind"], event["phase"], now_s
+                )
+            case "progress":
+                self._progress(event, now_s)
+            case "note":
+                self.note(event["text"], now_s)
+
+    def ended(self, status: str, said: str, now_s: float) -> None:
+        """said: the line about the run."""
+        self.clock.ended()
+        self.ended_runs[status] += 1
+        self.using.ended()
+        self.note(said, now_s)
+
+    def note(self, message: str, now_s: float) -> None:
+        self.messages.append((now_s, message))
+
+    def rates(self) -> Rates:
+        """Role -> rows and calls a second, of the last moments: as the line on a terminal says them."""
+        last = self.clock.last
+        return {} if last is None else self.clock.recent.per_s() or self.clock.recent.alone(last)
+
+    def engine(self) -> str:
+        return "" if self.run is None else str(self.run.labels.get("engine", ""))
+
+    def ahead(self) -> list[PlannedRun]:
+        """Runs that are planned behind the one in hand; rules may leave some of them out."""
+        at = self.runs.get(self.run.run_id, -1) if self.run is not None else -1
+        return self.planned[at + 1 :] if at >= 0 or self.run is None else []
+
+    def _progress(self, event: Progress, now_s: float) -> None:
+        of = (event["segment"], event["repetition"])
+        same = of == self._of and self.progress is not None
+        since_ns = self.progress["t_ns"] if same and self.progress is not None else event["began_ns"]
+        seconds = max(0.0, (event["t_ns"] - since_ns) / 1e9)
+        steps: dict[str, RoleSlice] = {}
+        for name, now in event["roles"].items():
+            role = self.roles.get(name)
+            before = role.progress if role is not None and same else None
+            role = role or RoleSeen(now)
+            self.roles[name] = role
+            steps[name] = self._counted(name, role, now, before, seconds, event["phase"] == MEASURED)
+        self.using.look(event["resources"])
+        if steps and now_s > self._step_s:
+            busy_s = self.using.busy_cores()
+            took_s = now_s - self._step_s
+            step = Slice(self._step_s, now_s, steps, {name: cores * took_s for name, cores in busy_s.items()})
+            self.series.add(step)
+            self._step_s = now_s
+        self.progress, self._of, self.heard_s = event, of, now_s
+
+    def _counted(
+        self,
+        name: str,
+        role: RoleSeen,
+        now: RoleProgress,
+        before: RoleProgress | None,
+        seconds: float,
+        measured: bool,
+    ) -> RoleSlice:
+        """What the role has done since the event before, added to all sums. before: of the same repetition."""
+        rows = max(0, now["rows"] - (before["rows"] if before else 0))
+        ops = max(0, now["ops"] - (before["ops"] if before else 0))
+        late = max(0, now["late"] - (before["late"] if before else 0))
+        failed = Counter(now["failed"]) - Counter(before["failed"] if before else {})
+        new: Latencies = now["latency"]
+        if new["n"] or failed:
+            role.recent = Calls()
+            role.recent.add(new, failed.total())
+        if measured:
+            role.measured.add(new, failed.total())
+            role.measured_rows += rows
+            role.measured_ops += ops
+            role.measured_late += late
+            role.measured_s += seconds
+            role.measured_outcomes += failed
+        role.outcomes += failed
+        total = self.totals.setdefault((self.engine(), name), RoleTotal())
+        total.rows, total.ops, total.late = total.rows + rows, total.ops + ops, total.late + late
+        total.failed += failed
+        total.calls.add(new)
+        role.progress = now
+        return RoleSlice(rows, ops, failed.total(), histogram(new))

@@ -1,0 +1,122 @@
+"""A listener that keeps what is seen of a study, for all that look: the page, the terminal, Prometheus.
+
+It hears on the study's own thread; looks come from another. Both take one lock of this process, which
+measures nothing: the sessions of a run live in another one.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from inrush.border.events import Event
+from inrush.live.metrics import families, rendered
+from inrush.live.points import Claimed, Points, claims_about
+from inrush.live.seen import StudySeen
+from inrush.live.snapshot import Doc, snapshot, step_rows
+from inrush.plan.planned import PlannedRun
+from inrush.results.store import Results, SealedRun, Store, StudyFolder
+from inrush.run.progress import ended_line, found_line
+
+if TYPE_CHECKING:
+    from inrush.run.listener import Listener
+
+
+def claims_of(folder: StudyFolder, runs: Sequence[PlannedRun]) -> list[Claimed]:
+    """Frozen claims about points of the study, in the store that its folder lies in."""
+    points = [{"engine": run.labels["engine"], **run.labels["factors"]} for run in runs]
+    return claims_about(Store(folder.path.parent), {"name": folder.name}, points)
+
+
+@dataclass(frozen=True)
+class Place:
+    """How far a reader has come: in which series of steps, and how many of them it has."""
+
+    series: str = ""
+    steps: int = 0
+
+
+class View:
+    def __init__(
+        self,
+        inner: Listener,
+        folder: StudyFolder,
+        runs: Sequence[PlannedRun],
+        claims: Sequence[Claimed] = (),
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """inner: hears everything first."""
+        self.inner, self.folder, self.clock = inner, folder, clock
+        self.lock = threading.Lock()
+        study = {**folder.doc, "id": folder.path.name}
+        self.seen = StudySeen(study, runs, clock())
+        self.points = Points(study, claims)
+        self._shown: tuple[Sequence[Any], Sequence[Doc], str] = ((), (), "")
+        self._learn(Results(folder.path).runs)
+
+    def begun(self, n: int, of: int, run: PlannedRun) -> None:
+        self.inner.begun(n, of, run)
+        with self.lock:
+            self.seen.begun(n, of, run, self.clock())
+
+    def event(self, event: Event) -> None:
+        self.inner.event(event)
+        with self.lock:
+            self.seen.event(event, self.clock())
+
+    def ended(self, run: PlannedRun, doc: dict[str, Any]) -> None:
+        self.inner.ended(run, doc)
+        sealed = SealedRun(self.folder.path / run.run_id)
+        found = found_line(sealed, self.folder.doc.get("answer")) if doc["status"] == "done" else ""
+        self._learn([sealed])
+        with self.lock:
+            self.seen.ended(str(doc["status"]), "", self.clock())
+            line = ended_line(self.seen.clock, doc)
+            self.seen.note(f"{line}{f' · {found}' if found else ''}", self.clock())
+
+    def note(self, message: str) -> None:
+        self.inner.note(message)
+        with self.lock:
+            self.seen.note(message, self.clock())
+
+    def plan(self, runs: Sequence[PlannedRun]) -> None:
+        """Planned anew, before the first run: a server has said what it cannot do."""
+        with self.lock:
+            self.seen.plan(runs)
+
+    def finished(self, status: str) -> None:
+        """status: as study.json says, or why it ended."""
+        with self.lock:
+            self.seen.status = status
+
+    def look(self) -> Doc:
+        """The snapshot of this moment."""
+        with self.lock:
+            points, claims, figure = self._shown
+            return snapshot(self.seen, points, claims, figure, self.clock())
+
+    def metrics(self, accept: str) -> tuple[str, bytes]:
+        """accept: the header of the request. Content type and body."""
+        with self.lock:
+            found = families(self.seen, self.clock())
+            return rendered(accept, found)
+
+    def steps_since(self, place: Place) -> tuple[Place, list[Doc]]:
+        """Rows of the steps that a reader does not have; all of them where they became others meanwhile."""
+        with self.lock:
+            series = self.seen.series
+            run = self.seen.run.run_id if self.seen.run is not None else ""
+            now = Place(f"{run}.{series.version}", len(series.steps))
+            first = place.steps if place.series == now.series else 0
+            return now, step_rows(series.steps[first:])
+
+    def _learn(self, runs: Sequence[SealedRun]) -> None:
+        """Reads runs that are sealed. Between two runs, on the study's own thread: no look waits for it."""
+        for run in runs:
+            self.points.add(run)
+        shown = (self.points.so_far(), self.points.against_claims(), self.points.named())
+        with self.lock:
+            self._shown = shown

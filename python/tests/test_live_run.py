@@ -1,0 +1,99 @@
+"""`inrush run --live`: from the command line to a reader, and to the report."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inrush.live.access import TOKEN
+from inrush.results.store import Results, Store
+from tests.strategies import ENVIRONMENT
+from tests.terminal import Inrush
+
+SECRET = "0123456789abcdef-secret"
+SENT = {"Authorization": f"Bearer {SECRET}"}
+WORDS = ("quickstart", "sqlite", "-P", "batch_rows=1000", "-P", "repeats.count=2")
+
+
+def events_of(port: int) -> list[Mapping[str, Any]]:
+    """All events of a study until its last."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection.request("GET", "/events", headers=SENT)
+    found = []
+    with connection.getresponse() as answer:
+        while line := answer.readline():
+            if line.startswith(b"data: "):
+                found.append(json.loads(line[6:]))
+    connection.close()
+    return found
+
+
+def page_of(port: int) -> str:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+    connection.request("GET", "/", headers=SENT)
+    page = connection.getresponse().read().decode()
+    connection.close()
+    return page
+
+
+@pytest.mark.parametrize("address", [(), ("--live-address", "0.0.0.0:0")])
+def test_a_reader_sees_a_study_from_its_first_run_to_its_report(
+    tmp_path: Path, address: tuple[str, ...]
+) -> None:
+    command = [sys.executable, "-m", "inrush.cli", "run", *WORDS, "--live", *address, "--json"]
+    given = {**ENVIRONMENT, **({TOKEN: SECRET} if address else {})}
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=given, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as run:
+        assert run.stderr is not None and run.stdout is not None
+        line = next(line for line in run.stderr if line.startswith("live: "))
+        host, _, port = line.removeprefix("live: http://").strip().rstrip("/").rpartition(":")
+        assert host == (socket.gethostname() if address else "127.0.0.1")
+        began_s = time.monotonic()
+        while True:  # the address is said when its port is taken, the page comes with the first run
+            try:
+                events = events_of(int(port))
+                break
+            except ConnectionError:
+                assert run.poll() is None and time.monotonic() - began_s < 60
+        page = page_of(int(port))
+        said, code = run.stderr.read(), run.wait(60)
+        document = json.loads(run.stdout.read())
+    assert code in (0, 3), said
+    written = [
+        path for path in tmp_path.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()
+    ]
+    assert SECRET not in said and not written, "the token is in no log and no result"
+    results = Results(tmp_path / document["run_dir"])
+    assert page == results.report_path.read_text(encoding="utf-8")
+    snapshots = [event["snapshot"] for event in events]
+    assert events[-1]["last"] and events[-1]["report"] and snapshots[-1]["status"] == "done"
+    seen = {role for shown in snapshots for role in shown["roles"]}
+    assert {"writers", "readers"} <= seen
+    assert any(
+        shown["roles"]["writers"]["times"]["p99"] for shown in snapshots if "writers" in shown["roles"]
+    )
+    assert any(used["role"] == "host" for shown in snapshots for used in shown["resources"])
+    assert len(snapshots[-1]["points"]["rows"]) == 1 and snapshots[-1]["points"]["rows"][0]["runs"] == 2
+    assert {limit["figure"] for limit in snapshots[-1]["limits"]} >= {"errors of writers"}
+
+
+@pytest.mark.parametrize("words", [("--live-address", "127.0.0.1:0"), ("--live-stay",)])
+def test_what_says_how_needs_live_itself(inrush: Inrush, words: tuple[str, ...]) -> None:
+    said = inrush("run", *WORDS, *words)
+    assert said.code == 2 and "add --live" in said.err
+
+
+def test_an_address_that_others_reach_is_refused_before_anything_is_planned(inrush: Inrush) -> None:
+    said = inrush("run", *WORDS, "--live", "--live-address", "0.0.0.0")
+    assert said.code == 2 and "INRUSH_LIVE_TOKEN" in said.err
+    assert Store(inrush.store.root).studies() == []

@@ -1,0 +1,322 @@
+"""The live page as its readers get it: many, slow ones, those that come again, those without the token; and its end."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inrush.errors import UsageError
+from inrush.live import access, app, hub
+from inrush.live.access import Access, Address, listening_socket, read_address
+from inrush.live.charts import specs
+from inrush.live.server import LiveServer
+from inrush.live.view import View
+from inrush.run.listener import Silent
+from tests.live_events import progress, role
+from tests.test_live import Run
+from tests.test_run import begin
+
+TOKEN = "0123456789abcdef-token"
+LIMIT_S = 20.0
+
+
+class Study:
+    """A view of a study with one run in hand, and its server."""
+
+    def __init__(self, folder: Any, token: str | None = None) -> None:
+        self.view = View(Silent(), folder, [Run(0, []), Run(1, [])])  # type: ignore[list-item]
+        self.folder = folder
+        at = Address("127.0.0.1")
+        themes = json.dumps({"specs": specs(), "themes": {}})
+        self.access = Access(token)
+        self.server = LiveServer(
+            self.view, at, self.access, listening_socket(at), "window.vegaEmbed = 0;", themes
+        )
+        self.port = int(re.findall(r":(\d+)/", self.server.url)[0])
+        self.halves = 0
+        self.view.begun(1, 2, self.view.seen.planned[0])
+
+    def goes_on(self, halves: int = 2) -> None:
+        for _ in range(halves):
+            self.halves += 1
+            now = role(500 * self.halves, 5 * self.halves, [2_000_000] * 5)
+            self.view.event(progress(self.halves / 2, {"writers": now}))
+
+    def get(
+        self, path: str, method: str = "GET", body: str | None = None, **headers: str
+    ) -> tuple[int, Any, str]:
+        """Status, headers and text."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=LIMIT_S)
+        try:
+            connection.request(method, path, body, {k.replace("_", "-"): v for k, v in headers.items()})
+            answer = connection.getresponse()
+            return answer.status, answer.headers, answer.read().decode()
+        finally:
+            connection.close()
+
+
+class Reader:
+    """Reads events, one after the other."""
+
+    def __init__(self, port: int, last_id: str = "", **headers: str) -> None:
+        self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=LIMIT_S)
+        given = {**headers, **({"Last-Event-ID": last_id} if last_id else {})}
+        self.connection.request("GET", "/events", headers=given)
+        self.answer = self.connection.getresponse()
+        self.id = ""
+
+    def beat(self) -> dict[str, Any] | None:
+        """The next one; None where the stream has ended."""
+        while line := self.answer.readline():
+            text = line.decode().rstrip("\n")
+            if text.startswith("id: "):
+                self.id = text[4:]
+            elif text.startswith("data: "):
+                found: dict[str, Any] = json.loads(text[6:])
+                return found
+        return None
+
+    def close(self) -> None:
+        self.answer.close()
+        self.connection.close()
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Iterator[Study]:
+    found = Study(begin(tmp_path))
+    yield found
+    found.server.end(None)
+
+
+def until(holds: Callable[[], bool], what: str) -> None:
+    limit = time.monotonic() + LIMIT_S
+    while not holds():
+        assert time.monotonic() < limit, what
+        time.sleep(0.02)
+
+
+# --- readers
+
+
+def test_a_reader_sees_what_happens_within_two_seconds(study: Study) -> None:
+    reader = Reader(study.port)
+    assert reader.beat() is not None
+    for _ in range(3):
+        study.goes_on()
+        said = time.monotonic()
+        while (beat := reader.beat()) and beat["snapshot"]["roles"].get("writers", {}).get(
+            "rows"
+        ) != 500 * study.halves:
+            pass
+        assert beat is not None and time.monotonic() - said < 2.0
+    reader.close()
+
+
+def test_a_page_that_is_loaded_again_has_all_steps_and_one_that_lost_its_connection_the_rest(
+    study: Study,
+) -> None:
+    first = Reader(study.port)
+    first.beat()
+    for _ in range(3):
+        study.goes_on()
+        time.sleep(1.0)  # steps are of the wall clock
+    until(lambda: len(study.view.seen.series.steps) >= 2, "steps")
+    again = Reader(study.port)
+    whole = again.beat()
+    assert whole is not None and whole["begins"] and len(whole["steps"]) == len(study.view.seen.series.steps)
+    again.close()
+    behind = Reader(study.port, last_id=f"{again.id.rpartition(' ')[0]} 1")
+    rest = behind.beat()
+    assert rest is not None and not rest["begins"] and rest["steps"] == whole["steps"][1:]
+    behind.close()
+    first.close()
+
+
+def test_steps_of_another_run_begin_anew(study: Study) -> None:
+    reader = Reader(study.port)
+    reader.beat()
+    study.view.begun(2, 2, study.view.seen.planned[1])
+    beat = reader.beat()
+    assert beat is not None and beat["begins"] and beat["steps"] == []
+    reader.close()
+
+
+def test_fifty_readers_see_the_same_look_that_was_made_once(
+    study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[float] = []
+    look = study.view.look
+    monkeypatch.setattr(study.view, "look", lambda: (looks.append(time.monotonic()), look())[1])
+    readers = [Reader(study.port) for _ in range(50)]
+    for reader in readers:
+        assert reader.beat() is not None
+    until(lambda: study.server.hub.readers == 50, "fifty readers")
+    before = len(looks)
+    seen = [{beat["snapshot"]["now_s"] for _ in range(3) if (beat := reader.beat())} for reader in readers]
+    assert all(len(times) == 3 for times in seen)
+    assert len(set.union(*seen)) <= len(looks) - before + 3, "a look is shared"
+    for reader in readers:
+        reader.close()
+    until(lambda: study.server.hub.readers == 0, "readers that leave are gone")
+
+
+def test_a_reader_that_takes_nothing_is_let_go_and_keeps_no_other_waiting(
+    study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app, "SLOW_S", 1.0)
+    monkeypatch.setattr(hub, "EVERY_S", 0.02)
+    for k in range(30):
+        study.view.note(f"{k} {'x' * 20_000}")
+    slow = socket.socket()
+    slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+    slow.connect(("127.0.0.1", study.port))
+    slow.sendall(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    until(lambda: study.server.hub.readers == 1, "the slow reader is there")
+    quick = Reader(study.port)
+    numbers = []
+    until(
+        lambda: (numbers.append(quick.beat()), study.server.hub.readers == 1)[1], "the slow reader is let go"
+    )
+    assert len(numbers) > 20, "the other one went on meanwhile"
+    quick.close()
+    slow.close()
+
+
+def test_no_look_is_made_while_there_is_no_reader(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hub, "EVERY_S", 0.02)
+    looks: list[int] = []
+    look = study.view.look
+    monkeypatch.setattr(study.view, "look", lambda: (looks.append(1), look())[1])
+    time.sleep(1.2)
+    assert len(looks) <= 1
+    reader = Reader(study.port)
+    assert reader.beat() is not None and looks
+    reader.close()
+
+
+# --- what is served
+
+
+def test_everything_comes_from_the_server_itself(study: Study) -> None:
+    for path in ("/", "/live.js", "/live.css"):
+        status, headers, text = study.get(path, Host="localhost")
+        assert status == 200 and not re.search(r"https?://|//[a-z0-9.-]+\.[a-z]{2,}/", text), path
+        assert "default-src 'none'" in headers["Content-Security-Policy"]
+    assert json.loads(study.get("/snapshot.json")[2])["study"]["id"] == study.folder.path.name
+    assert set(json.loads(study.get("/themes.json")[2])) == {"specs", "themes"}
+
+
+def test_a_page_elsewhere_whose_name_leads_here_reads_nothing(study: Study) -> None:
+    assert study.get("/snapshot.json", Host=f"evil.example:{study.port}")[0] == 421
+    assert study.get("/snapshot.json", Host=f"localhost:{study.port}")[0] == 200
+    assert study.get("/snapshot.json", Host=f"127.0.0.1:{study.port}")[0] == 200
+
+
+def test_the_page_becomes_the_report_and_the_server_ends(tmp_path: Path) -> None:
+    study = Study(begin(tmp_path))
+    report = study.folder.path / "report.html"
+    report.write_text("<!doctype html><title>the report</title>", encoding="utf-8")
+    reader = Reader(study.port)
+    reader.beat()
+    study.view.finished("done")
+    ending = threading.Thread(target=study.server.end, args=(report,))
+    ending.start()
+    beats = []
+    while (beat := reader.beat()) is not None:
+        beats.append(beat)
+    reader.close()
+    assert beats[-1]["last"] and beats[-1]["report"] and beats[-1]["snapshot"]["status"] == "done"
+    assert study.get("/")[2] == report.read_text(encoding="utf-8")
+    ending.join(LIMIT_S)
+    assert not ending.is_alive()
+    with pytest.raises(ConnectionError):
+        study.get("/")
+
+
+def test_a_server_that_nobody_reads_ends_at_once(tmp_path: Path) -> None:
+    study = Study(begin(tmp_path))
+    began_s = time.monotonic()
+    study.server.end(None)
+    assert time.monotonic() - began_s < 1.5
+
+
+# --- who may see it
+
+
+def test_without_the_token_nothing_is_shown(tmp_path: Path) -> None:
+    study = Study(begin(tmp_path), TOKEN)
+    try:
+        for path in ("/snapshot.json", "/events", "/live.js", "/metrics", "/themes.json"):
+            status, headers, _ = study.get(path)
+            assert (status, headers["WWW-Authenticate"]) == (401, "Bearer"), path
+            assert study.get(path, Authorization="Bearer wrong")[0] == 401
+        assert study.get("/")[0] == 303
+        assert study.get("/snapshot.json", Authorization=f"Bearer {TOKEN}")[0] == 200
+        # From elsewhere it has another name.
+        assert study.get("/snapshot.json", Authorization=f"Bearer {TOKEN}", Host="bench.example")[0] == 200
+    finally:
+        study.server.end(None)
+
+
+def test_a_browser_gives_the_token_once_and_no_address_has_it(tmp_path: Path) -> None:
+    study = Study(begin(tmp_path), TOKEN)
+    try:
+        assert study.get("/login", "POST", "token=wrong")[0] == 403
+        status, headers, _ = study.get("/login", "POST", f"token={TOKEN}")
+        assert (status, headers["Location"]) == (303, "/")
+        kept = headers["Set-Cookie"]
+        assert "httponly" in kept.lower() and "samesite=strict" in kept.lower() and TOKEN not in kept
+        cookie = kept.partition(";")[0]
+        assert study.get("/snapshot.json", Cookie=cookie)[0] == 200
+        assert study.get("/snapshot.json", Cookie=f"{cookie}x")[0] == 401
+    finally:
+        study.server.end(None)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "bench.example"])
+def test_what_others_can_reach_needs_a_token(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(access.TOKEN, raising=False)
+    monkeypatch.delenv(access.TOKEN_FILE, raising=False)
+    with pytest.raises(UsageError, match="others can reach it; give a token by INRUSH_LIVE_TOKEN"):
+        access.access(Address(host))
+    assert not access.access(Address("127.0.0.1")).needed
+    monkeypatch.setenv(access.TOKEN, "short")
+    with pytest.raises(UsageError, match="at least 16 characters"):
+        access.access(Address(host))
+
+
+def test_a_token_is_inherited_by_no_process_that_is_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "token"
+    file.write_text(f"{TOKEN}\n", encoding="utf-8")
+    monkeypatch.setenv(access.TOKEN_FILE, str(file))
+    assert access.access(Address("0.0.0.0")).is_token(TOKEN)
+    monkeypatch.setenv(access.TOKEN, TOKEN)
+    assert access.access(Address("0.0.0.0")).is_token(TOKEN)
+    assert {access.TOKEN, access.TOKEN_FILE} & set(access.os.environ) == set()
+
+
+@pytest.mark.parametrize(
+    ("text", "host", "port"),
+    [(None, "127.0.0.1", 0), ("0.0.0.0", "0.0.0.0", 0), ("127.0.0.1:8080", "127.0.0.1", 8080), (":8080", "127.0.0.1", 8080),
+     ("[::1]:90", "::1", 90), ("::1", "::1", 0), ("[::1]", "::1", 0), ("bench:1", "bench", 1)],
+)  # fmt: skip
+def test_an_address_is_a_host_with_or_without_a_port(text: str | None, host: str, port: int) -> None:
+    assert read_address(text) == Address(host, port)
+
+
+def test_an_address_that_cannot_be_is_refused_with_what_to_do(study: Study) -> None:
+    with pytest.raises(UsageError, match="http is no port"):
+        read_address("localhost:http")
+    with pytest.raises(UsageError, match="name another port, or none"):
+        listening_socket(Address("127.0.0.1", study.port))
