@@ -9,7 +9,7 @@ import pytest
 
 from inrush.errors import UsageError
 from inrush.fleet import checks
-from inrush.fleet.address import Address, parse, reached_only_here
+from inrush.fleet.address import SchedulerAddress, parse, reached_only_here
 from inrush.fleet.local import write_variables
 from inrush.run.prepare import StudyCall, with_clients
 from tests.terminal import Inrush
@@ -18,14 +18,16 @@ from tests.terminal import Inrush
 @pytest.mark.parametrize(
     ("text", "in_clear", "is_"),
     [
-        ("local:3", False, Address(local=3)),
-        ("tcp://127.0.0.1:8786", False, Address("tcp://127.0.0.1:8786")),
-        ("tcp://[::1]:8786", False, Address("tcp://[::1]:8786")),
-        ("tls://scheduler:8786", False, Address("tls://scheduler:8786")),
-        ("tcp://scheduler:8786", True, Address("tcp://scheduler:8786")),
+        ("local:3", False, SchedulerAddress(local=3)),
+        ("tcp://127.0.0.1:8786", False, SchedulerAddress("tcp://127.0.0.1:8786")),
+        ("tcp://[::1]:8786", False, SchedulerAddress("tcp://[::1]:8786")),
+        ("tls://scheduler:8786", False, SchedulerAddress("tls://scheduler:8786")),
+        ("tcp://scheduler:8786", True, SchedulerAddress("tcp://scheduler:8786")),
     ],
 )
-def test_an_address_is_here_on_loopback_or_under_tls(text: str, in_clear: bool, is_: Address) -> None:
+def test_an_address_is_here_on_loopback_or_under_tls(
+    text: str, in_clear: bool, is_: SchedulerAddress
+) -> None:
     assert parse(text, in_clear) == is_
 
 

@@ -86,7 +86,7 @@ def refusal(release: Release) -> str:
 def url_of(port: int) -> str:
     """Of the account that a new server has, from this machine alone and without a password.
 
-    Another one could not be made by a file of statements: the engine wants to tell all nodes of it before it has joined.
+    Another one could not be made by a file of statements: the engine wants to send it to all nodes before it has joined.
     """
     return f"mysql://{ACCOUNT}@127.0.0.1:{port}/"
 

@@ -15,20 +15,20 @@ MOST_LOCAL = 64
 
 
 @dataclass(frozen=True)
-class Address:
+class SchedulerAddress:
     #: Of a scheduler; empty of a fleet on this machine, which inrush starts.
     scheduler: str = ""
     #: Workers on this machine.
     local: int = 0
 
 
-def parse(text: str, in_clear: bool = False) -> Address:
+def parse(text: str, in_clear: bool = False) -> SchedulerAddress:
     """Raises UsageError with what is wrong, and what to write."""
     if text.startswith("local:"):
         count = text.removeprefix("local:")
         if not count.isdecimal() or not 1 <= int(count) <= MOST_LOCAL:
             raise UsageError(f"{OPTION} {text}: the number of workers is from 1 to {MOST_LOCAL}")
-        return Address(local=int(count))
+        return SchedulerAddress(local=int(count))
     parts = urlsplit(text)
     try:
         host, port = parts.hostname, parts.port
@@ -44,10 +44,10 @@ def parse(text: str, in_clear: bool = False) -> Address:
         )
     if parts.scheme == "tcp" and not in_clear and not is_loopback(host):
         raise UsageError(
-            f"{OPTION} {text}: plans and tables would travel in clear, and whoever reaches the scheduler can run programs "
+            f"{OPTION} {text}: plans and tables would travel in clear, and what reaches the scheduler can run programs "
             f"there; start Dask with TLS and say tls://, or say {IN_CLEAR} where the network is your own"
         )
-    return Address(f"{parts.scheme}://{parts.netloc}")
+    return SchedulerAddress(f"{parts.scheme}://{parts.netloc}")
 
 
 def is_loopback(host: str) -> bool:

@@ -43,7 +43,7 @@ class Link:
             ) from None
 
     def workers(self) -> Mapping[str, Mapping[str, Any]]:
-        """Address -> what the scheduler says of it. Raises Lost."""
+        """SchedulerAddress -> what the scheduler says of it. Raises Lost."""
         with explained(f"the scheduler {self.address}"):
             found = self.client.sync(self._identity, callback_timeout=LIMIT_S)
             workers: Mapping[str, Mapping[str, Any]] = found["workers"]

@@ -38,7 +38,7 @@ FORGOTTEN_S = 15.0
 SECRETS = "INRUSH_FLEET_SECRETS"
 
 
-class Answer(TypedDict):
+class WorkerAnswer(TypedDict):
     """What a worker says when it is called for."""
 
     #: Of its CLOCK_MONOTONIC: when it was asked, and when it answers.
@@ -61,7 +61,7 @@ class Kept:
     """The one client process of this worker."""
 
     key: str
-    #: Who runs it: a study on a host.
+    #: What runs it: a study on a host.
     owner: str
     folder: Path
     process: Process[Event] | None = None
@@ -110,7 +110,7 @@ def variables() -> dict[str, str]:
 
 
 def facts(names: Sequence[str] = ()) -> dict[str, Any]:
-    """What must be the same on all workers, what tells them apart, and which variables are there."""
+    """What must be the same on all workers, what distinguishes them, and which variables are there."""
     from inrush import _core
     from inrush.machine import host
 
@@ -195,7 +195,7 @@ async def until_forgotten(kept: Kept) -> None:
         await asyncio.sleep(1.0)
 
 
-async def poll(key: str, wait_s: float, had: Mapping[str, int]) -> Answer | None:
+async def poll(key: str, wait_s: float, had: Mapping[str, int]) -> WorkerAnswer | None:
     """None: no such process is here. had: table -> bytes that were taken."""
     heard_ns = time.monotonic_ns()
     kept = KEPT.get(key)
@@ -210,7 +210,7 @@ async def poll(key: str, wait_s: float, had: Mapping[str, int]) -> Answer | None
     ended = kept.ended  # before its tables are looked at: they are whole then
     events, kept.events = kept.events, []
     grown, more = growth(kept.parts, had)
-    answer = Answer(
+    answer = WorkerAnswer(
         heard_ns=heard_ns,
         answered_ns=0,
         events=events,

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from inrush.live.view import Place, View
+from inrush.live.view import SeriesPlace, View
 
 EVERY_S = 1.0
 #: A reader that takes nothing for so long is let go.
@@ -26,13 +26,13 @@ class Beat:
 
     number: int
     snapshot: str
-    steps_since: Callable[[Place], tuple[Place, list[dict[str, Any]]]]
+    steps_since: Callable[[SeriesPlace], tuple[SeriesPlace, list[dict[str, Any]]]]
     #: Nothing follows it: the study has ended. report: where the page was, there is the report.
     last: bool = False
     report: bool = False
-    made: dict[Place, tuple[Place, bytes]] = field(default_factory=dict)
+    made: dict[SeriesPlace, tuple[SeriesPlace, bytes]] = field(default_factory=dict)
 
-    def event(self, place: Place) -> tuple[Place, bytes]:
+    def event(self, place: SeriesPlace) -> tuple[SeriesPlace, bytes]:
         """For a reader that is there: where it is afterwards, and a server-sent event."""
         if place not in self.made:
             now, rows = self.steps_since(place)
@@ -50,10 +50,10 @@ def dumped(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
-def place_of(last_event_id: str) -> Place:
+def place_of(last_event_id: str) -> SeriesPlace:
     """Where a reader was that has lost its connection, by the `id` of the last event that it got."""
     series, _, steps = last_event_id.rpartition(" ")
-    return Place(series, int(steps)) if series and steps.isdecimal() else Place()
+    return SeriesPlace(series, int(steps)) if series and steps.isdecimal() else SeriesPlace()
 
 
 class Hub:

@@ -32,7 +32,7 @@ def claims_of(folder: StudyFolder, runs: Sequence[PlannedRun]) -> list[Claimed]:
 
 
 @dataclass(frozen=True)
-class Place:
+class SeriesPlace:
     """How far a reader has come: in which series of steps, and how many of them it has."""
 
     series: str = ""
@@ -104,12 +104,12 @@ class View:
             found = families(self.seen, self.clock())
             return rendered(accept, found)
 
-    def steps_since(self, place: Place) -> tuple[Place, list[Doc]]:
+    def steps_since(self, place: SeriesPlace) -> tuple[SeriesPlace, list[Doc]]:
         """Rows of the steps that a reader does not have; all of them where they became others meanwhile."""
         with self.lock:
             series = self.seen.series
             run = self.seen.run.run_id if self.seen.run is not None else ""
-            now = Place(f"{run}.{series.version}", len(series.steps))
+            now = SeriesPlace(f"{run}.{series.version}", len(series.steps))
             first = place.steps if place.series == now.series else 0
             return now, step_rows(series.steps[first:])
 

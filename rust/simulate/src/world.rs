@@ -57,7 +57,7 @@ pub struct Group {
     /// What happens to it next, and when.
     pub kind: u8,
     pub due_ps: u64,
-    /// The line that it is in, and who is behind it there.
+    /// The line that it is in, and what is behind it there.
     pub line: u32,
     pub behind: u32,
 }

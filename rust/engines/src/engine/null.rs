@@ -81,7 +81,7 @@ impl Call {
     #[inline]
     fn write(&mut self, params: &[Value]) -> Result<u64, String> {
         bind(&self.record, &self.places, self.rows, params, &mut self.images)?;
-        // Written bytes that nobody reads would be left out.
+        // Written bytes that nothing reads would be left out.
         std::hint::black_box(&self.images);
         Ok(self.images.len() as u64)
     }
