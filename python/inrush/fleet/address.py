@@ -44,7 +44,7 @@ def parse(text: str, in_clear: bool = False) -> Address:
         )
     if parts.scheme == "tcp" and not in_clear and not is_loopback(host):
         raise UsageError(
-            f"{OPTION} {text}: plans and tables would travel in clear, and whoever reaches the scheduler can run programs "
+            f"{OPTION} {text}: plans and tables would travel in clear, and any user that reaches the scheduler can run programs "
             f"there; start Dask with TLS and say tls://, or say {IN_CLEAR} where the network is your own"
         )
     return Address(f"{parts.scheme}://{parts.netloc}")

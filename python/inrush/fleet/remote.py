@@ -61,7 +61,7 @@ class Kept:
     """The one client process of this worker."""
 
     key: str
-    #: Who runs it: a study on a host.
+    #: What runs it: a study on a host.
     owner: str
     folder: Path
     process: Process[Event] | None = None
@@ -110,7 +110,7 @@ def variables() -> dict[str, str]:
 
 
 def facts(names: Sequence[str] = ()) -> dict[str, Any]:
-    """What must be the same on all workers, what tells them apart, and which variables are there."""
+    """What must be the same on all workers, what distinguishes them, and which variables are there."""
     from inrush import _core
     from inrush.machine import host
 
