@@ -111,6 +111,39 @@ def test_kill_9_of_inrush_leaves_no_node_of_its_fleet(tmp_path: Path) -> None:
     wait(lambda: not nodes(tmp_path) and not leashed(tmp_path), 4.0)
 
 
+def test_a_study_on_a_fleet_that_was_killed_resumes_with_the_runs_that_are_left(
+    inrush: Inrush, tmp_path: Path
+) -> None:
+    env = {**ENVIRONMENT, "INRUSH_RESULTS": str(inrush.store.root), "TMPDIR": str(tmp_path)}
+    command = [
+        sys.executable,
+        "-m",
+        "inrush",
+        *STUDY,
+        "-P",
+        "factors.clients=[1,2]",
+        "-P",
+        "schedule.measure_s=1",
+    ]
+    parent = subprocess.Popen([*command, "--fleet", "local:2"], env=env, cwd=tmp_path)
+    with parent:
+        try:
+            wait(
+                lambda: len(list(inrush.store.root.glob("*/*/run.json"))) == 1 and len(leashed(tmp_path)) > 0,
+                90.0,
+            )
+        finally:
+            parent.send_signal(signal.SIGKILL)
+    (study,) = inrush.store.studies()
+    kept = {path: path.read_bytes() for path in study.path.glob("*/run.json")}
+    said = inrush("run", "--resume", study.name, "--quiet")
+    assert said.code in (0, 3), said.err
+    (study,) = inrush.store.studies()
+    assert study.doc["status"] == "done" and study.doc["call"]["fleet"] == "local:2"
+    assert len(kept) == 1 and all(path.read_bytes() == text for path, text in kept.items())
+    assert {run.doc["clients"]["count"] for run in Results(study.path).runs} == {1, 2}
+
+
 def leashed(below: Path) -> list[int]:
     return with_words(below, b"--leash")
 

@@ -9,7 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from inrush.guards import disk, gaps, lateness, laws, notes, saturation, settings, standing, trends, waves
+from inrush.guards import (
+    disk,
+    gaps,
+    lateness,
+    laws,
+    notes,
+    saturation,
+    settings,
+    standing,
+    starts,
+    trends,
+    waves,
+)
 from inrush.guards.rows import WRONG, rows_proven, rows_rejected
 from inrush.guards.steps import Views, cold_steps, cut_step, guard_steps, of_steps, views_of
 from inrush.guards.verdicts import (
@@ -274,6 +286,7 @@ RUN_GUARDS: tuple[Guard, ...] = (
         saturation.client_not_saturated,
         "The client is what is measured, or its CPU was not watched",
     ),
+    Guard(starts.NAME, starts.one_start, "The run had one client process"),
     Guard("cold was cold", cold_was_cold, "Nothing was to be made cold"),
     Guard(
         "inputs cold",
