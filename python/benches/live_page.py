@@ -13,7 +13,7 @@ import threading
 import time
 from pathlib import Path
 
-from inrush.border.events import Event
+from inrush.border.events import Event, Usage
 from inrush.live.access import Access, Address, listening_socket
 from inrush.live.server import LiveServer
 from inrush.live.view import View
@@ -49,7 +49,7 @@ def word(half: int) -> Event:
         "rows": 10_000 * half, "ops": 1_000 * half, "rows_per_s": 20_000.0, "ops_per_s": 2_000.0, "p99_ms": 3.0, "errors": 0,
         "due": 1_000 * half, "backlog": 3, "lag_p99_ms": 0.1, "late": 0, "failed": {}, "latency": latency,
     }  # fmt: skip
-    resources = [
+    resources: list[Usage] = [
         {"role": name, "metric": metric, "device": device, "t_ns": half * 500_000_000, "value": 0.3 * half}
         for name, metric, device in (
             *((r, m, "") for r in ("client", "server", "host") for m in ("cpu_s", "rss_bytes", "read_bytes", "write_bytes")),
