@@ -15,7 +15,7 @@ from inrush.live.charts import specs
 from inrush.live.points import PointSoFar
 from inrush.report.draw import script, themes
 from tests.live_events import progress, role, usage
-from tests.test_live_server import Study
+from tests.test_live_server import Study, until
 from tests.test_report import browser, wait  # noqa: F401
 from tests.test_run import begin
 
@@ -145,7 +145,13 @@ def test_the_page_becomes_the_report(browser: Any, busy: Busy, tmp_path: Path) -
     )
     ending = threading.Thread(target=busy.end, args=(report,))
     ending.start()
-    wait(browser, "document.getElementById('report') && document.title === 'ran'")
+    # Not `wait`: its script would be waited for in the page that is left.
+    until(
+        lambda: bool(
+            browser.execute_script("return document.title === 'ran' && !!document.getElementById('report')")
+        ),
+        "the report is in the place of the page",
+    )
     ending.join()
 
 
