@@ -24,6 +24,11 @@ STUDY = {"study": "telemetry-writers", "title": "Writers, with sixteen readers a
             ["repeats.count=5", "readers=4", "writers=1,2"],
             "telemetry-writers with readers = 4, writers = 1,2",
         ),
+        (["writers=1", "readers=4", "writers=2"], "telemetry-writers with writers = 2, readers = 4"),
+        (
+            ["readers=4", f"schedule={{ warm_s = {'1' * 80} }}", "depth=1"],
+            "telemetry-writers with changed readers, schedule and depth",
+        ),
     ],
 )
 def test_a_title_that_may_be_wrong_is_not_shown(overrides: list[str], title: str) -> None:

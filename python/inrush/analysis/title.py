@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from inrush.analysis.wording import listed
+
 #: Parts of a study that change how often, in which order and how strictly it is measured, and not what.
 HOW = ("repeats.", "stop.", "accept.", "engines.")
+#: Characters of changes that a title has room for.
+ROOM = 80
 
 
 def title_of(study: Mapping[str, Any]) -> str:
@@ -15,7 +19,10 @@ def title_of(study: Mapping[str, Any]) -> str:
     study: the document of a study's results.
     """
     name = str(study.get("study") or "inrush")
-    changed = [change for change in study.get("overrides") or () if not str(change).startswith(HOW)]
-    if changed:
-        return f"{name} with {', '.join(str(change).replace('=', ' = ', 1) for change in changed)}"
-    return str(study.get("title") or name)
+    words = [str(change) for change in study.get("overrides") or () if not str(change).startswith(HOW)]
+    # Of a key that was changed twice the last value counts.
+    changed = {key: value for key, _, value in (change.partition("=") for change in words)}
+    if not changed:
+        return str(study.get("title") or name)
+    whole = ", ".join(f"{key} = {value}" for key, value in changed.items())
+    return f"{name} with {whole if len(whole) <= ROOM else 'changed ' + listed(list(changed))}"
