@@ -154,6 +154,22 @@ def test_all_start_at_one_instant_and_how_late_they_were_is_written_down(tmp_pat
     assert len(times) == len(set(times)) <= 2
 
 
+def test_the_work_of_a_segment_begins_with_its_first_repetition(tmp_path: Path) -> None:
+    """A fleet of one worker has a start like those of many; what its process used is counted from there."""
+    study = load_study("quickstart", "xs", overrides=["batch_rows=1000"], engines=["null"])
+    alone: Any = next(run.plan for run in plan_study(study, {"null": server("null")}).runs)
+    alone = json.loads(json.dumps(alone)) | {"share": {"index": 0, "of": 1}, "version": 8}
+    with running(tmp_path, alone) as worker:
+        heard(worker, "ended")
+        assert worker.close() == 0
+    segments = {s["segment"]: s for t in read("segments", tmp_path / "parts") for s in t.to_pylist()}
+    repeated = [r for t in read("repetitions", tmp_path / "parts") for r in t.to_pylist()]
+    assert max(r["repetition"] for r in repeated) > 1, "its volume is written again"
+    for one in repeated:
+        segment = segments[one["segment"]]
+        assert segment["start_ns"] <= one["start_ns"] <= segment["end_ns"]
+
+
 def test_calls_that_are_counted_are_made_once_by_all_together(tmp_path: Path) -> None:
     with running(tmp_path, plan(calls=1_000)) as worker:
         heard(worker, "ended")

@@ -114,7 +114,9 @@ impl Touched {
     /// settled: rows of the table that were loaded before.
     #[cold]
     pub fn idle(&self, does: RowCall, row: u64, settled: u64, sent: Ns) -> Option<String> {
-        let was_there = || Self::must_be(self.ledger.found(row, sent), row, settled);
+        // A row that was loaded stays where nothing deletes, whatever else is under way.
+        let stays = !self.deletes && row < settled;
+        let was_there = || stays || Self::must_be(self.ledger.found(row, sent), row, settled);
         match does {
             RowCall::Read => None,
             RowCall::Insert => Some(format!("no row was added; it was row {row} of the table")),

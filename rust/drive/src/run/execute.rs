@@ -80,6 +80,8 @@ fn heed_stop(context: &Context) -> Option<Sender<()>> {
 #[derive(Default)]
 struct Work {
     begun_ns: u64,
+    /// Processes have started together: a later repetition is not where the work began.
+    started: bool,
     ended_ns: Option<u64>,
 }
 
@@ -176,7 +178,7 @@ impl Running {
         if self.work.ended_ns.is_none() {
             self.end(looks);
         }
-        let Work { begun_ns, ended_ns } = std::mem::take(&mut self.work);
+        let Work { begun_ns, ended_ns, .. } = std::mem::take(&mut self.work);
         let row = SegmentRow {
             segment: index as u16,
             kind,

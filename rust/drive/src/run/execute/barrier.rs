@@ -83,7 +83,9 @@ impl Running {
             // Until now it waited for others: that is no time of the segment, and what was used in it no use of it.
             self.sleep_until(t0.saturating_sub(needs_ns + LOOK_TAKES_NS));
             self.look_at_all();
-            self.work.begun_ns = t0;
+            if !std::mem::replace(&mut self.work.started, true) {
+                self.work.begun_ns = t0;
+            }
         }
         Ok(start)
     }
