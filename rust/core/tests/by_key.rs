@@ -310,7 +310,7 @@ fn a_server_that_is_overloaded_is_waited_for_as_one_that_is_away() {
     assert!(why.contains("failures in a row, the last: call "), "{why}");
     assert!((S / 2..30 * S).contains(&took), "{took}");
     let told: u64 = seen.failures.iter().map(|failure| failure.count).sum();
-    assert!(told > 1_000 && seen.failures.iter().all(|failure| failure.outcome == "overloaded"), "{told}");
+    assert!(told >= 1_000 && seen.failures.iter().all(|failure| failure.outcome == "overloaded"), "{told}");
     assert!(seen.repetitions.iter().all(|of| of.ok == 0), "what was refused is no work");
     let touched = count.touched().expect("rows change");
     assert!(
@@ -319,5 +319,5 @@ fn a_server_that_is_overloaded_is_waited_for_as_one_that_is_away() {
     );
     let (fatal, _, seen, _) = overloaded(60 * S, S / 2);
     assert_eq!(fatal, None, "the segment ends before");
-    assert!(seen.failures.iter().map(|failure| failure.count).sum::<u64>() > 1_000);
+    assert!(seen.failures.iter().map(|failure| failure.count).sum::<u64>() >= 1_000);
 }

@@ -120,9 +120,10 @@ fn a_call_by_key_on_null_record_is_written_and_one_that_does_not_fit_fails() {
             "work": {"kind": "calls", "count": 50}"#;
         let mut plan = plan(engine, &[], role);
         plan.tables[0].identity = vec!["k".into()];
+        let of = if value.starts_with('"') { "text" } else { "i64" };
         let call = format!(
             r#"{{"name": "call", "kind": "query", "table": 0, "does": "read",
-                 "params": [{{"name": "k", "type": "text", "gen": {{"kind": "constant", "value": {value}}}}}],
+                 "params": [{{"name": "k", "type": "{of}", "gen": {{"kind": "constant", "value": {value}}}}}],
                  "directives": {{"record": {{"does": "read", "table": "t", "columns": ["{column}"]}}}}}}"#
         );
         plan.operations[1] = serde_json::from_str(&call).expect("it is written here");
