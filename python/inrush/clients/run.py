@@ -172,9 +172,14 @@ class SharedRun:
         """The tables of all as those of one, and when they began."""
         folders = [self.folder(process) for process in range(self.of)]
         clocks = [self.place.clock(process) for process in range(self.of)]
-        # Of two of them the errors add up.
-        error_ns = 2 * max(clock.error_ns for clock in clocks)
-        joined.write(self.parts, folders, self.barriers.shifts(clocks), error_ns)
+        apart_ns = joined.write(self.parts, folders, self.barriers.shifts(clocks))
+        interval_ns = self.plan["record"]["interval_ns"]
+        if 2 * apart_ns > interval_ns:
+            self.fail(
+                "clock",
+                f"the clocks of client processes drift apart: their intervals are {apart_ns / 1e6:.1f} ms apart at the end, and "
+                f"an interval of the tables is {interval_ns / 1e6:.0f} ms: take shorter runs, or a longer record.interval_s",
+            )
         starts = self.starts.documents()
         document = {"clients": {"count": self.of, "starts": starts, **self.place.document()}}
         (self.parts / DOCUMENT).write_text(json.dumps(document), encoding="utf-8")
