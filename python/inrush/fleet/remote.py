@@ -115,6 +115,7 @@ def facts(names: Sequence[str] = ()) -> dict[str, Any]:
     from inrush.machine import host
 
     known = {**os.environ, **variables()}
+    cpus = sorted(os.sched_getaffinity(0))
     return {
         "same": {
             "inrush": host.inrush_version(),
@@ -128,7 +129,9 @@ def facts(names: Sequence[str] = ()) -> dict[str, Any]:
         "host": socket.gethostname(),
         "boot": boot(),
         "pid": os.getpid(),
-        "cores": len(os.sched_getaffinity(0)),
+        # A group of the kernel may allow less than there are; workers of one host may have the same ones.
+        "cores": min(host.cgroup_cpu_cores() or len(cpus), len(cpus)),
+        "cpus": cpus,
         "lacks": [name for name in names if name not in known],
     }
 
