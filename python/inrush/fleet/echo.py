@@ -64,15 +64,18 @@ def offset(echoes: Sequence[Echo]) -> Offset:
 def between(before: Offset, after: Offset) -> Clock:
     """The clock between two looks: a straight line. Its error is that of the worse look.
 
-    Looks that are close say nothing of a drift; what they differ by is part of the error then.
+    Looks that are close say nothing of a drift: the better one stands, and what the clock may have gained on the way to
+    the other one is part of the error.
     """
     span_ns = after.at_ns - before.at_ns
     if span_ns < DRIFTS_FROM_NS:
         best = min(before, after, key=lambda look: look.error_ns)
         other = after if best is before else before
-        differ = abs(other.ahead_ns - best.ahead_ns) if agree(before, after) else 0
-        # Where both are right, the true value is within the better one's bound.
-        return Clock(best.at_ns, best.ahead_ns, 0.0, max(best.error_ns, min(differ, other.error_ns)))
+        differ_ns = abs(other.ahead_ns - best.ahead_ns)
+        seen_ns = max(best.error_ns, differ_ns + other.error_ns)
+        most_ns = best.error_ns + round(MOST_DRIFT * abs(span_ns))
+        # It is further off by neither: by what the other look saw, and by what any clock gains.
+        return Clock(best.at_ns, best.ahead_ns, 0.0, min(seen_ns, most_ns))
     drift = (after.ahead_ns - before.ahead_ns) / span_ns
     return Clock(before.at_ns, before.ahead_ns, drift, max(before.error_ns, after.error_ns))
 
