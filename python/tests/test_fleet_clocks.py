@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from inrush.fleet.echo import MOST_DRIFT, Echo, Offset, agree, between, contradicts, known, offset
@@ -46,6 +46,7 @@ def test_the_true_offset_lies_within_the_error_however_the_way_is_shared_out(
     st.one_of(SHORT, WAYS),
     st.floats(0, 1),
 )
+@example(0, 4e-4, 5 * SECOND, (0, 0, 0, 0), (0, 0, 0, 0), 1.0)
 def test_between_two_looks_a_drifting_clock_is_known_to_its_error(
     ahead_ns: int, drift: float, span_ns: int, first: tuple[int, ...], last: tuple[int, ...], at: float
 ) -> None:

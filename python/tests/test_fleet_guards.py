@@ -8,6 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from inrush.clients.barriers import Starts, Word
+from inrush.clients.clocks import SAME, Clock
 from inrush.guards.run import guard_run
 from inrush.guards.verdicts import Outcome, Verdict
 from inrush.stats.headroom import client_share
@@ -77,3 +79,60 @@ def test_headroom_is_that_of_the_busiest_host_of_clients() -> None:
 
     assert share(on_hosts([1.0, 3.0], [4, 4], "ab", 64)) == pytest.approx(0.75)
     assert share(on_hosts([1.0, 3.0], [4, None], "ab", 64)) is None
+
+
+def started(last: list[list[int]], error_ns: int = 0, off: list[list[int]] | None = None) -> RunRecord:
+    """A run of repetitions of 2 s. last: for each, by process, how late its last session began."""
+    starts = [
+        {
+            "segment": 2,
+            "repetition": n,
+            "first_session_late_ns": [0] * len(late),
+            "last_session_late_ns": late,
+        }
+        | ({"instant_off_ns": off[n]} if off else {})
+        for n, late in enumerate(last)
+    ]
+    workers = [
+        {"clock": {"error_ns": error_ns}, "host": str(n), "boot": str(n), "cores": 8}
+        for n in range(len(last[0]))
+    ]
+    return synthetic.run(
+        "postgresql", makespan_s=[2.0] * len(last), doc={"clients": {"workers": workers, "starts": starts}}
+    )
+
+
+MS = 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("run", "outcome", "words"),
+    [
+        (started([[0, 0], [0, 0]]), Outcome.PASS, "0 % of all sessions"),
+        # 300 ms of 2 s for one of two: 7.5 %, and 3.75 % of both repetitions together.
+        (started([[0, 300 * MS], [0, 0]]), Outcome.INVALID, "process 2 began 300 ms late"),
+        (started([[0, 0], [300 * MS, 0]]), Outcome.INVALID, "process 1 began 300 ms late"),
+        (started([[0, 0], [0, 0]], 30 * MS), Outcome.NOTE, "known to ± 30 ms: 2 %"),
+        (started([[0, 0], [0, 0]], 120 * MS), Outcome.INVALID, "known to ± 120 ms: 6 %"),
+        (started([[0, 0], [0, 0]], 0, [[0, -120 * MS], [0, 0]]), Outcome.NOTE, "process 2 began 120 ms late: 3 %"),
+        (started([[0, 0], [0, 0]], 50 * MS, [[0, 0], [0, 120 * MS]]), Outcome.INVALID, "process 2 began 120 ms late, and the clocks are known to ± 50 ms: 6 %"),
+        (started([[0, 100 * MS], [0, 0]], 0, [[0, 120 * MS], [0, 0]]), Outcome.INVALID, "began 220 ms late: 6 %"),
+    ],
+)  # fmt: skip
+def test_one_start_is_judged_by_the_worst_repetition_and_the_clocks_as_known_in_the_end(
+    run: RunRecord, outcome: Outcome, words: str
+) -> None:
+    found = said(run, "one start")
+    assert found.outcome is outcome and words in found.sentence, found
+
+
+def test_what_a_process_was_told_is_put_beside_the_instant_by_its_last_known_clock() -> None:
+    starts = Starts(2)
+    then, final = Clock(ahead_ns=1_000), Clock(ahead_ns=1_400)
+    for repetition, at_ns in enumerate((10**9, 5 * 10**9)):
+        starts.told(Word(at_ns, {0: at_ns, 1: then.there(at_ns)}))
+        for process in range(2):
+            starts.began(process, {
+                "event": "began", "index": 2, "repetition": repetition, "t_ns": 0, "first_late_ns": 1, "last_late_ns": 2,
+            })  # fmt: skip
+    assert [s["instant_off_ns"] for s in starts.documents([SAME, final])] == [[0, -400], [0, -400]]

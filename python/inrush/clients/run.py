@@ -17,7 +17,7 @@ from typing import Any
 from inrush.border.events import Event
 from inrush.border.plan import RunPlan
 from inrush.clients import joined
-from inrush.clients.barriers import Barriers, Starts, late_starts
+from inrush.clients.barriers import Barriers, Starts, Word, late_starts
 from inrush.clients.place import Client, Here, Place
 from inrush.clients.progress import Together
 from inrush.errors import CoreError
@@ -148,8 +148,10 @@ class SharedRun:
 
     def go_on(self, at_ns: int) -> None:
         """at_ns: of this clock; each hears it of its own."""
-        for process in self.running:
-            self.processes[process].send(f"start_at {self.place.clock(process).there(at_ns)}")
+        told = {process: self.place.clock(process).there(at_ns) for process in self.running}
+        self.starts.told(Word(at_ns, told))
+        for process, there_ns in told.items():
+            self.processes[process].send(f"start_at {there_ns}")
 
     def send(self, word: str, processes: Iterable[int]) -> None:
         for process in processes:
@@ -180,7 +182,7 @@ class SharedRun:
                 f"the clocks of client processes drift apart: their intervals are {apart_ns / 1e6:.1f} ms apart at the end, and "
                 f"an interval of the tables is {interval_ns / 1e6:.0f} ms: take shorter runs, or a longer record.interval_s",
             )
-        starts = self.starts.documents()
+        starts = self.starts.documents(clocks)
         document = {"clients": {"count": self.of, "starts": starts, **self.place.document()}}
         (self.parts / DOCUMENT).write_text(json.dumps(document), encoding="utf-8")
         for text in late_starts(starts, [segment["label"] for segment in self.plan["segments"]]):
