@@ -19,7 +19,7 @@ from inrush.clients.clocks import Clock
 from inrush.clients.place import Client, Hear
 from inrush.errors import CoreError, TargetError
 from inrush.fleet import checks, remote
-from inrush.fleet.echo import Echo, Offset, agree, between, contradicts, known, offset
+from inrush.fleet.echo import Echo, Offset, Witnesses, agree, between, contradicts, known, offset
 from inrush.fleet.link import LIMIT_S, Link, Lost
 
 #: Echoes of a look at a clock.
@@ -50,6 +50,7 @@ class OnWorkers:
             self.looks = dict(enumerate(on_all(self.look, self.workers)))
         self.before = dict(self.looks)
         self.recent: dict[int, deque[Echo]] = {n: deque(maxlen=LATEST) for n in self.looks}
+        self.witnesses = {n: Witnesses() for n in self.looks}
         self.final: dict[int, Clock] = {}
         self.clients: list[RemoteClient] = []
         self.start_after_ns = START_AFTER_NS + WAYS * 2 * max(look.error_ns for look in self.looks.values())
@@ -97,6 +98,7 @@ class OnWorkers:
                 f"its clock cannot be: it is {off:+.3f} ms off what it showed when the run began, and no clock drifts so much"
             )
         self.recent[process].append(echo)
+        self.witnesses[process].heard(echo)
 
     def name(self, process: int) -> str:
         return checks.named(self.workers[process], self.facts[self.workers[process]])
@@ -109,12 +111,12 @@ class OnWorkers:
         for process, look in after.items():
             if not agree(self.before[process], look):
                 raise CoreError(f"{self.name(process)}: its clock was set while the run went on")
-            self.final[process] = clock = between(self.before[process], look)
+            self.final[process] = clock = self.witnesses[process].judged(between(self.before[process], look))
             if 4 * clock.error_ns > interval_ns:
                 raise CoreError(
                     f"{self.name(process)}: its clock is known to ± {clock.error_ns / 1e6:.1f} ms, and an interval of the "
-                    f"tables is {interval_ns / 1e6:.0f} ms: its times cannot be put beside those of others; use a faster "
-                    "network, or a longer record.interval_s"
+                    f"tables is {interval_ns / 1e6:.0f} ms: its times cannot be put beside those of others; see "
+                    "that nothing sets it meanwhile, use a faster network, or a longer record.interval_s"
                 )
 
     def document(self) -> Mapping[str, Any]:
