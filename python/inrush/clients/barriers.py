@@ -125,6 +125,6 @@ def late_starts(starts: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> l
             said.append(
                 f"segment {labels[start['segment']]}: {len(late)} of {len(start['first_session_late_ns'])} client "
                 f"processes began later than 1 ms, process {worst + 1} by {late[worst] / 1e6:.1f} ms: the machine had "
-                "no core for it"
+                "no core for it, or the word came late"
             )
     return said

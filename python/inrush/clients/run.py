@@ -133,9 +133,11 @@ class SharedRun:
                 self.finished[process] = event
             case "ended":
                 self.running.discard(process)
-                code = self.processes[process].close()
+                client = self.processes[process]
+                code = client.close()
                 if process not in self.finished:
-                    self.fail("crash", f"{self.name(process)} {death_cause(code)}")
+                    log = f"; its log there: {client.log}" if client.log else ""
+                    self.fail("crash", f"{self.name(process)} {death_cause(code)}{log}")
             case "segment" | "paused":
                 if process == 0:
                     self.on_event(event)

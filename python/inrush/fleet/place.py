@@ -41,10 +41,13 @@ LOST = -9
 class OnWorkers:
     """Raises TargetError, by name, of workers that are not there, not alike or at work for others."""
 
-    def __init__(self, link: Link, owner: str, names: Sequence[str], wanted: int) -> None:
-        """names: of the variables that the target needs. wanted: processes, one on each worker."""
-        self.link, self.owner, self.names = link, owner, names
-        self.workers, self.facts, self.rates = looked_at(link, names, wanted)
+    def __init__(
+        self, link: Link, owner: str, wanted: int, names: Sequence[str] = (), shown: Sequence[str] = ()
+    ) -> None:
+        """wanted: processes, one on each worker. names: of the secrets that the target needs; shown: of the other variables
+        that its client reads."""
+        self.link, self.owner = link, owner
+        self.workers, self.facts, self.rates = looked_at(link, wanted, names, shown)
         self.boot = remote.boot()
         with refused():
             self.looks = dict(enumerate(on_all(self.look, self.workers)))
@@ -159,6 +162,7 @@ class RemoteClient:
         )
         self.worker, self.link = place.workers[process], place.link
         self.code = LOST
+        self.log: Path | None = None
         self.killed, self.over = threading.Event(), threading.Event()
         self.had: dict[str, int] = {}
         self.words: queue.SimpleQueue[str | None] = queue.SimpleQueue()
@@ -220,6 +224,7 @@ class RemoteClient:
             return False
         if "code" in answer:
             self.code = answer["code"]
+            self.log = Path(answer["log"]) if "log" in answer else None
             return True
         self.place.heard(self.process, Echo(asked_ns, answer["heard_ns"], answer["answered_ns"], back_ns))
         if answer["silent_s"] > SILENT_S:
@@ -253,7 +258,7 @@ def on_all(function: Any, workers: Sequence[str]) -> list[Any]:
 
 
 def looked_at(
-    link: Link, names: Sequence[str], wanted: int
+    link: Link, wanted: int, names: Sequence[str] = (), shown: Sequence[str] = ()
 ) -> tuple[list[str], dict[str, Mapping[str, Any]], dict[str, float]]:
     """Workers that a run takes, what each says of itself, and its core's rate. Raises TargetError where they are not alike."""
     with refused():
@@ -265,9 +270,14 @@ def looked_at(
                 "process; start more, or give `clients` fewer"
             )
         facts = dict(
-            zip(workers, on_all(lambda w: link.call(w, 10.0, remote.facts, names), workers), strict=True)
+            zip(
+                workers,
+                on_all(lambda w: link.call(w, 10.0, remote.facts, names, shown), workers),
+                strict=True,
+            )
         )
-        wrong = checks.unequal(facts, remote.facts()) or checks.lacking(facts)
+        ours = remote.facts((), shown)
+        wrong = checks.unequal(facts, ours) or checks.lacking(facts) or checks.other_variables(facts, ours)
         if wrong:
             raise TargetError("\n".join(wrong))
         # One after the other: several workers of one host would take each other's cores.
