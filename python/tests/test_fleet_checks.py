@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.outcomes import Skipped
 
 from inrush.engines import ENGINES, server
 from inrush.errors import UsageError
@@ -13,6 +14,7 @@ from inrush.fleet import checks, remote
 from inrush.fleet.address import SchedulerAddress, parse, reached_only_here
 from inrush.fleet.local import owned, remove_left, write_variables
 from inrush.run.prepare import StudyCall, with_clients
+from tests.needed import REQUIRE, need_distributed
 from tests.terminal import Inrush
 
 
@@ -161,6 +163,20 @@ def test_a_fleet_says_how_many_client_processes_unless_the_study_or_the_call_doe
     assert with_clients(call, 1) is call
 
 
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize(("study", "kind"), [("bulkindex-load", "steps"), ("pipeline-parallel", "pipeline")])
+def test_a_study_of_one_client_process_is_refused_by_its_kind_in_one_line(
+    study: str, kind: str, workers: int
+) -> None:
+    with pytest.raises(UsageError) as info:
+        with_clients(StudyCall(study, "xs", fleet=f"local:{workers}"), workers)
+    assert (
+        str(info.value)
+        == f"--fleet: {study} is a study with `{kind}`, whose runs have one client process; run it without --fleet"
+    )
+    assert with_clients(StudyCall(study, "xs"), 1).overrides == ()
+
+
 def test_real_time_priority_is_not_left_out_in_silence(
     inrush: Inrush, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -169,3 +185,13 @@ def test_real_time_priority_is_not_left_out_in_silence(
     said = inrush("run", *words, "--fleet", "local:1", "--realtime")
     assert said.code == 2 and "--realtime: is for client processes of this machine" in said.err
     assert not list(inrush.store.studies()), "nothing was begun"
+
+
+@pytest.mark.parametrize("required", [True, False])
+def test_what_a_fleet_needs_is_left_out_in_silence_only_where_it_may_be(
+    required: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    monkeypatch.setenv(REQUIRE, "1" * required)
+    with pytest.raises(RuntimeError if required else Skipped, match="distributed is not installed"):
+        need_distributed()

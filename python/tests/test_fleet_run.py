@@ -22,9 +22,10 @@ from inrush.plan.plan import plan_study
 from inrush.results.parts import read
 from inrush.study.study import load_study
 from inrush.worker.process import Worker
+from tests.needed import need_distributed
 from tests.test_clients_run import LIMIT_S, heard, measured, measuring, plan
 
-pytest.importorskip("distributed")
+need_distributed()
 WORKERS = 2
 #: From a fault to the failure of the run, s.
 FAILS_S = 2.0
@@ -113,8 +114,9 @@ def test_the_calls_are_those_of_one_process_and_each_is_made_once(one: Fleet, tm
     workers = document["workers"]
     assert len({w["address"] for w in workers}) == WORKERS and len({w["pid"] for w in workers}) == WORKERS
     for w in workers:
-        # One kernel, one clock: what the echo found is wrong by no more than it says.
-        assert abs(w["clock"]["ahead_ns"]) <= w["clock"]["error_ns"]
+        # Forty calls over loopback: the best one is no slower than this, also on a busy machine.
+        assert 0 < w["clock"]["error_ns"] < 20_000_000
+    assert all(abs(off) < 20_000_000 for s in document["starts"] for off in s["instant_off_ns"])
     assert len(document["starts"]) == 3 and all(
         None not in s["first_session_late_ns"] for s in document["starts"]
     )
@@ -257,4 +259,3 @@ def test_too_few_workers_are_said(one: Fleet, tmp_path: Path) -> None:
     with running(one, tmp_path, {**plan(), "share": {"index": 0, "of": 3}}) as worker:
         failed = heard(worker, "failed")[-1]
     assert "has 2 workers, and a run of the study takes 3" in failed["message"]
-    assert LIMIT_S > 0

@@ -14,6 +14,7 @@ from inrush.engines import page_cache, server
 from inrush.engines.instance import TRANSPORT, UNIX
 from inrush.errors import Problem, StudyInvalid, UsageError
 from inrush.extras import need
+from inrush.fleet.open import refuse_one_process
 from inrush.plan.calibration import is_price
 from inrush.results.store import Results, SealedRun, Store, StudyFolder
 from inrush.run.ahead import Look
@@ -286,9 +287,17 @@ def generators() -> Any:
 
 
 def with_clients(call: StudyCall, clients: int) -> StudyCall:
-    """The call with so many client processes in each run, unless it or its study says how many."""
+    """The call with so many client processes in each run, unless it or its study says how many.
+
+    Raises UsageError of a study that no fleet can run.
+    """
     said = any(override.partition("=")[0].strip() == "clients" for override in call.overrides)
-    if clients == 1 or said or read_study(call).clients != 1:
+    if call.fleet is None and (clients == 1 or said):
+        return call
+    study = read_study(call)
+    if call.fleet is not None:
+        refuse_one_process(study)
+    if clients == 1 or said or study.clients != 1:
         return call
     return replace(call, overrides=(*call.overrides, f"clients={clients}"))
 
