@@ -126,11 +126,11 @@ def test_one_start_is_judged_by_the_worst_repetition_and_the_clocks_as_known_in_
     assert found.outcome is outcome and words in found.sentence, found
 
 
-def test_what_a_process_was_told_is_put_beside_the_instant_by_its_last_known_clock() -> None:
+def test_what_was_sent_to_a_process_is_put_beside_the_instant_by_its_last_known_clock() -> None:
     starts = Starts(2)
     then, final = Clock(ahead_ns=1_000), Clock(ahead_ns=1_400)
     for repetition, at_ns in enumerate((10**9, 5 * 10**9)):
-        starts.told(Word(at_ns, {0: at_ns, 1: then.there(at_ns)}))
+        starts.given(Word(at_ns, {0: at_ns, 1: then.there(at_ns)}))
         for process in range(2):
             starts.began(process, {
                 "event": "began", "index": 2, "repetition": repetition, "t_ns": 0, "first_late_ns": 1, "last_late_ns": 2,

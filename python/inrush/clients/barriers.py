@@ -60,11 +60,11 @@ class Barriers:
 
 @dataclass(frozen=True)
 class Word:
-    """The instant that the processes were told to start at."""
+    """The instant that the processes were given to start at."""
 
     at_ns: int
-    #: Process -> what it was told, of its own clock as it was known then.
-    told_ns: Mapping[int, int]
+    #: Process -> what was sent to it, of its own clock as it was known then.
+    sent_ns: Mapping[int, int]
 
 
 @dataclass
@@ -78,7 +78,7 @@ class Starts:
     latest: Word | None = None
     words: dict[tuple[int, int], Word] = field(default_factory=dict)
 
-    def told(self, word: Word) -> None:
+    def given(self, word: Word) -> None:
         self.latest = word
 
     def began(self, process: int, event: Began) -> None:
@@ -95,8 +95,8 @@ class Starts:
     def document(
         self, segment: int, repetition: int, of: Mapping[int, Began], clocks: Sequence[Clock]
     ) -> Mapping[str, Any]:
-        """late: after the agreed instant, as a process was told it. Of a process its first session, since its sessions share
-        the cores. instant_off: by how much what it was told was later than that instant."""
+        """late: after the agreed instant, as a process was given it. Of a process its first session, since its sessions share
+        the cores. instant_off: by how much what was sent to it was later than that instant."""
         first = [of[p]["first_late_ns"] if p in of else None for p in range(self.processes)]
         last = [of[p]["last_late_ns"] if p in of else None for p in range(self.processes)]
         known = [late for late in first if late is not None]
@@ -110,9 +110,9 @@ class Starts:
         }
 
     def instants_off(self, word: Word | None, clocks: Sequence[Clock]) -> list[int | None]:
-        told = word.told_ns if word is not None else {}
+        sent = word.sent_ns if word is not None else {}
         at_ns = word.at_ns if word is not None else 0
-        return [clocks[p].here(told[p]) - at_ns if p in told else None for p in range(self.processes)]
+        return [clocks[p].here(sent[p]) - at_ns if p in sent else None for p in range(self.processes)]
 
 
 def late_starts(starts: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> list[str]:

@@ -150,9 +150,9 @@ class SharedRun:
 
     def go_on(self, at_ns: int) -> None:
         """at_ns: of this clock; each hears it of its own."""
-        told = {process: self.place.clock(process).there(at_ns) for process in self.running}
-        self.starts.told(Word(at_ns, told))
-        for process, there_ns in told.items():
+        sent = {process: self.place.clock(process).there(at_ns) for process in self.running}
+        self.starts.given(Word(at_ns, sent))
+        for process, there_ns in sent.items():
             self.processes[process].send(f"start_at {there_ns}")
 
     def send(self, word: str, processes: Iterable[int]) -> None:

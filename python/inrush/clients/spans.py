@@ -1,7 +1,7 @@
 """Intervals of several processes on one axis. Pure.
 
 All begin with the common start and are equally long by the clock of their process, but the last one of a process, which
-ends with its work, and one that a session reported as one with the next. So they are told by what each process's own
+ends with its work, and one that a session reported as one with the next. So they are known by what each process's own
 clock says since its start, however its clock drifts: the second that it calls its tenth stands in the tenth row. Those that
 overlap become one.
 """

@@ -81,7 +81,7 @@ def owned(folder: Path) -> Iterator[None]:
     unlocked = folder / f"{OWNER}.new"
     with unlocked.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        unlocked.rename(folder / OWNER)  # whoever sees it, sees it locked
+        unlocked.rename(folder / OWNER)  # it is locked when it is seen
         yield
 
 

@@ -5,27 +5,14 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from inrush.border.pipeline import AnyPlan, clients_of
 from inrush.errors import TargetError, UsageError
 from inrush.extras import need
 from inrush.fleet.address import OPTION, parse
 
-if TYPE_CHECKING:
-    from inrush.study.study import Study
-
 #: The program of a run whose client processes are on workers; the scheduler, the file of variables and plan and parts follow.
 WORKER = (sys.executable, "-m", "inrush.fleet.worker")
-
-
-def refuse_one_process(study: Study) -> None:
-    """Raises UsageError of a study whose runs have one client process, whatever the fleet is."""
-    kind = "steps" if study.steps else "pipeline" if study.pipeline is not None else ""
-    if kind:
-        raise UsageError(
-            f"{OPTION}: {study.name} is a study with `{kind}`, whose runs have one client process; run it without {OPTION}"
-        )
 
 
 def workers_of(text: str | None, in_clear: bool) -> int:

@@ -72,7 +72,7 @@ class Kept:
     said_at: float = field(default_factory=time.monotonic)
     called_at: float = field(default_factory=time.monotonic)
     ended: bool = False
-    #: It has said how it ended, or was told to.
+    #: It has said how it ended, or was killed by us.
     explained: bool = False
     #: Where the log is of one that crashed.
     left: Path | None = None

@@ -26,7 +26,7 @@ class StartFacts(TypedDict):
     repetition: int
     first_session_late_ns: Sequence[int | None]
     last_session_late_ns: Sequence[int | None]
-    #: By how much the instant that each was told was later than the common one, by the clocks as known in the end.
+    #: By how much the instant that each was given was later than the common one, by the clocks as known in the end.
     instant_off_ns: NotRequired[Sequence[int | None]]
 
 
@@ -77,7 +77,7 @@ def repetition_spans(run: RunRecord) -> Mapping[tuple[int, int], tuple[int, int]
 
 
 def lateness(start: StartFacts) -> list[int | None]:
-    """By process: its last session after the instant that it was told, and how far that was from the common one."""
+    """By process: its last session after the instant that it was given, and how far that was from the common one."""
     late = start["last_session_late_ns"]
     off = start.get("instant_off_ns") or [None] * len(late)
     return [None if ns is None else ns + abs(by or 0) for ns, by in zip(late, off, strict=True)]

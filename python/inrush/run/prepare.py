@@ -14,7 +14,6 @@ from inrush.engines import page_cache, server
 from inrush.engines.instance import TRANSPORT, UNIX
 from inrush.errors import Problem, StudyInvalid, UsageError
 from inrush.extras import need
-from inrush.fleet.open import refuse_one_process
 from inrush.plan.calibration import is_price
 from inrush.results.store import Results, SealedRun, Store, StudyFolder
 from inrush.run.ahead import Look
@@ -300,6 +299,15 @@ def with_clients(call: StudyCall, clients: int) -> StudyCall:
     if clients == 1 or said or study.clients != 1:
         return call
     return replace(call, overrides=(*call.overrides, f"clients={clients}"))
+
+
+def refuse_one_process(study: Study) -> None:
+    """Raises UsageError of a study whose runs have one client process, whatever the fleet is."""
+    kind = "steps" if study.steps else "pipeline" if study.pipeline is not None else ""
+    if kind:
+        raise UsageError(
+            f"--fleet: {study.name} is a study with `{kind}`, whose runs have one client process; run it without --fleet"
+        )
 
 
 def best_found(store: Store, names: Sequence[str], scale: str | None) -> dict[str, list[dict[str, Any]]]:
