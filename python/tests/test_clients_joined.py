@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 from inrush.clients.clocks import SAME, Clock, Shift, shift
 from inrush.clients.joined import write
+from inrush.clients.place import Here
+from inrush.clients.run import SharedRun
 from inrush.clients.spans import merged_spans, united
 from inrush.results.histogram import of_values
 from inrush.results.parts import read, shifted
@@ -230,33 +232,33 @@ def test_intervals_that_overlap_are_one() -> None:
     assert united([(5, 5), (5, 9)]) == [(5, 9)]
 
 
-def test_what_overlaps_by_the_error_of_the_clocks_is_one_after_the_other() -> None:
-    apart = [(0, 1000), (3, 1003), (1000, 2000), (1003, 2003)]
-    assert united(apart, 4) == [(0, 1003), (1000, 2003)]
-    assert united(apart) == [(0, 2003)], "without it all run into one"
+def test_what_overlaps_by_the_rounding_of_times_is_one_after_the_other() -> None:
+    assert united([(0, 1000), (3, 1003), (1000, 2000), (1003, 2003)]) == [(0, 1003), (1000, 2003)]
+    assert united([(0, 1000), (5, 1005), (1000, 2000)]) == [(0, 2000)]
 
 
-def test_clocks_that_drift_make_the_intervals_of_one() -> None:
-    """Two hosts, one 40 ppm faster: what begins at one instant stands in one row, though no two times are equal."""
-    fast = Clock(at_ns=7 * SECOND, ahead_ns=3 * SECOND + 17, drift=4e-5, error_ns=50_000)
+@pytest.mark.parametrize("drift", [4e-5, -4e-5])
+def test_clocks_that_drift_make_the_intervals_of_one(drift: float) -> None:
+    """Two hosts, one 40 ppm faster or slower: after a minute their seconds begin 2.4 ms apart, and are the same rows."""
+    minute = 60
+    fast = Clock(at_ns=7 * SECOND, ahead_ns=3 * SECOND + 17, drift=drift, error_ns=50_000)
     by = shift(fast, 4 * SECOND, SAME, 1 * SECOND)
     rows = {"segment": 1, "repetition": 0, "role": ROLE}
-    first = [{**rows, "t_ns": n * SECOND, "dt_ns": SECOND} for n in range(5, 9)]
+    first = [{**rows, "t_ns": n * SECOND, "dt_ns": SECOND} for n in range(5, 5 + minute)]
     # What that one shows when the first one shows 5 s, and its own seconds from then on.
     began = fast.there(SECOND + 5 * SECOND) - 4 * SECOND
-    other = [{**rows, "t_ns": began + n * SECOND, "dt_ns": SECOND} for n in range(4)]
+    other = [{**rows, "t_ns": began + n * SECOND, "dt_ns": SECOND} for n in range(minute)]
     each = [
         shifted("intervals", pa.Table.from_pylist(mine, TIMED), of.offset_ns, of.rate)
         for mine, of in ((first, Shift()), (other, by))
     ]
     moved = each[1]["t_ns"].to_pylist()
     assert moved != [row["t_ns"] for row in first] and moved[0] == 5 * SECOND
-    assert abs(moved[3] - first[3]["t_ns"]) == pytest.approx(3 * 40_000, abs=2)
-    spans = merged_spans(each, 2 * 100_000)[1, 0, ROLE]
-    assert [begin for begin, _ in spans.spans] == [
-        min(a["t_ns"], b) for a, b in zip(first, moved, strict=True)
-    ]
-    assert all(spans.at(a["t_ns"]) == spans.at(b) for a, b in zip(first, moved, strict=True))
+    assert abs(moved[-1] - first[-1]["t_ns"]) == pytest.approx((minute - 1) * 40_000, abs=4)
+    found = merged_spans(each, [0.0, by.rate])[1, 0, ROLE]
+    assert found.spans == [(n * SECOND, (n + 1) * SECOND) for n in range(5, 5 + minute)]
+    assert all(found.at(0, a["t_ns"]) == found.at(1, b) for a, b in zip(first, moved, strict=True))
+    assert found.apart_ns == pytest.approx((minute - 1) * 40_000, abs=4)
 
 
 TIMED = pa.schema([SCHEMAS["intervals"].field(n) for n in ("segment", "repetition", "role", "t_ns", "dt_ns")])
@@ -279,3 +281,31 @@ def test_a_shift_is_from_one_clock_to_the_other(
     exact = first.there(mine.here(zero + t_ns)) - first_zero
     # Of two small drifts the product is left out.
     assert abs(t_ns + by.offset_ns + round(by.rate * t_ns) - exact) <= 4 + t_ns * 3e-6 + 1000
+
+
+class Drifting(Here):
+    """Its second process's clock gains so much."""
+
+    def __init__(self, parts: Path, drift: float) -> None:
+        super().__init__(parts)
+        self.drift = drift
+
+    def clock(self, process: int) -> Clock:
+        return Clock(drift=self.drift) if process else SAME
+
+
+@pytest.mark.parametrize(("drift", "fails"), [(4e-5, False), (0.4, True)])
+def test_a_run_whose_intervals_drift_apart_by_half_of_one_fails(
+    drift: float, fails: bool, tmp_path: Path
+) -> None:
+    said: list[Any] = []
+    plan = {**PLAN, "share": {"index": 0, "of": 2}, "record": {"interval_ns": SECOND}}
+    run = SharedRun(plan, tmp_path, list, said.append, Drifting(tmp_path, drift))
+    for number in range(2):
+        Process(number, 0).leave(run.folder(number))
+    run.barriers.zero_ns = {0: 0, 1: 0}
+    run.write()
+    assert [event["kind"] for event in said] == ["clock"] * fails == ["clock"] * run.failed
+    assert all("drift apart" in event["message"] for event in said)
+    (found,) = read("intervals", tmp_path)
+    assert found.num_rows == 3, "what there is of its tables is kept"

@@ -6,12 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.outcomes import Skipped
 
+from inrush.engines import ENGINES, server
 from inrush.errors import UsageError
-from inrush.fleet import checks
+from inrush.fleet import checks, remote
 from inrush.fleet.address import SchedulerAddress, parse, reached_only_here
-from inrush.fleet.local import write_variables
+from inrush.fleet.local import owned, remove_left, write_variables
 from inrush.run.prepare import StudyCall, with_clients
+from tests.needed import REQUIRE, need_distributed
 from tests.terminal import Inrush
 
 
@@ -39,6 +42,8 @@ def test_an_address_is_here_on_loopback_or_under_tls(
         ("scheduler:8786", "not an address"),
         ("tcp://scheduler", "not an address"),
         ("tcp://scheduler:x", "not an address"),
+        ("tcp://[x", "not an address"),
+        ("tls://[secret", "not an address"),
         ("http://scheduler:8786", "not an address"),
         ("tcp://scheduler:8786", "--fleet-in-clear"),
         ("tcp://10.0.0.7:8786", "in clear"),
@@ -53,7 +58,14 @@ def test_what_is_no_address_or_would_travel_in_clear_is_refused(text: str, why: 
 
 
 def fact(host: str = "a", **other: Any) -> dict[str, Any]:
-    return {"same": {"inrush": "1", "core file": "x"}, "host": host, "boot": host, "lacks": [], **other}
+    return {
+        "same": {"inrush": "1", "core file": "x"},
+        "host": host,
+        "boot": host,
+        "lacks": [],
+        "variables": {},
+        **other,
+    }
 
 
 def test_a_worker_with_another_version_is_named() -> None:
@@ -76,6 +88,40 @@ def test_a_worker_without_the_password_is_named_and_told_where_it_may_be() -> No
         line.startswith("worker 2 on b: PGPASSWORD is not in its environment")
         and "INRUSH_FLEET_SECRETS" in line
     )
+
+
+def test_a_variable_that_is_another_one_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PGSSLMODE", "verify-full")
+    monkeypatch.delenv("PGPASSFILE", raising=False)
+    ours = remote.facts((), ("PGSSLMODE", "PGPASSFILE"))
+    same = fact(variables=ours["variables"])
+    assert checks.other_variables({"1": same}, ours) == []
+    (lacks,) = checks.other_variables({"1": same, "2": fact("b")}, ours)
+    assert lacks.startswith("worker 2 on b: PGSSLMODE is not set in its environment, and here verify-full")
+    (more,) = checks.other_variables(
+        {"2": fact("b", variables={**ours["variables"], "PGPASSFILE": "/p"})}, ours
+    )
+    assert more.startswith("worker 2 on b: PGPASSFILE is /p in its environment, and here not set")
+
+
+@pytest.mark.parametrize("engine", sorted(ENGINES))
+def test_each_variable_that_the_core_reads_for_an_engine_is_known_to_its_twin(engine: str) -> None:
+    twin = server(engine)
+    assert twin.password_variable not in twin.client_variables
+    assert not any("PASS" in name and name != "PGPASSFILE" for name in twin.client_variables), "no secret"
+
+
+def test_a_folder_of_a_fleet_whose_inrush_is_gone_is_removed_and_no_other(tmp_path: Path) -> None:
+    gone, alive, other = (tmp_path / name for name in ("inrush-fleet-1", "inrush-fleet-2", "mine"))
+    for folder in (gone, alive, other):
+        folder.mkdir()
+        (folder / "variables").write_text("PGPASSWORD=secret")
+    with owned(gone):
+        remove_left(tmp_path)
+        assert gone.is_dir()
+    with owned(alive):
+        remove_left(tmp_path)
+        assert not gone.exists() and alive.is_dir() and other.is_dir()
 
 
 @pytest.mark.parametrize(
@@ -117,6 +163,20 @@ def test_a_fleet_says_how_many_client_processes_unless_the_study_or_the_call_doe
     assert with_clients(call, 1) is call
 
 
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize(("study", "kind"), [("bulkindex-load", "steps"), ("pipeline-parallel", "pipeline")])
+def test_a_study_of_one_client_process_is_refused_by_its_kind_in_one_line(
+    study: str, kind: str, workers: int
+) -> None:
+    with pytest.raises(UsageError) as info:
+        with_clients(StudyCall(study, "xs", fleet=f"local:{workers}"), workers)
+    assert (
+        str(info.value)
+        == f"--fleet: {study} is a study with `{kind}`, whose runs have one client process; run it without --fleet"
+    )
+    assert with_clients(StudyCall(study, "xs"), 1).overrides == ()
+
+
 def test_real_time_priority_is_not_left_out_in_silence(
     inrush: Inrush, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -125,3 +185,13 @@ def test_real_time_priority_is_not_left_out_in_silence(
     said = inrush("run", *words, "--fleet", "local:1", "--realtime")
     assert said.code == 2 and "--realtime: is for client processes of this machine" in said.err
     assert not list(inrush.store.studies()), "nothing was begun"
+
+
+@pytest.mark.parametrize("required", [True, False])
+def test_what_a_fleet_needs_is_left_out_in_silence_only_where_it_may_be(
+    required: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    monkeypatch.setenv(REQUIRE, "1" * required)
+    with pytest.raises(RuntimeError if required else Skipped, match="distributed is not installed"):
+        need_distributed()

@@ -18,11 +18,12 @@ from inrush.fleet import local
 from inrush.fleet.local import started
 from inrush.results.store import Results
 from inrush.worker.process import Process
+from tests.needed import need_distributed
 from tests.strategies import ENVIRONMENT
 from tests.terminal import Inrush
 from tests.test_fleet_run import Fleet, failure, fleet, measuring, none_left, running, shared
 
-pytest.importorskip("distributed")
+need_distributed()
 STUDY = ("run", "keylookup-clients", "null", "--scale", "xs", "--quiet", "-P", "repeats.count=1")
 
 
@@ -109,6 +110,10 @@ def test_kill_9_of_inrush_leaves_no_node_of_its_fleet(tmp_path: Path) -> None:
         finally:
             parent.send_signal(signal.SIGKILL)
     wait(lambda: not nodes(tmp_path) and not leashed(tmp_path), 4.0)
+    (left,) = tmp_path.glob(f"{local.PREFIX}*")
+    assert not (left / "variables").exists(), "all workers had read it"
+    local.remove_left(tmp_path)
+    assert not left.exists(), "the next fleet removes what is left"
 
 
 def test_a_study_on_a_fleet_that_was_killed_resumes_with_the_runs_that_are_left(

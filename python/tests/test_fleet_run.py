@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import signal
+import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,13 +15,17 @@ from typing import Any
 
 import pytest
 
+from inrush.engines import server
 from inrush.fleet.local import started
 from inrush.fleet.open import WORKER
+from inrush.plan.plan import plan_study
 from inrush.results.parts import read
+from inrush.study.study import load_study
 from inrush.worker.process import Worker
+from tests.needed import need_distributed
 from tests.test_clients_run import LIMIT_S, heard, measured, measuring, plan
 
-pytest.importorskip("distributed")
+need_distributed()
 WORKERS = 2
 #: From a fault to the failure of the run, s.
 FAILS_S = 2.0
@@ -62,11 +68,13 @@ def shared(measure_s: float = 0.5, calls: int | None = None, **more: Any) -> dic
 
 
 @contextlib.contextmanager
-def running(at: Fleet, tmp_path: Path, plan: dict[str, Any], name: str = "run") -> Iterator[Worker]:
+def running(
+    at: Fleet, tmp_path: Path, plan: dict[str, Any], name: str = "run", variables: str | None = None
+) -> Iterator[Worker]:
     folder = tmp_path / name
     (folder / "parts").mkdir(parents=True)
     (folder / "plan.json").write_text(json.dumps(plan))
-    command = [*WORKER, at.address, str(at.variables)]
+    command = [*WORKER, at.address, str(at.variables) if variables is None else variables]
     worker = Worker(folder / "plan.json", folder / "parts", folder / "log", command=command)
     try:
         yield worker
@@ -106,8 +114,9 @@ def test_the_calls_are_those_of_one_process_and_each_is_made_once(one: Fleet, tm
     workers = document["workers"]
     assert len({w["address"] for w in workers}) == WORKERS and len({w["pid"] for w in workers}) == WORKERS
     for w in workers:
-        # One kernel, one clock: what the echo found is wrong by no more than it says.
-        assert abs(w["clock"]["ahead_ns"]) <= w["clock"]["error_ns"]
+        # Forty calls over loopback: the best one is no slower than this, also on a busy machine.
+        assert 0 < w["clock"]["error_ns"] < 20_000_000
+    assert all(abs(off) < 20_000_000 for s in document["starts"] for off in s["instant_off_ns"])
     assert len(document["starts"]) == 3 and all(
         None not in s["first_session_late_ns"] for s in document["starts"]
     )
@@ -148,6 +157,72 @@ def test_a_client_process_that_hangs_is_found(one: Fleet, tmp_path: Path) -> Non
     assert none_left(one, FAILS_S)
 
 
+def test_a_client_process_that_crashes_leaves_its_log_there_and_its_end_is_said(
+    one: Fleet, tmp_path: Path
+) -> None:
+    with running(one, tmp_path, shared(60)) as worker:
+        measuring(worker)
+        at = time.monotonic()
+        os.kill(one.clients()[0], signal.SIGKILL)
+        failed = failure(worker, at)
+        heard(worker, "ended")
+    assert failed["kind"] == "crash" and f"on {socket.gethostname()})" in failed["message"]
+    log = Path(failed["message"].rpartition("; its log there: ")[2])
+    assert log.is_file() and log.parent.stat().st_mode & 0o777 == 0o700
+    shutil.rmtree(log.parent)
+    assert none_left(one, 3.0)
+
+
+@contextlib.contextmanager
+def silent_server() -> Iterator[int]:
+    """Its port: it takes connections and never says a word."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        yield listening.getsockname()[1]
+
+
+def on_postgresql(port: int) -> dict[str, Any]:
+    study = load_study("keylookup-clients", "xs", overrides=["factors.clients=[2]"], engines=["postgresql"])
+    planned: Any = plan_study(study, {"postgresql": server("postgresql")}).runs[-1].plan
+    planned["target"] |= {"url": f"postgresql://me@127.0.0.1:{port}/d"}
+    found: dict[str, Any] = json.loads(json.dumps(planned))
+    return found
+
+
+def test_a_password_reaches_client_processes_by_a_file_that_is_gone_before_they_start(
+    one: Fleet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = "a-secret-of-the-test-5519"
+    monkeypatch.setenv("PGPASSWORD", secret)  # the nodes were started without it
+    with silent_server() as port, running(one, tmp_path, on_postgresql(port)) as worker:
+        end = time.monotonic() + LIMIT_S
+        while len(one.clients()) < WORKERS:
+            assert time.monotonic() < end
+            time.sleep(0.02)
+        for pid in one.clients():
+            assert f"PGPASSWORD={secret}".encode() in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+        os.kill(worker.pid, signal.SIGKILL)
+        assert none_left(one, 3.0)
+    for folder in (one.variables.parent, tmp_path):
+        for path in folder.rglob("*"):
+            assert not path.is_file() or secret.encode() not in path.read_bytes(), path
+
+
+def test_workers_of_others_without_a_variable_are_refused_by_name(
+    one: Fleet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def said(name: str) -> str:
+        # No file of variables: as with a scheduler that inrush did not start.
+        with running(one, tmp_path, on_postgresql(1), name, variables="") as worker:
+            message: str = heard(worker, "failed")[-1]["message"]
+            return message
+
+    monkeypatch.setenv("PGSSLMODE", "disable")
+    assert said("mode").count("PGSSLMODE is not set in its environment, and here disable") == WORKERS
+    monkeypatch.setenv("PGPASSWORD", "a-secret-of-the-test-5520")
+    assert (found := said("password")).count("PGPASSWORD is not in its environment") == WORKERS
+    assert "5520" not in found
+
+
 def test_a_scheduler_that_goes_ends_the_run_and_every_client_process(one: Fleet, tmp_path: Path) -> None:
     with running(one, tmp_path, shared(60)) as worker:
         measuring(worker)
@@ -184,4 +259,3 @@ def test_too_few_workers_are_said(one: Fleet, tmp_path: Path) -> None:
     with running(one, tmp_path, {**plan(), "share": {"index": 0, "of": 3}}) as worker:
         failed = heard(worker, "failed")[-1]
     assert "has 2 workers, and a run of the study takes 3" in failed["message"]
-    assert LIMIT_S > 0

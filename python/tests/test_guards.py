@@ -52,7 +52,7 @@ PROVOKED: dict[str, tuple[Mapping[str, Any] | Callable[[], RunRecord], Outcome, 
     "client on time": ({"schedule": "constant", "lag_ns": [2_000_000] * 50, "latency_ns": [4_000_000] * 50},
                        Outcome.INVALID, "of writers is 4.01 ms, and with a client on time 2.01 ms"),
     "one start": ({"doc": {"clients": {"count": 2, "starts": [
-                      {"segment": 2, "first_session_late_ns": [0, 0], "last_session_late_ns": [0, 900_000_000]}]}}},
+                      {"segment": 2, "repetition": 0, "first_session_late_ns": [0, 0], "last_session_late_ns": [0, 900_000_000]}]}}},
                   Outcome.INVALID, "the last session of client process 2 began 0.9 s late"),
     "client not saturated": ({"client_cores": 6.9}, Outcome.INVALID, "6.90 of 8 cores"),
     "made in one go": ({"doc": {"gaps": [{"step": "load", "from_ns": 1_000, "until_ns": 61_000_001_000}],

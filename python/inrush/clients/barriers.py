@@ -58,6 +58,15 @@ class Barriers:
         ]
 
 
+@dataclass(frozen=True)
+class Word:
+    """The instant that the processes were given to start at."""
+
+    at_ns: int
+    #: Process -> what was sent to it, of its own clock as it was known then.
+    sent_ns: Mapping[int, int]
+
+
 @dataclass
 class Starts:
     """When the processes began what they began together."""
@@ -65,16 +74,29 @@ class Starts:
     processes: int
     #: (segment, repetition) -> process -> what it says.
     found: dict[tuple[int, int], dict[int, Began]] = field(default_factory=dict)
+    #: The latest word; and the one that each start followed.
+    latest: Word | None = None
+    words: dict[tuple[int, int], Word] = field(default_factory=dict)
+
+    def given(self, word: Word) -> None:
+        self.latest = word
 
     def began(self, process: int, event: Began) -> None:
-        self.found.setdefault((event["index"], event["repetition"]), {})[process] = event
+        key = event["index"], event["repetition"]
+        # The next word is not given before all have said that they began.
+        if key not in self.found and self.latest is not None:
+            self.words[key] = self.latest
+        self.found.setdefault(key, {})[process] = event
 
-    def documents(self) -> list[Mapping[str, Any]]:
-        """Each start, in order; a process that did not begin is None."""
-        return [self.document(*key, of) for key, of in sorted(self.found.items())]
+    def documents(self, clocks: Sequence[Clock]) -> list[Mapping[str, Any]]:
+        """Each start, in order; a process that did not begin is None. clocks: by process, as they are known in the end."""
+        return [self.document(*key, of, clocks) for key, of in sorted(self.found.items())]
 
-    def document(self, segment: int, repetition: int, of: Mapping[int, Began]) -> Mapping[str, Any]:
-        """late: after the agreed instant. Of a process its first session, since its sessions share the cores."""
+    def document(
+        self, segment: int, repetition: int, of: Mapping[int, Began], clocks: Sequence[Clock]
+    ) -> Mapping[str, Any]:
+        """late: after the agreed instant, as a process was given it. Of a process its first session, since its sessions share
+        the cores. instant_off: by how much what was sent to it was later than that instant."""
         first = [of[p]["first_late_ns"] if p in of else None for p in range(self.processes)]
         last = [of[p]["last_late_ns"] if p in of else None for p in range(self.processes)]
         known = [late for late in first if late is not None]
@@ -83,8 +105,14 @@ class Starts:
             "repetition": repetition,
             "first_session_late_ns": first,
             "last_session_late_ns": last,
+            "instant_off_ns": self.instants_off(self.words.get((segment, repetition)), clocks),
             "spread_ns": max(known) - min(known),
         }
+
+    def instants_off(self, word: Word | None, clocks: Sequence[Clock]) -> list[int | None]:
+        sent = word.sent_ns if word is not None else {}
+        at_ns = word.at_ns if word is not None else 0
+        return [clocks[p].here(sent[p]) - at_ns if p in sent else None for p in range(self.processes)]
 
 
 def late_starts(starts: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> list[str]:
@@ -97,6 +125,6 @@ def late_starts(starts: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> l
             said.append(
                 f"segment {labels[start['segment']]}: {len(late)} of {len(start['first_session_late_ns'])} client "
                 f"processes began later than 1 ms, process {worst + 1} by {late[worst] / 1e6:.1f} ms: the machine had "
-                "no core for it"
+                "no core for it, or the word came late"
             )
     return said

@@ -1,6 +1,6 @@
 """The tables of several processes of one run as the tables of one: counts added up, histograms merged, one clock.
 
-The processes start at one instant, so the intervals of a role begin at the same times in all of them. What the first one
+The processes start at one instant, so the intervals of a role are the same ones in all of them. What the first one
 alone has done, created, asked and proven, stays as it left it.
 """
 
@@ -26,16 +26,17 @@ ENDINGS = ("error", "stop", "limit", "queue", "time", "work")
 WHERE = ("segment", "repetition", "role")
 
 
-def write(parts: Path, folders: Sequence[Path], shifts: Sequence[Shift], error_ns: int = 0) -> None:
+def write(parts: Path, folders: Sequence[Path], shifts: Sequence[Shift]) -> int:
     """parts: where the tables of all go, and the first process's are. By process: its folder, and from its run time to that
-    of the first one, known to `error_ns`."""
+    of the first one. The furthest that an interval of a process began from the row that it stands in, ns."""
     tables = {
         name: [table_of(name, folder, by) for folder, by in zip(folders, shifts, strict=True)]
         for name in JOINED
     }
-    spans = merged_spans(tables["intervals"], error_ns)
+    spans = merged_spans(tables["intervals"], [by.rate for by in shifts])
     for name, join in JOINED.items():
         stream(parts / f"{name}.arrows", iter([join(tables[name], spans)]), name)
+    return max((of.apart_ns for of in spans.values()), default=0)
 
 
 def table_of(name: str, folder: Path, by: Shift) -> pa.Table:
@@ -105,7 +106,7 @@ def intervals(each: Sequence[pa.Table], spans: Mapping[Where, Spans]) -> pa.Tabl
     for process, table in enumerate(each):
         for row in table.to_pylist():
             cells = found.setdefault((where(row), row["op"]), {})
-            of_each = cells.setdefault(spans[where(row)].at(row["t_ns"]), [[] for _ in each])
+            of_each = cells.setdefault(spans[where(row)].at(process, row["t_ns"]), [[] for _ in each])
             of_each[process].append(row)
     out: Rows = []
     for cells in found.values():
@@ -124,19 +125,23 @@ def intervals(each: Sequence[pa.Table], spans: Mapping[Where, Spans]) -> pa.Tabl
 
 
 def sends(each: Sequence[pa.Table], spans: Mapping[Where, Spans]) -> pa.Table:
-    def key(row: Mapping[str, Any]) -> tuple[Where, Span]:
-        return where(row), spans[where(row)].at(row["t_ns"])
-
+    found: dict[tuple[Where, Span], Rows] = defaultdict(list)
+    for process, table in enumerate(each):
+        for row in table.to_pylist():
+            found[where(row), spans[where(row)].at(process, row["t_ns"])].append(row)
     return as_table("sends", [
         {**rows[0], "t_ns": begin, "dt_ns": end - begin, **total(rows, "ops", "sends", "bytes")}
-        for (_, (begin, end)), rows in grouped(each, key).items()
+        for (_, (begin, end)), rows in found.items()
     ])  # fmt: skip
 
 
 def hist(each: Sequence[pa.Table], spans: Mapping[Where, Spans]) -> pa.Table:
     table = pa.concat_tables(each)
-    rows = table.select([*WHERE, "t_ns"]).to_pylist()
-    begins = [spans[where(row)].at(row["t_ns"])[0] for row in rows]
+    begins = [
+        spans[where(row)].at(process, row["t_ns"])[0]
+        for process, mine in enumerate(each)
+        for row in mine.select([*WHERE, "t_ns"]).to_pylist()
+    ]
     at = table.set_column(table.schema.get_field_index("t_ns"), "t_ns", pa.array(begins, pa.uint64()))
     ends = {(of, begin): end for of, mine in spans.items() for begin, end in mine.spans}
     out = []

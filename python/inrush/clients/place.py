@@ -22,6 +22,9 @@ Hear = Callable[[Event], None]
 class Client(Protocol):
     """A client process. Its events are heard one after the other, on a thread of its own; the last of all is `ended`."""
 
+    #: Where its log lies, on the host that it was on; None: it goes where ours does.
+    log: Path | None
+
     def send(self, command: str) -> None:
         """One line; to a process that is gone it means nothing."""
 

@@ -17,7 +17,7 @@ from typing import Any
 from inrush.border.events import Event
 from inrush.border.plan import RunPlan
 from inrush.clients import joined
-from inrush.clients.barriers import Barriers, Starts, late_starts
+from inrush.clients.barriers import Barriers, Starts, Word, late_starts
 from inrush.clients.place import Client, Here, Place
 from inrush.clients.progress import Together
 from inrush.errors import CoreError
@@ -133,9 +133,11 @@ class SharedRun:
                 self.finished[process] = event
             case "ended":
                 self.running.discard(process)
-                code = self.processes[process].close()
+                client = self.processes[process]
+                code = client.close()
                 if process not in self.finished:
-                    self.fail("crash", f"{self.name(process)} {death_cause(code)}")
+                    log = f"; its log there: {client.log}" if client.log else ""
+                    self.fail("crash", f"{self.name(process)} {death_cause(code)}{log}")
             case "segment" | "paused":
                 if process == 0:
                     self.on_event(event)
@@ -148,8 +150,10 @@ class SharedRun:
 
     def go_on(self, at_ns: int) -> None:
         """at_ns: of this clock; each hears it of its own."""
-        for process in self.running:
-            self.processes[process].send(f"start_at {self.place.clock(process).there(at_ns)}")
+        sent = {process: self.place.clock(process).there(at_ns) for process in self.running}
+        self.starts.given(Word(at_ns, sent))
+        for process, there_ns in sent.items():
+            self.processes[process].send(f"start_at {there_ns}")
 
     def send(self, word: str, processes: Iterable[int]) -> None:
         for process in processes:
@@ -172,10 +176,15 @@ class SharedRun:
         """The tables of all as those of one, and when they began."""
         folders = [self.folder(process) for process in range(self.of)]
         clocks = [self.place.clock(process) for process in range(self.of)]
-        # Of two of them the errors add up.
-        error_ns = 2 * max(clock.error_ns for clock in clocks)
-        joined.write(self.parts, folders, self.barriers.shifts(clocks), error_ns)
-        starts = self.starts.documents()
+        apart_ns = joined.write(self.parts, folders, self.barriers.shifts(clocks))
+        interval_ns = self.plan["record"]["interval_ns"]
+        if 2 * apart_ns > interval_ns:
+            self.fail(
+                "clock",
+                f"the clocks of client processes drift apart: their intervals are {apart_ns / 1e6:.1f} ms apart at the end, and "
+                f"an interval of the tables is {interval_ns / 1e6:.0f} ms: take shorter runs, or a longer record.interval_s",
+            )
+        starts = self.starts.documents(clocks)
         document = {"clients": {"count": self.of, "starts": starts, **self.place.document()}}
         (self.parts / DOCUMENT).write_text(json.dumps(document), encoding="utf-8")
         for text in late_starts(starts, [segment["label"] for segment in self.plan["segments"]]):

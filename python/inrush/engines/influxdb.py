@@ -81,6 +81,7 @@ class Influxdb(Twin):
     usual_port = 8086
     grant = "GRANT ALL PRIVILEGES TO the user"
     password_variable = "INFLUX_PASSWORD"
+    client_variables = ("INFLUX_USERNAME", "SSL_CERT_FILE")
     list_form = (r"=\s*:{name}\b", "key = :{name}")
 
     def open_namespace(self, namespace: str) -> tuple[str, ...]:

@@ -131,6 +131,7 @@ class Mysql(Twin):
     data_folder = "SELECT @@datadir"
     grant = r"GRANT ALL ON `inrush\_%`.* TO the user"
     password_variable = "MYSQL_PWD"
+    client_variables = ("SSL_CERT_FILE",)
     survive_by: ClassVar[Mapping[Survives, str]] = {
         Survives.POWER_LOSS: "--start {engine},innodb_flush_log_at_trx_commit=1,innodb_doublewrite=ON,sync_binlog=1",
         Survives.PROCESS_CRASH: "--start {engine},innodb_flush_log_at_trx_commit=2",

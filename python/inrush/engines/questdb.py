@@ -100,6 +100,7 @@ class Questdb(Twin):
     usual_port = 8812
     rate = (1e-3, 5e-6)
     password_variable = "PGPASSWORD"
+    client_variables = ("PGSSLMODE", "PGSSLROOTCERT", "PGPASSFILE", "SSL_CERT_FILE")
     grant = "pg.security.readonly=false in server.conf"
     survive_by: ClassVar[Mapping[Survives, str]] = {
         Survives.POWER_LOSS: "--start questdb,cairo.commit.mode=sync",

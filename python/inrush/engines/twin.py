@@ -58,6 +58,8 @@ class Twin(Dialect):
     transports: ClassVar[tuple[str, ...]] = ()
     #: Variable that the engine's own programs read a password from.
     password_variable: ClassVar[str] = "INRUSH_PASSWORD"
+    #: Others that its client reads, none of them a secret: twins of `env::var` in rust/engines/src/engine.
+    client_variables: ClassVar[tuple[str, ...]] = ()
     #: The extra (`inrush.extras`) that brings the engine's library; empty: inrush has it, or needs none.
     extra: ClassVar[str] = ""
 

@@ -56,6 +56,7 @@ class Valkey(Twin):
     indexes = False
     rate = (1e-4, 1.5e-6)
     password_variable = "REDISCLI_AUTH"
+    client_variables = ("SSL_CERT_FILE",)
     list_form = (r":{name}\b", "a command with :{name}, which is written once for each key")
     protocol = Protocol.RESP
     usual_port = 6379

@@ -29,11 +29,11 @@ def parse(text: str, in_clear: bool = False) -> SchedulerAddress:
         if not count.isdecimal() or not 1 <= int(count) <= MOST_LOCAL:
             raise UsageError(f"{OPTION} {text}: the number of workers is from 1 to {MOST_LOCAL}")
         return SchedulerAddress(local=int(count))
-    parts = urlsplit(text)
     try:
+        parts = urlsplit(text)
         host, port = parts.hostname, parts.port
     except ValueError:
-        host, port = None, None
+        parts, host, port = urlsplit(""), None, None
     if parts.scheme not in ("tcp", "tls") or not host or not port or parts.path.strip("/"):
         # What was written may hold a password.
         raise UsageError(f"{OPTION}: not an address of a scheduler; it is {FORMS}")

@@ -47,6 +47,17 @@ def lacking(facts: Mapping[str, Mapping[str, Any]]) -> list[str]:
     ]
 
 
+def other_variables(facts: Mapping[str, Mapping[str, Any]], ours: Mapping[str, Any]) -> list[str]:
+    """A line for each worker and variable of the target's client that is there and here not the same."""
+    return [
+        f"{named(address, fact)}: {name} is {fact['variables'].get(name) or 'not set'} in its environment, and here "
+        f"{mine or 'not set'}; start the worker with the same, or name its file in INRUSH_FLEET_SECRETS"
+        for address, fact in facts.items()
+        for name, mine in ours["variables"].items()
+        if (fact["variables"].get(name) or "") != mine
+    ]
+
+
 def unreachable(
     facts: Mapping[str, Mapping[str, Any]], boot: str, engine: str, url: str, embedded: bool
 ) -> list[str]:

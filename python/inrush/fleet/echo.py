@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from inrush.clients.clocks import Clock
 
@@ -11,6 +11,8 @@ from inrush.clients.clocks import Clock
 MOST_DRIFT = 500e-6
 #: Two looks that are closer than this say little of a drift: their own errors are larger, ns.
 DRIFTS_FROM_NS = 10_000_000_000
+#: Of the echoes of a run one is kept for each so long time, ns.
+KEPT_EACH_NS = 10_000_000_000
 
 
 @dataclass(frozen=True)
@@ -64,15 +66,18 @@ def offset(echoes: Sequence[Echo]) -> Offset:
 def between(before: Offset, after: Offset) -> Clock:
     """The clock between two looks: a straight line. Its error is that of the worse look.
 
-    Looks that are close say nothing of a drift; what they differ by is part of the error then.
+    Looks that are close say nothing of a drift: the better one stands, and what the clock may have gained on the way to
+    the other one is part of the error.
     """
     span_ns = after.at_ns - before.at_ns
     if span_ns < DRIFTS_FROM_NS:
         best = min(before, after, key=lambda look: look.error_ns)
         other = after if best is before else before
-        differ = abs(other.ahead_ns - best.ahead_ns) if agree(before, after) else 0
-        # Where both are right, the true value is within the better one's bound.
-        return Clock(best.at_ns, best.ahead_ns, 0.0, max(best.error_ns, min(differ, other.error_ns)))
+        differ_ns = abs(other.ahead_ns - best.ahead_ns)
+        seen_ns = max(best.error_ns, differ_ns + other.error_ns)
+        most_ns = best.error_ns + round(MOST_DRIFT * abs(span_ns))
+        # It is further off by neither: by what the other look saw, and by what any clock gains.
+        return Clock(best.at_ns, best.ahead_ns, 0.0, min(seen_ns, most_ns))
     drift = (after.ahead_ns - before.ahead_ns) / span_ns
     return Clock(before.at_ns, before.ahead_ns, drift, max(before.error_ns, after.error_ns))
 
@@ -87,6 +92,31 @@ def agree(before: Offset, after: Offset) -> bool:
     span_ns = abs(after.at_ns - before.at_ns)
     room = before.error_ns + after.error_ns + MOST_DRIFT * span_ns
     return abs(after.ahead_ns - before.ahead_ns) <= room
+
+
+@dataclass
+class Witnesses:
+    """Echoes of a whole run, the best one of each ten seconds: where the clock has been between its two looks."""
+
+    best: dict[int, Offset] = field(default_factory=dict)
+
+    def heard(self, echo: Echo) -> None:
+        slot = echo.back_ns // KEPT_EACH_NS
+        # While it was answered the two clocks went on by themselves.
+        error_ns = echo.error_ns + round(MOST_DRIFT * (echo.answered_ns - echo.heard_ns))
+        found = Offset((echo.heard_ns + echo.answered_ns) // 2, echo.ahead_ns, error_ns)
+        if slot not in self.best or error_ns < self.best[slot].error_ns:
+            self.best[slot] = found
+
+    def judged(self, line: Clock) -> Clock:
+        """The clock, with an error that what was heard on the way allows: one that was set, or slewed, was on no line."""
+        error_ns = line.error_ns
+        for look in self.best.values():
+            on_line_ns = line.ahead_ns + round(line.drift * (look.at_ns - line.at_ns))
+            off_ns = abs(look.ahead_ns - on_line_ns)
+            if off_ns > line.error_ns + look.error_ns:
+                error_ns = max(error_ns, off_ns + look.error_ns)
+        return replace(line, error_ns=error_ns)
 
 
 def contradicts(look: Offset, echo: Echo) -> bool:

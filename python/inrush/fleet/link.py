@@ -44,7 +44,7 @@ class Link:
 
     def workers(self) -> Mapping[str, Mapping[str, Any]]:
         """SchedulerAddress -> what the scheduler says of it. Raises Lost."""
-        with explained(f"the scheduler {self.address}"):
+        with explained(f"the scheduler {self.address}", LIMIT_S):
             found = self.client.sync(self._identity, callback_timeout=LIMIT_S)
             workers: Mapping[str, Mapping[str, Any]] = found["workers"]
             return workers
@@ -54,7 +54,7 @@ class Link:
 
     def call(self, worker: str, limit_s: float, function: Callable[..., Any], *arguments: Any) -> Any:
         """What the function returns there. Raises Lost, also when it raised: an exception of another host may hold anything."""
-        with explained(f"worker {worker}"):
+        with explained(f"worker {worker}", limit_s):
             return self.client.sync(self._call, worker, function, arguments, callback_timeout=limit_s)
 
     async def _call(self, worker: str, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
@@ -66,7 +66,7 @@ class Link:
 
 
 @contextlib.contextmanager
-def explained(whom: str) -> Iterator[None]:
+def explained(whom: str, limit_s: float) -> Iterator[None]:
     from distributed.comm.core import CommClosedError
 
     try:
@@ -76,7 +76,7 @@ def explained(whom: str) -> Iterator[None]:
         said = str(e).splitlines()[0][:200] if str(e) else ""
         timed = isinstance(e, TimeoutError) or "imed out" in said
         raise Lost(
-            f"{whom} gave no answer for {LIMIT_S:g} s" if timed else f"{whom} is gone ({type(e).__name__})"
+            f"{whom} gave no answer for {limit_s:g} s" if timed else f"{whom} is gone ({type(e).__name__})"
         ) from None
     except Exception as e:
         raise Lost(f"{whom} failed: {type(e).__name__}") from None

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import os
+import shutil
 import sys
 import tempfile
 import time
@@ -17,6 +19,8 @@ from inrush.fleet.link import Link, Lost
 from inrush.fleet.remote import SECRETS
 from inrush.worker.process import Process
 
+#: Of the folder of a fleet, and of the file in it that the inrush that owns it has locked.
+PREFIX, OWNER = "inrush-fleet-", "owner"
 NODE = (sys.executable, "-m", "inrush.fleet.node")
 #: A busy machine takes long to start them.
 READY_S = 120.0
@@ -32,10 +36,11 @@ QUIET = {
 @contextlib.contextmanager
 def started(workers: int) -> Iterator[tuple[str, Path]]:
     """The scheduler's address, and the file that its workers read variables from."""
-    with tempfile.TemporaryDirectory(prefix="inrush-fleet-") as name, contextlib.ExitStack() as held:
+    remove_left(Path(tempfile.gettempdir()))
+    with tempfile.TemporaryDirectory(prefix=PREFIX) as name, contextlib.ExitStack() as held:
         folder = Path(name)  # of this user alone
+        held.enter_context(owned(folder))
         secrets = folder / "variables"
-        write_variables(secrets, {})
 
         def start(role: str, log: str, *words: str) -> Process[Any]:
             node: Process[Any] = Process(
@@ -68,6 +73,27 @@ def started(workers: int) -> Iterator[tuple[str, Path]]:
         finally:
             link.close()
         yield address, secrets
+
+
+@contextlib.contextmanager
+def owned(folder: Path) -> Iterator[None]:
+    """A lock on a file in it, which the kernel lets go of with this process, however it ends."""
+    unlocked = folder / f"{OWNER}.new"
+    with unlocked.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        unlocked.rename(folder / OWNER)  # it is locked when it is seen
+        yield
+
+
+def remove_left(temporary: Path) -> None:
+    """Folders of fleets of this user whose inrush is gone: it was killed, and could not."""
+    for folder in temporary.glob(f"{PREFIX}*"):
+        with contextlib.suppress(OSError):
+            if folder.is_symlink() or folder.stat().st_uid != os.getuid():
+                continue
+            with (folder / OWNER).open() as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def write_variables(path: Path, variables: dict[str, str]) -> None:

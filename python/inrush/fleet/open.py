@@ -63,7 +63,7 @@ def opened(
             secrets = str(path)
         link = Link(scheduler)
         try:
-            workers, facts, _ = looked_at(link, (), max(map(clients_of, plans)))
+            workers, facts, _ = looked_at(link, max(map(clients_of, plans)))
         except TargetError as e:
             raise UsageError(f"{OPTION} {text}: {e}") from None
         finally:

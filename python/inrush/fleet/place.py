@@ -19,7 +19,7 @@ from inrush.clients.clocks import Clock
 from inrush.clients.place import Client, Hear
 from inrush.errors import CoreError, TargetError
 from inrush.fleet import checks, remote
-from inrush.fleet.echo import Echo, Offset, agree, between, contradicts, known, offset
+from inrush.fleet.echo import Echo, Offset, Witnesses, agree, between, contradicts, known, offset
 from inrush.fleet.link import LIMIT_S, Link, Lost
 
 #: Echoes of a look at a clock.
@@ -41,15 +41,19 @@ LOST = -9
 class OnWorkers:
     """Raises TargetError, by name, of workers that are not there, not alike or at work for others."""
 
-    def __init__(self, link: Link, owner: str, names: Sequence[str], wanted: int) -> None:
-        """names: of the variables that the target needs. wanted: processes, one on each worker."""
-        self.link, self.owner, self.names = link, owner, names
-        self.workers, self.facts, self.rates = looked_at(link, names, wanted)
+    def __init__(
+        self, link: Link, owner: str, wanted: int, names: Sequence[str] = (), shown: Sequence[str] = ()
+    ) -> None:
+        """wanted: processes, one on each worker. names: of the secrets that the target needs; shown: of the other variables
+        that its client reads."""
+        self.link, self.owner = link, owner
+        self.workers, self.facts, self.rates = looked_at(link, wanted, names, shown)
         self.boot = remote.boot()
         with refused():
             self.looks = dict(enumerate(on_all(self.look, self.workers)))
         self.before = dict(self.looks)
         self.recent: dict[int, deque[Echo]] = {n: deque(maxlen=LATEST) for n in self.looks}
+        self.witnesses = {n: Witnesses() for n in self.looks}
         self.final: dict[int, Clock] = {}
         self.clients: list[RemoteClient] = []
         self.start_after_ns = START_AFTER_NS + WAYS * 2 * max(look.error_ns for look in self.looks.values())
@@ -97,6 +101,7 @@ class OnWorkers:
                 f"its clock cannot be: it is {off:+.3f} ms off what it showed when the run began, and no clock drifts so much"
             )
         self.recent[process].append(echo)
+        self.witnesses[process].heard(echo)
 
     def name(self, process: int) -> str:
         return checks.named(self.workers[process], self.facts[self.workers[process]])
@@ -109,12 +114,12 @@ class OnWorkers:
         for process, look in after.items():
             if not agree(self.before[process], look):
                 raise CoreError(f"{self.name(process)}: its clock was set while the run went on")
-            self.final[process] = clock = between(self.before[process], look)
+            self.final[process] = clock = self.witnesses[process].judged(between(self.before[process], look))
             if 4 * clock.error_ns > interval_ns:
                 raise CoreError(
                     f"{self.name(process)}: its clock is known to ± {clock.error_ns / 1e6:.1f} ms, and an interval of the "
-                    f"tables is {interval_ns / 1e6:.0f} ms: its times cannot be put beside those of others; use a faster "
-                    "network, or a longer record.interval_s"
+                    f"tables is {interval_ns / 1e6:.0f} ms: its times cannot be put beside those of others; see "
+                    "that nothing sets it meanwhile, use a faster network, or a longer record.interval_s"
                 )
 
     def document(self) -> Mapping[str, Any]:
@@ -123,7 +128,10 @@ class OnWorkers:
             "workers": [
                 {
                     "address": worker,
-                    **{key: self.facts[worker][key] for key in ("host", "boot", "pid", "cores", "same")},
+                    **{
+                        key: self.facts[worker][key]
+                        for key in ("host", "boot", "pid", "cores", "cpus", "same")
+                    },
                     "rows_per_cpu_s": self.rates[worker],
                     "clock": vars(self.clock(process)),
                     "clock_before": vars(self.before[process]),
@@ -154,6 +162,7 @@ class RemoteClient:
         )
         self.worker, self.link = place.workers[process], place.link
         self.code = LOST
+        self.log: Path | None = None
         self.killed, self.over = threading.Event(), threading.Event()
         self.had: dict[str, int] = {}
         self.words: queue.SimpleQueue[str | None] = queue.SimpleQueue()
@@ -215,6 +224,7 @@ class RemoteClient:
             return False
         if "code" in answer:
             self.code = answer["code"]
+            self.log = Path(answer["log"]) if "log" in answer else None
             return True
         self.place.heard(self.process, Echo(asked_ns, answer["heard_ns"], answer["answered_ns"], back_ns))
         if answer["silent_s"] > SILENT_S:
@@ -248,7 +258,7 @@ def on_all(function: Any, workers: Sequence[str]) -> list[Any]:
 
 
 def looked_at(
-    link: Link, names: Sequence[str], wanted: int
+    link: Link, wanted: int, names: Sequence[str] = (), shown: Sequence[str] = ()
 ) -> tuple[list[str], dict[str, Mapping[str, Any]], dict[str, float]]:
     """Workers that a run takes, what each says of itself, and its core's rate. Raises TargetError where they are not alike."""
     with refused():
@@ -260,9 +270,14 @@ def looked_at(
                 "process; start more, or give `clients` fewer"
             )
         facts = dict(
-            zip(workers, on_all(lambda w: link.call(w, 10.0, remote.facts, names), workers), strict=True)
+            zip(
+                workers,
+                on_all(lambda w: link.call(w, 10.0, remote.facts, names, shown), workers),
+                strict=True,
+            )
         )
-        wrong = checks.unequal(facts, remote.facts()) or checks.lacking(facts)
+        ours = remote.facts((), shown)
+        wrong = checks.unequal(facts, ours) or checks.lacking(facts) or checks.other_variables(facts, ours)
         if wrong:
             raise TargetError("\n".join(wrong))
         # One after the other: several workers of one host would take each other's cores.

@@ -51,7 +51,8 @@ class WorkerAnswer(TypedDict):
     more: bool
     #: Since the process said something, s.
     silent_s: float
-    #: Of a process that has ended: how, and the end of its log.
+    #: Of a process that has ended: how; and of one that said nothing of it, the path of its log there. What is in it may be
+    #: secret, and stays.
     code: NotRequired[int]
     log: NotRequired[str]
 
@@ -71,6 +72,10 @@ class Kept:
     said_at: float = field(default_factory=time.monotonic)
     called_at: float = field(default_factory=time.monotonic)
     ended: bool = False
+    #: It has said how it ended, or was killed by us.
+    explained: bool = False
+    #: Where the log is of one that crashed.
+    left: Path | None = None
 
     @property
     def parts(self) -> Path:
@@ -84,6 +89,7 @@ class Kept:
         elif event["event"] == "alive":
             return
         else:
+            self.explained |= event["event"] in ("finished", "failed")
             self.events.append(event)
         if event["event"] != "progress" and self.loop is not None:
             with contextlib.suppress(RuntimeError):  # the worker itself ends
@@ -100,21 +106,30 @@ class Kept:
 KEPT: dict[str, Kept] = {}
 
 
+#: What this worker's file had when it was last there: that of a local fleet is gone when all have read it.
+READ: dict[str, str] = {}
+
+
 def variables() -> dict[str, str]:
     """What the environment of this worker lacks and its file has."""
     path = os.environ.get(SECRETS)
     if not path:
         return {}
-    lines = Path(path).read_text(encoding="utf-8").splitlines()
-    return dict(cast("tuple[str, str]", line.split("=", 1)) for line in lines if "=" in line)
+    with contextlib.suppress(FileNotFoundError):
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+        READ.clear()
+        READ.update(cast("tuple[str, str]", line.split("=", 1)) for line in lines if "=" in line)
+    return {**READ}
 
 
-def facts(names: Sequence[str] = ()) -> dict[str, Any]:
-    """What must be the same on all workers, what distinguishes them, and which variables are there."""
+def facts(names: Sequence[str] = (), shown: Sequence[str] = ()) -> dict[str, Any]:
+    """What must be the same on all workers, what distinguishes them, and which variables are there. names: of variables that
+    are needed, and not shown; shown: of those whose values must be the same."""
     from inrush import _core
     from inrush.machine import host
 
     known = {**os.environ, **variables()}
+    cpus = sorted(os.sched_getaffinity(0))
     return {
         "same": {
             "inrush": host.inrush_version(),
@@ -128,9 +143,21 @@ def facts(names: Sequence[str] = ()) -> dict[str, Any]:
         "host": socket.gethostname(),
         "boot": boot(),
         "pid": os.getpid(),
-        "cores": len(os.sched_getaffinity(0)),
+        # Workers of one host may have the same ones.
+        "cores": min(quota() or len(cpus), len(cpus)),
+        "cpus": cpus,
         "lacks": [name for name in names if name not in known],
+        "variables": {name: known.get(name, "") for name in shown},
     }
+
+
+def quota() -> float | None:
+    """Cores that a group of the kernel allows."""
+    from inrush.machine import host
+
+    with contextlib.suppress(OSError, ValueError):  # no group, or one of an older kind
+        return host.cgroup_cpu_cores()
+    return None
 
 
 def boot() -> str:
@@ -220,9 +247,17 @@ async def poll(key: str, wait_s: float, had: Mapping[str, int]) -> WorkerAnswer 
     )
     if ended:
         answer["code"] = kept.process.close()
-        answer["log"] = "\n".join((kept.folder / "log").read_text(errors="replace").splitlines()[-12:])
+        if not kept.explained:
+            # Asked again where more of its tables is to come.
+            kept.left = kept.left or left(kept.folder / "log")
+            answer["log"] = str(kept.left)
     answer["answered_ns"] = time.monotonic_ns()
     return answer
+
+
+def left(log: Path) -> Path:
+    """The log of a process that crashed, where it stays; of this user alone."""
+    return Path(shutil.move(log, Path(tempfile.mkdtemp(prefix="inrush-crashed-")) / "log"))
 
 
 def growth(parts: Path, had: Mapping[str, int]) -> tuple[dict[str, bytes], bool]:
@@ -249,6 +284,7 @@ def word(key: str, text: str) -> None:
 def kill(key: str) -> None:
     kept = KEPT.get(key)
     if kept is not None and kept.process is not None:
+        kept.explained = True
         kept.process.kill()
 
 

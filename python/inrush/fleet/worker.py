@@ -33,18 +33,24 @@ def work(
     target = plan["target"]
     twin = server(target["engine"])
     names = [name for name in (twin.password_variable,) if name in os.environ]
+    shown = twin.client_variables
     if variables:
-        write_variables(Path(variables), {name: os.environ[name] for name in names})
+        given = [*names, *(name for name in shown if name in os.environ)]
+        write_variables(Path(variables), {name: os.environ[name] for name in given})
     owner = f"{plan['study']} {plan['run_id']} of {socket.gethostname()} (process {os.getpid()})"
     try:
         link = Link(scheduler)
-        place = OnWorkers(link, owner, names, plan["share"]["of"])
+        place = OnWorkers(link, owner, plan["share"]["of"], names, shown)
         away = checks.unreachable(place.facts, remote.boot(), target["engine"], target["url"], twin.embedded)
         if away:
             raise TargetError("\n".join(away))
     except InrushError as e:
         say(events, json.dumps({"event": "failed", "kind": "fleet", "message": str(e)}))
         return 1
+    finally:
+        # Each worker has read it: whatever ends us from now on, leaves no password.
+        if variables:
+            Path(variables).unlink(missing_ok=True)
     try:
         return run.work(plan, Path(parts_dir), words, lambda e: say(events, json.dumps(e)), place)
     finally:

@@ -10,12 +10,14 @@ from inrush.guards.verdicts import (
     invalid,
     is_embedded,
     is_instrument,
+    not_checked,
     noted,
     passed,
     timed_figures,
 )
 from inrush.stats.files import is_pipeline
 from inrush.stats.gaps import gaps_of, worked_ns
+from inrush.stats.headroom import ClientHost, client_hosts
 from inrush.stats.measures import measured_windows
 from inrush.stats.record import RunRecord
 from inrush.text import percent
@@ -25,7 +27,7 @@ CLIENT_CPU_SHARE = 0.8
 
 
 def client_not_saturated(run: RunRecord, figures: Figures) -> Verdict | None:
-    """CPU of the client against its cores, and of its session threads against their time."""
+    """CPU of the client against its cores on each host, and of its session threads against their time."""
     name = "client not saturated"
     if is_pipeline(run):  # its client is part of what is measured
         return None
@@ -39,12 +41,13 @@ def client_not_saturated(run: RunRecord, figures: Figures) -> Verdict | None:
             "The engine lives in the client's process and no run on the null engine separates their CPU: run the "
             "study anew",
         )
-    cores = float(run.env.get("cgroup_cpu_cores") or run.env.get("cpu_logical") or 0)
-    busy = figures.get("client.busy_cores")
-    if cores and busy is not None and busy > CLIENT_CPU_SHARE * cores:
+    hosts = client_hosts(run, figures)
+    known = {host: host.busy / host.cores for host in hosts if host.busy is not None and host.cores}
+    fullest = max(known, key=lambda host: known[host], default=None)
+    if fullest is not None and known[fullest] > CLIENT_CPU_SHARE:
         return invalid(
             name,
-            f"The client kept {busy:.2f} of {cores:g} cores busy (limit {percent(CLIENT_CPU_SHARE)}): rates are at least what is "
+            f"The client kept {said_cores(fullest)} busy (limit {percent(CLIENT_CPU_SHARE)}): rates are at least what is "
             "shown, times are the client's. Put the server on another machine or lower the load",
             figures=timed_figures(figures, {name.rsplit(".", 1)[0] for name in figures}),
         )
@@ -56,13 +59,22 @@ def client_not_saturated(run: RunRecord, figures: Figures) -> Verdict | None:
             "waiting for the engine: rates are at least what is shown, times are the client's. Add sessions, or read them so",
             figures=timed_figures(figures, full),
         )
-    looked = [f"The client used {busy:.2f} of {cores:g} cores"] if cores and busy is not None else []
+    unknown = [host for host in hosts if host.busy is not None and not host.cores]
+    if unknown and unknown[0].host:
+        return not_checked(
+            name, f"It is not known how many cores the client processes on {unknown[0].host} had"
+        )
+    looked = [f"The client used {said_cores(fullest)}"] if fullest is not None else []
     if shares:
         role = max(shares, key=lambda r: shares[r])
         looked.append(
             f"the sessions of {role} computed {percent(shares[role])} of their time, no others more"
         )
     return passed(name, "; ".join(looked)) if looked else None
+
+
+def said_cores(host: ClientHost) -> str:
+    return f"{host.busy:.2f} of {host.cores:g} cores{f' on {host.host}' if host.host else ''}"
 
 
 def client_beside_its_engine(figures: Figures, name: str) -> Verdict | None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypedDict
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, TypedDict
 
 from inrush.guards.verdicts import Figures, Verdict, grouped_figures, invalid, noted, passed, timed_figures
 from inrush.stats.brackets import RESOLUTION, WIDEST
@@ -11,34 +11,45 @@ from inrush.stats.measures import measured_windows
 from inrush.stats.record import RunRecord
 from inrush.text import percent, show_s
 
+if TYPE_CHECKING:
+    from typing_extensions import NotRequired
+
 NAME = "one start"
+#: Shorter times are shown as milliseconds.
+SECONDS_FROM_NS = 500_000_000
 
 
 class StartFacts(TypedDict):
     """What `run.json` has of one start, by process; None: it had no session at work."""
 
     segment: int
+    repetition: int
     first_session_late_ns: Sequence[int | None]
     last_session_late_ns: Sequence[int | None]
+    #: By how much the instant that each was given was later than the common one, by the clocks as known in the end.
+    instant_off_ns: NotRequired[Sequence[int | None]]
 
 
 def one_start(run: RunRecord, figures: Figures) -> Verdict | None:
-    """The share of all sessions' time that was lost before they began, by the clocks at their worst."""
+    """The share of all sessions' time that was lost before they began, by the clocks at their worst; of all repetitions the
+    worst one."""
     clients = run.summary.get("clients") or {}
     windows = measured_windows(run)
     starts: list[StartFacts] = [s for s in clients.get("starts", ()) if s["segment"] in windows]
     if not starts:
         return None
     error_ns = max((w["clock"]["error_ns"] for w in clients.get("workers", ())), default=0)
-    shares = {s["segment"]: lost_share(s, windows[s["segment"]], error_ns) for s in starts}
-    segment = max(shares, key=lambda one: shares[one])
-    share = shares[segment]
-    start = next(s for s in starts if s["segment"] == segment)
-    late = {process: ns for process, ns in enumerate(start["last_session_late_ns"], 1) if ns is not None}
-    worst = max(late, key=lambda process: late[process], default=0)
-    clocks = f", and the clocks are known to ± {show_s(error_ns / 1e9)}" if error_ns else ""
+    spans = repetition_spans(run)
+    shares = [
+        lost_share(s, spans.get((s["segment"], s["repetition"]), windows[s["segment"]]), error_ns)
+        for s in starts
+    ]
+    share = max(shares)
+    late = dict(enumerate(lateness(starts[shares.index(share)]), 1))
+    worst = max(late, key=lambda process: late[process] or 0)
+    clocks = f", and the clocks are known to ± {shown(error_ns)}" if error_ns else ""
     said = (
-        f"the last session of client process {worst} began {show_s(late.get(worst, 0) / 1e9)} late{clocks}: {percent(share)} of "
+        f"the last session of client process {worst} began {shown(late[worst] or 0)} late{clocks}: {percent(share)} of "
         "all sessions' time"
     )
     if share > WIDEST - 1:
@@ -55,8 +66,29 @@ def one_start(run: RunRecord, figures: Figures) -> Verdict | None:
     return passed(NAME, f"They began together: {said}")
 
 
-def lost_share(start: StartFacts, window: tuple[int, int], error_ns: int) -> float:
-    known = [ns for ns in start["last_session_late_ns"] if ns is not None]
+def repetition_spans(run: RunRecord) -> Mapping[tuple[int, int], tuple[int, int]]:
+    """(segment, repetition) -> from the first begin to the last end of its roles."""
+    found: dict[tuple[int, int], tuple[int, int]] = {}
+    for row in run.rows("repetitions"):
+        key, begin, end = (row["segment"], row["repetition"]), row["start_ns"], row["end_ns"]
+        known = found.get(key, (begin, end))
+        found[key] = min(known[0], begin), max(known[1], end)
+    return found
+
+
+def lateness(start: StartFacts) -> list[int | None]:
+    """By process: its last session after the instant that it was given, and how far that was from the common one."""
+    late = start["last_session_late_ns"]
+    off = start.get("instant_off_ns") or [None] * len(late)
+    return [None if ns is None else ns + abs(by or 0) for ns, by in zip(late, off, strict=True)]
+
+
+def shown(ns: int) -> str:
+    return show_s(ns / 1e9) if ns >= SECONDS_FROM_NS else f"{ns / 1e6:.3g} ms"
+
+
+def lost_share(start: StartFacts, span: tuple[int, int], error_ns: int) -> float:
+    known = [ns for ns in lateness(start) if ns is not None]
     if not known:
         return 0.0
-    return (sum(known) / len(known) + error_ns) / max(1, window[1] - window[0])
+    return (sum(known) / len(known) + error_ns) / max(1, span[1] - span[0])

@@ -286,11 +286,28 @@ def generators() -> Any:
 
 
 def with_clients(call: StudyCall, clients: int) -> StudyCall:
-    """The call with so many client processes in each run, unless it or its study says how many."""
+    """The call with so many client processes in each run, unless it or its study says how many.
+
+    Raises UsageError of a study that no fleet can run.
+    """
     said = any(override.partition("=")[0].strip() == "clients" for override in call.overrides)
-    if clients == 1 or said or read_study(call).clients != 1:
+    if call.fleet is None and (clients == 1 or said):
+        return call
+    study = read_study(call)
+    if call.fleet is not None:
+        refuse_one_process(study)
+    if clients == 1 or said or study.clients != 1:
         return call
     return replace(call, overrides=(*call.overrides, f"clients={clients}"))
+
+
+def refuse_one_process(study: Study) -> None:
+    """Raises UsageError of a study whose runs have one client process, whatever the fleet is."""
+    kind = "steps" if study.steps else "pipeline" if study.pipeline is not None else ""
+    if kind:
+        raise UsageError(
+            f"--fleet: {study.name} is a study with `{kind}`, whose runs have one client process; run it without --fleet"
+        )
 
 
 def best_found(store: Store, names: Sequence[str], scale: str | None) -> dict[str, list[dict[str, Any]]]:

@@ -2,11 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from inrush.stats.measures import measured_windows
 from inrush.stats.record import RunRecord
 from inrush.stats.watched import cumulative, spent_in
+
+
+@dataclass(frozen=True)
+class ClientHost:
+    """A host that client processes of a run were on."""
+
+    #: Empty of the one that inrush itself ran on.
+    host: str
+    #: Processors that they kept busy, and those that they had; None: not known.
+    busy: float | None
+    cores: float | None
+
+
+def client_hosts(run: RunRecord, figures: Mapping[str, float]) -> list[ClientHost]:
+    """Each with all of its client processes."""
+    workers: Sequence[Mapping[str, Any]] = (run.summary.get("clients") or {}).get("workers", ())
+    if not workers:
+        cores = float(run.env.get("cgroup_cpu_cores") or run.env.get("cpu_logical") or 0)
+        return [ClientHost("", figures.get("client.busy_cores"), cores or None)]
+    by_boot: dict[str, list[int]] = {}
+    for process, worker in enumerate(workers):
+        by_boot.setdefault(str(worker.get("boot") or worker.get("host", "")), []).append(process)
+    found = []
+    for processes in by_boot.values():
+        busy = [figures.get(f"client/{process + 1}.busy_cores") for process in processes]
+        known = [cores for cores in busy if cores is not None]
+        mine = [workers[process] for process in processes]
+        total = sum(known) if len(known) == len(busy) else None
+        found.append(ClientHost(str(mine[0].get("host", "")), total, cores_of(mine)))
+    return found
+
+
+def cores_of(workers: Sequence[Mapping[str, Any]]) -> float | None:
+    """Those that workers of one host have together: several may have the same ones."""
+    cores = [float(worker.get("cores") or 0) for worker in workers]
+    if not all(cores):
+        return None
+    cpus = [worker.get("cpus") for worker in workers]
+    if not all(cpus):
+        return max(cores)
+    return min(sum(cores), float(len(set[int]().union(*(of or () for of in cpus)))))
 
 
 def idle_share(run: RunRecord) -> float | None:
@@ -24,10 +67,14 @@ def idle_share(run: RunRecord) -> float | None:
 
 
 def client_share(run: RunRecord, figures: Mapping[str, float]) -> float | None:
-    """Processors that inrush itself kept busy, over those that it had. None where either is not known.
+    """Processors that inrush itself kept busy, over those that it had; of several hosts that of the busiest one. None where
+    either is not known.
 
     An engine in the client's process is not counted, where the null engine's run separates the two.
     """
-    cores = float(run.env.get("cgroup_cpu_cores") or run.env.get("cpu_logical") or 0)
-    busy = figures.get("instrument.busy_cores", figures.get("client.busy_cores"))
-    return busy / cores if cores and busy is not None else None
+    hosts = client_hosts(run, figures)
+    if (own := figures.get("instrument.busy_cores")) is not None:
+        cores = [host.cores for host in hosts if host.cores]
+        return own / sum(cores) if len(cores) == len(hosts) else None
+    shares = [host.busy / host.cores for host in hosts if host.busy is not None and host.cores]
+    return max(shares) if len(shares) == len(hosts) else None

@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 
+from inrush.fleet import local
 from inrush.results.store import Results
+from tests.needed import need_distributed
 from tests.terminal import Inrush
 
 from .servers import need
 
-pytest.importorskip("distributed")
+need_distributed()
 WORKERS = 2
 
 
@@ -64,6 +66,8 @@ def test_reads_by_key_on_workers_are_right_and_no_password_is_in_any_file(
 ) -> None:
     secret = "a-secret-of-the-test-7731"
     monkeypatch.setenv("PGPASSWORD", secret)
+    # Workers inherit it not: their file alone has it.
+    monkeypatch.setattr(local, "NODE", ("/usr/bin/env", "-u", "PGPASSWORD", *local.NODE))
     found = run(
         inrush, folder, "keylookup-threads", "factors.threads=[2]", "repeats.count=1", "schedule.measure_s=1"
     )  # fmt: skip

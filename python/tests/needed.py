@@ -1,0 +1,20 @@
+"""Packages that tests need: left out where they are not installed, and failing where nothing may be left out."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+
+import pytest
+
+#: Set where all that tests need must be there.
+REQUIRE = "INRUSH_REQUIRE_SERVERS"
+
+
+def need_distributed() -> None:
+    if importlib.util.find_spec("distributed") is None:
+        if os.environ.get(REQUIRE):
+            raise RuntimeError(
+                f"{REQUIRE} is set, and distributed is not installed: pip install 'inrush[fleet]'"
+            )
+        pytest.skip("distributed is not installed", allow_module_level=True)
