@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 #: A request has so long, twice at most, to be there as a whole; so has the next one on the same connection.
 LOOK_S = 5.0
-#: Readers of events, and those who fetch what the page is made of.
+#: Readers of events, and fetches of what the page is made of.
 MOST = 256
 
 

@@ -95,7 +95,7 @@ class LivePage:
         if self.pusher is not None:
             self.pusher.end()
         report = folder.path / REPORT
-        # Without a report something went wrong: who waits for it is told, and the command ends.
+        # Without a report something went wrong: the command ends, and says it.
         is_new = written(report) not in (None, self._report_before)
         self.server.end(report if is_new else None, self.of.stay and is_new)
 
