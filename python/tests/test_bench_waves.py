@@ -6,6 +6,8 @@ import re
 from dataclasses import replace
 from itertools import islice
 
+import pytest
+
 from benches.keylookup import waves_random, waves_server
 from benches.keylookup.waves import CHECKPOINTED, EAGER, PAGE, WHOLE, case, row, svg
 from inrush.model.cluster import Checkpoint
@@ -34,10 +36,20 @@ def test_the_picture_has_a_panel_for_each_wave_and_its_cure() -> None:
 def test_clusters_are_drawn_by_a_seed_and_all_of_them_are_on_the_page() -> None:
     first, second = (list(islice(waves_random.drawn(WHOLE), 5)) for _ in range(2))
     assert first == second != list(islice(waves_random.drawn(WHOLE, seed=2), 5))
-    (said,) = re.findall(
-        r"(\d+) had no wave, (\d+) had one with both, (\d+) with the delay alone, and (\d+) with eager", TEXT
-    )
-    assert sum(map(int, said)) == waves_random.CLUSTERS and f"{waves_random.CLUSTERS} of them" in TEXT
+    assert sum(said().values()) == waves_random.CLUSTERS and f"{waves_random.CLUSTERS} of them" in TEXT
+
+
+def said() -> dict[str, int]:
+    """Which sends swing -> in how many clusters, by the page."""
+    sentence = r"(\d+) had no wave, (\d+) had one with both, (\d+) with the delay alone, and (\d+) with eager"
+    (numbers,) = re.findall(sentence, TEXT)
+    return dict(zip(("none", "both", "delayed", "eager"), map(int, numbers), strict=True))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_each_number_of_the_page_is_what_all_clusters_give() -> None:
+    assert waves_random.counts(WHOLE) == said()
 
 
 def test_the_servers_table_and_answer_come_from_the_table_that_results_left() -> None:

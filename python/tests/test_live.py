@@ -14,7 +14,7 @@ import pytest
 from rich.console import Console
 
 from inrush.live.calls import Calls, histogram, quantile_s
-from inrush.live.distance import distances, figures_so_far
+from inrush.live.distance import distances, figures_so_far, makespans
 from inrush.live.seen import StudySeen
 from inrush.live.series import RoleSlice, RunSeries, Slice
 from inrush.live.snapshot import snapshot, step_rows
@@ -106,15 +106,15 @@ def test_steps_become_fewer_and_keep_every_call() -> None:
     series = RunSeries(most=8)
     for k in range(100):
         of = RoleSlice(10, 1, 0, histogram(latencies([(k + 1) * MS])))
-        series.add(Slice(float(k), k + 1.0, {"writers": of}, {"client": 0.5}))
+        series.add(Slice(k + 1.0, 1.0, {"writers": of}, {"client": 0.5}))
     assert len(series.steps) <= 8 and series.version > 0
     closed = [*series.steps, *([series.open] if series.open else [])]
     assert sum(step.roles["writers"].rows for step in closed) == 1_000
     merged = [step.roles["writers"].latency for step in closed]
     assert sum(h.n for h in merged if h is not None) == 100
     assert sum(step.busy_s["client"] for step in closed) == pytest.approx(50)
-    assert closed[0].begin_s == 0.0 and closed[-1].end_s == 100.0
-    assert all(a.end_s == b.begin_s for a, b in pairwise(closed))
+    assert sum(step.seconds for step in closed) == 100.0 and closed[-1].end_s == 100.0
+    assert all(later.end_s == step.end_s + later.seconds for step, later in pairwise(closed))
 
 
 def test_a_step_says_rates_and_percentiles_of_its_own_time() -> None:
@@ -140,6 +140,21 @@ def test_a_repetition_that_begins_anew_takes_nothing_from_the_sums() -> None:
         + (of.series.open.roles["writers"].rows if of.series.open else 0)
         == 2_300
     )
+
+
+def test_a_step_has_the_time_in_which_its_roles_worked_and_none_between_two_segments() -> None:
+    of = seen()
+    # The wall clock says nothing of a pause before the segment, and jumps in it.
+    for half in range(1, 9):
+        now = role(500 * half, 5 * half, [2 * MS] * 5)
+        of.event(progress(30.0 + half / 2, {"writers": now}, began_s=30.0), 5_000.0 - half)
+    rows = step_rows(of.series.steps)
+    assert [r["roles"]["writers"]["rows_per_s"] for r in rows] == [1_000.0] * 4
+    # Nor is what lies between a repetition and the next one.
+    for half in (1, 2):
+        now = role(500 * half, 5 * half, [2 * MS] * 5)
+        of.event(progress(60.0 + half / 2, {"writers": now}, repetition=1, began_s=60.0), 5_030.0 + half)
+    assert step_rows(of.series.steps)[-1]["roles"]["writers"]["rows_per_s"] == 1_000.0
 
 
 # --- what is used
@@ -180,6 +195,60 @@ def test_the_distance_to_rules_and_limits_is_that_of_the_measured_phase_so_far()
     assert (found["measure.time_s"].now, found["measure.time_s"].limit) == (4.0, 100.0)
     crossed = [limit["crossed"] for limit in shown(of)["limits"] if limit["now"] == "2.00 ms"]
     assert crossed == [True]
+
+
+def test_calls_that_failed_are_attempts_and_no_calls_a_second() -> None:
+    of = seen()
+    of.event(progress(2.0, {"readers": role(0, 100, [MS] * 80, errors=20, failed={"timeout": 20})}), 1_002.0)
+    figures = figures_so_far(of)
+    assert (figures["readers.ops_per_s"], figures["readers.attempts_per_s"]) == (40.0, 50.0)
+
+
+def with_roles(of: StudySeen, *roles: dict[str, Any]) -> StudySeen:
+    """roles: of the measured segment's plan."""
+    plan = of.planned[0].plan
+    plan["segments"][1]["roles"] = list(roles)
+    of.run = replace_plan(of.planned[0], plan)
+    return of
+
+
+def replace_plan(run: Any, plan: dict[str, Any]) -> Any:
+    return type(
+        "Replaced",
+        (),
+        {"plan": plan, "run_id": run.run_id, "point": run.point, "labels": run.labels, "block": 1},
+    )()
+
+
+WRITERS = {
+    "name": "writers",
+    "until": {"kind": "work"},
+    "work": {"kind": "rows", "rows": 1_950, "batch_rows": 100},
+}
+
+
+def test_a_role_whose_work_has_ended_keeps_its_rate_and_its_makespan() -> None:
+    readers = {"name": "readers", "until": {"kind": "time", "ns": 8 * 10**9}, "work": {"kind": "endless"}}
+    of = with_roles(seen(), WRITERS, readers)
+    for half in range(1, 17):
+        # 20 calls in two seconds.
+        wrote = role(min(500 * half, 1_950), min(5 * half, 20), [MS] * 5 if half <= 4 else ())
+        of.event(progress(half / 2, {"writers": wrote, "readers": role(0, half, [MS])}), 1_000.0 + half / 2)
+    figures = {**figures_so_far(of), **makespans(of)}
+    assert (figures["writers.rows_per_s"], figures["writers.makespan_s"]) == (975.0, 2.0)
+    assert (figures["readers.ops_per_s"], figures["readers.makespan_s"]) == (2.0, 8.0)
+    # Its next repetition has a time of its own.
+    of.event(progress(10.5, {"writers": role(500, 5, [MS] * 5)}, repetition=1, began_s=10.0), 1_010.5)
+    assert of.roles["writers"].measured_s == 2.5
+
+
+def test_percentiles_are_of_calls_that_end_now_and_there_are_none_in_a_stall() -> None:
+    of = seen()
+    run_for(of, 4)
+    assert shown(of)["roles"]["writers"]["times"]["p99"]
+    for half, known in ((1, True), (4, True), (5, False), (9, False)):
+        of.event(progress(4.0 + half / 2, {"writers": role(4_000, 40)}), 1_004.0 + half / 2)
+        assert bool(shown(of)["roles"]["writers"]["times"]["p99"]) is known, half
 
 
 def test_the_warm_up_is_in_no_figure() -> None:

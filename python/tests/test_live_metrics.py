@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import struct
 import subprocess
 import threading
@@ -289,3 +290,50 @@ def test_a_gateway_that_does_not_answer_is_said_once(tmp_path: Path) -> None:
 def test_what_is_no_address_is_refused() -> None:
     with pytest.raises(UsageError, match="write the gateway's address"):
         push.push_url("ftp://gateway", "r")
+
+
+@pytest.mark.parametrize(
+    "address", ["http://gw:99999", "http://gw:port", "http://[::1", "ftp://gw", "http://"]
+)
+def test_an_address_that_cannot_be_is_refused_without_its_secret(address: str) -> None:
+    scheme, _, rest = address.partition("://")
+    for written in (address, f"{scheme}://user:hunter2@{rest}"):
+        with pytest.raises(UsageError, match="write the gateway's address") as refused:
+            push.push_url(written, "r")
+        assert "hunter2" not in str(refused.value) and "user" not in str(refused.value)
+
+
+def test_a_gateway_that_speaks_something_else_is_said_once_and_tried_again(tmp_path: Path) -> None:
+    notes: list[str] = []
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        asked: list[int] = []
+
+        def answers() -> None:
+            for _ in range(3):
+                connection, _ = other.accept()
+                with connection:
+                    connection.recv(65_536)
+                    connection.sendall(b"SSH-2.0-OpenSSH_9.6\r\n")
+                    asked.append(1)
+
+        thread = threading.Thread(target=answers, daemon=True)
+        thread.start()
+        address = f"http://user:hunter2@127.0.0.1:{other.getsockname()[1]}"
+        pusher = push.Pusher(viewed(tmp_path), address, notes.append)
+        for _ in range(2):
+            pusher.push()
+        pusher.end()
+        thread.join(20)
+    assert len(asked) == 3 and len(notes) == 1
+    assert "SSH-2.0" in notes[0] and "hunter2" not in notes[0]
+
+
+def test_two_limits_of_one_figure_are_two_series() -> None:
+    rules = [{"along": "rows", "above": {"writers.errors": limit}} for limit in (10, 20, 20)]
+    of = seen({**STUDY, "stop": rules})
+    run_for(of, 2)
+    text = open_text(families(of, 1_002.0))
+    limits = [line for line in text.splitlines() if line.startswith("inrush_limit_used_ratio{")]
+    labels = [line.partition("} ")[0] for line in limits]
+    assert len(labels) == len(set(labels))
+    assert sum('limit="10"' in one or 'limit="20"' in one for one in labels) == 2

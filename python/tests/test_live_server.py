@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from inrush.errors import UsageError
-from inrush.live import access, app, hub
+from inrush.live import access, app, connections, hub, server
 from inrush.live.access import Access, Address, listening_socket, read_address
 from inrush.live.charts import specs
 from inrush.live.server import LiveServer
@@ -32,15 +32,16 @@ LIMIT_S = 20.0
 class Study:
     """A view of a study with one run in hand, and its server."""
 
-    def __init__(self, folder: Any, token: str | None = None) -> None:
+    def __init__(self, folder: Any, token: str | None = None, host: str = "127.0.0.1") -> None:
         self.view = View(Silent(), folder, [Run(0, []), Run(1, [])])  # type: ignore[list-item]
         self.folder = folder
-        at = Address("127.0.0.1")
+        at = Address(host)
         themes = json.dumps({"specs": specs(), "themes": {}})
         self.access = Access(token)
         self.server = LiveServer(
             self.view, at, self.access, listening_socket(at), "window.vegaEmbed = 0;", themes
         )
+        self.host = host
         self.port = int(re.findall(r":(\d+)/", self.server.url)[0])
         self.halves = 0
         self.view.begun(1, 2, self.view.seen.planned[0])
@@ -55,7 +56,7 @@ class Study:
         self, path: str, method: str = "GET", body: str | None = None, **headers: str
     ) -> tuple[int, Any, str]:
         """Status, headers and text."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=LIMIT_S)
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=LIMIT_S)
         try:
             connection.request(method, path, body, {k.replace("_", "-"): v for k, v in headers.items()})
             answer = connection.getresponse()
@@ -126,10 +127,13 @@ def test_a_page_that_is_loaded_again_has_all_steps_and_one_that_lost_its_connect
 ) -> None:
     first = Reader(study.port)
     first.beat()
-    for _ in range(3):
-        study.goes_on()
-        time.sleep(1.0)  # steps are of the wall clock
-    until(lambda: len(study.view.seen.series.steps) >= 2, "steps")
+    study.goes_on(6)
+    assert len(study.view.seen.series.steps) == 3
+    shown = 0
+    while shown < 3:
+        beat = first.beat()
+        assert beat is not None
+        shown += len(beat["steps"])
     again = Reader(study.port)
     whole = again.beat()
     assert whole is not None and whole["begins"] and len(whole["steps"]) == len(study.view.seen.series.steps)
@@ -160,10 +164,12 @@ def test_fifty_readers_see_the_same_look_that_was_made_once(
     for reader in readers:
         assert reader.beat() is not None
     until(lambda: study.server.hub.readers == 50, "fifty readers")
-    before = len(looks)
+    before, began_s = len(looks), time.monotonic()
     seen = [{beat["snapshot"]["now_s"] for _ in range(3) if (beat := reader.beat())} for reader in readers]
     assert all(len(times) == 3 for times in seen)
-    assert len(set.union(*seen)) <= len(looks) - before + 3, "a look is shared"
+    made, passed_s = len(looks) - before, time.monotonic() - began_s
+    assert made <= passed_s / hub.EVERY_S + 1, "one a second for all of them"
+    assert len(set.union(*seen)) <= made + 2, "and no other is shown"
     for reader in readers:
         reader.close()
     until(lambda: study.server.hub.readers == 0, "readers that leave are gone")
@@ -221,6 +227,16 @@ def test_a_page_elsewhere_whose_name_leads_here_reads_nothing(study: Study) -> N
     assert study.get("/snapshot.json", Host=f"127.0.0.1:{study.port}")[0] == 200
 
 
+def test_the_address_that_is_printed_is_answered(tmp_path: Path) -> None:
+    study = Study(begin(tmp_path), host="127.0.0.2")
+    try:
+        assert study.server.url == f"http://127.0.0.2:{study.port}/"
+        assert study.get("/snapshot.json")[0] == 200
+        assert study.get("/snapshot.json", Host="127.0.0.3")[0] == 421
+    finally:
+        study.server.end(None)
+
+
 def test_the_page_becomes_the_report_and_the_server_ends(tmp_path: Path) -> None:
     study = Study(begin(tmp_path))
     report = study.folder.path / "report.html"
@@ -249,16 +265,106 @@ def test_a_server_that_nobody_reads_ends_at_once(tmp_path: Path) -> None:
     assert time.monotonic() - began_s < 1.5
 
 
+# --- what it may cost the process that directs a study
+
+
+def closed(connection: socket.socket) -> bool:
+    """By the server, within the time that a reader has."""
+    connection.settimeout(LIMIT_S)
+    try:
+        return connection.recv(1) == b""
+    except ConnectionError:
+        return True
+
+
+@pytest.mark.parametrize(
+    "said",
+    [b"", b"GET / HTTP/1.1\r\nHost: a", b"POST /login HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nt"],
+)  # fmt: skip
+def test_a_connection_that_asks_for_nothing_whole_is_closed_and_one_that_reads_is_not(
+    study: Study, monkeypatch: pytest.MonkeyPatch, said: bytes
+) -> None:
+    monkeypatch.setattr(connections, "LOOK_S", 0.2)
+    reader = Reader(study.port)
+    with socket.create_connection(("127.0.0.1", study.port)) as idle:
+        idle.sendall(said)
+        began_s = time.monotonic()
+        assert closed(idle) and time.monotonic() - began_s < 5
+    assert reader.beat() is not None and reader.beat() is not None
+    reader.close()
+
+
+def test_connections_are_so_few_that_the_study_can_open_files(
+    study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "MOST", 5)
+    kept = [socket.create_connection(("127.0.0.1", study.port)) for _ in range(5)]
+    until(lambda: len(study.server.connections) == 5, "five of them")
+    with socket.create_connection(("127.0.0.1", study.port)) as more:
+        assert closed(more)
+    assert len(study.server.connections) == 5
+    kept.pop().close()
+    until(lambda: len(study.server.connections) == 4, "one has gone")
+    assert study.get("/snapshot.json")[0] == 200
+    for one in kept:
+        one.close()
+
+
+def test_a_quarter_of_the_descriptors_is_the_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    for soft, found in ((1_024, 256), (256, 64), (2, 1), (connections.resource.RLIM_INFINITY, 256)):
+        monkeypatch.setattr(connections.resource, "getrlimit", lambda _, soft=soft: (soft, soft))
+        assert connections.most() == found
+
+
+@pytest.mark.parametrize(("own", "given"), [(0, 10), (15, 15)])
+def test_its_thread_comes_behind_the_study_and_never_before_it(
+    monkeypatch: pytest.MonkeyPatch, own: int, given: int
+) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr(server.os, "getpriority", lambda *_: own)
+    monkeypatch.setattr(server.os, "setpriority", lambda _, __, nice: asked.append(nice))
+    server.comes_last()
+    assert asked == [given]
+
+
+def test_it_serves_where_its_priority_cannot_be_lowered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: int) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(server.os, "setpriority", refused)
+    made: list[Study] = []
+    making = threading.Thread(target=lambda: made.append(Study(begin(tmp_path))), daemon=True)
+    making.start()
+    making.join(LIMIT_S)
+    assert made and made[0].get("/snapshot.json")[0] == 200
+    made[0].server.end(None)
+
+
 # --- who may see it
 
 
-def test_without_the_token_nothing_is_shown(tmp_path: Path) -> None:
+def test_a_path_in_the_name_of_the_host_opens_nothing(tmp_path: Path) -> None:
+    study = Study(begin(tmp_path), TOKEN)
+    try:
+        for host in ("a/login?", "a/login#", "localhost/login?x="):
+            for path in ("/snapshot.json", "/metrics", "/events"):
+                assert study.get(path, Host=host)[0] in (400, 401), (host, path)
+    finally:
+        study.server.end(None)
+
+
+def test_without_the_token_nothing_is_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app, "WRONG_S", 0.2)
     study = Study(begin(tmp_path), TOKEN)
     try:
         for path in ("/snapshot.json", "/events", "/live.js", "/metrics", "/themes.json"):
             status, headers, _ = study.get(path)
             assert (status, headers["WWW-Authenticate"]) == (401, "Bearer"), path
+            began_s = time.monotonic()
             assert study.get(path, Authorization="Bearer wrong")[0] == 401
+            assert time.monotonic() - began_s >= 0.2, "who tries many waits for each"
         assert study.get("/")[0] == 303
         assert study.get("/snapshot.json", Authorization=f"Bearer {TOKEN}")[0] == 200
         # From elsewhere it has another name.

@@ -13,13 +13,16 @@ ROWS, CALLS = 5_000, 20
 EVERY_S = 0.25
 
 
-def beat(at_s: float, rows: int, ops: int, repetition: int = 0, rate: float = 0.0) -> dict[str, Any]:
+def beat(
+    at_s: float, rows: int, ops: int, repetition: int = 0, rate: float = 0.0, began_s: float = 0.0
+) -> dict[str, Any]:
     role = {"rows": rows, "ops": ops, "rows_per_s": rate, "ops_per_s": 0.0, "p99_ms": None, "errors": 0}
     return {
         "event": "progress",
         "t_ns": int(at_s * 1e9),
         "segment": 3,
         "repetition": repetition,
+        "began_ns": int(began_s * 1e9),
         "label": "measure",
         "roles": {"ports": role},
     }
@@ -75,8 +78,16 @@ def test_a_repetition_begins_to_count_anew() -> None:
     for k in range(9):
         study.event(beat(k, rows=k * ROWS, ops=k * CALLS))
     for k in range(3):
-        study.event(beat(9 + k, rows=k * 1_000, ops=k, repetition=1))
+        study.event(beat(9 + k, rows=k * 1_000, ops=k, repetition=1, began_s=9.0))
     assert rate_in(study.line()) == "1.00 k rows/s"
+
+
+def test_a_last_word_a_moment_after_the_first_one_makes_no_rate_of_that_moment() -> None:
+    study = StudyClock()
+    study.begun(1, 1, "mysql", 1)
+    study.event(beat(100.5, rows=50_000, ops=50, began_s=100.0))
+    study.event(beat(100.501, rows=60_000, ops=60, began_s=100.0))
+    assert rate_in(study.line()) == "120 k rows/s", "and not 10,000,000"
 
 
 def test_what_writes_no_rows_is_told_by_its_calls() -> None:

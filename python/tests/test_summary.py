@@ -8,9 +8,12 @@ from typing import Any
 import pytest
 
 from inrush.analysis.analyse import analyse, analysis_of
+from inrush.analysis.conditions import differing
 from inrush.analysis.percentiles import quantile_s
 from inrush.analysis.points import Analysis
+from inrush.engines import server
 from inrush.errors import UsageError
+from inrush.guards.verdicts import promised
 from inrush.report.summary import compare_lines, standing, summed_up
 from inrush.stats.record import StudyRecord
 from tests import synthetic
@@ -18,11 +21,33 @@ from tests import synthetic
 TRUTH = {("duckdb", b): s for b, s in ((200, 3.0), (1000, 1.0))}
 
 
-def analysed(survives: str, folder: str) -> Analysis:
+def analysed(survives: str, folder: str, window_s: float = 0.0) -> Analysis:
     record = synthetic.study(TRUTH, blocks=2)
-    durability = {"survives": survives, "window_s": 0.0, "because": {"path": f"{folder}/run.duckdb"}}
+    durability = {"survives": survives, "window_s": window_s, "because": {"path": f"{folder}/run.duckdb"}}
     runs = [replace(r, summary={**r.summary, "durability": durability}) for r in record.runs]
     return analyse(replace(record, runs=runs))
+
+
+def test_a_row_that_survives_nothing_at_first_is_not_said_to_survive_but_at_last() -> None:
+    """One replica of a cluster, or commits that wait: what is older than that was written down."""
+    (line,) = (
+        line
+        for line in compare_lines(analysed("NOTHING", "a", 4.0), analysed("PROCESS_CRASH", "b", 4.0))
+        if "durability" in line
+    )
+    assert "(nothing for the first 4 s; process crash but the last 4 s)" in line
+    both = [*analysed("NOTHING", "a", 4.0).runs, *analysed("PROCESS_CRASH", "a", 4.0).runs]
+    said = "duckdb: acknowledged rows survive nothing for the first 4 s and process crash but the last 4 s"
+    assert said in [clause for clause, _ in differing("duckdb", both)]
+
+
+def test_a_cluster_of_one_replica_loses_its_newest_rows_and_no_older_ones() -> None:
+    settings = {"replicas": "1", "logging": "true", "TimeBetweenGlobalCheckpoints": "2000"}
+    for replicas, words in (("1", "nothing for the first 4 s"), ("2", "process crash but the last 4 s")):
+        found = server("ndb").durability({**settings, "replicas": replicas})
+        assert promised(analysed(found.survives.name, "a", found.window_s).runs[0].run) == words
+    unlogged = server("ndb").durability({**settings, "logging": "false"})
+    assert promised(analysed(unlogged.survives.name, "a", unlogged.window_s).runs[0].run) == "nothing"
 
 
 def test_two_results_of_equal_durability_are_not_told_apart_by_their_files() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from inrush.analysis.points import Analysis, Measured, Point, say
-from inrush.guards.verdicts import Verdict, invalid, is_instrument, passed, survives
+from inrush.guards.verdicts import Verdict, invalid, is_instrument, passed, promised
 from inrush.stats.record import RunRecord
 
 NAME = "same conditions throughout"
@@ -53,7 +53,7 @@ def differing(engine: str, runs: Sequence[Measured]) -> list[tuple[str, list[Poi
         if (each := values(runs, of))
     ]
     for group in alike_by_plan(runs):
-        if each := values(group, survived):
+        if each := values(group, lambda run: promised(run, UNKNOWN)):
             found.append((f"{engine}: acknowledged rows survive {each}", points_of(group)))
     return found
 
@@ -74,12 +74,6 @@ def facts(runs: Sequence[Measured]) -> dict[str, Callable[[RunRecord], str]]:
 
 def asked(run: RunRecord) -> Mapping[str, Any]:
     return run.summary.get("settings_asked") or {}
-
-
-def survived(run: RunRecord) -> str:
-    window_s = (run.summary.get("durability") or {}).get("window_s")
-    survival = (survives(run) or UNKNOWN).replace("_", " ").lower()
-    return f"{survival} but the last {window_s:g} s" if window_s else survival
 
 
 def alike_by_plan(runs: Sequence[Measured]) -> list[list[Measured]]:

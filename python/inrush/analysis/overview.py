@@ -17,10 +17,10 @@ from typing import Any
 from inrush.analysis.answer import Answer, groups_of
 from inrush.analysis.parts import tries
 from inrush.analysis.percentiles import merged_s, percentile_of
-from inrush.analysis.points import Analysis, Measured, Point, roles, say
+from inrush.analysis.points import Analysis, Point, roles, say
 from inrush.analysis.settled import Values, settled
 from inrush.analysis.wording import centre, interval_of, ordered
-from inrush.guards.verdicts import Outcome, is_instrument, survives
+from inrush.guards.verdicts import Outcome, is_instrument, promised
 from inrush.stats import stats
 from inrush.stats.headroom import client_share, idle_share
 from inrush.stats.levels import levels_off
@@ -277,7 +277,7 @@ def engine_row(
         read,
         idle_share=least(idle_share(m.run) for m in counted),
         client_share=most(client_share(m.run, m.figures) for m in counted),
-        survives=" or ".join(dict.fromkeys(promised(m) for m in counted)),
+        survives=" or ".join(dict.fromkeys(promised(m.run) for m in counted)),
         broken=tuple(dict.fromkeys(f for f, _ in verdicts)),
         guards=tuple(dict.fromkeys(v.guard for _, v in verdicts)),
         noted=any(
@@ -315,13 +315,6 @@ def cell(analysis: Analysis, found: Answer, point: Point, figure: str | None) ->
 
 def is_percentile(figure: str) -> bool:
     return re.search(r"_p\d+_s$", figure) is not None
-
-
-def promised(m: Measured) -> str:
-    """What its acknowledged rows survive, as the report says it."""
-    window_s = (m.run.summary.get("durability") or {}).get("window_s")
-    word = (survives(m.run) or "not recorded").replace("_", " ").lower()
-    return f"{word} but the last {window_s:g} s" if window_s else word
 
 
 def least(values: Iterable[float | None]) -> float | None:

@@ -107,6 +107,7 @@ class SharedRun:
             for word in self.words():
                 self.pass_on(word)
         if not self.failed:
+            self.say_rest()
             try:
                 self.place.finish(self.plan["record"]["interval_ns"])
             except CoreError as e:
@@ -125,7 +126,7 @@ class SharedRun:
             case "began":
                 self.starts.began(process, event)
             case "progress":
-                if (progress := self.progress.heard(process, event)) is not None:
+                for progress in self.progress.heard(process, event):
                     self.on_event(progress)
             case "failed":
                 self.fail(event["kind"], f"{self.name(process)}: {event['message']}")
@@ -140,9 +141,15 @@ class SharedRun:
                     self.fail("crash", f"{self.name(process)} {death_cause(code)}{log}")
             case "segment" | "paused":
                 if process == 0:
+                    self.say_rest()
                     self.on_event(event)
             case _:
                 self.on_event(event)
+
+    def say_rest(self) -> None:
+        """What other processes have done since the first one spoke last, of the part of the run that is over."""
+        for progress in self.progress.rest():
+            self.on_event(progress)
 
     def pass_on(self, word: str) -> None:
         """`resume` is for the pauses of the first process, `stop` for all."""
@@ -164,6 +171,7 @@ class SharedRun:
         if self.failed:
             return
         self.failed = True
+        self.say_rest()
         self.on_event({"event": "failed", "kind": kind, "message": message})
         for each in self.processes:
             each.kill()

@@ -215,5 +215,15 @@ def survives(run: RunRecord) -> str:
     return str(durability.get("survives", "") if isinstance(durability, Mapping) else durability).upper()
 
 
+def promised(run: RunRecord, unknown: str = "not recorded") -> str:
+    """What its acknowledged rows survive, in words: `process crash but the last 4 s`; `nothing for the first 0.6 s` where a
+    row that is older survives."""
+    window_s = (run.summary.get("durability") or {}).get("window_s")
+    word = (survives(run) or unknown).replace("_", " ").lower()
+    if not window_s:
+        return word
+    return f"{word} {'for the first' if word == 'nothing' else 'but the last'} {window_s:g} s"
+
+
 def counted(n: int, noun: str) -> str:
     return f"{n} {noun}{'s' * (n != 1)}"

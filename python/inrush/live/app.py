@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +23,7 @@ from starlette.responses import (
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from inrush.live.access import COOKIE, Access
+from inrush.live.access import COOKIE, LOOPBACK, Access
 from inrush.live.hub import SLOW_S, Hub, place_of
 from inrush.live.page import LOGIN_PAGE, live_page, live_script, live_style
 
@@ -32,6 +32,8 @@ MOST_READERS = 200
 #: A browser keeps the connection for events; what it reconnects after.
 RETRY_MS = 1_000
 MOST_LOGIN_BYTES = 4_096
+#: The answer to a wrong token takes so long.
+WRONG_S = 1.0
 #: Vega compiles the expressions of a chart. Nothing comes from elsewhere, and no text of a study is ever markup.
 POLICY = (
     "default-src 'none'; script-src 'self' 'unsafe-eval'; style-src 'self' 'unsafe-inline'; connect-src 'self'; "
@@ -41,7 +43,7 @@ POLICY = (
 REPORT_POLICY = POLICY.replace("script-src 'self'", "script-src 'unsafe-inline' blob:").replace(
     "connect-src 'self'", "connect-src 'none'"
 )
-LOOPBACK_NAMES = ("localhost", "127.0.0.1", "[::1]")
+LOOPBACK_NAMES = ("localhost", LOOPBACK, "::1")
 
 
 @dataclass
@@ -55,6 +57,8 @@ class Served:
     themes: str
     #: Only this machine can reach it.
     loopback: bool = True
+    #: By which it was asked to serve.
+    host: str = LOOPBACK
     #: Set when the study has ended and its report is written.
     report: Path | None = None
 
@@ -78,7 +82,7 @@ def application(served: Served) -> ASGIApp:
         body = await limited_body(request)
         given = parse_qs(body.decode(errors="replace")).get("token", [""])[0]
         if not served.access.is_token(given):
-            await asyncio.sleep(1)  # tokens that are tried are few
+            await asyncio.sleep(WRONG_S)
             return HTMLResponse(LOGIN_PAGE.replace("<!--why-->", "That is not the token."), 403)
         found = RedirectResponse("/", 303)
         found.set_cookie(COOKIE, served.access.cookie, httponly=True, samesite="strict", path="/")
@@ -124,18 +128,22 @@ class Guarded:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
-        refused = self.refused(Request(scope))
+        request = Request(scope)
+        refused = self.refused(request)
         if refused is not None:
+            if request.headers.get("authorization"):
+                await asyncio.sleep(WRONG_S)
             await refused(scope, receive, guarded(send))
             return
         await self.app(scope, receive, guarded(send))
 
     def refused(self, request: Request) -> Response | None:
-        access, path = self.served.access, request.url.path
+        # As it was asked for: of the address of a request the header `Host` is a part.
+        access, path = self.served.access, request.scope["path"]
         if (
             self.served.loopback
             and not access.needed
-            and not is_loopback_host(request.headers.get("host", ""))
+            and not is_host(request.headers.get("host", ""), (*LOOPBACK_NAMES, self.served.host))
         ):
             # A page elsewhere, under a name that leads to this machine, would read it in the browser of its reader.
             return PlainTextResponse("ask for it as localhost or 127.0.0.1\n", 421)
@@ -148,9 +156,10 @@ class Guarded:
         return PlainTextResponse("the token is missing\n", 401, headers={"WWW-Authenticate": "Bearer"})
 
 
-def is_loopback_host(host: str) -> bool:
+def is_host(host: str, names: Collection[str]) -> bool:
+    """host: as a request names it, with or without a port."""
     name, colon, port = host.rpartition(":")
-    return (name if colon and port.isdecimal() else host).lower() in LOOPBACK_NAMES
+    return (name if colon and port.isdecimal() else host).lower().strip("[]") in names
 
 
 def guarded(send: Send) -> Send:

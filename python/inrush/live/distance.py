@@ -44,7 +44,7 @@ def figures_so_far(seen: StudySeen) -> dict[str, float]:
     for name, role in seen.roles.items():
         found |= {f"{name}.{metric}": value for metric, value in of_role(role).items()}
     for name, parts in split_roles(seen).items():
-        for metric in ("rows", "ops", "errors", "rows_per_s", "ops_per_s"):
+        for metric in ("rows", "ops", "errors", "rows_per_s", "ops_per_s", "attempts_per_s"):
             each = [found[f"{part}.{metric}"] for part in parts if f"{part}.{metric}" in found]
             if each:
                 found[f"{name}.{metric}"] = sum(each)
@@ -60,7 +60,9 @@ def of_role(role: RoleSeen) -> dict[str, float]:
         "wrong": float(sum(role.measured_outcomes[outcome] for outcome in ("wrong", "missing"))),
     }
     if seconds > 0:
-        found |= {"rows_per_s": role.measured_rows / seconds, "ops_per_s": ended / seconds}
+        ok = max(0, ended - role.measured.failed)
+        found |= {"rows_per_s": role.measured_rows / seconds, "ops_per_s": ok / seconds}
+        found |= {"attempts_per_s": ended / seconds}
         found |= {"rows": float(role.measured_rows), "ops": float(ended)}
     if ended:
         found["failed_share"] = role.measured.failed / ended
@@ -91,8 +93,13 @@ def makespans(seen: StudySeen) -> dict[str, float]:
     progress = seen.progress
     if progress is None or progress["phase"] != "measure":
         return {}
-    took_s = (progress["t_ns"] - progress["began_ns"]) / 1e9
-    return {f"{name}.makespan_s": took_s for role in seen.roles for name in {role, whole(role)}}
+    found: dict[str, float] = {}
+    for name, role in seen.roles.items():
+        until_ns = progress["t_ns"] if role.ended_ns is None else role.ended_ns
+        took_s = (until_ns - progress["began_ns"]) / 1e9
+        for figure in (f"{name}.makespan_s", f"{whole(name)}.makespan_s"):
+            found[figure] = max(took_s, found.get(figure, 0.0))
+    return found
 
 
 def of_study(study: Mapping[str, Any], figures: Figures) -> Iterator[Distance]:

@@ -112,10 +112,12 @@ def of_resources(using: Used) -> Iterator[Family]:
 
 
 def of_limits(seen: StudySeen, now_s: float) -> Iterator[Family]:
+    each = {
+        (d.figure, d.what, number(d.limit)): d.share for d in distances(seen, now_s) if d.share is not None
+    }
     samples = [
-        Sample({"figure": d.figure, "what": d.what}, d.share)
-        for d in distances(seen, now_s)
-        if d.share is not None
+        Sample({"figure": figure, "what": what, "limit": at}, share)
+        for (figure, what, at), share in each.items()
     ]
     yield Family(
         "inrush_limit_used_ratio",

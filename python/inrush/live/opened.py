@@ -13,11 +13,15 @@ from inrush.live.access import Access, Address, access, listening_socket, read_a
 
 if TYPE_CHECKING:
     import socket
+    from pathlib import Path
 
     from inrush.live.push import Pusher
     from inrush.live.server import LiveServer
     from inrush.live.view import View
     from inrush.plan.planned import PlannedRun
+
+REPORT = "report.html"
+INTERRUPTED = "interrupted"
 
 
 @dataclass(frozen=True)
@@ -27,7 +31,7 @@ class PageOptions:
     address: Address
     access: Access
     socket: socket.socket
-    #: The page is served until Ctrl-C, with the report on it.
+    #: The page is served until Ctrl-C, with the report on it; not where none was written.
     stay: bool = False
     #: Address of a gateway that metrics are pushed to.
     push: str | None = None
@@ -64,6 +68,8 @@ class LivePage:
         self.view: View | None = None
         self.server: LiveServer | None = None
         self.pusher: Pusher | None = None
+        #: Before this study went on: one of an earlier try says nothing of it.
+        self._report_before: tuple[int, int] | None = None
 
     def open(self, view: View) -> None:
         from inrush.live.charts import specs
@@ -73,6 +79,7 @@ class LivePage:
 
         drawn = json.dumps({"specs": specs(), "themes": themes()})
         self.view = view
+        self._report_before = written(view.folder.path / REPORT)
         # The bundle is made now: it takes seconds of a processor where it is not cached, and no run has begun.
         self.server = LiveServer(view, self.of.address, self.of.access, self.of.socket, script(), drawn)
         if self.of.push is not None:
@@ -83,10 +90,23 @@ class LivePage:
             self.of.socket.close()
             return
         folder = self.view.folder
-        self.view.finished(str(folder.doc.get("status", "interrupted")))
+        status = str(folder.doc.get("status", INTERRUPTED))
+        self.view.finished(INTERRUPTED if status == "running" else status)
         if self.pusher is not None:
             self.pusher.end()
-        self.server.end(folder.path / "report.html", self.of.stay)
+        report = folder.path / REPORT
+        # Without a report something went wrong: the command ends, and says it.
+        is_new = written(report) not in (None, self._report_before)
+        self.server.end(report if is_new else None, self.of.stay and is_new)
+
+
+def written(file: Path) -> tuple[int, int] | None:
+    """What changes when it is written anew; None: there is none."""
+    try:
+        found = file.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_ino, found.st_mtime_ns
 
 
 @contextlib.contextmanager

@@ -10,7 +10,7 @@ import base64
 import socket
 import threading
 from collections.abc import Callable
-from urllib.error import URLError
+from http.client import HTTPException
 from urllib.parse import quote, urlsplit, urlunsplit
 from urllib.request import Request, urlopen
 
@@ -27,13 +27,20 @@ def push_url(gateway: str, results: str) -> tuple[str, dict[str, str]]:
 
     Raises UsageError for what is no address of HTTP.
     """
-    parts = urlsplit(gateway if "://" in gateway else f"http://{gateway}")
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise UsageError(f"--live-push {gateway}: write the gateway's address, as http://gateway:9091")
+    try:
+        parts = urlsplit(gateway if "://" in gateway else f"http://{gateway}")
+        port = parts.port
+        known = parts.scheme in ("http", "https") and bool(parts.hostname)
+    except ValueError:  # a port, or an address in brackets, that cannot be
+        known = False
+    if not known:
+        shown = gateway.rpartition("@")[2]  # what is before it is a secret
+        raise UsageError(f"--live-push {shown}: write the gateway's address, as http://gateway:9091")
     group = f"/metrics/job/{JOB}/instance/{quote(socket.gethostname(), safe='')}/results/{quote(results, safe='')}"
-    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    name = str(parts.hostname)
+    host = f"[{name}]" if ":" in name else name
     at = urlunsplit(
-        (parts.scheme, f"{host}:{parts.port}" if parts.port else host, parts.path.rstrip("/") + group, "", "")
+        (parts.scheme, f"{host}:{port}" if port else host, parts.path.rstrip("/") + group, "", "")
     )
     if parts.username is None:
         return at, {}
@@ -68,9 +75,8 @@ class Pusher:
         try:
             with urlopen(request, timeout=LIMIT_S):
                 self._failed = False
-        except (URLError, OSError) as e:
+        except (OSError, HTTPException) as e:  # HTTPException: what answers does not speak HTTP
             if not self._failed:
-                self.note(
-                    f"metrics were not pushed to {self.url}: {getattr(e, 'reason', e)}; the study goes on, and so do tries"
-                )
+                why = str(getattr(e, "reason", e)).strip() or type(e).__name__
+                self.note(f"metrics were not pushed to {self.url}: {why}; the study goes on, and so do tries")
             self._failed = True

@@ -22,6 +22,9 @@ from inrush.stats.measures import writing_roles
 #: Notes and ended runs that are shown.
 MESSAGES = 30
 MEASURED = "measure"
+NS = 1_000_000_000
+#: Latencies of the last moments are shown so long: calls that end within one interval are heard of in the next.
+STALL_INTERVALS = 2
 
 
 @dataclass
@@ -29,12 +32,16 @@ class RoleSeen:
     """A role in the run in hand."""
 
     progress: RoleProgress
-    #: Of the last moments in which a call ended.
+    #: Of the last moments in which a call ended; empty when none has for long.
     recent: Calls = field(default_factory=Calls)
+    recent_ns: int = 0
+    #: Of the repetition: when all its work was done, ns of the run; None: it goes on.
+    ended_ns: int | None = None
     #: Of the measured phase so far: all its repetitions.
     measured: Calls = field(default_factory=Calls)
     measured_rows: int = 0
     measured_ops: int = 0
+    #: Until its work was done.
     measured_s: float = 0.0
     measured_late: int = 0
     measured_outcomes: Counter[str] = field(default_factory=Counter)
@@ -84,7 +91,6 @@ class StudySeen:
         #: When the sessions were last heard of.
         self.heard_s: float | None = None
         self._of: tuple[int, int] | None = None
-        self._step_s = now_s
 
     def plan(self, runs: Sequence[PlannedRun]) -> None:
         self.planned = list(runs)
@@ -96,7 +102,6 @@ class StudySeen:
         self.segment = self.progress = self._of = self.heard_s = None
         self.roles, self.series = {}, RunSeries()
         self.using.ended()
-        self._step_s = now_s
 
     def event(self, event: Event, now_s: float) -> None:
         self.clock.event(event)
@@ -142,16 +147,14 @@ class StudySeen:
         for name, now in event["roles"].items():
             role = self.roles.get(name)
             before = role.progress if role is not None and same else None
-            role = role or RoleSeen(now)
+            role = role or RoleSeen(now, recent_ns=event["began_ns"])
             self.roles[name] = role
-            steps[name] = self._counted(name, role, now, before, seconds, event["phase"] == MEASURED)
+            steps[name] = self._counted(name, role, now, before, event["phase"] == MEASURED)
+            self._timed(name, role, event, since_ns, event["phase"] == MEASURED)
         self.using.look(event["resources"])
-        if steps and now_s > self._step_s:
-            busy_s = self.using.busy_cores()
-            took_s = now_s - self._step_s
-            step = Slice(self._step_s, now_s, steps, {name: cores * took_s for name, cores in busy_s.items()})
-            self.series.add(step)
-            self._step_s = now_s
+        if steps:
+            busy_s = {name: cores * seconds for name, cores in self.using.busy_cores().items()}
+            self.series.add(Slice(now_s, seconds, steps, busy_s))
         self.progress, self._of, self.heard_s = event, of, now_s
 
     def _counted(
@@ -160,7 +163,6 @@ class StudySeen:
         role: RoleSeen,
         now: RoleProgress,
         before: RoleProgress | None,
-        seconds: float,
         measured: bool,
     ) -> RoleSlice:
         """What the role has done since the event before, added to all sums. before: of the same repetition."""
@@ -177,7 +179,6 @@ class StudySeen:
             role.measured_rows += rows
             role.measured_ops += ops
             role.measured_late += late
-            role.measured_s += seconds
             role.measured_outcomes += failed
         role.outcomes += failed
         total = self.totals.setdefault((self.engine(), name), RoleTotal())
@@ -186,3 +187,43 @@ class StudySeen:
         total.calls.add(new)
         role.progress = now
         return RoleSlice(rows, ops, failed.total(), histogram(new))
+
+    def _timed(self, name: str, role: RoleSeen, event: Progress, since_ns: int, measured: bool) -> None:
+        """Its time in the measured phase, which ends with its work: others may go on for long."""
+        t_ns = event["t_ns"]
+        if since_ns == event["began_ns"]:
+            role.ended_ns = None
+        if role.ended_ns is None:
+            role.measured_s += max(0.0, (t_ns - since_ns) / 1e9) if measured else 0.0
+            if self._is_done(name, role.progress, event):
+                role.ended_ns = t_ns
+        new = event["roles"][name]
+        if new["latency"]["n"]:
+            role.recent_ns = t_ns
+        elif t_ns - role.recent_ns > STALL_INTERVALS * self._interval_ns() or t_ns < role.recent_ns:
+            role.recent = Calls()
+
+    def _is_done(self, name: str, now: RoleProgress, event: Progress) -> bool:
+        """By the plan: all calls of a bounded role have ended, or its time is over."""
+        segments = self.run.plan["segments"] if self.run is not None else []
+        segment: Mapping[str, Any] = segments[event["segment"]] if event["segment"] < len(segments) else {}
+        plan = next((role for role in segment.get("roles", ()) if role["name"] == name), None)
+        if plan is None:
+            return False
+        if plan["until"]["kind"] == "time":
+            return bool(event["t_ns"] - event["began_ns"] >= plan["until"]["ns"])
+        calls = planned_calls(plan["work"])
+        return plan["until"]["kind"] == "work" and calls is not None and now["ops"] >= calls
+
+    def _interval_ns(self) -> int:
+        return int(self.run.plan.get("record", {}).get("interval_ns", NS)) if self.run is not None else NS
+
+
+def planned_calls(work: Mapping[str, Any]) -> int | None:
+    """None where it has no end of its own, or its files decide how many calls it takes."""
+    match work["kind"]:
+        case "calls":
+            return int(work["count"])
+        case "rows" if not work.get("dump") and not work.get("input"):
+            return -(-int(work["rows"]) // int(work["batch_rows"]))
+    return None

@@ -38,10 +38,10 @@ class RoleSlice:
 
 @dataclass(frozen=True)
 class Slice:
-    """Times by the wall clock, in seconds."""
-
-    begin_s: float
+    #: By the wall clock: where a chart has it.
     end_s: float
+    #: In which its roles worked, by the clock of the run: what lies between two segments is in none.
+    seconds: float
     roles: Mapping[str, RoleSlice]
     #: Role -> seconds of a core that it was busy.
     busy_s: Mapping[str, float] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class Slice:
         roles = {n: both(self.roles.get(n), later.roles.get(n)) for n in names}
         busy = dict.fromkeys([*self.busy_s, *later.busy_s])
         busy_s = {n: self.busy_s.get(n, 0.0) + later.busy_s.get(n, 0.0) for n in busy}
-        return Slice(self.begin_s, later.end_s, roles, busy_s)
+        return Slice(later.end_s, self.seconds + later.seconds, roles, busy_s)
 
 
 def both(first: RoleSlice | None, later: RoleSlice | None) -> RoleSlice:
@@ -75,7 +75,7 @@ class RunSeries:
 
     def add(self, step: Slice) -> None:
         self.open = step if self.open is None else self.open.with_later(step)
-        if self.open.end_s - self.open.begin_s < self.every_s * NEARLY:
+        if self.open.seconds < self.every_s * NEARLY:
             return
         self.steps.append(self.open)
         self.open = None

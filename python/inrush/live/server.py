@@ -1,26 +1,29 @@
 """The live page's server: a thread of the process that directs a study, and never of one that measures.
 
 While a run goes on, that process waits for words of its worker and needs no interpreter; the thread has it then. Between
-two runs both share it. It has a lower priority than everything else on the machine (`nice`).
+two runs both share it. Its priority is lower than that of sessions, servers and the study itself (`nice`).
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import socket
 import threading
 import time
+from collections.abc import Collection
 from pathlib import Path
 
 import uvicorn
 
+from inrush.live import connections
 from inrush.live.access import Access, Address
 from inrush.live.app import Served, application
 from inrush.live.hub import Hub
 from inrush.live.view import View
 
-#: Of Linux's 19: sessions, servers and the study itself come first.
+#: Of Linux's 19, unless the study itself has a higher one.
 NICE = 10
 #: How long readers may take to fetch the report, when the study has ended.
 LEAVING_S = 5.0
@@ -41,13 +44,13 @@ class LiveServer:
         """listening: bound to the address."""
         self.view, self.socket = view, listening
         self.hub = Hub(view)
-        self.served = Served(self.hub, access, charts, themes, address.is_loopback)
+        self.served = Served(self.hub, access, charts, themes, address.is_loopback, address.host.lower())
         self.url = address.url(listening.getsockname()[1])
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()
         self._server = uvicorn.Server(
             uvicorn.Config(
-                application(self.served), http="h11", loop="asyncio", ws="none", lifespan="off", log_config=None,
+                application(self.served), http=connections.Bounded, loop="asyncio", ws="none", lifespan="off", log_config=None,
                 access_log=False, log_level="critical", server_header=False, timeout_graceful_shutdown=2,
                 timeout_keep_alive=30,
             )
@@ -88,10 +91,14 @@ class LiveServer:
         """Answers that are on their way."""
         return bool(self._server.server_state.tasks)
 
+    @property
+    def connections(self) -> Collection[object]:
+        return self._server.server_state.connections
+
     def _run(self) -> None:
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
-        asyncio.set_event_loop(self._loop)
         try:
+            asyncio.set_event_loop(self._loop)
+            comes_last()
             self._loop.run_until_complete(self._serve())
         finally:
             self._ready.set()
@@ -106,6 +113,13 @@ class LiveServer:
         finally:
             self.hub.end()
             await beats
+
+
+def comes_last() -> None:
+    """Of this thread alone. A system that does not let it have another priority leaves it as it is."""
+    of = threading.get_native_id()
+    with contextlib.suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, of, max(NICE, os.getpriority(os.PRIO_PROCESS, of)))
 
 
 #: A browser that has had the last look has asked for the report by then.

@@ -180,8 +180,8 @@ def step_rows(steps: Sequence[Slice]) -> list[Doc]:
     return [
         {
             "t": round(step.end_s, 1),
-            "roles": {name: step_figures(of, step.end_s - step.begin_s) for name, of in step.roles.items()},
-            "cores": {name: rounded(s / (step.end_s - step.begin_s)) for name, s in step.busy_s.items()},
+            "roles": {name: step_figures(of, step.seconds) for name, of in step.roles.items()},
+            "cores": {name: rounded(s / step.seconds) for name, s in step.busy_s.items()},
         }
         for step in steps
     ]

@@ -16,7 +16,7 @@ from inrush.analysis.same_work import WorkDone, by_rate, other_work, work
 from inrush.analysis.title import title_of
 from inrush.analysis.wording import TOO_FEW, shown
 from inrush.errors import UsageError
-from inrush.guards.verdicts import WITH_NOTES, Outcome, Verdict, by_guard, conditions_last, counted, survives
+from inrush.guards.verdicts import WITH_NOTES, Outcome, Verdict, by_guard, conditions_last, counted, promised
 from inrush.report.first_sentence import first_sentence
 from inrush.report.overview import markdown, text_table
 from inrush.report.point_lines import point_lines
@@ -287,9 +287,5 @@ def durabilities(analysis: Analysis) -> dict[str, set[str]]:
     """Engine -> what its acknowledged rows survive, over all its runs; why so names each run's own file."""
     engines: dict[str, set[str]] = {}
     for m in analysis.runs:
-        window_s = (m.run.summary.get("durability") or {}).get("window_s")
-        detail = (survives(m.run) or "not recorded").replace("_", " ").lower()
-        engines.setdefault(m.run.engine, set()).add(
-            f"{detail} but the last {window_s:g} s" if window_s else detail
-        )
+        engines.setdefault(m.run.engine, set()).add(promised(m.run))
     return engines

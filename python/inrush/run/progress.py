@@ -192,6 +192,10 @@ class Recent:
         counts = {
             role: (r["rows"], r["ops"], r.get("backlog", 0)) for role, r in event.get("roles", {}).items()
         }
+        began_ns = event.get("began_ns")
+        if not self.seen and began_ns is not None and 0 < event["t_ns"] - began_ns < RECENT_NS:
+            # Of a last word a moment after the first one there would be a rate of that moment.
+            self.seen.append((began_ns, dict.fromkeys(counts, (0, 0, 0))))
         self.seen.append((event["t_ns"], counts))
         while len(self.seen) > 2 and event["t_ns"] - self.seen[1][0] >= RECENT_NS:
             self.seen.popleft()
