@@ -123,7 +123,10 @@ class OnWorkers:
             "workers": [
                 {
                     "address": worker,
-                    **{key: self.facts[worker][key] for key in ("host", "boot", "pid", "cores", "same")},
+                    **{
+                        key: self.facts[worker][key]
+                        for key in ("host", "boot", "pid", "cores", "machine", "same")
+                    },
                     "rows_per_cpu_s": self.rates[worker],
                     "clock": vars(self.clock(process)),
                     "clock_before": vars(self.before[process]),

@@ -129,6 +129,7 @@ def facts(names: Sequence[str] = ()) -> dict[str, Any]:
         "boot": boot(),
         "pid": os.getpid(),
         "cores": len(os.sched_getaffinity(0)),
+        "machine": host.cpu_facts(),
         "lacks": [name for name in names if name not in known],
     }
 
