@@ -11,7 +11,8 @@ from inrush.analysis.analyse import analyse, analysis_of
 from inrush.analysis.percentiles import quantile_s
 from inrush.analysis.points import Analysis
 from inrush.errors import UsageError
-from inrush.report.summary import compare_lines, standing, summed_up
+from inrush.report.comparison import compare_lines
+from inrush.report.summary import standing, summed_up
 from inrush.stats.record import StudyRecord
 from tests import synthetic
 

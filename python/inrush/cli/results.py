@@ -118,7 +118,7 @@ def compare(
     """Compare two results of one study point by point, as ratios with intervals."""
     need("inrush compare", "stats")
     from inrush.analysis.analyse import analyse
-    from inrush.report.summary import compare_lines
+    from inrush.report.comparison import compare_lines
     from inrush.stats.measures import study_record
 
     store = opened_store()
