@@ -10,7 +10,7 @@ import pytest
 
 from inrush.analysis.analyse import analyse, analysis_of
 from inrush.analysis.hosts import HostClock, clock_of, host_differences, on_other_hosts
-from inrush.analysis.per_core import CoreBase, core_base, costs, cycles, per_core
+from inrush.analysis.per_core import CoreBase, compared_rate, core_base, costs, cycles, engine_costs, per_core
 from inrush.analysis.points import Analysis
 from inrush.cli.results import clocks_of
 from inrush.errors import UsageError
@@ -186,15 +186,50 @@ def test_a_clock_must_be_that_of_all_runs_and_of_all_hosts() -> None:
 KNOWN = (HostClock(2.5e9, ""), HostClock(3e9, ""))
 
 
-def test_a_rate_per_core_used_divides_each_run_by_its_own_and_the_interval_goes_with_it() -> None:
+def test_a_rate_per_core_used_is_that_of_a_second_of_cpu_time_with_the_interval_of_its_runs() -> None:
     (found,) = per_core(HERE, THERE, RATE, KNOWN)
-    assert found.base == "cores used (server.busy_cores)" and not found.broken
+    assert found.base == "cores used (server.cpu_us_per_row)" and not found.broken
     wanted = welch_ratio(
         [r / c for r, c in zip(OTHER_RATES, OTHER_CORES, strict=True)], [r / c for r, c in zip(RATES, CORES, strict=True)]
     )  # fmt: skip
-    assert found.per_core == wanted and found.ratio == welch_ratio(OTHER_RATES, RATES)
-    assert found.per_core_ghz == wanted.scaled(2.5 / 3)
+    assert found.per_core is not None and found.per_core.low == pytest.approx(wanted.low)
+    assert found.per_core.high == pytest.approx(wanted.high) and found.ratio == welch_ratio(
+        OTHER_RATES, RATES
+    )
+    assert found.per_core_ghz == found.per_core.scaled(2.5 / 3)
     assert 1.4 < wanted.value < 1.6
+
+
+def test_pauses_between_repetitions_are_in_no_rate_per_core_used() -> None:
+    """Busy cores are of whole segments: as many of them say nothing of the cores that a rate took."""
+    halved = tuple(c / 2 for c in OTHER_CORES)
+    a = replace(HERE, runs=[replace(m, figures={**m.figures, USED: 1.0}) for m in HERE.runs])
+    assert next(per_core(a, made(FASTER, OTHER_RATES, halved), RATE, KNOWN)).per_core == next(
+        per_core(HERE, made(FASTER, OTHER_RATES, halved), RATE, KNOWN)
+    ).per_core  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "asked, rate",
+    [
+        ("writers.makespan_s", RATE),
+        (RATE, RATE),
+        ("writers.bytes_per_s", RATE),
+        ("readers.latency_p99_s", None),
+    ],
+)
+def test_a_figure_is_compared_by_the_rate_of_its_role(asked: str, rate: str | None) -> None:
+    assert compared_rate(HERE, THERE, asked) == rate
+
+
+def test_threads_of_a_role_are_not_the_engine() -> None:
+    assert engine_costs("writers", "row", embedded=True) == [
+        "writers.engine_cpu_us_per_row",
+        "engine.cpu_us_per_row",
+        "writers.client_process_cpu_us_per_row",
+        "client.cpu_us_per_row",
+    ]
+    assert "server.cpu_us_per_op" in engine_costs("readers", "op", embedded=False)
 
 
 def test_a_clock_that_is_not_known_leaves_the_ratio_per_ghz_out() -> None:
@@ -270,6 +305,20 @@ def test_figures_that_a_guard_makes_invalid_are_said_to_be() -> None:
     assert any(f"INVALID: {found.broken}" in line for line in compare_lines(a, b, (2.5, 3.0)))
 
 
+@pytest.mark.parametrize("rates, cores", [((100_000.0,) * 4, OTHER_CORES), (OTHER_RATES, (20.0,) * 4)])
+def test_an_order_that_lateness_turns_round_is_invalid(
+    rates: tuple[float, ...], cores: tuple[float, ...]
+) -> None:
+    """The rate itself, and the rate per core alone."""
+    late = made(FASTER, OTHER_RATES, OTHER_CORES)
+    late.__dict__["on_time"] = made(FASTER, rates, cores)
+    (found,) = per_core(HERE, late, RATE, KNOWN)
+    assert found.broken == "other with clients on time"
+    late.__dict__["on_time"] = made(FASTER, tuple(0.9 * v for v in OTHER_RATES), OTHER_CORES)
+    (found,) = per_core(HERE, late, RATE, KNOWN)
+    assert not found.broken
+
+
 def test_on_one_host_a_comparison_is_what_it_was() -> None:
     """Word for word, with a clock recorded or not."""
     for env in ({}, FIXED):
@@ -287,7 +336,7 @@ def test_on_one_host_a_comparison_is_what_it_was() -> None:
 def test_a_comparison_of_two_hosts_says_what_differs_once_and_figures_per_core_and_ghz() -> None:
     text = "\n".join(compare_lines(HERE, THERE))
     assert "cpu_model differs" not in text and text.count("Other 1") == 1
-    assert "per core: cores used (server.busy_cores)" in text and "no ratio per GHz" not in text
+    assert "per core: cores used (server.cpu_us_per_row)" in text and "no ratio per GHz" not in text
     (row,) = (line for line in text.splitlines()[3:] if line.startswith("postgresql"))
     assert "2.98 [" in row and "1.47 [" in row and "1.23 [" in row and row.count(" more") == 3
     assert "server.cpu_us_per_row" in text

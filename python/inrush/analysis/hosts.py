@@ -231,7 +231,7 @@ def settings_by_engine(analysis: Analysis) -> dict[str, dict[str, str]]:
 
 
 def clock_of(analysis: Analysis, stated_ghz: float | None = None) -> HostClock:
-    """Of every host that worked for the result. stated_ghz: by the user, of whom it is then."""
+    """Of every host that worked for the result. stated_ghz: by the user, in place of what is recorded."""
     if stated_ghz is not None:
         return HostClock(stated_ghz * 1e9, f"{stated_ghz:g} GHz, as stated for this comparison")
     machines: list[Env] = [

@@ -1,7 +1,8 @@
 """A rate of two results per core and per GHz, and costs in cycles: ratios b / a with the interval carried through. Pure.
 
-Cores of a host and clocks are constants: they move an interval and leave its width. Cores that were used are measured in
-each run, so each run's rate is divided by its own.
+Cores of a host and clocks are constants: they move an interval and leave its width. A rate per core used is the rows or
+calls of a second of CPU time: busy cores are of whole segments, in which a volume that is repeated has pauses that its
+rate does not have.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from inrush.analysis.same_work import work
 from inrush.guards.lateness import beside_a_server
 from inrush.guards.verdicts import is_embedded, paced_roles
 from inrush.stats.measures import writing_roles
-from inrush.stats.quantity import rate_of
 from inrush.stats.stats import Interval, log_t, welch_ratio
 
 #: What does the work of an engine that is not in the client's process, as it is watched.
@@ -29,7 +29,7 @@ class CoreBase:
     """What a rate is divided by at a point."""
 
     said: str
-    #: The figure that each run's rate is divided by; None: by the cores of the host.
+    #: CPU time that the work took in each run; None: divided by the cores of the host.
     figure: str | None = None
     cores: tuple[float, float] | None = None
 
@@ -70,8 +70,12 @@ def compared_rate(a: Analysis, b: Analysis, asked: str) -> str | None:
     role = asked.rsplit(".", 1)[0]
     measured = names(a) & names(b)
     writes = any(role in writing_roles(m.run.plan) for z in (a, b) for m in z.runs)
-    found = rate_of(asked, measured, writes)
-    return found if found in measured and found.endswith("_per_s") else None
+    by = (
+        f"{role}.{name}" for name in (("rows_per_s", "ops_per_s") if writes else ("ops_per_s", "rows_per_s"))
+    )
+    return (
+        asked if asked.endswith(("rows_per_s", "ops_per_s")) else next((f for f in by if f in measured), None)
+    )
 
 
 def names(analysis: Analysis) -> set[str]:
@@ -107,8 +111,7 @@ def core_base(a: Analysis, b: Analysis, rate: str, point: Point) -> CoreBase:
     runs = [[m for m in z.runs if m.counts and m.point == point] for z in (a, b)]
     role = rate.rsplit(".", 1)[0]
     embedded = all(is_embedded(m.run) for of in runs for m in of)
-    engine = ("client",) if embedded else ENGINE_ROLES
-    for figure in (f for w in engine for f in (f"{role}.{w}_busy_cores", f"{w}.busy_cores")):
+    for figure in engine_costs(role, unit_of(rate), embedded):
         if all(of and all(m.figures.get(figure, 0.0) > 0 for m in of) for of in runs):
             return CoreBase(f"cores used ({figure})", figure)
     if any(fleet_workers(m.run) or not runs_here(m) for of in runs for m in of):
@@ -120,6 +123,21 @@ def core_base(a: Analysis, b: Analysis, rate: str, point: Point) -> CoreBase:
         return CoreBase("no figure per core: the cores of the host are not recorded, or changed between runs")
     x, y = (float(next(iter(each)) or 0) for each in cores)
     return CoreBase(f"cores of the host ({x:g} and {y:g})", None, (x, y))
+
+
+def engine_costs(role: str, unit: str, embedded: bool) -> list[str]:
+    """CPU time of the engine per row or call, as steps and whole phases name it; in the client's process without the
+    client's own where that is priced."""
+    ways = {"client": "client_process_"}
+    return [
+        f"{name}{COST}{unit}"
+        for w in (("engine", "client") if embedded else ENGINE_ROLES)
+        for name in (f"{role}.{ways.get(w, f'{w}_')}", f"{w}.")
+    ]
+
+
+def unit_of(rate: str) -> str:
+    return "row" if rate.endswith("rows_per_s") else "op"
 
 
 def runs_here(m: Measured) -> bool:
@@ -135,15 +153,14 @@ def host_cores(m: Measured) -> float | None:
 
 def divided(a: Analysis, b: Analysis, rate: str, point: Point, base: CoreBase) -> Interval | None:
     if base.figure is not None:
-        return welch(quotients(b, rate, base.figure, point), quotients(a, rate, base.figure, point))
+        return welch(per_cpu_second(b, base.figure, point), per_cpu_second(a, base.figure, point))
     found = ratio_of(a, b, rate, point)
     return found.scaled(base.cores[0] / base.cores[1]) if found and base.cores else None
 
 
-def quotients(analysis: Analysis, rate: str, by: str, point: Point) -> list[float]:
-    """Of each run that counts the rate by its own cores."""
-    over = analysis.values(by).get(point, {})
-    return [v / over[block] for block, v in analysis.values(rate).get(point, {}).items() if over.get(block)]
+def per_cpu_second(analysis: Analysis, cost: str, point: Point) -> list[float]:
+    """Rows or calls of a second of CPU time, in each run that counts."""
+    return [1e6 / us if us else 0.0 for us in analysis.values(cost).get(point, {}).values()]
 
 
 def ratio_of(a: Analysis, b: Analysis, figure: str, point: Point) -> Interval | None:
@@ -212,7 +229,7 @@ def in_cycles(cost_us: float, clock: HostClock) -> float | None:
 
 def costs(a: Analysis, b: Analysis, rate: str) -> list[str]:
     """Of wholes: parts of a server, and threads of the client's roles, are in them. Of a step its own."""
-    unit = "row" if rate.endswith("rows_per_s") else "op"
+    unit = unit_of(rate)
     both = names(a) & names(b)
     role = rate.rsplit(".", 1)[0]
     watched = {f.removesuffix("busy_cores") for f in both if f.endswith("busy_cores") and "/" not in f}

@@ -16,7 +16,7 @@ from inrush.extras import need
 if TYPE_CHECKING:
     from inrush.results.store import Results
 
-#: No processor has such a clock: whoever writes more means MHz.
+#: No processor has such a clock: a larger number is one of MHz.
 MOST_GHZ = 20.0
 
 
