@@ -131,3 +131,45 @@ def test_packages_are_those_that_are_installed_with_their_versions() -> None:
     assert found["pyarrow"] == metadata.version("pyarrow")
     assert found == {d.metadata["Name"]: d.version for d in metadata.distributions()}
     assert list(found) == sorted(found)
+
+
+def cpufreq(cpus: Path, **files: tuple[int, ...]) -> None:
+    for name, each in files.items():
+        for k, khz in enumerate(each):
+            folder = cpus / f"cpu{k}" / "cpufreq"
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(f"{khz}\n")
+
+
+def test_a_clock_is_the_mean_of_what_processors_run_at(tmp_path: Path) -> None:
+    (tmp_path / "cpuinfo").write_text(
+        "processor\t: 0\ncpu MHz\t\t: 2400.000\nprocessor\t: 1\ncpu MHz\t\t: 1200.000\n"
+    )
+    cpufreq(tmp_path, scaling_cur_freq=(3_000_000, 1_000_000))
+    assert host.clock_hz(tmp_path, tmp_path / "cpuinfo") == 1.8e9
+    (tmp_path / "cpuinfo").write_text("processor\t: 0\n")
+    assert host.clock_hz(tmp_path, tmp_path / "cpuinfo") == 2e9
+    assert host.clock_hz(tmp_path / "none", tmp_path / "cpuinfo") is None
+
+
+def test_limits_of_a_clock_are_read_of_every_processor_and_absent_without_cpufreq(tmp_path: Path) -> None:
+    assert host.cpufreq_hz("scaling_min_freq", tmp_path) == []
+    cpufreq(tmp_path, scaling_min_freq=(800_000, 1_200_000))
+    assert host.cpufreq_hz("scaling_min_freq", tmp_path) == [8e8, 1.2e9]
+
+
+def test_a_stated_clock_is_the_kernels_else_that_of_the_name(tmp_path: Path) -> None:
+    assert host.stated_hz("Some Processor", tmp_path) is None
+    assert host.stated_hz("Xeon E5-2697 v3 @ 2.60GHz", tmp_path) == 2.6e9
+    cpufreq(tmp_path, base_frequency=(2_500_000,))
+    assert host.stated_hz("Xeon E5-2697 v3 @ 2.60GHz", tmp_path) == 2.5e9
+
+
+def test_turbo_is_what_the_driver_says(tmp_path: Path) -> None:
+    assert host.read_or_none(lambda _: host.turbo(tmp_path), Path()) is None
+    (tmp_path / "cpufreq").mkdir()
+    (tmp_path / "cpufreq" / "boost").write_text("1\n")
+    assert host.turbo(tmp_path) is True
+    (tmp_path / "intel_pstate").mkdir()
+    (tmp_path / "intel_pstate" / "no_turbo").write_text("1\n")
+    assert host.turbo(tmp_path) is False

@@ -14,7 +14,8 @@ from inrush.analysis.points import Analysis
 from inrush.engines import server
 from inrush.errors import UsageError
 from inrush.guards.verdicts import promised
-from inrush.report.summary import compare_lines, standing, summed_up
+from inrush.report.comparison import compare_lines
+from inrush.report.summary import standing, summed_up
 from inrush.stats.record import StudyRecord
 from tests import synthetic
 

@@ -18,11 +18,12 @@ from inrush.analysis.decisions import same_decision
 from inrush.analysis.points import Analysis
 from inrush.analysis.study_guards import STUDY_GUARDS, guard_study
 from inrush.guards.verdicts import Outcome, grouped_figures, said_figures
+from inrush.report.comparison import compare_lines
 from inrush.report.export import FAILED_NS, bmf, encode_v2, place_of, with_failed, with_failed_alone
 from inrush.report.figures import figures
 from inrush.report.page import banner, places
 from inrush.report.report import verdict_line
-from inrush.report.summary import compare_lines, summary
+from inrush.report.summary import summary
 from inrush.results.histogram import merge, of_values
 from inrush.stats.measures import figures_of_run
 from inrush.stats.record import RunRecord, StudyRecord

@@ -16,6 +16,9 @@ from inrush.extras import need
 if TYPE_CHECKING:
     from inrush.results.store import Results
 
+#: No processor has such a clock: a larger number is one of MHz.
+MOST_GHZ = 20.0
+
 
 def report(
     which: Which = None,
@@ -114,24 +117,46 @@ def compare(
     b: Annotated[
         str, typer.Argument(metavar="RESULTS", help="The results to compare with, named in the same way.")
     ],
+    ghz: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B",
+            help="Clocks of the processors of both, in GHz, where you have fixed them: for figures per core and GHz.",
+        ),
+    ] = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Compare two results of one study point by point, as ratios with intervals."""
+    """Compare two results of one study point by point, as ratios with intervals; of two hosts per core and GHz, too."""
     need("inrush compare", "stats")
     from inrush.analysis.analyse import analyse
-    from inrush.report.summary import compare_lines
+    from inrush.report.comparison import compare_document, compare_lines
     from inrush.stats.measures import study_record
 
+    clocks = clocks_of(ghz) if ghz is not None else None
     store = opened_store()
     first, second = (store.find(x) for x in (a, b))
     if (first.path.resolve(), first.only) == (second.path.resolve(), second.only):
-        show(
-            [
-                f"{a} and {b} are the same results ({first.path.name}): nothing to compare; name two, see `inrush runs`"
-            ]
-        )
+        nothing = f"{a} and {b} are the same results ({first.path.name}): nothing to compare; name two, see `inrush runs`"
+        if as_json:
+            raise UsageError(nothing)
+        show([nothing])
         return
-    lines = compare_lines(*(analyse(study_record(found)) for found in (first, second)))
-    show(lines)
+    x, y = (analyse(study_record(found)) for found in (first, second))
+    if as_json:
+        show_json(compare_document(x, y, clocks))
+    else:
+        show(compare_lines(x, y, clocks))
+
+
+def clocks_of(text: str) -> tuple[float, float]:
+    """`2.6,3.1`: GHz of both results. Raises UsageError."""
+    try:
+        x, y = (float(part) for part in text.split(","))
+    except ValueError:
+        x = y = 0.0
+    if not (0 < x < MOST_GHZ and 0 < y < MOST_GHZ):
+        raise UsageError(f"--ghz {text}: two numbers of GHz, one for each of the results, as `--ghz 2.6,3.1`")
+    return x, y
 
 
 def runs(

@@ -130,7 +130,7 @@ class OnWorkers:
                     "address": worker,
                     **{
                         key: self.facts[worker][key]
-                        for key in ("host", "boot", "pid", "cores", "cpus", "same")
+                        for key in ("host", "boot", "pid", "cores", "cpus", "machine", "same")
                     },
                     "rows_per_cpu_s": self.rates[worker],
                     "clock": vars(self.clock(process)),

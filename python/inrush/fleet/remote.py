@@ -146,6 +146,7 @@ def facts(names: Sequence[str] = (), shown: Sequence[str] = ()) -> dict[str, Any
         # Workers of one host may have the same ones.
         "cores": min(quota() or len(cpus), len(cpus)),
         "cpus": cpus,
+        "machine": host.cpu_facts(),
         "lacks": [name for name in names if name not in known],
         "variables": {name: known.get(name, "") for name in shown},
     }

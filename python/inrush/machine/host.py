@@ -89,6 +89,38 @@ def physical_cores() -> int | None:
     return len(pairs) or None
 
 
+CPUS = Path("/sys/devices/system/cpu")
+
+
+def clock_hz(cpus: Path = CPUS, cpuinfo: Path = Path("/proc/cpuinfo")) -> float | None:
+    """Mean over the processors, at this moment; in a virtual machine without cpufreq it is what the host states."""
+    found = [
+        float(mhz) * 1e6 for mhz in re.findall(r"^cpu MHz\s*:\s*([\d.]+)$", cpuinfo.read_text(), re.MULTILINE)
+    ]
+    found = found or cpufreq_hz("scaling_cur_freq", cpus)
+    return sum(found) / len(found) if found else None
+
+
+def cpufreq_hz(name: str, cpus: Path = CPUS) -> list[float]:
+    """A file of each processor's frequency policy; empty without cpufreq, as in most virtual machines."""
+    return [float(path.read_text()) * 1e3 for path in sorted(cpus.glob(f"cpu[0-9]*/cpufreq/{name}"))]
+
+
+def stated_hz(model: str | None, cpus: Path = CPUS) -> float | None:
+    """The clock without turbo: as the kernel knows it, else as the processor names itself (`… @ 2.60GHz`)."""
+    found = re.search(r"@ ([\d.]+) ?GHz", model or "")
+    bases = cpufreq_hz("base_frequency", cpus)
+    return min(bases) if bases else float(found[1]) * 1e9 if found else None
+
+
+def turbo(cpus: Path = CPUS) -> bool | None:
+    """Whether processors may run faster than their nominal clock; None where the kernel does not say."""
+    off = cpus / "intel_pstate" / "no_turbo"
+    if off.exists():
+        return off.read_text().strip() == "0"
+    return (cpus / "cpufreq" / "boost").read_text().strip() == "1"
+
+
 def cgroup_cpu_cores() -> float | None:
     """The quota of the cgroup we live in, v2; None when there is none."""
     quota, period = text(f"/sys/fs/cgroup{own_cgroup()}/cpu.max").split()
@@ -233,6 +265,14 @@ KEYS: tuple[Key, ...] = (
         lambda _: "hypervisor" in (cpuinfo("flags") or "").split()),
     Key("cpu_governor", str, "", "frequency policy of cpu0",
         lambda _: text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")),
+    Key("cpu_hz", float, "Hz", "clock of the processors at that moment, their mean; without cpufreq what the host states",
+        lambda _: clock_hz()),
+    Key("cpu_base_hz", float, "Hz", "clock without turbo, as it is stated", lambda _: stated_hz(cpuinfo("model name"))),
+    Key("cpu_lowest_hz", float, "Hz", "least clock that the frequency policy allows; absent without cpufreq",
+        lambda _: min(cpufreq_hz("scaling_min_freq"))),
+    Key("cpu_highest_hz", float, "Hz", "greatest clock that it allows", lambda _: max(cpufreq_hz("scaling_max_freq"))),
+    Key("cpu_turbo", bool, "", "processors may run faster than their nominal clock; absent where the kernel does not say",
+        lambda _: turbo()),
     Key("cpu_smt", str, "", "hyper-threading", lambda _: text("/sys/devices/system/cpu/smt/control")),
     Key("clocksource", str, "", "what the kernel's clock reads",
         lambda _: text("/sys/devices/system/clocksource/clocksource0/current_clocksource")),
@@ -273,6 +313,15 @@ KEYS: tuple[Key, ...] = (
 )  # fmt: skip
 
 
+def cpu_facts() -> dict[str, Value]:
+    """What a result says of a machine on which only client processes ran: processor, memory, kernel."""
+    found = {
+        k.name: read_or_none(k.read, Path()) for k in KEYS if k.name.startswith(OF_CPU) or k.name in OF_HOST
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+OF_CPU, OF_HOST = "cpu_", ("architecture", "mem_total_bytes", "kernel")
 OF_DATA, OF_INPUT = "data_", "input_"
 
 
