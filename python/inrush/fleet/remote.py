@@ -1,6 +1,6 @@
 """What a worker of a Dask cluster does for a run: it keeps one client process, and carries its words, events and tables.
 
-The functions here are called on the worker, by `Client.run`: a call is neither a task nor retried nor stolen. A client
+The functions here are called on the worker, by `Client.run`: a call is neither a task nor retried nor moved. A client
 process that is not called for ends by its leash, whatever has become of the worker, the scheduler or the run.
 """
 

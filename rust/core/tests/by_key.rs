@@ -305,19 +305,19 @@ fn overloaded(retry_ns: u64, limit_ns: u64) -> (Option<String>, u64, Recorded, T
 
 #[test]
 fn a_server_that_is_overloaded_is_waited_for_as_one_that_is_away() {
-    let (fatal, took, seen, count) = overloaded(S / 2, 60 * S);
+    let (fatal, took, seen, count) = overloaded(2 * S, 60 * S);
     let why = fatal.expect("it does not recover");
     assert!(why.contains("failures in a row, the last: call "), "{why}");
-    assert!((S / 2..30 * S).contains(&took), "{took}");
+    assert!((2 * S..30 * S).contains(&took), "{took}");
     let told: u64 = seen.failures.iter().map(|failure| failure.count).sum();
-    assert!(told >= 1_000 && seen.failures.iter().all(|failure| failure.outcome == "overloaded"), "{told}");
+    assert!(told > 1_000 && seen.failures.iter().all(|failure| failure.outcome == "overloaded"), "{told}");
     assert!(seen.repetitions.iter().all(|of| of.ok == 0), "what was refused is no work");
     let touched = count.touched().expect("rows change");
     assert!(
         (0..ROWS).all(|row| touched.ledger.stored(row) == Known::Is(State::Untouched)),
         "nothing was done"
     );
-    let (fatal, _, seen, _) = overloaded(60 * S, S / 2);
+    let (fatal, _, seen, _) = overloaded(60 * S, 2 * S);
     assert_eq!(fatal, None, "the segment ends before");
-    assert!(seen.failures.iter().map(|failure| failure.count).sum::<u64>() >= 1_000);
+    assert!(seen.failures.iter().map(|failure| failure.count).sum::<u64>() > 1_000);
 }
