@@ -88,7 +88,6 @@ PROMISING = {
     "keylookup-records",
     "keylookup-threads",
     "keylookup-transactions",
-    "keylookup-waves",
     "telemetry-keepup",
     "telemetry-lookups",
     "telemetry-mixed",
