@@ -380,7 +380,9 @@ def test_a_larger_scale_never_costs_less() -> None:
     for path in shipped_files():
         studies = [load_study(str(path), scale) for scale in ("xs", "full")]
         # Calls in flight together need a server; its twin plans without one.
-        servers = embedded_servers() | {e: server(e) for e in studies[0].engines if path.parent.name == "keylookup"}
+        servers = embedded_servers() | {
+            e: server(e) for e in studies[0].engines if path.parent.name == "keylookup"
+        }
         small, full = (cost(plan_study(study, servers)) for study in studies)
         assert small.seconds <= full.seconds
         assert small.rows <= full.rows
