@@ -145,6 +145,31 @@ def test_a_send_delay_fills_packets() -> None:
     assert patient.ops_per_packet > eager.ops_per_packet
 
 
+def test_answers_wait_on_their_node_where_a_connection_reads_slowly() -> None:
+    slow = replace(SMALL, refill="each", client=ServerKind(1, per_packet_s=20e-6, route="first_free"))
+    endless, short = simulated(slow), simulated(replace(slow, buffer_packets=2))
+    assert short.ops_per_packet > 1.5 * endless.ops_per_packet
+    assert short.ops_per_s > 1.2 * endless.ops_per_s, "fuller packets cost the connection less"
+    # Two packets of a node at most, and what comes in a send that began with one of them unread.
+    assert short.stations["client"]["wait_s"] < endless.stations["client"]["wait_s"]
+    assert short.issued == short.answered + short.in_flight and short.in_flight == 8 * 2 * 64
+    # A buffer that never fills changes nothing but the events by which nodes learn what was read.
+    wide = simulated(replace(slow, buffer_packets=10_000))
+    assert (wide.series, wide.latency, wide.replies) == (endless.series, endless.latency, endless.replies)
+
+
+def test_updates_between_nodes_wait_for_no_room() -> None:
+    update = replace(SMALL, operation="update", buffer_packets=1)
+    found = simulated(update)
+    assert found.ops_per_s > 0.3 * simulated(replace(update, buffer_packets=0)).ops_per_s
+    assert found.issued == found.answered + found.in_flight
+
+
+def test_a_buffer_without_send_threads_is_refused() -> None:
+    with pytest.raises(CoreFailure, match="buffer_packets needs send threads"):
+        simulated(replace(SMALL, send=ServerKind(), buffer_packets=4))
+
+
 def test_refill_says_how_many_leave_together() -> None:
     by = {refill: simulated(replace(SMALL, refill=refill)).requests for refill in ("round", "half", "each")}
     together = {refill: t["ops"] / t["sends"] for refill, t in by.items()}

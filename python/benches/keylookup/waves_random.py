@@ -32,13 +32,51 @@ def drawn(of: SimulatedCluster, clusters: int = CLUSTERS, seed: int = 1) -> Iter
         )  # fmt: skip
 
 
+BUFFERED_CLUSTERS, BUFFERED_DELAY_S = 80, 400e-6
+
+
+def buffered(
+    of: SimulatedCluster, clusters: int = BUFFERED_CLUSTERS, seed: int = 1
+) -> Iterator[SimulatedCluster]:
+    """Eager ones whose connections hold few packets that they have not read; reads are asked for one by one."""
+    rng = random.Random(seed)
+    for n in range(clusters):
+        servers = rng.choice((1, 4))
+        connection = ServerKind(
+            1, rng.uniform(0.05e-6, 0.5e-6), rng.uniform(0, 2e-6), rng.uniform(1e-6, 6e-6), route="first_free"
+        )
+        yield replace(
+            of, nodes=6, machines=10, threads=servers, parallel=2 ** rng.randint(7, 10) // servers, refill="each",
+            wire_s=rng.choice((20e-6, 50e-6, 100e-6, 200e-6)), send_delay_s=0.0, seed=n + 1, client=connection,
+            client_interrupts=ServerKind(1, per_packet_s=rng.uniform(0.0, 1e-6), route="first_free"),
+            interrupts=ServerKind(1, per_packet_s=0.2e-6, route="first_free"),
+            ldm=ServerKind(12, rng.uniform(0.5e-6, 2e-6), service=rng.choice(("fixed", "exponential"))),
+            send=ServerKind(2, 0.1e-6, rng.choice((0.2e-6, 1e-6)), route="connection"),
+            buffer_packets=rng.choice((4, 8, 16, 32)), warm_s=0.03, measure_s=0.04, interval_s=0.0001,
+        )  # fmt: skip
+
+
+def buffered_counts(of: SimulatedCluster, clusters: int = BUFFERED_CLUSTERS) -> Counter[str]:
+    """Clusters with a wave: `endless`, where connections hold all they are sent; `eager`; `cured`, of these by the delay."""
+    found: Counter[str] = Counter()
+    for cluster in buffered(of, clusters):
+        found["endless"] += swings(replace(cluster, buffer_packets=0))
+        if swings(cluster):
+            found["eager"] += 1
+            found["cured"] += not swings(replace(cluster, send_delay_s=BUFFERED_DELAY_S))
+    return found
+
+
+def swings(cluster: SimulatedCluster) -> bool:
+    seen = wave_of(cluster, simulated(cluster))
+    return seen is not None and seen.wave.found
+
+
 def waves(cluster: SimulatedCluster) -> str:
     """Which sends swing: `none`, `eager`, `delayed` or `both`."""
     found = []
     for name, delay_s in (("eager", 0.0), ("delayed", DELAY_S)):
-        sends = replace(cluster, send_delay_s=delay_s)
-        seen = wave_of(sends, simulated(sends))
-        found += [name] if seen is not None and seen.wave.found else []
+        found += [name] if swings(replace(cluster, send_delay_s=delay_s)) else []
     return {0: "none", 2: "both"}.get(len(found), found[0] if found else "")
 
 

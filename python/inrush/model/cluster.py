@@ -66,6 +66,7 @@ class SimulatedCluster:
     message_ops: int = 1
     send_delay_s: float = 0.0
     send_ops: int = 2**32 - 1
+    buffer_packets: int = 0
     client: ServerKind = ServerKind()
     client_interrupts: ServerKind = ServerKind()
     interrupts: ServerKind = ServerKind()

@@ -101,6 +101,12 @@ impl World {
             server = Some(taken);
         }
         self.record.replied(done_ps, ops, packets);
+        if self.buffer_packets > 0 {
+            let node = u32::from(self.groups[head as usize].node);
+            let at = node * (self.connections + self.nodes) + connection;
+            self.known_later[at as usize].push_back(packets);
+            self.at(done_ps + self.wire_ps, kind::READ, at);
+        }
         let mut place = head;
         while place != NONE {
             let (born_ps, ops, thread, next) = {

@@ -48,6 +48,10 @@ pub struct Cluster {
     /// … unless so many operations wait already.
     #[serde(default = "most")]
     pub send_ops: u32,
+    /// Packets of a node that a connection has not read yet, at most: beyond, answers wait on the node until it has read
+    /// some. 0: it takes all that it is given.
+    #[serde(default)]
+    pub buffer_packets: u32,
 
     pub client: Station,
     /// Of a client machine, shared by its connections.
@@ -223,6 +227,9 @@ impl Cluster {
             }
         }
         wrong.extend(self.checkpoint.wrong(self.ldm.servers));
+        if self.buffer_packets > 0 && self.send.servers == 0 {
+            wrong.push("buffer_packets needs send threads, which wait for room".to_owned());
+        }
         // A closed client that nothing keeps would go round without any time passing.
         let works =
             stations.iter().any(|(_, s)| s.servers > 0 && s.per_op_s + s.per_send_s + s.per_packet_s > 0.0);

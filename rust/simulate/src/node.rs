@@ -129,7 +129,7 @@ impl World {
         }
         outbox.tail = place;
         match outbox.state {
-            BoxState::Queued => {}
+            BoxState::Queued | BoxState::Blocked => {}
             BoxState::Empty if self.send_delay_ps > 0 && outbox.ops < self.send_ops => {
                 outbox.state = BoxState::Waiting;
                 outbox.deadline_ps = now_ps + self.send_delay_ps;
@@ -162,7 +162,7 @@ impl World {
 
     /// A send thread takes what waits for the next destination in its line: all of it, up to the size of a message.
     fn send_next(&mut self, sender: u32, now_ps: u64) {
-        let Some(at) = self.senders[sender as usize].line.pop_front() else { return };
+        let Some(at) = self.next_with_room(sender) else { return };
         let outbox = &mut self.outboxes[at as usize];
         let head = outbox.head;
         let mut ops = outbox.ops;
@@ -174,13 +174,44 @@ impl World {
             self.senders[sender as usize].line.push_back(at);
         }
         self.groups[head as usize].message_ops = ops;
-        let load = Load { ops, sends: 1, packets: self.packets(ops) };
-        let work_ps = self.send.work(load, &mut self.random);
+        let packets = self.packets(ops);
+        let work_ps = self.send.work(Load { ops, sends: 1, packets }, &mut self.random);
         let done_ps = self.send.serve(sender as usize, now_ps, work_ps);
+        if self.buffer_packets > 0 && at % (self.connections + self.nodes) < self.connections {
+            self.outboxes[at as usize].unread += packets;
+        }
         let of = &mut self.senders[sender as usize];
         of.message = head;
         of.to = at % (self.connections + self.nodes);
         self.at(done_ps, kind::SENT, sender);
+    }
+
+    /// The next outbox in the line of a sender; those whose destination has no room are left for when it has.
+    fn next_with_room(&mut self, sender: u32) -> Option<u32> {
+        loop {
+            let at = self.senders[sender as usize].line.pop_front()?;
+            if self.has_room(at) {
+                return Some(at);
+            }
+            self.outboxes[at as usize].state = BoxState::Blocked;
+        }
+    }
+
+    /// Whether the destination has read enough; nodes read at once what they are sent.
+    fn has_room(&self, at: u32) -> bool {
+        let to = at % (self.connections + self.nodes);
+        let ends = self.buffer_packets > 0 && to < self.connections;
+        !ends || self.outboxes[at as usize].unread < self.buffer_packets
+    }
+
+    /// A node learns that a message was read: what waits for room goes.
+    pub fn read(&mut self, at: u32, now_ps: u64) {
+        let packets = self.known_later[at as usize].pop_front().expect("a message that was read");
+        let outbox = &mut self.outboxes[at as usize];
+        outbox.unread -= packets;
+        if outbox.state == BoxState::Blocked && self.has_room(at) {
+            self.queue(at, now_ps);
+        }
     }
 
     /// Takes one message off an outbox that holds more than one; its operations.

@@ -35,6 +35,8 @@ pub mod kind {
     pub const AT_CLIENT: u32 = 9;
     /// The next slice of a checkpoint, on every node.
     pub const CHECKPOINT: u32 = 10;
+    /// Of an outbox: its destination has read a message of it.
+    pub const READ: u32 = 11;
 }
 
 /// Operations of one thread that travel together.
@@ -246,6 +248,8 @@ pub enum BoxState {
     Waiting,
     /// For its send thread.
     Queued,
+    /// For room at its destination.
+    Blocked,
 }
 
 /// What waits on a node for one destination.
@@ -256,6 +260,8 @@ pub struct Outbox {
     pub ops: u32,
     pub state: BoxState,
     pub deadline_ps: u64,
+    /// Packets that its destination has not read, as its node knows.
+    pub unread: u32,
 }
 
 /// A send thread: the outboxes in its line, and the message that it is at.
@@ -277,6 +283,7 @@ pub struct World {
     pub send_ops: u32,
     pub wire_ps: u64,
     pub send_delay_ps: u64,
+    pub buffer_packets: u32,
     pub client_delay_ps: f64,
     pub client_delay: Sum,
     /// Mean time between two offered operations of a connection; 0: closed.
@@ -294,6 +301,9 @@ pub struct World {
     pub senders: Vec<Sender>,
     /// By node and destination: every connection, then every node.
     pub outboxes: Vec<Outbox>,
+    /// Packets of each message that a connection has read and whose node does not know it yet; by outbox, where a buffer has
+    /// an end.
+    pub known_later: Vec<VecDeque<u32>>,
     pub clients: Vec<Thread>,
 
     pub random: Random,
@@ -315,7 +325,7 @@ impl World {
     pub fn new(c: &Cluster) -> World {
         let connections = c.machines * c.connections;
         let boxes = (c.nodes * (connections + c.nodes)) as usize;
-        let empty = Outbox { head: NONE, tail: NONE, ops: 0, state: BoxState::Empty, deadline_ps: 0 };
+        let empty = Outbox { head: NONE, tail: NONE, ops: 0, state: BoxState::Empty, deadline_ps: 0, unread: 0 };
         let senders = (c.nodes * c.send.servers) as usize;
         let (warm_ps, interval_ps) = (ps(c.warm_s), ps(c.interval_s));
         let intervals = (c.measure_s / c.interval_s * (1.0 + 1e-9)).floor() as u64;
@@ -344,6 +354,7 @@ impl World {
             send_ops: c.send_ops,
             wire_ps: ps(c.wire_s),
             send_delay_ps: ps(c.send_delay_s),
+            buffer_packets: c.buffer_packets,
             client_delay_ps: c.client_delay_s * PS,
             client_delay: Sum::new(&c.client_delay),
             offered_ps: if c.offered_per_s > 0.0 { PS / c.offered_per_s } else { 0.0 },
@@ -363,6 +374,7 @@ impl World {
                 .map(|_| Sender { line: VecDeque::new(), message: NONE, to: NONE })
                 .collect(),
             outboxes: vec![empty; boxes],
+            known_later: vec![VecDeque::new(); if c.buffer_packets > 0 { boxes } else { 0 }],
             clients: vec![Thread::default(); (connections * c.threads) as usize],
             random: Random::new(c.seed),
             events: Events::new(),
@@ -394,6 +406,7 @@ impl World {
                 kind::OFFERED => self.offered(event.index(), now_ps),
                 kind::DELAYED => self.delayed(event.index(), now_ps),
                 kind::SENT => self.sent(event.index(), now_ps),
+                kind::READ => self.read(event.index(), now_ps),
                 kind::CHECKPOINT => self.checkpoint(now_ps),
                 kind::AT_NODE => {
                     self.leave_line(event.index());
