@@ -325,7 +325,8 @@ impl World {
     pub fn new(c: &Cluster) -> World {
         let connections = c.machines * c.connections;
         let boxes = (c.nodes * (connections + c.nodes)) as usize;
-        let empty = Outbox { head: NONE, tail: NONE, ops: 0, state: BoxState::Empty, deadline_ps: 0, unread: 0 };
+        let empty =
+            Outbox { head: NONE, tail: NONE, ops: 0, state: BoxState::Empty, deadline_ps: 0, unread: 0 };
         let senders = (c.nodes * c.send.servers) as usize;
         let (warm_ps, interval_ps) = (ps(c.warm_s), ps(c.interval_s));
         let intervals = (c.measure_s / c.interval_s * (1.0 + 1e-9)).floor() as u64;
