@@ -235,8 +235,8 @@ scaling](keylookup-scaling.md)). Eager sends are smaller and cost throughput, an
 
 **3. Clusters drawn at random**, whose connections take all. {clusters} of them: six nodes, ten API machines, reads
 asked for again one by one, by half or by round, 64 to 1,024 of them in flight, a packet of 1 to 6 µs for an API node
-and up to 1.5 µs for its machine, cheap and dear sends, a wire of 20 to 400 µs, LDM threads of fixed and exponential service;
-each with eager sends and with a send delay of 300 µs (`benches/keylookup/waves_random.py`).
+and up to 1.5 µs for its machine, cheap and dear sends, a wire of 20 to 400 µs, LDM threads of fixed and exponential
+service; each with eager sends and with a send delay of 300 µs (`benches/keylookup/waves_random.py`).
 
 {drawn}
 
