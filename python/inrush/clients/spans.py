@@ -8,14 +8,18 @@ overlap become one.
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
+IntArray = NDArray[np.int64]
 #: Segment, repetition and role.
 Where = tuple[int, int, str]
+WHERE = ("segment", "repetition", "role")
 #: Begin and end, ns.
 Span = tuple[int, int]
 #: What is lost when times are moved to another clock and back, as whole ns.
@@ -29,15 +33,16 @@ class Own:
     begin_ns: int
     rate: float = 0.0
 
-    def since_ns(self, t_ns: int) -> int:
-        return round((t_ns - self.begin_ns) / (1.0 + self.rate))
+    def since_ns(self, t_ns: IntArray) -> IntArray:
+        return np.rint((t_ns - self.begin_ns) / (1.0 + self.rate)).astype(np.int64)
 
 
 @dataclass(frozen=True)
 class Spans:
     """Of one role in one repetition, one after the other, since its start."""
 
-    since: Sequence[Span]
+    begin: IntArray
+    end: IntArray
     #: By process, those that have an interval.
     own: Mapping[int, Own]
     #: The furthest that an interval of a process began from its row.
@@ -50,43 +55,85 @@ class Spans:
 
     @property
     def spans(self) -> list[Span]:
-        return [(self.begin_ns + begin, self.begin_ns + end) for begin, end in self.since]
+        return [*zip((self.begin_ns + self.begin).tolist(), (self.begin_ns + self.end).tolist(), strict=True)]
+
+    def places(self, process: int, t_ns: IntArray) -> IntArray:
+        """Numbers of those that hold intervals of a process that begin at `t_ns`."""
+        since_ns = self.own[process].since_ns(t_ns) + ROUNDING_NS
+        found: IntArray = np.searchsorted(self.begin, since_ns, side="right") - 1
+        assert found.min(initial=0) >= 0, "no row of a process begins before its first interval"
+        return found
 
     def at(self, process: int, t_ns: int) -> Span:
         """The one that holds an interval of a process that begins at `t_ns`."""
-        since_ns = self.own[process].since_ns(t_ns) + ROUNDING_NS
-        begin, end = self.since[bisect_right(self.since, since_ns, key=lambda span: span[0]) - 1]
-        return self.begin_ns + begin, self.begin_ns + end
+        place = self.places(process, np.array([t_ns], np.int64))[0]
+        return self.begin_ns + int(self.begin[place]), self.begin_ns + int(self.end[place])
 
 
-def merged_spans(each: Sequence[pa.Table], rates: Sequence[float] = ()) -> Mapping[Where, Spans]:
+def merged_spans(each: Iterable[pa.Table], rates: Sequence[float] = ()) -> Mapping[Where, Spans]:
     """each: the table `intervals` of every process, on one clock. rates: what each one's own clock loses there each ns."""
-    found: dict[Where, dict[int, list[Span]]] = {}
+    axes = Axes(rates)
     for process, table in enumerate(each):
-        columns = (
-            table.column(name).to_pylist() for name in ("segment", "repetition", "role", "t_ns", "dt_ns")
-        )
-        for segment, repetition, role, t_ns, dt_ns in zip(*columns, strict=True):
-            of = found.setdefault((segment, repetition, role), {})
-            of.setdefault(process, []).append((t_ns, dt_ns))
-    return {where: one_axis(of, rates) for where, of in found.items()}
+        axes.add(process, table)
+    return axes.spans()
 
 
-def one_axis(of: Mapping[int, Sequence[Span]], rates: Sequence[float]) -> Spans:
-    """of: process -> begin and length of its intervals; a length is by its own clock."""
-    own = {
-        process: Own(min(t_ns for t_ns, _ in mine), rates[process] if rates else 0.0)
-        for process, mine in of.items()
-    }
-    axis_ns = own[min(own)].begin_ns
-    since: set[Span] = set()
-    apart_ns = 0
-    for process, mine in of.items():
-        for t_ns, dt_ns in mine:
-            begin = own[process].since_ns(t_ns)
-            since.add((begin, begin + dt_ns))
-            apart_ns = max(apart_ns, abs(t_ns - (axis_ns + begin)))
-    return Spans(united(sorted(since)), own, apart_ns)
+class Axes:
+    """Intervals of all roles, one process added after the other."""
+
+    def __init__(self, rates: Sequence[float] = ()) -> None:
+        self.rates = rates
+        self.of: dict[Where, Axis] = {}
+        #: How much earlier than one ahead of it in its table an interval began, at most: a role that waits for a long call
+        #: writes its intervals after those of others.
+        self.behind_ns = 0
+
+    def add(self, process: int, table: pa.Table) -> None:
+        t_ns, dt_ns = numbers(table, "t_ns"), numbers(table, "dt_ns")
+        behind = np.maximum.accumulate(t_ns) - t_ns
+        self.behind_ns = max(self.behind_ns, int(behind.max(initial=0)))
+        for where, rows in series(table, WHERE):
+            own = Own(int(t_ns[rows].min()), self.rates[process] if self.rates else 0.0)
+            self.of.setdefault(where, Axis()).add(process, own, t_ns[rows], dt_ns[rows])
+
+    def spans(self) -> Mapping[Where, Spans]:
+        return {where: of.spans() for where, of in self.of.items()}
+
+
+def none() -> IntArray:
+    return np.zeros(0, np.int64)
+
+
+@dataclass
+class Axis:
+    """Intervals of one role in one repetition since the start, each once.
+
+    Clocks that were moved there and back differ by a few ns, so that of any number of processes there are a few pairs for
+    each interval, and the last of each process. They are united when all are there: what is united earlier may reach over
+    what would have stood by itself.
+    """
+
+    begin: IntArray = field(default_factory=none)
+    end: IntArray = field(default_factory=none)
+    own: dict[int, Own] = field(default_factory=dict)
+    apart_ns: int = 0
+
+    def add(self, process: int, own: Own, t_ns: IntArray, dt_ns: IntArray) -> None:
+        """dt_ns: by the process's own clock."""
+        self.own[process] = own
+        since = own.since_ns(t_ns)
+        axis_ns = self.own[min(self.own)].begin_ns
+        self.apart_ns = max(self.apart_ns, int(np.abs(t_ns - (axis_ns + since)).max()))
+        begin, end = np.concatenate([self.begin, since]), np.concatenate([self.end, since + dt_ns])
+        order = np.lexsort((end, begin))
+        begin, end = begin[order], end[order]
+        new = np.concatenate([[True], (np.diff(begin) != 0) | (np.diff(end) != 0)])
+        self.begin, self.end = begin[new], end[new]
+
+    def spans(self) -> Spans:
+        found = united([*zip(self.begin.tolist(), self.end.tolist(), strict=True)])
+        begin, end = np.array(found, np.int64).T
+        return Spans(begin.copy(), end.copy(), self.own, self.apart_ns)
 
 
 def united(spans: Sequence[Span]) -> list[Span]:
@@ -98,3 +145,27 @@ def united(spans: Sequence[Span]) -> list[Span]:
         else:
             out.append((begin, end))
     return out
+
+
+def numbers(table: pa.Table, column: str) -> IntArray:
+    found: IntArray = table[column].to_numpy().astype(np.int64)
+    return found
+
+
+def series(table: pa.Table, columns: Sequence[str]) -> list[tuple[Any, IntArray]]:
+    """Distinct values of columns, in order of their first rows, and the rows of each, in order."""
+    if not table.num_rows:
+        return []
+    code = np.zeros(table.num_rows, np.int64)
+    for column in columns:
+        values = table[column].combine_chunks().dictionary_encode()
+        if len(values.dictionary) > 1:
+            # A product of many columns stays small.
+            code = np.unique(code, return_inverse=True)[1].astype(np.int64) * len(values.dictionary)
+            code += values.indices.to_numpy()
+    order = np.argsort(code, kind="stable")
+    parts = np.split(order, np.flatnonzero(np.diff(code[order])) + 1)
+    parts.sort(key=lambda rows: int(rows[0]))
+    firsts = table.select(list(columns)).take(pa.array([rows[0] for rows in parts]))
+    keys = zip(*(firsts[column].to_pylist() for column in columns), strict=True)
+    return [*zip(keys, parts, strict=True)]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from inrush.clients.spans import series
 from inrush.results.schema import SCHEMAS
 
 FloatArray = NDArray[np.float64]
@@ -25,26 +26,26 @@ AT_ENDS: Mapping[str, Callable[[Sequence[float]], float]] = {
 Looks = dict[tuple[str, str], tuple[FloatArray, FloatArray]]
 
 
-def resources(each: Sequence[pa.Table]) -> pa.Table:
-    """each: the table of every process on one clock, the first one's with the server and the machine."""
-    own = [table.filter(pc.equal(table["role"], CLIENT)) for table in each]
-    others = each[0].filter(pc.not_equal(each[0]["role"], CLIENT))
-    looks = [looks_of(table) for table in own]
-    parts = [rows_of(f"{CLIENT}/{n}", of_process(mine)) for n, mine in enumerate(looks, start=1)]
-    return pa.concat_tables([rows_of(CLIENT, summed(looks)), *parts, others])
+def resources(each: Callable[[], Iterable[pa.Table]]) -> Iterator[pa.Table]:
+    """each: the table of every process on one clock, the first one's with the server and the machine; as often as asked."""
+    yield rows_of(CLIENT, summed(looks_of(own(table)) for table in each()))
+    for n, table in enumerate(each(), start=1):
+        yield rows_of(f"{CLIENT}/{n}", of_process(looks_of(own(table))))
+    first = next(iter(each()))
+    yield first.filter(pc.not_equal(first["role"], CLIENT))
+
+
+def own(table: pa.Table) -> pa.Table:
+    return table.filter(pc.equal(table["role"], CLIENT))
 
 
 def looks_of(table: pa.Table) -> Looks:
     """Of one process."""
-    names = [table[column].to_pylist() for column in ("metric", "device")]
     t_ns = table["t_ns"].to_numpy().astype(np.float64)
     value = table["value"].to_numpy()
-    places: dict[tuple[str, str], list[int]] = {}
-    for at, key in enumerate(zip(*names, strict=True)):
-        places.setdefault(key, []).append(at)
     found = {}
-    for key, of in places.items():
-        order = np.array(of)[np.argsort(t_ns[of], kind="stable")]
+    for key, rows in series(table, ("metric", "device")):
+        order = rows[np.argsort(t_ns[rows], kind="stable")]
         found[key] = (t_ns[order], value[order])
     return found
 
@@ -54,21 +55,21 @@ def of_process(looks: Looks) -> Looks:
     return {(metric, device): of for (metric, device), of in looks.items() if not device}
 
 
-def summed(each: Sequence[Looks]) -> Looks:
+def summed(each: Iterable[Looks]) -> Looks:
     """At the times at which the first process was looked at; of the others what lies between their looks."""
     found: Looks = {}
-    for key in dict.fromkeys(key for looks in each for key in looks):
-        mine = [looks[key] for looks in each if key in looks]
-        if (join := AT_ENDS.get(key[0])) is not None:
-            rounds = min(len(value) for _, value in mine)
-            values = [join([float(value[n]) for _, value in mine]) for n in range(rounds)]
-            found[key] = (mine[0][0][:rounds], np.array(values, np.float64))
-            continue
-        t_ns = mine[0][0]
-        total = np.zeros(len(t_ns))
-        for of in mine:
-            total += at_times(t_ns, *of, begins_at_0=bool(key[1]))
-        found[key] = (t_ns, total)
+    at_ends: dict[tuple[str, str], list[FloatArray]] = {}
+    for looks in each:
+        for key, (of_ns, value) in looks.items():
+            t_ns, total = found.setdefault(key, (of_ns, np.zeros(len(of_ns))))
+            if key[0] in AT_ENDS:
+                at_ends.setdefault(key, []).append(value)
+            else:
+                total += at_times(t_ns, of_ns, value, begins_at_0=bool(key[1]))
+    for key, values in at_ends.items():
+        rounds = min(map(len, values))
+        joined = [AT_ENDS[key[0]]([float(of[n]) for of in values]) for n in range(rounds)]
+        found[key] = (found[key][0][:rounds], np.array(joined, np.float64))
     return found
 
 
@@ -79,19 +80,22 @@ def at_times(t_ns: FloatArray, of_ns: FloatArray, value: FloatArray, begins_at_0
 
 
 def rows_of(role: str, looks: Looks) -> pa.Table:
-    rows = [
-        (t, metric, device, value)
-        for (metric, device), (times, values) in looks.items()
-        for t, value in zip(times.tolist(), values.tolist(), strict=True)
-    ]
-    rows.sort(key=lambda row: row[0])
+    if not looks:
+        return SCHEMAS["resources"].empty_table()
+    lengths = [len(times) for times, _ in looks.values()]
+    t_ns = np.concatenate([times for times, _ in looks.values()])
+    order = np.argsort(t_ns, kind="stable")
+    names = (pa.array([key[n] for key in looks], pa.string()) for n in range(2))
+    key = pa.array(np.repeat(np.arange(len(looks)), lengths)[order])
+    metric, device = (name.take(key) for name in names)
+    value = np.concatenate([values for _, values in looks.values()])
     return pa.table(
         {
-            "role": pa.array([role] * len(rows), pa.string()),
-            "t_ns": pa.array([int(row[0]) for row in rows], pa.uint64()),
-            "metric": pa.array([row[1] for row in rows], pa.string()),
-            "device": pa.array([row[2] for row in rows], pa.string()),
-            "value": pa.array([row[3] for row in rows], pa.float64()),
+            "role": pa.repeat(role, len(order)),
+            "t_ns": pa.array(t_ns[order].astype(np.uint64)),
+            "metric": metric,
+            "device": device,
+            "value": pa.array(value[order], pa.float64()),
         },
         schema=SCHEMAS["resources"],
     )
