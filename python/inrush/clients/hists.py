@@ -21,8 +21,8 @@ from inrush.results.schema import SCHEMAS
 SPANS = 1024
 #: Rows that are read at a time at least.
 ROWS = 256
-#: Buckets that are made room for beyond the one that needs it: half a power of two.
-SPARE = 64
+#: Buckets that are made room for beyond the one that needs it: a power of two.
+SPARE = 128
 #: Later than every span, and more than every value.
 NEVER = MOST = np.iinfo(np.int64).max
 #: Segment, repetition, role, operation and kind.
@@ -39,8 +39,9 @@ def hist(readers: Sequence[Reader], spans: Mapping[Where, Spans], behind_ns: int
     powers: set[int] = set()
     ahead_ns = reaches(spans, behind_ns) if behind_ns < NEVER else NEVER
     windowed = [Windowed(process, reader, spans) for process, reader in enumerate(readers)]
+    width = 0
     for begin, end in windows(spans):
-        sums, rows = Buckets(spans, begin, end), ROWS
+        sums, rows = Buckets(spans, begin, end, width), ROWS
         for mine in windowed:
             before = mine.taken
             for table, place in mine.within(begin, end, min(end, NEVER - ahead_ns) + ahead_ns, rows):
@@ -50,6 +51,7 @@ def hist(readers: Sequence[Reader], spans: Mapping[Where, Spans], behind_ns: int
                 sums.add(table, place)
             # The next process has about as many; a batch more says that the window is over.
             rows = max(ROWS, (mine.taken - before) * 33 // 32)
+        width = sums.count.shape[1]
         if sums.first:
             yield sums.table(*powers)
     if any(mine.taken != mine.seen for mine in windowed):
@@ -118,11 +120,12 @@ class Windowed:
 class Buckets:
     """The sums of a window: a line for each span of each series, and in it the buckets up to the last one counted in."""
 
-    def __init__(self, spans: Mapping[Where, Spans], begin: int, end: int) -> None:
+    def __init__(self, spans: Mapping[Where, Spans], begin: int, end: int, width: int) -> None:
+        """width: of its buckets, as far as they are known."""
         self.spans, self.window = spans, (begin, end)
         #: Series -> its first line, and the number of its first span.
         self.first: dict[Key, tuple[int, int]] = {}
-        self.count = np.zeros((0, 0), np.int64)
+        self.count = np.zeros((0, width), np.int64)
         self.there = np.zeros(0, bool)
         #: Least and most of rows with values, and of those without any.
         self.low, self.low_empty, self.high, self.high_empty, self.sum = (none() for _ in range(5))
@@ -135,7 +138,8 @@ class Buckets:
             line[mine] = first + place[mine] - span
         lists = rows["bucket"].combine_chunks()
         bucket, count = (values_of(rows[column].combine_chunks()) for column in ("bucket", "count"))
-        self.widen(int(bucket.max(initial=-1)) + 1)
+        if (width := int(bucket.max(initial=-1)) + 1) > self.count.shape[1]:
+            self.grow(len(self.there), width + SPARE)
         at = np.repeat(line * self.count.shape[1], np.diff(lists.offsets.to_numpy())) + bucket
         np.add.at(self.count.reshape(-1), at, count)
         low, high, filled = numbers(rows, "min_ns"), numbers(rows, "max_ns"), numbers(rows, "n") > 0
@@ -151,7 +155,7 @@ class Buckets:
         span, after = np.searchsorted(of.begin_ns + of.begin, self.window).tolist()
         self.first[key] = found = len(self.there), span
         more = after - span
-        self.count = np.pad(self.count, ((0, more), (0, 0)))
+        self.grow(len(self.there) + more, self.count.shape[1])
         self.there, self.sum, self.high, self.high_empty = (
             np.pad(of, (0, more)) for of in (self.there, self.sum, self.high, self.high_empty)
         )
@@ -160,9 +164,11 @@ class Buckets:
         )
         return found
 
-    def widen(self, width: int) -> None:
-        if (wider := width - self.count.shape[1]) > 0:
-            self.count = np.pad(self.count, ((0, 0), (0, wider + SPARE)))
+    def grow(self, lines: int, width: int) -> None:
+        """Memory that was never written to is none yet: most lines and buckets may stay so."""
+        larger = np.zeros((lines, width), np.int64)
+        larger[: self.count.shape[0], : self.count.shape[1]] = self.count
+        self.count = larger
 
     def table(self, power: int) -> pa.Table:
         """Spans in order of time, series of one time in order of their first rows."""

@@ -20,7 +20,7 @@ from inrush.clients.spans import Axes, Where
 from inrush.clients.sums import intervals, sends
 from inrush.clients.tables import Tables
 from inrush.clients.watched import resources
-from inrush.results.parts import stream
+from inrush.results.parts import read, stream
 from inrush.results.schema import SCHEMAS
 
 Rows = list[dict[str, Any]]
@@ -47,10 +47,21 @@ def write(parts: Path, folders: Sequence[Path], shifts: Sequence[Shift]) -> int:
         replace("hist", hist(tables.readers("hist"), spans, NEVER))
     replace("sends", sends(tables.each("sends"), spans))
     replace("intervals", intervals(tables.each("intervals"), spans))
-    replace("resources", resources(lambda: tables.each("resources")))
     for name, join in JOINED.items():
         replace(name, iter([join(tables.each(name))]))
+    replace("resources", resources(lambda: tables.each("resources"), edges_ns(parts), len(folders)))
     return max((of.apart_ns for of in spans.values()), default=0)
+
+
+def edges_ns(parts: Path) -> set[int]:
+    """Begins and ends of segments and repetitions, of the joined tables."""
+    return {
+        time_ns
+        for name in ("segments", "repetitions")
+        for table in read(name, parts)
+        for column in ("start_ns", "end_ns")
+        for time_ns in table[column].to_pylist()
+    }
 
 
 def as_table(name: str, rows: Iterator[Mapping[str, Any]] | Sequence[Mapping[str, Any]]) -> pa.Table:

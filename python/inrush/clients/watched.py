@@ -22,17 +22,53 @@ AT_ENDS: Mapping[str, Callable[[Sequence[float]], float]] = {
     "stall_total_s": max,
 }
 
+#: What is as much as there is now; all else only rises.
+LEVELS = ("rss_bytes",)
+#: Of one metric of all processes together, as parts: up to five have all looks of a long run, 1,000 have 200 each.
+PART_LOOKS = 200_000
+
 #: (metric, device) -> (t_ns, value) in time order.
 Looks = dict[tuple[str, str], tuple[FloatArray, FloatArray]]
 
 
-def resources(each: Callable[[], Iterable[pa.Table]]) -> Iterator[pa.Table]:
-    """each: the table of every process on one clock, the first one's with the server and the machine; as often as asked."""
+def resources(
+    each: Callable[[], Iterable[pa.Table]], edges_ns: Iterable[int], processes: int
+) -> Iterator[pa.Table]:
+    """each: the table of every process on one clock, the first one's with the server and the machine; as often as asked.
+    edges_ns: begins and ends of segments and repetitions."""
     yield rows_of(CLIENT, summed(looks_of(own(table)) for table in each()))
+    edges, most = np.unique(np.array([*edges_ns], np.float64)), max(2, PART_LOOKS // processes)
     for n, table in enumerate(each(), start=1):
-        yield rows_of(f"{CLIENT}/{n}", of_process(looks_of(own(table))))
+        mine = of_process(looks_of(own(table)))
+        kept = {
+            key: of if key[0] in AT_ENDS else fewer(*of, most, edges, key[0] in LEVELS)
+            for key, of in mine.items()
+        }
+        yield rows_of(f"{CLIENT}/{n}", kept)
     first = next(iter(each()))
     yield first.filter(pc.not_equal(first["role"], CLIENT))
+
+
+def fewer(
+    t_ns: FloatArray, value: FloatArray, most: int, edges_ns: FloatArray, level: bool
+) -> tuple[FloatArray, FloatArray]:
+    """Looks at one process where those of all would be more than a report can read: evenly thinned to about `most`.
+
+    Those on both sides of each edge stay, so that what was used between two edges is that of all looks. Of a level the
+    largest of each stretch stays, else the first.
+    """
+    if len(t_ns) <= most:
+        return t_ns, value
+    firsts = np.arange(most) * len(t_ns) // most
+    kept = [firsts, [len(t_ns) - 1]]
+    for side in ("left", "right"):
+        at = np.searchsorted(t_ns, edges_ns, side=side)
+        kept += [at - 1, at]
+    if level:
+        ends = np.append(firsts[1:], len(t_ns))
+        kept.append(np.array([a + int(np.argmax(value[a:b])) for a, b in zip(firsts, ends, strict=True)]))
+    places = np.unique(np.clip(np.concatenate(kept), 0, len(t_ns) - 1).astype(np.int64))
+    return t_ns[places], value[places]
 
 
 def own(table: pa.Table) -> pa.Table:

@@ -10,16 +10,19 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 IntArray = NDArray[np.int64]
+#: Buckets of rows that are merged at a time: 16 bytes each, and as much again while they are.
+ENTRIES = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -119,13 +122,9 @@ def merge(parts: Sequence[Histogram]) -> Histogram:
     if len(powers) != 1:
         raise ValueError(f"histograms of grouping powers {sorted(powers)} cannot be merged")
     filled = [p for p in parts if p.n] or list(parts[:1])
-    bucket, place = np.unique(np.concatenate([p.bucket for p in filled]), return_inverse=True)
-    count = np.zeros(len(bucket), np.int64)
-    np.add.at(count, place, np.concatenate([p.count for p in filled]))
     return Histogram(
         powers.pop(),
-        bucket.astype(np.int64),
-        count,
+        *summed(np.concatenate([p.bucket for p in filled]), np.concatenate([p.count for p in filled])),
         min(p.min_ns for p in filled),
         max(p.max_ns for p in filled),
         sum(p.sum_ns for p in filled),
@@ -146,28 +145,65 @@ def of_table(table: pa.Table, by: Sequence[str]) -> dict[tuple[Any, ...], Histog
     keys = list(zip(*(table.column(name).to_pylist() for name in by), strict=True))
     codes = {key: code for code, key in enumerate(dict.fromkeys(keys))}
     of_row = np.array([codes[key] for key in keys], np.int64)
-    lists = table.column("bucket").combine_chunks()
-    lengths = np.diff(lists.offsets.to_numpy())
-    bucket = lists.flatten().to_numpy(zero_copy_only=False).astype(np.int64)
-    count = table.column("count").combine_chunks().flatten().to_numpy(zero_copy_only=False).astype(np.int64)
-    owner = np.repeat(of_row, lengths)
     filled = table.column("n").to_numpy() > 0
     low, high, total = (
         table.column(name).to_numpy().astype(np.int64) for name in ("min_ns", "max_ns", "sum_ns")
     )
+    counts = Counts(len(codes))
+    order = np.argsort(of_row, kind="stable")
+    for rows in pieces(table, order):
+        counts.add(of_row[rows], table.select(["bucket", "count"]).take(pa.array(rows)))
+    firsts = np.searchsorted(of_row[order], np.arange(len(codes) + 1))
     merged = {}
     for key, code in codes.items():
-        rows, mine = of_row == code, owner == code
-        used = rows & filled if (rows & filled).any() else rows
-        distinct, place = np.unique(bucket[mine], return_inverse=True)
-        summed = np.zeros(len(distinct), np.int64)
-        np.add.at(summed, place, count[mine])
+        rows = order[firsts[code] : firsts[code + 1]]
+        used = rows[filled[rows]] if filled[rows].any() else rows
         merged[key] = Histogram(
             powers.copy().pop(),
-            distinct,
-            summed,
+            *counts.of(code),
             int(low[used].min()),
             int(high[used].max()),
             int(total[rows].sum()),
         )
     return merged
+
+
+def pieces(table: pa.Table, order: IntArray) -> Iterator[IntArray]:
+    """Rows in an order, so many at a time that their buckets are few: those of all are larger than the table."""
+    lengths = pc.list_value_length(table.column("bucket")).to_numpy()[order]
+    piece = np.cumsum(lengths) // ENTRIES
+    yield from np.split(order, np.flatnonzero(np.diff(piece)) + 1)
+
+
+class Counts:
+    """Buckets and counts of several histograms; rows of one after the other are added to them."""
+
+    def __init__(self, codes: int) -> None:
+        self.parts: list[list[tuple[IntArray, IntArray]]] = [[] for _ in range(codes)]
+
+    def add(self, of_row: IntArray, lists: pa.Table) -> None:
+        """of_row: which one each row is of, ascending."""
+        held = lists.column("bucket").combine_chunks()
+        bucket, count = (
+            lists.column(name).combine_chunks().flatten().to_numpy(zero_copy_only=False).astype(np.int64)
+            for name in ("bucket", "count")
+        )
+        owner = np.repeat(of_row, np.diff(held.offsets.to_numpy()))
+        ends = np.searchsorted(owner, np.unique(of_row), side="right")
+        for code, begin, end in zip(np.unique(of_row).tolist(), [0, *ends], ends, strict=False):
+            self.parts[code].append(summed(bucket[begin:end], count[begin:end]))
+            if len(self.parts[code]) > 1:
+                self.parts[code] = [
+                    summed(*(np.concatenate(of) for of in zip(*self.parts[code], strict=True)))
+                ]
+
+    def of(self, code: int) -> tuple[IntArray, IntArray]:
+        return self.parts[code][0]
+
+
+def summed(bucket: IntArray, count: IntArray) -> tuple[IntArray, IntArray]:
+    """Each bucket once, ascending."""
+    distinct, place = np.unique(bucket, return_inverse=True)
+    total = np.zeros(len(distinct), np.int64)
+    np.add.at(total, place, count)
+    return distinct, total

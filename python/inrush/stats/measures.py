@@ -391,7 +391,8 @@ def operation_histograms(run: RunRecord, segments: Iterable[int]) -> dict[tuple[
     if table is None or table.num_rows == 0:
         return {}
     wanted = np.isin(table.column("segment").to_numpy(), list(segments))
-    found = of_table(table.filter(pa.array(wanted)), ("role", "op", "kind"))
+    # Those of a long run by many clients are hundreds of MB: a copy is made only of some of them.
+    found = of_table(table if wanted.all() else table.filter(pa.array(wanted)), ("role", "op", "kind"))
     return {(str(role), str(op), str(kind)): histogram for (role, op, kind), histogram in found.items()}
 
 

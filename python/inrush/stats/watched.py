@@ -45,15 +45,17 @@ def wholes(found: Mapping[str, Looks]) -> list[Looks]:
 
 def looks(held: pa.Table) -> dict[str, Looks]:
     """Role -> its looks. held: rows of one metric and device."""
-    roles = np.array(held.column("role").to_pylist(), dtype=object)
+    roles = held.column("role").combine_chunks().dictionary_encode()
     t_ns = held.column("t_ns").to_numpy().astype(np.float64)
     value = held.column("value").to_numpy()
+    # Older results have a thread without a name beside its process: the process is the larger of the two.
+    of_row = roles.indices.to_numpy()
+    order = np.lexsort((value, t_ns, of_row))
+    firsts = np.searchsorted(of_row[order], np.arange(len(roles.dictionary) + 1))
     series = {}
-    for role in dict.fromkeys(roles.tolist()):
-        mine = roles == role
-        # Older results have a thread without a name beside its process: the process is the larger of the two.
-        order = np.lexsort((value[mine], t_ns[mine]))
-        times, values = t_ns[mine][order], value[mine][order]
+    for n, role in enumerate(roles.dictionary.to_pylist()):
+        mine = order[firsts[n] : firsts[n + 1]]
+        times, values = t_ns[mine], value[mine]
         last = np.append(times[1:] != times[:-1], True)
         series[role] = (times[last], values[last])
     return series
