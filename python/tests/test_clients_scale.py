@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import tracemalloc
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,9 +15,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inrush.clients import hists
+from benches import fleet_scale, fleet_starts
+from inrush.clients import hists, watched
 from inrush.clients.clocks import Shift
 from inrush.clients.joined import write
+from inrush.clients.spans import Axes
+from inrush.clients.tables import Tables
+from inrush.clients.watched import fewer
+from inrush.results.histogram import bucket_of
 from inrush.results.parts import read
 from inrush.results.schema import SCHEMAS
 from tests.plain_join import plain
@@ -160,7 +166,7 @@ def ordered(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: tuple(row[name] for name in ORDER))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     st.lists(PROCESSES, min_size=1, max_size=5),
     st.sampled_from([SECOND, 12 * SECOND, 1_000_003]),
@@ -188,3 +194,106 @@ def test_the_folded_join_is_the_plain_one(each: list[Process], length_ns: int, s
 
 def rows_of(folder: Path, name: str) -> list[dict[str, Any]]:
     return [row for table in read(name, folder) for row in table.to_pylist()]
+
+
+LATER = Process(1, 20 * SECOND, 12, SECOND, 0, 0.0, 0.0, 0.0, later=9, batch=3)
+EVEN = Process(2, 20 * SECOND, 12, SECOND, 5 * SECOND, 1e-4, 0.0, 0.0, later=0, batch=3)
+
+
+def test_rows_that_stand_further_behind_than_was_said_are_not_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hists, "SPANS", 3)
+    monkeypatch.setattr(hists, "ROWS", 2)
+    folders = [tmp_path / str(n) for n in range(2)]
+    shifts = [leave(folder, of, SECOND) for folder, of in zip(folders, (LATER, EVEN), strict=True)]
+    expected, _ = plain(folders, shifts)
+    tables, axes = Tables(folders, shifts), Axes([by.rate for by in shifts])
+    for process, table in enumerate(tables.each("intervals")):
+        axes.add(process, table)
+    assert axes.behind_ns > 5 * SECOND
+    with pytest.raises(hists.Behind):
+        [*hists.hist(tables.readers("hist"), axes.spans(), 0)]
+    for behind_ns in (axes.behind_ns, hists.NEVER):
+        found = pa.concat_tables(hists.hist(tables.readers("hist"), axes.spans(), behind_ns)).to_pylist()
+        assert ordered(found) == ordered(expected["hist"].to_pylist())
+
+
+def test_a_table_that_was_cut_is_joined_up_to_its_last_whole_batch(tmp_path: Path) -> None:
+    folders = [tmp_path / str(n) for n in range(2)]
+    shifts = [leave(folder, of, SECOND) for folder, of in zip(folders, (EVEN, LATER), strict=True)]
+    path = folders[1] / "hist.arrows"
+    before = sum(row["n"] for row in rows_of(folders[1], "hist"))
+    path.write_bytes(path.read_bytes()[:-900])
+    whole = sum(row["n"] for folder in folders for row in rows_of(folder, "hist"))
+    assert sum(row["n"] for row in rows_of(folders[1], "hist")) < before
+    write(folders[0], folders, shifts)
+    assert sum(row["n"] for row in rows_of(folders[0], "hist")) == whole
+
+
+def test_memory_does_not_grow_with_processes(tmp_path: Path) -> None:
+    peaks = {}
+    for count in (2, 16):
+        folders = [tmp_path / str(count) / str(n) for n in range(count)]
+        for n, folder in enumerate(folders):
+            fleet_scale.make(folder, n, 120)
+        # Tables of Arrow are in a pool of their own, which only this sees.
+        pool, usual = pa.proxy_memory_pool(pa.default_memory_pool()), pa.default_memory_pool()
+        pa.set_memory_pool(pool)
+        tracemalloc.start()
+        try:
+            write(folders[0], folders, [Shift()] * count)
+            peaks[count] = tracemalloc.get_traced_memory()[1] + pool.max_memory()
+        finally:
+            tracemalloc.stop()
+            pa.set_memory_pool(usual)
+    assert peaks[16] < 1.3 * peaks[2], peaks
+
+
+def test_fewer_looks_use_as_much_between_edges_and_have_the_largest_level() -> None:
+    draw = np.random.default_rng(7)
+    t_ns = np.sort(draw.uniform(0, 1e12, 5000))
+    value = np.cumsum(draw.lognormal(0, 2, 5000))
+    edges = np.array([-5.0, t_ns[700], 3.3e11, 7.7e11, 2e12])
+    found = fewer(t_ns, value, 50, edges, level=False)
+    assert len(found[0]) <= 50 + 1 + 4 * len(edges)
+    assert np.array_equal(np.interp(edges, *found), np.interp(edges, t_ns, value))
+    assert np.diff(found[0]).max() < 1e12 / 50 * 1.5, "evenly"
+    level = draw.lognormal(0, 1, 5000)
+    times, kept = fewer(t_ns, level, 50, edges, level=True)
+    assert kept.max() == level.max() and len(times) <= 2 * 50 + 1 + 4 * len(edges)
+    assert np.array_equal(fewer(t_ns[:50], value[:50], 50, edges, level=False)[1], value[:50])
+
+
+def test_parts_of_many_processes_have_a_bounded_number_of_looks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folders = [tmp_path / str(n) for n in range(3)]
+    for n, folder in enumerate(folders):
+        fleet_scale.make(folder, n, 60)
+    looks_before = sum(
+        row["metric"] == "cpu_s" and not row["device"] for row in rows_of(folders[1], "resources")
+    )
+    monkeypatch.setattr(watched, "PART_LOOKS", 3 * 20)
+    starts = [int((folder / "start_ns").read_text()) for folder in folders]
+    write(folders[0], folders, [Shift(starts[0] - start) for start in starts])
+    found = rows_of(folders[0], "resources")
+    for n in range(1, 4):
+        mine = [row["metric"] for row in found if row["role"] == f"client/{n}"]
+        assert 20 <= mine.count("cpu_s") <= 20 + 1 + 4 * 2 < looks_before
+    assert sum(row["role"] == "client" and row["metric"] == "rss_bytes" for row in found) == looks_before
+
+
+def test_the_buckets_of_the_bench_are_those_of_histograms() -> None:
+    values = np.array([0, 1, 127, 128, 255, 256, 257, 258, 511, 512, 10**6, 2**41 + 7])
+    assert fleet_scale.buckets(values).tolist() == [bucket_of(int(v), 7) for v in values]
+
+
+def test_a_start_is_within_the_error_of_the_clocks_and_a_busy_scheduler_is_given_up() -> None:
+    hall = fleet_starts.NETWORKS[0]
+    few = fleet_starts.started(hall, 100, 0.001)
+    assert few.late == 0 and not few.gives_up and few.spread_s <= 2 * few.known_s
+    assert few.last_s < few.ahead_s
+    many = fleet_starts.started(hall, 1800, 0.001)
+    assert many.gives_up and many.late == 0, "the instant is agreed far enough ahead for the scheduler"
+    assert fleet_starts.started(hall, 100, 0.001) == few, "seeded"

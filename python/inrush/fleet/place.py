@@ -30,8 +30,12 @@ WAIT_S = 0.4
 SILENT_S = 1.5
 #: The latest echoes of a run that its clocks are read by.
 LATEST = 20
-#: Between the word to start and the start: what a busy worker takes to hear it, and so many ways there and back.
-START_AFTER_NS, WAYS = 500_000_000, 20
+#: Clocks that are looked at at once: the scheduler takes one call after the other, and a call that waits for others says
+#: little of a clock (`benches.fleet_starts`).
+LOOKS = 8
+#: Between the word to start and the start: what a busy worker takes to hear it, so many ways there and back, and what the
+#: scheduler takes to say it to one more worker, between calls of others.
+START_AFTER_NS, WAYS, WORD_NS = 500_000_000, 20, 2_000_000
 #: Seconds of CPU time that a look at a core's rate takes.
 RATE_S = 0.1
 #: What a process of a lost worker ended with, for want of anything better.
@@ -50,13 +54,13 @@ class OnWorkers:
         self.workers, self.facts, self.rates = looked_at(link, wanted, names, shown)
         self.boot = remote.boot()
         with refused():
-            self.looks = dict(enumerate(on_all(self.look, self.workers)))
+            self.looks = dict(enumerate(on_all(self.look, self.workers, LOOKS)))
         self.before = dict(self.looks)
         self.recent: dict[int, deque[Echo]] = {n: deque(maxlen=LATEST) for n in self.looks}
         self.witnesses = {n: Witnesses() for n in self.looks}
         self.final: dict[int, Clock] = {}
         self.clients: list[RemoteClient] = []
-        self.start_after_ns = START_AFTER_NS + WAYS * 2 * max(look.error_ns for look in self.looks.values())
+        self.start_after_ns = start_after_ns(wanted, max(look.error_ns for look in self.looks.values()))
 
     def look(self, worker: str) -> Offset:
         """Raises Lost, also of a clock that cannot be."""
@@ -108,7 +112,7 @@ class OnWorkers:
 
     def finish(self, interval_ns: int) -> None:
         try:
-            after = dict(enumerate(on_all(self.look, self.workers)))
+            after = dict(enumerate(on_all(self.look, self.workers, LOOKS)))
         except Lost as e:
             raise CoreError(f"{e}: the clocks were not compared when the run had ended") from None
         for process, look in after.items():
@@ -238,6 +242,11 @@ class RemoteClient:
             self.had[name] = self.had.get(name, 0) + len(more)
 
 
+def start_after_ns(workers: int, error_ns: int) -> int:
+    """Between the word and the start. error_ns: of the clock that is known worst, half of a way there and back."""
+    return START_AFTER_NS + WAYS * 2 * error_ns + WORD_NS * workers
+
+
 def drifted(look: Offset, now: Offset) -> int:
     """What a clock may have gained since, ns: that of a good quartz."""
     return round(abs(now.at_ns - look.at_ns) * 20e-6)
@@ -251,9 +260,9 @@ def refused() -> Any:
         raise TargetError(str(e)) from None
 
 
-def on_all(function: Any, workers: Sequence[str]) -> list[Any]:
-    """At once. Raises the first Lost."""
-    with ThreadPoolExecutor(max_workers=max(1, len(workers))) as pool:
+def on_all(function: Any, workers: Sequence[str], at_once: int = 0) -> list[Any]:
+    """So many at once; 0: all. Raises the first Lost."""
+    with ThreadPoolExecutor(max_workers=max(1, at_once or len(workers))) as pool:
         return [*pool.map(function, workers)]
 
 
