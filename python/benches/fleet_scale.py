@@ -32,7 +32,7 @@ LOOKS = [
     for metric in ("cpu_s", "cpu_system_s", "rss_bytes", "major_faults", "read_bytes", "write_bytes")
 ]
 LOOKS += [("cpu_s", "readers"), ("cpu_s", "writers")]
-#: Calls of a role in a second; intervals that are made at a time.
+#: Calls of a role in a second; intervals of different calls, which are repeated.
 CALLS, AT_ONCE = 100, 100
 POWER = 7
 #: Workers with tables of their own.
@@ -57,10 +57,15 @@ def make(folder: Path, seed: int, seconds: int) -> None:
     # A batch for each flush, of at least 2 s.
     batch = max(1, 2 * SECOND // length_ns)
     done = np.zeros(len(ROLES), np.int64)
+    ops = draw.poisson(CALLS * length_ns / SECOND, (AT_ONCE, len(ROLES))) + 1
+    hist = latencies(draw, ops.ravel())
     for first in range(0, count, AT_ONCE):
-        t_ns = start_ns + np.arange(first, min(first + AT_ONCE, count), dtype=np.int64) * length_ns
-        for name, table in counted(draw, t_ns, length_ns, done).items():
-            outs[name].write_table(table, max_chunksize=table.num_rows // len(t_ns) * batch)
+        n = min(AT_ONCE, count - first)
+        t_ns = start_ns + np.arange(first, first + AT_ONCE, dtype=np.int64) * length_ns
+        for name, table in counted(ops, hist, t_ns, length_ns, done).items():
+            rows = table.num_rows // AT_ONCE
+            outs[name].write_table(table.slice(0, n * rows), max_chunksize=rows * batch)
+        done += ops[:n].sum(axis=0)
     t_ns = start_ns + np.arange(0, seconds * SECOND, watch_ns, dtype=np.int64)
     outs["resources"].write_table(
         used(t_ns), max_chunksize=len(LOOKS) * max(1, batch * length_ns // watch_ns)
@@ -91,12 +96,9 @@ def totals(start_ns: int, end_ns: int, done: Any) -> dict[str, list[dict[str, An
     return {"repetitions": repetitions, "segments": segments, "sessions": sessions}
 
 
-def counted(draw: np.random.Generator, t_ns: Any, length_ns: int, done: Any) -> dict[str, pa.Table]:
-    """done: calls of each role before; with these, behind."""
-    n, roles = len(t_ns), len(ROLES)
-    ops = draw.poisson(CALLS * length_ns / SECOND, (n, roles)) + 1
-    reached = done + np.cumsum(ops, axis=0)
-    done[:] = reached[-1]
+def counted(ops: Any, hist: dict[str, Any], t_ns: Any, length_ns: int, done: Any) -> dict[str, pa.Table]:
+    """ops: calls of each interval and role; hist: their latencies. done: calls of each role before."""
+    n, roles = ops.shape
     zero, flat = np.zeros(n * roles, np.int64), ops.ravel()
     of = {
         "segment": zero + 1, "repetition": zero, "role": np.tile([*ROLES], n), "t_ns": np.repeat(t_ns, roles),
@@ -104,17 +106,17 @@ def counted(draw: np.random.Generator, t_ns: Any, length_ns: int, done: Any) -> 
     }  # fmt: skip
     intervals = {
         **of, "rows": flat, "bytes": 100 * flat, "ops": flat, "errors": zero, "late": zero, "in_flight": zero + 2,
-        "backlog": zero, "cum_rows": reached.ravel(),
+        "backlog": zero, "cum_rows": (done + np.cumsum(ops, axis=0)).ravel(),
     }  # fmt: skip
     found = {
         "intervals": intervals,
         "sends": {**of, "ops": flat, "sends": flat // 2, "bytes": 50 * flat},
-        "hist": latencies(draw, of, flat),
+        "hist": {**{column: np.repeat(values, len(KINDS)) for column, values in of.items()}, **hist},
     }
     return {name: as_table(name, columns) for name, columns in found.items()}
 
 
-def latencies(draw: np.random.Generator, of: dict[str, Any], calls: Any) -> dict[str, Any]:
+def latencies(draw: np.random.Generator, calls: Any) -> dict[str, Any]:
     """Of each kind all calls of an interval; no call of closed sessions waits."""
     lines = len(calls) * len(KINDS)
     owner = np.repeat(np.arange(lines), np.repeat(calls, len(KINDS)))
@@ -124,7 +126,6 @@ def latencies(draw: np.random.Generator, of: dict[str, Any], calls: Any) -> dict
     key, count = np.unique(owner << 32 | buckets(latency), return_counts=True)
     ends = np.searchsorted(key >> 32, np.arange(lines + 1)).astype(np.int32)
     return {
-        **{column: np.repeat(values, len(KINDS)) for column, values in of.items()},
         "kind": np.tile(KINDS, len(calls)), "grouping_power": np.full(lines, POWER),
         "bucket": pa.ListArray.from_arrays(pa.array(ends), pa.array((key & 0xFFFFFFFF).astype(np.uint32))),
         "count": pa.ListArray.from_arrays(pa.array(ends), pa.array(count.astype(np.uint64))),
@@ -152,7 +153,8 @@ def used(t_ns: Any) -> pa.Table:
 
 def as_table(name: str, columns: dict[str, Any]) -> pa.Table:
     schema = SCHEMAS[name]
-    return pa.table([pa.array(columns[f.name]).cast(f.type) for f in schema], schema=schema)
+    arrays = [of if isinstance(of, pa.Array) else pa.array(of) for of in (columns[f.name] for f in schema)]
+    return pa.table([of.cast(f.type) for of, f in zip(arrays, schema, strict=True)], schema=schema)
 
 
 def linked(parts: Path, made: Path, workers: int) -> None:

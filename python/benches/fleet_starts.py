@@ -60,10 +60,12 @@ class Start:
     late: int
     #: Of the longest call.
     call_s: float
+    #: After the first call for events: when the first call was not answered within its limit; infinite where all were.
+    given_up_s: float
 
     @property
     def gives_up(self) -> bool:
-        return self.call_s > LIMIT_S
+        return np.isfinite(self.given_up_s)
 
 
 def started(network: Network, workers: int, call_s: float, seed: int = 1) -> Start:
@@ -73,7 +75,7 @@ def started(network: Network, workers: int, call_s: float, seed: int = 1) -> Sta
     wrong = np.array([wrong_s for wrong_s, _ in looks])
     known_s = max(error_s for _, error_s in looks)
     ahead_s = start_after_ns(workers, round(known_s * NS)) / NS
-    heard, longest_s = words(network, draw, workers, call_s)
+    heard, longest_s, given_up_s = words(network, draw, workers, call_s)
     # The process looks for words now and then.
     heard += draw.uniform(0.0, POLL_S, workers)
     begun = np.maximum(ahead_s + wrong, heard)
@@ -85,6 +87,7 @@ def started(network: Network, workers: int, call_s: float, seed: int = 1) -> Sta
         float(heard.max()),
         int((begun - (ahead_s + wrong) > LATE_NS / NS).sum()),
         longest_s,
+        given_up_s,
     )
 
 
@@ -103,12 +106,12 @@ def looked_at(
 
 def words(
     network: Network, draw: np.random.Generator, workers: int, call_s: float
-) -> tuple[FloatArray, float]:
-    """When each worker hears the word that is said to all at 0, and what the longest call took, s.
+) -> tuple[FloatArray, float, float]:
+    """When each worker hears the word that is said to all at 0, what the longest call took, and when one took too long, s.
 
     Calls for events of all workers were asked before, and are again when they are answered.
     """
-    heard, longest_s, free_s = np.zeros(workers), 0.0, -BEFORE_S
+    heard, longest_s, given_up_s, free_s = np.zeros(workers), 0.0, np.inf, -BEFORE_S
     calls = [(-BEFORE_S + begin, n, False) for n, begin in enumerate(draw.uniform(0.0, WAIT_S, workers))]
     calls += [(0.0, n, True) for n in range(workers)]
     heapq.heapify(calls)
@@ -119,12 +122,14 @@ def words(
         there_s, back_s = network.ways(draw, 2)
         back_s += free_s + there_s + (0.0 if word else WAIT_S)
         longest_s = max(longest_s, back_s - asked_s)
+        if back_s - asked_s > LIMIT_S:
+            given_up_s = min(given_up_s, asked_s + LIMIT_S + BEFORE_S)
         if word:
             heard[n] = free_s + there_s
             left -= 1
         else:
             heapq.heappush(calls, (back_s, n, False))
-    return heard, longest_s
+    return heard, longest_s, given_up_s
 
 
 def main() -> None:
@@ -137,7 +142,7 @@ def main() -> None:
     )
     wanted = parser.parse_args()
     print(
-        "| ways | a call, ms | workers | clocks ±, ms | ahead, s | last word, s | spread, ms | late | longest call, s | |"
+        "| ways | a call, ms | workers | clocks ±, ms | ahead, s | last word, s | spread, ms | late | longest call, s | given up after, s |"
     )
     print("|---|---|---|---|---|---|---|---|---|---|")
     for network in NETWORKS:
@@ -147,7 +152,7 @@ def main() -> None:
                 print(
                     f"| {network.name} | {call_ms:g} | {workers:,} | {of.known_s * 1e3:.2f} | {of.ahead_s:.2f} | "
                     f"{of.last_s:.2f} | {of.spread_s * 1e3:.2f} | {of.late:,} | {of.call_s:.2f} | "
-                    f"{'gives up' if of.gives_up else ''} |",
+                    f"{f'{of.given_up_s:.1f}' if of.gives_up else ''} |",
                     flush=True,
                 )
 

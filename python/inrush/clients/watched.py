@@ -60,7 +60,7 @@ def fewer(
     if len(t_ns) <= most:
         return t_ns, value
     firsts = np.arange(most) * len(t_ns) // most
-    kept = [firsts, [len(t_ns) - 1]]
+    kept = [firsts, np.array([len(t_ns) - 1])]
     for side in ("left", "right"):
         at = np.searchsorted(t_ns, edges_ns, side=side)
         kept += [at - 1, at]
