@@ -49,7 +49,7 @@ def write(parts: Path, folders: Sequence[Path], shifts: Sequence[Shift]) -> int:
     replace("intervals", intervals(tables.each("intervals"), spans))
     for name, join in JOINED.items():
         replace(name, iter([join(tables.each(name))]))
-    replace("resources", resources(lambda: tables.each("resources"), edges_ns(parts), len(folders)))
+    replace("resources", resources(tables.each("resources"), edges_ns(parts), len(folders)))
     return max((of.apart_ns for of in spans.values()), default=0)
 
 

@@ -160,10 +160,11 @@ def series(table: pa.Table, columns: Sequence[str]) -> list[tuple[Any, IntArray]
     for column in columns:
         values = table[column].combine_chunks().dictionary_encode()
         if len(values.dictionary) > 1:
-            # A product of many columns stays small.
-            code = np.unique(code, return_inverse=True)[1].astype(np.int64) * len(values.dictionary)
-            code += values.indices.to_numpy()
-    order = np.argsort(code, kind="stable")
+            code = code * len(values.dictionary) + values.indices.to_numpy()
+            # Those that occur, one after the other: a product of many columns stays small.
+            code = (np.cumsum(np.bincount(code) > 0) - 1)[code]
+    # Small numbers are put in order without being compared.
+    order = np.argsort(code.astype(np.uint16) if code.max() < 2**16 else code, kind="stable")
     parts = np.split(order, np.flatnonzero(np.diff(code[order])) + 1)
     parts.sort(key=lambda rows: int(rows[0]))
     firsts = table.select(list(columns)).take(pa.array([rows[0] for rows in parts]))

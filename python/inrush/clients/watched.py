@@ -31,22 +31,24 @@ PART_LOOKS = 200_000
 Looks = dict[tuple[str, str], tuple[FloatArray, FloatArray]]
 
 
-def resources(
-    each: Callable[[], Iterable[pa.Table]], edges_ns: Iterable[int], processes: int
-) -> Iterator[pa.Table]:
-    """each: the table of every process on one clock, the first one's with the server and the machine; as often as asked.
-    edges_ns: begins and ends of segments and repetitions."""
-    yield rows_of(CLIENT, summed(looks_of(own(table)) for table in each()))
+def resources(each: Iterable[pa.Table], edges_ns: Iterable[int], processes: int) -> Iterator[pa.Table]:
+    """each: the table of every process on one clock, the first one's with the server and the machine. edges_ns: begins and
+    ends of segments and repetitions."""
     edges, most = np.unique(np.array([*edges_ns], np.float64)), max(2, PART_LOOKS // processes)
-    for n, table in enumerate(each(), start=1):
-        mine = of_process(looks_of(own(table)))
-        kept = {
-            key: of if key[0] in AT_ENDS else fewer(*of, most, edges, key[0] in LEVELS)
-            for key, of in mine.items()
-        }
-        yield rows_of(f"{CLIENT}/{n}", kept)
-    first = next(iter(each()))
-    yield first.filter(pc.not_equal(first["role"], CLIENT))
+    parts, others = list[Looks](), list[pa.Table]()
+
+    def looked_at() -> Iterator[Looks]:
+        for table in each:
+            mine = looks_of(own(table))
+            parts.append(of_process(mine, most, edges))
+            if not others:
+                others.append(table.filter(pc.not_equal(table["role"], CLIENT)))
+            yield mine
+
+    yield rows_of(CLIENT, summed(looked_at()))
+    for n, looks in enumerate(parts, start=1):
+        yield rows_of(f"{CLIENT}/{n}", looks)
+    yield from others
 
 
 def fewer(
@@ -86,9 +88,13 @@ def looks_of(table: pa.Table) -> Looks:
     return found
 
 
-def of_process(looks: Looks) -> Looks:
+def of_process(looks: Looks, most: int, edges_ns: FloatArray) -> Looks:
     """Without its threads: they are counted by their names, which are the same in all processes."""
-    return {(metric, device): of for (metric, device), of in looks.items() if not device}
+    return {
+        (metric, device): of if metric in AT_ENDS else fewer(*of, most, edges_ns, metric in LEVELS)
+        for (metric, device), of in looks.items()
+        if not device
+    }
 
 
 def summed(each: Iterable[Looks]) -> Looks:
