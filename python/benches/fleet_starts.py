@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import heapq
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -65,7 +66,7 @@ class Start:
 
     @property
     def gives_up(self) -> bool:
-        return np.isfinite(self.given_up_s)
+        return math.isfinite(self.given_up_s)
 
 
 def started(network: Network, workers: int, call_s: float, seed: int = 1) -> Start:
