@@ -63,6 +63,7 @@ def fact(host: str = "a", **other: Any) -> dict[str, Any]:
         "host": host,
         "boot": host,
         "lacks": [],
+        "open": "",
         "variables": {},
         **other,
     }
@@ -88,6 +89,27 @@ def test_a_worker_without_the_password_is_named_and_told_where_it_may_be() -> No
         line.startswith("worker 2 on b: PGPASSWORD is not in its environment")
         and "INRUSH_FLEET_SECRETS" in line
     )
+
+
+def test_a_file_of_passwords_that_others_can_read_is_not_read_and_its_worker_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secrets = tmp_path / "secrets"
+    secrets.write_text("PGPASSWORD=a=b\n")
+    monkeypatch.setenv(remote.SECRETS, str(secrets))
+    monkeypatch.delenv("PGPASSWORD", raising=False)
+    for mode in (0o644, 0o640, 0o602):
+        secrets.chmod(mode)
+        found = remote.facts(("PGPASSWORD",))
+        assert found["open"] == str(secrets) and found["lacks"] == ["PGPASSWORD"] and remote.variables() == {}
+    (line,) = checks.readable({"1": fact("b", open=str(secrets)), "2": fact()})
+    assert line == f"worker 1 on b: {secrets} can be read by other users, and is not used; chmod 600 it there"
+    for mode in (0o600, 0o400):
+        secrets.chmod(mode)
+        found = remote.facts(("PGPASSWORD",))
+        assert found["open"] == "" and found["lacks"] == [] and remote.variables() == {"PGPASSWORD": "a=b"}
+    secrets.unlink()
+    assert remote.facts()["open"] == ""
 
 
 def test_a_variable_that_is_another_one_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,10 +54,14 @@ def asking_server(folder: Path) -> Iterator[Asking]:
         programs = next(
             p for p in (Path(f"/proc/{instance.pid}/exe").resolve().parent,) if (p / "psql").exists()
         )
-        create = f"CREATE ROLE {USER} SUPERUSER LOGIN PASSWORD '{password}'; CREATE DATABASE bench OWNER {USER}"
+        create = (
+            f"CREATE ROLE {USER} SUPERUSER LOGIN PASSWORD '{password}'; CREATE DATABASE bench OWNER {USER}"
+        )
         for statement in create.split("; "):
             subprocess.run(
-                [str(programs / "psql"), "-w", "-q", "-d", instance.url, "-c", statement], check=True, timeout=60
+                [str(programs / "psql"), "-w", "-q", "-d", instance.url, "-c", statement],
+                check=True,
+                timeout=60,
             )
         access = next((folder / "postgresql").rglob("pg_hba.conf"))
         access.write_text(f"host all {USER} all scram-sha-256\n{access.read_text()}")
@@ -91,7 +95,9 @@ class Eyes:
                 line = entry.read_bytes()
                 if self.secret in line:
                     self.seen.add(line.replace(b"\0", b" ").decode(errors="replace"))
-                self.words |= {word for word in ("ssh", "srun", "--leash") if word.encode() in line.split(b"\0")}
+                self.words |= {
+                    word for word in ("ssh", "srun", "--leash") if word.encode() in line.split(b"\0")
+                }
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
@@ -134,7 +140,9 @@ def proven(home: Path, clients: int) -> Results:
     assert measured and all(r["wrong"] == r["errors"] == 0 and r["ok"] > 0 for r in measured), measured
     proofs = sealed.table("proofs").to_pylist()
     assert proofs and all(p["holds"] for p in proofs), proofs
-    assert sealed.doc["clients"]["count"] == clients == len({w["pid"] for w in sealed.doc["clients"]["workers"]})
+    assert (
+        sealed.doc["clients"]["count"] == clients == len({w["pid"] for w in sealed.doc["clients"]["workers"]})
+    )
     return found
 
 
@@ -147,7 +155,10 @@ def files_with(secret: str, *folders: Path) -> list[Path]:
 
 def gone(pid: int, within_s: float) -> bool:
     end = time.monotonic() + within_s
-    while Path(f"/proc/{pid}").exists() and "Z" not in Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1][:3]:
+    while (
+        Path(f"/proc/{pid}").exists()
+        and "Z" not in Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1][:3]
+    ):
         if time.monotonic() > end:
             return False
         time.sleep(0.1)

@@ -72,7 +72,8 @@ def command(env: Mapping[str, str], *words: str) -> str:
 def configuration(folder: Path, nodes: int) -> str:
     with contextlib.ExitStack() as held:
         ports = [
-            held.enter_context(socket.create_server(("127.0.0.1", 0))).getsockname()[1] for _ in range(nodes + 1)
+            held.enter_context(socket.create_server(("127.0.0.1", 0))).getsockname()[1]
+            for _ in range(nodes + 1)
         ]
     host = socket.gethostname()
     # No daemon of passwords, no groups of the kernel, no accounting: it is for one user of one host.

@@ -57,8 +57,18 @@ def hosts(folder: Path) -> Iterator[Path]:
         *(f"Port {port}" for port in ports.values()),
     ]  # fmt: skip
     client = [word for host, port in ports.items() for word in (f"Host {host}", f"Port {port}")]
-    client += ["Host *", f"IdentityFile {folder}/user_key", f"UserKnownHostsFile {folder}/known", "HostName 127.0.0.1"]
-    client += [f"User {getpass.getuser()}", "StrictHostKeyChecking accept-new", "IdentitiesOnly yes", "LogLevel ERROR"]
+    client += [
+        "Host *",
+        f"IdentityFile {folder}/user_key",
+        f"UserKnownHostsFile {folder}/known",
+        "HostName 127.0.0.1",
+    ]
+    client += [
+        f"User {getpass.getuser()}",
+        "StrictHostKeyChecking accept-new",
+        "IdentitiesOnly yes",
+        "LogLevel ERROR",
+    ]
     for host, port in ports.items():
         (folder / host).mkdir()
         enter = folder / f"enter-{host}"
@@ -88,7 +98,9 @@ def hosts(folder: Path) -> Iterator[Path]:
 
 
 @pytest.mark.slow
-def test_the_recipe_over_ssh_runs_a_study_proves_its_rows_and_shows_its_password_nowhere(folder: Path) -> None:
+def test_the_recipe_over_ssh_runs_a_study_proves_its_rows_and_shows_its_password_nowhere(
+    folder: Path,
+) -> None:
     yours, *rest = blocks("ssh")
     assert len(rest) == 5
     home = folder / "home"
