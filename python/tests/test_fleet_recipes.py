@@ -63,7 +63,7 @@ def test_dask_takes_every_option_and_each_worker_is_one_process_with_one_thread(
     program: Any = {"scheduler": dask_scheduler, "worker": dask_worker}[words[0]].main
     given = program.make_context(words[0], words[1:]).params
     if words[0] == "worker":
-        assert (given["nworkers"], given["nthreads"], given["nanny"]) == ("1", 1, False)
+        assert (given["n_workers"], given["nthreads"], given["nanny"]) == ("1", 1, False)
         assert str(given["memory_limit"]) == "0" and not given["preload_argv"]
     else:
         assert not given["preload_argv"] and given["dashboard"] is False

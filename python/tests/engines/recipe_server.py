@@ -82,14 +82,19 @@ def asking_server(folder: Path) -> Iterator[Asking]:
 
 @dataclass
 class Eyes:
-    """Looks at the command lines of all processes while a recipe runs."""
+    """Looks at the command lines of all processes, and into files that do not stay, while a recipe runs."""
 
     secret: bytes
+    folders: tuple[Path, ...] = ()
     seen: set[str] = field(default_factory=set)
     #: Programs of the fleet that were seen: a look that saw nothing would find no secret either.
     words: set[str] = field(default_factory=set)
 
     def look(self) -> None:
+        for path in (path for folder in self.folders for path in folder.rglob("*")):
+            with contextlib.suppress(OSError):
+                if path.is_file() and self.secret in path.read_bytes():
+                    self.seen.add(str(path))
         for entry in Path("/proc").glob("[0-9]*/cmdline"):
             with contextlib.suppress(OSError):
                 line = entry.read_bytes()
