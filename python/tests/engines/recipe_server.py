@@ -100,9 +100,8 @@ class Eyes:
                 line = entry.read_bytes()
                 if self.secret in line:
                     self.seen.add(line.replace(b"\0", b" ").decode(errors="replace"))
-                self.words |= {
-                    word for word in ("ssh", "srun", "--leash") if word.encode() in line.split(b"\0")
-                }
+                words = {word.rpartition(b"/")[2].decode(errors="replace") for word in line.split(b"\0")}
+                self.words |= words & {"ssh", "srun", "--leash"}
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:

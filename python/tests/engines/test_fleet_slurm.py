@@ -49,6 +49,7 @@ def job(home: Path, folder: Path, server: Asking, nodes: int, workers: int, bloc
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_the_batch_script_runs_a_study_on_a_worker_of_each_other_node(folder: Path) -> None:
     home = folder / "home"
     home.mkdir()
@@ -59,6 +60,7 @@ def test_the_batch_script_runs_a_study_on_a_worker_of_each_other_node(folder: Pa
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(600)
 def test_the_runner_of_dask_jobqueue_does_the_same_from_one_program(folder: Path) -> None:
     pytest.importorskip("dask_jobqueue", reason="dask-jobqueue is not installed; pip install dask-jobqueue")
     home = folder / "home"
