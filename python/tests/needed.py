@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
 
 import pytest
 
@@ -18,3 +19,11 @@ def need_distributed() -> None:
                 f"{REQUIRE} is set, and distributed is not installed: pip install 'inrush[fleet]'"
             )
         pytest.skip("distributed is not installed", allow_module_level=True)
+
+
+def need_program(name: str, package: str) -> str:
+    """Its path; services' programs lie where only root looks."""
+    found = shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
+    if found is None:
+        pytest.skip(f"no {name} here; Debian's package {package} has it", allow_module_level=True)
+    return found

@@ -102,6 +102,10 @@ def test_every_command_of_a_code_block_can_be_typed(path: str) -> None:
     assert wrong == []
 
 
+#: What stands for variables of a shell that a page's block has set before.
+SET_BEFORE = {"$TARGET": "postgresql://me@db.example/bench", "$workers": "2"}
+
+
 def shipped_runs() -> list[list[str]]:
     """The calls of studies that come with inrush, in code blocks of all pages, each once."""
     calls = [words for path in TODAY for _, words in PAGES[path].typed("inrush")]
@@ -112,6 +116,8 @@ def shipped_runs() -> list[list[str]]:
 @pytest.mark.parametrize("words", shipped_runs(), ids=" ".join)
 def test_every_shipped_study_that_a_page_runs_can_be_planned_so(words: list[str]) -> None:
     """Overrides and targets too, which the parser takes as texts. Without a scale: the smallest, which is planned at once."""
+    for name, value in SET_BEFORE.items():
+        words = [word.replace(name, value) for word in words]
     given = COMMANDS[words[0]].make_context(words[0], words[1:]).params
     call = StudyCall(
         str(given["study"]),

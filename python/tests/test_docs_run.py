@@ -32,6 +32,8 @@ FRONT = f"{ENGINES}/test_load_shards_clickhouse.py::test_the_one_in_front_knows_
 SERVED = f"{ENGINES}/test_load_server.py::test_two_clients_at_once_load_through_tls_from_another_address"
 CLAIMED = "python/tests/test_predict.py::test_from_a_study_to_a_claim_to_its_proof_and_the_board"
 SIZED = "python/tests/test_sizing.py::test_after_the_quickstart_a_day_is_not_shown_and_the_command_that_is_named_can_run"
+OVER_SSH = f"{ENGINES}/test_fleet_ssh.py::test_the_recipe_over_ssh_runs_a_study_proves_its_rows_and_shows_its_password_nowhere"
+IN_SLURM = f"{ENGINES}/test_fleet_slurm.py::test_the_batch_script_runs_a_study_on_a_worker_of_each_other_node"
 PEER = "python/benches/bench.py::comparisons"
 
 
@@ -122,6 +124,14 @@ ELSEWHERE: Mapping[str, Elsewhere] = {
         f"{ENGINES}/test_fleet.py::test_reads_by_key_on_workers_are_right_and_no_password_is_in_any_file",
         "--fleet",
     ),
+    "inrush run keylookup-threads $TARGET --scale s --fleet tls://": Elsewhere(
+        "a fleet that a recipe starts over ssh", OVER_SSH, 'blocks("ssh")'
+    ),
+    "inrush run keylookup-threads $TARGET --scale s --fleet $fleet": Elsewhere(
+        "a fleet that a recipe starts in Slurm", IN_SLURM, 'blocks("Slurm")'
+    ),
+    "for role in SCHEDULER": Elsewhere("a recipe for a fleet over ssh", OVER_SSH, 'blocks("ssh")'),
+    "for host in $HOSTS": Elsewhere("a recipe for a fleet over ssh", OVER_SSH, 'blocks("ssh")'),
     "inrush run keylookup-threads --scale": Elsewhere(
         "a server, and its results",
         CLAIMED,

@@ -63,6 +63,7 @@ def fact(host: str = "a", **other: Any) -> dict[str, Any]:
         "host": host,
         "boot": host,
         "lacks": [],
+        "open": "",
         "variables": {},
         **other,
     }
@@ -88,6 +89,27 @@ def test_a_worker_without_the_password_is_named_and_told_where_it_may_be() -> No
         line.startswith("worker 2 on b: PGPASSWORD is not in its environment")
         and "INRUSH_FLEET_SECRETS" in line
     )
+
+
+def test_a_file_of_passwords_that_others_can_read_is_not_read_and_its_worker_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secrets = tmp_path / "secrets"
+    secrets.write_text("PGPASSWORD=a=b\n")
+    monkeypatch.setenv(remote.SECRETS, str(secrets))
+    monkeypatch.delenv("PGPASSWORD", raising=False)
+    for mode in (0o644, 0o640, 0o602):
+        secrets.chmod(mode)
+        found = remote.facts(("PGPASSWORD",))
+        assert found["open"] == str(secrets) and found["lacks"] == ["PGPASSWORD"] and remote.variables() == {}
+    (line,) = checks.readable({"1": fact("b", open=str(secrets)), "2": fact()})
+    assert line == f"worker 1 on b: {secrets} can be read by other users, and is not used; chmod 600 it there"
+    for mode in (0o600, 0o400):
+        secrets.chmod(mode)
+        found = remote.facts(("PGPASSWORD",))
+        assert found["open"] == "" and found["lacks"] == [] and remote.variables() == {"PGPASSWORD": "a=b"}
+    secrets.unlink()
+    assert remote.facts()["open"] == ""
 
 
 def test_a_variable_that_is_another_one_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,14 +175,18 @@ def test_variables_are_read_by_this_user_alone(tmp_path: Path) -> None:
 
 def test_a_fleet_says_how_many_client_processes_unless_the_study_or_the_call_does() -> None:
     call = StudyCall("keylookup-threads", "xs", fleet="local:3")
-    assert with_clients(call, 3).overrides == ("clients=3",)
+    assert with_clients(call, lambda: 3).overrides == ("clients=3",)
     assert "--fleet local:3" in call.command() and call.document()["fleet"] == "local:3"
     assert "fleet" not in StudyCall("keylookup-threads").document()
-    own = StudyCall("keylookup-threads", "xs", ("clients=2",))
-    assert with_clients(own, 3) is own
-    varied = StudyCall("keylookup-clients", "xs")
-    assert with_clients(varied, 3) is varied, "it is a factor there"
-    assert with_clients(call, 1) is call
+
+    def asked() -> int:
+        raise AssertionError("no scheduler is asked what the call or the study says")
+
+    own = StudyCall("keylookup-threads", "xs", ("clients=2",), fleet="local:3")
+    assert with_clients(own, asked) is own
+    varied = StudyCall("keylookup-clients", "xs", fleet="local:3")
+    assert with_clients(varied, asked) is varied, "it is a factor there"
+    assert with_clients(call, lambda: 1) is call
 
 
 @pytest.mark.parametrize("workers", [1, 3])
@@ -169,12 +195,12 @@ def test_a_study_of_one_client_process_is_refused_by_its_kind_in_one_line(
     study: str, kind: str, workers: int
 ) -> None:
     with pytest.raises(UsageError) as info:
-        with_clients(StudyCall(study, "xs", fleet=f"local:{workers}"), workers)
+        with_clients(StudyCall(study, "xs", fleet=f"local:{workers}"), lambda: workers)
     assert (
         str(info.value)
         == f"--fleet: {study} is a study with `{kind}`, whose runs have one client process; run it without --fleet"
     )
-    assert with_clients(StudyCall(study, "xs"), 1).overrides == ()
+    assert with_clients(StudyCall(study, "xs"), lambda: 1).overrides == ()
 
 
 def test_real_time_priority_is_not_left_out_in_silence(

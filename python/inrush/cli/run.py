@@ -11,6 +11,7 @@ from inrush.cli.words import (
     AsJson,
     Fleet,
     FleetInClear,
+    FleetWait,
     Input,
     Limits,
     Live,
@@ -29,6 +30,7 @@ from inrush.cli.words import (
 )
 from inrush.commands.printing import opened_store, say, show, show_json
 from inrush.errors import UsageError
+from inrush.fleet.address import WAIT, WAIT_S
 
 
 def run(
@@ -64,6 +66,7 @@ def run(
     ] = False,
     fleet: Fleet = None,
     fleet_in_clear: FleetInClear = False,
+    fleet_wait: FleetWait = WAIT_S,
     live: Live = False,
     live_address: LiveAddress = None,
     live_stay: LiveStay = False,
@@ -89,6 +92,8 @@ def run(
     from inrush.targets.deployment import split_password
     from inrush.targets.storages import read_data
 
+    if not 0 <= fleet_wait < float("inf"):
+        raise UsageError(f"{WAIT} {fleet_wait:g}: seconds are 0 or more, and an end")
     wanted = shown_live(live, live_address, live_stay, live_push)
     place, storages = read_data(data or ())
     store = opened_store()
@@ -134,7 +139,7 @@ def run(
         call = with_clients(call, workers_of(fleet, fleet_in_clear))
         prepared, folder = begin(store, call, targets, quiet)
     with wanted as page:
-        outcome = execute(prepared, folder, store.instances_path, force, page, quiet)
+        outcome = execute(prepared, folder, store.instances_path, force, page, quiet, fleet_wait)
         finish(store, outcome, as_json, in_browser)
 
 

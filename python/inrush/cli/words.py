@@ -145,6 +145,14 @@ FleetInClear = Annotated[
         help="Take a scheduler on another host without TLS (tcp://), in a network of your own.",
     ),
 ]
+FleetWait = Annotated[
+    float,
+    typer.Option(
+        "--fleet-wait",
+        metavar="SECONDS",
+        help="How long the scheduler is waited for, and as many workers as a run has client processes (-P clients=N).",
+    ),
+]
 Shards = Annotated[
     list[str] | None,
     typer.Option(metavar="URL", help="URL of a shard; given once for each, in the order of the partitions."),

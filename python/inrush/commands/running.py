@@ -14,6 +14,7 @@ from inrush.commands.browser import open_page
 from inrush.commands.printing import say, show, show_json
 from inrush.errors import UsageError
 from inrush.extras import need
+from inrush.fleet.address import WAIT_S
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -74,11 +75,12 @@ def execute(
     force: bool = False,
     page: LivePage | None = None,
     quiet: bool = False,
+    fleet_wait_s: float = WAIT_S,
 ) -> StudyEnd:
     """The study on its engines, with progress on stderr.
 
     usual: folder for the data of servers, where the call names none. force: works on what is not inrush's own.
-    page: shows the study while it runs. quiet: no progress and no notes.
+    page: shows the study while it runs. quiet: no progress and no notes. fleet_wait_s: for a fleet that is not there yet.
     Raises UsageError for a comparison or a target that is refused.
     """
     from inrush.fleet.open import opened as fleet_opened
@@ -139,7 +141,9 @@ def execute(
             held.enter_context(admitted({key: of for key, of in deployments.items() if of.turns is None}))
             refuse_unequal(prepared.plan, deployments, folder.data_path, begun, listener.note)
             call, plans = prepared.call, [run.plan for run in prepared.plan.all_runs]
-            program = held.enter_context(fleet_opened(call.fleet, call.fleet_in_clear, plans, listener.note))
+            program = held.enter_context(
+                fleet_opened(call.fleet, call.fleet_in_clear, fleet_wait_s, plans, listener.note)
+            )
             if realtime and program:
                 raise UsageError(
                     "--realtime: is for client processes of this machine; run it without --fleet"

@@ -9,6 +9,9 @@ from urllib.parse import urlsplit
 from inrush.errors import UsageError
 
 OPTION, IN_CLEAR = "--fleet", "--fleet-in-clear"
+WAIT = "--fleet-wait"
+#: What a start takes on hosts that are there: Python, its imports, a connection. A queue or an image takes longer, s.
+WAIT_S = 60.0
 FORMS = "local:N, tcp://HOST:PORT or tls://HOST:PORT"
 #: Each worker is a process with its threads, and the machine has so many cores at most.
 MOST_LOCAL = 64

@@ -37,6 +37,15 @@ def slow(rates: Mapping[str, float], facts: Mapping[str, Mapping[str, Any]]) -> 
     ]
 
 
+def readable(facts: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """A line for each worker with a file of passwords that others can read."""
+    return [
+        f"{named(address, fact)}: {fact['open']} can be read by other users, and is not used; chmod 600 it there"
+        for address, fact in facts.items()
+        if fact["open"]
+    ]
+
+
 def lacking(facts: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """A line for each worker without a variable that the target needs."""
     return [

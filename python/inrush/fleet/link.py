@@ -11,9 +11,9 @@ from inrush.errors import TargetError
 
 T = TypeVar("T")
 
-#: A worker answers within so long, or is lost, s.
+#: In a run a worker answers within so long, or is lost, s.
 LIMIT_S = 1.6
-#: Until a scheduler is connected to; and until its workers are there.
+#: Until a scheduler is connected to; and until it says which workers it has, s.
 CONNECT_S = 10.0
 
 
@@ -21,31 +21,39 @@ class Lost(Exception):
     """A worker, its scheduler or the way to them."""
 
 
+class Absent(TargetError):
+    """No scheduler answers; it may come yet."""
+
+
 class Link:
     """One connection to a scheduler, for several threads at once."""
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, connect_s: float | None = None) -> None:
         """Raises TargetError if there is no scheduler. Certificates are those of Dask's own configuration."""
         from distributed import Client
+        from distributed.comm.core import FatalCommClosedError
 
         # What a lost worker makes Dask log, is said by us in one line.
         for name in ("distributed", "tornado.application"):
             logging.getLogger(name).setLevel(logging.CRITICAL)
         self.address = address
+        refuse_without_certificates(address)
         try:
             connect: Any = Client
-            self.client: Any = connect(address, timeout=CONNECT_S, set_as_default=False)
+            self.client: Any = connect(address, timeout=connect_s or CONNECT_S, set_as_default=False)
+        except FatalCommClosedError as e:
+            raise TargetError(f"{address}: {cause(e)}; {CERTIFICATES}") from None
         except (OSError, TypeError, ValueError) as e:
-            reason = str(e).splitlines()[0] if str(e) else type(e).__name__
-            raise TargetError(
-                f"{address}: no scheduler of Dask answers there ({reason}); start one with `dask scheduler`, and workers "
+            raise Absent(
+                f"{address}: no scheduler of Dask answers there ({cause(e)}); start one with `dask scheduler`, and workers "
                 "with `dask worker`"
             ) from None
 
     def workers(self) -> Mapping[str, Mapping[str, Any]]:
         """SchedulerAddress -> what the scheduler says of it. Raises Lost."""
-        with explained(f"the scheduler {self.address}", LIMIT_S):
-            found = self.client.sync(self._identity, callback_timeout=LIMIT_S)
+        # It is asked when no run goes on: one that is busy with workers that come is not lost.
+        with explained(f"the scheduler {self.address}", CONNECT_S):
+            found = self.client.sync(self._identity, callback_timeout=CONNECT_S)
             workers: Mapping[str, Mapping[str, Any]] = found["workers"]
             return workers
 
@@ -63,6 +71,32 @@ class Link:
     def close(self) -> None:
         with contextlib.suppress(Exception):
             self.client.close(timeout=1.0)
+
+
+#: What is to be done where both ends do not speak TLS with each other.
+CERTIFICATES = (
+    "DASK_DISTRIBUTED__COMM__TLS__CA_FILE, …__CLIENT__CERT and …__CLIENT__KEY name the files of the certificates that the "
+    "scheduler and its workers have too (docs/fleet.md)"
+)
+
+
+def refuse_without_certificates(address: str) -> None:
+    """Dask says it only when it connects, of a type in its program."""
+    from distributed.security import Security
+
+    try:
+        ours = Security().get_connection_args("client").get("ssl_context")
+    except (OSError, ValueError) as e:
+        raise TargetError(f"{address}: the certificates here are not read ({e}); {CERTIFICATES}") from None
+    if address.startswith("tls://") and ours is None:
+        raise TargetError(f"{address}: no certificates are configured here; {CERTIFICATES}")
+
+
+def cause(error: BaseException) -> str:
+    """The first one: Dask says of all that it waited."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return str(error).splitlines()[0] if str(error) else type(error).__name__
 
 
 @contextlib.contextmanager

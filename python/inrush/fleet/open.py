@@ -15,23 +15,30 @@ from inrush.fleet.address import OPTION, parse
 WORKER = (sys.executable, "-m", "inrush.fleet.worker")
 
 
-def workers_of(text: str | None, in_clear: bool) -> int:
+def workers_of(text: str | None, in_clear: bool) -> Callable[[], int]:
     """How many client processes a run has by default: one on each worker. Without a fleet there is one.
 
-    Raises UsageError of an address that is none, TargetError if nothing answers there.
+    It is called where neither the study nor the command says how many: then it asks the scheduler, and raises TargetError
+    if nothing answers there. Raises UsageError of an address that is none.
     """
     if text is None:
-        return 1
+        return lambda: 1
     address = parse(text, in_clear)
     need(f"{OPTION} {text}", "fleet")
     if address.local:
-        return address.local
+        return lambda: address.local
+    return lambda: workers_there(address.scheduler)
+
+
+def workers_there(scheduler: str) -> int:
     from inrush.fleet.link import Link, Lost
 
-    link = Link(address.scheduler)
+    link = Link(scheduler)
     try:
         if not (workers := len(link.workers())):
-            raise TargetError(f"{address.scheduler}: has no worker; start some with `dask worker`")
+            raise TargetError(
+                f"{scheduler}: has no worker; start some with `dask worker`, and say how many are waited for: -P clients=N"
+            )
         return workers
     except Lost as e:
         raise TargetError(str(e)) from None
@@ -41,17 +48,17 @@ def workers_of(text: str | None, in_clear: bool) -> int:
 
 @contextlib.contextmanager
 def opened(
-    text: str | None, in_clear: bool, plans: Sequence[AnyPlan], note: Callable[[str], None]
+    text: str | None, in_clear: bool, wait_s: float, plans: Sequence[AnyPlan], note: Callable[[str], None]
 ) -> Iterator[tuple[Sequence[str], ...]]:
-    """() without a fleet; else the program of its runs. plans: of all of them.
+    """() without a fleet; else the program of its runs. wait_s: for a scheduler, and for its workers; plans: of all runs.
 
-    Raises UsageError where its workers are not alike, each by its name.
+    Raises UsageError where its workers are not there or not alike, each by its name.
     """
     if text is None:
         yield ()
         return
     from inrush.fleet import checks
-    from inrush.fleet.link import Link
+    from inrush.fleet.arrival import await_workers, connected
     from inrush.fleet.local import started
     from inrush.fleet.place import looked_at
 
@@ -61,9 +68,11 @@ def opened(
         if address.local:
             scheduler, path = held.enter_context(started(address.local))
             secrets = str(path)
-        link = Link(scheduler)
+        link, wanted = connected(scheduler, wait_s, note), max(map(clients_of, plans))
         try:
-            workers, facts, _ = looked_at(link, max(map(clients_of, plans)))
+            if not address.local:
+                await_workers(link, wanted, wait_s, note)
+            workers, facts, _ = looked_at(link, wanted)
         except TargetError as e:
             raise UsageError(f"{OPTION} {text}: {e}") from None
         finally:

@@ -286,7 +286,8 @@ def looked_at(
             )
         )
         ours = remote.facts((), shown)
-        wrong = checks.unequal(facts, ours) or checks.lacking(facts) or checks.other_variables(facts, ours)
+        wrong = checks.unequal(facts, ours) or checks.readable(facts)
+        wrong = wrong or checks.lacking(facts) or checks.other_variables(facts, ours)
         if wrong:
             raise TargetError("\n".join(wrong))
         # One after the other: several workers of one host would take each other's cores.

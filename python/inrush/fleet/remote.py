@@ -111,15 +111,22 @@ READ: dict[str, str] = {}
 
 
 def variables() -> dict[str, str]:
-    """What the environment of this worker lacks and its file has."""
+    """What the environment of this worker lacks and its file has; nothing of a file that is not this user's alone."""
     path = os.environ.get(SECRETS)
-    if not path:
+    if not path or open_to_others(path):
         return {}
     with contextlib.suppress(FileNotFoundError):
         lines = Path(path).read_text(encoding="utf-8").splitlines()
         READ.clear()
         READ.update(cast("tuple[str, str]", line.split("=", 1)) for line in lines if "=" in line)
     return {**READ}
+
+
+def open_to_others(path: str) -> bool:
+    """Whether other users can read or change a file, as PostgreSQL asks of its file of passwords."""
+    with contextlib.suppress(OSError):
+        return bool(Path(path).stat().st_mode & 0o077)
+    return False
 
 
 def facts(names: Sequence[str] = (), shown: Sequence[str] = ()) -> dict[str, Any]:
@@ -148,6 +155,7 @@ def facts(names: Sequence[str] = (), shown: Sequence[str] = ()) -> dict[str, Any
         "cpus": cpus,
         "machine": host.cpu_facts(),
         "lacks": [name for name in names if name not in known],
+        "open": path if (path := os.environ.get(SECRETS, "")) and open_to_others(path) else "",
         "variables": {name: known.get(name, "") for name in shown},
     }
 

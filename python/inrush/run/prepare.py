@@ -285,20 +285,19 @@ def generators() -> Any:
     return json.loads(_core.generators())
 
 
-def with_clients(call: StudyCall, clients: int) -> StudyCall:
-    """The call with so many client processes in each run, unless it or its study says how many.
+def with_clients(call: StudyCall, clients: Callable[[], int]) -> StudyCall:
+    """The call with so many client processes in each run, unless it or its study says how many: then nothing is asked.
 
     Raises UsageError of a study that no fleet can run.
     """
     said = any(override.partition("=")[0].strip() == "clients" for override in call.overrides)
-    if call.fleet is None and (clients == 1 or said):
+    if call.fleet is None:
         return call
     study = read_study(call)
-    if call.fleet is not None:
-        refuse_one_process(study)
-    if clients == 1 or said or study.clients != 1:
+    refuse_one_process(study)
+    if said or study.clients != 1 or (count := clients()) == 1:
         return call
-    return replace(call, overrides=(*call.overrides, f"clients={clients}"))
+    return replace(call, overrides=(*call.overrides, f"clients={count}"))
 
 
 def refuse_one_process(study: Study) -> None:
