@@ -7,7 +7,7 @@ alone has done, created, asked and proven, stays as it left it.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -176,6 +176,17 @@ def sessions(each: Sequence[pa.Table], spans: Mapping[Where, Spans]) -> pa.Table
     return as_table("sessions", sorted(out, key=lambda row: (*where(row), row["session"])))
 
 
+def files(each: Iterable[pa.Table], *_: object) -> pa.Table:
+    """Of a load of whole files: each was loaded by one process. Pipelines are numbered over all, as sessions are."""
+    out: Rows = []
+    before = 0
+    for table in each:
+        rows = table.to_pylist()
+        out += [{**row, "pipeline": row["pipeline"] + before} for row in rows]
+        before += max((row["pipeline"] + 1 for row in rows), default=0)
+    return as_table("files", sorted(out, key=lambda row: (*where(row), row["sent_ns"], row["file"])))
+
+
 def watched(each: Sequence[pa.Table], spans: Mapping[Where, Spans]) -> pa.Table:
     return resources(each)
 
@@ -189,5 +200,6 @@ JOINED: Mapping[str, Callable[[Sequence[pa.Table], Mapping[Where, Spans]], pa.Ta
     "hist": hist,
     "failures": failures,
     "sessions": sessions,
+    "files": files,
     "resources": watched,
 }

@@ -303,10 +303,9 @@ def with_clients(call: StudyCall, clients: int) -> StudyCall:
 
 def refuse_one_process(study: Study) -> None:
     """Raises UsageError of a study whose runs have one client process, whatever the fleet is."""
-    kind = "steps" if study.steps else "pipeline" if study.pipeline is not None else ""
-    if kind:
+    if study.pipeline is not None:
         raise UsageError(
-            f"--fleet: {study.name} is a study with `{kind}`, whose runs have one client process; run it without --fleet"
+            f"--fleet: {study.name} is a study with `pipeline`, whose runs have one client process; run it without --fleet"
         )
 
 

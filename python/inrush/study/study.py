@@ -416,8 +416,8 @@ def parse_clients(node: Node | None, factors: Factors, work: str) -> int | FromF
     """Client processes among which the sessions of roles work."""
     if node is None:
         return 1
-    if work != "roles":
-        node.problem(f"a study with `{work}` has one client process; remove it")
+    if work == "pipeline":
+        node.problem("a study with `pipeline` has one client process, or one for each file; remove it")
     return read_count(node, factors, 1, MOST_CLIENTS)
 
 
