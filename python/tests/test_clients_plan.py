@@ -76,7 +76,11 @@ def test_an_engine_inside_of_the_client_has_no_point_with_several() -> None:
 @pytest.mark.parametrize(
     ("study", "overrides", "why"),
     [
-        ("pipeline-parallel", (), "a study with `pipeline` has one client process"),
+        (
+            "pipeline-parallel",
+            (),
+            "the clients of a study with `pipeline` are the load's own: pipeline.client",
+        ),
         (
             "keylookup-phases",
             (),

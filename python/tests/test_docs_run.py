@@ -122,6 +122,11 @@ ELSEWHERE: Mapping[str, Elsewhere] = {
         f"{ENGINES}/test_fleet.py::test_reads_by_key_on_workers_are_right_and_no_password_is_in_any_file",
         "--fleet",
     ),
+    "inrush run archive-load --scale s --start postgresql -P clients=2": Elsewhere(
+        "a server that it starts",
+        f"{ENGINES}/test_fleet.py::test_a_load_step_and_reads_behind_a_restart_by_two_processes_and_on_two_workers",
+        "clients=2",
+    ),
     "inrush run keylookup-threads --scale": Elsewhere(
         "a server, and its results",
         CLAIMED,

@@ -179,7 +179,8 @@ def test_a_study_of_the_loader_is_refused_in_one_line(workers: int) -> None:
         with_clients(StudyCall(study, "xs", fleet=f"local:{workers}"), workers)
     assert (
         str(info.value)
-        == f"--fleet: {study} is a study with `pipeline`, whose runs have one client process; run it without --fleet"
+        == f"--fleet: client and load server of {study} (`pipeline`) work on the host that its files are made on; run it "
+        "without --fleet, or load from other hosts by `inrush load-server` and `inrush load --server`"
     )
     assert with_clients(StudyCall(study, "xs"), 1).overrides == ()
 

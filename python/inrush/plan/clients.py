@@ -111,7 +111,7 @@ def role_reasons(draft: Draft) -> Reasons:
         "its rows are read from files, one after the other (`files` that are not parsed are shared out)": [
             name for name, from_files in read.items() if from_files
         ],
-        "it is done by client and load server, which are processes of one machine": list(draft.loads),
+        "it is done by client and load server, whose processes are the load's own": list(draft.loads),
     }
 
 

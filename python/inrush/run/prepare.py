@@ -295,17 +295,18 @@ def with_clients(call: StudyCall, clients: int) -> StudyCall:
         return call
     study = read_study(call)
     if call.fleet is not None:
-        refuse_one_process(study)
+        refuse_loader(study)
     if clients == 1 or said or study.clients != 1:
         return call
     return replace(call, overrides=(*call.overrides, f"clients={clients}"))
 
 
-def refuse_one_process(study: Study) -> None:
-    """Raises UsageError of a study whose runs have one client process, whatever the fleet is."""
+def refuse_loader(study: Study) -> None:
+    """Raises UsageError of a study whose client processes have no sessions, whatever the fleet is."""
     if study.pipeline is not None:
         raise UsageError(
-            f"--fleet: {study.name} is a study with `pipeline`, whose runs have one client process; run it without --fleet"
+            f"--fleet: client and load server of {study.name} (`pipeline`) work on the host that its files are made on; run it "
+            "without --fleet, or load from other hosts by `inrush load-server` and `inrush load --server`"
         )
 
 

@@ -417,7 +417,10 @@ def parse_clients(node: Node | None, factors: Factors, work: str) -> int | FromF
     if node is None:
         return 1
     if work == "pipeline":
-        node.problem("a study with `pipeline` has one client process, or one for each file; remove it")
+        node.problem(
+            'the clients of a study with `pipeline` are the load\'s own: pipeline.client = "own" makes one for each of its '
+            "pipelines; remove it"
+        )
     return read_count(node, factors, 1, MOST_CLIENTS)
 
 
