@@ -311,3 +311,28 @@ def test_a_load_by_client_and_load_server_is_refused(tmp_path: Path) -> None:
     assert refused(tmp_path, "clients=2", study=by_loader[0] + rest) == [
         "clients: load: it is done by client and load server, whose processes are the load's own; take 1, or leave it out"
     ]
+
+
+def test_the_core_refuses_what_a_plan_of_elsewhere_shares_out_and_cannot_be(tmp_path: Path) -> None:
+    plan = planned(tmp_path) | {"version": 8, "share": {"index": 1, "of": 2}}
+
+    def problems(**work: Any) -> list[str]:
+        mine = json.loads(json.dumps(plan))
+        load = next(s for s in mine["segments"] if s["label"] == "load")
+        load["roles"][0]["work"].update(work)
+        return list(_core.check_plan(json.dumps(mine)))
+
+    said = "role load: its rows are read from files, one after the other"
+    assert problems() == []
+    assert said in problems(dump="out")
+    files = {
+        "table": 0,
+        "folder": "/none",
+        "name": "t",
+        "first_row": 0,
+        "rows": 10,
+        "files": 2,
+        "cold": False,
+    }
+    assert said in problems(input={**files, "way": "parsed"})
+    assert said not in problems(input={**files, "way": "client"})

@@ -119,6 +119,16 @@ operations = { count = 1, by_id = 3 }
 sessions = 2
 calls = 40
 after = "index"
+[[steps]]
+name = "mixed"
+do = "roles"
+[steps.roles.writers]
+operation = "write_log"
+rows = { total = 2_000 }
+batch_rows = 10
+[steps.roles.counters]
+operation = "count"
+until = "writers"
 """
 
 
@@ -135,9 +145,12 @@ def same_rows(found: Results, rows: int = 30_000) -> None:
     measured = {r["role"]: r for r in table_of(found, "repetitions")}
     assert measured["load"]["rows"] == rows and measured["load"]["sessions"] == 2 * WORKERS
     assert measured["look"]["ops"] == measured["look"]["ok"] == 40
+    assert measured["mixed.writers"]["rows"] == 2_000
+    # What lies there from a step before is counted while others write.
+    assert measured["mixed.counters"]["ok"] == measured["mixed.counters"]["ops"] > 0
     proofs = table_of(found, "proofs")
     assert proofs and all(p["holds"] for p in proofs)
-    assert {int(p["found"]) for p in proofs if p["item"] == "rows"} == {rows}
+    assert {int(p["found"]) for p in proofs if p["item"] == "rows"} == {rows, 2_000}
     assert "rows_read_back" in {p["item"] for p in proofs}
 
 
@@ -208,3 +221,25 @@ def children(of: Sequence[int], word: str) -> dict[int, list[str]]:
             if word in words and parent in of:
                 found[int(entry.parent.name)] = words
     return found
+
+
+def test_files_of_a_load_are_shared_out_as_they_are_and_each_is_loaded_once(
+    inrush: Inrush, folder: Path
+) -> None:
+    found = run(
+        inrush, folder, "bulkindex-load", "steps.load.rows.total=20_000", "repeats.count=1", "clients=2",
+        fleet=False,
+    )  # fmt: skip
+    ways = {str(sealed.plan["labels"]["factors"]["way"]): sealed for sealed in found.runs}
+    assert len(ways) == 4
+    for way, sealed in ways.items():
+        files = sealed.table("files").to_pylist()
+        assert sorted(f["file"] for f in files) == [*range(100)], way
+        loading = {f["pipeline"] for f in files}
+        # The second process's are numbered behind the first's, whose every session has loaded some.
+        assert len(loading) >= 2 and sum(f["rows"] for f in files) == 20_000, way
+        by_process = [f for f in files if f["file"] % 2]
+        assert {f["pipeline"] for f in by_process}.isdisjoint(
+            f["pipeline"] for f in files if f["file"] % 2 == 0
+        )
+        assert all(p["holds"] for p in sealed.table("proofs").to_pylist()), way
