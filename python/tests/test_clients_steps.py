@@ -1,23 +1,28 @@
 """Steps by several client processes: the rows of a load are shared out, and later steps know of all of them.
 
-Real cores work here, each on a database file of its own: this test is their coordinator, and carries what each has written
-to the files of the others when the load has ended. On one server all see it.
+Real client processes work here, each on a database file of its own. What each has written is carried to the files of the
+others when a load has ended: on one server all see it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
 import sqlite3
-import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from inrush import _core
-from inrush.clients.barriers import Barriers, Opened
+from inrush.border.events import Written
+from inrush.border.plan import RunPlan
+from inrush.clients.barriers import Opened
+from inrush.clients.place import Client, Hear, Here
+from inrush.clients.run import SharedRun
 from inrush.engines import server
 from inrush.errors import StudyInvalid
 from inrush.plan.plan import canonical, plan_study
@@ -25,7 +30,6 @@ from inrush.results.parts import read
 from inrush.study.study import load_study
 from tests.steps import WORKLOAD
 
-LIMIT_S = 60.0
 COUNTED = """
 [operations.count]
 kind = "query"
@@ -120,83 +124,100 @@ def planned(folder: Path, *overrides: str, study: str = STUDY, engine: str = "sq
 Row = tuple[Any, ...]
 
 
-class Coordinated:
-    """Cores in this process, each a client process of one run on a file of its own."""
+Tell = Callable[[Opened, int], list[Written]]
 
-    def __init__(self, folder: Path, plan: Mapping[str, Any], of: int) -> None:
-        self.folder, self.of = folder, of
-        self.table: str = plan["tables"][0]["name"]
-        self.labels = [segment["label"] for segment in plan["segments"]]
-        self.barriers = Barriers(of)
-        #: Step -> by process: the rows that it has written.
-        self.shares: dict[str, list[set[Row]]] = {}
-        self.events: list[tuple[int, Mapping[str, Any]]] = []
-        self.runs = []
-        for process in range(of):
-            mine = json.loads(json.dumps(plan))
-            mine["version"], mine["share"] = 8, {"index": process, "of": of}
-            mine["target"]["url"] = f"sqlite://{self.file(process)}"
-            (folder / f"parts-{process}").mkdir()
-            self.runs.append(_core.start(json.dumps(mine), str(folder / f"parts-{process}")))
+
+class ApartFiles(Here):
+    """Client processes of this machine, each on a database file of its own."""
+
+    def start(self, process: int, plan: RunPlan, folder: Path, hear: Hear) -> Client:
+        mine: RunPlan = {**plan, "target": {**plan["target"], "url": f"sqlite://{self.file(process)}"}}
+        return super().start(process, mine, folder, hear)
 
     def file(self, process: int) -> Path:
-        return self.folder / f"{process}.db"
+        return self.parts.parent / f"{process}.db"
 
-    def follow(self, tell: Callable[[Opened, int], Any] = Opened.others) -> None:
+
+@dataclass(frozen=True)
+class Told(Opened):
+    tell: Tell = Opened.others
+
+    def others(self, process: int) -> list[Written]:
+        return self.tell(Opened(self.index, self.point, self.needs_ns, self.written), process)
+
+
+class Coordinated(SharedRun):
+    """The run of several processes as ever, but that rows are carried from file to file when a load has ended."""
+
+    def __init__(self, folder: Path, plan: Any, of: int, tell: Tell) -> None:
         """tell: what a process hears of the others."""
-        end = time.monotonic() + LIMIT_S
-        done = False
-        while not done:
-            assert time.monotonic() < end, self.events[-5:]
-            done = all(run.done() for run in self.runs)
-            for process, run in enumerate(self.runs):
-                for event in map(json.loads, run.poll(0.0 if done else 0.01)):
-                    self.events.append((process, event))
-                    if event["event"] == "barrier" and (opened := self.barriers.came(process, event)):
-                        self.meet(opened, tell)
-        failed = [event for _, event in self.events if event["event"] == "failed"]
-        assert not failed, failed
+        parts = folder / "parts"
+        parts.mkdir()
+        self.events: list[Mapping[str, Any]] = []
+        self.apart = ApartFiles(parts)
+        plan = {**plan, "version": 8, "share": {"index": 0, "of": of}}
+        super().__init__(plan, parts, list, self.events.append, self.apart)
+        self.tell = tell
+        self.table: str = plan["tables"][0]["name"]
+        self.labels = [segment["label"] for segment in plan["segments"]]
+        #: Step -> by process: the rows that it has written.
+        self.shares: dict[str, list[set[Row]]] = {}
+        #: Process -> what its tables say, as they were before they became those of all.
+        self.own: dict[str, list[list[dict[str, Any]]]] = {}
 
-    def meet(self, opened: Opened, tell: Callable[[Opened, int], Any]) -> None:
-        label = self.labels[opened.index]
-        if opened.point == "connect" and not self.shares:
+    def go_on(self, release: Opened) -> None:
+        if release.point == "connect" and not self.shares:
             for other in range(1, self.of):  # as the first one has created it
-                with sqlite3.connect(self.file(0)) as first, sqlite3.connect(self.file(other)) as to:
+                with opened(self.apart.file(0)) as first, opened(self.apart.file(other)) as to:
                     first.backup(to)
-        if opened.point == "end" and label in ("load", "more"):
+        label = self.labels[release.index]
+        if release.point == "end" and label in ("load", "more"):
             self.carry(label)
-        at_ns = opened.at_ns(time.monotonic_ns(), 30_000_000)
-        for process, run in enumerate(self.runs):
-            run.start_at(at_ns, json.dumps(tell(opened, process)))
+        super().go_on(Told(release.index, release.point, release.needs_ns, release.written, self.tell))
 
     def carry(self, label: str) -> None:
         before = set().union(*(rows for shares in self.shares.values() for rows in shares))
         found = [self.rows(process) for process in range(self.of)]
         assert all(len(rows) == len(set(rows)) for rows in found), "each row once"
         self.shares[label] = [set(rows) - before for rows in found]
-        everything = sorted(set().union(*found))
+        everything = set().union(*found)
         for process in range(self.of):
-            missing = [row for row in everything if row not in set(found[process])]
-            with sqlite3.connect(self.file(process), timeout=10) as to:
-                for row in missing:
+            with opened(self.apart.file(process)) as to:
+                for row in sorted(everything - set(found[process])):
                     to.execute(f"INSERT INTO {self.table} VALUES ({','.join('?' * len(row))})", row)
+                to.commit()
 
     def rows(self, process: int) -> list[Row]:
-        with sqlite3.connect(self.file(process), timeout=10) as of:
+        with opened(self.apart.file(process)) as of:
             return [tuple(row) for row in of.execute(f"SELECT * FROM {self.table}")]
 
-    def table_of(self, name: str, process: int = 0) -> list[dict[str, Any]]:
-        return [row for t in read(name, self.folder / f"parts-{process}") for row in t.to_pylist()]
+    def write(self) -> None:
+        for name in ("repetitions", "segments", "proofs", "sizes"):
+            self.own[name] = [self.table_of(name, self.folder(process)) for process in range(self.of)]
+        super().write()
+
+    def table_of(self, name: str, folder: Path | None = None) -> list[dict[str, Any]]:
+        return [row for t in read(name, folder or self.parts) for row in t.to_pylist()]
 
 
-def coordinated(folder: Path, of: int, *overrides: str) -> Coordinated:
+def opened(file: Path) -> contextlib.closing[sqlite3.Connection]:
+    return contextlib.closing(sqlite3.connect(file, timeout=20))
+
+
+def followed(folder: Path, of: int, *overrides: str, tell: Tell = Opened.others) -> Coordinated:
     folder.mkdir()
-    return Coordinated(folder, planned(folder, *overrides), of)
+    run = Coordinated(folder, planned(folder, *overrides), of, tell)
+    try:
+        run.start()
+        code = run.follow()
+    finally:
+        run.end()
+    assert code == 0, run.events[-3:]
+    return run
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_the_union_of_what_w_processes_load_is_the_plan_of_one_row_for_row(tmp_path: Path, seed: int) -> None:
-    draw = random.Random(seed)
+def test_the_union_of_what_w_processes_load_is_the_plan_of_one_row_for_row(tmp_path: Path) -> None:
+    draw = random.Random(17)
     rows, more = draw.randint(50, 3_000), draw.randint(1, 500)
     overrides = [
         f"steps.load.rows.total={rows}",
@@ -209,8 +230,7 @@ def test_the_union_of_what_w_processes_load_is_the_plan_of_one_row_for_row(tmp_p
     ]
     of_one: dict[str, set[Row]] = {}
     for of in range(1, 8):
-        run = coordinated(tmp_path / str(of), of, *overrides)
-        run.follow()
+        run = followed(tmp_path / str(of), of, *overrides)
         assert set(run.shares) == {"load", "more"}
         for label, shares in run.shares.items():
             together = set().union(*shares)
@@ -233,16 +253,12 @@ def batch_of(overrides: Sequence[str], label: str) -> int:
 
 def outcomes(run: Coordinated, label: str) -> list[dict[str, Any]]:
     """By process: what became of its calls in a step."""
-    (segment,) = [n for n, name in enumerate(run.labels) if name == label]
-    return [
-        next(r for r in run.table_of("repetitions", process) if r["segment"] == segment)
-        for process in range(run.of)
-    ]
+    segment = run.labels.index(label)
+    return [next(r for r in rows if r["segment"] == segment) for rows in run.own["repetitions"]]
 
 
 def test_counts_and_rows_of_an_earlier_step_are_judged_by_what_all_have_written(tmp_path: Path) -> None:
-    run = coordinated(tmp_path / "run", 3)
-    run.follow()
+    run = followed(tmp_path / "run", 3)
     found = outcomes(run, "look")
     assert all(r["wrong"] == r["errors"] == 0 and r["ok"] == r["ops"] for r in found), found
     assert sum(r["ops"] for r in found) == 56 and min(r["ops"] for r in found) == 18
@@ -250,13 +266,12 @@ def test_counts_and_rows_of_an_earlier_step_are_judged_by_what_all_have_written(
     said = {s["label"]: s for s in run.table_of("segments")}
     assert said["load"]["step"] == "load" and "index" in said
     for follower in (1, 2):
-        assert [s["label"] for s in run.table_of("segments", follower)] == ["load", "more", "look"]
-        assert not run.table_of("proofs", follower) and not run.table_of("sizes", follower)
+        assert [s["label"] for s in run.own["segments"][follower]] == ["load", "more", "look"]
+        assert not run.own["proofs"][follower] and not run.own["sizes"][follower]
 
 
 def test_a_process_that_was_not_told_calls_the_rows_of_the_others_wrong(tmp_path: Path) -> None:
-    run = coordinated(tmp_path / "run", 2)
-    run.follow(tell=lambda opened, process: [] if process == 1 else opened.others(process))
+    run = followed(tmp_path / "run", 2, tell=lambda of, process: [] if process == 1 else of.others(process))
     told, untold = outcomes(run, "look")
     assert told["wrong"] == 0 and untold["wrong"] > 0
 
@@ -264,16 +279,14 @@ def test_a_process_that_was_not_told_calls_the_rows_of_the_others_wrong(tmp_path
 def test_the_first_process_proves_inserts_of_others_that_got_no_answer(tmp_path: Path) -> None:
     """The coordinator says that the second process had no answer to its first batch, whose rows are there all the same."""
 
-    def tell(opened: Opened, process: int) -> Any:
-        found = json.loads(json.dumps(opened.others(process)))
-        for of in found if process == 0 and opened.index == index else ():
+    def tell(opened: Opened, process: int) -> list[Written]:
+        found: list[Any] = json.loads(json.dumps(opened.others(process)))
+        for of in found if process == 0 and [w["issued"] for w in found] == [500] else ():
             of["acknowledged"] -= 100
             of["unanswered"] = [[100, 100]]
         return found
 
-    run = coordinated(tmp_path / "run", 2, "steps.load.batch_rows=100")
-    index = run.labels.index("load")
-    run.follow(tell)
+    run = followed(tmp_path / "run", 2, "steps.load.batch_rows=100", tell=tell)
     proofs = {p["item"]: p for p in run.table_of("proofs")}
     assert "unanswered(100..200)" in proofs and all(p["holds"] for p in proofs.values())
 
