@@ -67,7 +67,8 @@ pub fn add(others: &[Written], counts: &[TableCount]) {
         count.issue(of.issued);
         count.acknowledge(of.acknowledged);
         let open = of.unanswered.iter();
-        let mut open = open.map(|&(first_row, rows)| Unanswered { first_row, rows, of_files: None }).collect();
+        let mut open =
+            open.map(|&(first_row, rows)| Unanswered { first_row, rows, of_files: None }).collect();
         count.leave_open(&mut open);
     }
 }
@@ -92,7 +93,10 @@ mod tests {
     }
 
     fn write(count: &TableCount, issued: u64, acknowledged: u64, open: &[(u64, u64)]) {
-        add(&[Written { table: 0, issued, acknowledged, unanswered: open.to_vec() }], std::slice::from_ref(count));
+        add(
+            &[Written { table: 0, issued, acknowledged, unanswered: open.to_vec() }],
+            std::slice::from_ref(count),
+        );
     }
 
     #[test]
