@@ -58,8 +58,11 @@ class Run:
         """Goes on after a `paused`. processes: role -> the server's processes now; those that are new are watched too.
         threads: what theirs are, where their names do not say it."""
 
-    def start_at(self, at_ns: int) -> None:
-        """Goes on after a `barrier`; where sessions start, at that instant of CLOCK_MONOTONIC."""
+    def start_at(self, at_ns: int, others_json: str | None = None) -> None:
+        """Goes on after a `barrier`; where sessions start, at that instant of CLOCK_MONOTONIC.
+
+        others_json: what the other processes have `written` (border/events.py) in the segment that is over, as a list.
+        Raises ValueError of one that is none."""
 
     def stop(self) -> None:
         """Asks for an orderly end: sessions finish their call, tables are written."""

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inrush.clients.clocks import SAME, Clock, Shift, shift
-from inrush.clients.joined import write
+from inrush.clients.joined import JOINED, files, write
 from inrush.clients.place import Here
 from inrush.clients.run import SharedRun
 from inrush.clients.spans import merged_spans, united
@@ -309,3 +309,19 @@ def test_a_run_whose_intervals_drift_apart_by_half_of_one_fails(
     assert all("drift apart" in event["message"] for event in said)
     (found,) = read("intervals", tmp_path)
     assert found.num_rows == 3, "what there is of its tables is kept"
+
+
+def test_files_are_those_of_all_processes_and_their_pipelines_are_numbered_over_all() -> None:
+    def table(*rows: tuple[int, int, int]) -> pa.Table:
+        return pa.Table.from_pylist(
+            [
+                {"segment": 1, "repetition": 0, "role": "load", "file": file, "pipeline": pipeline, "sent_ns": sent,
+                 **dict.fromkeys(("due_ns", "start_ns", "end_ns", "bytes", "rows", "rejected", "runs"), 1)}
+                for file, pipeline, sent in rows
+            ],
+            SCHEMAS["files"],
+        )  # fmt: skip
+
+    found = files([table((0, 0, 5), (2, 1, 6)), table(), table((1, 1, 4), (3, 0, 9))])
+    assert [(r["file"], r["pipeline"]) for r in found.to_pylist()] == [(1, 3), (0, 0), (2, 1), (3, 2)]
+    assert JOINED["files"] is files

@@ -76,16 +76,32 @@ def test_an_engine_inside_of_the_client_has_no_point_with_several() -> None:
 @pytest.mark.parametrize(
     ("study", "overrides", "why"),
     [
-        ("keylookup-phases", (), "a study with `steps` has one client process"),
-        ("pipeline-parallel", (), "a study with `pipeline` has one client process"),
+        (
+            "pipeline-parallel",
+            (),
+            "the clients of a study with `pipeline` are the load's own: pipeline.client",
+        ),
+        (
+            "keylookup-phases",
+            (),
+            "put, change and take: what it does to rows is known to its own process alone",
+        ),
         ("telemetry-writers", ("roles.readers.sessions=0",), "which one process does alone"),
         ("telemetry-keepup", ("schedule.at_least_s=0",), "samples are stored by one process"),
         (
             "telemetry-mixed",
             ("schedule.at_least_s=0",),
-            "waits for rows, of all processes",
+            "it waits for rows, which may be those of any process",
         ),
-        ("telemetry-queries", ("schedule.at_least_s=0",), "pc_count: it promises counts of rows"),
+        (
+            "telemetry-writers",
+            ("schedule.at_least_s=0", "roles.readers.operation=pc_count", "roles.readers.sessions=1"),
+            "pc_count: it promises counts of rows of all processes, which are written meanwhile",
+        ),
+        ("archive-dump", (), "its calls write one file after the other"),
+        ("archive-dump", (), "reload: its rows are read from files, one after the other"),
+        ("bulkindex-load", ("steps.load.files.way=parsed",), "load: its rows are read from files, one after"),
+        ("archive-rate", (), "subscribers: its queue is of one process"),
         (
             "telemetry-production",
             ("schedule.at_least_s=0",),

@@ -161,6 +161,15 @@ def test_a_file_of_another_host_is_no_target() -> None:
     assert "inside of the client" in checks.unreachable({"2": fact("b")}, "here", "e", "x://db/y", True)[0]
 
 
+def test_files_that_one_host_makes_are_loaded_by_processes_of_that_host_alone() -> None:
+    segments = [{"kind": "inputs", "inputs": [{"folder": "/data/files"}]}, {"kind": "control"}]
+    facts = {"1": fact("here"), "2": fact("b")}
+    (said,) = checks.without_files(facts, "here", segments)
+    assert said.startswith("worker 2 on b: the files of the load are made on one host") and "local:N" in said
+    assert checks.without_files({"1": fact("here")}, "here", segments) == []
+    assert checks.without_files(facts, "here", segments[1:]) == []
+
+
 def test_a_run_takes_hosts_before_it_takes_workers_of_one() -> None:
     there = {str(n): {"name": str(n), "host": host} for n, host in enumerate(["a", "a", "b", "c"])}
     assert checks.chosen(there, 3) == ["0", "2", "3"]
@@ -190,15 +199,14 @@ def test_a_fleet_says_how_many_client_processes_unless_the_study_or_the_call_doe
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-@pytest.mark.parametrize(("study", "kind"), [("bulkindex-load", "steps"), ("pipeline-parallel", "pipeline")])
-def test_a_study_of_one_client_process_is_refused_by_its_kind_in_one_line(
-    study: str, kind: str, workers: int
-) -> None:
+def test_a_study_of_the_loader_is_refused_in_one_line(workers: int) -> None:
+    study = "pipeline-parallel"
     with pytest.raises(UsageError) as info:
         with_clients(StudyCall(study, "xs", fleet=f"local:{workers}"), lambda: workers)
     assert (
         str(info.value)
-        == f"--fleet: {study} is a study with `{kind}`, whose runs have one client process; run it without --fleet"
+        == f"--fleet: client and load server of {study} (`pipeline`) work on the host that its files are made on; run it "
+        "without --fleet, or load from other hosts by `inrush load-server` and `inrush load --server`"
     )
     assert with_clients(StudyCall(study, "xs"), lambda: 1).overrides == ()
 

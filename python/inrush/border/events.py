@@ -105,6 +105,16 @@ class Paused(TypedDict):
     action: str
 
 
+class Written(TypedDict):
+    """What the sessions of a process have written of a table in one segment."""
+
+    table: int
+    issued: int
+    acknowledged: int
+    #: First row and rows of inserts of which no answer came.
+    unanswered: Sequence[tuple[int, int]]
+
+
 class Barrier(TypedDict):
     """A process has come to where it waits for the others of its run."""
 
@@ -115,6 +125,8 @@ class Barrier(TypedDict):
     needs_ns: int
     #: CLOCK_MONOTONIC at its run time 0.
     zero_ns: int
+    #: At `end`: what its sessions have written in the segment.
+    written: Sequence[Written]
 
 
 class Began(TypedDict):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from inrush.border.events import Barrier, Began
+from inrush.border.events import Barrier, Began, Written
 from inrush.clients.clocks import Clock, Shift, shift
 
 #: A start that is later is said: a call may take less time.
@@ -21,10 +21,16 @@ class Opened:
     point: str
     #: Between the word and the start, what the slowest of them needs.
     needs_ns: int
+    #: Process -> what its sessions have written in the segment that is over.
+    written: Mapping[int, Sequence[Written]] = field(default_factory=dict)
 
     def at_ns(self, now_ns: int, start_after_ns: int) -> int:
         """The instant at which they go on: at once, unless sessions start. start_after_ns: what the word takes to them."""
         return now_ns if self.point != "start" else now_ns + start_after_ns + self.needs_ns
+
+    def others(self, process: int) -> list[Written]:
+        """What a process is told, so that it knows of all rows: each judges answers by what was written, and one proves."""
+        return [of for other, each in self.written.items() if other != process for of in each]
 
 
 class Barriers:
@@ -43,9 +49,10 @@ class Barriers:
         met = {(e["index"], e["point"]) for e in self.there.values()}
         assert len(met) == 1, f"processes of one plan meet at {sorted(met)}"
         needs_ns = max(e["needs_ns"] for e in self.there.values())
+        written = {process: e["written"] for process, e in sorted(self.there.items()) if e["written"]}
         self.there.clear()
         ((index, point),) = met
-        return Opened(index, point, needs_ns)
+        return Opened(index, point, needs_ns, written)
 
     def shifts(self, clocks: Sequence[Clock]) -> list[Shift]:
         """By process: from its run time to that of the first one. clocks: by process."""

@@ -139,6 +139,17 @@ def sessions(each: Iterable[pa.Table]) -> pa.Table:
     return as_table("sessions", sorted(out, key=lambda row: (*where(row), row["session"])))
 
 
+def files(each: Iterable[pa.Table]) -> pa.Table:
+    """Of a load of whole files: each was loaded by one process. Pipelines are numbered over all, as sessions are."""
+    out: Rows = []
+    before = 0
+    for table in each:
+        rows = table.to_pylist()
+        out += [{**row, "pipeline": row["pipeline"] + before} for row in rows]
+        before += max((row["pipeline"] + 1 for row in rows), default=0)
+    return as_table("files", sorted(out, key=lambda row: (*where(row), row["sent_ns"], row["file"])))
+
+
 #: Table with a few rows of each process -> how those of all become one. Of every table that is not joined the first
 #: process's is that of the run.
 JOINED: Mapping[str, Callable[[Iterable[pa.Table]], pa.Table]] = {
@@ -146,4 +157,5 @@ JOINED: Mapping[str, Callable[[Iterable[pa.Table]], pa.Table]] = {
     "repetitions": repetitions,
     "failures": failures,
     "sessions": sessions,
+    "files": files,
 }

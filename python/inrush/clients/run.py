@@ -17,7 +17,7 @@ from typing import Any
 from inrush.border.events import Event
 from inrush.border.plan import RunPlan
 from inrush.clients import joined
-from inrush.clients.barriers import Barriers, Starts, Word, late_starts
+from inrush.clients.barriers import Barriers, Opened, Starts, Word, late_starts
 from inrush.clients.place import Client, Here, Place
 from inrush.clients.progress import Together
 from inrush.errors import CoreError
@@ -122,7 +122,7 @@ class SharedRun:
         match event["event"]:
             case "barrier":
                 if release := self.barriers.came(process, event):
-                    self.go_on(release.at_ns(time.monotonic_ns(), self.place.start_after_ns))
+                    self.go_on(release)
             case "began":
                 self.starts.began(process, event)
             case "progress":
@@ -155,12 +155,16 @@ class SharedRun:
         """`resume` is for the pauses of the first process, `stop` for all."""
         self.send(word, self.running if word == "stop" else {0} & self.running)
 
-    def go_on(self, at_ns: int) -> None:
-        """at_ns: of this clock; each hears it of its own."""
+    def go_on(self, release: Opened) -> None:
+        """Each process hears the instant of its own clock, and what the others have written."""
+        at_ns = release.at_ns(time.monotonic_ns(), self.place.start_after_ns)
         sent = {process: self.place.clock(process).there(at_ns) for process in self.running}
         self.starts.given(Word(at_ns, sent))
         for process, there_ns in sent.items():
-            self.processes[process].send(f"start_at {there_ns}")
+            others = release.others(process)
+            self.processes[process].send(
+                f"start_at {there_ns}" + (f" {json.dumps(others)}" if others else "")
+            )
 
     def send(self, word: str, processes: Iterable[int]) -> None:
         for process in processes:

@@ -82,6 +82,20 @@ def unreachable(
     return []
 
 
+def without_files(
+    facts: Mapping[str, Mapping[str, Any]], boot: str, segments: Sequence[Mapping[str, Any]]
+) -> list[str]:
+    """A line where workers are on other hosts, and files that the first process makes are to be loaded by all."""
+    away = [address for address, fact in facts.items() if fact["boot"] != boot]
+    made = [of["folder"] for segment in segments if segment["kind"] == "inputs" for of in segment["inputs"]]
+    if not away or not made:
+        return []
+    return [
+        f"{named(away[0], facts[away[0]])}: the files of the load are made on one host, and it would load some of them; load "
+        "rows without `files`, or run client processes of this host (--fleet local:N, or -P clients=N without a fleet)"
+    ]
+
+
 def crowded(facts: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """What is said of hosts with several workers, whose sessions share the cores."""
     count = Counter((fact["boot"], fact["host"]) for fact in facts.values())

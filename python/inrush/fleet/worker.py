@@ -42,6 +42,7 @@ def work(
         link = Link(scheduler)
         place = OnWorkers(link, owner, plan["share"]["of"], names, shown)
         away = checks.unreachable(place.facts, remote.boot(), target["engine"], target["url"], twin.embedded)
+        away += checks.without_files(place.facts, remote.boot(), plan["segments"])
         if away:
             raise TargetError("\n".join(away))
     except InrushError as e:

@@ -1,19 +1,23 @@
 """What several client processes cannot do together, said when it is planned. Pure.
 
-Each process takes every N-th call, and judges answers by what it knows itself: rows that nothing changes. What one process
-does to rows, or counts of them, the others do not know.
+Each process takes every N-th call, and judges answers by what it knows itself: rows that nothing changes meanwhile. When a
+segment ends, each is told what the others have written in it. So rows of an earlier step are known to all, and counts of them
+are; rows that are written in the same segment are not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from inrush.engines.twin import Twin
 from inrush.errors import Problem
 from inrush.plan.calibration import FLOOR
 from inrush.plan.keys import asked_by
+from inrush.plan.roles import ActiveRole
 from inrush.study.by_key import alters
+from inrush.study.roles import Role
+from inrush.workload import Operation
 
 if TYPE_CHECKING:
     from inrush.plan.draft import Draft
@@ -44,7 +48,7 @@ Reasons = dict[str, list[str]]
 
 def point_reasons(draft: Draft) -> Reasons:
     schedule, written = draft.study.schedule, [role.table for role in draft.roles if role.table]
-    repeats = draft.study.kind != "timed" and schedule.at_least_s > 0
+    repeats = not draft.study.steps and draft.study.kind != "timed" and schedule.at_least_s > 0
     return {
         "its rows are written again and again until enough was measured, which one process does alone (or say "
         "schedule.at_least_s = 0)": [table for table in written if repeats],
@@ -54,34 +58,60 @@ def point_reasons(draft: Draft) -> Reasons:
 
 def operation_reasons(draft: Draft) -> Reasons:
     operations = draft.study.workload.operations
-    names = {
-        name: None
+    called = [
+        (operations[name], role)
         for role in draft.roles
         for name in (*role.operations, *asked_by(role, draft.study.workload))
-    }
-    called = [operations[name] for name in names]
-    read = [of for of in called if of.kind != "insert"]
+    ]
+
+    def meanwhile(of: Operation, role: ActiveRole) -> bool:
+        return of.kind != "insert" and of.table in written_beside(draft, role)
+
+    def each(is_one: Callable[[Operation, ActiveRole], object]) -> list[str]:
+        return [*dict.fromkeys(of.name for of, role in called if is_one(of, role))]
+
     return {
-        "what it does to rows is known to its own process alone": [of.name for of in called if alters(of)],
-        "it promises counts of rows, or waits for rows, of all processes": [
-            of.name for of in called if {"count_bounds", "freshness"} & set(of.holds)
-        ],
-        "its rows are written meanwhile, and it is judged by what its own process has written": [
-            of.name for of in read if of.holds and of.table in draft.written
-        ],
-        "its calls write one file after the other": [of.name for of in called if of.dump is not None],
+        "what it does to rows is known to its own process alone": each(lambda of, _: alters(of)),
+        "it waits for rows, which may be those of any process": each(lambda of, _: "freshness" in of.holds),
+        "it promises counts of rows of all processes, which are written meanwhile": each(
+            lambda of, role: "count_bounds" in of.holds and meanwhile(of, role)
+        ),
+        "its rows are written meanwhile, and it is judged by what its own process has written": each(
+            lambda of, role: {*of.holds} - {"count_bounds", "freshness"} and meanwhile(of, role)
+        ),
+        "its calls write one file after the other": each(lambda of, _: of.dump is not None),
     }
+
+
+def written_beside(draft: Draft, role: ActiveRole) -> frozenset[str]:
+    """Tables that are written while a role works: by its own step, or by the study's one measurement."""
+    if not draft.study.steps:
+        return frozenset(draft.written)
+    of = [step for step in draft.study.steps if is_of(role, step.sessions)]
+    beside = [r for r in draft.roles if any(is_of(r, step.sessions) for step in of)]
+    return frozenset(r.table for r in beside if r.table is not None)
+
+
+def is_of(role: ActiveRole, sessions: Mapping[str, Role]) -> bool:
+    """An insert into several tables is a role for each of them, `name/table`."""
+    return role.name.partition("/")[0] in sessions
 
 
 def role_reasons(draft: Draft) -> Reasons:
     roles = draft.roles
-    from_files = [
-        role.source or role.input or (role.table and draft.tables[role.table].files) for role in roles
-    ]
+    read = {
+        role.name: role.source
+        or (role.table and draft.tables[role.table].files)
+        or (role.input is not None and role.input.way == "parsed")
+        for role in roles
+    }
     return {
         "its samples are stored by one process": [role.name for role in roles if role.samples is not None],
         "its queue is of one process": [role.name for role in roles if role.queue_calls is not None],
-        "its rows are read from files": [role.name for role, of in zip(roles, from_files, strict=True) if of],
+        "its rows are read from files, one after the other (`files` that are not parsed are shared out)": [
+            name for name, from_files in read.items() if from_files
+        ],
+        "it is done by client and load server, whose processes are the load's own": list(draft.loads),
     }
 
 

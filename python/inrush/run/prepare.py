@@ -294,18 +294,18 @@ def with_clients(call: StudyCall, clients: Callable[[], int]) -> StudyCall:
     if call.fleet is None:
         return call
     study = read_study(call)
-    refuse_one_process(study)
+    refuse_loader(study)
     if said or study.clients != 1 or (count := clients()) == 1:
         return call
     return replace(call, overrides=(*call.overrides, f"clients={count}"))
 
 
-def refuse_one_process(study: Study) -> None:
-    """Raises UsageError of a study whose runs have one client process, whatever the fleet is."""
-    kind = "steps" if study.steps else "pipeline" if study.pipeline is not None else ""
-    if kind:
+def refuse_loader(study: Study) -> None:
+    """Raises UsageError of a study whose client processes have no sessions, whatever the fleet is."""
+    if study.pipeline is not None:
         raise UsageError(
-            f"--fleet: {study.name} is a study with `{kind}`, whose runs have one client process; run it without --fleet"
+            f"--fleet: client and load server of {study.name} (`pipeline`) work on the host that its files are made on; run it "
+            "without --fleet, or load from other hosts by `inrush load-server` and `inrush load --server`"
         )
 
 

@@ -416,8 +416,11 @@ def parse_clients(node: Node | None, factors: Factors, work: str) -> int | FromF
     """Client processes among which the sessions of roles work."""
     if node is None:
         return 1
-    if work != "roles":
-        node.problem(f"a study with `{work}` has one client process; remove it")
+    if work == "pipeline":
+        node.problem(
+            'the clients of a study with `pipeline` are the load\'s own: pipeline.client = "own" makes one for each of its '
+            "pipelines; remove it"
+        )
     return read_count(node, factors, 1, MOST_CLIENTS)
 
 

@@ -1,7 +1,8 @@
 """One run in a process of its own: `python -m inrush.worker.worker [--realtime] [--leash S] PLAN.json PARTS_DIR`.
 
 A crashing engine, its allocator and its caches end with the run. Events leave as JSON lines on stdout,
-commands (`resume` and the server's processes and threads as JSON, `start_at` and an instant, `stop`, `alive`) come as lines on stdin; both ends are `run.py`'s. The process dies with its
+commands (`resume` and the server's processes and threads as JSON, `start_at` and an instant, perhaps with what
+other processes have written, `stop`, `alive`) come as lines on stdin; both ends are `run.py`'s. The process dies with its
 parent, so that a killed inrush leaves no load behind without a record; with a leash also when no line came for so long.
 """
 
@@ -108,7 +109,8 @@ def obey(run: _core.Run, command: str) -> None:
         threads = {int(tid): name for tid, name in now.get("threads", {}).items()}
         run.resume(now.get("processes", {}), threads)
     elif word == "start_at":
-        run.start_at(int(rest))
+        at_ns, _, others = rest.partition(" ")
+        run.start_at(int(at_ns), others or None)
     elif command == "stop":
         run.stop()
     else:

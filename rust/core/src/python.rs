@@ -81,8 +81,12 @@ impl Run {
         locked(&self.handle).resume(processes.unwrap_or_default(), threads.unwrap_or_default());
     }
 
-    fn start_at(&self, at_ns: u64) {
-        locked(&self.handle).start_at(at_ns);
+    #[pyo3(signature = (at_ns, others_json=None))]
+    fn start_at(&self, at_ns: u64, others_json: Option<&str>) -> PyResult<()> {
+        let others = serde_json::from_str(others_json.unwrap_or("[]"));
+        let others = others.map_err(|e| PyValueError::new_err(format!("others_json: {e}")))?;
+        locked(&self.handle).start_at(run::Start { at_ns, others });
+        Ok(())
     }
 
     fn stop(&self) {

@@ -17,6 +17,7 @@ use crate::drive::{drive, DriveTarget, EndedBy};
 use crate::proof::{self, prove, Expectations, FromSessions, Left};
 use crate::run::sampler;
 use crate::run::usage::Latest;
+use crate::run::written;
 use crate::run::{Commands, Event, Point};
 use crate::tables::{ProbeRow, ProbeTable, ResourceRow, SegmentRow, Tables};
 use crate::watch::{Sample, Watch};
@@ -138,7 +139,7 @@ impl Running {
         let plan = self.context.plan.clone();
         for (index, segment) in plan.segments.iter().enumerate() {
             if !self.does(segment) {
-                self.count_loaded(segment);
+                self.hear_of(segment);
                 continue;
             }
             let ended_by = match self.segment(index, segment) {
@@ -232,8 +233,9 @@ impl Running {
         if !self.meet_at(index, Point::Connect)? {
             return Ok(EndedBy::Stop);
         }
+        let before = written::so_far(segment, &self.counts);
         let ended = self.drive_sessions(index, segment)?;
-        let goes_on = self.meet_at(index, Point::End)?;
+        let goes_on = self.meet_at_end(index, &before)?;
         Ok(if goes_on { ended } else { EndedBy::Stop })
     }
 

@@ -6,6 +6,7 @@ mod sampler;
 mod shares;
 mod sorted;
 mod usage;
+mod written;
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -16,6 +17,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 pub use usage::Usage;
+pub use written::{Start, Written};
 
 use crate::drive::Progress;
 use crate::tables::{ProbeTable, Tables};
@@ -66,6 +68,8 @@ pub enum Event {
         needs_ns: u64,
         /// CLOCK_MONOTONIC at its run time 0.
         zero_ns: u64,
+        /// At the end of a segment: what its sessions have written in it.
+        written: Vec<Written>,
     },
     /// Of a process that started with others, when a repetition has ended: how late its sessions began.
     Began {
@@ -99,8 +103,8 @@ pub enum Point {
 /// What a run waits for.
 pub struct Commands {
     pub resumed: Receiver<Resumed>,
-    /// CLOCK_MONOTONIC at which it goes on from a barrier.
-    pub starts: Receiver<u64>,
+    /// To go on from a barrier.
+    pub starts: Receiver<Start>,
 }
 
 /// The server's processes after a pause, and what their threads are.
@@ -110,7 +114,7 @@ pub type Resumed = (Processes, ThreadNames);
 pub struct Handle {
     thread: handle::Handle<Event>,
     resume: Sender<Resumed>,
-    start: Sender<u64>,
+    start: Sender<Start>,
 }
 
 /// Starts `plan`; its tables are appended to files in `parts_dir`.
@@ -141,10 +145,10 @@ impl Handle {
         let _ = self.resume.send((processes, threads));
     }
 
-    /// Goes on after a `barrier`: where sessions start, at that instant of CLOCK_MONOTONIC, ns.
-    pub fn start_at(&self, at_ns: u64) {
+    /// Goes on after a `barrier`: where sessions start, at that instant of CLOCK_MONOTONIC.
+    pub fn start_at(&self, start: Start) {
         // A run that has ended meanwhile starts nothing.
-        let _ = self.start.send(at_ns);
+        let _ = self.start.send(start);
     }
 
     pub fn stop(&self) {

@@ -1,7 +1,9 @@
 //! What processes that share a run could not do together, before they start.
 
 use inrush_engines::mix::adds_or_changes;
-use inrush_rows::plan::{DriveSegment, Phase, RolePlan, RunPlan, Schedule, Segment, SharePlan};
+use inrush_rows::plan::{
+    DriveSegment, InputWay, Phase, RolePlan, RunPlan, Schedule, Segment, SharePlan, Work,
+};
 
 /// What the planner refuses with a remedy; a plan may come from elsewhere.
 pub fn problems(plan: &RunPlan) -> Vec<String> {
@@ -38,6 +40,14 @@ fn of_role(plan: &RunPlan, role: &RolePlan) -> Vec<String> {
         .collect();
     if matches!(role.schedule, Schedule::Samples { .. }) {
         found.push(format!("role {}: the parts of a sample are of one process", role.name));
+    }
+    if let Work::Rows { dump, input, .. } = &role.work {
+        if dump.is_some() || input.as_ref().is_some_and(|of| of.way == InputWay::Parsed) {
+            found.push(format!("role {}: its rows are read from files, one after the other", role.name));
+        }
+    }
+    if role.operations.iter().filter_map(|w| called(&w.operation)).any(|op| op.dump.is_some()) {
+        found.push(format!("role {}: its calls write one file after the other", role.name));
     }
     if role.queue_calls.is_some() {
         found.push(format!("role {}: queue_calls is of one process's queue", role.name));

@@ -8,6 +8,7 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 use super::Running;
+use crate::run::written::{self, Start, Written};
 use crate::run::{Event, Point};
 use inrush_engines::engine::Ns;
 use inrush_rows::error::Error;
@@ -21,12 +22,20 @@ const LOOK_TAKES_NS: Ns = 20_000_000;
 impl Running {
     /// Whether this process does the segment: those that follow the first one only drive, and load nothing.
     pub(super) fn does(&self, segment: &Segment) -> bool {
-        let follows = self.context.plan.share.is_some_and(|share| share.index > 0);
-        !follows || self.is_shared(segment)
+        self.does_all() || self.is_shared(segment)
     }
 
-    /// Rows that the first process loads: sessions of this one read them, and judge their answers by it.
-    pub(super) fn count_loaded(&self, segment: &Segment) {
+    /// Whether this is the first process, or the only one.
+    pub(super) fn does_all(&self) -> bool {
+        self.share().is_none_or(|share| share.index == 0)
+    }
+
+    /// What is to be known of a segment that the first process does alone: rows that it loads, for sessions of this one read
+    /// them and judge their answers by it; and that the server may be another one behind a pause.
+    pub(super) fn hear_of(&mut self, segment: &Segment) {
+        if let Segment::Pause { .. } = segment {
+            self.engine = None;
+        }
         let Segment::Drive(drive) = segment else { return };
         for role in &drive.roles {
             if let Work::Rows { table, rows, .. } = role.work {
@@ -67,7 +76,22 @@ impl Running {
         if !self.is_shared(&plan.segments[index]) {
             return Ok(true);
         }
-        Ok(self.meet(index, point, 0)?.is_some())
+        Ok(self.meet(index, point, 0, Vec::new())?.is_some())
+    }
+
+    /// All sessions of the segment have ended, here and in the other processes. before: what was written when it began here;
+    /// what all have written since is known from now on. False when the run is to stop.
+    pub(super) fn meet_at_end(&mut self, index: usize, before: &[Written]) -> Result<bool, Error> {
+        let plan = self.context.plan.clone();
+        let segment = &plan.segments[index];
+        let Segment::Drive(drive) = segment else { return Ok(true) };
+        if !self.is_shared(segment) {
+            return Ok(true);
+        }
+        let own = written::since(before, written::so_far(drive, &self.counts));
+        let Some(start) = self.meet(index, Point::End, 0, own)? else { return Ok(false) };
+        written::add(&start.others, &self.counts);
+        Ok(true)
     }
 
     /// When sessions start that are ready, in run time: at `earliest` where no other process has some. `None`: the run is
@@ -78,7 +102,8 @@ impl Running {
             return Ok(Some(earliest));
         }
         let needs_ns = earliest.saturating_sub(self.context.clock.now());
-        let start = self.meet(index, Point::Start, needs_ns)?;
+        let start = self.meet(index, Point::Start, needs_ns, Vec::new())?;
+        let start = start.map(|start| start.at_ns.saturating_sub(self.context.clock.zero_ns()));
         if let Some(t0) = start {
             // Until now it waited for others: that is no time of the segment, and what was used in it no use of it.
             self.sleep_until(t0.saturating_sub(needs_ns + LOOK_TAKES_NS));
@@ -101,12 +126,18 @@ impl Running {
         std::thread::sleep(Duration::from_nanos(t_ns.saturating_sub(self.context.clock.now())));
     }
 
-    fn meet(&mut self, index: usize, point: Point, needs_ns: Ns) -> Result<Option<Ns>, Error> {
+    fn meet(
+        &mut self,
+        index: usize,
+        point: Point,
+        needs_ns: Ns,
+        written: Vec<Written>,
+    ) -> Result<Option<Start>, Error> {
         let clock = self.context.clock;
-        self.emit(Event::Barrier { index, point, needs_ns, zero_ns: clock.zero_ns() });
+        self.emit(Event::Barrier { index, point, needs_ns, zero_ns: clock.zero_ns(), written });
         loop {
             match self.commands.starts.recv_timeout(LOOK) {
-                Ok(at_ns) => return Ok(Some(at_ns.saturating_sub(clock.zero_ns()))),
+                Ok(start) => return Ok(Some(start)),
                 _ if self.context.stop.load(Relaxed) => return Ok(None),
                 Err(RecvTimeoutError::Timeout) => self.write_out()?,
                 // The thread that would send the start is gone.

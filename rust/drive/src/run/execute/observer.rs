@@ -43,8 +43,9 @@ impl<'a> RunObserver<'a> {
         let clock = run.context.clock;
         let cpu = (clock.now(), process_cpu_ns());
         let sampler = match &segment.sample {
-            Some(plan) => Some(Sampler::start(plan, engine.clone(), clock, index as u16)?),
-            None => None,
+            // The server is asked once, however many processes drive.
+            Some(plan) if run.does_all() => Some(Sampler::start(plan, engine.clone(), clock, index as u16)?),
+            _ => None,
         };
         let heartbeat = Heartbeat::start(clock)?;
         Ok(RunObserver { run, engine, index, segment, measured_ns: 0, cpu, sampler, heartbeat })
