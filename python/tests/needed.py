@@ -18,3 +18,13 @@ def need_distributed() -> None:
                 f"{REQUIRE} is set, and distributed is not installed: pip install 'inrush[fleet]'"
             )
         pytest.skip("distributed is not installed", allow_module_level=True)
+
+
+def need_lab() -> None:
+    """Hosts in namespaces, whose network is slow and loses packets."""
+    from benches.netlab.lab import lacks
+
+    if said := lacks():
+        if os.environ.get(REQUIRE):
+            raise RuntimeError(f"{REQUIRE} is set, and {said}")
+        pytest.skip(said, allow_module_level=True)
