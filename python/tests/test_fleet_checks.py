@@ -57,11 +57,17 @@ def test_what_is_no_address_or_would_travel_in_clear_is_refused(text: str, why: 
     assert "secret" not in str(info.value)
 
 
+def spaces(kernel: str, **own: str) -> dict[str, str]:
+    """own: of a container, which has some of them for itself."""
+    return {what: f"{kernel} {own.get(what, 1)}" for what in remote.SPACES} | {"kernel": kernel}
+
+
 def fact(host: str = "a", **other: Any) -> dict[str, Any]:
     return {
         "same": {"inrush": "1", "core file": "x"},
         "host": host,
         "boot": host,
+        "spaces": spaces(host),
         "lacks": [],
         "variables": {},
         **other,
@@ -130,13 +136,31 @@ def test_a_folder_of_a_fleet_whose_inrush_is_gone_is_removed_and_no_other(tmp_pa
 def test_an_address_of_this_host_is_no_target_for_others(url: str) -> None:
     assert reached_only_here(url)
     facts = {"1": fact("here"), "2": fact("b")}
-    assert checks.unreachable(facts, "here", "e", url, False)[0].startswith("worker 2 on b: ")
-    assert checks.unreachable({"1": fact("here")}, "here", "e", url, False) == []
+    ours = spaces("here")
+    assert checks.unreachable(facts, ours, "e", url, False)[0].startswith("worker 2 on b: ")
+    assert checks.unreachable({"1": fact("here")}, ours, "e", url, False) == []
+
+
+def test_loopback_of_a_container_is_not_ours_and_a_socket_may_be() -> None:
+    facts = {"3": fact("pod", boot="here", spaces=spaces("here", network="2"))}
+    for url in ("tcp://localhost/x", "x://127.0.0.1:5"):
+        (line,) = checks.unreachable(facts, spaces("here"), "e", url, False)
+        assert line.startswith(f"worker 3 on pod: {url} is no address there")
+    assert checks.unreachable(facts, spaces("here"), "e", "x://%2Ftmp%2Fsocket/db", False) == []
+
+
+def test_hosts_of_one_kernel_share_its_cores_whatever_they_are_called() -> None:
+    pods = {"1": fact("pod-1", boot="k"), "2": fact("pod-2", boot="k"), "3": fact("c")}
+    assert checks.crowded(pods) == ["pod-1, pod-2 are one machine: its 2 workers share its cores"]
+    assert checks.crowded({"1": fact(), "2": fact()}) == ["a has 2 workers, which share its cores"]
 
 
 def test_a_file_of_another_host_is_no_target() -> None:
     assert not reached_only_here("x://db.example/y")
-    assert "inside of the client" in checks.unreachable({"2": fact("b")}, "here", "e", "x://db/y", True)[0]
+    assert (
+        "inside of the client"
+        in checks.unreachable({"2": fact("b")}, spaces("here"), "e", "x://db/y", True)[0]
+    )
 
 
 def test_a_run_takes_hosts_before_it_takes_workers_of_one() -> None:

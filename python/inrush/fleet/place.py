@@ -48,7 +48,7 @@ class OnWorkers:
         that its client reads."""
         self.link, self.owner = link, owner
         self.workers, self.facts, self.rates = looked_at(link, wanted, names, shown)
-        self.boot = remote.boot()
+        self.spaces = remote.spaces()
         with refused():
             self.looks = dict(enumerate(on_all(self.look, self.workers)))
         self.before = dict(self.looks)
@@ -69,16 +69,19 @@ class OnWorkers:
             found = offset(echoes)
         except ValueError as e:
             raise Lost(f"worker {worker}: its clock cannot be: {e}") from None
-        if self.facts[worker]["boot"] == self.boot and abs(found.ahead_ns) > found.error_ns:
+        if self.shares(worker, "clock") and abs(found.ahead_ns) > found.error_ns:
             raise Lost(
                 f"worker {worker}: its clock is {found.ahead_ns / 1e6:+.3f} ms off, though it runs on this kernel"
             )
         return found
 
+    def shares(self, worker: str, space: str) -> bool:
+        return bool(self.facts[worker]["spaces"][space] == self.spaces[space])
+
     def start(self, process: int, plan: RunPlan, folder: Path, hear: Hear) -> Client:
         worker = self.workers[process]
-        if self.facts[worker]["boot"] != self.boot:
-            # Process ids and folders are of this machine.
+        if not self.shares(worker, "processes"):
+            # Process ids and folders are of this machine, or of this container.
             plan = {**plan, "watch": {"every_ns": plan["watch"]["every_ns"], "processes": {}, "data_dir": ""}}
         client = RemoteClient(self, process, f"{self.owner}/{process}", json.dumps(plan), folder, hear)
         self.clients.append(client)
@@ -130,7 +133,7 @@ class OnWorkers:
                     "address": worker,
                     **{
                         key: self.facts[worker][key]
-                        for key in ("host", "boot", "pid", "cores", "cpus", "machine", "same")
+                        for key in ("host", "boot", "spaces", "pid", "cores", "cpus", "machine", "same")
                     },
                     "rows_per_cpu_s": self.rates[worker],
                     "clock": vars(self.clock(process)),

@@ -16,7 +16,7 @@ from typing import TextIO
 from inrush.clients import run
 from inrush.engines import server
 from inrush.errors import InrushError, TargetError
-from inrush.fleet import checks, remote
+from inrush.fleet import checks
 from inrush.fleet.link import Link
 from inrush.fleet.local import write_variables
 from inrush.fleet.place import OnWorkers
@@ -41,7 +41,9 @@ def work(
     try:
         link = Link(scheduler)
         place = OnWorkers(link, owner, plan["share"]["of"], names, shown)
-        away = checks.unreachable(place.facts, remote.boot(), target["engine"], target["url"], twin.embedded)
+        # One that answers nothing keeps nothing, and is the same everywhere.
+        has_files = twin.embedded and twin.answers
+        away = checks.unreachable(place.facts, place.spaces, target["engine"], target["url"], has_files)
         if away:
             raise TargetError("\n".join(away))
     except InrushError as e:
