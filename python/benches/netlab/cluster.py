@@ -70,6 +70,12 @@ class Cluster:
                 )
             time.sleep(0.05)
 
+    def stop(self) -> None:
+        """All of it, at once."""
+        for running in [*self.workers.values(), *([self.scheduler] if self.scheduler else [])]:
+            running.kill()
+            running.wait(10.0)
+
     def registered(self, name: str) -> bool:
         with contextlib.suppress(OSError):
             return REGISTERED in (self.folder / name / "log").read_text()
