@@ -82,7 +82,9 @@ class Campaign:
         """Waits until sessions of all hosts are measured; whether they are."""
         end = time.monotonic() + LIMIT_S
         while time.monotonic() < end and running.code() is None:
-            if len(self.at.clients()) == len(self.at.names) and any(warmed(s.path) for s in self.store.studies()):
+            if len(self.at.clients()) == len(self.at.names) and any(
+                warmed(s.path) for s in self.store.studies()
+            ):
                 return True
             time.sleep(0.05)
         return False
@@ -119,7 +121,9 @@ class Campaign:
         if left := self.left():
             wrong.append(f"left on the hosts: {left}")
         self.healed(victim, name)
-        return Kill(victim, name if victim not in ("scheduler", "inrush") else "", failed_s, gone_s, tuple(wrong))
+        return Kill(
+            victim, name if victim not in ("scheduler", "inrush") else "", failed_s, gone_s, tuple(wrong)
+        )
 
     def strike(self, victim: str, name: str, running: Running) -> None:
         match victim:
@@ -238,7 +242,9 @@ def main() -> int:
     parser.add_argument("--frozen", type=int, default=5)
     parser.add_argument("--cut", type=int, default=3)
     parser.add_argument("--workers", type=int, default=4)
-    parser.add_argument("--delay-ms", type=float, default=1.0, help="one way, between each worker and the scheduler")
+    parser.add_argument(
+        "--delay-ms", type=float, default=1.0, help="one way, between each worker and the scheduler"
+    )
     parser.add_argument("--loss", type=float, default=0.0, help="share of packets")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--data", type=Path, default=Path("/var/tmp"))

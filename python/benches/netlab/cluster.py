@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from benches.netlab.lab import Lab, Running, lab
@@ -29,6 +29,8 @@ class Cluster:
         self.names = names(workers)
         self.scheduler: Running | None = None
         self.workers: dict[str, Running] = {}
+        #: Host -> the program of its worker, where it is another one than Dask's.
+        self.programs: dict[str, Sequence[str]] = {}
 
     @property
     def address(self) -> str:
@@ -50,12 +52,12 @@ class Cluster:
         folder.mkdir(exist_ok=True)
         (folder / "log").unlink(missing_ok=True)
         self.workers[name] = host.start(
-            [*DASK, "worker", self.address, "--host", host.address, "--name", name, "--nworkers", "1", "--nthreads", "1",
+            [*self.programs.get(name, DASK), "worker", self.address, "--host", host.address, "--name", name, "--nworkers", "1", "--nthreads", "1",
              "--no-nanny", "--memory-limit", "0", "--no-dashboard", "--local-directory", str(folder)],
             folder / "log", QUIET, cwd=folder,
         )  # fmt: skip
 
-    def start(self, env: Mapping[str, str] | None = None) -> None:
+    def start(self) -> None:
         """What of it does not work yet; returns when the scheduler knows all workers."""
         if self.scheduler is None or self.scheduler.code() is not None:
             self.start_scheduler()
@@ -99,10 +101,11 @@ def names(workers: int) -> list[str]:
 
 
 @contextlib.contextmanager
-def cluster(workers: int, folder: Path, seed: int = 1) -> Iterator[Cluster]:
+def cluster(workers: int, folder: Path, seed: int = 1, others: Sequence[str] = ()) -> Iterator[Cluster]:
+    """others: hosts without a worker."""
     hosts = names(workers)
     ahead_ns = {name: n * APART_NS for n, name in enumerate(hosts, start=1)}
-    with lab([HEAD, *hosts], ahead_ns, seed) as found:
+    with lab([HEAD, *hosts, *others], ahead_ns, seed) as found:
         at = Cluster(found, folder, workers)
         at.start()
         yield at

@@ -36,6 +36,8 @@ START_AFTER_NS, WAYS = 500_000_000, 20
 RATE_S = 0.1
 #: What a process of a lost worker ended with, for want of anything better.
 LOST = -9
+#: A worker that is lost is told to end its process, and not waited for, s: the process ends by its leash anyway.
+LOST_S = 0.3
 
 
 class OnWorkers:
@@ -118,12 +120,24 @@ class OnWorkers:
             if not agree(self.before[process], look):
                 raise CoreError(f"{self.name(process)}: its clock was set while the run went on")
             self.final[process] = clock = self.witnesses[process].judged(between(self.before[process], look))
-            if 4 * clock.error_ns > interval_ns:
-                raise CoreError(
-                    f"{self.name(process)}: its clock is known to ± {clock.error_ns / 1e6:.1f} ms, and an interval of the "
-                    f"tables is {interval_ns / 1e6:.0f} ms: its times cannot be put beside those of others; see "
-                    "that nothing sets it meanwhile, use a faster network, or a longer record.interval_s"
-                )
+            if unfit := self.unfit(process, clock.error_ns, interval_ns):
+                raise CoreError(unfit)
+
+    def refuse_unfit(self, interval_ns: int) -> None:
+        """Before anything runs. Raises TargetError where the way to a worker is so long that its run could not be valid."""
+        found = (self.unfit(process, look.error_ns, interval_ns) for process, look in self.looks.items())
+        if said := [*filter(None, found)]:
+            raise TargetError("\n".join(said))
+
+    def unfit(self, process: int, error_ns: int, interval_ns: int) -> str:
+        """Why times of a clock that is known so well are of no use; empty where they are."""
+        if 4 * error_ns <= interval_ns:
+            return ""
+        return (
+            f"{self.name(process)}: its clock is known to ± {error_ns / 1e6:.1f} ms, and an interval of the tables is "
+            f"{interval_ns / 1e6:.0f} ms: its times cannot be put beside those of others; see that nothing sets it "
+            "meanwhile, use a faster network, or a longer record.interval_s"
+        )
 
     def document(self) -> Mapping[str, Any]:
         return {
@@ -146,9 +160,8 @@ class OnWorkers:
     def end(self) -> None:
         for client in self.clients:
             client.kill()
-            client.close()
-            with contextlib.suppress(Lost):
-                self.link.call(client.worker, LIMIT_S, remote.discard, client.key)
+        with ThreadPoolExecutor(max_workers=max(1, len(self.clients))) as pool:
+            list(pool.map(RemoteClient.discard, self.clients))
 
 
 class RemoteClient:
@@ -166,6 +179,7 @@ class RemoteClient:
         self.worker, self.link = place.workers[process], place.link
         self.code = LOST
         self.log: Path | None = None
+        self.lost = False
         self.killed, self.over = threading.Event(), threading.Event()
         self.had: dict[str, int] = {}
         self.words: queue.SimpleQueue[str | None] = queue.SimpleQueue()
@@ -187,8 +201,12 @@ class RemoteClient:
 
     def _speak(self) -> None:
         while (command := self.words.get()) is not None:
-            with contextlib.suppress(Lost):  # it is heard of where the process is listened to
+            try:
                 self.link.call(self.worker, LIMIT_S, remote.word, self.key, command)
+            except Lost as e:
+                # The process may be heard all the same, and would wait for the word for ever.
+                if not self.killed.is_set():
+                    self.hear({"event": "failed", "kind": "fleet", "message": str(e)})
 
     def _hear(self) -> None:
         try:
@@ -196,12 +214,20 @@ class RemoteClient:
             while not self._ended():
                 pass
         except Lost as e:
+            self.lost = True
             if not self.killed.is_set():
                 self.hear({"event": "failed", "kind": "fleet", "message": str(e)})
-        finally:
             with contextlib.suppress(Lost):
-                self.link.call(self.worker, LIMIT_S, remote.kill, self.key)
+                self.link.call(self.worker, LOST_S, remote.discard, self.key)
+        finally:
             self.hear({"event": "ended"})
+
+    def discard(self) -> None:
+        """Nothing of it is left there when it has ended, unless its worker is lost."""
+        self.close()
+        if not self.lost:
+            with contextlib.suppress(Lost):
+                self.link.call(self.worker, LIMIT_S, remote.discard, self.key)
 
     def _start(self) -> None:
         said = self.link.call(self.worker, 2 * LIMIT_S, remote.start, self.key, self.place.owner, self.plan)

@@ -41,6 +41,7 @@ def work(
     try:
         link = Link(scheduler)
         place = OnWorkers(link, owner, plan["share"]["of"], names, shown)
+        place.refuse_unfit(plan["record"]["interval_ns"])
         # One that answers nothing keeps nothing, and is the same everywhere.
         has_files = twin.embedded and twin.answers
         away = checks.unreachable(place.facts, place.spaces, target["engine"], target["url"], has_files)
