@@ -97,8 +97,8 @@ class Campaign:
             running.kill()
             running.wait(10.0)
         else:
-            said = "".join(text for _, text in drained(lines))
-            return Kill(victim, "", None, 0.0, (f"no run began: {said[-300:]}",))
+            last = "".join(text for _, text in drained(lines))[-300:]
+            return Kill(victim, "", None, 0.0, (f"no run began: {last}",))
         name = self.draw.choice(self.at.names)
         time.sleep(self.draw.uniform(0.0, LATEST_S))
         since = time.monotonic()
