@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,11 @@ import pytest
 from _pytest.outcomes import Skipped
 
 from inrush.engines import ENGINES, server
-from inrush.errors import UsageError
+from inrush.errors import TargetError, UsageError
 from inrush.fleet import checks, remote
 from inrush.fleet.address import SchedulerAddress, parse, reached_only_here
 from inrush.fleet.local import owned, remove_left, write_variables
+from inrush.fleet.place import looked_at
 from inrush.run.prepare import StudyCall, with_clients
 from tests.needed import REQUIRE, need_distributed
 from tests.terminal import Inrush
@@ -86,6 +88,28 @@ def test_a_slow_core_is_named_and_noise_is_not() -> None:
     assert checks.slow({"1": 100.0, "2": 80.0}, facts) == []
     (line,) = checks.slow({"1": 100.0, "2": 60.0}, facts)
     assert line.startswith("worker 2 on b: its core makes 60 rows")
+
+
+@pytest.mark.parametrize(("seen", "refused"), [([60.0, 55.0, 90.0, 50.0], False), ([60.0] * 9, True)])
+def test_a_core_that_looks_slow_is_looked_at_again(
+    seen: list[float], refused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The machine of the second worker does something else at first, or its core is slow each time."""
+    ours, looks = remote.facts(()), {"1": iter([100.0] * 9), "2": iter(seen)}
+    facts = {name: {**ours, "host": name} for name in looks}
+
+    class OfTwo:
+        address = "tcp://s:1"
+
+        def workers(self) -> dict[str, Any]:
+            return {name: {"name": name, "host": name} for name in looks}
+
+        def call(self, worker: str, limit_s: float, function: Any, *_: Any) -> Any:
+            return facts[worker] if function is remote.facts else next(looks[worker])
+
+    with pytest.raises(TargetError, match="worker 2 on 2: its core makes 60") if refused else nullcontext():
+        _, _, rates = looked_at(OfTwo(), 2)
+        assert rates == {"1": 100.0, "2": 90.0}
 
 
 def test_a_worker_without_the_password_is_named_and_told_where_it_may_be() -> None:

@@ -26,14 +26,18 @@ def unequal(facts: Mapping[str, Mapping[str, Any]], ours: Mapping[str, Any]) -> 
     ]
 
 
-def slow(rates: Mapping[str, float], facts: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """A line for each worker whose core is slower than the fastest one's."""
+def slower(rates: Mapping[str, float]) -> list[str]:
+    """Workers whose core is slower than the fastest one's."""
     best = max(rates.values())
+    return [address for address, rate in rates.items() if rate < LEAST_RATE * best]
+
+
+def slow(rates: Mapping[str, float], facts: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """A line for each of them."""
     return [
-        f"{named(address, facts[address])}: its core makes {rate:,.0f} rows a second of CPU time, the fastest one "
-        f"{best:,.0f}; a run is as fast as its slowest client: leave it out, or find out what slows it"
-        for address, rate in rates.items()
-        if rate < LEAST_RATE * best
+        f"{named(address, facts[address])}: its core makes {rates[address]:,.0f} rows a second of CPU time, the fastest one "
+        f"{max(rates.values()):,.0f}; a run is as fast as its slowest client: leave it out, or find out what slows it"
+        for address in slower(rates)
     ]
 
 

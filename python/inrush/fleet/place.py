@@ -34,6 +34,8 @@ LATEST = 20
 START_AFTER_NS, WAYS = 500_000_000, 20
 #: Seconds of CPU time that a look at a core's rate takes.
 RATE_S = 0.1
+#: Of a core that looks slow.
+LOOKS_AGAIN = 4
 #: What a process of a lost worker ended with, for want of anything better.
 LOST = -9
 #: A worker that is lost is told to end its process, and not waited for, s: the process ends by its leash anyway.
@@ -267,6 +269,10 @@ class RemoteClient:
             self.had[name] = self.had.get(name, 0) + len(more)
 
 
+def rate(link: Link, worker: str) -> float:
+    return float(link.call(worker, 30.0, remote.rate, RATE_S))
+
+
 def drifted(look: Offset, now: Offset) -> int:
     """What a clock may have gained since, ns: that of a good quartz."""
     return round(abs(now.at_ns - look.at_ns) * 20e-6)
@@ -310,7 +316,11 @@ def looked_at(
         if wrong:
             raise TargetError("\n".join(wrong))
         # One after the other: several workers of one host would take each other's cores.
-        rates = {worker: float(link.call(worker, 30.0, remote.rate, RATE_S)) for worker in workers}
+        rates = {worker: rate(link, worker) for worker in workers}
+        for _ in range(LOOKS_AGAIN):
+            # What else a machine does takes from a look; a core that is slow is so each time.
+            for worker in checks.slower(rates):
+                rates[worker] = max(rates[worker], rate(link, worker))
         if wrong := checks.slow(rates, facts):
             raise TargetError("\n".join(wrong))
     return workers, facts, rates
