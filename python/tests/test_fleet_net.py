@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Iterator
@@ -99,12 +100,13 @@ def test_times_of_hosts_whose_clocks_differ_by_hours_come_out_in_one_clock(
 def test_a_way_that_is_too_long_for_the_intervals_is_refused_before_anything_runs(
     at: Cluster, tmp_path: Path
 ) -> None:
-    at.between(0.02)
-    code, said = ran(at, tmp_path, "-P", "schedule.measure_s=1", "-P", "record.interval_s=0.05")
+    at.between(0.03)
+    code, said = ran(at, tmp_path, "-P", "schedule.measure_s=1", "-P", "record.interval_s=0.1")
+    assert code == 1, said
     document, results = only_run(tmp_path)
-    assert code == 1 and document["failure"]["kind"] == "fleet", said
+    assert document["failure"]["kind"] == "fleet"
     message = document["failure"]["message"]
-    assert "on host-1: its clock is known to ± 2" in message and "interval of the tables is 50 ms" in message
+    assert "on host-1: its clock is known to ± 3" in message and "interval of the tables is 100 ms" in message
     assert not results.runs[0].table("segments").num_rows, "no process was started"
 
 
@@ -123,7 +125,9 @@ def test_a_clock_that_is_set_is_found_also_on_a_slow_way(at: Cluster, tmp_path: 
         odd.write_text("clock")
         assert running.wait(LIMIT_S) == 1
         message = only_run(tmp_path)[0]["failure"]["message"]
-        assert "on host-2)" in message and "its clock cannot be: it is +5" in message, message
+        found = re.search(r"on host-2\): its clock cannot be: it is \+([0-9.]+) ms off", message)
+        # Of 50 ms, by echoes that each are known to some 6 ms.
+        assert found and 35 < float(found[1]) < 65, message
     finally:
         odd.unlink(missing_ok=True)
         del at.programs["host-2"]
