@@ -27,3 +27,13 @@ def need_program(name: str, package: str) -> str:
     if found is None:
         pytest.skip(f"no {name} here; Debian's package {package} has it", allow_module_level=True)
     return found
+
+
+def need_lab() -> None:
+    """Hosts in namespaces, whose network is slow and loses packets."""
+    from benches.netlab.lab import lacks
+
+    if said := lacks():
+        if os.environ.get(REQUIRE):
+            raise RuntimeError(f"{REQUIRE} is set, and {said}")
+        pytest.skip(said, allow_module_level=True)

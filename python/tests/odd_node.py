@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import time
 from pathlib import Path
@@ -13,12 +14,12 @@ from types import SimpleNamespace
 from inrush.fleet import node, remote
 
 #: What is odd at a worker named so.
-NAME = "002"
+NAMES = ("002", "host-2")
 AHEAD_NS = 50_000_000
 
 
 def main(words: list[str]) -> None:
-    if "--name" in words and words[words.index("--name") + 1] == NAME:
+    if "--name" in words and words[words.index("--name") + 1] in NAMES:
         folder = Path(words[words.index("--local-directory") + 1])
         said = folder / "odd"
 
@@ -28,9 +29,16 @@ def main(words: list[str]) -> None:
         def lying() -> int:
             return time.monotonic_ns() + (AHEAD_NS if odd() == "clock" else 0)
 
-        sources = remote.sources
+        sources, word = remote.sources, remote.word
+
+        async def heard(key: str, text: str) -> None:
+            if odd() == "deaf":
+                await asyncio.sleep(60.0)
+            word(key, text)
+
         clock = SimpleNamespace(monotonic_ns=lying, monotonic=time.monotonic)
         setattr(remote, "time", clock)  # noqa: B010
+        setattr(remote, "word", heard)  # noqa: B010
         setattr(remote, "sources", lambda: "0ther" if odd() == "sources" else sources())  # noqa: B010
     node.main(words)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,11 @@ import pytest
 from _pytest.outcomes import Skipped
 
 from inrush.engines import ENGINES, server
-from inrush.errors import UsageError
+from inrush.errors import TargetError, UsageError
 from inrush.fleet import checks, remote
 from inrush.fleet.address import SchedulerAddress, parse, reached_only_here
 from inrush.fleet.local import owned, remove_left, write_variables
+from inrush.fleet.place import looked_at
 from inrush.run.prepare import StudyCall, with_clients
 from tests.needed import REQUIRE, need_distributed
 from tests.terminal import Inrush
@@ -57,11 +59,17 @@ def test_what_is_no_address_or_would_travel_in_clear_is_refused(text: str, why: 
     assert "secret" not in str(info.value)
 
 
+def spaces(kernel: str, **own: str) -> dict[str, str]:
+    """own: of a container, which has some of them for itself."""
+    return {what: f"{kernel} {own.get(what, 1)}" for what in remote.SPACES} | {"kernel": kernel}
+
+
 def fact(host: str = "a", **other: Any) -> dict[str, Any]:
     return {
         "same": {"inrush": "1", "core file": "x"},
         "host": host,
         "boot": host,
+        "spaces": spaces(host),
         "lacks": [],
         "open": "",
         "variables": {},
@@ -81,6 +89,28 @@ def test_a_slow_core_is_named_and_noise_is_not() -> None:
     assert checks.slow({"1": 100.0, "2": 80.0}, facts) == []
     (line,) = checks.slow({"1": 100.0, "2": 60.0}, facts)
     assert line.startswith("worker 2 on b: its core makes 60 rows")
+
+
+@pytest.mark.parametrize(("seen", "refused"), [([60.0, 55.0, 90.0, 50.0], False), ([60.0] * 9, True)])
+def test_a_core_that_looks_slow_is_looked_at_again(
+    seen: list[float], refused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The machine of the second worker does something else at first, or its core is slow each time."""
+    ours, looks = remote.facts(()), {"1": iter([100.0] * 9), "2": iter(seen)}
+    facts = {name: {**ours, "host": name} for name in looks}
+
+    class OfTwo:
+        address = "tcp://s:1"
+
+        def workers(self) -> dict[str, Any]:
+            return {name: {"name": name, "host": name} for name in looks}
+
+        def call(self, worker: str, limit_s: float, function: Any, *_: Any) -> Any:
+            return facts[worker] if function is remote.facts else next(looks[worker])
+
+    with pytest.raises(TargetError, match="worker 2 on 2: its core makes 60") if refused else nullcontext():
+        _, _, rates = looked_at(OfTwo(), 2)
+        assert rates == {"1": 100.0, "2": 90.0}
 
 
 def test_a_worker_without_the_password_is_named_and_told_where_it_may_be() -> None:
@@ -152,13 +182,31 @@ def test_a_folder_of_a_fleet_whose_inrush_is_gone_is_removed_and_no_other(tmp_pa
 def test_an_address_of_this_host_is_no_target_for_others(url: str) -> None:
     assert reached_only_here(url)
     facts = {"1": fact("here"), "2": fact("b")}
-    assert checks.unreachable(facts, "here", "e", url, False)[0].startswith("worker 2 on b: ")
-    assert checks.unreachable({"1": fact("here")}, "here", "e", url, False) == []
+    ours = spaces("here")
+    assert checks.unreachable(facts, ours, "e", url, False)[0].startswith("worker 2 on b: ")
+    assert checks.unreachable({"1": fact("here")}, ours, "e", url, False) == []
+
+
+def test_loopback_of_a_container_is_not_ours_and_a_socket_may_be() -> None:
+    facts = {"3": fact("pod", boot="here", spaces=spaces("here", network="2"))}
+    for url in ("tcp://localhost/x", "x://127.0.0.1:5"):
+        (line,) = checks.unreachable(facts, spaces("here"), "e", url, False)
+        assert line.startswith(f"worker 3 on pod: {url} is no address there")
+    assert checks.unreachable(facts, spaces("here"), "e", "x://%2Ftmp%2Fsocket/db", False) == []
+
+
+def test_hosts_of_one_kernel_share_its_cores_whatever_they_are_called() -> None:
+    pods = {"1": fact("pod-1", boot="k"), "2": fact("pod-2", boot="k"), "3": fact("c")}
+    assert checks.crowded(pods) == ["pod-1, pod-2 are one machine: its 2 workers share its cores"]
+    assert checks.crowded({"1": fact(), "2": fact()}) == ["a has 2 workers, which share its cores"]
 
 
 def test_a_file_of_another_host_is_no_target() -> None:
     assert not reached_only_here("x://db.example/y")
-    assert "inside of the client" in checks.unreachable({"2": fact("b")}, "here", "e", "x://db/y", True)[0]
+    assert (
+        "inside of the client"
+        in checks.unreachable({"2": fact("b")}, spaces("here"), "e", "x://db/y", True)[0]
+    )
 
 
 def test_files_that_one_host_makes_are_loaded_by_processes_of_that_host_alone() -> None:

@@ -60,6 +60,17 @@ def test_a_clock_that_lies_from_the_start_is_found_where_the_kernel_is_ours(
     assert "its clock is +" in failed["message"] and "though it runs on this kernel" in failed["message"]
 
 
+def test_a_word_that_does_not_arrive_fails_the_run_and_no_process_waits_for_it(
+    odd: Fleet, tmp_path: Path
+) -> None:
+    say(odd, "deaf")
+    with running(odd, tmp_path, shared(1)) as worker:
+        failed = failure(worker, time.monotonic(), 60.0)
+    assert failed["message"].startswith("client process 2 of 2 (worker tcp://")
+    assert "gave no answer for 1.6 s" in failed["message"]
+    assert none_left(odd, 3.0)
+
+
 def test_a_worker_with_other_sources_is_refused_by_name_before_anything_runs(
     odd: Fleet, inrush: Inrush
 ) -> None:

@@ -63,5 +63,8 @@ def is_loopback(host: str) -> bool:
 def reached_only_here(url: str) -> bool:
     """Whether a server's address means another one, or none, on another host."""
     parts = urlsplit(url)
-    host = parts.hostname or ""
-    return not host or "%2F" in parts.netloc.upper() or is_loopback(host)
+    return not parts.hostname or "%2F" in parts.netloc.upper() or has_loopback(url)
+
+
+def has_loopback(url: str) -> bool:
+    return is_loopback(urlsplit(url).hostname or "")

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from inrush.fleet.address import reached_only_here
+from inrush.fleet.address import has_loopback, reached_only_here
 
 #: The core of a worker may be slower than that of the fastest one by so much: less is what a busy machine takes.
 LEAST_RATE = 0.75
@@ -26,14 +26,18 @@ def unequal(facts: Mapping[str, Mapping[str, Any]], ours: Mapping[str, Any]) -> 
     ]
 
 
-def slow(rates: Mapping[str, float], facts: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """A line for each worker whose core is slower than the fastest one's."""
+def slower(rates: Mapping[str, float]) -> list[str]:
+    """Workers whose core is slower than the fastest one's."""
     best = max(rates.values())
+    return [address for address, rate in rates.items() if rate < LEAST_RATE * best]
+
+
+def slow(rates: Mapping[str, float], facts: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """A line for each of them."""
     return [
-        f"{named(address, facts[address])}: its core makes {rate:,.0f} rows a second of CPU time, the fastest one "
-        f"{best:,.0f}; a run is as fast as its slowest client: leave it out, or find out what slows it"
-        for address, rate in rates.items()
-        if rate < LEAST_RATE * best
+        f"{named(address, facts[address])}: its core makes {rates[address]:,.0f} rows a second of CPU time, the fastest one "
+        f"{max(rates.values()):,.0f}; a run is as fast as its slowest client: leave it out, or find out what slows it"
+        for address in slower(rates)
     ]
 
 
@@ -68,17 +72,21 @@ def other_variables(facts: Mapping[str, Mapping[str, Any]], ours: Mapping[str, A
 
 
 def unreachable(
-    facts: Mapping[str, Mapping[str, Any]], boot: str, engine: str, url: str, embedded: bool
+    facts: Mapping[str, Mapping[str, Any]], ours: Mapping[str, str], engine: str, url: str, has_files: bool
 ) -> list[str]:
-    """A line where workers are on other hosts and the target is on this one alone."""
-    away = [address for address, fact in facts.items() if fact["boot"] != boot]
-    if not away:
-        return []
-    where = named(away[0], facts[away[0]])
-    if embedded:
+    """A line where workers are elsewhere and the target is here alone. ours: spaces, as of `remote.spaces`; has_files: the
+    engine works inside of the client, and keeps something."""
+
+    def away(space: str) -> str:
+        """The first worker that does not share it."""
+        apart = (address for address, fact in facts.items() if fact["spaces"][space] != ours[space])
+        return next((named(address, facts[address]) for address in apart), "")
+
+    if has_files and (where := away("kernel")):
         return [f"{where}: {engine} works inside of the client, and its files would be there; name a server"]
-    if reached_only_here(url):
-        return [f"{where}: {url} is no address on another host; name the server by one that all hosts reach"]
+    # A container has a loopback of its own. A socket is a file, which it may share.
+    if reached_only_here(url) and (where := away("network" if has_loopback(url) else "kernel")):
+        return [f"{where}: {url} is no address there; name the server by one that all hosts reach"]
     return []
 
 
@@ -97,9 +105,18 @@ def without_files(
 
 
 def crowded(facts: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    """What is said of hosts with several workers, whose sessions share the cores."""
-    count = Counter((fact["boot"], fact["host"]) for fact in facts.values())
-    return [f"{host} has {n} workers, which share its cores" for (_, host), n in count.items() if n > 1]
+    """What is said of machines with several workers, whose sessions share the cores. Containers of one have names of their own."""
+    of: dict[str, list[str]] = {}
+    for fact in facts.values():
+        of.setdefault(fact["boot"], []).append(fact["host"])
+    said = []
+    for hosts in of.values():
+        names = [*dict.fromkeys(hosts)]
+        if len(names) > 1:
+            said.append(f"{', '.join(names)} are one machine: its {len(hosts)} workers share its cores")
+        elif len(hosts) > 1:
+            said.append(f"{names[0]} has {len(hosts)} workers, which share its cores")
+    return said
 
 
 def chosen(workers: Mapping[str, Mapping[str, Any]], wanted: int) -> Sequence[str]:

@@ -38,8 +38,12 @@ LOOKS = 8
 START_AFTER_NS, WAYS, WORD_NS = 500_000_000, 20, 2_000_000
 #: Seconds of CPU time that a look at a core's rate takes.
 RATE_S = 0.1
+#: Of a core that looks slow.
+LOOKS_AGAIN = 4
 #: What a process of a lost worker ended with, for want of anything better.
 LOST = -9
+#: A worker that is lost is told to end its process, and not waited for, s: the process ends by its leash anyway.
+LOST_S = 0.3
 
 
 class OnWorkers:
@@ -52,7 +56,7 @@ class OnWorkers:
         that its client reads."""
         self.link, self.owner = link, owner
         self.workers, self.facts, self.rates = looked_at(link, wanted, names, shown)
-        self.boot = remote.boot()
+        self.spaces = remote.spaces()
         with refused():
             self.looks = dict(enumerate(on_all(self.look, self.workers, LOOKS)))
         self.before = dict(self.looks)
@@ -73,16 +77,19 @@ class OnWorkers:
             found = offset(echoes)
         except ValueError as e:
             raise Lost(f"worker {worker}: its clock cannot be: {e}") from None
-        if self.facts[worker]["boot"] == self.boot and abs(found.ahead_ns) > found.error_ns:
+        if self.shares(worker, "clock") and abs(found.ahead_ns) > found.error_ns:
             raise Lost(
                 f"worker {worker}: its clock is {found.ahead_ns / 1e6:+.3f} ms off, though it runs on this kernel"
             )
         return found
 
+    def shares(self, worker: str, space: str) -> bool:
+        return bool(self.facts[worker]["spaces"][space] == self.spaces[space])
+
     def start(self, process: int, plan: RunPlan, folder: Path, hear: Hear) -> Client:
         worker = self.workers[process]
-        if self.facts[worker]["boot"] != self.boot:
-            # Process ids and folders are of this machine.
+        if not self.shares(worker, "processes"):
+            # Process ids and folders are of this machine, or of this container.
             plan = {**plan, "watch": {"every_ns": plan["watch"]["every_ns"], "processes": {}, "data_dir": ""}}
         client = RemoteClient(self, process, f"{self.owner}/{process}", json.dumps(plan), folder, hear)
         self.clients.append(client)
@@ -119,12 +126,24 @@ class OnWorkers:
             if not agree(self.before[process], look):
                 raise CoreError(f"{self.name(process)}: its clock was set while the run went on")
             self.final[process] = clock = self.witnesses[process].judged(between(self.before[process], look))
-            if 4 * clock.error_ns > interval_ns:
-                raise CoreError(
-                    f"{self.name(process)}: its clock is known to ± {clock.error_ns / 1e6:.1f} ms, and an interval of the "
-                    f"tables is {interval_ns / 1e6:.0f} ms: its times cannot be put beside those of others; see "
-                    "that nothing sets it meanwhile, use a faster network, or a longer record.interval_s"
-                )
+            if unfit := self.unfit(process, clock.error_ns, interval_ns):
+                raise CoreError(unfit)
+
+    def refuse_unfit(self, interval_ns: int) -> None:
+        """Before anything runs. Raises TargetError where the way to a worker is so long that its run could not be valid."""
+        found = (self.unfit(process, look.error_ns, interval_ns) for process, look in self.looks.items())
+        if said := [*filter(None, found)]:
+            raise TargetError("\n".join(said))
+
+    def unfit(self, process: int, error_ns: int, interval_ns: int) -> str:
+        """Why times of a clock that is known so well are of no use; empty where they are."""
+        if 4 * error_ns <= interval_ns:
+            return ""
+        return (
+            f"{self.name(process)}: its clock is known to ± {error_ns / 1e6:.1f} ms, and an interval of the tables is "
+            f"{interval_ns / 1e6:.0f} ms: its times cannot be put beside those of others; see that nothing sets it "
+            "meanwhile, use a faster network, or a longer record.interval_s"
+        )
 
     def document(self) -> Mapping[str, Any]:
         return {
@@ -134,7 +153,7 @@ class OnWorkers:
                     "address": worker,
                     **{
                         key: self.facts[worker][key]
-                        for key in ("host", "boot", "pid", "cores", "cpus", "machine", "same")
+                        for key in ("host", "boot", "spaces", "pid", "cores", "cpus", "machine", "same")
                     },
                     "rows_per_cpu_s": self.rates[worker],
                     "clock": vars(self.clock(process)),
@@ -147,9 +166,8 @@ class OnWorkers:
     def end(self) -> None:
         for client in self.clients:
             client.kill()
-            client.close()
-            with contextlib.suppress(Lost):
-                self.link.call(client.worker, LIMIT_S, remote.discard, client.key)
+        with ThreadPoolExecutor(max_workers=max(1, len(self.clients))) as pool:
+            list(pool.map(RemoteClient.discard, self.clients))
 
 
 class RemoteClient:
@@ -167,6 +185,7 @@ class RemoteClient:
         self.worker, self.link = place.workers[process], place.link
         self.code = LOST
         self.log: Path | None = None
+        self.lost = False
         self.killed, self.over = threading.Event(), threading.Event()
         self.had: dict[str, int] = {}
         self.words: queue.SimpleQueue[str | None] = queue.SimpleQueue()
@@ -188,8 +207,12 @@ class RemoteClient:
 
     def _speak(self) -> None:
         while (command := self.words.get()) is not None:
-            with contextlib.suppress(Lost):  # it is heard of where the process is listened to
+            try:
                 self.link.call(self.worker, LIMIT_S, remote.word, self.key, command)
+            except Lost as e:
+                # The process may be heard all the same, and would wait for the word for ever.
+                if not self.killed.is_set():
+                    self.hear({"event": "failed", "kind": "fleet", "message": str(e)})
 
     def _hear(self) -> None:
         try:
@@ -197,12 +220,20 @@ class RemoteClient:
             while not self._ended():
                 pass
         except Lost as e:
+            self.lost = True
             if not self.killed.is_set():
                 self.hear({"event": "failed", "kind": "fleet", "message": str(e)})
-        finally:
             with contextlib.suppress(Lost):
-                self.link.call(self.worker, LIMIT_S, remote.kill, self.key)
+                self.link.call(self.worker, LOST_S, remote.discard, self.key)
+        finally:
             self.hear({"event": "ended"})
+
+    def discard(self) -> None:
+        """Nothing of it is left there when it has ended, unless its worker is lost."""
+        self.close()
+        if not self.lost:
+            with contextlib.suppress(Lost):
+                self.link.call(self.worker, LIMIT_S, remote.discard, self.key)
 
     def _start(self) -> None:
         said = self.link.call(self.worker, 2 * LIMIT_S, remote.start, self.key, self.place.owner, self.plan)
@@ -245,6 +276,10 @@ class RemoteClient:
 def start_after_ns(workers: int, error_ns: int) -> int:
     """Between the word and the start. error_ns: of the clock that is known worst, half of a way there and back."""
     return START_AFTER_NS + WAYS * 2 * error_ns + WORD_NS * workers
+
+
+def rate(link: Link, worker: str) -> float:
+    return float(link.call(worker, 30.0, remote.rate, RATE_S))
 
 
 def drifted(look: Offset, now: Offset) -> int:
@@ -291,7 +326,11 @@ def looked_at(
         if wrong:
             raise TargetError("\n".join(wrong))
         # One after the other: several workers of one host would take each other's cores.
-        rates = {worker: float(link.call(worker, 30.0, remote.rate, RATE_S)) for worker in workers}
+        rates = {worker: rate(link, worker) for worker in workers}
+        for _ in range(LOOKS_AGAIN):
+            # What else a machine does takes from a look; a core that is slow is so each time.
+            for worker in checks.slower(rates):
+                rates[worker] = max(rates[worker], rate(link, worker))
         if wrong := checks.slow(rates, facts):
             raise TargetError("\n".join(wrong))
     return workers, facts, rates

@@ -149,6 +149,7 @@ def facts(names: Sequence[str] = (), shown: Sequence[str] = ()) -> dict[str, Any
         },
         "host": socket.gethostname(),
         "boot": boot(),
+        "spaces": spaces(),
         "pid": os.getpid(),
         # Workers of one host may have the same ones.
         "cores": min(quota() or len(cpus), len(cpus)),
@@ -170,8 +171,23 @@ def quota() -> float | None:
 
 
 def boot() -> str:
-    """Of the kernel that runs here: equal where CLOCK_MONOTONIC is one clock."""
+    """Of the kernel that runs here: equal on one machine."""
     return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+
+
+#: What containers of one machine have for themselves, or share -> its namespace of the kernel.
+SPACES = {"clock": "time", "network": "net", "processes": "pid"}
+
+
+def spaces() -> dict[str, str]:
+    """Of each: equal where two programs share it. The clock is CLOCK_MONOTONIC; the kernel is the machine."""
+    kernel = boot()
+    found = {"kernel": kernel}
+    for what, namespace in SPACES.items():
+        link = Path("/proc/self/ns") / namespace
+        # A kernel without namespaces of time has one clock.
+        found[what] = f"{kernel} {link.readlink() if link.is_symlink() else ''}"
+    return found
 
 
 def sources() -> str:

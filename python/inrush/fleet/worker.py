@@ -16,7 +16,7 @@ from typing import TextIO
 from inrush.clients import run
 from inrush.engines import server
 from inrush.errors import InrushError, TargetError
-from inrush.fleet import checks, remote
+from inrush.fleet import checks
 from inrush.fleet.link import Link
 from inrush.fleet.local import write_variables
 from inrush.fleet.place import OnWorkers
@@ -41,8 +41,11 @@ def work(
     try:
         link = Link(scheduler)
         place = OnWorkers(link, owner, plan["share"]["of"], names, shown)
-        away = checks.unreachable(place.facts, remote.boot(), target["engine"], target["url"], twin.embedded)
-        away += checks.without_files(place.facts, remote.boot(), plan["segments"])
+        place.refuse_unfit(plan["record"]["interval_ns"])
+        # One that answers nothing keeps nothing, and is the same everywhere.
+        has_files = twin.embedded and twin.answers
+        away = checks.unreachable(place.facts, place.spaces, target["engine"], target["url"], has_files)
+        away += checks.without_files(place.facts, place.spaces, plan["segments"])
         if away:
             raise TargetError("\n".join(away))
     except InrushError as e:

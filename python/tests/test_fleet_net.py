@@ -1,0 +1,162 @@
+"""A fleet on hosts of a laboratory: names, networks and clocks of their own, with delay and loss between them."""
+
+from __future__ import annotations
+
+import re
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benches import fleet_kills, fleet_net
+from benches.fleet_kills import STUDY, Campaign, drained
+from benches.netlab.cluster import HEAD, Cluster, cluster
+from benches.netlab.database import postgresql
+from inrush.clients.clocks import Clock
+from inrush.results.store import Results, Store
+from tests.needed import need_distributed, need_lab
+
+from .engines.servers import need, scratch
+
+need_distributed()
+need_lab()
+#: Dear in time: five hosts of their own, and runs that wait for packets.
+pytestmark = pytest.mark.slow
+WORKERS = 4
+LIMIT_S = 180.0
+#: What a busy machine adds to the limits of a campaign, s: that the run's own end waits for nobody is test_fleet_run's.
+MORE_S = 6.0
+
+
+@pytest.fixture(scope="module")
+def hosts() -> Iterator[Cluster]:
+    with scratch() as folder, cluster(WORKERS, folder) as found:
+        yield found
+
+
+@pytest.fixture
+def at(hosts: Cluster) -> Iterator[Cluster]:
+    hosts.between()
+    yield hosts
+    hosts.between()
+    hosts.start()
+
+
+def ran(at: Cluster, folder: Path, *words: str) -> tuple[int, str]:
+    """inrush on the head: its exit code, and what it said."""
+    clients = ("-P", f"factors.clients=[{WORKERS}]")
+    running = at.lab[HEAD].start(
+        [sys.executable, "-m", "inrush.cli", *STUDY, *clients, *words, "--fleet", at.address, "--fleet-in-clear"],
+        folder / "log", {"INRUSH_RESULTS": str(folder / "results"), "NO_COLOR": "1"}, cwd=folder,
+    )  # fmt: skip
+    code = running.wait(LIMIT_S)
+    return code, (folder / "log").read_text()
+
+
+def only_run(folder: Path) -> tuple[dict[str, Any], Results]:
+    results = Results(Store(folder / "results").latest().path)
+    (run,) = results.runs
+    return run.doc, results
+
+
+def off_ns(at: Cluster, worker: dict[str, Any], here_ns: int) -> int:
+    """By how much the clock of a worker, as run.json has it, is not what the laboratory made it."""
+    clock = Clock(**worker["clock"])
+    return clock.here(here_ns + at.lab[worker["host"]].ahead_ns) - here_ns
+
+
+@pytest.mark.parametrize(("delay_s", "loss"), [(0.001, 0.0), (0.02, 0.01)])
+def test_times_of_hosts_whose_clocks_differ_by_hours_come_out_in_one_clock(
+    at: Cluster, tmp_path: Path, delay_s: float, loss: float
+) -> None:
+    at.between(delay_s, loss)
+    before_ns = time.monotonic_ns()
+    code, said = ran(at, tmp_path, "-P", "schedule.measure_s=2")
+    # 3: two seconds are short beside a clock that is known to 20 ms.
+    assert code in (0, 3), said
+    document, results = only_run(tmp_path)
+    assert document["status"] == "done", said
+    workers = document["clients"]["workers"]
+    assert [w["host"] for w in workers] == at.names
+    for worker in workers:
+        error_ns = worker["clock"]["error_ns"]
+        # Half of the way there and back, from the host of inrush to the worker: the scheduler is on the way.
+        assert delay_s * 1e9 <= error_ns < delay_s * 1e9 + 50_000_000
+        for here_ns in (before_ns, time.monotonic_ns()):
+            assert abs(off_ns(at, worker, here_ns)) <= error_ns, worker
+    for start in document["clients"]["starts"]:
+        assert max(map(abs, start["instant_off_ns"])) <= 2 * max(w["clock"]["error_ns"] for w in workers)
+    rows = results.runs[0].table("resources").to_pylist()
+    ends_ns = [row["end_ns"] for row in results.runs[0].table("segments").to_pylist()]
+    for process in range(1, WORKERS + 1):
+        seen = [row["t_ns"] for row in rows if row["role"] == f"client/{process}"]
+        # All were looked at while the run went on, by the clock of the first one.
+        assert seen and 0 <= min(seen) <= max(seen) < max(ends_ns) + 10_000_000_000
+
+
+def test_a_way_that_is_too_long_for_the_intervals_is_refused_before_anything_runs(
+    at: Cluster, tmp_path: Path
+) -> None:
+    at.between(0.03)
+    code, said = ran(at, tmp_path, "-P", "schedule.measure_s=1", "-P", "record.interval_s=0.1")
+    assert code == 1, said
+    document, results = only_run(tmp_path)
+    assert document["failure"]["kind"] == "fleet"
+    message = document["failure"]["message"]
+    assert "on host-1: its clock is known to ± 3" in message and "interval of the tables is 100 ms" in message
+    assert not results.runs[0].table("segments").num_rows, "no process was started"
+
+
+def test_a_clock_that_is_set_is_found_also_on_a_slow_way(at: Cluster, tmp_path: Path) -> None:
+    """A namespace of time cannot be set again, so the worker of one host lies."""
+    at.programs["host-2"] = (sys.executable, "-m", "tests.odd_node")
+    odd = at.folder / "host-2" / "odd"
+    try:
+        at.workers["host-2"].kill()
+        at.workers["host-2"].wait(10.0)
+        at.start()
+        at.between(0.005, 0.01)
+        campaign = Campaign(at, tmp_path, 1)
+        running, lines = campaign.begun()
+        assert campaign.measured(running), drained(lines)
+        odd.write_text("clock")
+        assert running.wait(LIMIT_S) == 1
+        message = only_run(tmp_path)[0]["failure"]["message"]
+        found = re.search(r"on host-2\): its clock cannot be: it is \+([0-9.]+) ms off", message)
+        # Of 50 ms, by echoes that each are known to some 6 ms.
+        assert found and 35 < float(found[1]) < 65, message
+    finally:
+        odd.unlink(missing_ok=True)
+        del at.programs["host-2"]
+        at.workers["host-2"].kill()
+
+
+def test_a_fault_of_each_kind_ends_the_run_and_the_next_one_goes_on(
+    at: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fleet_kills, "FAILS_S", fleet_kills.FAILS_S + MORE_S)
+    monkeypatch.setattr(fleet_kills, "GONE_S", fleet_kills.GONE_S + MORE_S)
+    at.between(0.001)
+    campaign = Campaign(at, tmp_path, 1)
+    for victim in fleet_kills.VICTIMS:
+        kill = campaign.killed(victim)
+        assert not kill.wrong, kill
+    assert campaign.finished() == []
+
+
+def test_rows_are_read_from_a_server_that_all_hosts_reach(tmp_path: Path) -> None:
+    need("postgresql")
+    with scratch() as folder, cluster(2, folder, 1, [fleet_net.DATABASE]) as at:
+        at.between(0.02, 0.01)
+        with postgresql(at.lab[fleet_net.DATABASE], folder / fleet_net.DATABASE) as url:
+            results = fleet_net.run(at, url, tmp_path / "run", 1.0)
+    (run,) = results.runs
+    measured = next(r for r in run.table("repetitions").to_pylist() if r["role"] == "clients")
+    assert measured["ok"] == measured["ops"] > 0 and measured["wrong"] == measured["errors"] == 0
+    assert measured["sessions"] == 2
+    proofs = run.table("proofs").to_pylist()
+    assert proofs and all(p["holds"] for p in proofs)
+    assert run.doc["clients"]["count"] == 2
