@@ -312,6 +312,8 @@ class Operation:
     each_row: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     #: Of an update and a write by key: the columns that it changes, that of the version among them.
     changes: tuple[str, ...] = ()
+    #: Of an update by key: the row's other columns as parameters, for engines that store whole rows.
+    unchanged: Mapping[str, Parameter] = field(default_factory=dict)
     #: With `rows_regenerate`: no row may be the right answer although the keys have some.
     may_be_empty: bool = False
     #: Of a freshness reader: the series of the rows that it looks for.

@@ -13,7 +13,7 @@ import pytest
 from inrush.guards.lateness import client_on_time, overloaded
 from inrush.guards.verdicts import Outcome, Verdict
 from inrush.results.histogram import of_values, rank
-from inrush.run.prepare import StopRules
+from inrush.run.stop_rules import StopRules
 from inrush.stats.brackets import (
     WIDEST,
     Bracket,

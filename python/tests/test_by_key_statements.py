@@ -12,11 +12,13 @@ from inrush import _core
 from inrush.engines import server
 from inrush.engines.plans import OpPlan, Unsupported
 from inrush.engines.twin import Twin
+from inrush.engines.valkey import SETS
 from inrush.errors import Problem, StudyInvalid
 from inrush.plan.plan import plan_study
 from inrush.plan.planned import StudyPlan
 from inrush.study.study import parse_study
 from inrush.study.workload_file import parse_workload
+from inrush.workload import Column, Operation, Table
 from tests.strategies import FakeServer, small_tree
 from tests.test_by_key import TABLE
 
@@ -74,17 +76,55 @@ def test_every_sql_engine_has_a_prepared_statement_for_each_call(engine: str) ->
     assert isinstance(refused, Unsupported) and "take a layout with the identity first" in refused.reason
 
 
-@pytest.mark.parametrize("engine", ["clickhouse", "questdb", "valkey"])
+@pytest.mark.parametrize("engine", ["clickhouse", "questdb"])
 def test_what_an_engine_cannot_is_unsupported_with_its_reason(engine: str) -> None:
     found = planned(engine, "read")
     assert isinstance(found, OpPlan) and found.params == ("k",), found
-    can = ("read", "delete") if engine == "valkey" else ("read",)
     for does in ("insert", "update", "write", "delete"):
         answer = planned(engine, does)
-        if does in can:
-            assert isinstance(answer, OpPlan) and answer.text == 'HDEL T/$1 ""'
-        else:
-            assert isinstance(answer, Unsupported) and answer.reason.startswith(f"no {does} by key: "), answer
+        assert isinstance(answer, Unsupported) and answer.reason.startswith(f"no {does} by key: "), answer
+
+
+def test_valkey_names_the_row_that_it_reads_and_deletes_and_sets_all_columns_of_others() -> None:
+    for does, text in {"read": 'HGET T/$1 ""', "delete": 'HDEL T/$1 ""'}.items():
+        assert planned("valkey", does) == OpPlan(text, params=("k",))
+    columns = ("k", "a", "b", "version")
+    for does in ("insert", "update", "write"):
+        found = planned("valkey", does)
+        assert isinstance(found, OpPlan) and (found.text, found.params) == ("", columns), does
+        record = {"does": does, "table": "inrush_n.t", "columns": columns}
+        assert found.directives == {"record": record}
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"columns": [*CHANGED["columns"], {"name": "l", "type": "list_i64", "gen": "array"}]}, "column l is of type list_i64"),
+        ({"identity": []}, "the table needs an identity"),
+    ],
+)  # fmt: skip
+def test_valkey_sets_no_row_with_a_value_that_is_no_parameter_and_none_without_a_key(
+    changes: Any, why: str
+) -> None:
+    twin = server("valkey")
+    columns = tuple(Column(c["name"], c["type"]) for c in changes.get("columns", CHANGED["columns"]))
+    table = Table("t", columns, identity=tuple(changes.get("identity", ("k",))))
+    plan = twin.plan_table(table, "none", "inrush_n")
+    for does in SETS:
+        found = twin.plan_row_call(Operation("op", "execute", table="t", does=does), table, plan)
+        assert isinstance(found, Unsupported) and why in found.reason
+
+
+def test_an_update_of_some_columns_keeps_the_rows_own_values_of_the_others_where_it_sets_whole_rows() -> None:
+    study = study_of({"change": {"does": "update", "columns": ["a"]}}, {"a": role("change")})
+    kinds = {p["name"]: p["gen"]["kind"] for p in operation_of(study, "change")["params"]}
+    assert kinds == {"k": "key", "a": "changed", "version": "changed"}, "by a statement"
+    study = study_of(
+        {"change": {"does": "update", "columns": ["a"]}}, {"a": role("change")}, engines=["valkey"]
+    )
+    change = operation_of(study, "change")
+    assert {p["name"]: p["gen"]["kind"] for p in change["params"]} == {**kinds, "b": "key"}
+    assert change["directives"]["record"]["does"] == change["does"] == "update"
 
 
 def test_influxdb_reads_the_point_of_a_key_with_its_columns_in_order() -> None:
@@ -121,7 +161,12 @@ def study_of(operations: dict[str, Any], roles: dict[str, Any], **changes: Any) 
         engines=["sqlite"], workload="w", schedule={"measure_s": 1},
     ) | changes  # fmt: skip
     study = parse_study(tree, workload(operations), name="small", file="s.toml", workload_file="w.toml")
-    return plan_study(study, {"sqlite": server("sqlite")})
+    return plan_study(study, {engine: server(engine) for engine in tree["engines"]})
+
+
+def operation_of(study: StudyPlan, name: str) -> Any:
+    (found,) = (o for o in study.runs[0].plan["operations"] if o["name"] == name)
+    return found
 
 
 def role(operation: str, **changes: Any) -> dict[str, Any]:

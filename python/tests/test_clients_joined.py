@@ -19,8 +19,9 @@ from inrush.clients.spans import merged_spans, united
 from inrush.results.histogram import of_values
 from inrush.results.parts import read, shifted
 from inrush.results.schema import SCHEMAS
-from inrush.stats.measures import figures_of_run, role_series
+from inrush.stats.measures import figures_of_run
 from inrush.stats.record import RunRecord
+from inrush.stats.role_series import role_series
 
 SECOND = 10**9
 OP, ROLE = "look", "clients"

@@ -10,7 +10,7 @@ import pytest
 from inrush.analysis.analyse import analyse
 from inrush.analysis.points import Analysis
 from inrush.guards.verdicts import Outcome, Verdict
-from inrush.run.prepare import StopRules
+from inrush.run.stop_rules import StopRules
 from inrush.stats.record import Absent, RunRecord, StudyRecord
 from tests import synthetic
 from tests.synthetic import SECOND

@@ -12,8 +12,9 @@ import pyarrow as pa
 import pytest
 
 from inrush.results.histogram import of_values
-from inrush.stats.measures import figures_of_run, role_series, step_figure, study_record
+from inrush.stats.measures import figures_of_run, step_figure, study_record
 from inrush.stats.record import RunRecord
+from inrush.stats.role_series import role_series
 from inrush.stats.watched import spent
 from inrush.study.step_kinds import Read
 from tests import synthetic

@@ -24,7 +24,7 @@ from inrush.plan.planned import StudyPlan
 from inrush.plan.search import Searching, bisection_order, bracket, is_wanted, standings
 from inrush.results.store import Results
 from inrush.run.ahead import Ahead, Look
-from inrush.run.prepare import StopRules
+from inrush.run.stop_rules import StopRules
 from inrush.stats.record import RunRecord, StudyRecord
 from inrush.stats.trials import Trial, Tried, standing
 from inrush.study.study import load_study

@@ -48,7 +48,10 @@ FileAction: TypeAlias = LayOut | FileSize
 
 
 class RecordCall(TypedDict):
-    """What each call of an operation does with a row, or with several of one table (`rust/rows/src/plan/record.rs`)."""
+    """What each call of an operation does with a row, or with several of one table (`rust/rows/src/plan/record.rs`).
+
+    `ndb` and `null:record` take all calls by key so, `valkey` those that set a whole row.
+    """
 
     does: RowCall
     #: Name in the database.
@@ -140,7 +143,7 @@ class Directives(TypedDict, total=False):
     io: IoPlan
     #: Of `device`, beside a statement.
     file: FileAction
-    #: Of `ndb`, beside an operation: what each of its calls does with a row.
+    #: Beside an operation by key whose calls are no statement: what each of them does with a row.
     record: RecordCall
     #: Of `ndb`, beside a statement.
     ndb: NdbAction

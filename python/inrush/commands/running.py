@@ -86,8 +86,9 @@ def execute(
     from inrush.fleet.open import opened as fleet_opened
     from inrush.live.opened import replanned
     from inrush.run.going_on import unfinished
-    from inrush.run.prepare import StopRules, as_servers_can, confirmations
+    from inrush.run.prepare import as_servers_can
     from inrush.run.run import run_study
+    from inrush.run.stop_rules import StopRules, confirmations
     from inrush.targets.deployments import opened
     from inrush.targets.durability import refuse_unequal
     from inrush.targets.locks import locked

@@ -6,7 +6,7 @@ A parameter has the name of its column. A key is the whole identity, so that a c
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from inrush.engines.plans import TablePlan, Unsupported
 from inrush.engines.sql import quote
@@ -26,18 +26,8 @@ def sql_text(operation: Operation, table: Table, plan: TablePlan, upsert: Upsert
 
     upsert: how an INSERT says that a row which is there is changed.
     """
-    if unbound := next(
-        (
-            c
-            for c in table.columns
-            if c.name in {*operation.params, *operation.each_row} and c.type not in BOUND
-        ),
-        None,
-    ):
-        return Unsupported(
-            f"column {unbound.name} is of type {unbound.type}, which no statement takes as a value of its own; "
-            f"the rows of {table.name} are not to be had by {operation.does}"
-        )
+    if (refused := unbound(operation, table, {*operation.params, *operation.each_row})) is not None:
+        return refused
     found = " AND ".join(f"{quote(name)} = :{name}" for name in table.identity)
     listed = ", ".join(quote(column.name) for column in table.columns)
     match operation.does:
@@ -60,6 +50,17 @@ def sql_text(operation: Operation, table: Table, plan: TablePlan, upsert: Upsert
     values = ", ".join(f":{column.name}" for column in table.columns)
     text = f"INSERT INTO {{table}} ({listed}) VALUES ({values})"
     return text if operation.does == "insert" else f"{text} {upsert(table.identity, operation.changes)}"
+
+
+def unbound(operation: Operation, table: Table, named: Collection[str]) -> Unsupported | None:
+    """What is said of a call with parameters of these columns where one of them has a type that is no parameter."""
+    column = next((c for c in table.columns if c.name in named and c.type not in BOUND), None)
+    if column is None:
+        return None
+    return Unsupported(
+        f"column {column.name} is of type {column.type}, which no statement takes as a value of its own; "
+        f"the rows of {table.name} are not to be had by {operation.does}"
+    )
 
 
 def several_columns(table: Table) -> Unsupported:

@@ -14,6 +14,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
+from inrush.border.statement import RecordCall
 from inrush.engines import http, row_calls, sql
 from inrush.engines.greeting import Protocol
 from inrush.engines.instance import Target
@@ -21,7 +22,7 @@ from inrush.engines.plans import LOG, OpPlan, Probes, Proof, TablePlan, Unsuppor
 from inrush.engines.survives import Durability, Survives
 from inrush.engines.twin import Twin
 from inrush.engines.valkey_life import ValkeyLife
-from inrush.workload import DRAWN_LISTS, Operation, Table
+from inrush.workload import DRAWN_LISTS, Operation, RowCall, Table
 
 #: Value of a namespace's own key.
 MARK = "made_by_inrush"
@@ -37,6 +38,8 @@ NO_KEY = (
     "a row of Valkey is found by its key: the table needs an identity of whole numbers, times, UUIDs or texts, "
     "of which a text may be the first or the last"
 )
+#: Calls by key that set a whole row; the others name one.
+SETS: tuple[RowCall, ...] = ("insert", "update", "write")
 #: Patterns of the settings that are read back: all but the passwords (`masterauth`, `requirepass`, `tls-key-file-pass`).
 REPORTED = ("[^mprt]*", "max*", "min*", "port", "proto*", "rdb*", "repl*", "tcp*", "timeout", "tracking*")
 #: What durability rests on.
@@ -130,6 +133,19 @@ class Valkey(Twin):
             )
         return sql.statement(operation, "valkey", tables, sql.dollar)
 
+    def plan_row_call(self, operation: Operation, table: Table, plan: TablePlan) -> OpPlan | Unsupported:
+        """A call that sets a row sets all of it, packed by the core: so an update has values for the columns that it does
+        not change, too."""
+        if operation.does not in SETS:
+            return super().plan_row_call(operation, table, plan)
+        if KEY not in plan.wire.values():
+            return Unsupported(NO_KEY)
+        columns = tuple(column.name for column in table.columns)
+        if (refused := row_calls.unbound(operation, table, columns)) is not None:
+            return refused
+        record: RecordCall = {"does": operation.does, "table": plan.name, "columns": columns}
+        return OpPlan("", params=columns, directives={"record": record})
+
     def row_call(self, operation: Operation, table: Table, plan: TablePlan) -> str | Unsupported:
         if KEY not in plan.wire.values():
             return Unsupported(NO_KEY)
@@ -137,14 +153,7 @@ class Valkey(Twin):
         if field and operation.each_row:
             return row_calls.several_columns(table)
         row = f"{{table}}/:{key} " + (",".join(f":{name}" for name in field) or '""')
-        match operation.does:
-            case "read":
-                return f"HGET {row}"
-            case "delete":
-                return f"HDEL {row}"
-        return Unsupported(
-            f"no {operation.does} by key: a row is one packed value, which batches alone write"
-        )
+        return f"HGET {row}" if operation.does == "read" else f"HDEL {row}"
 
     @staticmethod
     def spread_list(text: str, param: str, names: Sequence[str]) -> str:

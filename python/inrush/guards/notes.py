@@ -7,10 +7,11 @@ from inrush.guards.caches import only_cache
 from inrush.guards.verdicts import Figures, Verdict, noted, paced_roles, passed
 from inrush.stats import series
 from inrush.stats.gaps import Window, gaps_of, worked_in
-from inrush.stats.measures import measured_windows, role_series, writing_roles
+from inrush.stats.measures import measured_windows, writing_roles
 from inrush.stats.quantity import show
 from inrush.stats.rates import role_rates
 from inrush.stats.record import RunRecord
+from inrush.stats.role_series import role_series
 from inrush.stats.steal_free import STEAL_SHARE
 from inrush.stats.watched import cumulative, spent_in, wholes
 from inrush.text import percent, signed_percent

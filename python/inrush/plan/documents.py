@@ -175,7 +175,7 @@ def members_on(operation: Operation, tables: Sequence[str], study: Study) -> tup
 
 
 def param_document(operation: Operation, name: str, index: Mapping[str, int]) -> border.ParamPlan:
-    param = operation.params[name]
+    param = operation.params[name] if name in operation.params else operation.unchanged[name]
     gen: border.ParamGen
     asked = param["gen"]
     match asked["kind"]:

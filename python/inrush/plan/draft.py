@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from inrush.border.labels import KeyCoverage, OptionalLabels, OraclePlan, PointLabels
 from inrush.border.plan import KeyPlan, ProofPlan
 from inrush.border.plan import OpPlan as OperationDocument
-from inrush.border.plan import PointPlan as Document
 from inrush.border.plan import TablePlan as TableDocument
 from inrush.border.statement import statement
 from inrush.engines.plans import OpPlan, TablePlan, Unsupported
@@ -19,38 +17,23 @@ from inrush.plan.documents import (
     members_on,
     operation_document,
     param_document,
-    row_bytes,
     table_document,
 )
-from inrush.plan.dumps import dump_document, dumped_bytes
+from inrush.plan.dumps import dump_document
 from inrush.plan.extracts import ends_as, range_document, way_out
-from inrush.plan.intervals import coarser
-from inrush.plan.io import file_bytes, io_directives, io_notes, laid_out_s, planned_operation
+from inrush.plan.io import io_directives, planned_operation
 from inrush.plan.kept import as_stored, not_kept
-from inrush.plan.keys import added_rows, coverage, sentence
-from inrush.plan.oracle import not_compared, oracle_plan
+from inrush.plan.keys import added_rows
 from inrush.plan.pipeline_numbers import PipelineNumbers
-from inrush.plan.planned_point import PointPlan
 from inrush.plan.ranges import Range, ranges_by_key, read_back_ranges
 from inrush.plan.retention import Retained, in_pieces, retain_operation
 from inrush.plan.roles import ALL_ROWS, ActiveRole
-from inrush.plan.steps import around_s, longest_step_s, read_s, settle_s
-from inrush.plan.units import LOAD_BATCH_ROWS, NS
-from inrush.plan.work import Lasts, read_back, read_until_time, works
+from inrush.plan.steps import longest_step_s
+from inrush.plan.units import LOAD_BATCH_ROWS
 from inrush.study.operations import tables_of
-from inrush.study.step_kinds import KIND as STEPS
 from inrush.study.study import Study
 from inrush.workload import Operation, Table
 
-#: Types that not every engine sums, and what their values are called.
-UNSEEN = {
-    "uuid": "UUIDs",
-    "decimal": "decimals",
-    "blob": "blobs",
-    "enum": "enums",
-    "date": "dates",
-    "json": "documents",
-}
 #: Up to so many rows of a table are read back whole; beyond, the checksum query alone proves it.
 READ_BACK_ROWS = 10_000_000
 
@@ -79,6 +62,7 @@ class Draft:
         }
         self.study, self.server, self.method, self.namespace = study, server, method, namespace
         self.seed = seed
+        self.read_back_rows = READ_BACK_ROWS
         self.retained = {name: of for name, of in retained.items() if of.cut_ns > 0}
         self.layout = layout
         #: Of the rows of generated tables.
@@ -281,7 +265,7 @@ class Draft:
             gone = self.retained[name].first_row if name in self.retained else 0
             rows = self.rows_of(name) - gone
             from_files = self.tables[name].files is not None
-            whole = rows <= READ_BACK_ROWS or from_files
+            whole = rows <= self.read_back_rows or from_files
             text = statement(proof.read_back, proof.read_back_directives)
             document: ProofPlan = {
                 "table": self.index[name],
@@ -299,13 +283,6 @@ class Draft:
             if read_back and not whole and not gone:
                 found += self.ranges(name, proof.read_back)
         return found
-
-    def unseen(self, name: str, kind: str) -> list[str]:
-        """Columns of one of `UNSEEN` that are in no figure of an engine that stores something."""
-        proof = self.server.proof(self.tables[name], self.plans[name])
-        seen = {item["column"] for item in proof.items if item["kind"] == "sum_hash"}
-        columns = [c.name for c in self.tables[name].columns if c.type == kind]
-        return [column for column in columns if column not in seen] if proof.checksum_query else []
 
     def ranges(self, name: str, read_back: str) -> list[ProofPlan]:
         """By time where rows follow it, else by key."""
@@ -330,135 +307,6 @@ class Draft:
             found.append(document)
         return found
 
-    def read_back_of(self, name: str) -> str:
-        if self.ranges(name, ""):
-            return "only seeded ranges are read back"
-        return "nothing is read back: no time and no key says which rows are in a range"
-
-    def summary(
-        self, plan: Document, options: Mapping[str, str], keys_per_call: Mapping[str, int]
-    ) -> PointPlan:
-        schedule = self.study.schedule
-        held = {name: self.rows_of(name) for name in self.tables if self.tables[name].files is None}
-        writers = [role for role in self.roles if role.table is not None]
-        written = sum(role.rows for role in writers if role.rows < ALL_ROWS)
-        notes = [note for role in self.roles for note in role.notes]
-        notes += [f"{self.server.name}: {loss}" for t in self.plans.values() for loss in t.losses]
-        notes += [
-            f"{name}: {rows:,} rows are proven by counts and sums; beyond {READ_BACK_ROWS:,} {self.read_back_of(name)}"
-            for name, rows in held.items()
-            if rows > READ_BACK_ROWS
-        ]
-        notes += [
-            f"{name}: {what} ({', '.join(unseen)}) are in no count or sum of {self.server.name}; read-back alone proves them"
-            for name, rows in held.items()
-            if rows > READ_BACK_ROWS
-            for kind, what in UNSEEN.items()
-            if (unseen := self.unseen(name, kind))
-        ]
-        notes += [
-            f"{name}: floats with values that are not finite ({', '.join(unseen)}) are in no sum; read-back alone proves them"
-            for name, rows in held.items()
-            if rows > READ_BACK_ROWS
-            and (unseen := [c.name for c in self.tables[name].columns if c.not_finite])
-        ]
-        notes += [
-            f"{self.server.name}: step {step} is left out: {reason}"
-            for step, reason in self.steps_left_out.items()
-        ]
-        covered = self.covered()
-        record, watch = plan["record"]["interval_ns"] / NS, plan["watch"]["every_ns"] / NS
-        asked = self.study.record.interval_s is not None and self.study.record.watch_s is not None
-        notes += [
-            reason_text
-            for reason_text in [coarser(self.longest_s(), record, watch)]
-            if reason_text and not asked
-        ]
-        notes += [sentence(name, keys) for name, keys in covered.items()]
-        notes += io_notes(self.operations, options.get("direct") != "false")
-        notes += not_compared(self.server.oracle, self.asked(), self.study.workload.operations)
-        some: OptionalLabels = {}
-        if keys_per_call:
-            some["keys_per_call"] = dict(keys_per_call)
-        if covered:
-            some["keys"] = covered
-        if self.left_out:
-            some["left_out"] = dict(self.left_out)
-        if self.clients > 1:
-            some["clients"] = self.clients
-        if self.steps:
-            some["steps"] = self.steps
-            some["indexes"] = {
-                name: [list(index) for index in table.layouts.get(self.layout, ())]
-                for name, table in self.tables.items()
-            }
-        if self.study.totals:
-            some["totals"] = {name: list(steps) for name, steps in self.study.totals.items()}
-        if self.steps_left_out:
-            some["steps_left_out"] = self.steps_left_out
-        labels: PointLabels = {
-            "kind": self.study.kind,
-            "method": self.method,
-            "layout": self.layout,
-            "options": dict(options),
-            "rows": written,
-            "batch_rows": {role.name: role.batch_rows for role in writers},
-            "sessions": {role.name: role.sessions for role in self.roles},
-            **some,
-            "notes": list(dict.fromkeys(notes)),
-            "oracle": self.oracle(),
-        }
-        return PointPlan(
-            plan=plan,
-            labels=labels,
-            namespace=self.namespace,
-            streams=tuple(self.tables),
-            rows=sum(held.values()),
-            written_rows=written,
-            batch_rows=min((role.batch_rows for role in writers), default=LOAD_BATCH_ROWS),
-            bytes=sum(rows * row_bytes(self.tables[name]) for name, rows in held.items()),
-            fixed_s=schedule.warm_s
-            + schedule.cool_s
-            + around_s(self.study)
-            + settle_s(self.study)
-            + laid_out_s(self.operations),
-            lasts=self.lasts(),
-            notes=tuple(dict.fromkeys(notes)),
-            per_s={
-                r.table: (rate := r.samples.rows / r.samples.every_s, rate * row_bytes(self.tables[r.table]))
-                for r in writers
-                if r.samples and r.table
-            },
-            dumped_bytes=dumped_bytes(self.roles, self.study.workload, held),
-            file_bytes=file_bytes(self.operations),
-        )
-
-    def lasts(self) -> Lasts:
-        schedule = self.study.schedule
-
-        def quiet(name: str) -> int:
-            return self.rows_of(name) - (self.retained[name].first_row if name in self.retained else 0)
-
-        return Lasts(
-            work=works(self.roles, self.tables, self.server),
-            measure_s=read_s(self.study) or (schedule.measure_s if read_until_time(self.roles) else 0.0),
-            at_least_s=0.0 if self.study.kind in ("timed", STEPS) else schedule.at_least_s,
-            max_repetitions=schedule.max_repetitions,
-            limit_s=schedule.limit_s,
-            proven_rows=read_back(quiet, self.tables, READ_BACK_ROWS),
-        )
-
-    def covered(self) -> dict[str, KeyCoverage]:
-        """Operation -> what its keys cover, of those that are called."""
-        found = {}
-        for name in (o["name"] for o in self.operations if "keys" in o):
-            operation = self.study.workload.operations[name]
-            assert operation.key_rows is not None, "it was planned from them"
-            found[name] = coverage(
-                operation, operation.key_rows, self.tables[operation.key_rows.table], self.keys[name]
-            )
-        return found
-
     def asked(self) -> list[str]:
         """The queries with quiet answers that an oracle can compare."""
         operations = self.study.workload.operations
@@ -472,9 +320,3 @@ class Draft:
             # The oracle has all rows that were ever written.
             and not self.retained.keys() & set(tables_of(operations[o["name"]], self.study.workload))
         ]
-
-    def oracle(self) -> OraclePlan | None:
-        rows = {name: self.rows_of(name) for name in self.tables}
-        return oracle_plan(
-            self.server.oracle, self.asked(), self.study.workload.operations, self.tables, rows
-        )

@@ -42,6 +42,7 @@ from inrush.plan.shards import (
 )
 from inrush.plan.step_segments import StepSegments
 from inrush.plan.steps import at_point, impossible_steps, steps_of
+from inrush.plan.summary import summary
 from inrush.plan.units import ns
 from inrush.study.forms import Best, option_text, resolve
 from inrush.study.roles import label
@@ -202,7 +203,7 @@ def plan_point(
     if sharded is not None:
         plan["target"]["shards"], plan["version"] = shards_document(draft, sharded), PLAN_VERSION
     asked_keys = {r.name: r.keys_per_call for r in roles if keys.keys() & set(r.operations)}
-    found = draft.summary(plan, options, asked_keys)
+    found = summary(draft, plan, options, asked_keys)
     if made := made_bytes(draft.roles, draft.tables):
         found = replace(found, dumped_bytes=found.dumped_bytes + made)
     if not loads:

@@ -14,8 +14,9 @@ import numpy as np
 import pyarrow as pa
 
 from inrush.stats.coherence import Coherence, coherence
-from inrush.stats.measures import measured_windows, role_series, whole
+from inrush.stats.measures import measured_windows, whole
 from inrush.stats.record import FloatArray, RunRecord
+from inrush.stats.role_series import role_series
 
 #: Chance that any of all series that are tried is called a cause and has nothing to do with the wave.
 FALSE_CAUSES = 0.01

@@ -44,12 +44,10 @@ them: `<step>.server_busy_cores`. And of every step:
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from inrush.border.tables import RepetitionRow
 from inrush.results.histogram import Histogram, merge, of_table, of_values
@@ -60,7 +58,7 @@ from inrush.stats.gaps import Window, gaps_of, worked, worked_in, worked_ns
 from inrush.stats.pages import page_figures
 from inrush.stats.pending import pending_figures
 from inrush.stats.processors import processor_figures
-from inrush.stats.record import Absent, FloatArray, RunRecord, StudyRecord
+from inrush.stats.record import Absent, RunRecord, StudyRecord
 from inrush.stats.samples import role_samples, sample_figures
 from inrush.stats.sends import send_figures
 from inrush.stats.steps import (
@@ -428,47 +426,3 @@ def cpu_figures(
     if calls and (seen := [figures[way] for way in ways if way in figures]):
         figures["host.packets_per_op"] = sum(seen) * span_s / calls
     return figures | device_figures(run, parts)
-
-
-@dataclass(frozen=True)
-class Series:
-    """What a role did per interval of the measured segments, in time order; all arrays of one length."""
-
-    t_s: FloatArray
-    dt_s: FloatArray
-    rows: FloatArray
-    bytes: FloatArray
-    ops: FloatArray
-    repetition: NDArray[np.int64]
-
-    def only(self, wanted: NDArray[np.bool_]) -> Series:
-        return Series(*(getattr(self, name)[wanted] for name in Series.__dataclass_fields__))
-
-
-def role_series(run: RunRecord) -> dict[str, Series]:
-    """Role (the whole, not its parts) -> its intervals; members of a `together` do not count twice."""
-    windows = measured_windows(run)
-    scheduled = scheduled_operations(run.plan)
-    sums: dict[str, dict[tuple[int, int, int], list[float]]] = {}
-    own = {r["role"] for r in run.rows("intervals")}
-    for r in run.rows("intervals"):
-        if r["segment"] not in windows or r["op"] not in scheduled.get(r["role"], {r["op"]}):
-            continue
-        if (name := counts_in(r["role"], own)[-1]) != whole(r["role"]):
-            continue
-        cell = sums.setdefault(name, {}).setdefault(
-            (r["t_ns"], r["segment"], r["repetition"]), [0.0, 0.0, 0.0, 0.0]
-        )
-        cell[0] = max(cell[0], r["dt_ns"] / 1e9)
-        for i, n in enumerate((r["rows"], r["bytes"], r["ops"]), start=1):
-            cell[i] += n
-    return {role: _series(cells) for role, cells in sums.items()}
-
-
-def _series(cells: Mapping[tuple[int, int, int], Sequence[float]]) -> Series:
-    keys = sorted(cells)
-    table = np.array([cells[k] for k in keys], np.float64)
-    t_s = np.array([k[0] / 1e9 for k in keys])
-    return Series(
-        t_s, table[:, 0], table[:, 1], table[:, 2], table[:, 3], np.array([k[2] for k in keys], np.int64)
-    )

@@ -14,15 +14,14 @@ import numpy as np
 from inrush.stats.gaps import Window, gaps_of
 from inrush.stats.gaps import worked as without_gaps
 from inrush.stats.measures import (
-    Series,
     call_gaps_s,
     grouped,
     measured_windows,
     repetition_spans,
-    role_series,
     whole,
 )
 from inrush.stats.record import FloatArray, RunRecord
+from inrush.stats.role_series import Series, role_series
 
 #: A step counts as whole that misses so little of its length: sessions begin microseconds after the clock.
 SLACK = 0.02

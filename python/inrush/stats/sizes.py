@@ -6,8 +6,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from inrush.stats.measures import measured_windows, role_series, writing_roles
+from inrush.stats.measures import measured_windows, writing_roles
 from inrush.stats.record import FloatArray, RunRecord
+from inrush.stats.role_series import role_series
 from inrush.stats.steps import number
 
 #: A curve: rows stored in this repetition, and bytes; both of one length, in time order.

@@ -15,13 +15,13 @@ from inrush.stats.causes import LATENESS, WaveCause, causes, grown
 from inrush.stats.measures import (
     counts_in,
     measured_windows,
-    role_series,
     scheduled_operations,
     writing_roles,
 )
 from inrush.stats.paced import paced_roles
 from inrush.stats.rates import role_rates
 from inrush.stats.record import FloatArray, RunRecord
+from inrush.stats.role_series import role_series
 from inrush.stats.steps import of_step, segments_of_steps
 
 #: Arrivals that swing by this share of what throughput does explain it.

@@ -54,6 +54,7 @@ def parse_by_key(
     named = [c.name for c in of.columns if c.name in {*of.identity, *columns}]
     if does in ("insert", "write"):
         named = [c.name for c in of.columns]
+    others = [c.name for c in of.columns if c.name not in named] if does == "update" else []
     return Operation(
         name=name,
         kind=kind,
@@ -65,6 +66,7 @@ def parse_by_key(
         returns=tuple(c.name for c in of.columns) if does == "read" else (),
         compared={column: column for column in of.identity} if does == "read" else {},
         changes=columns,
+        unchanged={column: row_param(of, column, changes=False) for column in others},
         deadline_s=fields["deadline_s"].number(above=True, default=0.0) if "deadline_s" in fields else 0.0,
         unsupported=unsupported,
     )

@@ -18,10 +18,7 @@ from inrush.study.document import Node, first_of_each_value, unknown
 from inrush.study.events import parse_order
 from inrush.study.files import locate
 from inrush.study.forms import (
-    Factors,
     FromFactor,
-    read_count,
-    read_form,
 )
 from inrush.study.generators import Catalogue
 from inrush.study.overlay import apply_overrides, by_command, merged, parse_overrides
@@ -48,6 +45,14 @@ from inrush.study.rule_values import check_only, check_rule_values
 from inrush.study.settings import SettingsOf, parse_options, parse_start, without_setting
 from inrush.study.shards import OverShards, parse_shards
 from inrush.study.shipped import SHIPPED, find_study, workload_path
+from inrush.study.single_values import (
+    check_kind,
+    parse_clients,
+    parse_engines,
+    parse_layout,
+    parse_load,
+    parse_method,
+)
 from inrush.study.sizes import read_size
 from inrush.study.skips import check_skipped, parse_skips
 from inrush.study.step_kinds import KIND as STEPS_KIND
@@ -71,8 +76,6 @@ REQUIRED = ("schema", "title", "question", "expect", "workload", "kind", "engine
 #: Kind -> the key that says what runs; `roles` of every other.
 WORK = {pipeline.KIND: "pipeline", STEPS_KIND: "steps"}
 WORKS = ("pipeline", "roles", "steps")
-#: Client processes of one run: more are a mistake in the file.
-MOST_CLIENTS = 1_000
 #: More runs than this are a mistake in the factors.
 MAX_RUNS = 100_000
 
@@ -313,7 +316,7 @@ def read_tree(
         expect=fields["expect"].text() if "expect" in fields else "",
         kind=kind,
         workload=workload,
-        engines=parse_engines(fields["engines"], known) if "engines" in fields else (),
+        engines=parse_engines(fields["engines"], known.engines) if "engines" in fields else (),
         factors=factors,
         roles=roles,
         pipeline=parse_pipeline(judged("pipeline"), factors, workload),
@@ -324,7 +327,7 @@ def read_tree(
         record=parse_record(fields.get("record")),
         layout=parse_layout(fields.get("layout"), factors, workload, root),
         row_order=parse_order(fields.get("row_order"), factors, root),
-        method=parse_method(fields.get("method"), factors, known, root),
+        method=parse_method(fields.get("method"), factors, known.engines, root),
         storage=parse_storage(factors, root),
         clients=parse_clients(fields.get("clients"), factors, work),
         shards=parse_shards(fields.get("shards"), factors),
@@ -373,60 +376,6 @@ def read_workload(fields: Mapping[str, Node], workloads: WorkloadReader, problem
         else:
             sizes[key] = read_size(key, node)
     return workloads.read(name, sizes, problems)
-
-
-def parse_engines(node: Node, known: Known) -> tuple[str, ...]:
-    """Engines by name; `null:text` is a variant of `null`."""
-    names = node.texts(at_least=1)
-    for i, name in enumerate(names):
-        if known.engines is not None and name.partition(":")[0] not in known.engines:
-            node.at(i, name).problem(unknown("engine", name, known.engines))
-    return names
-
-
-def check_kind(node: Node, kind: str, schedule: Schedule) -> None:
-    if kind == "timed":
-        if schedule.measure_s <= 0:
-            node.problem('kind = "timed" needs measure_s, the seconds that enter figures')
-    elif schedule.warm_s or schedule.cool_s:
-        node.problem(f'only kind = "timed" warms and cools; a {kind} ends with its rows')
-
-
-def parse_layout(node: Node | None, factors: Factors, workload: Workload, root: Node) -> str | FromFactor:
-    """A layout that at least one table has; the factor `layout` is meant without saying so."""
-    layouts = sorted({name for table in workload.tables.values() for name in table.layouts} | {"none"})
-    if node is None or node.value == "@layout":
-        for i, value in enumerate(factors.get("layout", ())):
-            root.at(f"factors.layout[{i}]", value).text(layouts, "layout")
-        return FromFactor("layout") if "layout" in factors else "none"
-    return read_form(node, factors, lambda one: one.text(layouts, "layout"), "none") or "none"
-
-
-def parse_method(node: Node | None, factors: Factors, known: Known, root: Node) -> str | FromFactor | None:
-    """A insert method that at least one engine has; the factor `method` is meant without saying so."""
-    methods = sorted({m for ways in known.engines.values() for m in ways}) if known.engines else None
-    if node is None or node.value == "@method":
-        for i, value in enumerate(factors.get("method", ())):
-            root.at(f"factors.method[{i}]", value).text(methods, "method")
-        return FromFactor("method") if "method" in factors else None
-    return node.text(methods, "method") or None
-
-
-def parse_clients(node: Node | None, factors: Factors, work: str) -> int | FromFactor:
-    """Client processes among which the sessions of roles work."""
-    if node is None:
-        return 1
-    if work == "pipeline":
-        node.problem(
-            'the clients of a study with `pipeline` are the load\'s own: pipeline.client = "own" makes one for each of its '
-            "pipelines; remove it"
-        )
-    return read_count(node, factors, 1, MOST_CLIENTS)
-
-
-def parse_load(node: Node | None, factors: Factors) -> int | FromFactor:
-    fields = node.fields(("rows",), required=("rows",)) if node else {}
-    return read_count(fields["rows"], factors, 0, 10**12) if "rows" in fields else 0
 
 
 def check_used(root: Node, study: Study) -> None:

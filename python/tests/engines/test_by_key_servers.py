@@ -11,7 +11,7 @@ from tests.terminal import Inrush
 from tests.test_by_key_run import ran
 
 
-@pytest.mark.parametrize("engine", ("postgresql", "mysql", "mariadb", "ndb"))
+@pytest.mark.parametrize("engine", ("postgresql", "mysql", "mariadb", "ndb", "valkey"))
 def test_rows_that_come_go_and_change_are_proven_while_they_are_read_at_any_depth(
     request: pytest.FixtureRequest, engine: str, inrush: Inrush, tmp_path: Path
 ) -> None:

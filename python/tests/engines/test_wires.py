@@ -31,6 +31,13 @@ def test_every_lie_about_a_call_has_its_word_at_every_depth(
     passes_its_own_tests(request.getfixturevalue(engine), f"lies::every_lie_has_its_word_on_{engine}_")
 
 
+@pytest.mark.timeout(900)
+def test_every_lie_about_a_row_that_is_set_by_its_key_is_told_on_valkey_at_every_depth(
+    valkey: Target,
+) -> None:
+    passes_its_own_tests(valkey, "by_key::lies_about_calls_by_key_are_told_on_valkey_")
+
+
 def passes_its_own_tests(target: Target, tests: str, **environment: str) -> None:
     """Runs the ignored tests of `rust/core/tests/all.rs` whose names contain `tests`, compiled as `make test-rust` does."""
     others = {k: v for k, v in os.environ.items() if not (k.startswith("INRUSH_") and k.endswith("_URL"))}

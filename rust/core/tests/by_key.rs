@@ -1,6 +1,7 @@
 //! Calls by key on an engine that lies: a change that is forgotten, a value of another version, an answer of before.
 //!
-//! `simulated` at depth 1 and 64, SQLite at the one that it has, with the proof of what is left of the table.
+//! `simulated` at depth 1 and 64, SQLite at the one that it has, with the proof of what is left of the table; Valkey where
+//! INRUSH_VALKEY_URL names a server, at both depths and with the proof.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -102,7 +103,62 @@ fn plan(engine: &str, url: &str, depth: u32, users: &[(&str, u32)], calls: u64, 
         ["load", "read", "read_new"].iter().chain(users.iter().map(|(user, _)| user)).any(|one| name == one)
     };
     plan["operations"].as_array_mut().expect("a list").retain(|operation| called(&operation["name"]));
+    if engine == "valkey" {
+        as_commands(&mut plan);
+    }
     RunPlan::from_json(&plan.to_string()).expect("a plan")
+}
+
+/// The calls as Valkey takes them: a row that is set is set whole.
+fn as_commands(plan: &mut Json) {
+    let table = table_of("valkey");
+    plan["tables"][0]["name"] = json!(table);
+    for operation in plan["operations"].as_array_mut().expect("a list") {
+        let does = operation["does"].as_str().unwrap_or_default().to_owned();
+        match does.as_str() {
+            "read" => operation["text"] = json!(format!("HGET {table}/$1 \"\"")),
+            "delete" => operation["text"] = json!(format!("HDEL {table}/$1 \"\"")),
+            "insert" | "update" => {
+                let params = operation["params"].as_array_mut().expect("a list");
+                if does == "update" {
+                    params.push(param("fixed", "i64", "key"));
+                }
+                let columns: Json = params.iter().map(|param| param["name"].clone()).collect();
+                operation["directives"] =
+                    json!({"record": {"does": does, "table": table, "columns": columns}});
+                operation["text"] = json!("");
+            }
+            _ => {}
+        }
+    }
+}
+
+/// On a server that others use, too, one of this process.
+fn table_of(engine: &str) -> String {
+    match engine {
+        "valkey" => format!("t_{}", std::process::id()),
+        _ => "t".into(),
+    }
+}
+
+/// Statements before the rows are loaded.
+fn fresh(engine: &str) -> Vec<String> {
+    match engine {
+        "sqlite" => vec![
+            "DROP TABLE IF EXISTS t".into(),
+            "CREATE TABLE t (k BIGINT PRIMARY KEY, v BIGINT, w TEXT, fixed BIGINT, version UNSIGNED BIGINT)"
+                .into(),
+        ],
+        "valkey" => vec![each_key("redis.call('UNLINK', key)")],
+        _ => vec![],
+    }
+}
+
+/// A script that does something with each key of Valkey's table, and answers with a number.
+fn each_key(lua: &str) -> String {
+    let table = table_of("valkey");
+    let each = "local n = 0 for _, key in ipairs(redis.call('KEYS', ARGV[1])) do";
+    format!("EVAL \"{each} {lua} end return n\" 0 {table}/*")
 }
 
 struct Ran {
@@ -119,14 +175,8 @@ fn run(engine: &str, url: &str, depth: u32, users: &[(&str, u32)], calls: u64, f
     let context =
         Context { plan: plan.clone(), clock: Clock::start(), stop: Arc::new(AtomicBool::new(false)) };
     let engine = build(&context).expect("an engine");
-    if plan.target.engine == "sqlite" {
-        for text in [
-            "DROP TABLE IF EXISTS t",
-            "CREATE TABLE t (k BIGINT PRIMARY KEY, v BIGINT, w TEXT, \
-             fixed BIGINT, version UNSIGNED BIGINT)",
-        ] {
-            engine.control(text, 60 * S).expect("a table");
-        }
+    for text in fresh(&plan.target.engine) {
+        engine.control(&text, 60 * S).expect("a table");
     }
     let generators = Generators::new(plan.clone());
     let count = vec![TableCount::of(&generators, 0).expect("a table that is kept track of")];
@@ -161,9 +211,16 @@ impl Ran {
 
     /// What does not hold of the table that is left.
     fn unproven(&self) -> Vec<String> {
-        let proof = json!({"table": 0, "first_row": 0, "rows": 2 * ROWS, "screen": "SELECT count(*), sum(v) FROM t",
-            "items": [{"kind": "rows"}, {"kind": "sum_wrapped", "column": "v"}],
-            "read_back": "SELECT k, v, w, fixed, version FROM t"});
+        let proof = match self.plan.target.engine.as_str() {
+            "valkey" => json!({"table": 0, "first_row": 0, "rows": 2 * ROWS, "items": [{"kind": "rows"}],
+                "screen": each_key("n = n + redis.call('HLEN', key)"),
+                "read_back": format!("KEYS {}/*", table_of("valkey"))}),
+            _ => {
+                json!({"table": 0, "first_row": 0, "rows": 2 * ROWS, "screen": "SELECT count(*), sum(v) FROM t",
+                "items": [{"kind": "rows"}, {"kind": "sum_wrapped", "column": "v"}],
+                "read_back": "SELECT k, v, w, fixed, version FROM t"})
+            }
+        };
         let proof: ProofPlan = serde_json::from_value(proof).expect("a proof");
         let touched = self.count[0].touched().expect("rows change");
         let may_be = |row, version| touched.may_be(row, version, touched.ledger.stored(row), ROWS);
@@ -173,10 +230,9 @@ impl Ran {
         let mut known = Expectations::default();
         let rows = prove(&self.plan, &*self.engine, &proof, of, &mut known, 60 * S);
         let rows = rows.expect("it is proven or not");
-        assert_eq!(
-            rows.iter().map(|row| row.item.as_str()).collect::<Vec<_>>(),
-            ["rows_by_key", "rows", "sum_wrapped(v)"]
-        );
+        let items = rows.iter().map(|row| row.item.as_str()).collect::<Vec<_>>();
+        let all = ["rows_by_key", "rows", "sum_wrapped(v)"];
+        assert_eq!(items, all[..1 + proof.items.len()]);
         rows.into_iter().filter(|row| !row.holds).map(|row| row.found).collect()
     }
 }
@@ -252,11 +308,28 @@ fn lies_about_calls_by_key_are_told_on_sqlite_and_the_proof_finds_what_they_left
     let place = tempfile::tempdir().expect("a folder");
     let url = format!("sqlite://{}", place.path().join("x.db").display());
     honest_calls_are_right_and_every_lie_is_told("sqlite", &url, 1);
+    the_proof_finds_what_lies_left("sqlite", &url, 1);
+}
+
+#[test]
+#[ignore = "needs INRUSH_VALKEY_URL"]
+fn lies_about_calls_by_key_are_told_on_valkey_at_depth_1_and_64_and_the_proof_finds_what_they_left() {
+    let url =
+        std::env::var("INRUSH_VALKEY_URL").expect("INRUSH_VALKEY_URL names a server that may be written to");
+    for depth in [1, 64] {
+        honest_calls_are_right_and_every_lie_is_told("valkey", &url, depth);
+        the_proof_finds_what_lies_left("valkey", &url, depth);
+    }
+    let left = run("valkey", &url, 1, CHANGING, 1, &[]);
+    left.engine.control(&each_key("redis.call('UNLINK', key)"), 60 * S).expect("dropped");
+}
+
+fn the_proof_finds_what_lies_left(engine: &str, url: &str, depth: u32) {
     for users in [CHANGING, &[("put", 1)], &[("take", 1)]] {
         let calls = if users.len() > 1 { CALLS } else { ROWS - 10 };
-        let honest = run("sqlite", &url, 1, users, calls, &[]);
+        let honest = run(engine, url, depth, users, calls, &[]);
         assert_eq!(honest.unproven(), Vec::<String>::new(), "{users:?}");
-        let forgot = run("sqlite", &url, 1, users, calls, &["forget:7"]);
+        let forgot = run(engine, url, depth, users, calls, &["forget:7"]);
         let unproven = forgot.unproven().join("; ");
         let says = match users[0].0 {
             "put" => "rows missing, the first is row 1",
@@ -264,7 +337,7 @@ fn lies_about_calls_by_key_are_told_on_sqlite_and_the_proof_finds_what_they_left
         };
         assert!(unproven.contains(says), "{users:?}: {unproven}");
     }
-    let other = run("sqlite", &url, 1, CHANGING, CALLS, &["other_version:3"]).unproven().join("; ");
+    let other = run(engine, url, depth, CHANGING, CALLS, &["other_version:3"]).unproven().join("; ");
     assert!(other.contains("in version"), "{other}");
 }
 

@@ -1,7 +1,8 @@
 //! Clients: threads that ask, and connections that take the answers.
 
 use crate::cluster::Refill;
-use crate::world::{kind, Group, Load, World, NONE};
+use crate::station::Load;
+use crate::world::{kind, Group, World, NONE};
 
 #[derive(Debug, Clone, Default)]
 pub struct Thread {

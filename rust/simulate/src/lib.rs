@@ -12,6 +12,7 @@ mod draw;
 mod events;
 mod node;
 mod outcome;
+mod station;
 mod world;
 
 pub use cluster::{Checkpoint, Cluster, Operation, Refill, Route, Service, Station};

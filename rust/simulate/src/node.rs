@@ -1,6 +1,7 @@
 //! Data nodes: what a message meets from its first interrupt to the send of its answers.
 
-use crate::world::{kind, ps, BoxState, Load, Step, World, NONE};
+use crate::station::Load;
+use crate::world::{kind, ps, BoxState, Step, World, NONE};
 
 impl World {
     /// A message has reached a node.

@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use crate::world::{Pool, World};
+use crate::station::Pool;
+use crate::world::World;
 
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Outcome {

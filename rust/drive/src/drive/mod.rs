@@ -11,6 +11,7 @@ mod extract;
 pub mod freshness;
 pub mod input;
 pub mod page;
+mod progress;
 pub mod role_queue;
 pub mod samples;
 pub mod session;
@@ -21,16 +22,13 @@ pub mod touched;
 mod watchdog;
 pub mod work;
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{channel, Receiver, RecvTimeoutError};
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::{Serialize, Serializer};
-
-use crate::record::{self, Collector, Recorded, RoleEnd, SparseHist};
-use inrush_engines::engine::{Context, Engine, Ns, Outcome};
+use crate::record::{Collector, Recorded, RoleEnd};
+use inrush_engines::engine::{Context, Engine, Ns};
 use inrush_engines::schedule;
 use inrush_rows::clock::process_cpu_ns;
 use inrush_rows::error::{AfterLimit, Error};
@@ -39,11 +37,12 @@ use inrush_rows::rows::files::FileSummary;
 
 use barrier::Barrier;
 use cancel::Cancels;
+use progress::ProgressMeter;
 use source::TableCount;
 use stage::{Report, RoleStage};
 use watchdog::{Ending, Shutdown};
-use work::Live;
 
+pub use progress::{Progress, RoleProgress};
 pub use watchdog::STUCK_NS;
 
 /// Between the word to start and the first due: every session is awake by then.
@@ -53,7 +52,6 @@ const LEAD_NS: Ns = 5_000_000;
 const MAKING_ROW_NS: Ns = 1_000;
 const LONGEST_MAKING_NS: Ns = 5_000_000_000;
 const TICK: Duration = Duration::from_millis(20);
-const PROGRESS_EVERY_NS: Ns = 500_000_000;
 
 /// Where a drive happens.
 pub struct DriveTarget<'a> {
@@ -81,47 +79,6 @@ pub trait Observer {
     fn repeat(&mut self, repetition: u32, makespan_ns: Ns) -> Result<bool, Error>;
     /// A call survived its cancellation; only the end of this process ends it.
     fn stuck(&mut self, role: &str);
-}
-
-#[derive(Debug, Clone, Serialize)]
-pub struct Progress {
-    pub t_ns: Ns,
-    pub repetition: u32,
-    /// When the repetition began.
-    pub began_ns: Ns,
-    /// 0…1 of the segment's bounded work, if any.
-    pub share: Option<f64>,
-    pub left_s: Option<f64>,
-    #[serde(serialize_with = "by_role")]
-    pub roles: Vec<RoleProgress>,
-}
-
-fn by_role<S: Serializer>(roles: &[RoleProgress], to: S) -> Result<S::Ok, S::Error> {
-    to.collect_map(roles.iter().map(|role| (&role.role, role)))
-}
-
-#[derive(Debug, Clone, Serialize)]
-pub struct RoleProgress {
-    #[serde(skip)]
-    pub role: String,
-    pub rows: u64,
-    pub ops: u64,
-    pub errors: u64,
-    /// Due so far; `None` on closed schedules.
-    pub due: Option<u64>,
-    /// Due and not done.
-    pub backlog: u64,
-    /// Since the last progress.
-    pub rows_per_s: f64,
-    pub ops_per_s: f64,
-    /// Of the last finished interval.
-    pub p99_ms: Option<f64>,
-    pub lag_p99_ms: Option<f64>,
-    /// Of all finished intervals: calls that were sent late, and those that did not end ok, by outcome.
-    pub late: u64,
-    pub failed: BTreeMap<&'static str, u64>,
-    /// Of the intervals that have ended since the last progress.
-    pub latency: SparseHist,
 }
 
 #[derive(Debug, Clone, Default)]
@@ -387,74 +344,6 @@ impl Driver<'_> {
         let repetitions = recorded.repetitions.iter().filter(|s| working(&s.role));
         repetitions.map(|s| s.end_ns - s.start_ns).max().unwrap_or(0)
     }
-}
-
-/// Turns the sessions' live counters into progress.
-struct ProgressMeter {
-    next: Ns,
-    last: Ns,
-    rows: Vec<u64>,
-    ops: Vec<u64>,
-}
-
-impl ProgressMeter {
-    fn new(t0: Ns, roles: usize) -> ProgressMeter {
-        ProgressMeter { next: t0 + PROGRESS_EVERY_NS, last: t0, rows: vec![0; roles], ops: vec![0; roles] }
-    }
-
-    /// recent: what the collector has seen since the beat before.
-    fn beat(
-        &mut self,
-        now: Ns,
-        repetition: u32,
-        t0: Ns,
-        driver: &Driver<'_>,
-        recent: &[record::Progress],
-    ) -> Progress {
-        let seconds = (now - self.last).max(1) as f64 / 1e9;
-        let mut share: Option<f64> = None;
-        let ms = |ns: u64| ns as f64 / 1e6;
-        let roles = driver.stages.iter().enumerate().map(|(k, stage)| {
-            let sum = |of: fn(&Live) -> u64| stage.lives().iter().map(|live| of(live)).sum::<u64>();
-            let rows = sum(|l| l.rows.load(Relaxed));
-            let ops = sum(|l| l.ops.load(Relaxed));
-            let of_work = stage.share(ops, now.saturating_sub(t0));
-            share = match (share, of_work) {
-                (Some(a), Some(b)) => Some(a.min(b)),
-                (a, b) => a.or(b),
-            };
-            let seen = recent.iter().find(|r| r.role == stage.name());
-            let due = stage.queue().is_paced().then(|| stage.queue().offered(now.saturating_sub(t0)));
-            let progress = RoleProgress {
-                role: stage.name().to_owned(),
-                rows,
-                ops,
-                errors: sum(|l| l.errors.load(Relaxed)),
-                due,
-                backlog: due.unwrap_or(0).saturating_sub(ops),
-                rows_per_s: rows.saturating_sub(self.rows[k]) as f64 / seconds,
-                ops_per_s: ops.saturating_sub(self.ops[k]) as f64 / seconds,
-                p99_ms: seen.and_then(|r| r.p99_ns).map(ms),
-                lag_p99_ms: seen.and_then(|r| r.lag_p99_ns).map(ms),
-                late: seen.map_or(0, |r| r.late),
-                failed: seen.map(failed).unwrap_or_default(),
-                latency: seen.map(|r| r.latency.clone()).unwrap_or_default(),
-            };
-            (self.rows[k], self.ops[k]) = (rows, ops);
-            progress
-        });
-        let roles = roles.collect();
-        (self.last, self.next) = (now, now + PROGRESS_EVERY_NS);
-        let elapsed_s = now.saturating_sub(t0) as f64 / 1e9;
-        let left_s = share.filter(|s| *s > 0.0).map(|s| elapsed_s * (1.0 - s) / s);
-        Progress { t_ns: now, repetition, began_ns: t0, share, left_s, roles }
-    }
-}
-
-/// Calls that did not end ok, by outcome; those without any are left out.
-fn failed(of: &record::Progress) -> BTreeMap<&'static str, u64> {
-    let each = Outcome::ALL.into_iter().map(|outcome| (outcome.name(), of.outcomes[outcome as usize]));
-    each.filter(|(_, count)| *count > 0).collect()
 }
 
 /// How long the sessions of paced roles may take to make their first batches.

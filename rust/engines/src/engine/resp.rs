@@ -184,6 +184,14 @@ impl Connection {
         Ok(Token { kind: front.kind, bytes: &taken[front.text] })
     }
 
+    /// The reply to one command of fixed words, off the clock; nothing else is under way.
+    pub fn ask(&mut self, words: &[&str], until: Option<Instant>) -> io::Result<Reply> {
+        let mut out = Vec::new();
+        put_command(&mut out, words);
+        self.send(&out)?;
+        self.reply(until)
+    }
+
     /// The next reply, whole. `TimedOut` where `until` has passed before its end.
     pub fn reply(&mut self, until: Option<Instant>) -> io::Result<Reply> {
         self.nested(until, DEPTH)

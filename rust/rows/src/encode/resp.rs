@@ -1,7 +1,10 @@
 //! Rows as commands of Valkey and Redis, one a row: `HSET <table>/<key> <field> <row>`.
 //!
 //! The first column of the table's identity is the key, the other columns of it are the field (joined by `,`), and the
-//! value is the whole row, packed ([`pack`]). So one command returns all rows of a key.
+//! value is the whole row, packed ([`pack`]). So one command returns all rows of a key. [`RespCall`] writes the same of
+//! the values of one call.
+
+mod call;
 
 use super::decimal::{signed, unsigned, INTEGER_BYTES};
 use super::tail::Tail;
@@ -9,6 +12,8 @@ use super::{mismatch, Encoder};
 use crate::error::Error;
 use crate::plan::{LogicalType, TablePlan};
 use crate::rows::{Column, Columns, Value, Values};
+
+pub use call::RespCall;
 
 /// Arguments of an `HSET`, the command itself included.
 const HEAD: &[u8] = b"*4\r\n$4\r\nHSET\r\n";
@@ -52,6 +57,33 @@ impl Resp {
             part: Vec::with_capacity(256),
         })
     }
+
+    /// Appends the arguments behind the command: key, field and row. put: a value of the key by its column; pack: the row.
+    #[inline]
+    fn arguments<R>(
+        &mut self,
+        out: &mut Vec<u8>,
+        put: impl Fn(usize, &mut Vec<u8>),
+        pack: impl FnOnce(&mut Vec<u8>) -> R,
+    ) -> R {
+        let part = &mut self.part;
+        part.clear();
+        part.extend_from_slice(&self.prefix);
+        put(self.key, part);
+        bulk(out, part);
+        part.clear();
+        for (at, &column) in self.field.iter().enumerate() {
+            if at > 0 {
+                part.push(b',');
+            }
+            put(column, part);
+        }
+        bulk(out, part);
+        part.clear();
+        let packed = pack(part);
+        bulk(out, part);
+        packed
+    }
 }
 
 impl Encoder for Resp {
@@ -65,21 +97,8 @@ impl Encoder for Resp {
         }
         for row in 0..rows.rows {
             out.extend_from_slice(HEAD);
-            self.part.clear();
-            self.part.extend_from_slice(&self.prefix);
-            put_key(&rows.columns[self.key], row, &mut self.part);
-            bulk(out, &self.part);
-            self.part.clear();
-            for (at, &column) in self.field.iter().enumerate() {
-                if at > 0 {
-                    self.part.push(b',');
-                }
-                put_key(&rows.columns[column], row, &mut self.part);
-            }
-            bulk(out, &self.part);
-            self.part.clear();
-            pack(rows, row, &mut self.part);
-            bulk(out, &self.part);
+            let put = |column: usize, part: &mut Vec<u8>| put_key(&rows.columns[column], row, part);
+            self.arguments(out, put, |part| pack(rows, row, part));
         }
         Ok(())
     }

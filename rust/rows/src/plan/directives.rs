@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{FileAction, IoPlan, NdbAction, RecordCall};
 
-/// Beside the text of a statement. Those of `influxdb`, `device` and `ndb` have them: twins write them, wire halves read them.
+/// Beside the text of a statement. Those of `influxdb`, `device`, `ndb` and `valkey` have them: twins write them, wire halves read them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Directives {
@@ -32,7 +32,7 @@ pub struct Directives {
     /// Of `device`, beside a statement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<FileAction>,
-    /// Of `ndb`, beside an operation: what each of its calls does with a row.
+    /// Beside an operation by key whose calls are no statement: what each of them does with a row.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub record: Option<Box<RecordCall>>,
     /// Of `ndb`, beside a statement.

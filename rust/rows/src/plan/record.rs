@@ -1,10 +1,11 @@
-//! What `ndb` is asked, which has no language: rows by their keys, and its tables off the clock.
+//! Calls by key that are no statement ([`RecordCall`]), and what `ndb` is asked off the clock, which has no language.
 
 use serde::{Deserialize, Serialize};
 
 use super::RowCall;
 
-/// What each call of an operation does with a row, or with several of one table.
+/// What each call of an operation does with a row, or with several of one table. `ndb` and `null:record` take all calls by
+/// key so, `valkey` those that set a whole row.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RecordCall {

@@ -1,28 +1,29 @@
 //! One session: one connection, and the request that is on its way.
 
+mod answers;
+mod prepare;
+
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::address::Address;
-use super::decode::{AnswerReader, CountReader, ScanReader, Stream, Type};
-use super::extract::{types_of, ExtractReader, ROW_BINARY, WAYS};
+use super::decode::{ScanReader, Stream};
+use super::extract::types_of;
 use super::failure::Failure;
-use super::request::{insert, Requests};
-use super::rowbinary::RowReader;
-use super::statement::Template;
-use super::{read_blocks, read_pieces, statement_failed};
-use crate::engine::extract::{answer_columns, check_way, Extraction, Sink};
+use super::request::Requests;
+use super::{read_blocks, statement_failed};
 use crate::engine::http::{Client, HttpError};
-use crate::engine::shared::{columns_of, empty_like, send_limit};
-use crate::engine::whole_file::CLIENT_FILE;
+use crate::engine::shared::{empty_like, send_limit};
 use crate::engine::{
     answers::Answers, Answer, Canceller, Context, Done, Ns, OpId, Outcome, Payload, Session, Submit, Ticket,
     Work,
 };
-use inrush_rows::encode::{encoder, Encoder, Part, PART_ROWS};
+use inrush_rows::encode::{Part, PART_ROWS};
 use inrush_rows::error::Error;
-use inrush_rows::plan::{OpKind, OpPlan, Statement};
-use inrush_rows::rows::{Columns, Value};
+use inrush_rows::plan::Statement;
+use inrush_rows::rows::Columns;
+
+use prepare::{prepare, Prepared};
 
 /// What a server is given to take a wish to cancel; then the connection is cut.
 const KILL: Duration = Duration::from_secs(2);
@@ -46,32 +47,6 @@ pub struct ChSession {
     failure: Option<String>,
 }
 
-enum Prepared {
-    Insert {
-        encoder: Box<dyn Encoder>,
-        query: String,
-    },
-    Statement {
-        template: Template,
-        kind: Kind,
-    },
-    /// types: of the columns, where rows come as RowBinary.
-    Extract {
-        template: Template,
-        batch: Columns,
-        types: Option<Vec<Type>>,
-    },
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// A query with an answer that is not looked at, or a change.
-    Counted,
-    Kept,
-    /// Its answer is statements, each of which is then run.
-    Each,
-}
-
 /// The request on its way.
 #[derive(Debug, Clone, Copy)]
 struct Flight {
@@ -84,17 +59,6 @@ struct Flight {
 
 /// How an answer ended: rows and bytes, or what the server said instead.
 type Ended = Result<(u64, u64), Failure>;
-
-/// Method -> wire, and the server's name of it.
-const FORMATS: [(&str, &str, &str); 5] = [
-    ("native", "native", "Native"),
-    ("rowbinary", "rowbinary", "RowBinary"),
-    ("tsv", "text", "TabSeparated"),
-    ("values", "values", "Values"),
-    (CLIENT_FILE, "text", "TabSeparated"),
-];
-/// Method of a statement that gives statements, for what ClickHouse does partition by partition.
-const EACH: &str = "each";
 
 impl ChSession {
     pub fn open(ctx: &Context, address: &Arc<Address>, ops: &[OpId]) -> Result<ChSession, Error> {
@@ -170,96 +134,6 @@ impl ChSession {
         };
         self.sending = Some((ticket, sent_bytes + bytes.len() as u64));
         self.client.chunk(bytes, false)
-    }
-
-    /// Reads the answer to its end.
-    fn read_answer(&mut self, flight: &Flight) -> Result<Ended, HttpError> {
-        let kind = match &self.ops[flight.op] {
-            Some(Prepared::Statement { kind: Kind::Counted, .. }) if self.keep_answers => Kind::Kept,
-            Some(Prepared::Statement { kind, .. }) => *kind,
-            // Nothing comes back but a failure that the server had no other place for.
-            _ => {
-                let read =
-                    read_blocks(&mut self.client, &mut self.stream, None, &mut CountReader::default())?;
-                return Ok(read.map(|_| (flight.rows, flight.bytes)));
-            }
-        };
-        if kind == Kind::Counted {
-            let mut count = CountReader::default();
-            let read = read_blocks(&mut self.client, &mut self.stream, None, &mut count)?;
-            return Ok(read.map(|bytes| (count.rows, bytes)));
-        }
-        let mut kept = AnswerReader::default();
-        let read = read_blocks(&mut self.client, &mut self.stream, None, &mut kept)?;
-        match (kind, read) {
-            (Kind::Each, Ok(bytes)) => self.run_each(kept.answer, bytes),
-            (_, read) => {
-                let rows = kept.answer.rows.len() as u64;
-                self.answers.keep(flight.ticket, kept.answer);
-                Ok(read.map(|bytes| (rows, bytes)))
-            }
-        }
-    }
-
-    /// Runs the statements of an answer, one after the other; they are its rows.
-    fn run_each(&mut self, statements: Answer, bytes: u64) -> Result<Ended, HttpError> {
-        let rows = statements.rows.len() as u64;
-        for statement in statements.rows {
-            let Some(Value::Text(text)) = statement.first() else {
-                return Ok(Err(Failure::new("the answer is not statements")));
-            };
-            self.requests.next_query();
-            self.client.send("POST", self.requests.path(), &[text.as_bytes()], None)?;
-            self.client.receive(None)?;
-            let read = read_blocks(&mut self.client, &mut self.stream, None, &mut CountReader::default())?;
-            if let Err(failure) = read {
-                return Ok(Err(failure));
-            }
-        }
-        Ok(Ok((rows, bytes)))
-    }
-
-    /// Runs the call to its end, and reports how it ended.
-    fn extract(&mut self, ticket: Ticket, op: OpId, params: &[Value], sink: &mut dyn Sink) {
-        let Some(Prepared::Extract { template, batch, types }) = &mut self.ops[op] else {
-            unreachable!("the driver submits what it has opened")
-        };
-        if let Err(message) = template.fill(params, &mut self.text) {
-            return self.fail_in(op, ticket, Outcome::Other, &message);
-        }
-        self.requests.next_answer(if types.is_some() { "RowBinary" } else { "Native" });
-        let client = &mut self.client;
-        let asked = client
-            .send("POST", self.requests.path(), &[&self.text], None)
-            .and_then(|()| client.receive(None).map(drop));
-        let extraction = Extraction::new(batch, sink);
-        let (read, rows, unread) = match types {
-            Some(types) => {
-                let mut reader = RowReader::new(extraction, types, self.stream.buffer());
-                let read = asked.and_then(|()| read_pieces(client, None, &mut reader));
-                (read, reader.rows(), reader.unread)
-            }
-            None => {
-                let mut reader = ExtractReader::new(extraction);
-                let read = asked.and_then(|()| read_blocks(client, &mut self.stream, None, &mut reader));
-                (read, reader.end(), reader.unread)
-            }
-        };
-        match read {
-            Ok(Ok(bytes)) => self.finish(ticket, Outcome::Ok, rows, bytes),
-            Ok(Err(failure)) => {
-                let outcome = if unread { Outcome::Wrong } else { failure.outcome() };
-                if unread {
-                    // What follows on this connection is the rest of an answer that is not read.
-                    self.client.forget();
-                }
-                self.fail(ticket, outcome, failure.to_string());
-            }
-            Err(http_error) => {
-                self.client.forget();
-                self.fail(ticket, http_error.outcome(), http_error.to_string());
-            }
-        }
     }
 
     fn fail_in(&mut self, op: OpId, ticket: Ticket, outcome: Outcome, message: &str) {
@@ -421,44 +295,4 @@ impl Session for ChSession {
             }
         }
     }
-}
-
-fn prepare(ctx: &Context, id: OpId) -> Result<Prepared, Error> {
-    let op = ctx.op(id);
-    let statement = |kind| Ok(Prepared::Statement { template: Template::new(&op.text), kind });
-    match op.kind {
-        OpKind::Insert => prepare_insert(ctx, op),
-        OpKind::Query if op.holds.is_empty() => statement(Kind::Counted),
-        OpKind::Query => statement(Kind::Kept),
-        OpKind::Execute if op.method == EACH => statement(Kind::Each),
-        OpKind::Execute => statement(Kind::Counted),
-        OpKind::Extract => {
-            check_way(ctx, id, "clickhouse", &WAYS)?;
-            // The types are asked for once the session is connected.
-            let types = (op.method == ROW_BINARY).then(Vec::new);
-            Ok(Prepared::Extract {
-                template: Template::new(&op.text),
-                batch: answer_columns(ctx, id)?,
-                types,
-            })
-        }
-        OpKind::Together => Err(Error::Plan(format!(
-            "operation {} is made of others; a session is opened for its members",
-            op.name
-        ))),
-    }
-}
-
-fn prepare_insert(ctx: &Context, op: &OpPlan) -> Result<Prepared, Error> {
-    columns_of(ctx, op)?;
-    let table = &ctx.plan.tables[op.table.expect("`columns_of` found it")];
-    let format = FORMATS.iter().find(|(method, ..)| *method == op.method);
-    let (_, wire, format) = format.ok_or_else(|| {
-        let known = FORMATS.map(|(method, ..)| method).join(", ");
-        Error::Plan(format!(
-            "operation {}: method {} is not one of clickhouse's ({known})",
-            op.name, op.method
-        ))
-    })?;
-    Ok(Prepared::Insert { encoder: encoder(wire, table)?, query: insert(&op.text, format) })
 }

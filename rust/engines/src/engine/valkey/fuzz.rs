@@ -31,6 +31,8 @@ fn plan() -> Context {
         {"name": "bulk", "kind": "insert", "table": 0, "method": "bulk"},
         {"name": "look_up", "kind": "query", "table": 0, "text": "HVALS t/$1", "params": param},
         {"name": "wrong", "kind": "query", "table": 0, "text": "SELEKT $1", "params": param},
+        {"name": "change", "kind": "execute", "table": 0, "params": param,
+         "directives": {"record": {"does": "update", "table": "t", "columns": ["k"]}}},
     ]);
     context("valkey", URL, table, operations, 8)
 }
@@ -44,8 +46,11 @@ fn row(k: i64) -> Vec<u8> {
 fn session() -> Vec<u8> {
     let looked_up = (0..4).map(|k| [&b"*1\r\n"[..], &row(k)].concat());
     let mut bytes = LOG_IN.to_vec();
+    // The name of a script.
+    bytes.extend_from_slice(b"$40\r\nc4fb43bbc5dbd5a4d4f3b5e0bd1cc8d3e9b8a5a1\r\n");
     bytes.extend(looked_up.collect::<Vec<_>>().concat());
     bytes.extend_from_slice(b":1\r\n:1\r\n:0\r\n");
+    bytes.extend_from_slice(b":1\r\n:0\r\n");
     bytes.extend_from_slice(b"-ERR unknown command 'SELEKT', with args beginning with: '1' \r\n");
     bytes.extend_from_slice(b"*2\r\n$3\r\nt/1\r\n$3\r\nt/2\r\n");
     bytes.extend([&b"*1\r\n"[..], &row(1), b"*2\r\n", &row(2), &row(3)].concat());
@@ -53,6 +58,10 @@ fn session() -> Vec<u8> {
 }
 
 fn outcomes(session: &mut ValkeySession, calls: usize) -> Vec<Outcome> {
+    ended(session, calls).iter().map(|d| d.outcome).collect()
+}
+
+fn ended(session: &mut ValkeySession, calls: usize) -> Vec<Done> {
     session.flush();
     let mut done: Vec<Done> = vec![];
     // A session that answers nothing more has nothing more on its way.
@@ -63,7 +72,7 @@ fn outcomes(session: &mut ValkeySession, calls: usize) -> Vec<Outcome> {
             break;
         }
     }
-    done.iter().map(|d| d.outcome).collect()
+    done
 }
 
 fn replayed(address: &Address, replay: Replay) -> Result<Connection, Error> {
@@ -73,7 +82,7 @@ fn replayed(address: &Address, replay: Replay) -> Result<Connection, Error> {
 /// Everything a session does; true where every answer was the one that belongs to it.
 fn converse(ctx: &Context, address: &Arc<Address>, replay: Replay) -> Result<bool, Error> {
     let connection = replayed(address, replay)?;
-    let mut session = ValkeySession::over(ctx, address, connection, &[0, 1, 2])?;
+    let mut session = ValkeySession::over(ctx, address, connection, &[0, 1, 2, 3])?;
     session.keep_answers();
     for k in 0..4 {
         session.submit(k, 1, Work::Params(&[Value::I64(k as i64)]));
@@ -86,9 +95,15 @@ fn converse(ctx: &Context, address: &Arc<Address>, replay: Replay) -> Result<boo
     session.encode(0, &columns, &mut payload)?;
     session.submit(4, 0, Work::Rows { columns: &columns, payload: &payload });
     fine &= outcomes(&mut session, 1) == [Outcome::Ok];
-    session.submit(5, 2, Work::Params(&[Value::I64(1)]));
+    // One row that is there and one that is not.
+    for k in 5..7 {
+        session.submit(k, 3, Work::Params(&[Value::I64(k as i64)]));
+    }
+    fine &=
+        ended(&mut session, 2).iter().map(|d| (d.outcome, d.rows)).eq([(Outcome::Ok, 1), (Outcome::Ok, 0)]);
+    session.submit(7, 2, Work::Params(&[Value::I64(1)]));
     fine &= outcomes(&mut session, 1) == [Outcome::Undefined];
-    fine &= session.failure(5).is_some_and(|why| why.contains("SELEKT"));
+    fine &= session.failure(7).is_some_and(|why| why.contains("SELEKT"));
     let mut sum = 0;
     let count = session.scan(
         &"KEYS t/?*".into(),

@@ -1,5 +1,6 @@
 //! One session: what it has sent, and what has come back of it.
 
+mod change;
 mod prepare;
 
 use std::collections::VecDeque;
@@ -66,6 +67,24 @@ struct Sent {
     refused: Option<Outcome>,
 }
 
+/// Makes a connection ready for the calls of its operations.
+fn begin(
+    connection: &mut Connection,
+    ctx: &Context,
+    address: &Address,
+    ops: &mut [Option<Prepared>],
+) -> Result<(), Error> {
+    let used: Vec<OpId> = (0..ops.len()).filter(|&op| ops[op].is_some()).collect();
+    let target = address.to_string();
+    connection.limit_sends(send_limit(ctx, &used)).map_err(|e| lost(&target, &e))?;
+    for prepared in ops.iter_mut().flatten() {
+        if let Prepared::Change(change) = prepared {
+            change.begin(connection, &target)?;
+        }
+    }
+    Ok(())
+}
+
 impl ValkeySession {
     pub fn open(ctx: &Context, address: &Arc<Address>, ops: &[OpId]) -> Result<ValkeySession, Error> {
         ValkeySession::over(ctx, address, Connection::open(address)?, ops)
@@ -78,12 +97,12 @@ impl ValkeySession {
         mut connection: Connection,
         ops: &[OpId],
     ) -> Result<ValkeySession, Error> {
-        connection.limit_sends(send_limit(ctx, ops)).map_err(|e| lost(&address.to_string(), &e))?;
         let present = Arc::new(Mutex::new(connection.socket()));
         let mut prepared: Vec<Option<Prepared>> = ctx.plan.operations.iter().map(|_| None).collect();
         for &op in ops {
             prepared[op] = Some(prepare(ctx, ctx.op(op))?);
         }
+        begin(&mut connection, ctx, address, &mut prepared)?;
         Ok(ValkeySession {
             ctx: ctx.clone(),
             address: address.clone(),
@@ -107,8 +126,7 @@ impl ValkeySession {
             return;
         }
         let Ok(mut connection) = Connection::open(&self.address) else { return };
-        let ops: Vec<OpId> = (0..self.ops.len()).filter(|&op| self.ops[op].is_some()).collect();
-        if connection.limit_sends(send_limit(&self.ctx, &ops)).is_ok() {
+        if begin(&mut connection, &self.ctx, &self.address, &mut self.ops).is_ok() {
             *self.present.lock().unpoisoned() = connection.socket();
             self.connection = connection;
             self.ended.broken = false;
@@ -132,7 +150,10 @@ impl ValkeySession {
             }
             // The number of new fields: 0 where the row has taken the place of one of equal identity.
             (Kind::Integer(_), Prepared::Insert(_)) => {}
-            (_, Prepared::Insert(_)) => return Err(garbled("a row was answered with no number")),
+            (Kind::Integer(answer), Prepared::Change(change)) => sent.rows += change.rows(answer)?,
+            (_, Prepared::Insert(_) | Prepared::Change(_)) => {
+                return Err(garbled("a row was answered with no number"))
+            }
             (Kind::Array(count), Prepared::Query(_)) => self.left = self.left.saturating_add(count as u64),
             (Kind::Map(count), Prepared::Query(_)) => self.left = self.left.saturating_add(2 * count as u64),
             (Kind::Null, Prepared::Query(_)) => {}
@@ -180,6 +201,17 @@ impl ValkeySession {
                 let answers = &mut self.ended.answers;
                 let answer = answer.unwrap_or_else(|| answers.begin(&query.names));
                 answers.keep(ticket, answer);
+            }
+        }
+    }
+
+    /// A call is in the outbox, by so many commands, or its parameters do not fit.
+    fn bound(&mut self, sent: Sent, commands: Result<usize, String>) {
+        match commands {
+            Ok(commands) => self.sent.push_back(Sent { replies: commands as u64, ..sent }),
+            Err(message) => {
+                let message = format!("operation {}: {message}", self.ctx.op(sent.op).name);
+                self.ended.fail(sent.ticket, Outcome::Other, message);
             }
         }
     }
@@ -258,7 +290,7 @@ impl Session for ValkeySession {
             return Submit::Queued;
         }
         let mut sent = Sent { ticket, op, replies: 0, rows: 0, bytes: 0, answer: None, refused: None };
-        match (work, &self.ops[op]) {
+        match (work, &mut self.ops[op]) {
             (Work::Params(params), Some(Prepared::Query(query))) => {
                 let template = &query.template;
                 let commands = match query.looks_up {
@@ -267,16 +299,13 @@ impl Session for ValkeySession {
                         .bound(params, &mut self.outbox, &mut self.scratch)
                         .map(|()| template.commands()),
                 };
-                match commands {
-                    Ok(commands) => {
-                        sent.replies = commands as u64;
-                        self.sent.push_back(sent);
-                    }
-                    Err(message) => {
-                        let message = format!("operation {}: {message}", self.ctx.op(op).name);
-                        self.ended.fail(ticket, Outcome::Other, message);
-                    }
-                }
+                self.bound(sent, commands);
+            }
+            (Work::Params(params), Some(Prepared::Change(change))) => {
+                let before = self.outbox.len();
+                let commands = change.bound(params, &mut self.outbox).map(|()| 1);
+                sent.bytes = (self.outbox.len() - before) as u64;
+                self.bound(sent, commands);
             }
             (Work::Rows { payload, .. }, Some(Prepared::Insert(_))) => {
                 (sent.replies, sent.rows) = (payload.rows, payload.rows);

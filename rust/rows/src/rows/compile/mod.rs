@@ -5,7 +5,9 @@ mod fits;
 mod labels;
 mod params;
 mod series;
+mod sources;
 mod texts;
+mod times;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,9 +29,7 @@ pub use fits::counted_problems;
 use labels::labels_problem;
 pub use params::share;
 use params::*;
-
-/// 32-bit columns that one column derives from, at most: they are widened on the stack.
-pub const MAX_NARROW_SOURCES: usize = 4;
+pub use sources::MAX_NARROW_SOURCES;
 
 pub enum ColumnGenerator {
     /// Values are integers times `unit` where the column is a float.
@@ -344,123 +344,9 @@ impl<'a> Setting<'a> {
         })
     }
 
-    /// Bounds of a source column's values.
-    pub(super) fn bounds_of(&self, of: usize) -> Result<Option<(i64, i64)>> {
-        let column = &self.table.columns[of];
-        let plan = column.gen.as_ref().expect("source() asks for a generator");
-        Ok(self.int_generator(column.ty, plan, &[&self.table.stream, &column.name], 0, Some(of))?.bounds())
-    }
-
-    pub(super) fn time_generator(
-        &self,
-        by: TimeBy,
-        period: u64,
-        jitter: u64,
-        unit_ns: u64,
-        path: &[&str],
-    ) -> Result<IntGenerator> {
-        if jitter > 0 && jitter >= period {
-            return Err("the jitter is not below the period; times would overtake each other".into());
-        }
-        let key = self.key(path, "jitter");
-        Ok(IntGenerator::Time { by, key, base: self.epoch_in(unit_ns)?, period, jitter_range: jitter + 1 })
-    }
-
-    pub(super) fn epoch_in(&self, unit_ns: u64) -> Result<i64> {
-        if self.epoch_ns % unit_ns as i64 != 0 {
-            return Err(format!("the epoch ({} ns) is not a whole number of the type's unit", self.epoch_ns));
-        }
-        Ok(self.epoch_ns / unit_ns as i64)
-    }
-
-    pub(super) fn in_units(&self, what: &str, ns: u64, unit_ns: u64) -> Result<u64> {
-        if !ns.is_multiple_of(unit_ns) {
-            return Err(format!(
-                "{what} is {ns} ns, no whole number of the type's unit; use time_us or another period"
-            ));
-        }
-        Ok(ns / unit_ns)
-    }
-
-    /// Whole sweeps in so many seconds; None if there is not one.
-    pub(super) fn in_sweeps(&self, seconds: u64) -> Option<u64> {
-        let sweeps = (seconds as u128 * 1_000_000_000).checked_div(self.period_ns as u128)? as u64;
-        (sweeps > 0).then_some(sweeps)
-    }
-
-    pub(super) fn per_sweep(&self, what: &str, per_s: f64) -> Result<f64> {
-        let value = per_s * self.period_ns as f64 / 1e9;
-        if !value.is_finite() || value <= 0.0 {
-            return Err(format!(
-                "{what} is {per_s} with a period of {} ns; both are above 0",
-                self.period_ns
-            ));
-        }
-        Ok(value)
-    }
-
-    pub(super) fn per_sweep_integer(&self, per_s: u64) -> u64 {
-        (per_s as u128 * self.period_ns as u128 / 1_000_000_000) as u64
-    }
-
     pub(super) fn key(&self, path: &[&str], purpose: &str) -> u64 {
         let path: Vec<&str> = path.iter().copied().chain([purpose]).collect();
         key(self.seed, &path)
-    }
-
-    pub(super) fn source(&self, name: &str, at: Option<usize>) -> Result<usize> {
-        let Some(at) = at else {
-            return Err(format!("`{name}`: a generator inside another cannot derive from a column"));
-        };
-        let Some(&of) = self.by_name.get(name) else {
-            return Err(format!("of names `{name}`, which is not a column of the table"));
-        };
-        let column = &self.table.columns[of];
-        let floats = [
-            LogicalType::F32,
-            LogicalType::F64,
-            LogicalType::Text,
-            LogicalType::Date,
-            LogicalType::Uuid,
-            LogicalType::Decimal,
-            LogicalType::Blob,
-            LogicalType::Enum,
-            LogicalType::Json,
-            LogicalType::Bit,
-        ];
-        let numbers = !floats.contains(&column.ty) && !column.ty.is_list();
-        if of == at || column.gen.is_none() || !numbers {
-            return Err(format!(
-                "of names `{name}`; it must be another, generated column of integers or times"
-            ));
-        }
-        Ok(of)
-    }
-
-    /// Columns that a generator reads, after a check that no column derives from itself.
-    pub(super) fn sources(&self, at: usize, plan: &GenPlan) -> Result<Vec<usize>> {
-        let direct: Vec<usize> =
-            names_of(plan).iter().map(|name| self.source(name, Some(at))).collect::<Result<_>>()?;
-        let mut reached = direct.clone();
-        let mut next = 0;
-        while next < reached.len() {
-            if reached[next] == at {
-                return Err("derives from itself through other columns".into());
-            }
-            let plan = self.table.columns[reached[next]].gen.as_ref().expect("source() asks for a generator");
-            let further = names_of(plan).into_iter().filter_map(|name| self.by_name.get(name).copied());
-            for column in further {
-                if !reached.contains(&column) {
-                    reached.push(column);
-                }
-            }
-            next += 1;
-        }
-        let narrow = direct.iter().filter(|&&c| !is_wide(self.table.columns[c].ty)).count();
-        if narrow > MAX_NARROW_SOURCES {
-            return Err(format!("derives from {narrow} columns of i32 or narrower, at most {MAX_NARROW_SOURCES}; make some i64"));
-        }
-        Ok(direct)
     }
 }
 

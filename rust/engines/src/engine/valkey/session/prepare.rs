@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::change::Change;
 use crate::engine::answers::put;
 use crate::engine::shared::{clear, columns_of};
 use crate::engine::valkey::template::Template;
@@ -13,6 +14,7 @@ use inrush_rows::rows::{Columns, Value};
 
 pub enum Prepared {
     Insert(Box<Resp>),
+    Change(Box<Change>),
     Query(Box<Query>),
 }
 
@@ -37,6 +39,10 @@ pub fn prepare(ctx: &Context, op: &OpPlan) -> Result<Prepared, Error> {
         columns_of(ctx, op)?;
         let table = table.expect("`columns_of` has found it");
         return Ok(Prepared::Insert(Box::new(Resp::new(table)?)));
+    }
+    let record = op.directives.as_ref().and_then(|directives| directives.record.as_deref());
+    if let (Some(record), Some(table)) = (record, table) {
+        return Ok(Prepared::Change(Box::new(Change::of(record, table)?)));
     }
     let wrong = |message: String| Error::Plan(format!("operation {}: {message}", op.name));
     let row = table.map(Columns::of).unwrap_or_default();

@@ -1,0 +1,183 @@
+//! Which call is next, when it may be sent, and what it sends; or that there is none.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::Worker;
+use crate::drive::work::{OpWork, RoleWork};
+use inrush_engines::engine::{Ns, OpId, Ticket};
+
+/// A reader that looks for rows goes on for so long after their writers have ended.
+const LINGER_NS: Ns = 10_000_000_000;
+
+impl Worker<'_> {
+    /// Takes the next ticket and makes what it sends.
+    #[inline]
+    pub(super) fn make_next(&mut self) -> Result<ReadyCall, Next> {
+        let ready = self.ready();
+        if self.is_over_at(ready) {
+            return Err(Next::End);
+        }
+        let Some(ticket) = self.held.take().or_else(|| self.next_ticket()) else { return Err(Next::End) };
+        let paced = self.role.queue.is_paced();
+        let due = if paced { self.t0 + self.arrivals.due_ns(ticket) } else { 0 };
+        if paced && self.role.queue.end_ns.is_some_and(|end| due >= self.t0 + end) {
+            return Err(Next::End);
+        }
+        let earliest = self.earliest(ticket, due);
+        if !self.flights.is_empty() && earliest > 0 && earliest > self.role.clock.now() {
+            self.held = Some(ticket);
+            return Err(Next::NotYet(earliest));
+        }
+        let at = self.place_of(self.role.mix.operation(ticket));
+        // A closed call is due when it is sent; its data time is when its slot was free.
+        let data_ns = if due > 0 { due } else { ready } - self.t0;
+        if self.make(ticket, at, data_ns) {
+            Ok(ReadyCall { ticket, at, due, earliest, data_ns })
+        } else {
+            Err(Next::End)
+        }
+    }
+
+    /// Whether there is a call to send at `at`, which is then held.
+    pub(super) fn has_next_at(&mut self, at: Ns) -> bool {
+        if self.role.queue.end_ns.is_some_and(|end| at >= self.t0 + end) || self.is_over() {
+            return false;
+        }
+        self.held = self.held.take().or_else(|| self.next_ticket());
+        self.held.is_some()
+    }
+
+    /// Since when the next call could be sent: its slot is free, and the batch that it belongs to begins.
+    #[inline]
+    fn ready(&self) -> Ns {
+        if self.refilling.gathers() {
+            self.role.clock.now()
+        } else {
+            self.flights.ready()
+        }
+    }
+
+    /// None where the queue has ended, or was full: a ticket that is taken is sent, so that no row is missing between others.
+    #[inline]
+    fn next_ticket(&mut self) -> Option<Ticket> {
+        if self.role.queue.is_full() {
+            return None;
+        }
+        self.tickets.take()
+    }
+
+    /// Before this the call is not sent: its rows are not collected, or its user thinks. 0: at once.
+    #[inline]
+    fn earliest(&self, ticket: Ticket, due: Ns) -> Ns {
+        if due > 0 {
+            return self.role.queue.kept().map_or(due, |sample_log| sample_log.collected(ticket, due));
+        }
+        if self.think_ns > 0 {
+            self.flights.ready() + self.think_ns
+        } else {
+            0
+        }
+    }
+
+    /// False when the role ended while waiting.
+    pub(super) fn wait(&mut self, until: Ns) -> bool {
+        let (role, ops, lingers_since) = (self.role, &self.ops, self.lingers_since);
+        let recorder = &mut self.recorder;
+        let is_over = || is_stopped(role, ops, lingers_since);
+        role.wait_unless(&self.pace, until, is_over, |now| recorder.tick(now))
+    }
+
+    #[inline]
+    fn is_over(&mut self) -> bool {
+        self.is_over_at(self.ready())
+    }
+
+    /// ready: since when the next call could be sent.
+    #[inline]
+    fn is_over_at(&mut self, ready: Ns) -> bool {
+        if self.lingers_since.is_none() && self.role.queue.is_left_alone(self.role.queues) {
+            self.lingers_since = Some(self.role.clock.now());
+        }
+        is_stopped(self.role, &self.ops, self.lingers_since)
+            || self.role.queue.end_ns.is_some_and(|end| ready >= self.t0 + end)
+    }
+
+    #[inline]
+    fn place_of(&self, op: OpId) -> usize {
+        if self.ops.len() == 1 {
+            return 0;
+        }
+        self.ops.iter().position(|o| o.op == op).expect("the mix draws from the role's own operations")
+    }
+
+    /// Rows encoded or parameters filled; false when the rows have ended.
+    #[inline]
+    fn make(&mut self, ticket: Ticket, at: usize, data_ns: Ns) -> bool {
+        let (work, role) = (&mut self.ops[at], self.role);
+        let (Some(batch), true) = (&role.batch, work.is_insert) else {
+            work.params.fill(ticket, data_ns, &mut work.values);
+            if work.alters.is_some() && !self.draw_change(ticket, at) {
+                return false;
+            }
+            let work = &mut self.ops[at];
+            if let Some(freshness) = &work.freshness {
+                freshness.fill(&mut work.values);
+            }
+            return !self.extracts || self.begin_rows(ticket, at);
+        };
+        let made = self.make_rows(batch, ticket, at);
+        made.unwrap_or_else(|error| {
+            self.fatal = Some(error.to_string());
+            false
+        })
+    }
+
+    /// A place for the rows of an extract; false where there is none.
+    #[cold]
+    fn begin_rows(&mut self, ticket: Ticket, at: usize) -> bool {
+        let Some(taken) = &mut self.ops[at].extract else { return true };
+        match taken.begin(ticket) {
+            Ok(()) => true,
+            Err(error) => {
+                self.fatal = Some(error.to_string());
+                false
+            }
+        }
+    }
+}
+
+/// Whatever is left of the session's work is not to be begun any more.
+///
+/// A reader that looks for rows sees what was stored last before it ends, or gives up.
+#[inline]
+fn is_stopped(role: &RoleWork<'_>, ops: &[OpWork], lingers_since: Option<Ns>) -> bool {
+    if !role.is_stopped() {
+        return false;
+    }
+    let Some(since) = lingers_since else { return role.halt.load(Relaxed) || !looks(ops) };
+    role.halt.load(Relaxed)
+        || role.clock.now() > since + LINGER_NS
+        || !ops.iter().filter_map(|op| op.freshness.as_ref()).any(|f| f.is_behind(role.queues))
+}
+
+fn looks(ops: &[OpWork]) -> bool {
+    ops.iter().any(|op| op.freshness.is_some())
+}
+
+/// Ready to be sent: an operation by its place among the session's, due at `due` in a paced role (else 0).
+pub(super) struct ReadyCall {
+    pub(super) ticket: Ticket,
+    pub(super) at: usize,
+    pub(super) due: Ns,
+    /// Not to be sent before; 0: at once.
+    pub(super) earliest: Ns,
+    /// From the start of the repetition.
+    pub(super) data_ns: Ns,
+}
+
+pub(super) enum Next {
+    Sent,
+    /// Others are in flight, and it may be sent from then on.
+    NotYet(Ns),
+    End,
+}
