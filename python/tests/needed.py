@@ -25,6 +25,8 @@ def need_program(name: str, package: str) -> str:
     """Its path; services' programs lie where only root looks."""
     found = shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin")
     if found is None:
+        if os.environ.get(REQUIRE):
+            raise RuntimeError(f"{REQUIRE} is set, and there is no {name}: Debian's package {package} has it")
         pytest.skip(f"no {name} here; Debian's package {package} has it", allow_module_level=True)
     return found
 
