@@ -209,8 +209,9 @@ def seal(run: Path, workers: int) -> None:
 def figures(run: Path, workers: int) -> None:
     """As the report reads a run."""
     from inrush.results.store import SealedRun
-    from inrush.stats.measures import figures_of_run, role_series
+    from inrush.stats.measures import figures_of_run
     from inrush.stats.record import RunRecord
+    from inrush.stats.role_series import role_series
 
     sealed = SealedRun(run)
     record = RunRecord(run.name, sealed.plan, sealed.env, sealed.doc, sealed.tables)

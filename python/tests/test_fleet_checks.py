@@ -212,10 +212,10 @@ def test_a_file_of_another_host_is_no_target() -> None:
 def test_files_that_one_host_makes_are_loaded_by_processes_of_that_host_alone() -> None:
     segments = [{"kind": "inputs", "inputs": [{"folder": "/data/files"}]}, {"kind": "control"}]
     facts = {"1": fact("here"), "2": fact("b")}
-    (said,) = checks.without_files(facts, "here", segments)
+    (said,) = checks.without_files(facts, spaces("here"), segments)
     assert said.startswith("worker 2 on b: the files of the load are made on one host") and "local:N" in said
-    assert checks.without_files({"1": fact("here")}, "here", segments) == []
-    assert checks.without_files(facts, "here", segments[1:]) == []
+    assert checks.without_files({"1": fact("here")}, spaces("here"), segments) == []
+    assert checks.without_files(facts, spaces("here"), segments[1:]) == []
 
 
 def test_a_run_takes_hosts_before_it_takes_workers_of_one() -> None:

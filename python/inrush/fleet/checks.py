@@ -91,10 +91,13 @@ def unreachable(
 
 
 def without_files(
-    facts: Mapping[str, Mapping[str, Any]], boot: str, segments: Sequence[Mapping[str, Any]]
+    facts: Mapping[str, Mapping[str, Any]], ours: Mapping[str, str], segments: Sequence[Mapping[str, Any]]
 ) -> list[str]:
-    """A line where workers are on other hosts, and files that the first process makes are to be loaded by all."""
-    away = [address for address, fact in facts.items() if fact["boot"] != boot]
+    """A line where workers are on other hosts, and files that the first process makes are to be loaded by all.
+
+    ours: spaces, as of `remote.spaces`. Containers of one kernel may share the folder.
+    """
+    away = [address for address, fact in facts.items() if fact["spaces"]["kernel"] != ours["kernel"]]
     made = [of["folder"] for segment in segments if segment["kind"] == "inputs" for of in segment["inputs"]]
     if not away or not made:
         return []

@@ -82,10 +82,11 @@ CERTIFICATES = (
 
 def refuse_without_certificates(address: str) -> None:
     """Dask says it only when it connects, of a type in its program."""
-    from distributed.security import Security
+    from distributed import security
 
+    configured: Any = security.Security
     try:
-        ours = Security().get_connection_args("client").get("ssl_context")
+        ours = configured().get_connection_args("client").get("ssl_context")
     except (OSError, ValueError) as e:
         raise TargetError(f"{address}: the certificates here are not read ({e}); {CERTIFICATES}") from None
     if address.startswith("tls://") and ours is None:
