@@ -109,6 +109,16 @@ ELSEWHERE: Mapping[str, Elsewhere] = {
         "python/tests/test_shipped_studies.py::test_a_shipped_study_runs_and_every_row_and_answer_is_proven",
         "run(inrush, study)",
     ),
+    "inrush run keylookup-transactions": Elsewhere(
+        "a server that it starts",
+        "python/tests/test_shipped_studies.py::test_a_shipped_study_runs_and_every_row_and_answer_is_proven",
+        "run(inrush, study)",
+    ),
+    "inrush run keylookup-senddelay": Elsewhere(
+        "servers that it starts",
+        f"{ENGINES}/test_started_with_servers.py::test_a_shipped_study_of_servers_runs_and_every_answer_is_right",
+        'need("ndb")',
+    ),
     "inrush run keylookup-shards": Elsewhere(
         "five servers",
         f"{ENGINES}/test_by_key_shards.py::test_both_shards_have_their_part_of_the_rows_and_of_the_cpu",
