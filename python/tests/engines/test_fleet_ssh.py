@@ -119,7 +119,9 @@ def test_the_recipe_over_ssh_runs_a_study_proves_its_rows_and_shows_its_password
         # As they are left behind: to be looked at before the page removes them.
         look = "cp -rp ~/inrush-fleet ~/kept; cat ~/inrush-fleet/*.pid > ~/pids\n"
         look += "".join(f"ssh {host} 'cat inrush-fleet/*.pid' >> ~/pids\n" for host in HOSTS)
-        script = "".join([with_own(yours, own), *rest[:3], study, look, rest[4]])
+        # What a script that fails has begun, is ended all the same.
+        end = "trap '[ $? = 0 ] || kill $(cat ~/inrush-fleet/scheduler.pid)' EXIT\n"
+        script = "".join([end, with_own(yours, own), *rest[:3], study, look, rest[4]])
         eyes = Eyes(server.password.encode())
         with eyes.watching():
             done = pasted(script, home, server.password, {"PATH": f"{programs}:{os.environ['PATH']}"})
