@@ -117,8 +117,8 @@ def test_the_recipe_over_ssh_runs_a_study_proves_its_rows_and_shows_its_password
         assert study != rest[3]
         study = tried(study)
         # As they are left behind: to be looked at before the page removes them.
-        look = "cp -rp ~/inrush-fleet ~/kept; cat ~/inrush-fleet/*.pid > ~/pids\n"
-        look += "".join(f"ssh {host} 'cat inrush-fleet/*.pid' >> ~/pids\n" for host in HOSTS)
+        look = "cp -rp ~/inrush-fleet ~/kept; cat ~/inrush-fleet/*.pid > ~/pids; echo >> ~/pids\n"
+        look += "".join(f"ssh {host} 'cat inrush-fleet/*.pid; echo' >> ~/pids\n" for host in HOSTS)
         # What a script that fails has begun, is ended all the same.
         end = "trap '[ $? = 0 ] || kill $(cat ~/inrush-fleet/scheduler.pid)' EXIT\n"
         script = "".join([end, with_own(yours, own), *rest[:3], study, look, rest[4]])
