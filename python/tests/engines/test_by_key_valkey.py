@@ -69,7 +69,7 @@ def test_an_update_of_a_row_that_is_not_there_adds_none(valkey: Target, folder: 
     left: list[Any] = []
 
     def at(event: Mapping[str, Any]) -> None:
-        if event["event"] == "paused" and event["label"] == "empty":
+        if event["event"] == "paused" and event["action"] == "empty":
             control(
                 valkey,
                 script(
