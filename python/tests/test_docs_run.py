@@ -144,7 +144,7 @@ ELSEWHERE: Mapping[str, Elsewhere] = {
     "for host in $HOSTS": Elsewhere("a recipe for a fleet over ssh", OVER_SSH, 'blocks("ssh")'),
     "inrush run archive-load --scale s --start postgresql -P clients=2": Elsewhere(
         "a server that it starts",
-        f"{ENGINES}/test_fleet.py::test_a_load_step_and_reads_behind_a_restart_by_two_processes_and_on_two_workers",
+        f"{ENGINES}/test_fleet.py::test_a_load_step_and_reads_behind_a_restart_by_two_processes",
         "clients=2",
     ),
     "inrush run keylookup-threads --scale": Elsewhere(
