@@ -246,18 +246,23 @@ def main() -> int:
         "--delay-ms", type=float, default=1.0, help="one way, between each worker and the scheduler"
     )
     parser.add_argument("--loss", type=float, default=0.0, help="share of packets")
+    parser.add_argument(
+        "--within-min", type=float, default=120.0, help="no fault is made after so many minutes"
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--data", type=Path, default=Path("/var/tmp"))
     asked = parser.parse_args()
     counts = dict(zip(VICTIMS, (asked.times,) * 3 + (asked.frozen, asked.cut), strict=True))
     order = [victim for victim, count in counts.items() for _ in range(count)]
     random.Random(asked.seed).shuffle(order)
-    found = []
+    found, until_s = [], time.monotonic() + 60.0 * asked.within_min
     with (
         tempfile.TemporaryDirectory(prefix="inrush-fleet-kills-", dir=asked.data) as name,
         campaign(Path(name), asked.seed, asked.workers, asked.delay_ms / 1e3, asked.loss) as at,
     ):
         for victim in order:
+            if time.monotonic() > until_s:
+                break
             found.append(at.killed(victim))
             print(json.dumps(asdict(found[-1])), flush=True)
         wrong = at.finished()
