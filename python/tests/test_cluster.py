@@ -150,7 +150,6 @@ def test_answers_wait_on_their_node_where_a_connection_reads_slowly() -> None:
     endless, short = simulated(slow), simulated(replace(slow, buffer_packets=2))
     assert short.ops_per_packet > 1.5 * endless.ops_per_packet
     assert short.ops_per_s > 1.2 * endless.ops_per_s, "fuller packets cost the connection less"
-    # Two packets of a node at most, and what comes in a send that began with one of them unread.
     assert short.stations["client"]["wait_s"] < endless.stations["client"]["wait_s"]
     assert short.issued == short.answered + short.in_flight and short.in_flight == 8 * 2 * 64
     # A buffer that never fills changes nothing but the events by which nodes learn what was read.
@@ -163,6 +162,19 @@ def test_updates_between_nodes_wait_for_no_room() -> None:
     found = simulated(update)
     assert found.ops_per_s > 0.3 * simulated(replace(update, buffer_packets=0)).ops_per_s
     assert found.issued == found.answered + found.in_flight
+
+
+def test_a_node_sends_a_connection_no_more_than_it_has_room_for() -> None:
+    """A send fills what is free at most, of packets of eight operations; 64 wait for a connection that is the slowest part."""
+    slow = replace(SMALL, refill="each", client=ServerKind(1, per_packet_s=20e-6, route="first_free"))
+    for packets in (1, 2):
+        found = simulated(replace(slow, buffer_packets=packets, message_ops=64))
+        assert found.replies["ops"] / found.replies["sends"] <= 8 * packets
+
+
+def test_a_buffer_of_connections_that_read_side_by_side_is_refused() -> None:
+    with pytest.raises(CoreFailure, match="one server each"):
+        simulated(replace(SMALL, client=ServerKind(2, 0.5e-6), buffer_packets=4))
 
 
 def test_a_buffer_without_send_threads_is_refused() -> None:

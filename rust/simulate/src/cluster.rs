@@ -230,6 +230,9 @@ impl Cluster {
         if self.buffer_packets > 0 && self.send.servers == 0 {
             wrong.push("buffer_packets needs send threads, which wait for room".to_owned());
         }
+        if self.buffer_packets > 0 && self.client.servers.max(self.client_interrupts.servers) > 1 {
+            wrong.push("buffer_packets needs connections that read one message after the other: one server each".to_owned());
+        }
         // A closed client that nothing keeps would go round without any time passing.
         let works =
             stations.iter().any(|(_, s)| s.servers > 0 && s.per_op_s + s.per_send_s + s.per_packet_s > 0.0);

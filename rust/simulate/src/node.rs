@@ -161,24 +161,26 @@ impl World {
         }
     }
 
-    /// A send thread takes what waits for the next destination in its line: all of it, up to the size of a message.
+    /// A send thread takes what waits for the next destination in its line: all of it, up to the size of a message and to what
+    /// the destination has room for.
     fn send_next(&mut self, sender: u32, now_ps: u64) {
         let Some(at) = self.next_with_room(sender) else { return };
+        let limit = self.message_ops.min(self.room_ops(at));
         let outbox = &mut self.outboxes[at as usize];
         let head = outbox.head;
         let mut ops = outbox.ops;
-        if ops <= self.message_ops {
+        if ops <= limit {
             (outbox.head, outbox.tail, outbox.ops) = (NONE, NONE, 0);
             outbox.state = BoxState::Empty;
         } else {
-            ops = self.split(at);
+            ops = self.split(at, limit);
             self.senders[sender as usize].line.push_back(at);
         }
         self.groups[head as usize].message_ops = ops;
         let packets = self.packets(ops);
         let work_ps = self.send.work(Load { ops, sends: 1, packets }, &mut self.random);
         let done_ps = self.send.serve(sender as usize, now_ps, work_ps);
-        if self.buffer_packets > 0 && at % (self.connections + self.nodes) < self.connections {
+        if self.ends(at) {
             self.outboxes[at as usize].unread += packets;
         }
         let of = &mut self.senders[sender as usize];
@@ -191,18 +193,24 @@ impl World {
     fn next_with_room(&mut self, sender: u32) -> Option<u32> {
         loop {
             let at = self.senders[sender as usize].line.pop_front()?;
-            if self.has_room(at) {
+            if self.room_ops(at) > 0 {
                 return Some(at);
             }
             self.outboxes[at as usize].state = BoxState::Blocked;
         }
     }
 
-    /// Whether the destination has read enough; nodes read at once what they are sent.
-    fn has_room(&self, at: u32) -> bool {
-        let to = at % (self.connections + self.nodes);
-        let ends = self.buffer_packets > 0 && to < self.connections;
-        !ends || self.outboxes[at as usize].unread < self.buffer_packets
+    /// Operations that the destination has room for.
+    fn room_ops(&self, at: u32) -> u32 {
+        match self.ends(at) {
+            true => (self.buffer_packets - self.outboxes[at as usize].unread).saturating_mul(self.packet_ops),
+            false => u32::MAX,
+        }
+    }
+
+    /// Whether what the destination holds has an end: nodes read at once what they are sent.
+    fn ends(&self, at: u32) -> bool {
+        self.buffer_packets > 0 && at % (self.connections + self.nodes) < self.connections
     }
 
     /// A node learns that a message was read: what waits for room goes.
@@ -210,14 +218,14 @@ impl World {
         let packets = self.known_later[at as usize].pop_front().expect("a message that was read");
         let outbox = &mut self.outboxes[at as usize];
         outbox.unread -= packets;
-        if outbox.state == BoxState::Blocked && self.has_room(at) {
+        if outbox.state == BoxState::Blocked {
             self.queue(at, now_ps);
         }
     }
 
-    /// Takes one message off an outbox that holds more than one; its operations.
-    fn split(&mut self, at: u32) -> u32 {
-        let (mut place, mut taken, limit) = (self.outboxes[at as usize].head, 0, self.message_ops);
+    /// Takes one message of `limit` operations off an outbox that holds more; its operations.
+    fn split(&mut self, at: u32, limit: u32) -> u32 {
+        let (mut place, mut taken) = (self.outboxes[at as usize].head, 0);
         let last = loop {
             let ops = self.groups[place as usize].ops;
             if taken + ops >= limit {
