@@ -231,7 +231,10 @@ impl Cluster {
             wrong.push("buffer_packets needs send threads, which wait for room".to_owned());
         }
         if self.buffer_packets > 0 && self.client.servers.max(self.client_interrupts.servers) > 1 {
-            wrong.push("buffer_packets needs connections that read one message after the other: one server each".to_owned());
+            wrong.push(
+                "buffer_packets needs connections that read one message after the other: one server each"
+                    .to_owned(),
+            );
         }
         // A closed client that nothing keeps would go round without any time passing.
         let works =
