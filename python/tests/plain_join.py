@@ -247,8 +247,8 @@ def summed(each: Sequence[Looks]) -> Looks:
         mine = [looks[key] for looks in each if key in looks]
         if (join := AT_ENDS.get(key[0])) is not None:
             rounds = min(len(value) for _, value in mine)
-            values = [join([float(value[n]) for _, value in mine]) for n in range(rounds)]
-            found[key] = (mine[0][0][:rounds], np.array(values, np.float64))
+            values = [join([float(value[n - rounds]) for _, value in mine]) for n in range(rounds)]
+            found[key] = (mine[0][0][len(mine[0][0]) - rounds :], np.array(values, np.float64))
             continue
         t_ns = mine[0][0]
         total = np.zeros(len(t_ns))

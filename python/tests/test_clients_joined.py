@@ -16,6 +16,7 @@ from inrush.clients.joined import JOINED, files, write
 from inrush.clients.place import Here
 from inrush.clients.run import SharedRun
 from inrush.clients.spans import merged_spans, united
+from inrush.clients.watched import summed
 from inrush.results.histogram import of_values
 from inrush.results.parts import read, shifted
 from inrush.results.schema import SCHEMAS
@@ -214,6 +215,16 @@ def test_client_cpu_is_the_sum_and_each_process_a_part(processes: list[Process],
     assert not any("_thread_cores" in name for name in found), (
         "a thread's name is no type of a server's thread"
     )
+
+
+def test_figures_of_a_repetition_are_those_of_the_same_one_where_the_first_process_has_loaded_alone() -> None:
+    stood, used = ("stall_total_s", ""), ("repetition_cpu_s", "")
+    times = np.array([1e9, 2e9, 3e9])
+    first = {stood: (times, np.array([9.0, 0.0, 2.0])), used: (times, np.array([7.0, 1.0, 3.0]))}
+    second = {stood: (times[1:], np.array([0.0, 1.0])), used: (times[1:], np.array([1.0, 4.0]))}
+    found = summed([first, second])
+    assert [of.tolist() for of in found[stood]] == [[2e9, 3e9], [0, 2]]
+    assert [of.tolist() for of in found[used]] == [[2e9, 3e9], [2, 7]]
 
 
 def test_sessions_are_numbered_over_all_and_the_first_process_has_proven(joined: RunRecord) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from inrush.clients.barriers import Starts, Word
 from inrush.clients.clocks import SAME, Clock
+from inrush.guards.laws import nothing_overfull
 from inrush.guards.run import guard_run
 from inrush.guards.verdicts import Outcome, Verdict
 from inrush.stats.headroom import client_share
@@ -136,3 +137,17 @@ def test_what_was_sent_to_a_process_is_put_beside_the_instant_by_its_last_known_
                 "event": "began", "index": 2, "repetition": repetition, "t_ns": 0, "first_late_ns": 1, "last_late_ns": 2,
             })  # fmt: skip
     assert [s["instant_off_ns"] for s in starts.documents([SAME, final])] == [[0, -400], [0, -400]]
+
+
+def test_client_processes_of_other_hosts_are_held_against_the_cores_of_their_own() -> None:
+    """Eight processes on two large hosts, directed from a small one; and one that says more than its host has."""
+
+    def judged(busy: list[float], ours: int) -> tuple[str, str]:
+        run = on_hosts(busy, [8, 8], "ab", ours)
+        verdict = nothing_overfull(run, figures_of_run(run))
+        assert verdict is not None
+        return verdict.outcome.value, verdict.sentence
+
+    assert judged([6.0, 3.0], 4) == ("pass", "At most 6.00 of 8 cores busy with clients, on host-a")
+    outcome, sentence = judged([6.0, 11.0], 128)
+    assert outcome == "note" and sentence.startswith("host-b: 11.00 cores of clients busy of 8")

@@ -76,8 +76,10 @@ class Running:
         return code
 
     def kill(self, how: signal.Signals = signal.SIGKILL) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self.pid, how)
+        # 0 would be every process of the caller's group; one that has ended may have left its number to another.
+        if self.pid and self.code() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, how)
 
 
 class Host:

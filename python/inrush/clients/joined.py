@@ -142,11 +142,14 @@ def sessions(each: Iterable[pa.Table]) -> pa.Table:
 def files(each: Iterable[pa.Table]) -> pa.Table:
     """Of a load of whole files: each was loaded by one process. Pipelines are numbered over all, as sessions are."""
     out: Rows = []
-    before = 0
+    before: dict[Any, int] = defaultdict(int)
     for table in each:
-        rows = table.to_pylist()
-        out += [{**row, "pipeline": row["pipeline"] + before} for row in rows]
-        before += max((row["pipeline"] + 1 for row in rows), default=0)
+        own: dict[Any, int] = defaultdict(int)
+        for row in table.to_pylist():
+            own[where(row)] = max(own[where(row)], row["pipeline"] + 1)
+            out.append({**row, "pipeline": row["pipeline"] + before[where(row)]})
+        for of, pipelines in own.items():
+            before[of] += pipelines
     return as_table("files", sorted(out, key=lambda row: (*where(row), row["sent_ns"], row["file"])))
 
 

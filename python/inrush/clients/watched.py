@@ -110,8 +110,10 @@ def summed(each: Iterable[Looks]) -> Looks:
                 total += at_times(t_ns, of_ns, value, begins_at_0=bool(key[1]))
     for key, values in at_ends.items():
         rounds = min(map(len, values))
-        joined = [AT_ENDS[key[0]]([float(of[n]) for of in values]) for n in range(rounds)]
-        found[key] = (found[key][0][:rounds], np.array(joined, np.float64))
+        # The first process has worked alone before: what all have done is at the end.
+        mine = [of[len(of) - rounds :] for of in values]
+        joined = [AT_ENDS[key[0]]([float(of[n]) for of in mine]) for n in range(rounds)]
+        found[key] = (found[key][0][len(found[key][0]) - rounds :], np.array(joined, np.float64))
     return found
 
 

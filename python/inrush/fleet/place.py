@@ -225,6 +225,14 @@ class RemoteClient:
                 self.hear({"event": "failed", "kind": "fleet", "message": str(e)})
             with contextlib.suppress(Lost):
                 self.link.call(self.worker, LOST_S, remote.discard, self.key)
+        except OSError as e:
+            self.hear(
+                {
+                    "event": "failed",
+                    "kind": "disk",
+                    "message": f"its tables cannot be kept in {self.folder}: {e}",
+                }
+            )
         finally:
             self.hear({"event": "ended"})
 

@@ -44,7 +44,11 @@ def work(
         place.refuse_unfit(plan["record"]["interval_ns"])
         # One that answers nothing keeps nothing, and is the same everywhere.
         has_files = twin.embedded and twin.answers
-        away = checks.unreachable(place.facts, place.spaces, target["engine"], target["url"], has_files)
+        away = [
+            line
+            for url in (target["url"], *target.get("shards", {}).get("urls", ()))
+            for line in checks.unreachable(place.facts, place.spaces, target["engine"], url, has_files)
+        ]
         away += checks.without_files(place.facts, place.spaces, plan["segments"])
         if away:
             raise TargetError("\n".join(away))

@@ -14,6 +14,7 @@ from inrush.border.tables import IntervalRow, RepetitionRow, SessionRow
 from inrush.guards.verdicts import Figures, Verdict, invalid, noted, passed, role_figures, timed_figures
 from inrush.model.laws import population
 from inrush.stats.gaps import gaps_of, worked_ns
+from inrush.stats.headroom import client_hosts
 from inrush.stats.measures import measured_windows, scheduled_operations
 from inrush.stats.record import RunRecord
 
@@ -53,8 +54,10 @@ def little_holds(run: RunRecord, figures: Figures) -> Verdict | None:
 
 
 def nothing_overfull(run: RunRecord, figures: Figures) -> Verdict | None:
-    """Cores of all watched roles together against those of the machine."""
+    """Cores of all watched roles together against those of the machine; client processes of other hosts against theirs."""
     name = "utilisation at most 1"
+    if (run.summary.get("clients") or {}).get("workers"):
+        return hosts_overfull(run, figures, name)
     cores = float(run.env.get("cpu_logical") or 0)
     idle = gaps_of(run)
     span_s = sum(worked_ns(start, end, idle) for start, end in measured_windows(run).values()) / 1e9
@@ -68,6 +71,24 @@ def nothing_overfull(run: RunRecord, figures: Figures) -> Verdict | None:
             f"{busy:.2f} cores busy of {cores:g}: CPU figures of this run are wrong or of another machine; do not predict from them",
         )
     return passed(name, f"{busy:.2f} of {cores:g} cores busy")
+
+
+def hosts_overfull(run: RunRecord, figures: Figures, name: str) -> Verdict | None:
+    known = [
+        (host.host, host.busy, host.cores)
+        for host in client_hosts(run, figures)
+        if host.busy is not None and host.cores
+    ]
+    for host, busy, cores in known:
+        if busy > cores * (1 + 2 * CPU_TOLERANCE):
+            return noted(
+                name,
+                f"{host}: {busy:.2f} cores of clients busy of {cores:g}: CPU figures of this run are wrong",
+            )
+    if not known:
+        return None
+    host, busy, cores = max(known, key=lambda one: one[1] / one[2])
+    return passed(name, f"At most {busy:.2f} of {cores:g} cores busy with clients, on {host}")
 
 
 def parts_add_up(run: RunRecord, figures: Figures) -> Verdict | None:
