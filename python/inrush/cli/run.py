@@ -30,7 +30,6 @@ from inrush.cli.words import (
 )
 from inrush.commands.printing import opened_store, say, show, show_json
 from inrush.errors import UsageError
-from inrush.fleet.address import WAIT, WAIT_S
 
 
 def run(
@@ -66,7 +65,7 @@ def run(
     ] = False,
     fleet: Fleet = None,
     fleet_in_clear: FleetInClear = False,
-    fleet_wait: FleetWait = WAIT_S,
+    fleet_wait: FleetWait = 60.0,
     live: Live = False,
     live_address: LiveAddress = None,
     live_stay: LiveStay = False,
@@ -93,7 +92,7 @@ def run(
     from inrush.targets.storages import read_data
 
     if not 0 <= fleet_wait < float("inf"):
-        raise UsageError(f"{WAIT} {fleet_wait:g}: seconds are 0 or more, and an end")
+        raise UsageError(f"--fleet-wait {fleet_wait:g}: seconds are 0 or more, and an end")
     wanted = shown_live(live, live_address, live_stay, live_push)
     place, storages = read_data(data or ())
     store = opened_store()

@@ -29,7 +29,7 @@ class Opened:
         return now_ns if self.point != "start" else now_ns + start_after_ns + self.needs_ns
 
     def others(self, process: int) -> list[Written]:
-        """What a process is told, so that it knows of all rows: each judges answers by what was written, and one proves."""
+        """What a process is sent, so that it knows of all rows: each judges answers by what was written, and one proves."""
         return [of for other, each in self.written.items() if other != process for of in each]
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from inrush.errors import TargetError
 from inrush.fleet.address import WAIT
-from inrush.fleet.link import CONNECT_S, Absent, Link, Lost
+from inrush.fleet.link import CONNECT_S, Link, Lost, Unreached
 
 #: A scheduler that is there takes some time to answer, s.
 LEAST_S = 2.0
-#: Between two looks at who is there, s.
+#: Between two looks at the workers that are there, s.
 LOOK_EACH_S = 0.25
 
 
@@ -21,7 +21,7 @@ def connected(address: str, wait_s: float, note: Callable[[str], None]) -> Link:
     soon_s = min(CONNECT_S, max(wait_s, LEAST_S))
     try:
         return Link(address, soon_s)
-    except Absent as e:
+    except Unreached as e:
         if wait_s <= soon_s:
             raise
         note(f"{e}; waited for up to {wait_s:g} s")
@@ -55,7 +55,7 @@ def await_workers(
 
 
 def missing(address: str, there: Mapping[str, Mapping[str, Any]], wanted: int, wait_s: float) -> str:
-    """Who came, so that who did not is found."""
+    """Workers that came, by name, so that those that did not are found."""
     came = ", ".join(sorted(f"{worker.get('name')} on {worker.get('host')}" for worker in there.values()))
     logs = "log of the one that is" if wanted - len(there) == 1 else "logs of those that are"
     fewer = f", or say `-P clients={len(there)}`" if there else ""

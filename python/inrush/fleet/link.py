@@ -21,7 +21,7 @@ class Lost(Exception):
     """A worker, its scheduler or the way to them."""
 
 
-class Absent(TargetError):
+class Unreached(TargetError):
     """No scheduler answers; it may come yet."""
 
 
@@ -44,7 +44,7 @@ class Link:
         except FatalCommClosedError as e:
             raise TargetError(f"{address}: {cause(e)}; {CERTIFICATES}") from None
         except (OSError, TypeError, ValueError) as e:
-            raise Absent(
+            raise Unreached(
                 f"{address}: no scheduler of Dask answers there ({cause(e)}); start one with `dask scheduler`, and workers "
                 "with `dask worker`"
             ) from None

@@ -42,7 +42,7 @@ RATE_S = 0.1
 LOOKS_AGAIN = 4
 #: What a process of a lost worker ended with, for want of anything better.
 LOST = -9
-#: A worker that is lost is told to end its process, and not waited for, s: the process ends by its leash anyway.
+#: A worker that is lost is asked to end its process, and not waited for, s: the process ends by its leash anyway.
 LOST_S = 0.3
 
 

@@ -1,7 +1,7 @@
 """What several client processes cannot do together, said when it is planned. Pure.
 
 Each process takes every N-th call, and judges answers by what it knows itself: rows that nothing changes meanwhile. When a
-segment ends, each is told what the others have written in it. So rows of an earlier step are known to all, and counts of them
+segment ends, each is sent what the others have written in it. So rows of an earlier step are known to all, and counts of them
 are; rows that are written in the same segment are not.
 """
 

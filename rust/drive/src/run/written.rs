@@ -1,6 +1,6 @@
-//! What the sessions of one process have written, as the other processes of its run are told when a segment ends.
+//! What the sessions of one process have written, as the other processes of its run are sent it when a segment ends.
 //!
-//! Answers and proofs are judged by counts of rows in the memory of a process. Where each writes a part, all are told the
+//! Answers and proofs are judged by counts of rows in the memory of a process. Where each writes a part, all are sent the
 //! parts of the others before the next segment: from then on each knows what one process alone would know.
 
 use serde::{Deserialize, Serialize};
