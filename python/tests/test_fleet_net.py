@@ -126,8 +126,8 @@ def test_a_clock_that_is_set_is_found_also_on_a_slow_way(at: Cluster, tmp_path: 
         assert running.wait(LIMIT_S) == 1
         message = only_run(tmp_path)[0]["failure"]["message"]
         found = re.search(r"on host-2\): its clock cannot be: it is \+([0-9.]+) ms off", message)
-        # Of 50 ms, by echoes that each are known to some 6 ms.
-        assert found and 35 < float(found[1]) < 65, message
+        # Of 50 ms, by echoes that each are known to some 6 ms, and to 30 where the machine does something else.
+        assert found and 15 < float(found[1]) < 85, message
     finally:
         odd.unlink(missing_ok=True)
         del at.programs["host-2"]
