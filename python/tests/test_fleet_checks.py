@@ -218,6 +218,30 @@ def test_files_that_one_host_makes_are_loaded_by_processes_of_that_host_alone() 
     assert checks.without_files(facts, spaces("here"), segments[1:]) == []
 
 
+def test_all_runs_of_a_study_take_the_workers_that_it_began_with() -> None:
+    """One that comes between two runs and stands first by its name, one that goes, and a run with fewer processes."""
+    ours = remote.facts(())
+    there = {name: {"name": name, "host": name} for name in ("load2", "load3")}
+
+    class Growing:
+        address = "tcp://s:1"
+
+        def workers(self) -> dict[str, Any]:
+            return there
+
+        def call(self, worker: str, limit_s: float, function: Any, *_: Any) -> Any:
+            return {**ours, "host": worker} if function is remote.facts else 100.0
+
+    link: Any = Growing()
+    first, _, _ = looked_at(link, 2)
+    there["load1"] = {"name": "load1", "host": "load1"}
+    assert first == ["load2", "load3"] != looked_at(link, 2)[0]
+    assert looked_at(link, 2, among=first)[0] == first and looked_at(link, 1, among=first)[0] == first[:1]
+    del there["load3"]
+    with pytest.raises(TargetError, match="began with load3, which is gone"):
+        looked_at(link, 2, among=first)
+
+
 def test_a_run_takes_hosts_before_it_takes_workers_of_one() -> None:
     there = {str(n): {"name": str(n), "host": host} for n, host in enumerate(["a", "a", "b", "c"])}
     assert checks.chosen(there, 3) == ["0", "2", "3"]

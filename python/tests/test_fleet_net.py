@@ -27,8 +27,6 @@ need_lab()
 pytestmark = pytest.mark.slow
 WORKERS = 4
 LIMIT_S = 180.0
-#: What a busy machine adds to the limits of a campaign, s: that the run's own end waits for nobody is test_fleet_run's.
-MORE_S = 6.0
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,8 @@ from inrush.errors import TargetError, UsageError
 from inrush.extras import need
 from inrush.fleet.address import OPTION, parse
 
-#: The program of a run whose client processes are on workers; the scheduler, the file of variables and plan and parts follow.
+#: The program of a run whose client processes are on workers; the scheduler, the file of variables, the workers' addresses, and
+#: plan and parts follow.
 WORKER = (sys.executable, "-m", "inrush.fleet.worker")
 
 
@@ -80,4 +81,4 @@ def opened(
         note(f"fleet: {len(workers)} workers, alike in version and speed")
         for line in checks.crowded(facts):
             note(f"fleet: {line}")
-        yield ([*WORKER, scheduler, secrets],)
+        yield ([*WORKER, scheduler, secrets, ",".join(workers)],)

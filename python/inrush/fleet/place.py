@@ -50,12 +50,18 @@ class OnWorkers:
     """Raises TargetError, by name, of workers that are not there, not alike or at work for others."""
 
     def __init__(
-        self, link: Link, owner: str, wanted: int, names: Sequence[str] = (), shown: Sequence[str] = ()
+        self,
+        link: Link,
+        owner: str,
+        wanted: int,
+        names: Sequence[str] = (),
+        shown: Sequence[str] = (),
+        among: Sequence[str] = (),
     ) -> None:
         """wanted: processes, one on each worker. names: of the secrets that the target needs; shown: of the other variables
-        that its client reads."""
+        that its client reads; among: as of `looked_at`."""
         self.link, self.owner = link, owner
-        self.workers, self.facts, self.rates = looked_at(link, wanted, names, shown)
+        self.workers, self.facts, self.rates = looked_at(link, wanted, names, shown, among)
         self.spaces = remote.spaces()
         with refused():
             self.looks = dict(enumerate(on_all(self.look, self.workers, LOOKS)))
@@ -310,12 +316,24 @@ def on_all(function: Any, workers: Sequence[str], at_once: int = 0) -> list[Any]
 
 
 def looked_at(
-    link: Link, wanted: int, names: Sequence[str] = (), shown: Sequence[str] = ()
+    link: Link,
+    wanted: int,
+    names: Sequence[str] = (),
+    shown: Sequence[str] = (),
+    among: Sequence[str] = (),
 ) -> tuple[list[str], dict[str, Mapping[str, Any]], dict[str, float]]:
-    """Workers that a run takes, what each says of itself, and its core's rate. Raises TargetError where they are not alike."""
+    """Workers that a run takes, what each says of itself, and its core's rate. Raises TargetError where they are not alike.
+
+    among: those that the study began with, the first ones first, whatever others have come since; (): as `checks.chosen`.
+    """
     with refused():
         there = link.workers()
-        workers = [*checks.chosen(there, wanted)]
+        if gone := [address for address in among[:wanted] if address not in there]:
+            raise TargetError(
+                f"{link.address}: the study began with {', '.join(gone)}, which is gone; its other runs are made on the workers "
+                "that are there when it is resumed"
+            )
+        workers = [*(among or checks.chosen(there, wanted))][:wanted]
         if len(workers) < wanted:
             raise TargetError(
                 f"{link.address}: has {len(workers)} workers, and a run of the study takes {wanted}, one for each client "

@@ -1,6 +1,7 @@
-"""One run by client processes on workers: `python -m inrush.fleet.worker SCHEDULER VARIABLES PLAN.json PARTS_DIR`.
+"""One run by client processes on workers: `python -m inrush.fleet.worker SCHEDULER VARIABLES WORKERS PLAN.json PARTS_DIR`.
 
 VARIABLES: a file of a fleet on this machine, which its workers read; empty: each worker has its own.
+WORKERS: addresses of those that all runs of the study take, by commas; empty: any.
 """
 
 from __future__ import annotations
@@ -24,7 +25,13 @@ from inrush.worker.worker import Lines, main, say
 
 
 def work(
-    scheduler: str, variables: str, plan_json: str, parts_dir: str, commands: TextIO, events: TextIO
+    scheduler: str,
+    variables: str,
+    workers: str,
+    plan_json: str,
+    parts_dir: str,
+    commands: TextIO,
+    events: TextIO,
 ) -> int:
     """0: done; 1: failed, and an event says how."""
     plan, words = json.loads(plan_json), Lines(commands.fileno()).ready
@@ -40,7 +47,9 @@ def work(
     owner = f"{plan['study']} {plan['run_id']} of {socket.gethostname()} (process {os.getpid()})"
     try:
         link = Link(scheduler)
-        place = OnWorkers(link, owner, plan["share"]["of"], names, shown)
+        place = OnWorkers(
+            link, owner, plan["share"]["of"], names, shown, [w for w in workers.split(",") if w]
+        )
         place.refuse_unfit(plan["record"]["interval_ns"])
         # One that answers nothing keeps nothing, and is the same everywhere.
         has_files = twin.embedded and twin.answers
@@ -66,4 +75,4 @@ def work(
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[3:], partial(work, sys.argv[1], sys.argv[2])))
+    sys.exit(main(sys.argv[4:], partial(work, *sys.argv[1:4])))
