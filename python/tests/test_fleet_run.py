@@ -29,7 +29,7 @@ need_distributed()
 WORKERS = 2
 #: From a fault to the failure of the run, s.
 FAILS_S = 2.0
-#: From the failure to the end of the run's own process, s: two calls that nobody answers, one after the other, take longer.
+#: From the failure to the end of the run's own process, s: two calls without an answer, one after the other, take longer.
 ENDS_S = 2.5
 
 

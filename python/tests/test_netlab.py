@@ -209,7 +209,7 @@ import os, time
 from pathlib import Path
 from benches.netlab.lab import lab
 with lab(["left", "right"]) as found:
-    # Two that nobody waits for: the second one's parent is gone.
+    # Two without a process that waits for them: the second one's parent is gone.
     found["left"].start(["sleep", "601"], Path({str(tmp_path / "log")!r}))
     found["right"].start(["sh", "-c", "setsid sleep 601 & exit"], Path({str(tmp_path / "log")!r}))
     while sum(len(host.processes()) for host in found.hosts.values()) < 2:

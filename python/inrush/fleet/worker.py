@@ -75,4 +75,4 @@ def work(
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[4:], partial(work, *sys.argv[1:4])))
+    sys.exit(main(sys.argv[4:], partial(work, sys.argv[1], sys.argv[2], sys.argv[3])))
