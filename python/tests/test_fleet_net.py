@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from benches import fleet_net
+from benches import fleet_kills, fleet_net
 from benches.fleet_kills import STUDY, Campaign, drained
 from benches.netlab.cluster import HEAD, Cluster, cluster
 from benches.netlab.database import postgresql
@@ -27,6 +27,8 @@ need_lab()
 pytestmark = pytest.mark.slow
 WORKERS = 4
 LIMIT_S = 180.0
+#: A machine that tests something else at the same time needs so much longer, s.
+MORE_S = 5.0
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +131,22 @@ def test_a_clock_that_is_set_is_found_also_on_a_slow_way(at: Cluster, tmp_path: 
     finally:
         odd.unlink(missing_ok=True)
         del at.programs["host-2"]
+        # What has not ended yet is not started again.
         at.workers["host-2"].kill()
+        at.workers["host-2"].wait(10.0)
+
+
+def test_a_fault_of_each_kind_ends_the_run_and_the_next_one_goes_on(
+    at: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fleet_kills, "FAILS_S", fleet_kills.FAILS_S + MORE_S)
+    monkeypatch.setattr(fleet_kills, "GONE_S", fleet_kills.GONE_S + MORE_S)
+    at.between(0.001)
+    campaign = Campaign(at, tmp_path, 1)
+    for victim in fleet_kills.VICTIMS:
+        kill = campaign.killed(victim)
+        assert not kill.wrong, kill
+    assert campaign.finished() == []
 
 
 def test_rows_are_read_from_a_server_that_all_hosts_reach(tmp_path: Path) -> None:

@@ -192,7 +192,8 @@ class Killing:
         self.deployment, self.shard, self.done = deployment, shard, False
 
     def __call__(self, event: Mapping[str, Any]) -> None:
-        if self.done or event["event"] != "progress" or event.get("ok", event.get("ops", 1)) == 0:
+        # A load tells of its progress too: behind it, sessions that are yet to connect would be refused.
+        if self.done or event["event"] != "progress" or event["phase"] != "measure":
             return
         self.done = True
         instance = self.deployment.shards[self.shard].instance

@@ -61,6 +61,7 @@ def test_a_session_that_waits_for_all_or_half_of_its_calls_sends_as_many_togethe
     # The last batch may be a smaller one.
     assert 0.8 * DEPTH < together[DEPTH, "round"] <= DEPTH, together
     # PostgreSQL and Valkey answer what came together in one send too: then all slots are free at once, whatever is waited for.
+    # The others answer one by one; where several answers are read at once, some more slots than half are free.
     alike = engine in ("postgresql", "valkey")
-    assert 0.4 * DEPTH < together[DEPTH, "half"] <= (DEPTH if alike else DEPTH / 2 + 1), together
+    assert 0.4 * DEPTH < together[DEPTH, "half"] <= (DEPTH if alike else 0.7 * DEPTH), together
     assert together[DEPTH, "each"] <= together[DEPTH, "half"] + 1, together
