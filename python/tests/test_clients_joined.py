@@ -98,8 +98,11 @@ class Process:
             "segment": 1, "kind": "drive", "label": "measure", "phase": "measure", "start_ns": self.start_ns,
             "end_ns": end_ns, "ended_by": "time", "client_cpu_ns": 7, "step": "",
         }]  # fmt: skip
-        # Looks at times of its own; CPU that rises evenly from 10 s on.
-        looks = [(self.start_ns - SECOND + k * SECOND // 10 + self.number, k / 10) for k in range(60)]
+        # Looks at times of its own; CPU that rises evenly from 10 s on, while calls are made.
+        looks = [
+            (self.start_ns - SECOND + k * SECOND // 10 + self.number, min(max(k - 10, 0), 30) / 10)
+            for k in range(60)
+        ]
         found["resources"] = [
             {"role": "client", "t_ns": t, "metric": "cpu_s", "device": device, "value": base + self.cpu_s * s}
             for t, s in looks
@@ -204,10 +207,12 @@ def test_client_cpu_is_the_sum_and_each_process_a_part(processes: list[Process],
     found = figures_of_run(joined)
     span_s = (max(at for at, _, _ in pooled(processes)) + 1) / 1e9
     total = sum(p.cpu_s for p in processes)
-    assert found["client.busy_cores"] == pytest.approx(total, rel=1e-3), f"{span_s} s"
+    # What was used until the look behind the last call, which ended 10 ms before.
+    used = 3.0 / span_s
+    assert found["client.busy_cores"] == pytest.approx(used * total, rel=1e-3), f"{span_s} s"
     for p in processes:
-        assert found[f"client/{p.number + 1}.busy_cores"] == pytest.approx(p.cpu_s, rel=1e-3)
-    assert found["server.busy_cores"] == pytest.approx(2, rel=1e-3)
+        assert found[f"client/{p.number + 1}.busy_cores"] == pytest.approx(used * p.cpu_s, rel=1e-3)
+    assert found["server.busy_cores"] == pytest.approx(used * 2, rel=1e-3)
     rows = joined.tables["resources"].to_pylist()
     at_end = {r["metric"]: r["value"] for r in rows if r["role"] == "client" and r["metric"] != "cpu_s"}
     assert at_end["repetition_cpu_s"] == pytest.approx(total)

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from inrush import _core
@@ -27,6 +29,7 @@ from inrush.engines import server
 from inrush.errors import StudyInvalid
 from inrush.plan.plan import canonical, plan_study
 from inrush.results.parts import read
+from inrush.stats.watched import looks, spent
 from inrush.study.study import load_study
 from tests.steps import WORKLOAD
 
@@ -268,6 +271,24 @@ def test_counts_and_rows_of_an_earlier_step_are_judged_by_what_all_have_written(
     for follower in (1, 2):
         assert [s["label"] for s in run.own["segments"][follower]] == ["load", "more", "look"]
         assert not run.own["proofs"][follower] and not run.own["sizes"][follower]
+
+
+@pytest.mark.parametrize("calls", [56, 3_000])
+def test_what_a_short_step_used_is_known_of_each_process_and_of_all(tmp_path: Path, calls: int) -> None:
+    """A step may be shorter than the time between looks."""
+    run = followed(tmp_path / "run", 3, f"steps.look.calls={calls}")
+    window = next((s["start_ns"], s["end_ns"]) for s in run.table_of("segments") if s["label"] == "look")
+    held = pa.concat_tables([t for t in read("resources", run.parts) if t.num_rows])
+    held = held.filter(pc.and_(pc.equal(held["metric"], "cpu_s"), pc.equal(held["device"], "")))
+    used = {role: spent(series, [window]) for role, series in looks(held).items()}
+    assert {"client", "client/1", "client/2", "client/3"} <= used.keys()
+    known = {role: s for role, s in used.items() if s is not None}
+    assert known.keys() == used.keys()
+    each = sum(known[f"client/{n}"] for n in range(1, 4))
+    # What sessions did is in it. What they did while they got ready is in it too, and next to nothing else.
+    sessions_s = sum(r["cpu_ns"] for r in outcomes(run, "look")) / 1e9
+    assert 0.99 * sessions_s <= each <= 1.5 * sessions_s + 0.02, (known, sessions_s)
+    assert known["client"] == pytest.approx(each, rel=1e-6)
 
 
 def test_a_process_that_was_not_told_calls_the_rows_of_the_others_wrong(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from inrush.clients.clocks import Shift
+from inrush.clients.edges import shared_windows, with_edges
 from inrush.clients.hists import NEVER, Behind, hist
 from inrush.clients.spans import Axes, Where
 from inrush.clients.sums import intervals, sends
@@ -49,7 +50,9 @@ def write(parts: Path, folders: Sequence[Path], shifts: Sequence[Shift]) -> int:
     replace("intervals", intervals(tables.each("intervals"), spans))
     for name, join in JOINED.items():
         replace(name, iter([join(tables.each(name))]))
-    replace("resources", resources(tables.each("resources"), edges_ns(parts), len(folders)))
+    windows = shared_windows(tables.each("segments"))
+    looks = (with_edges(table, windows) for table in tables.each("resources"))
+    replace("resources", resources(looks, edges_ns(parts), len(folders)))
     return max((of.apart_ns for of in spans.values()), default=0)
 
 

@@ -17,7 +17,7 @@ use crate::drive::{drive, DriveTarget, EndedBy};
 use crate::proof::Expectations;
 use crate::run::sampler;
 use crate::run::usage::Latest;
-use crate::run::written;
+use crate::run::written::{self, Written};
 use crate::run::{Commands, Event, Point};
 use crate::tables::{ProbeRow, ProbeTable, ResourceRow, SegmentRow, Tables};
 use crate::watch::{Sample, Watch};
@@ -234,12 +234,16 @@ impl Running {
             return Ok(EndedBy::Stop);
         }
         let before = written::so_far(segment, &self.counts);
-        let ended = self.drive_sessions(index, segment)?;
-        let goes_on = self.meet_at_end(index, &before)?;
-        Ok(if goes_on { ended } else { EndedBy::Stop })
+        self.drive_sessions(index, segment, &before)
     }
 
-    fn drive_sessions(&mut self, index: usize, segment: &DriveSegment) -> Result<EndedBy, Error> {
+    /// before: what was written when the segment began.
+    fn drive_sessions(
+        &mut self,
+        index: usize,
+        segment: &DriveSegment,
+        before: &[Written],
+    ) -> Result<EndedBy, Error> {
         let engine = self.engine()?;
         let context = self.context.clone();
         let counts = self.counts.clone();
@@ -255,8 +259,14 @@ impl Running {
         let driven = drive(&drive_target, segment, &mut observer);
         let whole = driven.as_ref().is_ok_and(|d| matches!(d.ended_by, EndedBy::Work | EndedBy::Time));
         observer.ended();
+        // What the server holds is asked for as long as sessions of any process work. Where the work failed here, the
+        // others are stopped and not waited for.
+        let goes_on = match &driven {
+            Ok(driven) if driven.fatal.is_none() => observer.others_end(before),
+            _ => Ok(true),
+        };
         observer.finish(!whole);
-        let driven = driven?;
+        let (driven, goes_on) = (driven?, goes_on?);
         // A step has a limit of its own, which may be shorter than its tables take to be proven.
         if driven.ended_by == EndedBy::Limit && segment.step.is_empty() {
             self.most_ns = segment.limit_ns;
@@ -268,6 +278,7 @@ impl Running {
                 class: inrush_rows::error::TargetFault::Lost,
                 message,
             }),
+            None if !goes_on => Ok(EndedBy::Stop),
             None => Ok(driven.ended_by),
         }
     }

@@ -90,6 +90,8 @@ impl Running {
         }
         let own = written::since(before, written::so_far(drive, &self.counts));
         let Some(start) = self.meet(index, Point::End, 0, own)? else { return Ok(false) };
+        // The segment lasted until the last of them ended, and since then nobody has begun anything.
+        self.look_at_all();
         written::add(&start.others, &self.counts);
         Ok(true)
     }
@@ -105,7 +107,8 @@ impl Running {
         let start = self.meet(index, Point::Start, needs_ns, Vec::new())?;
         let start = start.map(|start| start.at_ns.saturating_sub(self.context.clock.zero_ns()));
         if let Some(t0) = start {
-            // Until now it waited for others: that is no time of the segment, and what was used in it no use of it.
+            // Until now it waited for others: that is no time of the segment, and what was used in it no use of it. From
+            // this look to t0 sessions wait again.
             self.sleep_until(t0.saturating_sub(needs_ns + LOOK_TAKES_NS));
             self.look_at_all();
             if !std::mem::replace(&mut self.work.started, true) {

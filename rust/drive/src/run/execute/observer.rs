@@ -7,6 +7,7 @@ use super::{phase_name, Running, DEFAULT_LIMIT_NS};
 use crate::drive::{Observer, Progress, STUCK_NS};
 use crate::record::Recorded;
 use crate::run::sampler::Sampler;
+use crate::run::written::Written;
 use crate::run::Event;
 use crate::tables::ResourceRow;
 use crate::watch::heartbeat::Heartbeat;
@@ -55,6 +56,11 @@ impl<'a> RunObserver<'a> {
     pub fn ended(&mut self) {
         self.run.end(!self.segment.step.is_empty());
         self.run.ends(self.index);
+    }
+
+    /// Waits for the sessions of other processes, with the sampler at work; see `Running::meet_at_end`.
+    pub fn others_end(&mut self, before: &[Written]) -> Result<bool, Error> {
+        self.run.meet_at_end(self.index, before)
     }
 
     /// Takes the sampler's last answers. After a segment that was cut its current statement is not waited for: what
