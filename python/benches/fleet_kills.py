@@ -267,7 +267,9 @@ def main() -> int:
             print(json.dumps(asdict(found[-1])), flush=True)
         wrong = at.finished()
     if len(found) < len(order):
-        wrong.append(f"{len(order) - len(found)} of {len(order)} faults were not made within --within-min {asked.within_min:g}")
+        wrong.append(
+            f"{len(order) - len(found)} of {len(order)} faults were not made within --within-min {asked.within_min:g}"
+        )
     print(table(found))
     print(*wrong, sep="\n")
     return 1 if wrong or any(kill.wrong for kill in found) else 0

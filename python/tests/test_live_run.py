@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -45,19 +45,16 @@ def page_of(port: int) -> str:
     return page
 
 
-@pytest.mark.parametrize("address", [(), ("--live-address", "0.0.0.0:0")])
-def test_a_reader_sees_a_study_from_its_first_run_to_its_report(
-    tmp_path: Path, address: tuple[str, ...]
-) -> None:
-    command = [sys.executable, "-m", "inrush.cli", "run", *WORDS, "--live", *address, "--json"]
-    given = {**ENVIRONMENT, **({TOKEN: SECRET} if address else {})}
+def watched(
+    command: Sequence[str], folder: Path, given: Mapping[str, str]
+) -> tuple[str, list[Mapping[str, Any]], str, str, int, Any]:
+    """A command with a page, to its end: host of the address, all events, the last page, stderr, exit code and JSON."""
     with subprocess.Popen(
-        command, cwd=tmp_path, env=given, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command, cwd=folder, env=given, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as run:
         assert run.stderr is not None and run.stdout is not None
         line = next(line for line in run.stderr if line.startswith("live: "))
         host, _, port = line.removeprefix("live: http://").strip().rstrip("/").rpartition(":")
-        assert host == (socket.gethostname() if address else "127.0.0.1")
         began_s = time.monotonic()
         while True:  # the address is said when its port is taken, the page comes with the first run
             try:
@@ -67,7 +64,17 @@ def test_a_reader_sees_a_study_from_its_first_run_to_its_report(
                 assert run.poll() is None and time.monotonic() - began_s < 60
         page = page_of(int(port))
         said, code = run.stderr.read(), run.wait(60)
-        document = json.loads(run.stdout.read())
+        return host, events, page, said, code, json.loads(run.stdout.read())
+
+
+@pytest.mark.parametrize("address", [(), ("--live-address", "0.0.0.0:0")])
+def test_a_reader_sees_a_study_from_its_first_run_to_its_report(
+    tmp_path: Path, address: tuple[str, ...]
+) -> None:
+    command = [sys.executable, "-m", "inrush.cli", "run", *WORDS, "--live", *address, "--json"]
+    given = {**ENVIRONMENT, **({TOKEN: SECRET} if address else {})}
+    host, events, page, said, code, document = watched(command, tmp_path, given)
+    assert host == (socket.gethostname() if address else "127.0.0.1")
     assert code in (0, 3), said
     written = [
         path for path in tmp_path.rglob("*") if path.is_file() and SECRET.encode() in path.read_bytes()
@@ -97,3 +104,24 @@ def test_an_address_that_others_reach_is_refused_before_anything_is_planned(inru
     said = inrush("run", *WORDS, "--live", "--live-address", "0.0.0.0")
     assert said.code == 2 and "INRUSH_LIVE_TOKEN" in said.err
     assert Store(inrush.store.root).studies() == []
+
+
+@pytest.mark.slow
+def test_a_proof_is_shown_while_it_runs_with_what_was_claimed_of_it(inrush: Inrush, tmp_path: Path) -> None:
+    trained = inrush(
+        "run", "quickstart", "sqlite", "--scale", "xs", "-P", "batch_rows=[100,2000]", "-P", "repeats.count=2"
+    )
+    assert trained.code in (0, 3), trained.err
+    made = inrush("predict", "--to", "1000", "--where", "engine=sqlite", "--json")
+    (claim,) = made.json["claims"]
+    command = [sys.executable, "-m", "inrush.cli", "prove", claim["id"], "--live", "--json"]
+    _, events, page, said, code, score = watched(
+        command, tmp_path, {**ENVIRONMENT, "INRUSH_RESULTS": str(inrush.store.root)}
+    )
+    assert code in (0, 3) and score["prediction"] == claim["id"], said
+    shown = events[-1]["snapshot"]
+    assert events[-1]["report"] and shown["status"] == "done", said
+    points = shown["points"]["rows"]
+    (beside,) = shown["claims"]
+    assert points and beside["id"] == claim["id"] and beside["measured"] is not None, shown
+    assert page == Results(inrush.store.find(score["results"]).path).report_path.read_text(encoding="utf-8")

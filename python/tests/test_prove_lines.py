@@ -45,7 +45,7 @@ def test_an_invalid_proof_says_that_the_claim_stays_open_and_how_to_run_it_again
 def test_an_interrupted_proof_names_the_claim_and_both_commands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted(*_: object) -> None:
+    def interrupted(*_: object, page: None = None) -> None:
         raise Interrupted(
             "interrupted: 1 of 3 runs is complete and kept in x\nnext: inrush run --resume proof-1"
         )
@@ -74,7 +74,7 @@ def test_claims_about_one_load_share_its_runs_and_others_have_their_own(
 
     monkeypatch.setattr(running, "begin", begin)
     monkeypatch.setattr(
-        running, "execute", lambda _, folder, __: SimpleNamespace(path=folder.path, failed={})
+        running, "execute", lambda _, folder, __, page: SimpleNamespace(path=folder.path, failed={})
     )
     monkeypatch.setattr("inrush.report.report.write_report", lambda *_: None)
     monkeypatch.setattr("inrush.report.run_list.keep_verdict", lambda *_: None)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from inrush.cli.words import AsJson, Data, Input
+from inrush.cli.words import AsJson, Data, Input, Live, LiveAddress
 from inrush.extras import need
 
 
@@ -112,13 +112,15 @@ def prove(
     ] = None,
     data: Data = None,
     input_folder: Input = None,
+    live: Live = False,
+    live_address: LiveAddress = None,
     as_json: AsJson = False,
 ) -> None:
     """Run what a prediction is about, and score it."""
     need("inrush prove", "report")
     from inrush.commands import prove as command
 
-    command.prove(predictions, results, target or (), data, input_folder, as_json)
+    command.prove(predictions, results, target or (), data, input_folder, as_json, live, live_address)
 
 
 def scoreboard(

@@ -30,8 +30,10 @@ def prove(
     data: Path | None,
     input_folder: Path | None,
     as_json: bool,
+    live: bool = False,
+    live_address: str | None = None,
 ) -> None:
-    """Scores claims by results that exist, or by the runs that they are about."""
+    """Scores claims by results that exist, or by the runs that they are about; with `live` a page shows each study of these."""
     from inrush.analysis.analyse import analyse
     from inrush.predict.proof import observed, score_document
     from inrush.results.predictions import Predictions
@@ -42,7 +44,7 @@ def prove(
     kept = Predictions(store)
     claims = named_claims(kept, specs)
     documents = []
-    runs = Runs(store, targets, data, input_folder)
+    runs = Runs(store, targets, data, input_folder, live, live_address)
     for c in claims:
         found = store.find(results if results is not None else runs.of(c))
         try:
@@ -87,9 +89,16 @@ class Runs:
     """Runs what claims are about; claims of several figures of one load share its runs."""
 
     def __init__(
-        self, store: Store, targets: Sequence[str], data: Path | None, input_folder: Path | None = None
+        self,
+        store: Store,
+        targets: Sequence[str],
+        data: Path | None,
+        input_folder: Path | None = None,
+        live: bool = False,
+        live_address: str | None = None,
     ) -> None:
         self.store, self.targets, self.data, self.input = store, targets, data, input_folder
+        self.live, self.live_address = live, live_address
         self._made: list[tuple[StudyCall, str]] = []
 
     def of(self, c: Claim) -> str:
@@ -112,22 +121,24 @@ class Runs:
         return made
 
     def _run(self, c: Claim, call: StudyCall) -> str:
-        from inrush.commands.running import begin, execute
+        from inrush.commands.running import begin, execute, shown_live
         from inrush.report.report import write_report
         from inrush.report.run_list import keep_verdict
         from inrush.results.store import StudyFolder
 
+        wanted = shown_live(self.live, self.live_address, False)
         prepared, folder = begin(self.store, call, [*self.targets, *call.targets][:1])
-        try:
-            outcome = execute(prepared, folder, self.store.instances_path)
-        except Interrupted as e:
-            raise Interrupted(
-                f"{e}\n{c.id} has no score yet; when these runs are complete: inrush prove {c.id} --with {folder.path.name}"
-            ) from e
-        for run, message in outcome.failed.items():
-            say(f"{run}: {message}")
-        found = self.store.find(str(outcome.path))
-        keep_verdict(StudyFolder(found.path), write_report(found, found.report_path))
+        with wanted as page:
+            try:
+                outcome = execute(prepared, folder, self.store.instances_path, page=page)
+            except Interrupted as e:
+                raise Interrupted(
+                    f"{e}\n{c.id} has no score yet; when these runs are complete: inrush prove {c.id} --with {folder.path.name}"
+                ) from e
+            for run, message in outcome.failed.items():
+                say(f"{run}: {message}")
+            found = self.store.find(str(outcome.path))
+            keep_verdict(StudyFolder(found.path), write_report(found, found.report_path))
         say(f"report: {found.report_path}")
         return str(outcome.path)
 
