@@ -1,6 +1,10 @@
 //! Rows of a table as functions of (seed, stream, row): any row can be made again, alone, anywhere.
 
+mod filled;
+
 use std::sync::Arc;
+
+use filled::{narrow, prepare, presence, reserve, zero_nulls};
 
 use super::alone::Alone;
 use super::chunk_files::ChunkFiles;
@@ -12,7 +16,7 @@ use super::not_finite::NotFiniteShares;
 use super::order::Ordered;
 use super::places::Places;
 use super::remembered::Room;
-use super::simd::{vectorised, Level};
+use super::simd::Level;
 use crate::error::Error;
 use crate::plan::{LogicalType, TablePlan};
 
@@ -399,62 +403,4 @@ fn sources_first(columns: &[Ready]) -> Vec<usize> {
     let mut order = Vec::with_capacity(columns.len());
     (0..columns.len()).for_each(|c| visit(c, columns, &mut order));
     order
-}
-
-fn reserve(values: &mut Values, column_generator: &ColumnGenerator, capacity: usize) {
-    match (values, column_generator) {
-        (Values::I32(v), _) => v.reserve(capacity),
-        (Values::I64(v), _) => v.reserve(capacity),
-        (Values::F32(v), _) => v.reserve(capacity),
-        (Values::F64(v), _) => v.reserve(capacity),
-        (Values::Text(v), ColumnGenerator::Text(column_generator)) => {
-            v.ends.reserve(capacity);
-            v.bytes.reserve(capacity * column_generator.max_bytes());
-        }
-        (Values::List(v), ColumnGenerator::List(column_generator)) => column_generator.reserve(capacity, v),
-        (Values::Text(_) | Values::List(_), _) => unreachable!("compile makes texts and lists by type"),
-    }
-}
-
-/// Room for `rows` values, those of before gone.
-fn prepare(rows: usize, values: &mut Values) {
-    match values {
-        Values::I32(v) => v.resize(rows, 0),
-        Values::I64(v) => v.resize(rows, 0),
-        Values::F32(v) => v.resize(rows, 0.0),
-        Values::F64(v) => v.resize(rows, 0.0),
-        Values::Text(_) | Values::List(_) => values.truncate(0),
-    }
-}
-
-fn zero_nulls(column: &mut Column, at: usize, n: usize) {
-    if column.present.is_empty() {
-        return;
-    }
-    let absent = column.present[at..at + n].iter().enumerate().filter(|(_, &p)| p == 0).map(|(i, _)| at + i);
-    match &mut column.values {
-        Values::I32(v) => absent.for_each(|i| v[i] = 0),
-        Values::I64(v) => absent.for_each(|i| v[i] = 0),
-        Values::F32(v) => absent.for_each(|i| v[i] = 0.0),
-        Values::F64(v) => absent.for_each(|i| v[i] = 0.0),
-        // Never written.
-        Values::Text(_) | Values::List(_) => {}
-    }
-}
-
-vectorised! {
-    fn presence(key: u64, below: u64, rows: &[u64], present: &mut [u8]) {
-        for (present, &row) in present.iter_mut().zip(rows) {
-            *present = ((hash(key, row) >> 32) >= below) as u8;
-        }
-    }
-}
-
-vectorised! {
-    /// Exact: compile has checked the bounds.
-    fn narrow(wide: &[i64], out: &mut [i32]) {
-        for (out, &v) in out.iter_mut().zip(wide) {
-            *out = v as i32;
-        }
-    }
 }

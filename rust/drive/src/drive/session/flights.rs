@@ -1,7 +1,8 @@
 //! The calls of a session that are in flight, in slots that are made once.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+mod places;
+
+use places::{places, Places};
 
 use crate::drive::assertion::Floors;
 use crate::drive::touched::Change;
@@ -83,27 +84,6 @@ pub struct Flights {
     numbered: bool,
 }
 
-type Places = HashMap<Ticket, u32, BuildHasherDefault<Spread>>;
-
-/// Tickets are counted, so that they need no more than to be spread over the table.
-#[derive(Default)]
-struct Spread(u64);
-
-impl Hasher for Spread {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write_u64(&mut self, ticket: u64) {
-        // Both halves are looked at: the odd factor of the golden ratio spreads upwards, the rotation downwards.
-        self.0 = ticket.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(32);
-    }
-
-    fn write(&mut self, _: &[u8]) {
-        unreachable!("a ticket is a number")
-    }
-}
-
 impl Flights {
     pub fn new(depth: usize) -> Flights {
         let slots = (0..depth.max(1)).map(|_| Slot::default()).collect();
@@ -114,11 +94,8 @@ impl Flights {
             newest: NONE,
             free: NONE,
             last_freed: NONE,
-            places: Places::with_capacity_and_hasher(
-                // Room for as many that have gone: it never grows while calls come and go.
-                if depth > 1 { 2 * depth } else { 0 },
-                BuildHasherDefault::default(),
-            ),
+            // Room for as many that have gone: it never grows while calls come and go.
+            places: places(if depth > 1 { 2 * depth } else { 0 }),
             numbered: false,
         };
         flights.restart(0);
