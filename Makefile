@@ -13,7 +13,7 @@ THREADS ?= 4
 # Tests on servers. Where servers must be there, they run after the others, which include Rust's on the same servers; and
 # so many at once, each process on servers of its own.
 ON_SERVERS := python/tests/engines
-SERVER_JOBS ?= 2
+SERVER_JOBS ?= 3
 # Each part of the tests that passed where servers must be there leaves a file: CI runs once more what did not.
 PASSED := .pytest_cache/passed
 passed = mkdir -p $(PASSED) && touch $(PASSED)/$(1)
