@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from inrush.guards import laws, notes
+from inrush.guards import laws, quiet
 from inrush.guards.verdicts import Outcome
 from inrush.predict.training import cores_busy, written_bytes_per_s
 from inrush.report.process_table import process_table
@@ -29,7 +29,7 @@ def test_cores_of_a_part_are_in_its_whole() -> None:
 def test_what_others_computed_is_less_by_each_process_once() -> None:
     """Of 80 s of eight processors 10 were busy: 5 of the server, 5 of others."""
     host = {"host cpu_total_s": 80.0, "host cpu_busy_s": 10.0}
-    shares = notes.noise_shares(gone_on({**PARTS, **host}, gap_s=0.0))
+    ((_, shares),) = quiet.noise_by_host(gone_on({**PARTS, **host}, gap_s=0.0))
     assert shares["other processes"] == pytest.approx(5.0 / 80.0)
 
 

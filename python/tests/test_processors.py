@@ -10,6 +10,8 @@ import pyarrow as pa
 import pytest
 
 from inrush.report.machine import machine_panels
+from inrush.report.timeline import Panel
+from inrush.stats.hosts import hosts_of
 from inrush.stats.measures import figures_of_run
 from inrush.stats.processors import processor_figures
 from inrush.stats.record import RunRecord
@@ -19,6 +21,11 @@ SECOND = synthetic.SECOND
 #: Cores by state.
 HOST = {"user": 1.5, "system": 0.75, "irq": 0.25, "iowait": 0.5}
 SYSTEM = {"server": 0.3, "client": 0.1}
+
+
+def panels_of(run: RunRecord) -> list[Panel]:
+    (host,) = hosts_of(run)
+    return machine_panels(run, host)
 
 
 def run_with(extra: Sequence[dict[str, Any]]) -> RunRecord:
@@ -103,11 +110,11 @@ def test_results_without_the_split_have_no_figure_and_no_line_of_it() -> None:
     plain = synthetic.run(makespan_s=4.0)
     assert not [k for k in figures_of_run(plain) if k.endswith(("user_cores", "system_cores", "steal_cores"))]
     assert not [k for k in figures_of_run(plain) if k.startswith("host.")]
-    assert machine_panels(plain) == []
+    assert panels_of(plain) == []
 
 
 def test_the_lines_of_the_machine_are_the_rates_of_its_states_by_time() -> None:
-    panels = {p.title: p.rows for p in machine_panels(run_with(split_rows()))}
+    panels = {p.title: p.rows for p in panels_of(run_with(split_rows()))}
     states = panels["all processors, cores"]
     assert {r["series"] for r in states} == {*HOST, "steal"}
     for state, cores in HOST.items():
@@ -122,5 +129,5 @@ def test_a_state_in_which_the_processors_hardly_were_has_no_line() -> None:
     rows += [
         {"role": "host", "t_ns": k * SECOND, "metric": "cpu_iowait_s", "value": 0.001 * k} for k in range(8)
     ]
-    panels = {p.title: p.rows for p in machine_panels(run_with(rows))}
+    panels = {p.title: p.rows for p in panels_of(run_with(rows))}
     assert "iowait" not in {r["series"] for r in panels["all processors, cores"]}

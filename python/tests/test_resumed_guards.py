@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from inrush.engines.survives import Durability, Survives, weakest
-from inrush.guards import gaps, laws, notes, saturation
+from inrush.guards import gaps, laws, notes, quiet, saturation
 from inrush.guards.verdicts import Outcome
 from inrush.pipeline.joined import differing
 from inrush.run.one import survived_by_all
@@ -126,7 +126,8 @@ def test_what_is_given_for_a_second_is_for_one_in_which_it_worked() -> None:
     run = gone_on({"server major_faults": 200.0, "host psi_cpu_some_s": 1.0})
     found = notes.program_in_memory(run, {})
     assert found is not None and found.outcome is Outcome.NOTE and "100 pages a second" in found.sentence
-    assert notes.noise_shares(run)["CPU pressure"] == pytest.approx(0.5)
+    ((_, shares),) = quiet.noise_by_host(run)
+    assert shares["CPU pressure"] == pytest.approx(0.5)
 
 
 def test_sessions_have_no_time_for_calls_in_a_gap() -> None:

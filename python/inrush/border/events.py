@@ -92,6 +92,8 @@ class Progress(TypedDict):
     client_cpu: float | None
     resources: Sequence[Usage]
     loaded: NotRequired[LoadProgress]
+    #: Role of a machine in `resources` -> the name of the host, where client processes are on several.
+    hosts: NotRequired[Mapping[str, str]]
 
 
 class Note(TypedDict):

@@ -71,6 +71,8 @@ class WatchPlan(TypedDict):
     folders: NotRequired[Mapping[str, str]]
     #: Thread of these processes -> what it is, where the kernel knows it by the program's name alone.
     threads: NotRequired[Mapping[str, str]]
+    #: Of a process that shares a run and is not the first one: it watches the machine as the first one does its own.
+    machine: NotRequired[bool]
 
 
 class SharePlan(TypedDict):

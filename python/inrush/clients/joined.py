@@ -29,9 +29,11 @@ Rows = list[dict[str, Any]]
 ENDINGS = ("error", "stop", "limit", "queue", "time", "work")
 
 
-def write(parts: Path, folders: Sequence[Path], shifts: Sequence[Shift]) -> int:
+def write(
+    parts: Path, folders: Sequence[Path], shifts: Sequence[Shift], watchers: Sequence[int] = (0,)
+) -> int:
     """parts: where the tables of all go, and the first process's are. By process: its folder, and from its run time to that
-    of the first one. The furthest that an interval of a process began from the row that it stands in, ns."""
+    of the first one. watchers: the first process on each host. The furthest that an interval of a process began from the row that it stands in, ns."""
     tables = Tables(folders, shifts)
     axes = Axes([by.rate for by in shifts])
     for process, table in enumerate(tables.each("intervals")):
@@ -52,7 +54,7 @@ def write(parts: Path, folders: Sequence[Path], shifts: Sequence[Shift]) -> int:
         replace(name, iter([join(tables.each(name))]))
     windows = shared_windows(tables.each("segments"))
     looks = (with_edges(table, windows) for table in tables.each("resources"))
-    replace("resources", resources(looks, edges_ns(parts), len(folders)))
+    replace("resources", resources(looks, edges_ns(parts), len(folders), watchers))
     return max((of.apart_ns for of in spans.values()), default=0)
 
 

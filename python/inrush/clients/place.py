@@ -8,15 +8,25 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from inrush.border.events import Event
-from inrush.border.plan import RunPlan
+from inrush.border.plan import RunPlan, WatchPlan
 from inrush.clients.clocks import SAME, Clock
 from inrush.worker.process import WORKER, Process
 
 Hear = Callable[[Event], None]
+
+
+@dataclass(frozen=True)
+class Host:
+    """The machine that a process is on, as far as a watch of it goes: its processors and its network."""
+
+    #: Equal of processes that would see the same of it.
+    key: str = ""
+    name: str = ""
 
 
 class Client(Protocol):
@@ -48,6 +58,9 @@ class Place(Protocol):
     def name(self, process: int) -> str:
         """Behind the number of a process in a message; empty where the number says all."""
 
+    def host(self, process: int) -> Host:
+        """The one that it is on: the first process on each watches it."""
+
     def finish(self, interval_ns: int) -> None:
         """All have ended in order: the last look at their clocks. Raises CoreError where times of them cannot be compared.
 
@@ -58,6 +71,20 @@ class Place(Protocol):
 
     def end(self) -> None:
         """Nothing of this run is left there."""
+
+
+def watchers(place: Place, processes: int) -> dict[int, str]:
+    """The first process on each host -> the name of the host."""
+    first: dict[str, int] = {}
+    for process in range(processes):
+        first.setdefault(place.host(process).key, process)
+    return {process: place.host(process).name for process in first.values()}
+
+
+def watch_of(plan: RunPlan, machine: bool) -> WatchPlan:
+    """Of a process without servers and their files beside it."""
+    found: WatchPlan = {"every_ns": plan["watch"]["every_ns"], "processes": {}, "data_dir": ""}
+    return {**found, "machine": True} if machine else found
 
 
 class Here:
@@ -79,6 +106,9 @@ class Here:
 
     def name(self, process: int) -> str:
         return ""
+
+    def host(self, process: int) -> Host:
+        return Host()
 
     def finish(self, interval_ns: int) -> None:
         """One clock."""

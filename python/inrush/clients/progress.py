@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from inrush.border.events import Latencies, Progress, RoleProgress, Usage
 
-#: The processes of this role each sample themselves.
-CLIENT = "client"
+#: The processes of this role each sample themselves; the first one on each host samples that.
+CLIENT, HOST = "client", "host"
 #: What is as much as there is now; all else that a process says of itself only rises.
 LEVELS = ("rss_bytes",)
 
@@ -67,19 +67,28 @@ def merged(each: Iterable[Latencies]) -> Latencies:
 
 
 class Clients:
-    """What the processes use: the first one samples machine and servers, each samples itself.
+    """What the processes use: the first one samples servers, the first one on each host its machine, each samples itself.
+
+    Of several hosts none is `host`: that of the third process is `host/3`, its times by its own clock.
 
     What another process has used is known from its last word, in whatever part of the run that was. One that is first heard
     of while others were shown adds what it uses from then on: a sum that jumped would be shown as busy cores.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, several: bool = False) -> None:
+        self.several = several
         self.first: Sequence[Usage] = ()
+        self.machines: dict[int, Sequence[Usage]] = {}
         self.others: dict[int, dict[Used, float]] = {}
         self.before: dict[int, dict[Used, float]] = {}
         self.was_shown = False
 
     def heard(self, process: int, resources: Sequence[Usage]) -> None:
+        if self.several:
+            self.machines[process] = [
+                {**usage, "role": f"{HOST}/{process + 1}"} for usage in resources if usage["role"] == HOST
+            ]
+            resources = [usage for usage in resources if usage["role"] != HOST]
         if process == 0:
             self.first = resources
             return
@@ -94,7 +103,8 @@ class Clients:
         """whole: what the others have used is known up to now, or a beat before as the last time."""
         self.was_shown = self.was_shown or whole
         each = [self.added(usage) if usage["role"] == CLIENT else usage for usage in self.first]
-        return [usage for usage in each if whole or usage["role"] != CLIENT]
+        machines = [usage for _, of in sorted(self.machines.items()) for usage in of]
+        return [usage for usage in each if whole or usage["role"] != CLIENT] + machines
 
     def added(self, usage: Usage) -> Usage:
         of = (usage["role"], usage["metric"], usage["device"])
@@ -109,10 +119,13 @@ class Together:
     two parts (`Barriers`), so none speaks of the one before when the first process speaks of the next.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, watchers: Mapping[int, str] | None = None) -> None:
+        """watchers: the first process on each host, and the name of the host."""
+        watchers = watchers or {}
+        self.hosts = {f"{HOST}/{n + 1}": name for n, name in watchers.items()} if len(watchers) > 1 else {}
         self.latest: dict[Part, dict[int, Progress]] = {}
         self.waiting: dict[Part, dict[str, list[Latencies]]] = {}
-        self.clients = Clients()
+        self.clients = Clients(several=len(watchers) > 1)
 
     def heard(self, process: int, event: Progress) -> list[Progress]:
         """The progress of all where the first process has spoken, behind the rest of the part before."""
@@ -149,7 +162,8 @@ class Together:
         roles: Mapping[str, RoleProgress] = {
             role: {**of, "latency": merged(waiting.get(role, ()))} for role, of in shown["roles"].items()
         }
-        return {**shown, "t_ns": t_ns, "roles": roles, "resources": self.clients.all(whole)}
+        found: Progress = {**shown, "t_ns": t_ns, "roles": roles, "resources": self.clients.all(whole)}
+        return {**found, "hosts": self.hosts} if self.hosts else found
 
 
 def least(values: Sequence[float | None]) -> float | None:

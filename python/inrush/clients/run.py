@@ -10,7 +10,7 @@ import json
 import queue
 import shutil
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from inrush.border.events import Event
 from inrush.border.plan import RunPlan
 from inrush.clients import joined
 from inrush.clients.barriers import Barriers, Opened, Starts, Word, late_starts
-from inrush.clients.place import Client, Here, Place
+from inrush.clients.place import Client, Here, Place, watch_of, watchers
 from inrush.clients.progress import Together
 from inrush.errors import CoreError
 from inrush.worker.process import death_cause
@@ -41,13 +41,13 @@ def work(
         run.end()
 
 
-def plan_of(plan: RunPlan, process: int) -> RunPlan:
-    """What one process does of it. The first one watches the server and the machine, each itself."""
+def plan_of(plan: RunPlan, process: int, watchers: Collection[int] = ()) -> RunPlan:
+    """What one process does of it. The first one watches the server, those of `watchers` and itself the machine, each itself."""
     share = plan.get("share")
     assert share is not None, "a run of this kind is shared"
     mine: RunPlan = {**plan, "share": {"index": process, "of": share["of"]}}
     if process:
-        mine["watch"] = {"every_ns": plan["watch"]["every_ns"], "processes": {}, "data_dir": ""}
+        mine["watch"] = watch_of(plan, process in watchers)
     return mine
 
 
@@ -75,7 +75,8 @@ class SharedRun:
         self.processes: list[Client] = []
         self.running: set[int] = set()
         self.barriers, self.starts = Barriers(self.of), Starts(self.of)
-        self.progress = Together()
+        self.watchers = watchers(place, self.of)
+        self.progress = Together(self.watchers)
         #: Processes that have said how they ended; what the first one said.
         self.finished: dict[int, Event] = {}
         self.failed = False
@@ -92,7 +93,9 @@ class SharedRun:
             def hear(event: Event, process: int = process) -> None:
                 self.said.put((process, event))
 
-            self.processes.append(self.place.start(process, plan_of(self.plan, process), folder, hear))
+            self.processes.append(
+                self.place.start(process, plan_of(self.plan, process, self.watchers), folder, hear)
+            )
             self.running.add(process)
 
     def follow(self) -> int:
@@ -188,7 +191,7 @@ class SharedRun:
         """The tables of all as those of one, and when they began."""
         folders = [self.folder(process) for process in range(self.of)]
         clocks = [self.place.clock(process) for process in range(self.of)]
-        apart_ns = joined.write(self.parts, folders, self.barriers.shifts(clocks))
+        apart_ns = joined.write(self.parts, folders, self.barriers.shifts(clocks), [*self.watchers])
         interval_ns = self.plan["record"]["interval_ns"]
         if 2 * apart_ns > interval_ns:
             self.fail(

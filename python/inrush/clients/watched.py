@@ -1,4 +1,8 @@
-"""What was watched of several client processes: each as a part of the role `client`, and their sum as the role. Pure."""
+"""What was watched of several client processes: each as a part of the role `client`, and their sum as the role. Pure.
+
+On several hosts the first process on each watched the machine: those are `host/1`, `host/3`, …, by its number, and nothing is
+`host`, which would be one of them (decision 289).
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,8 @@ from inrush.clients.spans import series
 from inrush.results.schema import SCHEMAS
 
 FloatArray = NDArray[np.float64]
-CLIENT = "client"
+IntArray = NDArray[np.int64]
+CLIENT, HOST = "client", "host"
 #: Said once at the end of each repetition, not looked at again and again: how those of all processes become one.
 #: A process that stood still did so with the machine: they did at the same time.
 AT_ENDS: Mapping[str, Callable[[Sequence[float]], float]] = {
@@ -24,6 +29,9 @@ AT_ENDS: Mapping[str, Callable[[Sequence[float]], float]] = {
 
 #: What is as much as there is now; all else only rises.
 LEVELS = ("rss_bytes",)
+#: The same of a machine; two of them are read at one look and added up, and one is wanted where it is least.
+MACHINE_LEVELS = ("mem_available_bytes", "page_cache_bytes", "dirty_bytes", "writeback_bytes")
+ADDED, LEAST = ("dirty_bytes", "writeback_bytes"), ("mem_available_bytes",)
 #: Of one metric of all processes together, as parts: up to five have all looks of a long run, 1,000 have 200 each.
 PART_LOOKS = 200_000
 
@@ -31,18 +39,30 @@ PART_LOOKS = 200_000
 Looks = dict[tuple[str, str], tuple[FloatArray, FloatArray]]
 
 
-def resources(each: Iterable[pa.Table], edges_ns: Iterable[int], processes: int) -> Iterator[pa.Table]:
-    """each: the table of every process on one clock, the first one's with the server and the machine. edges_ns: begins and
-    ends of segments and repetitions."""
+def resources(
+    each: Iterable[pa.Table], edges_ns: Iterable[int], processes: int, watchers: Sequence[int] = (0,)
+) -> Iterator[pa.Table]:
+    """each: the table of every process on one clock, the first one's with the server. edges_ns: begins and ends of segments
+    and repetitions. watchers: the first process on each host, whose table has the machine."""
     edges, most = np.unique(np.array([*edges_ns], np.float64)), max(2, PART_LOOKS // processes)
     parts, others = list[Looks](), list[pa.Table]()
+    several = len(watchers) > 1
 
     def looked_at() -> Iterator[Looks]:
-        for table in each:
+        for process, table in enumerate(each):
             mine = looks_of(own(table))
             parts.append(of_process(mine, most, edges))
-            if not others:
-                others.append(table.filter(pc.not_equal(table["role"], CLIENT)))
+            if process == 0:
+                others.append(
+                    table.filter(
+                        pc.invert(pc.is_in(table["role"], value_set=pa.array([CLIENT, *[HOST] * several])))
+                    )
+                )
+            if several and process in watchers:
+                machine = looks_of(table.filter(pc.equal(table["role"], HOST)))
+                others.append(
+                    rows_of(f"{HOST}/{process + 1}", of_machine(machine, PART_LOOKS // len(watchers), edges))
+                )
             yield mine
 
     yield rows_of(CLIENT, summed(looked_at()))
@@ -59,18 +79,23 @@ def fewer(
     Those on both sides of each edge stay, so that what was used between two edges is that of all looks. Of a level the
     largest of each stretch stays, else the first.
     """
+    places = kept(t_ns, most, edges_ns, [value] if level else [])
+    return t_ns[places], value[places]
+
+
+def kept(t_ns: FloatArray, most: int, edges_ns: FloatArray, levels: Sequence[FloatArray]) -> IntArray:
+    """Places of the looks that stay; levels: of each the largest of a stretch is among them."""
     if len(t_ns) <= most:
-        return t_ns, value
+        return np.arange(len(t_ns))
     firsts = np.arange(most) * len(t_ns) // most
-    kept = [firsts, np.array([len(t_ns) - 1])]
+    found = [firsts, np.array([len(t_ns) - 1])]
     for side in ("left", "right"):
         at = np.searchsorted(t_ns, edges_ns, side=side)
-        kept += [at - 1, at]
-    if level:
-        ends = np.append(firsts[1:], len(t_ns))
-        kept.append(np.array([a + int(np.argmax(value[a:b])) for a, b in zip(firsts, ends, strict=True)]))
-    places = np.unique(np.clip(np.concatenate(kept), 0, len(t_ns) - 1).astype(np.int64))
-    return t_ns[places], value[places]
+        found += [at - 1, at]
+    ends = np.append(firsts[1:], len(t_ns))
+    for value in levels:
+        found.append(np.array([a + int(np.argmax(value[a:b])) for a, b in zip(firsts, ends, strict=True)]))
+    return np.unique(np.clip(np.concatenate(found), 0, len(t_ns) - 1).astype(np.int64))
 
 
 def own(table: pa.Table) -> pa.Table:
@@ -95,6 +120,24 @@ def of_process(looks: Looks, most: int, edges_ns: FloatArray) -> Looks:
         for (metric, device), of in looks.items()
         if not device
     }
+
+
+def of_machine(looks: Looks, most: int, edges_ns: FloatArray) -> Looks:
+    """What is as much as there is now keeps the same looks in all its metrics: some are added up."""
+    most = max(2, most)
+    of = {metric: looks[metric, ""] for metric in MACHINE_LEVELS if (metric, "") in looks}
+    together = len({len(t_ns) for t_ns, _ in of.values()}) == 1
+    extremes = [-value if metric in LEAST else value for metric, (_, value) in of.items()]
+    if together and all(metric in of for metric in ADDED):
+        extremes.append(np.sum([of[metric][1] for metric in ADDED], axis=0))
+    found = {}
+    for (metric, device), (t_ns, value) in looks.items():
+        if metric in of and together:
+            places = kept(t_ns, most, edges_ns, extremes)
+            found[metric, device] = t_ns[places], value[places]
+        else:
+            found[metric, device] = fewer(t_ns, value, most, edges_ns, metric in of)
+    return found
 
 
 def summed(each: Iterable[Looks]) -> Looks:

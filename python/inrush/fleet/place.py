@@ -16,7 +16,7 @@ from typing import Any
 
 from inrush.border.plan import RunPlan
 from inrush.clients.clocks import Clock
-from inrush.clients.place import Client, Hear
+from inrush.clients.place import Client, Hear, Host, watch_of
 from inrush.errors import CoreError, TargetError
 from inrush.fleet import checks, remote
 from inrush.fleet.echo import Echo, Offset, Witnesses, agree, between, contradicts, known, offset
@@ -96,7 +96,7 @@ class OnWorkers:
         worker = self.workers[process]
         if not self.shares(worker, "processes"):
             # Process ids and folders are of this machine, or of this container.
-            plan = {**plan, "watch": {"every_ns": plan["watch"]["every_ns"], "processes": {}, "data_dir": ""}}
+            plan = {**plan, "watch": watch_of(plan, plan["watch"].get("machine", False))}
         client = RemoteClient(self, process, f"{self.owner}/{process}", json.dumps(plan), folder, hear)
         self.clients.append(client)
         return client
@@ -122,6 +122,10 @@ class OnWorkers:
 
     def name(self, process: int) -> str:
         return checks.named(self.workers[process], self.facts[self.workers[process]])
+
+    def host(self, process: int) -> Host:
+        fact = self.facts[self.workers[process]]
+        return Host(f"{fact['spaces']['kernel']} {fact['spaces']['network']}", str(fact["host"]))
 
     def finish(self, interval_ns: int) -> None:
         try:

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from inrush.border.pipeline import phase_of
 from inrush.border.pipeline import roles_of as roles_in
-from inrush.guards import notes
+from inrush.guards import quiet
 from inrush.guards.verdicts import (
     Figures,
     Verdict,
@@ -200,10 +200,10 @@ def taken_by_others(run: RunRecord, late_roles: Sequence[str]) -> str:
     steal_free = steal_free_part(run)
     if steal_free is None or steal_free.seconds >= steal_free.of_s:
         return ""
-    steal = notes.noise_shares(run).get("steal", 0.0)
+    steal, host = quiet.worst(run, "steal") or (0.0, None)
     held = {role: steal_free.figures.get(f"{role}.lag_p99_s") for role in late_roles}
     lags = ", ".join(f"{lag_s * 1e3:.3g} ms ({role})" for role, lag_s in held.items() if lag_s is not None)
-    taken = f". The host meanwhile gave {percent(steal, 1)} of the processors to others (steal)"
+    taken = f". The host {f'of {host.name} ' if host and host.name else ''}meanwhile gave {percent(steal, 1)} of the processors to others (steal)"
     if not lags:
         return f"{taken}: repeat when it does not"
     return (

@@ -12,13 +12,10 @@ from inrush.stats.quantity import show
 from inrush.stats.rates import role_rates
 from inrush.stats.record import RunRecord
 from inrush.stats.role_series import role_series
-from inrush.stats.steal_free import STEAL_SHARE
-from inrush.stats.watched import cumulative, spent_in, wholes
+from inrush.stats.watched import cumulative, spent_in
 from inrush.text import percent, signed_percent
 from inrush.workload import TIMES_CACHES
 
-PSI_CPU_SHARE = 0.05
-OTHERS_CPU_SHARE = 0.03  # of all cores, used by processes that are not ours
 UNIT_GROWTH = 0.10  # bytes per row, start to end
 ACHIEVED_SHARE = 0.99
 #: Of what its study lets through: a load that makes as much was held by it.
@@ -225,57 +222,6 @@ def stored_bytes(run: RunRecord) -> float:
     return max(probed, default=sent)
 
 
-def quiet_machine(run: RunRecord, _: Figures) -> Verdict | None:
-    """Steal, CPU pressure and other processes' CPU during the measured segments. Never more than a note.
-
-    Where other processes use next to nothing, pressure is that of the run's own client and server.
-    """
-    shares = noise_shares(run)
-    if not shares:
-        return None
-    own = shares.get("other processes", 1.0) <= OTHERS_CPU_SHARE
-    limits = {"steal": STEAL_SHARE, "CPU pressure": PSI_CPU_SHARE, "other processes": OTHERS_CPU_SHARE}
-    loud = [
-        f"{what} {percent(shares[what], 1)} (limit {percent(limit)})"
-        for what, limit in limits.items()
-        if shares.get(what, 0) > limit and not (own and what == "CPU pressure")
-    ]
-    if loud:
-        return noted(
-            "quiet machine",
-            f"{', '.join(loud)}: expect wider intervals; repeat on a quiet machine to publish",
-        )
-    watched = ", ".join(
-        f"{what} {percent(shares[what], 1)} ({'of the run itself' if shares[what] > limit else f'limit {percent(limit)}'})"
-        for what, limit in limits.items()
-        if what in shares
-    )
-    return passed("quiet machine", f"As far as the host reports: {watched}")
-
-
 def worked_windows(run: RunRecord) -> list[Window]:
     """The measured segments without gaps, in which nothing of the run went on."""
     return worked_in(measured_windows(run).values(), gaps_of(run))
-
-
-def noise_shares(run: RunRecord) -> dict[str, float]:
-    windows = worked_windows(run)
-
-    def over_windows(metric: str, role: str | None = "host") -> float | None:
-        held = cumulative(run, metric)
-        chosen = [held[role]] if role in held else [] if role else wholes(held)
-        over = [spent_in(run, s, windows) for s in chosen]
-        return sum(s for s in over if s is not None) if over and None not in over else None
-
-    wall_s = sum(end - start for start, end in windows) / 1e9
-    total_s, busy_s, steal_s, ours_s = (
-        over_windows("cpu_total_s"), over_windows("cpu_busy_s"), over_windows("cpu_steal_s"), over_windows("cpu_s", None)
-    )  # fmt: skip
-    shares = {}
-    if total_s and steal_s is not None:
-        shares["steal"] = steal_s / total_s
-    if total_s and busy_s is not None and ours_s is not None:
-        shares["other processes"] = max(0.0, busy_s - ours_s - (steal_s or 0.0)) / total_s
-    if wall_s > 0 and (pressure_s := over_windows("psi_cpu_some_s")) is not None:
-        shares["CPU pressure"] = pressure_s / wall_s
-    return shares

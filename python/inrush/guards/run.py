@@ -15,6 +15,7 @@ from inrush.guards import (
     lateness,
     laws,
     notes,
+    quiet,
     saturation,
     settings,
     standing,
@@ -327,5 +328,5 @@ RUN_GUARDS: tuple[Guard, ...] = (
         notes.program_in_memory,
         "The server is held to no limit of memory, or its page faults were not watched",
     ),
-    Guard("quiet machine", notes.quiet_machine, "The host was not watched"),
+    Guard("quiet machine", quiet.quiet_machine, "The host was not watched"),
 )

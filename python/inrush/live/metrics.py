@@ -21,7 +21,12 @@ OPEN = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
 def families(seen: StudySeen, now_s: float) -> list[Family]:
     """Everything that is known of the study now."""
-    found = [*of_study(seen, now_s), *of_roles(seen), *of_resources(seen.using.now), *of_limits(seen, now_s)]
+    found = [
+        *of_study(seen, now_s),
+        *of_roles(seen),
+        *of_resources(seen.using.now, seen.using.hosts),
+        *of_limits(seen, now_s),
+    ]
     return [family for family in found if family.samples or family.histograms]
 
 
@@ -101,14 +106,19 @@ USED: Mapping[str, tuple[str, str, str]] = {
 }  # fmt: skip
 
 
-def of_resources(using: Used) -> Iterator[Family]:
+def of_resources(using: Used, hosts: Mapping[str, str]) -> Iterator[Family]:
     for what, (name, unit, help) in USED.items():
         samples = [
-            Sample({"role": role, "device": device} if device else {"role": role}, of[what])
+            Sample(labels_of(role, device, hosts), of[what])
             for (role, device), of in sorted(using.items())
             if what in of
         ]
         yield Family(name, "gauge", help, unit, samples)
+
+
+def labels_of(role: str, device: str, hosts: Mapping[str, str]) -> dict[str, str]:
+    found = {"role": role, **({"device": device} if device else {})}
+    return {**found, "host": hosts[role]} if role in hosts else found
 
 
 def of_limits(seen: StudySeen, now_s: float) -> Iterator[Family]:

@@ -151,7 +151,7 @@ class StudySeen:
             self.roles[name] = role
             steps[name] = self._counted(name, role, now, before, event["phase"] == MEASURED)
             self._timed(name, role, event, since_ns, event["phase"] == MEASURED)
-        self.using.look(event["resources"])
+        self.using.look(event["resources"], event.get("hosts"))
         if steps:
             busy_s = {name: cores * seconds for name, cores in self.using.busy_cores().items()}
             self.series.add(Slice(now_s, seconds, steps, busy_s))

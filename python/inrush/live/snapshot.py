@@ -45,7 +45,10 @@ def snapshot(
         "runs": {"n": seen.clock.n, "of": max(seen.clock.of, len(seen.planned)), **dict(seen.ended_runs)},
         "run": run_in_hand(seen, now_s),
         "roles": {name: role_now(name, role, seen) for name, role in seen.roles.items()},
-        "resources": [used(role, device, of) for (role, device), of in sorted(seen.using.now.items())],
+        "resources": [
+            used(role, seen.using.hosts.get(role), device, of)
+            for (role, device), of in sorted(seen.using.now.items())
+        ],
         "client_cpu": None if seen.progress is None else seen.progress["client_cpu"],
         "limits": [limit(distance) for distance in distances(seen, now_s)],
         "points": {"figure": figure, "rows": [point_row(point) for point in points]},
@@ -136,14 +139,15 @@ SHOWN: Mapping[str, tuple[str, str]] = {
 }
 
 
-def used(role: str, device: str, of: Mapping[str, float]) -> Doc:
-    """What a role or a device uses: numbers, and a text for each in the order above."""
+def used(role: str, host: str | None, device: str, of: Mapping[str, float]) -> Doc:
+    """What a role or a device uses: numbers, and a text for each in the order above. host: of a machine, one of several."""
     said = [
         {"what": called, "value": show(of[what], figure)}
         for what, (figure, called) in SHOWN.items()
         if what in of
     ]
-    return {"role": role, "device": device, "values": dict(of), "said": said}
+    called = role if host is None else f"host {host}"
+    return {"role": role, "called": called, "device": device, "values": dict(of), "said": said}
 
 
 def limit(of: Distance) -> Doc:

@@ -126,9 +126,10 @@ def used(shown: Doc) -> Iterator[str]:
         ]
         text = ", ".join(f"{s['what']} {s['value']}" for s in said[:3])
         if not one["device"]:
-            whole.append(f"{one['role']}: {text}")
+            whole.append(f"{one['called']}: {text}")
         elif any(value > 0 for value in one["values"].values()):
-            devices.append(f"{one['device']}: {text}")
+            of = f"{one['called']} " if one["called"] != one["role"] else ""
+            devices.append(f"{of}{one['device']}: {text}")
     if whole:
         yield " · ".join(whole)
     if devices:

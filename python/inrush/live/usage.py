@@ -38,8 +38,11 @@ class Using:
     def __init__(self) -> None:
         self.before: dict[tuple[str, str, str], Usage] = {}
         self.now: Used = {}
+        #: Role of a machine -> the name of the host, where there are several.
+        self.hosts: Mapping[str, str] = {}
 
-    def look(self, resources: Sequence[Usage]) -> None:
+    def look(self, resources: Sequence[Usage], hosts: Mapping[str, str] | None = None) -> None:
+        self.hosts = hosts or {}
         for usage in resources:
             role, metric, device = key = usage["role"], usage["metric"], usage["device"]
             shown = self.now.setdefault((role, device), {})

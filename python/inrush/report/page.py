@@ -24,6 +24,7 @@ from inrush.analysis.wording import TOO_FEW, name, plain, times
 from inrush.guards.verdicts import Outcome, Verdict, by_guard
 from inrush.report.asked import asked_table
 from inrush.report.charts import Figure
+from inrush.report.client_hosts import client_hosts_table
 from inrush.report.conditions import machine, settings
 from inrush.report.draw import asset
 from inrush.report.first_sentence import first_sentence
@@ -67,6 +68,7 @@ def page(
         section("What limits these figures", doubts_table(analysis)),
         section("Rejected rows", rejected_table(analysis)),
         section("Steal: processor time that the host took", steal_table(analysis)),
+        section("Hosts of client processes", client_hosts_table(analysis)),
         section("Loads of files", loads_section(analysis)),
         section("Figures", figure_cards(figures, specs)),
         section("Guards that passed", passed_table(analysis)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from inrush.analysis.points import Analysis, Measured, say
-from inrush.guards.notes import noise_shares
+from inrush.guards import quiet
 from inrush.report.html import Cells, number, table
 from inrush.stats import quantity
 from inrush.stats.measures import whole
@@ -22,7 +22,7 @@ MOST_RUNS = 12
 
 def steal_table(analysis: Analysis) -> str:
     """A row for each role of the runs that lost more than STEAL_SHARE, those that lost most first; nothing where none did."""
-    shares = [(noise_shares(m.run).get("steal", 0.0), m) for m in analysis.runs if m.counts]
+    shares = [((quiet.worst(m.run, "steal") or (0.0,))[0], m) for m in analysis.runs if m.counts]
     lost = sorted(((share, m) for share, m in shares if share > STEAL_SHARE), key=lambda pair: -pair[0])
     parts = [(share, m, steal_free_part(m.run)) for share, m in lost[:MOST_RUNS]]
     # A run that was nowhere left alone has nothing to set beside its figures.

@@ -11,6 +11,7 @@ import numpy as np
 
 from inrush.analysis.points import Analysis, Measured, Point
 from inrush.border.pipeline import roles_of
+from inrush.stats.hosts import hosts_of, on
 from inrush.stats.measures import grouped, measured_windows, writing_roles
 from inrush.stats.pending import polls, sources
 from inrush.stats.rates import no_faster, role_rates, steps, worked
@@ -188,8 +189,10 @@ def every_device(run: RunRecord, metric: str) -> Mapping[str, tuple[FloatArray, 
     pairs = zip(table.column("metric").to_pylist(), table.column("device").to_pylist(), strict=True)
     devices = dict.fromkeys(d for m, d in pairs if m == metric and d != "lo")
     each = {d: cumulative(run, metric, d) for d in devices}
-    held = {d: of.get("host") for d, of in each.items()}
-    held |= {f"{INPUT} {d}": of[INPUT] for d, of in each.items() if INPUT in of and "host" not in of}
+    hosts = hosts_of(run)
+    held = {f"{d}{on(host)}": of.get(host.role) for host in hosts for d, of in each.items()}
+    roles = {host.role for host in hosts}
+    held |= {f"{INPUT} {d}": of[INPUT] for d, of in each.items() if INPUT in of and not roles & of.keys()}
     return {d: s for d, s in held.items() if s is not None and s[1][-1] - s[1][0] > 1e5}
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from inrush.stats.coherence import Coherence, coherence
+from inrush.stats.hosts import hosts_of, on
 from inrush.stats.measures import measured_windows, whole
 from inrush.stats.record import FloatArray, RunRecord
 from inrush.stats.role_series import role_series
@@ -176,6 +177,7 @@ def resources(run: RunRecord, edges: FloatArray, period_s: float) -> Iterator[Co
     table = run.tables.get("resources")
     if table is None or table.num_rows == 0:
         return
+    where = {host.role: on(host) for host in hosts_of(run)}
     for (role, metric, device), (t, value) in by_series(table).items():
         if not often_enough(t, period_s):
             continue
@@ -188,7 +190,7 @@ def resources(run: RunRecord, edges: FloatArray, period_s: float) -> Iterator[Co
         else:
             continue
         thread = f", thread {device}" if metric == "cpu_s" and device else device
-        yield Companion(kind, said.format(role=role, device=thread), values)
+        yield Companion(kind, said.format(role=role, device=thread) + where.get(role, ""), values)
 
 
 def by_series(table: pa.Table) -> dict[tuple[str, str, str], tuple[FloatArray, FloatArray]]:

@@ -18,7 +18,7 @@ from inrush.stats.record import RunRecord
 from inrush.stats.watched import cumulative, spent_in
 from inrush.study.files import INPUT
 
-#: Role of the watch -> what its devices are below.
+#: Role of the watch -> what its devices are below. Of several hosts only the first one has devices that are watched.
 BELOW: Mapping[str, str] = {INPUT: "input", "host": "data"}
 #: Figure -> metric of `resources`.
 METRICS: Mapping[str, str] = {
@@ -38,8 +38,9 @@ def device_figures(run: RunRecord, windows: Iterable[Window]) -> dict[str, float
         devices = dict.fromkeys(table.filter(pc.equal(table["metric"], metric))["device"].to_pylist())
         for device in devices:
             for role, looks in cumulative(run, metric, device).items():
-                if role in BELOW and (used := spent_in(run, looks, windows)) is not None:
-                    name = f"{BELOW[role]}.{figure}"
+                below = BELOW.get(role.split("/", 1)[0])
+                if below is not None and (used := spent_in(run, looks, windows)) is not None:
+                    name = f"{below}.{figure}"
                     figures[name] = figures.get(name, 0.0) + used / span_s
     return figures
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from inrush.stats.hosts import WatchedHost, hosts_of, unwatched
 from inrush.stats.measures import measured_windows
 from inrush.stats.record import RunRecord
 from inrush.stats.watched import cumulative, spent_in
@@ -53,11 +54,18 @@ def cores_of(workers: Sequence[Mapping[str, Any]]) -> float | None:
 
 
 def idle_share(run: RunRecord) -> float | None:
-    """Of the machine's processors, over the measured segments; steal is not idle. None where the machine was not watched."""
+    """Of the machine's processors, over the measured segments; steal is not idle. Of several hosts that of the one with the
+    least; None where one was not watched."""
+    each = [idle_share_of(run, host) for host in hosts_of(run)]
+    known = [share for share in each if share is not None]
+    return min(known) if known and len(known) == len(each) and not unwatched(run) else None
+
+
+def idle_share_of(run: RunRecord, host: WatchedHost) -> float | None:
     windows = measured_windows(run).values()
 
     def over_windows(metric: str) -> float | None:
-        held = cumulative(run, metric).get("host")
+        held = cumulative(run, metric).get(host.role)
         return None if held is None else spent_in(run, held, windows)
 
     total_s, busy_s = over_windows("cpu_total_s"), over_windows("cpu_busy_s")

@@ -10,22 +10,25 @@ Of every watched role, and of the host, over the windows that are measured:
     host.iowait_cores, host.steal_cores         idle while a device was waited for; taken away by the machine's own host
     host.page_cache_bytes, host.dirty_bytes     the most that was seen in a window; dirty: still to be written, or being written
 
+Where client processes were on several hosts, those of each are `host/1.…`, `host/3.…` by its first process, and `host.…` is
+their sum, of each kernel once: of no host's alone, and absent where one was not watched.
+
 Results of an inrush that did not watch them have none of these.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import pyarrow.compute as pc
 
 from inrush.stats.gaps import Window
+from inrush.stats.hosts import HOST, WatchedHost, each_kernel, hosts_of, unwatched
 from inrush.stats.record import FloatArray, RunRecord
 from inrush.stats.thread_types import thread_figures
 from inrush.stats.watched import Looks, cumulative, spent_in, watched
 
-HOST = "host"
 #: Figure of the host -> its metric.
 STATES = {
     "user_cores": "cpu_user_s",
@@ -36,6 +39,7 @@ STATES = {
     "steal_cores": "cpu_steal_s",
 }
 COUNTS = {"interrupts_per_s": "interrupts", "context_switches_per_s": "context_switches"}
+PACKETS = ("loopback_packets_per_s", "packets_per_s")
 LOOPBACK = "lo"
 CACHE, DIRTY = "page_cache_bytes", ("dirty_bytes", "writeback_bytes")
 
@@ -56,32 +60,49 @@ def processor_figures(run: RunRecord, windows: Iterable[Window]) -> dict[str, fl
         used, system = spent_in(run, looks, windows), spent_s.get((role, "system_cores"))
         if used is not None and system is not None:
             spent_s[role, "user_cores"] = max(0.0, used - system)
-    figures = {f"{role}.{figure}": s / span_s for (role, figure), s in spent_s.items()}
+    hosts = hosts_of(run)
+    label = {host.role: host.label for host in hosts}
+    figures = {f"{label.get(role, role)}.{figure}": s / span_s for (role, figure), s in spent_s.items()}
     counted = watched(run, COUNTS.values())
-    for figure, metric in COUNTS.items():
-        if (
-            HOST in counted.get(metric, {})
-            and (n := spent_in(run, counted[metric][HOST], windows)) is not None
-            and n >= 0  # the kernel's counts of single processors wrap
-        ):
-            figures[f"{HOST}.{figure}"] = n / span_s
-    figures |= {f"{HOST}.{figure}": n / span_s for figure, n in packets(run, windows).items()}
-    kept = {CACHE: found.get(CACHE, {}).get(HOST), DIRTY[0]: still_to_be_written(found)}
-    for name, level in kept.items():
-        if level is not None and (most := most_in(level, windows)) is not None:
-            figures[f"{HOST}.{name}"] = most
+    for host in hosts:
+        for figure, metric in COUNTS.items():
+            if (
+                host.role in counted.get(metric, {})
+                and (n := spent_in(run, counted[metric][host.role], windows)) is not None
+                and n >= 0  # the kernel's counts of single processors wrap
+            ):
+                figures[f"{host.label}.{figure}"] = n / span_s
+        seen = packets(run, host.role, windows)
+        figures |= {f"{host.label}.{figure}": n / span_s for figure, n in seen.items()}
+        kept = {CACHE: found.get(CACHE, {}).get(host.role), DIRTY[0]: still_to_be_written(found, host.role)}
+        for name, level in kept.items():
+            if level is not None and (most := most_in(level, windows)) is not None:
+                figures[f"{host.label}.{name}"] = most
+    if len(hosts) > 1 and not unwatched(run):
+        figures |= of_all(figures, hosts)
     return figures | thread_figures(run, windows)
 
 
-def packets(run: RunRecord, windows: list[Window]) -> dict[str, float]:
-    """Those of the loopback interface are seen twice, as they leave and as they come."""
+def of_all(figures: Mapping[str, float], hosts: Sequence[WatchedHost]) -> dict[str, float]:
+    """`host.METRIC` of several hosts: their sum. What is of a kernel counts once, however many containers it has."""
+    found = {}
+    for metric in (*STATES, *COUNTS, *PACKETS, CACHE, DIRTY[0]):
+        each = hosts if metric in PACKETS else each_kernel(hosts)
+        known = [figures.get(f"{host.label}.{metric}") for host in each]
+        if None not in known:
+            found[f"{HOST}.{metric}"] = sum(value for value in known if value is not None)
+    return found
+
+
+def packets(run: RunRecord, role: str, windows: list[Window]) -> dict[str, float]:
+    """Of a host. Those of the loopback interface are seen twice, as they leave and as they come."""
     table = run.tables.get("resources")
     if table is None:
         return {}
     found: dict[str, float] = {}
     for metric in ("net_tx_packets", "net_rx_packets"):
         for device in dict.fromkeys(table.filter(pc.equal(table["metric"], metric))["device"].to_pylist()):
-            looks = cumulative(run, metric, device).get(HOST)
+            looks = cumulative(run, metric, device).get(role)
             if looks is None or (device == LOOPBACK and metric == "net_rx_packets"):
                 continue
             if (n := spent_in(run, looks, windows)) is not None:
@@ -90,9 +111,9 @@ def packets(run: RunRecord, windows: list[Window]) -> dict[str, float]:
     return found
 
 
-def still_to_be_written(found: dict[str, dict[str, Looks]]) -> Looks | None:
+def still_to_be_written(found: dict[str, dict[str, Looks]], role: str) -> Looks | None:
     """Both are read at one look."""
-    waiting, writing = (found.get(metric, {}).get(HOST) for metric in DIRTY)
+    waiting, writing = (found.get(metric, {}).get(role) for metric in DIRTY)
     if waiting is None or writing is None or len(waiting[0]) != len(writing[0]):
         return waiting
     return waiting[0], waiting[1] + writing[1]

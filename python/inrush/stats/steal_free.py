@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from inrush.stats.hosts import hosts_of, unwatched
 from inrush.stats.measures import histogram_figures, measured_windows, role_histograms, whole
 from inrush.stats.record import FloatArray, RunRecord
 from inrush.stats.samples import role_samples, sample_figures
@@ -64,8 +65,23 @@ def steal_free_part(run: RunRecord) -> StealFree | None:
 
 
 def steal_share_of(run: RunRecord) -> StealIn | None:
-    """Steal: processor time that the host took is counted several times a second: a stretch is asked with one count more at each end."""
-    steal, total = (cumulative(run, metric).get("host") for metric in ("cpu_steal_s", "cpu_total_s"))
+    """Steal: processor time that the host took is counted several times a second: a stretch is asked with one count more at each end.
+
+    Of several hosts that of the one which lost most; None where one does not say.
+    """
+    each = [of_host for host in hosts_of(run) if (of_host := steal_share_of_host(run, host.role)) is not None]
+    if not each or len(each) < len(hosts_of(run)) or unwatched(run):
+        return None
+
+    def worst(begin_ns: FloatArray, end_ns: FloatArray) -> FloatArray:
+        found: FloatArray = np.maximum.reduce([of_host(begin_ns, end_ns) for of_host in each])
+        return found
+
+    return worst
+
+
+def steal_share_of_host(run: RunRecord, role: str) -> StealIn | None:
+    steal, total = (cumulative(run, metric).get(role) for metric in ("cpu_steal_s", "cpu_total_s"))
     if steal is None or total is None or len(steal[0]) < 2:
         return None
     margin_ns = float(np.median(np.diff(steal[0])))

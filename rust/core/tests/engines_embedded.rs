@@ -341,6 +341,7 @@ fn context(
             data_dir: String::new(),
             folders: BTreeMap::new(),
             threads: BTreeMap::new(),
+            machine: false,
         },
         share: None,
         labels: BTreeMap::new(),

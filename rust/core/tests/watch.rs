@@ -356,10 +356,17 @@ fn cumulative_figures_never_fall_and_the_host_s_are_all_there() {
         (*t_ns, *value) = (s.t_ns, s.value);
     }
     let metrics: Vec<&str> = samples.iter().filter(|s| &*s.role == "host").map(|s| s.metric).collect();
-    for metric in ["cpu_total_s", "cpu_busy_s", "cpu_steal_s", "cpu_iowait_s", "net_rx_bytes", "dev_busy_s"]
-        .iter()
-        .chain(&levels[1..])
-    {
+    let counts = [
+        "cpu_total_s",
+        "cpu_busy_s",
+        "cpu_steal_s",
+        "cpu_iowait_s",
+        "net_rx_bytes",
+        "tcp_segments",
+        "tcp_segments_again",
+        "dev_busy_s",
+    ];
+    for metric in counts.iter().chain(&levels[1..]) {
         assert!(metrics.contains(metric), "{metric} is missing");
     }
     let has_pressure = std::fs::read("/proc/pressure/cpu").is_ok();
@@ -536,6 +543,7 @@ fn plan(processes: &[(&str, i32)], data_dir: &str, every_ns: u64) -> WatchPlan {
         data_dir: data_dir.into(),
         folders: BTreeMap::new(),
         threads: BTreeMap::new(),
+        machine: false,
     }
 }
 

@@ -163,6 +163,7 @@ fn null(seconds: f64) -> Result<Json, Error> {
             data_dir: String::new(),
             folders: Default::default(),
             threads: Default::default(),
+            machine: false,
         },
         share: None,
         labels: Default::default(),

@@ -89,6 +89,7 @@ impl RunPlan {
                 data_dir: String::new(),
                 folders: BTreeMap::new(),
                 threads: BTreeMap::new(),
+                machine: false,
             },
             share: None,
             labels: Default::default(),
@@ -161,6 +162,9 @@ pub struct WatchPlan {
     /// a plan inside of another document is read with keys that are text.
     #[serde(default)]
     pub threads: BTreeMap<String, String>,
+    /// Of a process that shares a run and is not the first one: it watches the machine as the first one does its own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub machine: bool,
 }
 
 impl RunPlan {

@@ -87,7 +87,7 @@ function render(shown) {
   fill("limits", ["what it does", "figure", "#limit", "#now", "#used"],
     shown.limits.map((l) => [l.what, l.figure, l.limit, l.now ?? "known at the end", [l.used, l.crossed ? "bad" : ""]]));
   fill("used", ["role", "device", "uses"],
-    shown.resources.map((r) => [r.role, r.device, r.said.map((s) => `${s.what} ${s.value}`).join(" · ")]));
+    shown.resources.map((r) => [r.called, r.device, r.said.map((s) => `${s.what} ${s.value}`).join(" · ")]));
   setText("figure", shown.points.figure ? `${shown.points.figure}: geometric mean of the runs that count [95 %].` : "");
   fill("points", ["point", "#runs", "#so far"],
     shown.points.rows.map((p) => [p.point, String(p.runs), [p.shown, p.invalid ? "bad" : ""]]));

@@ -113,8 +113,8 @@ impl Running {
         let plan = context.plan.clone();
         let watch = match plan.watch.every_ns {
             0 => None,
-            // The machine is watched by the first process of a run.
-            _ if plan.share.is_some_and(|share| share.index > 0) => {
+            // The machine is watched by the first process of a run on each.
+            _ if plan.share.is_some_and(|share| share.index > 0) && !plan.watch.machine => {
                 Some(Watch::of_client(&plan.watch, context.clock)?)
             }
             _ => Some(Watch::start(&plan.watch, context.clock)?),

@@ -21,6 +21,7 @@ pub struct Host {
     /// Absent on kernels without pressure figures: then there are none.
     pressure: Vec<Pressure>,
     net: Option<KeptFile>,
+    tcp: Option<KeptFile>,
     interfaces: Vec<Name>,
     diskstats: Option<KeptFile>,
     devices: Vec<Name>,
@@ -44,6 +45,7 @@ impl Host {
             }
         };
         let (stat, meminfo, net) = (keep("/proc/stat"), keep("/proc/meminfo"), keep("/proc/net/dev"));
+        let tcp = keep("/proc/net/snmp");
         let watched = !data_dir.is_empty() || !folders.is_empty();
         let diskstats = if watched { keep("/proc/diskstats") } else { None };
         let mut under = |dir: &str| {
@@ -74,6 +76,7 @@ impl Host {
             meminfo,
             pressure: pressure.collect(),
             net,
+            tcp,
             interfaces: Vec::new(),
             diskstats,
             devices,
@@ -86,6 +89,7 @@ impl Host {
         self.memory(clock.now(), scratch, out);
         self.pressures(clock.now(), scratch, out);
         self.network(clock.now(), scratch, out);
+        self.segments(clock.now(), scratch, out);
         self.disks(clock.now(), scratch, out);
     }
 
@@ -161,6 +165,16 @@ impl Host {
         }
     }
 
+    /// Of TCP, by all interfaces together.
+    fn segments(&self, t_ns: u64, scratch: &mut [u8], out: &mut Buffer) {
+        let Some(Ok(text)) = self.tcp.as_ref().map(|f| f.whole(scratch)) else { return };
+        for (key, metric) in [(&b"OutSegs"[..], "tcp_segments"), (b"RetransSegs", "tcp_segments_again")] {
+            if let Some(count) = of_protocol(text, b"Tcp:", key) {
+                out.push(&self.name, t_ns, metric, &self.none, count as f64);
+            }
+        }
+    }
+
     fn disks(&self, t_ns: u64, scratch: &mut [u8], out: &mut Buffer) {
         let Some(Ok(text)) = self.diskstats.as_ref().map(|f| f.whole(scratch)) else { return };
         for line in lines(text) {
@@ -224,6 +238,13 @@ fn counted(text: &[u8], key: &[u8]) -> Option<u64> {
 fn stalled_us(text: &[u8], key: &[u8]) -> Option<u64> {
     let line = lines(text).find(|l| l.starts_with(key))?;
     words(line).find_map(|w| w.strip_prefix(b"total=")).and_then(number)
+}
+
+/// A count of `/proc/net/snmp`: each protocol has a line of names, and one of values.
+fn of_protocol(text: &[u8], protocol: &[u8], key: &[u8]) -> Option<u64> {
+    let mut held = lines(text).filter(|line| line.starts_with(protocol)).map(words);
+    let (mut names, mut values) = (held.next()?, held.next()?);
+    number(values.nth(names.position(|name| name == key)?)?)
 }
 
 #[derive(Debug, PartialEq)]
@@ -362,6 +383,16 @@ mod tests {
         assert_eq!(counts, expected);
         assert!(interface(b" face |bytes    packets errs drop").is_none());
         assert!(interface(b"docker0:17 1 0 0 0 0 0 0 9 2 0").is_some(), "no blank after a long name");
+    }
+
+    #[test]
+    fn a_count_of_a_protocol_stands_below_its_name() {
+        let text = b"Ip: Forwarding OutSegs\nIp: 1 9\nTcp: RtoMin MaxConn OutSegs RetransSegs\nTcp: 200 -1 4242 17\n";
+        assert_eq!(of_protocol(text, b"Tcp:", b"OutSegs"), Some(4242));
+        assert_eq!(of_protocol(text, b"Tcp:", b"RetransSegs"), Some(17));
+        assert_eq!(of_protocol(text, b"Tcp:", b"MaxConn"), None, "-1 is no count");
+        assert_eq!(of_protocol(text, b"Udp:", b"OutSegs"), None);
+        assert_eq!(of_protocol(b"Tcp: OutSegs RetransSegs\nTcp: 4", b"Tcp:", b"RetransSegs"), None, "cut");
     }
 
     #[test]

@@ -1,0 +1,128 @@
+"""Whether the machines of a run did something else meanwhile, each host by itself; the worst one is named. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from inrush.guards.notes import worked_windows
+from inrush.guards.verdicts import Figures, Verdict, is_embedded, not_checked, noted, passed
+from inrush.stats.gaps import Window
+from inrush.stats.hosts import WatchedHost, hosts_of, on, unwatched
+from inrush.stats.record import RunRecord
+from inrush.stats.steal_free import STEAL_SHARE
+from inrush.stats.watched import Looks, cumulative, spent_in, wholes
+from inrush.text import percent
+
+NAME = "quiet machine"
+OTHERS = "other processes"
+#: Of each: the processors' time, or the time, or what TCP sent. Other processes: of all cores, those that are not ours.
+LIMITS: Mapping[str, float] = {
+    "steal": STEAL_SHARE,
+    "CPU pressure": 0.05,
+    "memory pressure": 0.01,
+    OTHERS: 0.03,
+    "TCP segments sent again": 0.01,
+}
+#: What a machine that nothing else runs on has of the run's own client and server.
+OWN = ("CPU pressure", "memory pressure")
+#: Of fewer segments a share says nothing of a way.
+LEAST_SEGMENTS = 500
+
+#: What it is -> its share.
+Noise = Mapping[str, float]
+
+
+def quiet_machine(run: RunRecord, _: Figures) -> Verdict | None:
+    """Steal, pressure, other processes' CPU and segments that were lost, in the measured segments. Never more than a note.
+
+    Where other processes use next to nothing, pressure is that of the run's own client and server.
+    """
+    each = noise_by_host(run)
+    if not any(shares for _, shares in each):
+        return None
+    loud = [said_loud(what, each) for what in LIMITS if any(is_loud(what, shares) for _, shares in each)]
+    if loud:
+        return noted(NAME, f"{', '.join(loud)}: expect wider intervals; repeat on a quiet machine to publish")
+    watched = ", ".join(said for what in LIMITS if (said := said_watched(what, each)))
+    if lacks := unwatched(run):
+        return not_checked(NAME, f"Not watched: {', '.join(lacks)}. Of {each[0][0].name}: {watched}")
+    return passed(
+        NAME, f"As far as the host{'s report, at most' if len(each) > 1 else ' reports'}: {watched}"
+    )
+
+
+def is_loud(what: str, shares: Noise) -> bool:
+    return shares.get(what, 0.0) > LIMITS[what] and not is_own(what, shares)
+
+
+def is_own(what: str, shares: Noise) -> bool:
+    return what in OWN and shares.get(OTHERS, 1.0) <= LIMITS[OTHERS]
+
+
+def said_loud(what: str, each: Sequence[tuple[WatchedHost, Noise]]) -> str:
+    found = sorted(
+        ((host, shares[what]) for host, shares in each if is_loud(what, shares)), key=lambda one: -one[1]
+    )
+    more = f", beyond it on {len(found)} of {len(each)} hosts" if len(found) > 1 else ""
+    host, share = found[0]
+    return f"{what} {percent(share, 1)}{on(host)} (limit {percent(LIMITS[what])}{more})"
+
+
+def said_watched(what: str, each: Sequence[tuple[WatchedHost, Noise]]) -> str:
+    """Of several hosts the worst one."""
+    known = [(host, shares) for host, shares in each if what in shares]
+    if not known:
+        return ""
+    host, shares = max(known, key=lambda one: one[1][what])
+    limit = "of the run itself" if shares[what] > LIMITS[what] else f"limit {percent(LIMITS[what])}"
+    return f"{what} {percent(shares[what], 1)}{on(host)} ({limit})"
+
+
+def worst(run: RunRecord, what: str) -> tuple[float, WatchedHost] | None:
+    """The largest share of one of these, and its host; None where no host says it."""
+    known = [(shares[what], host) for host, shares in noise_by_host(run) if what in shares]
+    return max(known, key=lambda one: one[0], default=None)
+
+
+def noise_by_host(run: RunRecord) -> list[tuple[WatchedHost, Noise]]:
+    windows = worked_windows(run)
+    return [(host, noise(run, host, windows)) for host in hosts_of(run)]
+
+
+def noise(run: RunRecord, host: WatchedHost, windows: Sequence[Window]) -> Noise:
+    def over_windows(metric: str) -> float | None:
+        held = cumulative(run, metric).get(host.role)
+        return None if held is None else spent_in(run, held, windows)
+
+    wall_s = sum(end - start for start, end in windows) / 1e9
+    total_s, busy_s, steal_s = (over_windows(f"cpu_{what}_s") for what in ("total", "busy", "steal"))
+    ours_s = ours_in(run, host, windows)
+    shares = {}
+    if total_s and steal_s is not None:
+        shares["steal"] = steal_s / total_s
+    if total_s and busy_s is not None and ours_s is not None:
+        shares[OTHERS] = max(0.0, busy_s - ours_s - (steal_s or 0.0)) / total_s
+    if wall_s > 0 and (pressure_s := over_windows("psi_cpu_some_s")) is not None:
+        shares["CPU pressure"] = pressure_s / wall_s
+    # Of one host it may be what the study asks for: a server that is held to too little memory.
+    if host.name and wall_s > 0 and (pressure_s := over_windows("psi_memory_some_s")) is not None:
+        shares["memory pressure"] = pressure_s / wall_s
+    sent, again = over_windows("tcp_segments"), over_windows("tcp_segments_again")
+    if sent is not None and again is not None and sent + again >= LEAST_SEGMENTS and not is_embedded(run):
+        shares["TCP segments sent again"] = again / (sent + again)
+    return shares
+
+
+def ours_in(run: RunRecord, host: WatchedHost, windows: Sequence[Window]) -> float | None:
+    """CPU time on this host of what was watched; None where it is not known of some."""
+    over = [spent_in(run, looks, windows) for looks in ours_on(cumulative(run, "cpu_s"), host)]
+    return sum(s for s in over if s is not None) if over and None not in over else None
+
+
+def ours_on(held: Mapping[str, Looks], host: WatchedHost) -> list[Looks]:
+    if host.processes is None:
+        return wholes(held)
+    clients = [held[role] for n in host.processes if (role := f"client/{n}") in held]
+    if len(clients) < len(host.processes):
+        return []
+    return clients + (wholes({k: v for k, v in held.items() if k != "client"}) if host.has_servers else [])
