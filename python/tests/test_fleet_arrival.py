@@ -13,9 +13,11 @@ from typing import Any
 import pytest
 
 from inrush.errors import TargetError
-from inrush.fleet import local
+from inrush.fleet import arrival, local
 from inrush.fleet.arrival import await_workers, connected
-from inrush.fleet.link import Lost
+from inrush.fleet.link import Lost, Unreached
+from inrush.fleet.open import workers_of
+from inrush.fleet.patience import Patience
 from inrush.results.store import Results
 from inrush.worker.process import Process
 from tests.needed import need_distributed
@@ -104,6 +106,31 @@ def test_fewer_workers_than_are_waited_for_are_named_and_nothing_has_run(
     assert "--fleet-wait" in said.err and not list(inrush.store.studies())
 
 
+def test_where_no_number_is_said_the_scheduler_is_waited_for_too(inrush: Inrush, nodes: Nodes) -> None:
+    over, words = (
+        threading.Event(),
+        ("run", "keylookup-threads", "null", "--scale", "xs", "--fleet", nodes.address),
+    )
+    said = inrush(*words, "--fleet-wait", "0", "--quiet")
+    assert said.code == 1 and "no scheduler" in said.err, said.err
+
+    def come() -> None:
+        # Later than what one that is there may take.
+        time.sleep(11.0)
+        nodes.scheduler()
+        over.wait(300)
+
+    coming = threading.Thread(target=come)
+    coming.start()
+    try:
+        said = inrush(*words, "--fleet-wait", "120")
+    finally:
+        over.set()
+        coming.join()
+    assert said.code == 1 and "has no worker" in said.err, said.err
+    assert "waited for up to 120 s" in said.out + said.err, said.err
+
+
 def test_a_scheduler_without_a_worker_asks_how_many_are_to_come(inrush: Inrush, nodes: Nodes) -> None:
     nodes.scheduler()
     said = inrush("run", "keylookup-threads", "null", "--scale", "xs", "--quiet", "--fleet", nodes.address)
@@ -146,8 +173,52 @@ def awaited(link: Link, wanted: int, wait_s: float) -> list[str]:
     def pause(seconds: float) -> None:
         now[0] += seconds
 
-    await_workers(link, wanted, wait_s, said.append, lambda: now[0], pause)
+    await_workers(link, wanted, Patience(wait_s, lambda: now[0]), said.append, pause)
     return said
+
+
+def test_what_was_waited_for_the_scheduler_is_not_waited_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """30 s are over when it answers, once for the number of workers and once for the study: 30 of 60 are left, and then none."""
+    now, asked = [0.0], list[float]()
+
+    def link(address: str, connect_s: float) -> Link:
+        asked.append(connect_s)
+        now[0] += min(connect_s, 30.0)
+        if connect_s < 30.0:
+            raise Unreached("no scheduler answers")
+        return Link(1)
+
+    def pause(seconds: float) -> None:
+        now[0] += seconds
+
+    monkeypatch.setattr(arrival, "Link", link)
+    patience = Patience(60.0, lambda: now[0])
+    said: list[str] = []
+    # Of 60 s 10 are for one that is there; then it is said, and waited for.
+    connected("tcp://h:1", patience, said.append)
+    assert asked == [10.0, 50.0] and patience.left_s == pytest.approx(20.0) and "up to 60 s" in said[0]
+    # What is done between two waits is none.
+    now[0] += 1_000.0
+    with pytest.raises(TargetError, match="0 of 3 workers came in 60 s"):
+        await_workers(Link(0), 3, patience, said.append, pause)
+    assert patience.left_s == 0.0 and now[0] == pytest.approx(1_060.0, abs=1.0)
+    assert "up to 20 s" in said[1]
+
+
+def test_a_scheduler_that_is_asked_for_its_workers_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[Patience] = []
+
+    class Closed(Link):
+        def close(self) -> None:
+            pass
+
+    def late(address: str, patience: Patience, note: Any) -> Link:
+        waited.append(patience)
+        return Closed(2)
+
+    monkeypatch.setattr(arrival, "connected", late)
+    patience = Patience(7.0)
+    assert workers_of("tcp://127.0.0.1:1", False, patience)() == 2 and waited == [patience]
 
 
 def test_each_that_comes_is_said_once_and_nothing_of_those_that_are_there() -> None:
@@ -181,7 +252,7 @@ def test_certificates_that_are_not_named_or_of_another_fleet_are_said_at_once(
     nodes: Nodes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(TargetError, match="no certificates are configured here; DASK_DISTRIBUTED__COMM__TLS"):
-        connected(nodes.address.replace("tcp", "tls"), 60.0, print)
+        connected(nodes.address.replace("tcp", "tls"), Patience(60.0), print)
     fleets_of = (nodes.folder / "mine", nodes.folder / "theirs")
     for folder in fleets_of:
         folder.mkdir()
@@ -194,4 +265,4 @@ def test_certificates_that_are_not_named_or_of_another_fleet_are_said_at_once(
         log = nodes.scheduler("--protocol", "tls")
         wait(lambda: "Scheduler at" in log.read_text(), 60.0)
         with pytest.raises(TargetError, match=r"CERTIFICATE_VERIFY_FAILED.*DASK_DISTRIBUTED__COMM__TLS"):
-            connected(nodes.address.replace("tcp", "tls"), 60.0, print)
+            connected(nodes.address.replace("tcp", "tls"), Patience(60.0), print)

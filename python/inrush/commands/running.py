@@ -15,6 +15,7 @@ from inrush.commands.printing import say, show, show_json
 from inrush.errors import UsageError
 from inrush.extras import need
 from inrush.fleet.address import WAIT_S
+from inrush.fleet.patience import Patience
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -75,12 +76,12 @@ def execute(
     force: bool = False,
     page: LivePage | None = None,
     quiet: bool = False,
-    fleet_wait_s: float = WAIT_S,
+    patience: Patience | None = None,
 ) -> StudyEnd:
     """The study on its engines, with progress on stderr.
 
     usual: folder for the data of servers, where the call names none. force: works on what is not inrush's own.
-    page: shows the study while it runs. quiet: no progress and no notes. fleet_wait_s: for a fleet that is not there yet.
+    page: shows the study while it runs. quiet: no progress and no notes. patience: for a fleet that is not there yet.
     Raises UsageError for a comparison or a target that is refused.
     """
     from inrush.fleet.open import opened as fleet_opened
@@ -143,7 +144,9 @@ def execute(
             refuse_unequal(prepared.plan, deployments, folder.data_path, begun, listener.note)
             call, plans = prepared.call, [run.plan for run in prepared.plan.all_runs]
             program = held.enter_context(
-                fleet_opened(call.fleet, call.fleet_in_clear, fleet_wait_s, plans, listener.note)
+                fleet_opened(
+                    call.fleet, call.fleet_in_clear, patience or Patience(WAIT_S), plans, listener.note
+                )
             )
             if realtime and program:
                 raise UsageError(
