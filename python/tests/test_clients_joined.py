@@ -342,3 +342,36 @@ def test_files_are_those_of_all_processes_and_their_pipelines_are_numbered_over_
     found = files([table((0, 0, 5), (2, 1, 6)), table(), table((1, 1, 4), (3, 0, 9))])
     assert [(r["file"], r["pipeline"]) for r in found.to_pylist()] == [(1, 3), (0, 0), (2, 1), (3, 2)]
     assert JOINED["files"] is files
+
+
+@pytest.mark.parametrize("lost", ["intervals", "intervals of one role", "later intervals"])
+def test_rows_of_a_worker_that_was_lost_before_their_intervals_came_are_left_out(
+    tmp_path: Path, lost: str
+) -> None:
+    processes = [Process(0, 0), Process(1, 2 * SECOND)]
+    folders = [one.leave(tmp_path / str(one.number)) for one in processes]
+    shifts = [Shift(), Shift(2 * SECOND)]
+    tables = processes[1].tables()
+    if lost == "intervals of one role":
+        # A role that the first process does not have: nobody says when its intervals were.
+        for name in ("hist", "sends"):
+            tables[name] += [{**row, "role": "others"} for row in tables[name]]
+    else:
+        tables["intervals"] = tables["intervals"][: 1 if lost == "later intervals" else 0]
+    for name in ("intervals", "hist", "sends"):
+        with pa.ipc.new_stream(folders[1] / f"{name}.arrows", SCHEMAS[name]) as out:
+            out.write_table(pa.Table.from_pylist(tables[name], SCHEMAS[name]))
+    write(folders[0], folders, shifts, cut=True)
+    sent = sum(row["ops"] for table in read("sends", folders[0]) for row in table.to_pylist())
+    timed = sum(
+        row["n"]
+        for table in read("hist", folders[0])
+        for row in table.to_pylist()
+        if row["kind"] == "latency"
+    )
+    calls = [len(one.calls) for one in processes]
+    right = [sum(not bad for *_, bad in one.calls) for one in processes]
+    if lost == "intervals":
+        assert (sent, timed) == (calls[0], right[0])
+    else:
+        assert (sent, timed) == (sum(calls), sum(right)), "the first process has an interval for each"

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from inrush.clients.spans import ROUNDING_NS, WHERE, IntArray, Spans, Where, none, numbers, series
+from inrush.clients.spans import ROUNDING_NS, WHERE, IntArray, Spans, Where, held, none, numbers, series
 from inrush.clients.tables import Reader
 from inrush.results.schema import SCHEMAS
 
@@ -34,11 +34,13 @@ class Behind(Exception):
     """Rows stand further behind later ones than was said: some belong to a window that was over."""
 
 
-def hist(readers: Sequence[Reader], spans: Mapping[Where, Spans], behind_ns: int) -> Iterator[pa.Table]:
-    """In order of time. behind_ns: as of `Axes`. Raises Behind, and ValueError of several grouping powers."""
+def hist(
+    readers: Sequence[Reader], spans: Mapping[Where, Spans], behind_ns: int, cut: bool = False
+) -> Iterator[pa.Table]:
+    """In order of time. behind_ns: as of `Axes`. cut: some tables end early, and rows without an interval are left out. Raises Behind, and ValueError of several grouping powers."""
     powers: set[int] = set()
     ahead_ns = reaches(spans, behind_ns) if behind_ns < NEVER else NEVER
-    windowed = [Windowed(process, reader, spans) for process, reader in enumerate(readers)]
+    windowed = [Windowed(process, reader, spans, cut) for process, reader in enumerate(readers)]
     width = 0
     for begin, end in windows(spans):
         sums, rows = Buckets(spans, begin, end, width), ROWS
@@ -54,7 +56,7 @@ def hist(readers: Sequence[Reader], spans: Mapping[Where, Spans], behind_ns: int
         width = sums.count.shape[1]
         if sums.first:
             yield sums.table(*powers)
-    if any(mine.taken != mine.seen for mine in windowed):
+    if any(mine.taken + mine.left_out != mine.seen for mine in windowed):
         raise Behind
 
 
@@ -74,10 +76,12 @@ def windows(spans: Mapping[Where, Spans]) -> Iterator[tuple[int, int]]:
 class Windowed:
     """The table of one process, a window after the other."""
 
-    def __init__(self, process: int, reader: Reader, spans: Mapping[Where, Spans]) -> None:
-        self.process, self.reader, self.spans = process, reader, spans
+    def __init__(self, process: int, reader: Reader, spans: Mapping[Where, Spans], cut: bool) -> None:
+        self.process, self.reader, self.spans, self.cut = process, reader, spans, cut
         #: Rows that were in windows; those that were read, each once; and those before the place of the reader.
         self.taken = self.seen = self.passed = 0
+        #: Rows without an interval among those that were looked at.
+        self.left_out = self.looked = 0
 
     def within(self, begin: int, end: int, until: int, rows: int) -> Iterator[tuple[pa.Table, IntArray]]:
         """Rows of a window, and the number of the span of each. The reader then stands where rows of the next one begin.
@@ -87,6 +91,8 @@ class Windowed:
         next_place, count = None, self.passed
         for chunk in self.reader.chunks(rows):
             t_ns, place, of_row = self.spans_of(chunk.table)
+            self.left_out += int((of_row[max(0, self.looked - count) :] < 0).sum())
+            self.looked = max(self.looked, count + len(t_ns))
             later = np.flatnonzero(of_row >= end)
             if next_place is None and len(later):
                 first, offset = chunk.batch_of(int(later[0]))
@@ -107,10 +113,14 @@ class Windowed:
             self.passed, self.reader.offset = next_place
 
     def spans_of(self, table: pa.Table) -> tuple[IntArray, IntArray, IntArray]:
-        """Of each row its begin, the number of its span, and the begin of that."""
+        """Of each row its begin, the number of its span, and the begin of that; -1: it has none."""
         t_ns = numbers(table, "t_ns")
-        place, begin = np.zeros_like(t_ns), np.zeros_like(t_ns)
-        for key, rows in series(table, WHERE):
+        place, begin = np.zeros_like(t_ns), np.full_like(t_ns, -1)
+        there = held(self.process, table, self.spans) if self.cut else np.ones(len(t_ns), np.bool_)
+        for key, every in series(table, WHERE):
+            rows = every[there[every]]
+            if not len(rows):
+                continue
             of = self.spans[key]
             place[rows] = of.places(self.process, t_ns[rows])
             begin[rows] = of.begin_ns + of.begin[place[rows]]

@@ -30,10 +30,14 @@ ENDINGS = ("error", "stop", "limit", "queue", "time", "work")
 
 
 def write(
-    parts: Path, folders: Sequence[Path], shifts: Sequence[Shift], watchers: Sequence[int] = (0,)
+    parts: Path,
+    folders: Sequence[Path],
+    shifts: Sequence[Shift],
+    watchers: Sequence[int] = (0,),
+    cut: bool = False,
 ) -> int:
     """parts: where the tables of all go, and the first process's are. By process: its folder, and from its run time to that
-    of the first one. watchers: the first process on each host. The furthest that an interval of a process began from the row that it stands in, ns."""
+    of the first one. watchers: the first process on each host. cut: of a run that failed, whose tables may end anywhere. The furthest that an interval of a process began from the row that it stands in, ns."""
     tables = Tables(folders, shifts)
     axes = Axes([by.rate for by in shifts])
     for process, table in enumerate(tables.each("intervals")):
@@ -44,11 +48,11 @@ def write(
         stream(parts / f"{name}.arrows", joined, name)
 
     try:
-        replace("hist", hist(tables.readers("hist"), spans, axes.behind_ns))
+        replace("hist", hist(tables.readers("hist"), spans, axes.behind_ns, cut))
     except Behind:
         # Nothing was replaced. Each window is looked for to the end of each table.
-        replace("hist", hist(tables.readers("hist"), spans, NEVER))
-    replace("sends", sends(tables.each("sends"), spans))
+        replace("hist", hist(tables.readers("hist"), spans, NEVER, cut))
+    replace("sends", sends(tables.each("sends"), spans, cut))
     replace("intervals", intervals(tables.each("intervals"), spans))
     for name, join in JOINED.items():
         replace(name, iter([join(tables.each(name))]))

@@ -191,7 +191,9 @@ class SharedRun:
         """The tables of all as those of one, and when they began."""
         folders = [self.folder(process) for process in range(self.of)]
         clocks = [self.place.clock(process) for process in range(self.of)]
-        apart_ns = joined.write(self.parts, folders, self.barriers.shifts(clocks), [*self.watchers])
+        apart_ns = joined.write(
+            self.parts, folders, self.barriers.shifts(clocks), [*self.watchers], cut=self.failed
+        )
         interval_ns = self.plan["record"]["interval_ns"]
         if 2 * apart_ns > interval_ns:
             self.fail(

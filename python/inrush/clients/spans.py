@@ -64,6 +64,14 @@ class Spans:
         assert found.min(initial=0) >= 0, "no row of a process begins before its first interval"
         return found
 
+    def holds(self, process: int, t_ns: IntArray) -> NDArray[np.bool_]:
+        """Which of a process's rows are in any: a worker that was lost may have sent them, and not their interval."""
+        if process not in self.own:
+            return np.zeros(len(t_ns), np.bool_)
+        since_ns = self.own[process].since_ns(t_ns)
+        inside: NDArray[np.bool_] = (since_ns >= self.begin[0] - ROUNDING_NS) & (since_ns < self.end[-1])
+        return inside
+
     def at(self, process: int, t_ns: int) -> Span:
         """The one that holds an interval of a process that begins at `t_ns`."""
         place = self.places(process, np.array([t_ns], np.int64))[0]
@@ -145,6 +153,15 @@ def united(spans: Sequence[Span]) -> list[Span]:
         else:
             out.append((begin, end))
     return out
+
+
+def held(process: int, table: pa.Table, spans: Mapping[Where, Spans]) -> NDArray[np.bool_]:
+    """Which rows of a process's table are in an interval of any process."""
+    t_ns, found = numbers(table, "t_ns"), np.zeros(table.num_rows, np.bool_)
+    for key, rows in series(table, WHERE):
+        if key in spans:
+            found[rows] = spans[key].holds(process, t_ns[rows])
+    return found
 
 
 def numbers(table: pa.Table, column: str) -> IntArray:

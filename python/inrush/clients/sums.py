@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from inrush.clients.spans import WHERE, IntArray, Spans, Where, numbers, series
+from inrush.clients.spans import WHERE, IntArray, Spans, Where, held, numbers, series
 from inrush.results.schema import SCHEMAS
 
 #: Behind every row.
@@ -74,11 +74,12 @@ def intervals(each: Iterable[pa.Table], spans: Mapping[Where, Spans]) -> Iterato
 SENT = ("ops", "sends", "bytes")
 
 
-def sends(each: Iterable[pa.Table], spans: Mapping[Where, Spans]) -> Iterator[pa.Table]:
-    """In order of their first rows."""
+def sends(each: Iterable[pa.Table], spans: Mapping[Where, Spans], cut: bool = False) -> Iterator[pa.Table]:
+    """In order of their first rows. cut: some tables end early, and rows without an interval are left out."""
     found: dict[Where, IntervalSums] = {}
     before = 0
-    for process, table in enumerate(each):
+    for process, whole in enumerate(each):
+        table = whole.filter(pa.array(held(process, whole, spans))) if cut else whole
         values = {column: numbers(table, column) for column in ("t_ns", *SENT)}
         for key, rows in series(table, WHERE):
             sums = found.get(key) or found.setdefault(key, IntervalSums(spans[key], SENT))
