@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
+from inrush import _core
 from inrush.engines import server
 from inrush.errors import StudyInvalid
 from inrush.plan.plan import canonical, plan_study
 from inrush.plan.planned import StudyPlan
+from inrush.run.prepare import StudyCall, with_clients
 from inrush.study.study import load_study
 
 
@@ -117,6 +120,60 @@ def test_what_one_process_alone_knows_is_refused_with_a_line(
 ) -> None:
     said = refused(study, "clients=2", *overrides)
     assert any(line.startswith("clients: ") and why in line for line in said), said
+
+
+def test_the_remedy_holds_also_where_the_number_is_that_of_a_fleet() -> None:
+    """Left out, `clients` is the number of workers there: the same refusal again."""
+    (said,) = [
+        line
+        for line in refused("telemetry-keepup", "schedule.at_least_s=0", "clients=2")
+        if "samples" in line
+    ]
+    assert "leave it out" not in said
+    remedy = said.partition("`-P ")[2].partition("`")[0]
+    call = StudyCall("telemetry-keepup", "xs", ("schedule.at_least_s=0", remedy), (), fleet="local:2")
+    assert with_clients(call, lambda: 2) is call, "nobody is asked"
+    assert planned("telemetry-keepup", *call.overrides).runs
+
+
+#: Of a plan that nobody planned: what the core refuses by itself, of the studies that the planner refuses above.
+UNPLANNED = (
+    ("keylookup-phases", (), "does to rows is known to its own process alone"),
+    ("telemetry-writers", ("roles.readers.sessions=0",), "do not repeat one"),
+    ("telemetry-keepup", ("schedule.at_least_s=0",), "parts of a sample are of one process"),
+    ("telemetry-mixed", ("schedule.at_least_s=0",), "it waits for rows, which may be those of any process"),
+    ("telemetry-mixed", ("schedule.at_least_s=0",), "judged by what its own process has written"),
+    (
+        "telemetry-writers",
+        ("schedule.at_least_s=0", "roles.readers.operation=pc_count", "roles.readers.sessions=1"),
+        "pc_count: it promises counts of rows of all processes, which are written meanwhile",
+    ),
+    ("archive-dump", (), "its calls write one file after the other"),
+    ("archive-dump", (), "reload: its rows are read from files, one after the other"),
+    ("bulkindex-load", ("steps.load.files.way=parsed",), "load: its rows are read from files, one after"),
+    ("archive-rate", (), "queue_calls is of one process"),
+    ("telemetry-production", ("schedule.at_least_s=0",), "rows are deleted by age, which one process does"),
+)
+
+
+@pytest.mark.parametrize(("study", "overrides", "why"), UNPLANNED)
+def test_a_plan_from_elsewhere_is_refused_by_the_core_for_the_same_reasons(
+    study: str, overrides: tuple[str, ...], why: str
+) -> None:
+    plan: Any = json.loads(canonical(planned(study, *overrides).runs[-1].plan))
+    assert _core.check_plan(json.dumps(plan)) == []
+    shared = {**plan, "version": 8, "share": {"index": 1, "of": 2}}
+    said = _core.check_plan(json.dumps(shared))
+    assert any(why in line for line in said), said
+    alone = {**shared, "share": {"index": 0, "of": 1}}
+    assert _core.check_plan(json.dumps(alone)) == []
+
+
+@pytest.mark.parametrize("study", ["keylookup-clients", "keylookup-threads", "telemetry-writers"])
+def test_what_the_planner_shares_the_core_takes(study: str) -> None:
+    more = () if study != "telemetry-writers" else ("schedule.at_least_s=0", "roles.readers.sessions=0")
+    for run in planned(study, "clients=2", *more).runs:
+        assert _core.check_plan(canonical(run.plan)) == []
 
 
 @pytest.mark.parametrize("value", ["0", "1.5", "1001", '"@threads"'])

@@ -343,7 +343,7 @@ def test_a_load_by_client_and_load_server_is_refused(tmp_path: Path) -> None:
     )
     rest = '[[steps]]\nname = "look"\ndo = "read"\noperation = "one"\ncalls = 5\n'
     assert refused(tmp_path, "clients=2", study=by_loader[0] + rest) == [
-        "clients: load: it is done by client and load server, whose processes are the load's own; take 1, or leave it out"
+        "clients: load: it is done by client and load server, whose processes are the load's own; take 1 (`-P clients=1`)"
     ]
 
 

@@ -36,7 +36,7 @@ def client_problems(draft: Draft) -> list[Problem]:
         return []
     reasons = {**point_reasons(draft), **operation_reasons(draft), **role_reasons(draft)}
     return [
-        Problem("", "clients", str(draft.clients), f"{few(names)}: {why}; take 1, or leave it out")
+        Problem("", "clients", str(draft.clients), f"{few(names)}: {why}; take 1 (`-P clients=1`)")
         for why, names in reasons.items()
         if names
     ]
