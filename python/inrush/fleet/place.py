@@ -113,9 +113,11 @@ class OnWorkers:
     def heard(self, process: int, echo: Echo) -> None:
         """Raises Lost of a clock that was set, or lies."""
         if contradicts(self.before[process], echo):
-            off = (echo.ahead_ns - self.before[process].ahead_ns) / 1e6
+            before = self.before[process]
+            off, error = (echo.ahead_ns - before.ahead_ns) / 1e6, (echo.error_ns + before.error_ns) / 1e6
             raise Lost(
-                f"its clock cannot be: it is {off:+.3f} ms off what it showed when the run began, and no clock drifts so much"
+                f"its clock cannot be: it is {off:+.3f} ms off what it showed when the run began (± {error:.3f} ms), and no clock "
+                "drifts so much"
             )
         self.recent[process].append(echo)
         self.witnesses[process].heard(echo)
