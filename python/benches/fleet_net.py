@@ -3,7 +3,7 @@
 `python -m benches.fleet_net --blocks 10 --delay-ms 20 --loss 0.01`, as root: a scheduler and inrush on one host, a worker on each
 of four others, PostgreSQL on a sixth, which all reach by another network without delay. In each block one run has the delay
 and the loss between each worker and the scheduler, and one has neither, in random order. Of each figure the ratio with /
-without, as a geometric mean with its 95 % interval over the blocks.
+without, as a geometric mean with its 95 % interval over the blocks whose runs are both valid.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import random
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from benches.netlab.cluster import HEAD, Cluster, cluster
@@ -39,7 +40,24 @@ STUDY = (
 LIMIT_S = 300.0
 
 
-def run(at: Cluster, url: str, folder: Path, measure_s: float, more: Sequence[str] = ()) -> Results:
+@dataclass(frozen=True)
+class Measured:
+    """A run that came to its end, and whether all of its figures hold."""
+
+    results: Results
+    valid: bool
+
+
+#: Of a run, by name.
+Figures = Mapping[str, float]
+
+
+def usable(pairs: Sequence[tuple[Measured, Figures, Measured, Figures]]) -> list[tuple[Figures, Figures]]:
+    """Figures of pairs (with, without) of which both hold: an invalid one is no measurement, however it looks."""
+    return [(slow, fast) for a, slow, b, fast in pairs if a.valid and b.valid]
+
+
+def run(at: Cluster, url: str, folder: Path, measure_s: float, more: Sequence[str] = ()) -> Measured:
     """One run of the study, in results of its own. Raises RuntimeError where it did not come to its end."""
     folder.mkdir()
     words = [
@@ -60,7 +78,7 @@ def run(at: Cluster, url: str, folder: Path, measure_s: float, more: Sequence[st
     # 3: a figure is invalid, such as by the start of a short run; the run is whole.
     if code not in (0, 3):
         raise RuntimeError(f"inrush ended with {code}: {(folder / 'log').read_text()[-1000:]}")
-    return Results(Store(folder / "results").latest().path)
+    return Measured(Results(Store(folder / "results").latest().path), code == 0)
 
 
 def main() -> int:
@@ -76,7 +94,7 @@ def main() -> int:
     parser.add_argument("--data", type=Path, default=Path("/var/tmp"))
     asked = parser.parse_args()
     order = random.Random(asked.seed)
-    found: dict[bool, list[dict[str, float]]] = {True: [], False: []}
+    found: dict[bool, list[tuple[Measured, Figures]]] = {True: [], False: []}
     with (
         tempfile.TemporaryDirectory(prefix="inrush-fleet-net-", dir=asked.data) as name,
         cluster(asked.workers, Path(name), asked.seed, [DATABASE]) as at,
@@ -88,23 +106,34 @@ def main() -> int:
                 for slow in order.sample((True, False), 2):
                     at.between(asked.delay_ms / 1e3 if slow else 0.0, asked.loss if slow else 0.0)
                     began = time.monotonic()
-                    results = run(at, url, folder / f"{block}-{slow}", asked.measure_s)
-                    (one,) = study_record(results).runs
+                    measured = run(at, url, folder / f"{block}-{slow}", asked.measure_s)
+                    (one,) = study_record(measured.results).runs
                     figures = figures_of_run(one)
                     if block:  # the first one warms server and caches
-                        found[slow].append(figures)
+                        found[slow].append((measured, figures))
                     error_ms = max(w["clock"]["error_ns"] for w in one.summary["clients"]["workers"]) / 1e6
                     shown = {name: figures.get(name) for name in FIGURES}
                     took = {
                         "took_s": round(time.monotonic() - began, 1),
                         "clock_error_ms": round(error_ms, 2),
                     }
-                    print(json.dumps({"block": block, "slow": slow, **took, **shown}), flush=True)
+                    print(
+                        json.dumps({"block": block, "slow": slow, "valid": measured.valid, **took, **shown}),
+                        flush=True,
+                    )
         counts = at.lab.tell({})
     carried, lost = (sum(of[what] for of in counts.values()) for what in ("carried", "lost"))
     print(f"packets between the hosts: {carried} carried, {lost} lost")
+    pairs = [(*a, *b) for a, b in zip(found[True], found[False], strict=True)]
+    held = usable(pairs)
+    print(
+        f"blocks: {len(pairs)}, of them {len(pairs) - len(held)} left out, since a figure of one of their runs is invalid"
+    )
+    if len(held) < 2:
+        print("no ratio: it takes two blocks that hold; --measure-s says how long a run is")
+        return 1
     for figure in FIGURES:
-        ratio = log_t([a[figure] / b[figure] for a, b in zip(found[True], found[False], strict=True)], 0.95)
+        ratio = log_t([a[figure] / b[figure] for a, b in held], 0.95)
         print(f"{figure}: with / without {ratio.value:.3f} [{ratio.low:.3f}, {ratio.high:.3f}]")
     return 0
 

@@ -1,4 +1,4 @@
-"""PostgreSQL on a host of a laboratory, reached by all hosts at its second address, without delay."""
+"""PostgreSQL on a host of a laboratory: at its second address all hosts reach it without delay, at its first by their ways."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from benches.netlab.lab import FAST, Host
+from benches.netlab.lab import FAST, SLOW, Host
 from inrush.engines.postgresql_life import PostgresqlLife
 
 PORT = 5432
@@ -19,8 +19,8 @@ SETTINGS = {"shared_buffers": "64MB", "max_wal_size": "512MB", "unix_socket_dire
 
 
 @contextlib.contextmanager
-def postgresql(host: Host, folder: Path) -> Iterator[str]:
-    """Its URL. folder: an empty one, which that user may enter; the programs are fetched where they are not there."""
+def postgresql(host: Host, folder: Path, by_ways: bool = False) -> Iterator[str]:
+    """Its URL, with its second address, or by_ways with its first. folder: an empty one, which that user may enter; the programs are fetched where they are not there."""
     life = PostgresqlLife()
     programs = life.program(life.fetch()).parent
     home, log = folder / "cluster", folder / "log"
@@ -33,8 +33,9 @@ def postgresql(host: Host, folder: Path) -> Iterator[str]:
     if made.wait(READY_S) != 0:
         raise RuntimeError(f"initdb failed: {log.read_text()[-500:]}")
     with (home / "pg_hba.conf").open("a") as file:
-        file.write(f"host all all {FAST}.0/24 trust\n")
-    settings = {**SETTINGS, "listen_addresses": host.fast, "port": str(PORT)}
+        file.write(f"host all all {SLOW if by_ways else FAST}.0/24 trust\n")
+    address = host.address if by_ways else host.fast
+    settings = {**SETTINGS, "listen_addresses": address, "port": str(PORT)}
     words = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
     server = host.start([str(programs / "postgres"), "-D", str(home), *words], log, cwd=folder, user=NOBODY)
     try:
@@ -43,7 +44,7 @@ def postgresql(host: Host, folder: Path) -> Iterator[str]:
             if server.code() is not None or time.monotonic() > end:
                 raise RuntimeError(f"PostgreSQL did not start: {log.read_text()[-500:]}")
             time.sleep(0.05)
-        yield f"postgresql://postgres@{host.fast}:{PORT}/postgres"
+        yield f"postgresql://postgres@{address}:{PORT}/postgres"
     finally:
         server.kill()
         server.wait(10.0)
