@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import os
 import shutil
+from typing import Any
 
 import pytest
 
@@ -19,6 +21,16 @@ def need_distributed() -> None:
                 f"{REQUIRE} is set, and distributed is not installed: pip install 'inrush[fleet]'"
             )
         pytest.skip("distributed is not installed", allow_module_level=True)
+
+
+def need_package(module: str, package: str) -> Any:
+    """The module, of a package that is no part of the environment: `.ci/run` installs it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as e:
+        if os.environ.get(REQUIRE):
+            raise RuntimeError(f"{REQUIRE} is set, and {package} is not there ({e}): pip install {package}") from e
+        pytest.skip(f"no {package} here: pip install {package}")
 
 
 def need_program(name: str, package: str) -> str:

@@ -121,9 +121,7 @@ def test_the_study_of_the_manifest_waits_for_each_worker() -> None:
 
 
 def test_the_manifest_is_one_of_kubernetes() -> None:
-    validate: Any = pytest.importorskip(
-        "kubernetes_validate", reason="pip install kubernetes-validate"
-    ).validate
+    validate = need_package("kubernetes_validate", "kubernetes-validate").validate
     for one in manifest():
         validate(one, "1.37", strict=True)
     wrong = {**named("Service")["inrush-scheduler"], "specs": {}}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.needed import need_distributed
+from tests.needed import need_distributed, need_package
 from tests.recipes import blocks, with_own
 from tests.strategies import ENVIRONMENT
 
@@ -18,6 +18,8 @@ from .test_fleet_ssh import free_ports
 
 need_distributed()
 need_slurm()
+#: The section's block that removes what its jobs have read.
+CLEANUP = 2
 
 
 def job(
@@ -54,6 +56,9 @@ def job(
     assert eyes.seen == set() and {"srun", "--leash"} <= eyes.words
     assert files_with(server.password, home) == [home / "inrush-fleet" / "secrets"]
     assert server.password not in done.stdout + logs
+    done = pasted(blocks("Slurm")[CLEANUP], home, server.password, {"PATH": os.environ["PATH"]})
+    assert done.returncode == 0, done.stdout
+    assert files_with(server.password, home) == files_with("PRIVATE KEY", home) == []
 
 
 @pytest.mark.slow
@@ -69,10 +74,8 @@ def test_the_batch_script_runs_a_study_on_a_worker_of_each_other_node(folder: Pa
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_the_runner_of_dask_jobqueue_does_the_same_from_one_program(folder: Path) -> None:
-    runner = pytest.importorskip(
-        "dask_jobqueue", reason="dask-jobqueue is not installed; pip install dask-jobqueue"
-    )
+    runner = need_package("dask_jobqueue", "dask-jobqueue")
     home = folder / "home"
     home.mkdir()
     with asking_server(folder) as server:
-        job(home, folder, server, 4, 2, blocks("Slurm")[2], str(Path(runner.__file__).parents[1]))
+        job(home, folder, server, 4, 2, blocks("Slurm")[3], str(Path(runner.__file__).parents[1]))
