@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.needed import need_distributed
+from tests.needed import need_distributed, need_package
 from tests.recipes import blocks, settings, with_own
 from tests.test_docs import PAGES, refusal
 
