@@ -29,7 +29,9 @@ def need_package(module: str, package: str) -> Any:
         return importlib.import_module(module)
     except ImportError as e:
         if os.environ.get(REQUIRE):
-            raise RuntimeError(f"{REQUIRE} is set, and {package} is not there ({e}): pip install {package}") from e
+            raise RuntimeError(
+                f"{REQUIRE} is set, and {package} is not there ({e}): pip install {package}"
+            ) from e
         pytest.skip(f"no {package} here: pip install {package}")
 
 

@@ -17,7 +17,7 @@ from inrush.fleet import arrival, local
 from inrush.fleet.arrival import await_workers, connected
 from inrush.fleet.link import Lost, Unreached
 from inrush.fleet.open import workers_of
-from inrush.fleet.patience import Patience
+from inrush.fleet.waiting import WaitingTime
 from inrush.results.store import Results
 from inrush.worker.process import Process
 from tests.needed import need_distributed
@@ -173,7 +173,7 @@ def awaited(link: Link, wanted: int, wait_s: float) -> list[str]:
     def pause(seconds: float) -> None:
         now[0] += seconds
 
-    await_workers(link, wanted, Patience(wait_s, lambda: now[0]), said.append, pause)
+    await_workers(link, wanted, WaitingTime(wait_s, lambda: now[0]), said.append, pause)
     return said
 
 
@@ -192,33 +192,33 @@ def test_what_was_waited_for_the_scheduler_is_not_waited_for_again(monkeypatch: 
         now[0] += seconds
 
     monkeypatch.setattr(arrival, "Link", link)
-    patience = Patience(60.0, lambda: now[0])
+    waiting = WaitingTime(60.0, lambda: now[0])
     said: list[str] = []
     # Of 60 s 10 are for one that is there; then it is said, and waited for.
-    connected("tcp://h:1", patience, said.append)
-    assert asked == [10.0, 50.0] and patience.left_s == pytest.approx(20.0) and "up to 60 s" in said[0]
+    connected("tcp://h:1", waiting, said.append)
+    assert asked == [10.0, 50.0] and waiting.left_s == pytest.approx(20.0) and "up to 60 s" in said[0]
     # What is done between two waits is none.
     now[0] += 1_000.0
     with pytest.raises(TargetError, match="0 of 3 workers came in 60 s"):
-        await_workers(Link(0), 3, patience, said.append, pause)
-    assert patience.left_s == 0.0 and now[0] == pytest.approx(1_060.0, abs=1.0)
+        await_workers(Link(0), 3, waiting, said.append, pause)
+    assert waiting.left_s == 0.0 and now[0] == pytest.approx(1_060.0, abs=1.0)
     assert "up to 20 s" in said[1]
 
 
 def test_a_scheduler_that_is_asked_for_its_workers_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    waited: list[Patience] = []
+    waited: list[WaitingTime] = []
 
     class Closed(Link):
         def close(self) -> None:
             pass
 
-    def late(address: str, patience: Patience, note: Any) -> Link:
-        waited.append(patience)
+    def late(address: str, waiting: WaitingTime, note: Any) -> Link:
+        waited.append(waiting)
         return Closed(2)
 
     monkeypatch.setattr(arrival, "connected", late)
-    patience = Patience(7.0)
-    assert workers_of("tcp://127.0.0.1:1", False, patience)() == 2 and waited == [patience]
+    waiting = WaitingTime(7.0)
+    assert workers_of("tcp://127.0.0.1:1", False, waiting)() == 2 and waited == [waiting]
 
 
 def test_each_that_comes_is_said_once_and_nothing_of_those_that_are_there() -> None:
@@ -252,7 +252,7 @@ def test_certificates_that_are_not_named_or_of_another_fleet_are_said_at_once(
     nodes: Nodes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(TargetError, match="no certificates are configured here; DASK_DISTRIBUTED__COMM__TLS"):
-        connected(nodes.address.replace("tcp", "tls"), Patience(60.0), print)
+        connected(nodes.address.replace("tcp", "tls"), WaitingTime(60.0), print)
     fleets_of = (nodes.folder / "mine", nodes.folder / "theirs")
     for folder in fleets_of:
         folder.mkdir()
@@ -265,4 +265,4 @@ def test_certificates_that_are_not_named_or_of_another_fleet_are_said_at_once(
         log = nodes.scheduler("--protocol", "tls")
         wait(lambda: "Scheduler at" in log.read_text(), 60.0)
         with pytest.raises(TargetError, match=r"CERTIFICATE_VERIFY_FAILED.*DASK_DISTRIBUTED__COMM__TLS"):
-            connected(nodes.address.replace("tcp", "tls"), Patience(60.0), print)
+            connected(nodes.address.replace("tcp", "tls"), WaitingTime(60.0), print)

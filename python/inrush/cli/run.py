@@ -85,7 +85,7 @@ def run(
     """Run a study and show the answer, the verdict and the next command."""
     from inrush.commands.running import begin, check_targets, execute, finish, shown_live
     from inrush.fleet.open import workers_of
-    from inrush.fleet.patience import Patience
+    from inrush.fleet.waiting import WaitingTime
     from inrush.run.prepare import StudyCall, prepare, unfinished, with_clients
     from inrush.run.resume import Given, resumed
     from inrush.study.shipped import from_anywhere
@@ -94,7 +94,7 @@ def run(
 
     if not 0 <= fleet_wait < float("inf"):
         raise UsageError(f"--fleet-wait {fleet_wait:g}: seconds are 0 or more, and an end")
-    patience = Patience(fleet_wait)
+    waiting = WaitingTime(fleet_wait)
     wanted = shown_live(live, live_address, live_stay, live_push)
     place, storages = read_data(data or ())
     store = opened_store()
@@ -138,11 +138,11 @@ def run(
             fleet_in_clear=fleet_in_clear,
         )
         call = with_clients(
-            call, workers_of(fleet, fleet_in_clear, patience, (lambda _: None) if quiet else say)
+            call, workers_of(fleet, fleet_in_clear, waiting, (lambda _: None) if quiet else say)
         )
         prepared, folder = begin(store, call, targets, quiet)
     with wanted as page:
-        outcome = execute(prepared, folder, store.instances_path, force, page, quiet, patience)
+        outcome = execute(prepared, folder, store.instances_path, force, page, quiet, waiting)
         finish(store, outcome, as_json, in_browser)
 
 

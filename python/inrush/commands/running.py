@@ -15,7 +15,7 @@ from inrush.commands.printing import say, show, show_json
 from inrush.errors import UsageError
 from inrush.extras import need
 from inrush.fleet.address import WAIT_S
-from inrush.fleet.patience import Patience
+from inrush.fleet.waiting import WaitingTime
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -76,12 +76,12 @@ def execute(
     force: bool = False,
     page: LivePage | None = None,
     quiet: bool = False,
-    patience: Patience | None = None,
+    waiting: WaitingTime | None = None,
 ) -> StudyEnd:
     """The study on its engines, with progress on stderr.
 
     usual: folder for the data of servers, where the call names none. force: works on what is not inrush's own.
-    page: shows the study while it runs. quiet: no progress and no notes. patience: for a fleet that is not there yet.
+    page: shows the study while it runs. quiet: no progress and no notes. waiting: for a fleet that is not there yet.
     Raises UsageError for a comparison or a target that is refused.
     """
     from inrush.fleet.open import opened as fleet_opened
@@ -145,7 +145,7 @@ def execute(
             call, plans = prepared.call, [run.plan for run in prepared.plan.all_runs]
             program = held.enter_context(
                 fleet_opened(
-                    call.fleet, call.fleet_in_clear, patience or Patience(WAIT_S), plans, listener.note
+                    call.fleet, call.fleet_in_clear, waiting or WaitingTime(WAIT_S), plans, listener.note
                 )
             )
             if realtime and program:

@@ -9,7 +9,7 @@ from typing import Any
 from inrush.errors import TargetError
 from inrush.fleet.address import WAIT
 from inrush.fleet.link import CONNECT_S, Link, Lost, Unreached
-from inrush.fleet.patience import Patience
+from inrush.fleet.waiting import WaitingTime
 
 #: A scheduler that is there takes some time to answer, s.
 LEAST_S = 2.0
@@ -17,10 +17,10 @@ LEAST_S = 2.0
 LOOK_EACH_S = 0.25
 
 
-def connected(address: str, patience: Patience, note: Callable[[str], None]) -> Link:
+def connected(address: str, waiting: WaitingTime, note: Callable[[str], None]) -> Link:
     """Raises TargetError if no scheduler was there in time. One that is not there at first is said, and waited for."""
-    with patience.taken():
-        wait_s = patience.left_s
+    with waiting.taken():
+        wait_s = waiting.left_s
         soon_s = min(CONNECT_S, max(wait_s, LEAST_S))
         try:
             return Link(address, soon_s)
@@ -34,19 +34,19 @@ def connected(address: str, patience: Patience, note: Callable[[str], None]) -> 
 def await_workers(
     link: Link,
     wanted: int,
-    patience: Patience,
+    waiting: WaitingTime,
     note: Callable[[str], None],
     pause: Callable[[float], None] = time.sleep,
 ) -> None:
     """Until so many workers are there. Raises TargetError with those that came, if they are fewer when it is at its end."""
-    with patience.taken():
-        until_there(link, wanted, patience, note, pause)
+    with waiting.taken():
+        until_there(link, wanted, waiting, note, pause)
 
 
 def until_there(
-    link: Link, wanted: int, patience: Patience, note: Callable[[str], None], pause: Callable[[float], None]
+    link: Link, wanted: int, waiting: WaitingTime, note: Callable[[str], None], pause: Callable[[float], None]
 ) -> None:
-    wait_s, clock = patience.left_s, patience.clock
+    wait_s, clock = waiting.left_s, waiting.clock
     end, said = clock() + wait_s, -1
     while True:
         try:
@@ -56,7 +56,7 @@ def until_there(
         if len(there) >= wanted:
             return
         if clock() >= end:
-            raise TargetError(missing(link.address, there, wanted, patience.limit_s))
+            raise TargetError(missing(link.address, there, wanted, waiting.limit_s))
         if len(there) != said:
             more = f"; those that are missing are waited for up to {wait_s:.3g} s" if said < 0 else ""
             note(f"fleet: {len(there)} of {wanted} workers {'is' if len(there) == 1 else 'are'} there{more}")

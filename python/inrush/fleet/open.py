@@ -10,7 +10,7 @@ from inrush.border.pipeline import AnyPlan, clients_of
 from inrush.errors import TargetError, UsageError
 from inrush.extras import need
 from inrush.fleet.address import OPTION, parse
-from inrush.fleet.patience import Patience
+from inrush.fleet.waiting import WaitingTime
 
 #: The program of a run whose client processes are on workers; the scheduler, the file of variables, the workers' addresses, and
 #: plan and parts follow.
@@ -20,13 +20,13 @@ WORKER = (sys.executable, "-m", "inrush.fleet.worker")
 def workers_of(
     text: str | None,
     in_clear: bool,
-    patience: Patience | None = None,
+    waiting: WaitingTime | None = None,
     note: Callable[[str], None] = lambda _: None,
 ) -> Callable[[], int]:
     """How many client processes a run has by default: one on each worker. Without a fleet there is one.
 
     It is called where neither the study nor the command says how many: then it asks the scheduler, and raises TargetError
-    if nothing answers there. Raises UsageError of an address that is none. patience: for the scheduler; None: as long as one
+    if nothing answers there. Raises UsageError of an address that is none. waiting: for the scheduler; None: as long as one
     that is there may take.
     """
     if text is None:
@@ -35,14 +35,14 @@ def workers_of(
     need(f"{OPTION} {text}", "fleet")
     if address.local:
         return lambda: address.local
-    return lambda: workers_there(address.scheduler, patience, note)
+    return lambda: workers_there(address.scheduler, waiting, note)
 
 
-def workers_there(scheduler: str, patience: Patience | None, note: Callable[[str], None]) -> int:
+def workers_there(scheduler: str, waiting: WaitingTime | None, note: Callable[[str], None]) -> int:
     from inrush.fleet.arrival import connected
     from inrush.fleet.link import Link, Lost
 
-    link = Link(scheduler) if patience is None else connected(scheduler, patience, note)
+    link = Link(scheduler) if waiting is None else connected(scheduler, waiting, note)
     try:
         if not (workers := len(link.workers())):
             raise TargetError(
@@ -59,11 +59,11 @@ def workers_there(scheduler: str, patience: Patience | None, note: Callable[[str
 def opened(
     text: str | None,
     in_clear: bool,
-    patience: Patience,
+    waiting: WaitingTime,
     plans: Sequence[AnyPlan],
     note: Callable[[str], None],
 ) -> Iterator[tuple[Sequence[str], ...]]:
-    """() without a fleet; else the program of its runs. patience: for a scheduler and its workers together; plans: of all runs.
+    """() without a fleet; else the program of its runs. waiting: for a scheduler and its workers together; plans: of all runs.
 
     Raises UsageError where its workers are not there or not alike, each by its name.
     """
@@ -81,10 +81,10 @@ def opened(
         if address.local:
             scheduler, path = held.enter_context(started(address.local))
             secrets = str(path)
-        link, wanted = connected(scheduler, patience, note), max(map(clients_of, plans))
+        link, wanted = connected(scheduler, waiting, note), max(map(clients_of, plans))
         try:
             if not address.local:
-                await_workers(link, wanted, patience, note)
+                await_workers(link, wanted, waiting, note)
             workers, facts, _ = looked_at(link, wanted)
         except TargetError as e:
             raise UsageError(f"{OPTION} {text}: {e}") from None

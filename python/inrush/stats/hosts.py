@@ -100,7 +100,7 @@ def kernel(worker: Mapping[str, Any]) -> str:
 
 
 def named(workers: Sequence[Mapping[str, Any]], machines: Sequence[int]) -> dict[int, str]:
-    """First process -> name of its host; those of one name are told apart by that process."""
+    """First process -> name of its host; those of one name are distinguished by that process."""
     names = {first: str(workers[first - 1].get("host", "")) for first in machines}
     often = Counter(names.values())
     return {

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 
 
-class Patience:
+class WaitingTime:
     """How long all that comes is waited for, together: for the scheduler when it is asked how many workers there are, for the
     scheduler again, and for the workers. What is done between two waits takes nothing of it."""
 
