@@ -47,6 +47,14 @@ def test_every_node_has_an_id_of_its_own_and_listens_on_the_loopback_address(nod
     assert found[0][1]["DataMemory"] == "80M" and found[0][1]["NoOfReplicas"] == "2"
 
 
+def test_each_process_of_a_cluster_may_be_on_a_host_of_its_own() -> None:
+    of = ndb_config.shape({"nodes": "2", "api_slots": "3"})
+    at = ndb_config.Hosts("10.0.0.1", ("10.0.0.2", "10.0.0.3"), "10.0.0.4")
+    text = ndb_config.file(of, {}, 1186, [2202, 2202], Path("/h"), at)
+    lines = [line for line in text.splitlines() if line.startswith("HostName=")]
+    assert lines == [f"HostName=10.0.0.{host}" for host in (1, 2, 3, 4, 4, 4)]
+
+
 def test_threads_are_chosen_by_ndb_by_their_number_or_by_type() -> None:
     def of(word: str) -> dict[str, str]:
         return sections({"threads": word})[0][1]

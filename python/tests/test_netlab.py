@@ -173,6 +173,40 @@ def test_the_queue_of_a_throttled_way_is_finite(pair: Lab, tmp_path: Path) -> No
     assert 78 <= came < 900
 
 
+def test_a_port_takes_so_many_packets_a_second_and_loses_what_finds_its_queue_full(
+    pair: Lab, tmp_path: Path
+) -> None:
+    per_s, queue = 50, 20
+    pair.way("left", "right")
+    pair.port("right", per_s, queue)
+    before = pair.counted("left", "right")
+    try:
+        with echoing(pair["right"], tmp_path) as server:
+            began = time.monotonic()
+            python(pair["left"], tmp_path, FLOOD, pair["right"].address, 1_000, pair["right"].fast)
+            came = json.loads(line(server))
+            took_s = time.monotonic() - began
+    finally:
+        pair.port("right", 0)
+    after = pair.counted("left", "right")
+    found = {what: after[what] - before[what] for what in after}
+    assert found == {"carried": len(came), "lost": 0, "full": 1_000 - len(came), "cut": 0}
+    # At first the queue takes them all, then as many as leave it.
+    assert came[:queue] == [*range(queue)] and queue < len(came) <= queue + per_s * took_s < 1_000, took_s
+    # The port of the other host is its own.
+    assert len(echoes(pair, tmp_path, pair["right"].address, 5)) == 5
+
+
+def test_a_parameter_of_the_kernel_is_set_for_one_host(pair: Lab, tmp_path: Path) -> None:
+    name = "net.ipv4.tcp_no_metrics_save"
+    read = f"print(open('/proc/sys/{name.replace('.', '/')}').read())"
+    before = line(python(pair["right"], tmp_path, read))
+    value = str(1 - int(before))
+    pair["left"].parameter(name, value)
+    assert line(python(pair["left"], tmp_path, read)) == value
+    assert line(python(pair["right"], tmp_path, read)) == before
+
+
 def test_a_host_that_is_cut_off_hears_nothing_until_it_is_mended(pair: Lab, tmp_path: Path) -> None:
     pair.way("left", "right")
     pair.cut("right")

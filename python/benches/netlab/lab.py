@@ -124,6 +124,14 @@ class Host:
             input="\n".join(lines), text=True, check=True, stdout=subprocess.DEVNULL,
         )  # fmt: skip
 
+    def parameter(self, name: str, value: str) -> None:
+        """Of the kernel, for the network of this host alone: `net.ipv4.tcp_congestion_control`."""
+        path = "/proc/sys/" + name.replace(".", "/")
+        subprocess.run(
+            ["nsenter", f"--net=/proc/{self.first}/ns/net", "tee", path],
+            input=value, text=True, check=True, stdout=subprocess.DEVNULL,
+        )  # fmt: skip
+
     def start(
         self,
         command: Sequence[str],
@@ -253,6 +261,12 @@ class Lab:
                 "way": [self[name].address for name in pair], "delay_s": delay_s, "loss": loss,
                 "bytes_per_s": bytes_per_s, "queue_bytes": queue_bytes or round(QUEUE_S * bytes_per_s),
             })  # fmt: skip
+
+    def port(self, name: str, packets_per_s: float, queue_packets: int = 0) -> None:
+        """What comes to a host on its first address: so many packets a second of all hosts together, and so many that wait."""
+        self.tell({
+            "port": self[name].address, "packets_per_s": packets_per_s, "queue_packets": queue_packets,
+        })  # fmt: skip
 
     def cut(self, name: str) -> None:
         """Nothing goes to the host or comes from it, on its first address."""

@@ -2,7 +2,7 @@
 
 Each FD is the file descriptor of a TUN device in one host's network namespace. Lines of JSON on stdin change ways, and each
 is answered by a line: {"way": [FROM, TO], "delay_s": 0.02, "loss": 0.01, "bytes_per_s": 0, "queue_bytes": 0},
-{"cut": ADDRESS}, {"mend": ADDRESS}, {} (nothing); the answer counts the packets of every way. It ends with its stdin.
+{"port": ADDRESS, "packets_per_s": 0, "queue_packets": 0}, {"cut": ADDRESS}, {"mend": ADDRESS}, {} (nothing); the answer counts the packets of every way. It ends with its stdin.
 """
 
 from __future__ import annotations
@@ -57,6 +57,28 @@ class Way:
         return now_ns + self.delay_ns
 
 
+@dataclass
+class Port:
+    """What comes to one host, by whichever way: a port or a network card that takes only so many packets a second."""
+
+    #: 0: as many as come.
+    packets_per_s: float = 0.0
+    #: More than these wait for it: they are lost.
+    queue_packets: int = 0
+    #: When the last packet that was queued will have left.
+    free_ns: int = 0
+
+    def leaves_ns(self, now_ns: int) -> int | None:
+        """When a packet has gone through it; None: the queue is full."""
+        if not self.packets_per_s:
+            return now_ns
+        begins_ns = max(now_ns, self.free_ns)
+        if (begins_ns - now_ns) * self.packets_per_s / 1e9 + 1 > self.queue_packets:
+            return None
+        self.free_ns = begins_ns + round(1e9 / self.packets_per_s)
+        return self.free_ns
+
+
 class Switch:
     def __init__(self, seed: int, devices: dict[str, int]) -> None:
         self.devices = devices
@@ -68,6 +90,7 @@ class Switch:
             for b in devices
             if a != b
         }
+        self.ports = {packed: Port() for packed in self.packed.values()}
         self.cut: set[bytes] = set()
         #: When it is due, its number, the device it goes to, the packet.
         self.waiting: list[tuple[int, int, int, bytes]] = []
@@ -100,7 +123,11 @@ class Switch:
             if source in self.cut or destination in self.cut:
                 way.counts["cut"] += 1
                 continue
-            due_ns = way.due_ns(time.monotonic_ns(), len(packet))
+            leaves_ns = self.ports[destination].leaves_ns(time.monotonic_ns())
+            if leaves_ns is None:
+                way.counts["full"] += 1
+                continue
+            due_ns = way.due_ns(leaves_ns, len(packet))
             if due_ns is not None:
                 self.number += 1
                 heapq.heappush(self.waiting, (due_ns, self.number, self.fd_of[destination], packet))
@@ -118,6 +145,9 @@ class Switch:
             way = self.ways[source, destination]
             way.delay_ns, way.loss = round(word["delay_s"] * 1e9), word["loss"]
             way.bytes_per_s, way.queue_bytes = word["bytes_per_s"], word["queue_bytes"]
+        elif "port" in word:
+            port = self.ports[self.packed[word["port"]]]
+            port.packets_per_s, port.queue_packets = word["packets_per_s"], word["queue_packets"]
         elif "cut" in word:
             self.cut.add(self.packed[word["cut"]])
         elif "mend" in word:

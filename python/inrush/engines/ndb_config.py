@@ -17,6 +17,7 @@ USUAL: Mapping[str, str] = {NODES: "2", REPLICAS: "2", SLOTS: "64", THREADS: "au
 #: Ids of nodes are 1 to 255, those of data nodes the first 144.
 MOST_IDS, MOST_NODES, MOST_REPLICAS = 255, 144, 4
 MOST_DELAY_US = 11_000
+LOOPBACK = "127.0.0.1"
 #: From so many CPUs on NDB's own choice of threads has one that sends.
 SENDS_FROM = 8
 #: Types of threads whose number can be said.
@@ -135,8 +136,30 @@ def one_case(settings: Mapping[str, str], over: Mapping[str, str]) -> dict[str, 
     return {**{name: value for name, value in settings.items() if name.lower() not in lower}, **over}
 
 
-def file(of: Makeup, parameters: Mapping[str, str], port: int, node_ports: Sequence[int], home: Path) -> str:
-    """config.ini: one duplicate in it would be fatal to the management server."""
+@dataclass(frozen=True)
+class Hosts:
+    """Where the processes of a cluster are."""
+
+    management: str
+    #: One address for each data node.
+    nodes: tuple[str, ...]
+    clients: str
+
+
+def here(of: Makeup) -> Hosts:
+    return Hosts(LOOPBACK, (LOOPBACK,) * of.nodes, LOOPBACK)
+
+
+def file(
+    of: Makeup,
+    parameters: Mapping[str, str],
+    port: int,
+    node_ports: Sequence[int],
+    home: Path,
+    hosts: Hosts | None = None,
+) -> str:
+    """config.ini: one duplicate in it would be fatal to the management server. hosts: this one."""
+    at = hosts or here(of)
     default = [
         f"NoOfReplicas={of.replicas}",
         # A node that fails ends, so that it is seen.
@@ -150,7 +173,7 @@ def file(of: Makeup, parameters: Mapping[str, str], port: int, node_ports: Seque
         (
             "ndb_mgmd",
             [
-                "HostName=127.0.0.1",
+                f"HostName={at.management}",
                 f"NodeId={of.management_id}",
                 f"PortNumber={port}",
                 f"DataDir={home / 'management'}",
@@ -158,12 +181,12 @@ def file(of: Makeup, parameters: Mapping[str, str], port: int, node_ports: Seque
         )
     ]
     sections += [
-        ("ndbd", ["HostName=127.0.0.1", f"NodeId={k}", f"ServerPort={node_port}", f"DataDir={home / name}"])
-        for k, (name, node_port) in enumerate(zip(of.names, node_ports, strict=True), start=1)
+        ("ndbd", [f"HostName={host}", f"NodeId={k}", f"ServerPort={node_port}", f"DataDir={home / name}"])
+        for k, (name, node_port, host) in enumerate(zip(of.names, node_ports, at.nodes, strict=True), start=1)
     ]
     first = of.management_id + 1
-    sections += [("api", ["HostName=127.0.0.1", f"NodeId={k}"]) for k in range(first, first + of.slots)]
-    sections += [("mysqld", ["HostName=127.0.0.1", f"NodeId={of.sql_id}"])] if of.sql else []
+    sections += [("api", [f"HostName={at.clients}", f"NodeId={k}"]) for k in range(first, first + of.slots)]
+    sections += [("mysqld", [f"HostName={LOOPBACK}", f"NodeId={of.sql_id}"])] if of.sql else []
     return "".join(f"[{name}]\n" + "".join(f"{line}\n" for line in lines) for name, lines in sections)
 
 
