@@ -14,7 +14,7 @@ need_lab()
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 
-def test_both_runs_of_a_block_are_judged_and_the_port_loses_packets_that_find_its_queue_full() -> None:
+def test_both_runs_of_a_block_are_judged_and_a_full_port_loses_packets() -> None:
     need("ndb")
     # Two replicas are two hosts of data nodes. 128 intervals are the least that is looked at for waves.
     of = Setting(nodes=2, sessions=4, depth=16, packets_per_s=300.0, queue_packets=5, way_s=0.005, send_delay_s=0.02,

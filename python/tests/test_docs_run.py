@@ -84,6 +84,11 @@ ELSEWHERE: Mapping[str, Elsewhere] = {
         "python/tests/test_bench_bulkindex.py::test_results_in_a_folder_are_drawn_and_their_tables_printed",
         'main([str(folder), "--out"',
     ),
+    "python -m benches.keylookup.eager_waves": Elsewhere(
+        "a cluster on hosts of a laboratory, for ten minutes",
+        "python/tests/test_bench_eager_waves.py::test_both_runs_of_a_block_are_judged_and_a_full_port_loses_packets",
+        "measured(",
+    ),
     "inrush run bulkindex-load": Elsewhere(
         "two servers, and files of ten million rows",
         "python/tests/test_shipped_studies.py::test_a_shipped_study_runs_and_every_row_and_answer_is_proven",

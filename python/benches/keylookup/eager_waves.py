@@ -34,23 +34,23 @@ class Setting:
     """Of the network and of the client, as `main` describes it."""
 
     nodes: int = 1
-    packets_per_s: float = 500.0
-    queue_packets: int = 30
-    way_s: float = 0.03
+    packets_per_s: float = 100.0
+    queue_packets: int = 12
+    way_s: float = 0.05
     congestion: str = "reno"
-    sessions: int = 16
-    depth: int = 16
-    send_delay_s: float = 0.03
+    sessions: int = 4
+    depth: int = 15
+    send_delay_s: float = 0.1
     #: Of the data nodes, µs; more than 0 needs a thread that sends.
     max_send_delay_us: int = 0
-    measure_s: float = 40.0
-    warm_s: float = 5.0
+    measure_s: float = 44.0
+    warm_s: float = 3.0
     interval_s: float = 0.25
     blocks: int = 3
 
     def study(self, url: str) -> list[str]:
         asked = {
-            "load.rows": 2_000, "factors.threads": [self.sessions], "factors.depth": [self.depth],
+            "load.rows": 500, "factors.threads": [self.sessions], "factors.depth": [self.depth],
             "factors.delay_s": [0, self.send_delay_s], "schedule.warm_s": self.warm_s,
             "schedule.measure_s": self.measure_s, "schedule.cool_s": 0.5, "record.interval_s": self.interval_s,
             "repeats.count": self.blocks, "repeats.pilot": "false",
