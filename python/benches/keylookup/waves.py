@@ -262,6 +262,50 @@ gives 16 M reads a second and stays there
 ([scaling](keylookup-scaling.md#why-does-the-rate-stop-growing-between-37-and-40-api-machines)). The limit brings large
 packets back. How many packets an API node of the published cluster took unread was not published.
 
+## Do eager sends make a real cluster swing?
+
+**Answer.** Behind a port that takes few packets a second, throughput of a MySQL Cluster swings by ±16 % every 2.5 s, in
+the rhythm of the calls in a send. Two of two runs have this period, but inrush does not call it a wave: the measured
+time begins with 2 s without answers (below). Without these both runs have one.
+
+```
+python -m benches.keylookup.eager_waves
+```
+
+As root. Management server, one data node and the client are hosts of a laboratory ([decision
+281](../decisions/281-hosts-of-a-laboratory-are-namespaces.md)), 50 ms apart. The port of the client takes 100 packets a
+second, 12 wait for it, and what is more is lost. TCP is Reno. Four sessions have 15 reads in flight each, and each
+sends its calls by itself (`keylookup-delay` with `send=force`).
+
+| send delay of the client | run | reads/s | calls in a send | strongest period | p | the same without the first 2 s, and what swings with it (coherence) |
+|---|---:|---:|---:|---|---:|---|
+| none | 1 | 308 | 4.5 | ±15 % every 2.55 s | 0.46 | ±17 % every 2.55 s, p = 0.001, calls in a send (0.70) |
+| none | 2 | 301 | 4.1 | ±16 % every 2.42 s | 0.17 | ±16 % every 2.45 s, p = 0.001, calls in a send (0.82) |
+
+What a send delay does there was not measured to its end. 27 November 2026, at a low priority of two cores that other programs kept busy; intervals of 0.25 s.
+
+TCP counts packets, not bytes. Answers leave at once, in small packets, and the window grows by a packet each round
+trip. The queue before the port grows with it, and so does the round trip: reads in flight are as many as before, so
+there are fewer a second. When the queue is full a packet is lost and the window is halved. Now answers wait on their
+node and leave in large packets, the queue is empty, and reads are fast until the window has grown again. This is what
+was published, with a port in the place of an API node that is slow with packets.
+
+**Why a run of it is not called a wave.** For each call that a session has in flight, the client library first asks the
+node for a transaction record, one after the other. With 15 in flight and 100 ms there and back the first 1.75 s of the
+measured time have no answers, and a series that begins so has a long memory.
+
+**Where it was not seen**, by one run each:
+
+| network | reads/s | why |
+|---|---:|---|
+| loopback | | packets cost almost nothing, and both cores are full first |
+| two data nodes, 1,500 packets a second, 40 ms | 3,848 | each connection has a window of its own, 22 to 55 packets, not in step |
+| one data node, 500 packets a second, 60 ms, 256 in flight | 2,186 | windows of 24 to 50 packets; the wait for a core, 20 ms and more, hid the queue |
+| one data node, 250 packets a second, 40 ms, 64 in flight | 807 | ±7 % every 0.92 s, p = 0.05: intervals of 0.125 s were recorded as 0.5 s on busy cores |
+
+Left: three blocks on a machine that is quiet, two data nodes with windows in step, and `MaxSendDelay` of the nodes
+(`--max-send-delay-us`).
+
 ## Do checkpoints of a real server make a wave?
 
 **Answer.** {answer}
