@@ -281,8 +281,10 @@ sends its calls by itself (`keylookup-delay` with `send=force`).
 |---|---:|---:|---:|---|---:|---|
 | none | 1 | 308 | 4.5 | ±15 % every 2.55 s | 0.46 | ±17 % every 2.55 s, p = 0.001, calls in a send (0.70) |
 | none | 2 | 301 | 4.1 | ±16 % every 2.42 s | 0.17 | ±16 % every 2.45 s, p = 0.001, calls in a send (0.82) |
+| 100 ms | 2 | 253 | 15.0 | ±4 % every 0.59 s | 0.05 | |
 
-What a send delay does there was not measured to its end. 27 November 2026, at a low priority of two cores that other programs kept busy; intervals of 0.25 s.
+With the delay there is no such period, and fewer reads: the delay takes more time than it saves. 27 November 2026, at a
+low priority of two cores that other programs kept busy; intervals of 0.25 s.
 
 TCP counts packets, not bytes. Answers leave at once, in small packets, and the window grows by a packet each round
 trip. The queue before the port grows with it, and so does the round trip: reads in flight are as many as before, so
@@ -303,8 +305,8 @@ measured time have no answers, and a series that begins so has a long memory.
 | one data node, 500 packets a second, 60 ms, 256 in flight | 2,186 | windows of 24 to 50 packets; the wait for a core, 20 ms and more, hid the queue |
 | one data node, 250 packets a second, 40 ms, 64 in flight | 807 | ±7 % every 0.92 s, p = 0.05: intervals of 0.125 s were recorded as 0.5 s on busy cores |
 
-Left: three blocks on a machine that is quiet, two data nodes with windows in step, and `MaxSendDelay` of the nodes
-(`--max-send-delay-us`).
+Not measured: three blocks on a machine that is quiet, two data nodes with windows in step, and `MaxSendDelay` of the
+nodes (`--max-send-delay-us`).
 
 ## Do checkpoints of a real server make a wave?
 
