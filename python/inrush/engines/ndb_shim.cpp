@@ -180,6 +180,25 @@ NdbDictionary::Column column_of(const inrush_ndb_column &of) {
   return column;
 }
 
+// The library asks a node for a record of each transaction that was not in flight before, and waits for the answer: it keeps
+// those of transactions that were closed. Asked for here, before the clock; a node that has no more is asked again then.
+void seize(Ndb &ndb, Ndb_cluster_connection *connection, int calls) {
+  const int nodes = static_cast<int>(connection->no_db_nodes());
+  if (nodes == 0) return;
+  std::vector<NdbTransaction *> seized;
+  Ndb_cluster_connection_node_iter each;
+  connection->init_get_next_node(each);
+  for (int n = 0; n < nodes; n++) {
+    const Uint32 node = connection->get_next_node(each);
+    for (int k = 0; node != 0 && k < (calls + nodes - 1) / nodes; k++) {
+      NdbTransaction *transaction = ndb.startTransaction(node, 0);
+      if (!transaction) break;
+      seized.push_back(transaction);
+    }
+  }
+  for (NdbTransaction *transaction : seized) transaction->close();
+}
+
 // A row for each fragment: its rows, and the bytes of their fixed and of their variable parts.
 int sum_fragments(Ndb &ndb, const NdbDictionary::Table *table, uint64_t *sums, inrush_ndb_error *error) {
   NdbTransaction *transaction = ndb.startTransaction(table);
@@ -318,6 +337,7 @@ void *inrush_ndb_open(void *connection, const char *database, int calls, int key
       delete session;
       return nullptr;
     }
+    seize(ndb, static_cast<Ndb_cluster_connection *>(connection), left < MOST_OF_ONE ? left : MOST_OF_ONE);
   }
   session->calls.resize(calls);
   session->done.reserve(calls);
