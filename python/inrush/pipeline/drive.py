@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from inrush.border.pipeline import PipelinePlan, PipelineShard
 from inrush.border.plan import SamplePlan
 from inrush.errors import CoreError, InrushError, TargetError
-from inrush.pipeline import inputs, proofs, stretches, tables
-from inrush.pipeline.ends import LoadProcesses
+from inrush.pipeline import proofs, stretches, tables
 from inrush.pipeline.heard import Heard
 from inrush.pipeline.journal import Journal
+from inrush.pipeline.load_environment import AtWork, LoadEnvironment, OneHost
 from inrush.study.pipeline import ROLE
 from inrush.targets.sizes import Take, sampled
 
@@ -30,13 +29,22 @@ TICK_S, PROGRESS_EVERY_S = 0.05, 0.5
 LABELS = ("create", "before", "measure", "proof", "drop")
 
 
-def work(plan: PipelinePlan, parts: Path, words: Words, on_event: OnEvent) -> int:
-    """0: done, and the tables are in `parts`; 1: failed, and an event says how."""
+def work(
+    plan: PipelinePlan,
+    parts: Path,
+    words: Words,
+    on_event: OnEvent,
+    environment: Callable[[Path], LoadEnvironment] | None = None,
+) -> int:
+    """0: done, and the tables are in `parts`; 1: failed, and an event says how. environment: by a folder for the run;
+    None: this host."""
     from inrush import _core
 
     folder = parts / "work"
     folder.mkdir(parents=True)
-    drive = Drive(plan, parts, folder, words, on_event)
+    drive = Drive(
+        plan, parts, folder, words, on_event, environment(folder) if environment else OneHost(plan, folder)
+    )
     try:
         ended_by = drive.run()
     except _core.CoreFailure as e:
@@ -44,6 +52,7 @@ def work(plan: PipelinePlan, parts: Path, words: Words, on_event: OnEvent) -> in
         on_event({"event": "failed", "kind": kind, "message": message})
         return 1
     except InrushError as e:
+        drive.keep()
         kind = "target" if isinstance(e, TargetError) else "load"
         on_event({"event": "failed", "kind": kind, "message": str(e)})
         return 1
@@ -56,44 +65,45 @@ def work(plan: PipelinePlan, parts: Path, words: Words, on_event: OnEvent) -> in
 
 class Drive(Heard):
     def __init__(
-        self, plan: PipelinePlan, parts: Path, folder: Path, words: Words, on_event: OnEvent
+        self,
+        plan: PipelinePlan,
+        parts: Path,
+        folder: Path,
+        words: Words,
+        on_event: OnEvent,
+        environment: LoadEnvironment,
     ) -> None:
         super().__init__(on_event, Journal(folder / "journal"))
         self.plan, self.parts, self.folder, self.words = plan, parts, folder, words
         self.shards = plan["shards"]
+        self.environment = environment
 
     def run(self) -> str:
-        plan = self.plan
-        made = inputs.made(
-            plan["inputs"], plan["seed"], plan["epoch_ns"], lambda n, of: self.progress("inputs", n / of)
-        )
+        self.environment.make(lambda n, of: self.progress("inputs", n / of))
         self.segment(0, "control")
         try:
             for shard in self.shards:
                 for statement in shard["create"]:
                     proofs.control(shard, statement)
             self.segment(2, "load", "measure")
-            return self.measured(made)
+            return self.measured()
         finally:
             self.segment(4, "control")
             self.drop()
 
-    def measured(self, made: list[Path]) -> str:
+    def measured(self) -> str:
         plan = self.plan
-        with LoadProcesses(plan, made, self.folder) as ends:
-            ends.ready()
-            read = inputs.cooled(made, plan["inputs"]["cold"])
-            with watching(plan, ends, self.folder / "watch") as watch:
-                go_ns = self.go(ends, watch.zero_ns)
-                with contextlib.ExitStack() as looking:
-                    for k, shard in enumerate(self.shards):
-                        looking.enter_context(sampled(self.sample(shard), shard["target"], self.sized(k)))
-                    if (cut := self.follow(ends, go_ns)) is not None:
-                        return cut
-                # Takes in what was said after the last look: a file's end comes before its client's.
-                self.listen(ends, 0.0)
-                ends.finish()
-                self.listen(ends, 0.0)
+        with self.environment.at_work() as ends:
+            go_ns = self.go(ends)
+            with contextlib.ExitStack() as looking:
+                for k, shard in enumerate(self.shards):
+                    looking.enter_context(sampled(self.sample(shard), shard["target"], self.sized(k)))
+                if (cut := self.follow(ends, go_ns)) is not None:
+                    return cut
+            # Takes in what was said after the last look: a file's end comes before its client's.
+            self.listen(ends, 0.0)
+            ends.finish()
+            self.listen(ends, 0.0)
         self.segment(3, "proof")
         found = [
             proofs.core_run(proofs.proving_plan(plan, k), self.folder / f"proof-{k}")
@@ -105,18 +115,18 @@ class Drive(Heard):
             if (copy := proofs.replica_plan(plan, k)) is not None
         ]
         self.journal.close()
-        self.write(found, copies, watch, read, ends.held_by)
+        self.write(found, copies)
         return "work"
 
-    def go(self, ends: LoadProcesses, zero_ns: int) -> int:
+    def go(self, ends: AtWork) -> int:
         """When, by CLOCK_MONOTONIC."""
-        go_ns = time.monotonic_ns()
+        go_ns, zero_ns = self.environment.due_ns(), self.environment.zero_ns
         self.journal.say(
-            "go", t_ns=go_ns, zero_ns=zero_ns, zero_unix_ns=time.time_ns() - (go_ns - zero_ns), rows=0, bytes=0,
+            "go", t_ns=go_ns, zero_ns=zero_ns, zero_unix_ns=time.time_ns() - (time.monotonic_ns() - zero_ns), rows=0, bytes=0,
             done=0, in_hand=[], unheard=[], again=[],
         )  # fmt: skip
         self.rows_due = self.shards[0]["proof"]["rows"]
-        ends.go()
+        ends.go(go_ns)
         return go_ns
 
     def sample(self, shard: PipelineShard) -> SamplePlan | None:
@@ -135,7 +145,7 @@ class Drive(Heard):
 
         return take
 
-    def follow(self, ends: LoadProcesses, go_ns: int) -> str | None:
+    def follow(self, ends: AtWork, go_ns: int) -> str | None:
         """Until all clients have finished; why it was cut before, else None."""
         segment, progress_s = self.plan["segments"][tables.MEASURED], 0.0
         assert segment["kind"] == "load", "a pipeline plan is measured in this segment"
@@ -158,38 +168,48 @@ class Drive(Heard):
         share: float = self.rows / self.shards[0]["proof"]["rows"]
         return share
 
-    def write(
-        self,
-        proven: list[dict[str, Any]],
-        copies: list[dict[str, Any]],
-        watch: Watching,
-        read: inputs.Inputs,
-        held_by: str,
-    ) -> None:
-        plan = self.plan
-        one = stretches.stretch(self.journal.path)
-        assert one is not None, "it has ended"
-        whole, interval_ns = stretches.whole([one], "work"), plan["record"]["interval_ns"]
-        start_ns, end_ns = whole.start_ns, whole.end_ns
+    def keep(self) -> None:
+        """Of a load that failed: what it came to, by its clients' last words. None of it is proven."""
+        if (
+            not self.environment.keeps
+            or (one := stretches.stretch(self.environment.on_one_clock(self.journal.path))) is None
+        ):
+            return
+        whole = stretches.whole([one], "error")
+        tables.write(self.parts, self.measured_tables(one, whole, "error"))
+
+    def measured_tables(
+        self, one: stretches.Stretch, whole: stretches.Whole, ended_by: str
+    ) -> dict[str, Any]:
+        plan, start_ns, end_ns = self.plan, whole.start_ns, whole.end_ns
         net = tables.received([(one.at(t), b) for t, b in stretches.received(one)], start_ns, end_ns)
-        resources = tables.resources(watch.tables["resources"], net)
+        resources = tables.resources(self.environment.watched(), net)
         client_ns = tables.cpu_ns(resources, "client", start_ns, end_ns)
+        return {
+            "segments": tables.segments(plan["segments"], start_ns, end_ns, one.at(time.monotonic_ns()), ended_by),
+            "intervals": stretches.intervals(
+                [one], whole, plan["inputs"]["files"], tables.MEASURED, ROLE, plan["operations"][0]["name"],
+                plan["record"]["interval_ns"],
+            ),
+            "repetitions": [tables.totals(whole, plan["pipelines"]["count"], client_ns)],
+            "files": stretches.files([one], tables.MEASURED, ROLE),
+            "resources": resources,
+        }  # fmt: skip
+
+    def write(self, proven: list[dict[str, Any]], copies: list[dict[str, Any]]) -> None:
+        one = stretches.stretch(self.environment.on_one_clock(self.journal.path))
+        assert one is not None, "it has ended"
+        whole = stretches.whole([one], "work")
         sizes = {name: proven[0].get(name) for name in ("sizes", "settings")}
         tables.write(
             self.parts,
             {
-                "segments": tables.segments(plan["segments"], start_ns, end_ns, one.at(time.monotonic_ns())),
-                "intervals": stretches.intervals(
-                    [one], whole, plan["inputs"]["files"], tables.MEASURED, ROLE, plan["operations"][0]["name"], interval_ns
-                ),
-                "repetitions": [tables.totals(whole, plan["pipelines"]["count"], client_ns)],
-                "files": stretches.files([one], tables.MEASURED, ROLE),
-                "resources": resources,
+                **self.measured_tables(one, whole, "work"),
                 "proofs": self.proof_rows(proven, copies, whole),
-                "counters": self.counters(read, end_ns, held_by),
+                "counters": self.counters(whole.end_ns),
                 **{name: table for name, table in sizes.items() if table is not None},
             },
-        )  # fmt: skip
+        )
         tables.append(self.parts, "sizes", stretches.sizes([one], tables.MEASURED))
 
     def proof_rows(
@@ -217,8 +237,8 @@ class Drive(Heard):
             ]
         return [{**row, "segment": tables.MEASURED + 1, "repetition": 0} for row in found]
 
-    def counters(self, read: inputs.Inputs, t_ns: int, held_by: str) -> list[Doc]:
-        return self.counted(tables.MEASURED, read, t_ns, held_by)
+    def counters(self, t_ns: int) -> list[Doc]:
+        return self.counted(tables.MEASURED, self.environment.read, t_ns, self.environment.held_by)
 
     def drop(self) -> None:
         """What a shard that is gone keeps, the next run of the point drops first."""
@@ -240,53 +260,3 @@ class Drive(Heard):
                 "t_ns": 0,
             }
         )
-
-
-class Watching:
-    """The core's watch over the ends and the shards: a run of its own that waits in a pause until the load is done."""
-
-    def __init__(self, plan: PipelinePlan, ends: LoadProcesses, folder: Path) -> None:
-        from inrush import _core
-
-        processes = {**plan["watch"]["processes"], **ends.processes()}
-        folder.mkdir(parents=True)
-        self._folder = folder
-        self._run = _core.start(
-            json.dumps({
-                "version": plan["version"], "run_id": plan["run_id"], "study": plan["study"], "seed": plan["seed"],
-                "epoch_ns": plan["epoch_ns"], "target": {"engine": "null", "url": "", "options": {}}, "tables": [],
-                "operations": [], "segments": [{"kind": "pause", "label": "measure", "action": "load"}],
-                "record": {"interval_ns": plan["record"]["interval_ns"], "flush_ns": plan["record"]["interval_ns"]},
-                "watch": {**plan["watch"], "processes": {k: v for k, v in processes.items() if v}},
-            }),
-            str(folder),
-        )  # fmt: skip
-        #: CLOCK_MONOTONIC at the run's time zero, to a millisecond or two: `start` begins its clock last.
-        self.zero_ns = time.monotonic_ns()
-        self.tables: dict[str, Any] = {}
-
-    def until_paused(self) -> None:
-        while True:
-            for text in self._run.poll(0.1):
-                event = json.loads(text)
-                if event["event"] == "paused":
-                    return
-                if event["event"] == "failed":
-                    raise CoreError(event["message"])
-
-    def end(self) -> None:
-        """A last sample, and the tables."""
-        self._run.resume()
-        while not self._run.done():
-            self._run.poll(0.05)
-        self.tables = proofs.tables_in(self._folder)
-
-
-@contextlib.contextmanager
-def watching(plan: PipelinePlan, ends: LoadProcesses, folder: Path) -> Iterator[Watching]:
-    watch = Watching(plan, ends, folder)
-    try:
-        watch.until_paused()
-        yield watch
-    finally:
-        watch.end()

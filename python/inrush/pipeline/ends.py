@@ -45,6 +45,8 @@ class Said:
     role: str
     key: str
     event: Doc
+    #: Process whose clock its times are of; None: this one's.
+    host: int | None = None
 
 
 class LoadProcesses:
@@ -102,7 +104,8 @@ class LoadProcesses:
         if self._cores:
             self.held_by = self._cpu_quota.enter_context(limited([s.pid for s in self.servers], self._cores))
 
-    def go(self) -> None:
+    def go(self, at_ns: int = 0) -> None:
+        """At once. at_ns: now, where someone asks for it."""
         if not self.per_file:
             self._listener = threading.Thread(target=self._guarded, args=(self._hear_server, 0), daemon=True)
             self._listener.start()
@@ -201,16 +204,8 @@ class LoadProcesses:
         return {
             **self._plan["client"],
             "link": link_plan(address, self._token),
-            "tables": [self._table()],
+            "tables": [table_of_files(self._plan["inputs"]["table"])],
             "files": [self._file(n) for n in files],
-        }
-
-    def _table(self) -> TablePlan:
-        table = self._plan["inputs"]["table"]
-        return {
-            **table,
-            "columns": [without_generator(c) for c in table["columns"]],
-            "source": source_of(),
         }
 
     def _file(self, n: int) -> ClientFile:
@@ -246,6 +241,11 @@ class HostedEnd:
 
     def ask_to_end(self) -> None:
         self.host.send("stop")
+
+
+def table_of_files(table: TablePlan) -> TablePlan:
+    """As a client reads it: its rows come from files."""
+    return {**table, "columns": [without_generator(c) for c in table["columns"]], "source": source_of()}
 
 
 def without_generator(column: ColumnPlan) -> ColumnPlan:

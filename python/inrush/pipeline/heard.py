@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Protocol
 
 from inrush.border.events import NO_LATENCIES, LoadProgress, RoleProgress
 from inrush.pipeline import tables
-from inrush.pipeline.ends import LoadProcesses, Said
+from inrush.pipeline.ends import Said
 from inrush.pipeline.inputs import Inputs
 from inrush.pipeline.journal import Journal
 from inrush.study.pipeline import ROLE
 
 Doc = dict[str, Any]
 OnEvent = Callable[[Mapping[str, Any]], None]
+
+
+class Speaking(Protocol):
+    def said(self, timeout_s: float) -> Iterable[Said]:
+        """What was said since; waits for the first."""
 
 
 class Heard:
@@ -45,36 +50,44 @@ class Heard:
     def bytes(self) -> int:
         return self.left[1] + sum(size for _, size in self.at_work.values())
 
-    def listen(self, ends: LoadProcesses, timeout_s: float) -> None:
+    def listen(self, ends: Speaking, timeout_s: float) -> None:
         for said in ends.said(timeout_s):
             self.take(said)
 
     def take(self, said: Said) -> None:
         event = said.event
+        # Of another host's clock, which is set right when its drift is known (`on_one_clock`).
+        there = {} if said.host is None else {"host": said.host}
         match event["event"], said.role:
             case "begins", _:
                 self.journal.say(
-                    "begins", t_ns=event["start_ns"], file=event["number"], pipeline=event["reader"]
+                    "begins", t_ns=event["start_ns"], file=event["number"], pipeline=event["reader"], **there
                 )
             case "file", _:
                 self.ended += 1
                 self.journal.say(
                     "file", file=event["number"], pipeline=event["reader"],
                     **{name: event[name] for name in ("start_ns", "sent_ns", "end_ns", "bytes", "rows", "rejected")},
+                    **there,
                 )  # fmt: skip
             case (("progress" | "finished"), "client"):
                 self.at_work[said.key] = event["rows_stored"], event["bytes"]
                 if event["event"] == "finished":
                     rows, size = self.at_work.pop(said.key)
                     self.left = self.left[0] + rows, self.left[1] + size
-                self.journal.look(self.rows, self.bytes)
+                if said.host is None:
+                    self.journal.look(self.rows, self.bytes)
+                else:
+                    counts = {"rows": event["rows_stored"], "bytes": event["bytes"]}
+                    self.journal.say("look", t_ns=event["t_ns"], of=said.key, **counts, **there)
             case (("progress" | "finished"), "load_server"):
                 self.received[said.key] = event["bytes"]
                 if event["event"] == "finished":
                     self.received_before += self.received.pop(said.key)
                     self.stored_by(event)
                 total = self.received_before + sum(self.received.values())
-                self.journal.say("net", t_ns=time.monotonic_ns(), bytes=total)
+                heard_ns = time.monotonic_ns() if said.host is None else event["t_ns"]
+                self.journal.say("net", t_ns=heard_ns, bytes=total, **there)
             case "note", _:
                 self.on_event({"event": "note", "text": event["text"]})
 

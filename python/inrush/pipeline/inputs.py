@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,26 +35,46 @@ class OneFile:
     rows: int
 
 
-def made(inputs: InputFiles, seed: int, epoch_ns: int, note: Callable[[int, int], None]) -> list[Path]:
-    """The files with the rows of `rows_of`. note: how many of how many are there."""
+def made(
+    inputs: InputFiles,
+    seed: int,
+    epoch_ns: int,
+    note: Callable[[int, int], None],
+    numbers: Collection[int] | None = None,
+) -> list[Path]:
+    """The files with the rows of `rows_of`. note: how many of how many are there. numbers: of those that are made; None: all."""
     folder = Path(inputs["folder"]) / key_of_cut(inputs, seed, epoch_ns)
     folder.mkdir(parents=True, exist_ok=True)
     each = inputs.get("rows_per_file")
     files = []
     for n, (first, rows) in enumerate(rows_of(inputs, seed, epoch_ns)):
+        if numbers is not None and n not in numbers:
+            continue
         # A last file with fewer rows is no file of a run in which others follow it.
         path = folder / (f"{n:06}.csv" if each in (None, rows) else f"{n:06}-{rows}.csv")
         files.append(OneFile(path, first, rows))
     as_made, there = Stamps(folder), 0
     for is_there, some in itertools.groupby(files, lambda cut: as_made.hold(cut.path)):
-        for path in (
-            [c.path for c in some] if is_there else write(list(some), inputs["table"], seed, epoch_ns)
-        ):
+        whole = list(some)
+        paths = (path for run in runs(whole) for path in write(run, inputs["table"], seed, epoch_ns))
+        for path in (cut.path for cut in whole) if is_there else paths:
             if not is_there:
                 as_made.keep(path)
             there += 1
-            note(there, inputs["files"])
+            note(there, len(files))
     return [cut.path for cut in files]
+
+
+def runs(files: Sequence[OneFile]) -> Iterator[list[OneFile]]:
+    """Files that follow one another, together: they are cut out of one stream."""
+    held: list[OneFile] = []
+    for cut in files:
+        if held and held[-1].first + held[-1].rows != cut.first:
+            yield held
+            held = []
+        held.append(cut)
+    if held:
+        yield held
 
 
 class Stamps:

@@ -40,14 +40,16 @@ def totals(
     }  # fmt: skip
 
 
-def segments(plan: Sequence[PipelineSegment], start_ns: int, end_ns: int, last_ns: int) -> list[Doc]:
+def segments(
+    plan: Sequence[PipelineSegment], start_ns: int, end_ns: int, last_ns: int, ended_by: str = "work"
+) -> list[Doc]:
     """The measured segment with its times; what came before and after has what is left."""
     rows = []
     for n, segment in enumerate(plan):
         span = (0, start_ns) if n < MEASURED else (start_ns, end_ns) if n == MEASURED else (end_ns, last_ns)
         rows.append({
             "segment": n, "kind": segment["kind"], "label": segment["label"], "phase": segment.get("phase", ""),
-            "start_ns": span[0], "end_ns": span[1], "ended_by": "work", "client_cpu_ns": 0,
+            "start_ns": span[0], "end_ns": span[1], "ended_by": ended_by if n == MEASURED else "work", "client_cpu_ns": 0,
         })  # fmt: skip
     return rows
 

@@ -1,0 +1,63 @@
+"""The core's watch over the processes of a load: a run of its own that waits in a pause until the load is done."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from inrush.errors import CoreError
+from inrush.pipeline import proofs
+
+
+class Watching:
+    def __init__(self, plan: Mapping[str, Any], processes: Mapping[str, Sequence[int]], folder: Path) -> None:
+        """plan: of the run; processes: role -> those that are watched."""
+        from inrush import _core
+
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder = folder
+        self._run = _core.start(
+            json.dumps({
+                "version": plan["version"], "run_id": plan["run_id"], "study": plan["study"], "seed": plan["seed"],
+                "epoch_ns": plan["epoch_ns"], "target": {"engine": "null", "url": "", "options": {}}, "tables": [],
+                "operations": [], "segments": [{"kind": "pause", "label": "measure", "action": "load"}],
+                "record": {"interval_ns": plan["record"]["interval_ns"], "flush_ns": plan["record"]["interval_ns"]},
+                "watch": {**plan["watch"], "processes": {k: v for k, v in processes.items() if v}},
+            }),
+            str(folder),
+        )  # fmt: skip
+        #: CLOCK_MONOTONIC at the run's time zero, to a millisecond or two: `start` begins its clock last.
+        self.zero_ns = time.monotonic_ns()
+        self.tables: dict[str, Any] = {}
+
+    def until_paused(self) -> None:
+        while True:
+            for text in self._run.poll(0.1):
+                event = json.loads(text)
+                if event["event"] == "paused":
+                    return
+                if event["event"] == "failed":
+                    raise CoreError(event["message"])
+
+    def end(self) -> None:
+        """A last sample, and the tables."""
+        self._run.resume()
+        while not self._run.done():
+            self._run.poll(0.05)
+        self.tables = proofs.tables_in(self._folder)
+
+
+@contextlib.contextmanager
+def watching(
+    plan: Mapping[str, Any], processes: Mapping[str, Sequence[int]], folder: Path
+) -> Iterator[Watching]:
+    watch = Watching(plan, processes, folder)
+    try:
+        watch.until_paused()
+        yield watch
+    finally:
+        watch.end()
