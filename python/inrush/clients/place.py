@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from inrush.border.events import Event
-from inrush.border.plan import RunPlan, WatchPlan
+from inrush.border.plan import WatchPlan
 from inrush.clients.clocks import SAME, Clock
-from inrush.worker.process import WORKER, Process
+from inrush.worker.process import SESSIONS, Process, program
 
 Hear = Callable[[Event], None]
+#: Of one process of a run, whatever its program reads; what is watched by process id stands in it as `watch`.
+Part = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -49,8 +51,11 @@ class Place(Protocol):
     #: Between the word to start and the start, ns: what the word takes to the last process, and more.
     start_after_ns: int
 
-    def start(self, process: int, plan: RunPlan, folder: Path, hear: Hear) -> Client:
+    def start(self, process: int, plan: Part, folder: Path, hear: Hear) -> Client:
         """folder: of this machine, which its tables come to."""
+
+    def address(self, process: int) -> str:
+        """By what others reach the host of a process: a name, or an address."""
 
     def clock(self, process: int) -> Clock:
         """As it is known now."""
@@ -81,7 +86,7 @@ def watchers(place: Place, processes: int) -> dict[int, str]:
     return {process: place.host(process).name for process in first.values()}
 
 
-def watch_of(plan: RunPlan, machine: bool) -> WatchPlan:
+def watch_of(plan: Part, machine: bool) -> WatchPlan:
     """Of a process without servers and their files beside it."""
     found: WatchPlan = {"every_ns": plan["watch"]["every_ns"], "processes": {}, "data_dir": ""}
     return {**found, "machine": True} if machine else found
@@ -93,13 +98,17 @@ class Here:
     #: A worker looks for words every 0.1 s, and the machine is busy.
     start_after_ns = 300_000_000
 
-    def __init__(self, parts: Path) -> None:
-        self.parts = parts
+    def __init__(self, parts: Path, module: str = SESSIONS) -> None:
+        """module: the program of each process."""
+        self.parts, self.module = parts, module
 
-    def start(self, process: int, plan: RunPlan, folder: Path, hear: Hear) -> Client:
+    def address(self, process: int) -> str:
+        return "127.0.0.1"
+
+    def start(self, process: int, plan: Part, folder: Path, hear: Hear) -> Client:
         path = self.parts / f"plan-{process + 1}.json"
         path.write_text(json.dumps(plan), encoding="utf-8")
-        return Process([*WORKER, str(path), str(folder)], None, hear=hear)
+        return Process([*program(self.module), str(path), str(folder)], None, hear=hear)
 
     def clock(self, process: int) -> Clock:
         return SAME

@@ -13,14 +13,15 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
-from inrush.border.plan import RunPlan
 from inrush.clients.clocks import Clock
-from inrush.clients.place import Client, Hear, Host, watch_of
+from inrush.clients.place import Client, Hear, Host, Part, watch_of
 from inrush.errors import CoreError, TargetError
 from inrush.fleet import checks, remote
 from inrush.fleet.echo import Echo, Offset, Witnesses, agree, between, contradicts, known, offset
 from inrush.fleet.link import LIMIT_S, Link, Lost
+from inrush.worker.process import SESSIONS
 
 #: Echoes of a look at a clock.
 ECHOES = 40
@@ -57,10 +58,11 @@ class OnWorkers:
         names: Sequence[str] = (),
         shown: Sequence[str] = (),
         among: Sequence[str] = (),
+        module: str = SESSIONS,
     ) -> None:
         """wanted: processes, one on each worker. names: of the secrets that the target needs; shown: of the other variables
-        that its client reads; among: as of `looked_at`."""
-        self.link, self.owner = link, owner
+        that its client reads; among: as of `looked_at`; module: the program of each process."""
+        self.link, self.owner, self.module = link, owner, module
         self.workers, self.facts, self.rates = looked_at(link, wanted, names, shown, among)
         self.spaces = remote.spaces()
         with refused():
@@ -92,7 +94,11 @@ class OnWorkers:
     def shares(self, worker: str, space: str) -> bool:
         return bool(self.facts[worker]["spaces"][space] == self.spaces[space])
 
-    def start(self, process: int, plan: RunPlan, folder: Path, hear: Hear) -> Client:
+    def address(self, process: int) -> str:
+        """Its scheduler and the other workers reach a worker there."""
+        return urlsplit(self.workers[process]).hostname or ""
+
+    def start(self, process: int, plan: Part, folder: Path, hear: Hear) -> Client:
         worker = self.workers[process]
         if not self.shares(worker, "processes"):
             # Process ids and folders are of this machine, or of this container.
@@ -256,7 +262,9 @@ class RemoteClient:
                 self.link.call(self.worker, LIMIT_S, remote.discard, self.key)
 
     def _start(self) -> None:
-        said = self.link.call(self.worker, 2 * LIMIT_S, remote.start, self.key, self.place.owner, self.plan)
+        said = self.link.call(
+            self.worker, 2 * LIMIT_S, remote.start, self.key, self.place.owner, self.plan, self.place.module
+        )
         if "busy" in said:
             raise Lost(f"it is at work for {said['busy']}: wait for its end, or end it there")
         if said["plan"] != hashlib.sha256(self.plan.encode()).hexdigest():

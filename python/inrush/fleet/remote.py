@@ -23,13 +23,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from inrush.border.events import Event
-from inrush.worker.process import WORKER, Process
+from inrush.worker.process import SESSIONS, Process, program
 
 if TYPE_CHECKING:
     from typing_extensions import NotRequired
 
 #: A client process ends when it was not called for so long.
 LEASH_S = 2.0
+#: A busy machine takes so long to start a program, s.
+START_S = 10.0
 #: What of tables travels in one answer at most.
 BYTES = 8_000_000
 #: What is left of a run that no one asked for so long is removed.
@@ -69,7 +71,8 @@ class Kept:
     events: list[Event] = field(default_factory=list)
     news: asyncio.Event = field(default_factory=asyncio.Event)
     loop: asyncio.AbstractEventLoop | None = None
-    said_at: float = field(default_factory=time.monotonic)
+    #: Its last word; before the first one, until when that is waited for.
+    said_at: float = field(default_factory=lambda: time.monotonic() + START_S)
     called_at: float = field(default_factory=time.monotonic)
     ended: bool = False
     #: It has said how it ended, or was killed by us.
@@ -216,8 +219,10 @@ def echo() -> tuple[int, int]:
     return heard_ns, time.monotonic_ns()
 
 
-async def start(key: str, owner: str, plan_json: str, dask_worker: Any = None) -> dict[str, str]:
-    """{"plan": digest of what came} of a process that was started, {"busy": owner} of a worker that has another one."""
+async def start(
+    key: str, owner: str, plan_json: str, module: str = SESSIONS, dask_worker: Any = None
+) -> dict[str, str]:
+    """module: its program. {"plan": digest of what came} of a process that was started, {"busy": owner} of a worker that has another one."""
     for kept in [*KEPT.values()]:
         if not kept.ended and time.monotonic() - kept.called_at < 2 * LEASH_S:
             return {"busy": kept.owner}
@@ -227,7 +232,7 @@ async def start(key: str, owner: str, plan_json: str, dask_worker: Any = None) -
     kept.parts.mkdir()
     plan = folder / "plan.json"
     plan.write_text(plan_json, encoding="utf-8")
-    command = [*WORKER, "--leash", str(LEASH_S), str(plan), str(kept.parts)]
+    command = [*program(module), "--leash", str(LEASH_S), str(plan), str(kept.parts)]
     kept.process = Process(command, folder / "log", variables(), hear=kept.hear)
     kept.process.send("alive")
     watch = asyncio.get_running_loop().create_task(until_forgotten(kept))

@@ -20,7 +20,16 @@ from inrush.engines.life import log_lines
 
 E = TypeVar("E")
 
-WORKER: tuple[str, ...] = (sys.executable, "-m", "inrush.worker.worker")
+#: The module whose program is a process with sessions.
+SESSIONS = "inrush.worker.worker"
+
+
+def program(module: str) -> tuple[str, ...]:
+    """Its words; a plan and the folder of its tables follow."""
+    return (sys.executable, "-m", module)
+
+
+WORKER: tuple[str, ...] = program(SESSIONS)
 #: Lines of the log that a message shows when a worker died.
 LOG_LINES = 12
 #: The last line of all, which the parent adds.

@@ -24,8 +24,9 @@ from typing import TYPE_CHECKING, TextIO
 if TYPE_CHECKING:
     from inrush import _core
 
-#: Makes one run: the plan's JSON, the folder of its tables, commands in and events out -> exit code.
-Work = Callable[[str, str, TextIO, TextIO], int]
+#: Makes one run: the plan's JSON, the folder of its tables, commands in and events out -> exit code. With a leash it is the
+#: one after these.
+Work = Callable[..., int]
 
 #: How long one poll of the core waits, s: the longest a command stays unread.
 POLL_S = 0.1
@@ -53,7 +54,9 @@ def main(arguments: list[str], work: Work | None = None) -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # A crash in the core leaves the stack in the log, where the parent looks for it.
     faulthandler.enable()
-    work = work or (sessions if leash_s is None else partial(sessions, leash=Leash(leash_s)))
+    work = work or sessions
+    if leash_s is not None:
+        work = partial(work, leash=Leash(leash_s))
     return work(Path(arguments[0]).read_text(), arguments[1], sys.stdin, sys.stdout)
 
 
