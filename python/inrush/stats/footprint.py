@@ -12,13 +12,15 @@ from inrush.stats.measures import measured_windows
 from inrush.stats.record import RunRecord
 from inrush.stats.watched import cumulative, grown
 
+#: Device of what the load servers received of their clients.
+RECEIVED = "clients"
 #: Figure -> metric of `resources`, device, and what one of its units is divided by.
 GROWING: Mapping[str, tuple[str, str, float]] = {
     "active threads": ("cpu_s", "", 1.0),
     "in the kernel": ("cpu_system_s", "", 1.0),
     "disk read, MB/s": ("read_bytes", "", 1e6),
     "disk written, MB/s": ("write_bytes", "", 1e6),
-    "received, MB/s": ("net_rx_bytes", "clients", 1e6),
+    "received, MB/s": ("net_rx_bytes", RECEIVED, 1e6),
 }
 MEMORY, DISK = "memory, MB", "disk busy, %"
 #: Of results that have no disk by role.

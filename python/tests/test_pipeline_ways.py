@@ -1,0 +1,154 @@
+"""What a way between hosts carries, whether its sender waits for it, and when it is a resource of a study."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from typing import Any
+
+import pytest
+
+from inrush.errors import CoreError
+from inrush.machine.connections import Connection, connections
+from inrush.model.pipeline import Part
+from inrush.pipeline import ways
+from inrush.predict import hosts
+from inrush.stats.record import RunRecord
+
+MS = 1_000
+
+
+def test_bytes_of_the_begin_and_of_what_trickles_in_later_are_no_capacity() -> None:
+    steady = [(0.01 * n, 10_000 * n) for n in range(1, 151)]
+    assert ways.carried(steady) == pytest.approx(1e6, rel=0.01)
+    slow_begin = [(t, n if t > 0.5 else n // 100) for t, n in steady]
+    assert ways.carried(slow_begin) == pytest.approx(1e6, rel=0.03)
+    assert ways.carried([*steady, (9.0, 10_000 * 151)]) == pytest.approx(1e6, rel=0.01)
+    assert ways.carried([]) == ways.carried([(1.0, 5)]) == 0.0
+
+
+def test_what_is_sent_is_what_comes_and_strangers_are_not_counted() -> None:
+    sink = ways.Sink("127.0.0.1", "t" * 32)
+    found: list[float] = []
+    taking = threading.Thread(target=lambda: found.append(sink.bytes_per_s(ways.CONNECTIONS)))
+    taking.start()
+    with socket.create_connection(("127.0.0.1", sink.port)) as stranger:
+        stranger.sendall(b"x" * 64)
+        began = time.monotonic()
+        ways.fill("127.0.0.1", sink.port, "t" * 32)
+    taking.join(20.0)
+    assert found and found[0] > 1e6 and time.monotonic() - began < 10
+
+
+def test_an_address_that_nobody_listens_at_is_named() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    with pytest.raises(CoreError, match=f"127.0.0.1:{port} is not reached from here"):
+        ways.fill("127.0.0.1", port, "t" * 32)
+
+
+def test_the_kernel_says_what_a_sender_waits_for_when_its_receiver_takes_nothing() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        with socket.create_connection(("127.0.0.1", port)) as sender, listener.accept()[0]:
+            sender.setblocking(False)
+            with pytest.raises(BlockingIOError):
+                while True:
+                    sender.send(bytes(1 << 16))
+            before = connections("127.0.0.1", port)
+            if before is None:
+                pytest.skip("this kernel has no sock_diag")
+            time.sleep(0.3)
+            (was,), now = before, connections("127.0.0.1", port)
+            assert now is not None
+            assert now[0].unsent_bytes > 0 and now[0].busy_us - was.busy_us > 200 * MS
+            assert now[0].receiver_us - was.receiver_us > 200 * MS
+            assert not ways.held_by_way(was, now[0], 300 * MS), "the receiver has no room: its reader is slow"
+    assert connections("127.0.0.1", port) in ([], None)
+
+
+def look(busy: int, receiver: int = 0, buffer: int = 0, unsent: int = 1, acked: int = 0) -> Connection:
+    return Connection(1, acked, busy * MS, receiver * MS, buffer * MS, unsent, 500)
+
+
+def test_a_sender_is_held_by_the_way_only_if_bytes_wait_and_the_receiver_has_room() -> None:
+    span = 250 * MS
+    assert ways.held_by_way(look(0), look(250), span)
+    assert not ways.held_by_way(look(0), look(250, receiver=200), span)
+    assert not ways.held_by_way(look(0), look(250, buffer=200), span)
+    assert not ways.held_by_way(look(0), look(250, unsent=0), span), "a trickle over a long way is busy, too"
+    assert not ways.held_by_way(look(0), look(100), span)
+    held = ways.Held()
+    held.add([look(0)], [look(250, acked=70)], span)
+    held.add([look(250, acked=70)], [look(260, unsent=0, acked=100)], span)
+    assert (held.sent_bytes, held.looks, held.held_looks, held.rtt_us) == (100, 2, 1, 500)
+
+
+# When it is a resource.
+
+
+def run(rate: float, carries: float, looks: int, held: int, clients: int = 1) -> RunRecord:
+    """One second of a load of `rate` bytes a second, which are equally many of each client."""
+    import pyarrow as pa
+
+    from inrush.results.schema import SCHEMAS
+
+    received = pa.Table.from_pylist(
+        [
+            {"role": "load_server", "t_ns": t_ns, "metric": "net_rx_bytes", "device": "clients", "value": v}
+            for t_ns, v in ((0, 0.0), (10**9, rate))
+        ],
+        SCHEMAS["resources"],
+    )
+    of_ways = [
+        {"client": n + 1, "bytes_per_s": carries / clients, "looks": looks, "held_looks": held}
+        for n in range(clients)
+    ]
+    summary = {
+        "hosts": {
+            "clients": clients, "ways": of_ways, "ways_bytes_per_s": carries,
+            "workers": [{"boot": f"b{n}", "cores": 2, "cpus": [0, 1]} for n in range(1 + clients)],
+        }
+    }  # fmt: skip
+    plan: Any = {
+        "kind": "pipeline",
+        "pipelines": {"count": clients, "client_hosts": clients},
+        "segments": [{"kind": "load", "label": "measure", "phase": "measure", "roles": []}],
+    }
+    found = RunRecord("r", plan, {"cpu_logical": 8}, summary, {"resources": received})
+    found._rows["files"] = [{"pipeline": n, "bytes": 50} for n in range(clients)]
+    found._rows["segments"] = [
+        {"segment": 0, "phase": "measure", "start_ns": 0, "end_ns": 10**9, "label": "measure"}
+    ]
+    return found
+
+
+NETWORK = "network from client to load server"
+
+
+def names(*runs: RunRecord) -> set[str]:
+    return {part.name for part in hosts.host_parts(runs) if part.name.startswith("network")}
+
+
+def test_a_way_is_a_resource_with_the_share_that_the_load_takes_of_it() -> None:
+    small, large = run(100.0, 200.0, 20, 0), run(196.0, 200.0, 20, 18)
+    assert names(small, large) == {NETWORK}
+    assert hosts.network_busy(small) == {NETWORK: 0.5} and hosts.network_busy(large) == {NETWORK: 0.98}
+    assert Part("cores of the load server", 2.0) in hosts.host_parts([small])
+
+
+def test_a_way_whose_senders_did_not_wait_though_it_looked_full_carries_more_and_is_not_named() -> None:
+    small = run(100.0, 200.0, 20, 0)
+    assert names(small, run(196.0, 200.0, 20, 9)) == set(), "the look before the clock was too low"
+    assert names(small, run(500.0, 200.0, 20, 0)) == set()
+    assert names(small, run(196.0, 200.0, 0, 0)) == set(), "the kernel did not say"
+
+
+def test_each_of_several_clients_has_a_way_and_all_have_one() -> None:
+    found = hosts.network_busy(run(100.0, 200.0, 20, 0, clients=2))
+    assert found == {
+        "network from client 1 to the load server": 0.5,
+        "network from client 2 to the load server": 0.5,
+        "network of the load server": 0.5,
+    }
