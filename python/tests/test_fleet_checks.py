@@ -270,17 +270,25 @@ def test_a_fleet_says_how_many_client_processes_unless_the_study_or_the_call_doe
     assert with_clients(call, lambda: 1) is call
 
 
-@pytest.mark.parametrize("workers", [1, 3])
-def test_a_study_of_the_loader_is_refused_in_one_line(workers: int) -> None:
-    study = "pipeline-parallel"
-    with pytest.raises(UsageError) as info:
-        with_clients(StudyCall(study, "xs", fleet=f"local:{workers}"), lambda: workers)
-    assert (
-        str(info.value)
-        == f"--fleet: client and load server of {study} (`pipeline`) work on the host that its files are made on; run it "
-        "without --fleet, or load from other hosts by `inrush load-server` and `inrush load --server`"
-    )
-    assert with_clients(StudyCall(study, "xs"), lambda: 1).overrides == ()
+def test_a_pipeline_says_itself_how_many_workers_it_takes() -> None:
+    def asked() -> int:
+        raise AssertionError("no scheduler is asked")
+
+    call = StudyCall("pipeline-parallel", "xs", fleet="local:3")
+    assert with_clients(call, asked) is call
+
+
+def test_what_of_the_loader_is_on_one_host_is_refused_in_one_line(inrush: Inrush) -> None:
+    for words, why in (
+        (("-P", "pipeline.client_hosts=2", "-P", "pipelines=[2]"), "say --fleet, or take 1"),
+        (
+            ("-P", "pipeline.process_per_file=true", "-P", "pipelines=[1]", "--fleet", "local:2"),
+            "processes of one host",
+        ),
+    ):
+        said = inrush("run", "pipeline-parallel", "sqlite", "--scale", "xs", *words)
+        assert said.code == 2 and why in said.err, said.err
+        assert not list(inrush.store.studies()), "nothing was begun"
 
 
 def test_real_time_priority_is_not_left_out_in_silence(

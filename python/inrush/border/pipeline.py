@@ -111,6 +111,8 @@ class Pipelines(TypedDict):
 
     count: int
     client: str
+    #: Hosts that the pipelines are shared out to, where workers are those of a fleet; absent: one.
+    client_hosts: NotRequired[int]
     process_per_file: bool
     load_server_cores: float
     device_bytes_per_s: int
@@ -260,6 +262,14 @@ def clients_of(plan: AnyPlan) -> int:
     """Client processes of its run, each with all sessions of every role."""
     share = cast("SharePlan | None", plan.get("share"))
     return share["of"] if share else 1
+
+
+def hosts_of(plan: AnyPlan) -> int:
+    """Processes of its run that may each have a host: of a pipeline its load server and its clients'."""
+    if plan.get("kind") != "pipeline":
+        return clients_of(plan)
+    how = cast("Pipelines", plan.get("pipelines"))
+    return 1 + min(how.get("client_hosts", 1), how["count"])
 
 
 def shards_of(plan: AnyPlan) -> Sequence[PipelineShard]:

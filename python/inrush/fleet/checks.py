@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
+from inrush.border.pipeline import AnyPlan, hosts_of, loads_of
 from inrush.fleet.address import has_loopback, reached_only_here
 
 #: The core of a worker may be slower than that of the fastest one by so much: less is what a busy machine takes.
@@ -105,6 +106,29 @@ def without_files(
         f"{named(away[0], facts[away[0]])}: the files of the load are made on one host, and it would load some of them; load "
         "rows without `files`, or run client processes of this host (--fleet local:N, or -P clients=N without a fleet)"
     ]
+
+
+def not_here(plans: Sequence[AnyPlan]) -> str:
+    """Why runs are not made without a fleet; empty where they are."""
+    if any(plan.get("kind") == "pipeline" and hosts_of(plan) > 2 for plan in plans):
+        return "pipeline.client_hosts: clients on hosts of their own are workers of a fleet; say --fleet, or take 1"
+    return ""
+
+
+def not_there(plans: Sequence[AnyPlan]) -> str:
+    """Why runs are not made on workers; empty where they are."""
+    for plan in plans:
+        if loads_of(plan):
+            return (
+                "client and load server of a step work on the host of the run; run it without --fleet, or measure the load as "
+                'a study of kind = "pipeline"'
+            )
+        if cast("Mapping[str, Any]", plan.get("pipelines", {})).get("process_per_file"):
+            return (
+                "process_per_file: a load server and a client of each file are processes of one host; run it without --fleet, or "
+                "with process_per_file = false"
+            )
+    return ""
 
 
 def crowded(facts: Mapping[str, Mapping[str, Any]]) -> list[str]:

@@ -6,7 +6,7 @@ import contextlib
 import sys
 from collections.abc import Callable, Iterator, Sequence
 
-from inrush.border.pipeline import AnyPlan, clients_of
+from inrush.border.pipeline import AnyPlan, hosts_of
 from inrush.errors import TargetError, UsageError
 from inrush.extras import need
 from inrush.fleet.address import OPTION, parse
@@ -67,10 +67,15 @@ def opened(
 
     Raises UsageError where its workers are not there or not alike, each by its name.
     """
+    from inrush.fleet import checks
+
+    if (why := checks.not_here(plans) if text is None else checks.not_there(plans)) and text is None:
+        raise UsageError(why)
     if text is None:
         yield ()
         return
-    from inrush.fleet import checks
+    if why:
+        raise UsageError(f"{OPTION} {text}: {why}")
     from inrush.fleet.arrival import await_workers, connected
     from inrush.fleet.local import started
     from inrush.fleet.place import looked_at
@@ -81,7 +86,7 @@ def opened(
         if address.local:
             scheduler, path = held.enter_context(started(address.local))
             secrets = str(path)
-        link, wanted = connected(scheduler, waiting, note), max(map(clients_of, plans))
+        link, wanted = connected(scheduler, waiting, note), max(map(hosts_of, plans))
         try:
             if not address.local:
                 await_workers(link, wanted, waiting, note)

@@ -10,10 +10,12 @@ import json
 import os
 import socket
 import sys
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
+from inrush.border.pipeline import AnyPlan, hosts_of, shards_of
 from inrush.clients import run
 from inrush.engines import server
 from inrush.errors import InrushError, TargetError
@@ -21,7 +23,18 @@ from inrush.fleet import checks
 from inrush.fleet.link import Link
 from inrush.fleet.local import write_variables
 from inrush.fleet.place import OnWorkers
+from inrush.study.pipeline import KIND as PIPELINE
+from inrush.worker.process import SESSIONS
 from inrush.worker.worker import Lines, main, say
+
+
+def made_by(plan: AnyPlan) -> tuple[str, Callable[..., int]]:
+    """The program of each of its processes, and what makes the run of them."""
+    if plan.get("kind") != PIPELINE:
+        return SESSIONS, run.work
+    from inrush.pipeline import hosts
+
+    return hosts.PART, hosts.work
 
 
 def work(
@@ -36,7 +49,9 @@ def work(
     """0: done; 1: failed, and an event says how."""
     plan, words = json.loads(plan_json), Lines(commands.fileno()).ready
     # One process is a run of several, too: it drives where the others would.
-    plan.setdefault("share", {"index": 0, "of": 1})
+    module, made = made_by(plan)
+    if "kind" not in plan:
+        plan.setdefault("share", {"index": 0, "of": 1})
     target = plan["target"]
     twin = server(target["engine"])
     names = [name for name in (twin.password_variable,) if name in os.environ]
@@ -48,15 +63,17 @@ def work(
     try:
         link = Link(scheduler)
         place = OnWorkers(
-            link, owner, plan["share"]["of"], names, shown, [w for w in workers.split(",") if w]
+            link, owner, hosts_of(plan), names, shown, [w for w in workers.split(",") if w], module
         )
         place.refuse_unfit(plan["record"]["interval_ns"])
         # One that answers nothing keeps nothing, and is the same everywhere.
         has_files = twin.embedded and twin.answers
         away = [
             line
-            for url in (target["url"], *target.get("shards", {}).get("urls", ()))
-            for line in checks.unreachable(place.facts, place.spaces, target["engine"], url, has_files)
+            for url in reached(plan)
+            for line in checks.unreachable(
+                of_database(place, plan), place.spaces, target["engine"], url, has_files
+            )
         ]
         away += checks.without_files(place.facts, place.spaces, plan["segments"])
         if away:
@@ -69,9 +86,23 @@ def work(
         if variables:
             Path(variables).unlink(missing_ok=True)
     try:
-        return run.work(plan, Path(parts_dir), words, lambda e: say(events, json.dumps(e)), place)
+        return made(plan, Path(parts_dir), words, lambda e: say(events, json.dumps(e)), place)
     finally:
         link.close()
+
+
+def reached(plan: AnyPlan) -> list[str]:
+    """Addresses of the servers of a run."""
+    if shards := shards_of(plan):
+        return [shard["target"]["url"] for shard in shards]
+    target: Mapping[str, Any] = plan["target"]
+    return [target["url"], *target.get("shards", {}).get("urls", ())]
+
+
+def of_database(place: OnWorkers, plan: AnyPlan) -> Mapping[str, Any]:
+    """Of the workers that reach these: of a pipeline its load server's alone, which is the first one."""
+    first = place.workers[0]
+    return {first: place.facts[first]} if shards_of(plan) else place.facts
 
 
 if __name__ == "__main__":

@@ -6,17 +6,23 @@ many files and hours a load has. `stretches` makes the tables of it.
 
 from __future__ import annotations
 
+import heapq
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
+
+from inrush.clients.clocks import SAME, Clock
 
 Doc = dict[str, Any]
 
 #: Two looks at the clients are so far apart at least; and a load that goes on is recorded at least so often.
 LOOK_NS, ALIVE_NS = 100_000_000, 200_000_000
+
+#: Keys of lines that are times of CLOCK_MONOTONIC, of the host that the line is of.
+TIMES = ("t_ns", "start_ns", "sent_ns", "end_ns")
 
 
 class Journal:
@@ -72,3 +78,34 @@ def lines(path: Path) -> Iterator[Doc]:
 def begun(path: Path) -> Doc | None:
     """What it was when its files were due; None of a load that did not come so far."""
     return next((line for line in lines(path) if line["said"] == "go"), None)
+
+
+def on_one_clock(path: Path, clocks: Mapping[int, Clock], to: Path) -> Path:
+    """With the times of each host on this one's clock, and looks at single clients added up. clocks: by host.
+
+    Lines of one host are in order of time; those of all are merged, one pass for each host.
+    """
+
+    def of(host: int | None) -> Iterator[Doc]:
+        clock = SAME if host is None else clocks[host]
+        for line in lines(path):
+            if line.get("host") == host:
+                yield {
+                    k: clock.here(v) if k in TIMES and host is not None else v
+                    for k, v in line.items()
+                    if k != "host"
+                }
+
+    hosts = sorted({line["host"] for line in lines(path) if "host" in line})
+    by_key: dict[str, tuple[int, int]] = {}
+    with to.open("w", encoding="utf-8") as out:
+        for line in heapq.merge(*(of(host) for host in (None, *hosts)), key=said_ns):
+            if "of" in line:
+                by_key[line.pop("of")] = line["rows"], line["bytes"]
+                line["rows"], line["bytes"] = (sum(each) for each in zip(*by_key.values(), strict=True))
+            out.write(json.dumps(line, separators=(",", ":")) + "\n")
+    return to
+
+
+def said_ns(line: Doc) -> int:
+    return int(line["t_ns"] if "t_ns" in line else line.get("end_ns", 0))

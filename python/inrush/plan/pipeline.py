@@ -67,6 +67,7 @@ def wanted_at(of: Pipeline, table: Table, point: Mapping[str, object]) -> Pipeli
         rows_per_file=max(1, round(file_bytes / of.row_bytes)),
         shards=int(resolve(of.shards, point)),
         replica=bool(resolve(of.replica, point)),
+        client_hosts=int(resolve(of.client_hosts, point)),
     )
 
 
@@ -292,7 +293,9 @@ class Into:
 
 
 def pipelines_document(of: Ends, at: PipelineNumbers) -> Pipelines:
+    hosts: Pipelines = cast("Pipelines", {"client_hosts": at.client_hosts} if at.client_hosts > 1 else {})
     return {
+        **hosts,
         "count": at.pipelines,
         "client": of.client,
         "process_per_file": at.process_per_file,

@@ -29,6 +29,7 @@ class PipelineNumbers:
     load_server_cores: float
     hash_threads: int = 0
     replica: bool = False
+    client_hosts: int = 1
 
     @property
     def rows(self) -> int:
@@ -43,6 +44,7 @@ def numbers_at(
     rows_per_file: int,
     shards: int = 1,
     replica: bool = False,
+    client_hosts: int = 1,
 ) -> PipelineNumbers:
     def number(form: Form) -> int:
         return int(resolve(form, point))
@@ -63,6 +65,7 @@ def numbers_at(
         load_server_cores=float(resolve(of.load_server_cores, point)),
         hash_threads=number(of.hash_threads),
         replica=replica,
+        client_hosts=client_hosts,
     )
 
 
@@ -72,6 +75,14 @@ def contradiction(at: PipelineNumbers, server: Twin) -> str:
         return f"{server.name}: one process at a time opens its file, so that several load servers cannot share it"
     if at.process_per_file and at.device_bytes_per_s and at.pipelines > 1:
         return "clients of their own do not share a bucket: device_bytes_per_s needs process_per_file = false"
+    if at.client_hosts > 1 and at.device_bytes_per_s:
+        return (
+            "clients on hosts of their own do not share a bucket: device_bytes_per_s needs client_hosts = 1"
+        )
+    if at.client_hosts > 1 and at.process_per_file:
+        return (
+            "a load server of each file is on the host of its client: process_per_file needs client_hosts = 1"
+        )
     if at.connections > 1 and server.max_writers is not None:
         return f"{server.name} lets {server.max_writers} session write at a time: connections = 1"
     if at.replica and at.shards < 2:

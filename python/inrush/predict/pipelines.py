@@ -10,6 +10,8 @@ from inrush.stats.files import throttles
 from inrush.stats.record import RunRecord
 from inrush.study.pipeline import ROLE
 
+#: A resource is seen as full from this share of its servers.
+FULL_SHARE = 0.85
 INPUT_DISK, LOAD_SERVER, SHARDS = "input disk", "load server", "shards"
 
 

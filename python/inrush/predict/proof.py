@@ -20,11 +20,11 @@ from inrush.errors import UsageError
 from inrush.model.pipeline import SERIAL
 from inrush.model.score import score
 from inrush.predict.growth import KNEE
+from inrush.predict.pipelines import FULL_SHARE
 from inrush.predict.training import busy_of, role_of, value_of
 from inrush.stats import stats
 
-#: A resource is seen as full from this share of its servers; a load as unhindered from this share of proportion.
-FULL_SHARE = 0.85
+#: A load is seen as unhindered from this share of proportion.
 UNHINDERED_SHARE = 0.9
 #: A curve is level where twice the load gives less than this power of two more.
 LEVEL_POWER = 0.3

@@ -15,7 +15,7 @@ from inrush.analysis.points import Analysis, Point
 from inrush.errors import UsageError
 from inrush.model.capacity import means
 from inrush.model.pipeline import SERIAL, Pipeline, fit_pipeline
-from inrush.predict.proof import FULL_SHARE
+from inrush.predict.pipelines import FULL_SHARE
 from inrush.predict.training import Training, as_measured, trainings
 
 #: Loads up to so many times the smallest are the small ones, from which the others are predicted.

@@ -19,6 +19,7 @@ from inrush.model.knee import NO_TREE
 from inrush.model.pipeline import Part
 from inrush.predict.cluster import ClusterRuns, cluster_runs, is_cluster_factor
 from inrush.predict.growth import KNEE, Growth, growth_of, rows_held, steps_of
+from inrush.predict.hosts import host_busy, host_parts, hosts_of
 from inrush.predict.pipelines import quota_busy, quota_parts
 from inrush.predict.samples import interval_s, slowest_s
 from inrush.stats.measures import measured_windows
@@ -271,6 +272,8 @@ def busy_of(m: Measured) -> dict[str, float]:
     Cores: of every role on this machine. Disk: bytes written over what the disk was probed to write. Of pipelines also
     what their study throttles.
     """
+    if hosts_of(m.run):
+        return host_busy(m.run, m.figures) | quota_busy(m.run, m.figures)
     busy: dict[str, float] = {}
     cores = cores_busy(m.figures)
     if cores:
@@ -303,6 +306,8 @@ def written_bytes_per_s(run: RunRecord) -> float:
 
 def parts_of(runs: Sequence[Measured]) -> tuple[Part, ...]:
     """Resources of the machine that the runs were made on: what was probed, never what was busy."""
+    if hosts_of(runs[0].run):
+        return (*host_parts([m.run for m in runs]), *quota_parts(runs[0].run))
     env = runs[0].run.env
     counted = [float(env[k]) for k in ("cpu_capacity_cores", "cgroup_cpu_cores", "cpu_logical") if env.get(k)]
     cores = min(counted, default=0.0)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from inrush.border.pipeline import AnyPlan
 from inrush.clients import run as clients
+from inrush.pipeline import hosts
 from inrush.pipeline.addresses import at_pipeline, at_steps
 from inrush.results.store import Doc
 from inrush.study.pipeline import KIND as PIPELINE
@@ -46,7 +47,7 @@ LOADING = (sys.executable, "-m", "inrush.pipeline.worker")
 #: A plan without a kind is of sessions alone; one of steps has a kind if client and load server do one of them.
 KINDS: Mapping[str | None, Kind] = {
     None: Kind(WORKER, as_it_is, clients.document),
-    PIPELINE: Kind(LOADING, at_pipeline),
+    PIPELINE: Kind(LOADING, at_pipeline, hosts.document),
     STEPS: Kind(LOADING, at_steps),
 }
 #: Sessions of several client processes.

@@ -281,27 +281,16 @@ def generators() -> Any:
 
 
 def with_clients(call: StudyCall, clients: Callable[[], int]) -> StudyCall:
-    """The call with so many client processes in each run, unless it or its study says how many: then nothing is asked.
-
-    Raises UsageError of a study that no fleet can run.
-    """
+    """The call with so many client processes in each run, unless it or its study says how many: then nothing is asked."""
     said = any(override.partition("=")[0].strip() == "clients" for override in call.overrides)
     if call.fleet is None:
         return call
     study = read_study(call)
-    refuse_loader(study)
+    if study.pipeline is not None:  # its own numbers say on how many hosts it is
+        return call
     if said or study.clients != 1 or (count := clients()) == 1:
         return call
     return replace(call, overrides=(*call.overrides, f"clients={count}"))
-
-
-def refuse_loader(study: Study) -> None:
-    """Raises UsageError of a study whose client processes have no sessions, whatever the fleet is."""
-    if study.pipeline is not None:
-        raise UsageError(
-            f"--fleet: client and load server of {study.name} (`pipeline`) work on the host that its files are made on; run it "
-            "without --fleet, or load from other hosts by `inrush load-server` and `inrush load --server`"
-        )
 
 
 def best_found(store: Store, names: Sequence[str], scale: str | None) -> dict[str, list[dict[str, Any]]]:

@@ -36,7 +36,9 @@ def hosts_of(run: RunRecord) -> list[WatchedHost]:
     workers = workers_of(run)
     machines = first_processes(workers)
     if len(machines) < 2:
-        return [WatchedHost(HOST, HOST, "", None, True)] if HOST in roles else []
+        # Of a pipeline whose hosts are one machine each process has watched it, and inrush may be on another.
+        role = next((role for role in (part(1), HOST) if role in roles), None)
+        return [WatchedHost(role, HOST, "", None, True)] if role is not None else []
     names = named(workers, machines)
     found = []
     for first in machines:
@@ -81,8 +83,8 @@ def host_roles(run: RunRecord) -> list[str]:
 
 
 def workers_of(run: RunRecord) -> Sequence[Mapping[str, Any]]:
-    """Of a fleet, by process."""
-    clients = run.summary.get("clients")
+    """Of a fleet, by process; of a pipeline the load server's is the first."""
+    clients = run.summary.get("clients") or run.summary.get("hosts")
     return clients.get("workers") or () if isinstance(clients, Mapping) else ()
 
 

@@ -16,6 +16,8 @@ KIND: Final = "pipeline"
 ROLE = "pipelines"
 #: Keys of a study that a step does not have.
 OF_SHARDS = ("shards", "replica")
+#: The same of hosts.
+OF_HOSTS = ("client_hosts",)
 REQUIRED = ("table", "row_bytes", "file_bytes")
 CLIENTS = ("shared", "own")
 #: A load server with less of a core does not come to work.
@@ -64,6 +66,8 @@ class Pipeline(Ends):
     #: Of all pipelines together, or of each; None: those that the table lies in by itself.
     files: Total | PerSession | None = None
     shards: int | FromFactor = 1
+    #: Hosts that its pipelines are shared out to; more than one are workers of a fleet.
+    client_hosts: int | FromFactor = 1
     #: Each row once more, on the next shard.
     replica: bool | FromFactor = False
 
@@ -103,6 +107,7 @@ def parse_pipeline(node: Node | None, factors: Factors, workload: Workload) -> P
         "file_bytes": count(factors, 1, MOST_FILE_BYTES),
         "files": lambda files: read_rows(files, factors),
         "shards": count(factors, 1, MOST_SHARDS),
+        "client_hosts": count(factors, 1, MOST_PIPELINES),
         "replica": lambda flag: read_form(flag, factors, Node.flag, False),
         **readers_of_ends(factors),
     }
@@ -134,10 +139,13 @@ def check_files(node: Node, found: Pipeline, fields: Mapping[str, Node], workloa
 def parse_step_pipeline(node: Node, factors: Factors, from_dump: bool) -> StepPipeline:
     """`[steps.pipeline]` of a load step."""
     readers = {**readers_of_ends(factors), "files": count(factors, 1, MOST_FILES)}
-    fields = node.fields((*readers, *OF_SHARDS))
+    fields = node.fields((*readers, *OF_SHARDS, *OF_HOSTS))
     for key in OF_SHARDS:
         if key in fields:
             fields[key].problem('later steps look at one server; several shards are kind = "pipeline"')
+    for key in OF_HOSTS:
+        if key in fields:
+            fields[key].problem('the loader of a step is on one host; several are kind = "pipeline"')
     if from_dump and "files" in fields:
         fields["files"].problem("its files are those of the dump; remove it")
     found = StepPipeline(**given({k: v for k, v in fields.items() if k in readers}, readers))

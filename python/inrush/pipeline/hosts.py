@@ -1,0 +1,350 @@
+"""A pipeline's run over hosts: the load server on the first, clients on those behind it, each with the files that it loads.
+
+This process creates, proves and drops; it says what is to be done there, and hears what the ends say. Nothing of it is on the
+way of a row.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import queue
+import secrets
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from inrush.border.events import Event
+from inrush.border.pipeline import PipelinePlan
+from inrush.clients.clocks import SAME, shift
+from inrush.clients.place import Client, Place
+from inrush.errors import CoreError
+from inrush.load.remote import is_loopback
+from inrush.pipeline import drive, inputs, journal, shares, ways
+from inrush.pipeline.ends import Said
+from inrush.pipeline.hosts_watched import watched
+from inrush.pipeline.load_environment import AtWork, Note
+from inrush.pipeline.shares import SERVER, what
+from inrush.pipeline.watching import Watching, watching
+from inrush.worker.process import death_cause
+
+Doc = dict[str, Any]
+
+#: The program of each process.
+PART = "inrush.pipeline.part"
+#: What a run leaves of its hosts beside its tables.
+DOCUMENT = "hosts.json"
+#: How long one wait for an event lasts, s.
+LOOK_S = 0.1
+#: A load server that is gone takes the connections of its clients with it, which may be said first: so long its own word is
+#: waited for. A lost worker is known within less.
+CAUSE_S = 2.0
+
+
+def work(
+    plan: PipelinePlan,
+    parts: Path,
+    words: Callable[[], list[str]],
+    on_event: Callable[[Mapping[str, Any]], None],
+    place: Place,
+) -> int:
+    """0: done, and the tables are in `parts`; 1: failed, and an event says how."""
+
+    over: list[OverHosts] = []
+
+    def environment(folder: Path) -> OverHosts:
+        over.append(OverHosts(plan, parts, folder, place))
+        return over[0]
+
+    try:
+        return drive.work(plan, parts, words, on_event, environment)
+    finally:
+        for one in over:
+            one.close()
+        place.end()
+
+
+def document(parts: Path) -> Doc:
+    """What run.json says of the hosts; nothing of a run without."""
+    path = parts / DOCUMENT
+    found: Doc = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    return found
+
+
+class OverHosts:
+    """The environment of such a run, and its ends at work."""
+
+    keeps = True
+
+    def __init__(self, plan: PipelinePlan, parts: Path, folder: Path, place: Place) -> None:
+        self.plan, self.parts, self.folder, self.place = plan, parts, folder, place
+        self.how = plan["pipelines"]
+        #: Processes of clients; that of the load server is before them.
+        self.clients = range(SERVER + 1, SERVER + 1 + shares.clients_at(self.how))
+        self.every = (SERVER, *self.clients)
+        self.token = secrets.token_hex(16)
+        self.read, self.held_by = inputs.Inputs((), 0, 0), ""
+        self.zero_ns = 0
+        self.heard: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
+        self.processes: dict[int, Client] = {}
+        self.running: set[int] = set()
+        #: What was said while an answer was waited for.
+        self.pending: list[Said] = []
+        #: Processes whose ends have all finished.
+        self.done: set[int] = set()
+        self.finished: dict[int, set[str]] = {}
+        self.listening: Doc = {}
+        #: CLOCK_MONOTONIC of each host at the time zero of its watch.
+        self.zeros_ns: dict[int, int] = {}
+        self.watch: Watching | None = None
+        #: By client: what its way carries; what its senders waited for.
+        self.carries: dict[int, float] = {}
+        self.together = 0.0
+        self.ways: dict[int, Doc | None] = {}
+        self.late_ns: dict[int, int] = {}
+
+    # --- the environment
+
+    def make(self, note: Note) -> None:
+        for process in self.every:
+            self.start(process)
+        there = dict.fromkeys(self.clients, 0)
+        for process in self.clients:
+            self.send(process, "make")
+        missing = set(self.clients)
+        while missing:
+            process, event = self.next()
+            if event["event"] == "making":
+                there[process] = event["there"]
+                note(sum(there.values()), self.plan["inputs"]["files"])
+            elif event["event"] == "made":
+                missing.discard(process)
+        # Within a host there is no way that could be full: its cores would be.
+        if not is_loopback(self.place.address(SERVER)):
+            for process in self.clients:
+                self.carries[process] = self.measured((process,))
+            several = len(self.clients) > 1
+            self.together = self.measured(self.clients) if several else self.carries[self.clients[0]]
+
+    def measured(self, senders: tuple[int, ...] | range) -> float:
+        """Bytes a second that come from these clients' hosts to that of the load server, as fast as it goes."""
+        token, host = secrets.token_hex(16), self.place.address(SERVER)
+        self.send(SERVER, "measure", host=host, token=token, senders=len(senders) * ways.CONNECTIONS)
+        port = self.until(SERVER, "measuring")["port"]
+        for process in senders:
+            self.send(process, "fill", host=host, port=port, token=token)
+        return float(self.until(SERVER, "measured")["bytes_per_s"])
+
+    @contextlib.contextmanager
+    def at_work(self) -> Iterator[AtWork]:
+        self.send(SERVER, "open", host=self.place.address(SERVER), token=self.token)
+        self.listening = self.until(SERVER, "listening")
+        self.held_by = self.listening["held_by"]
+        self.zeros_ns[SERVER] = self.listening["zero_ns"]
+        for process in self.clients:
+            self.send(process, "ready")
+        for process, said in self.answers(self.clients, "ready").items():
+            self.zeros_ns[process] = said["zero_ns"]
+            held = self.read
+            self.read = inputs.Inputs(
+                (), held.bytes + said["bytes"], held.cached_bytes + said["cached_bytes"]
+            )
+        folders = {k: v for k, v in self.plan["watch"].get("folders", {}).items() if k == "shards"}
+        mine = {**self.plan, "watch": {**self.plan["watch"], "folders": folders}}
+        with watching(mine, self.plan["watch"]["processes"], self.folder / "watch") as self.watch:
+            self.zero_ns = self.watch.zero_ns
+            yield self
+        self.end()
+
+    def end(self) -> None:
+        """All in order: the tables of what was watched are here, and the clocks are known."""
+        for process in self.every:
+            self.send(process, "end")
+        while self.running:
+            process, event = self.taken(None)
+            if event["event"] == "way":
+                self.ways[process] = event["found"]
+        self.place.finish(self.plan["record"]["interval_ns"])
+
+    def due_ns(self) -> int:
+        return time.monotonic_ns() + self.place.start_after_ns
+
+    def watched(self) -> pa.Table:
+        assert self.watch is not None, "it was at work"
+        here: pa.Table = self.watch.tables["resources"]
+        to_ns = {
+            process: shift(self.place.clock(process), zero_ns, SAME, self.zero_ns)
+            for process, zero_ns in self.zeros_ns.items()
+        }
+        return watched(here, {process: (self.part(process), by) for process, by in to_ns.items()})
+
+    def on_one_clock(self, path: Path) -> Path:
+        clocks = {process: self.place.clock(process) for process in self.every}
+        return journal.on_one_clock(path, clocks, path.with_name("on-one-clock"))
+
+    def close(self) -> None:
+        """Nothing of it is left, whatever happened."""
+        for client in self.processes.values():
+            client.kill()
+        for client in self.processes.values():
+            client.close()
+        self.write_document()
+
+    def write_document(self) -> None:
+        """Which worker did what, and its way: into run.json."""
+        workers = self.place.document().get("workers", ())
+        found = {
+            **self.place.document(),
+            "workers": [{"does": what(n), **dict(worker)} for n, worker in enumerate(workers)],
+            "load_server": {
+                "address": self.listening.get("address", ""), "tls": bool(self.listening.get("fingerprint")),
+            },
+            "clients": len(self.clients),
+            "ways": [
+                {"client": process, "bytes_per_s": carries, **(self.ways.get(process) or {})}
+                for process, carries in self.carries.items()
+            ],
+            "ways_bytes_per_s": self.together,
+            "late_ns": [self.late_ns.get(process) for process in self.clients],
+        }  # fmt: skip
+        (self.parts / DOCUMENT).write_text(json.dumps({"hosts": found}), encoding="utf-8")
+
+    # --- the ends at work
+
+    def go(self, at_ns: int) -> None:
+        said = {key: self.listening[key] for key in ("address", "fingerprint")}
+        for process in self.clients:
+            self.send(process, "go", at_ns=self.place.clock(process).there(at_ns), token=self.token, **said)
+
+    def working(self) -> bool:
+        return not self.done.issuperset(self.clients)
+
+    def said(self, timeout_s: float) -> Iterator[Said]:
+        while self.pending:
+            yield self.pending.pop(0)
+        until = time.monotonic() + timeout_s
+        while True:
+            try:
+                process, event = self.taken(max(0.0, until - time.monotonic()))
+            except queue.Empty:
+                return
+            self.keep(process, event)
+            yield from self.pending
+            self.pending.clear()
+
+    def finish(self) -> None:
+        self.send(SERVER, "finish")
+        while SERVER not in self.done:
+            self.keep(*self.next())
+
+    # --- words and events
+
+    def part(self, process: int) -> Path:
+        return self.folder / f"part-{process}"
+
+    def start(self, process: int) -> None:
+        folder = self.part(process)
+        folder.mkdir(parents=True)
+
+        def hear(event: Event) -> None:
+            self.heard.put((process, event))
+
+        self.processes[process] = self.place.start(process, self.document(process), folder, hear)
+        self.running.add(process)
+
+    def document(self, process: int) -> Doc:
+        """What one part is started with."""
+        plan, how = self.plan, self.how
+        common = {
+            **{key: plan[key] for key in ("version", "run_id", "study", "seed", "epoch_ns", "record")},
+            "watch": {"every_ns": plan["watch"]["every_ns"], "processes": {}, "data_dir": ""},
+        }
+        if process == SERVER:
+            return {
+                **common, "role": "server", "load_server": plan["load_server"], "cores": how["load_server_cores"],
+            }  # fmt: skip
+        client = process - self.clients[0]
+        own = [*shares.pipelines_of(client, how)]
+        alone = how["client"] == "own"
+        return {
+            **common,
+            "role": "client",
+            "inputs": plan["inputs"],
+            "files": shares.files_at(client, how, plan["inputs"]["files"]),
+            "pipelines": own,
+            "processes": len(own) if alone else 1,
+            "client": {**plan["client"], "parallel": 1 if alone else len(own)},
+        }
+
+    def send(self, process: int, do: str, **more: Any) -> None:
+        self.processes[process].send(json.dumps({"do": do, **more}))
+
+    def until(self, process: int, event: str) -> Doc:
+        """The next event of that name of a process."""
+        return self.answers((process,), event)[process]
+
+    def answers(self, processes: Collection[int], event: str) -> dict[int, Doc]:
+        """The next event of that name of each; what is said besides is kept."""
+        found: dict[int, Doc] = {}
+        while len(found) < len(processes):
+            process, said = self.next()
+            if said["event"] == event and process in processes:
+                found[process] = said
+            else:
+                self.keep(process, said)
+        return found
+
+    def keep(self, process: int, event: Doc) -> None:
+        match event["event"]:
+            case "said":
+                of = event["of"]
+                role = "load_server" if process == SERVER else "client"
+                if of["event"] == "finished":
+                    ended = self.finished.setdefault(process, set())
+                    ended.add(event["key"])
+                    if len(ended) == self.ends_of(process):
+                        self.done.add(process)
+                self.pending.append(Said(role, f"{process}/{event['key']}", of, process))
+            case "way":
+                self.ways[process] = event["found"]
+            case "began":
+                self.late_ns[process] = event["late_ns"]
+
+    def ends_of(self, process: int) -> int:
+        if process == SERVER or self.how["client"] != "own":
+            return 1
+        return len(shares.pipelines_of(process - self.clients[0], self.how))
+
+    def next(self) -> tuple[int, Doc]:
+        return self.taken(None)
+
+    def taken(self, timeout_s: float | None) -> tuple[int, Doc]:
+        """The next event. Raises queue.Empty, and CoreError of a process that failed or is gone."""
+        process, event = self.heard.get(timeout=timeout_s)
+        if why := self.failure(process, event):
+            raise self.cause(process, why)
+        return process, event
+
+    def failure(self, process: int, event: Doc) -> str:
+        """What an event says of a process that failed or is gone; empty of any other."""
+        if event["event"] == "failed":
+            return str(event["message"])
+        if event["event"] != "ended":
+            return ""
+        code = self.processes[process].close()
+        self.running.discard(process)
+        return death_cause(code) if code else ""
+
+    def cause(self, process: int, message: str) -> CoreError:
+        """Of the process that failed first, if that is known: clients lose a load server that is gone."""
+        until = time.monotonic() + CAUSE_S
+        while process != SERVER and (left_s := until - time.monotonic()) > 0:
+            with contextlib.suppress(queue.Empty):
+                who, event = self.heard.get(timeout=left_s)
+                if (why := self.failure(who, event)) and who == SERVER:
+                    process, message = who, why
+        where = self.place.name(process)
+        return CoreError(f"{what(process)}{f' ({where})' if where else ''}: {message}")

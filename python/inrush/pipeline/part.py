@@ -1,0 +1,262 @@
+"""One end of a pipeline's load on a host of its own, with its files and what watches them:
+`python -m inrush.pipeline.part [--leash S] PART.json PARTS_DIR`.
+
+Words are JSON objects with what to do, one after the other; events are JSON lines. What an end says is said on with the time
+at which it was heard, by this host's CLOCK_MONOTONIC. The tables of what was watched are left in PARTS_DIR.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import queue
+import shutil
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TextIO, cast
+
+from inrush.border.load import ClientPlan, ServerPlan
+from inrush.errors import CoreError, InrushError
+from inrush.load.process import END
+from inrush.load.remote import is_loopback
+from inrush.load.serve import Serving, certificate_files, fingerprint
+from inrush.load.spool import seen
+from inrush.pipeline import inputs, ways
+from inrush.pipeline.cpu_quota import limited
+from inrush.pipeline.ends import table_of_files
+from inrush.pipeline.watching import Watching
+from inrush.plan.ends import link_plan
+from inrush.worker.process import Process, death_message
+from inrush.worker.worker import Leash, Lines, main, say
+
+Doc = dict[str, Any]
+
+#: How often words are looked for, s.
+LOOK_S = 0.05
+
+
+class Part:
+    """What both ends have in common: words in, events out, an end in its process, the watch."""
+
+    def __init__(self, plan: Doc, parts: Path, events: TextIO) -> None:
+        self.plan, self.parts, self.events = plan, parts, events
+        #: Beside the folder of the tables, which are carried to another host.
+        self.folder = parts.with_name(f"{parts.name}-files")
+        self.one = threading.Lock()
+        #: Words, and what the ends said: (key, event).
+        self.queue: queue.SimpleQueue[tuple[str, Doc]] = queue.SimpleQueue()
+        self.ends: dict[str, Process[Doc]] = {}
+        self.watch: Watching | None = None
+        self.held = contextlib.ExitStack()
+
+    def say(self, event: str, **more: Any) -> None:
+        with self.one:
+            say(self.events, json.dumps({"event": event, **more}))
+
+    def run(self) -> int:
+        """Until a word says `end`. 0: in order; 1: failed, and an event says how."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        try:
+            while True:
+                key, said = self.queue.get()
+                if key:
+                    self.heard(key, said)
+                elif said["do"] == "end":
+                    break
+                else:
+                    getattr(self, f"do_{said['do']}")(said)
+            self.unwatch()
+        except (InrushError, OSError) as e:
+            self.say("failed", kind="load", message=str(e))
+            return 1
+        finally:
+            for end in self.ends.values():
+                end.kill()
+                end.close()
+            self.held.close()
+            shutil.rmtree(self.folder, ignore_errors=True)
+        self.say("finished", ended_by="work")
+        return 0
+
+    def start(self, key: str) -> None:
+        def hear(event: Doc) -> None:
+            self.queue.put((key, {**event, "t_ns": time.monotonic_ns()}))
+
+        self.ends[key] = Process(END, self.folder / f"{key}.log", hear=hear)
+
+    def heard(self, key: str, event: Doc) -> None:
+        """Raises CoreError of an end that ended without a word."""
+        if event["event"] == "failed":
+            self.say("failed", kind=event["kind"], message=event["message"])
+        elif event["event"] == "ended":
+            raise CoreError(death_message(self.ends[key].close(), self.ends[key].log))
+        else:
+            self.say("said", key=key, of=event)
+
+    def begin_watch(self, role: str) -> int:
+        """Of its ends; this host's CLOCK_MONOTONIC at their time zero."""
+        plan = self.plan
+        self.watch = Watching(plan, {role: [end.pid for end in self.ends.values()]}, self.parts)
+        self.watch.until_paused()
+        return self.watch.zero_ns
+
+    def unwatch(self) -> None:
+        if self.watch is not None:
+            self.watch.end()
+
+
+class ServerPart(Part):
+    #: By what it is held to its cores, and the fingerprint of its certificate; empty: by nothing, and without TLS.
+    held_by = ""
+    mark = ""
+    stopped = False
+
+    def do_measure(self, word: Doc) -> None:
+        """What clients send now, as fast as it goes."""
+        sink = ways.Sink(word["host"], word["token"])
+        self.say("measuring", port=sink.port)
+        self.say("measured", bytes_per_s=sink.bytes_per_s(word["senders"]))
+
+    def do_open(self, word: Doc) -> None:
+        """Connected to the shards, and listening."""
+        host = word["host"]
+        plan: ServerPlan = self.plan["load_server"]
+        document: ServerPlan = {
+            **plan,
+            "token": word["token"],
+            "listen": f"{bracketed(host)}:0",
+        }
+        if not is_loopback(host):
+            files = certificate_files(Serving(document["listen"], self_signed=True), host, self.folder)
+            assert files is not None, "one was asked for"
+            document["tls"] = {"certificate": str(files[0]), "key": str(files[1])}
+            self.mark = fingerprint(files[0])
+        self.start("server-0")
+        server = self.ends["server-0"]
+        if cores := float(self.plan["cores"]):
+            self.held_by = self.held.enter_context(limited([server.pid], cores))
+        server.send(json.dumps(document))
+
+    def heard(self, key: str, event: Doc) -> None:
+        if event["event"] == "listening":
+            zero_ns = self.begin_watch("load_server")
+            self.say(
+                "listening",
+                address=event["address"],
+                fingerprint=self.mark,
+                zero_ns=zero_ns,
+                held_by=self.held_by,
+            )
+        elif event["event"] == "ended" and self.stopped:
+            return
+        else:
+            super().heard(key, event)
+
+    def do_finish(self, word: Doc) -> None:
+        self.stopped = True
+        self.ends["server-0"].send("stop")
+
+
+class ClientPart(Part):
+    paths: Sequence[Path] = ()
+    way: ways.WayWatch | None = None
+
+    def __init__(self, plan: Doc, parts: Path, events: TextIO) -> None:
+        super().__init__(plan, parts, events)
+        self.finished: set[str] = set()
+
+    def do_make(self, word: Doc) -> None:
+        plan, numbers = self.plan, set(self.plan["files"])
+        held = {**plan["inputs"], "folder": str(self.folder)}
+
+        def note(there: int, of: int) -> None:
+            self.say("making", there=there, of=of)
+
+        self.paths = inputs.made(held, plan["seed"], plan["epoch_ns"], note, numbers)  # type: ignore[arg-type]
+        self.say("made")
+
+    def do_fill(self, word: Doc) -> None:
+        ways.fill(word["host"], word["port"], word["token"])
+        self.say("filled")
+
+    def do_ready(self, word: Doc) -> None:
+        """Everything but the connections, which are part of the load."""
+        found = inputs.cooled(self.paths, self.plan["inputs"]["cold"])
+        for k in range(self.plan["processes"]):
+            self.start(f"client-{k}")
+        self.plan["watch"]["folders"] = {"load_client": str(self.folder)}
+        zero_ns = self.begin_watch("load_client")
+        self.say("ready", zero_ns=zero_ns, bytes=found.bytes, cached_bytes=found.cached_bytes)
+
+    def do_go(self, word: Doc) -> None:
+        """The load server's address and the instant are in it."""
+        address = word["address"]
+        host, _, port = address.rpartition(":")
+        link = link_plan(address, word["token"], {"fingerprint": f} if (f := word["fingerprint"]) else None)
+        self.way = ways.WayWatch(host.strip("[]"), int(port))
+        files, client = self.documents(), cast("ClientPlan", self.plan["client"])
+        plans: dict[str, ClientPlan] = {
+            key: {**client, "link": link, "tables": [table_of_files(self.plan["inputs"]["table"])],
+                  "files": files[k :: len(self.ends)]}
+            for k, key in enumerate(self.ends)
+        }  # fmt: skip
+        time.sleep(max(0, word["at_ns"] - time.monotonic_ns()) / 1e9)
+        begun_ns = time.monotonic_ns()
+        for key, plan in plans.items():
+            self.ends[key].send(json.dumps(plan))
+        self.say("began", late_ns=begun_ns - word["at_ns"])
+
+    def documents(self) -> list[Any]:
+        (self.folder / "rejects").mkdir()
+        return [
+            {"number": n, "path": str(path), "reject_path": str(self.folder / "rejects" / f"{n:06}.csv"),
+             "stamp": seen(path).document()}
+            for n, path in zip(self.plan["files"], self.paths, strict=True)
+        ]  # fmt: skip
+
+    def heard(self, key: str, event: Doc) -> None:
+        if event["event"] == "ended" and key in self.finished:
+            return
+        if event["event"] in ("begins", "file"):
+            # Its reader, as pipelines are numbered over all hosts.
+            own = self.plan["pipelines"]
+            mine = event["reader"] if len(self.ends) == 1 else int(key.partition("-")[2])
+            event = {**event, "reader": own[mine]}
+        if event["event"] == "finished":
+            self.finished.add(key)
+            if len(self.finished) == len(self.ends) and self.way is not None:
+                found = self.way.end()
+                self.say("way", found=None if found is None else vars(found))
+        super().heard(key, event)
+
+
+def bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
+def work(plan_json: str, parts_dir: str, commands: TextIO, events: TextIO, leash: Leash | None = None) -> int:
+    plan = json.loads(plan_json)
+    kind = ServerPart if plan["role"] == "server" else ClientPart
+    part = kind(plan, Path(parts_dir), events)
+    code: list[int] = []
+    doing = threading.Thread(target=lambda: code.append(part.run()), name="part")
+    doing.start()
+    lines = Lines(commands.fileno())
+    while doing.is_alive():
+        found = lines.ready()
+        if leash is not None:
+            leash.heard(found)
+        for line in found:
+            if line == "alive":
+                part.say("alive")
+            elif line.startswith("{"):
+                part.queue.put(("", json.loads(line)))
+        doing.join(LOOK_S)
+    return code[0] if code else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:], work))

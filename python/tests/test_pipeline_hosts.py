@@ -1,0 +1,128 @@
+"""A pipeline's run over hosts, here as processes of this machine: shares, files, clocks, the proof, and who is named."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow.ipc as ipc
+import pytest
+
+from inrush.clients.clocks import Clock
+from inrush.clients.place import Client, Hear, Here, Part
+from inrush.pipeline import hosts, shares
+from inrush.pipeline.journal import lines, on_one_clock, said_ns
+from tests.test_pipeline import placed, planned
+
+
+def ran(
+    folder: Path, *overrides: str, place: Here | None = None
+) -> tuple[int, list[Mapping[str, Any]], Path]:
+    folder.mkdir(exist_ok=True)
+    plan = placed("sqlite", folder, "pipeline.pipeline_bytes_per_s=0", *overrides)
+    parts, said = folder / "parts", list[Mapping[str, Any]]()
+    parts.mkdir(exist_ok=True)
+    code = hosts.work(plan, parts, list, said.append, place or Here(parts, hosts.PART))  # type: ignore[arg-type]
+    return code, said, parts
+
+
+def rows(parts: Path, name: str) -> list[dict[str, Any]]:
+    with ipc.open_stream(parts / f"{name}.arrows") as table:
+        found: list[dict[str, Any]] = table.read_all().to_pylist()
+    return found
+
+
+def test_every_row_of_two_clients_is_proven(tmp_path: Path) -> None:
+    code, said, parts = ran(tmp_path, "pipeline.client_hosts=2")
+    assert code == 0, said
+    assert all(row["holds"] for row in rows(parts, "proofs"))
+    assert sorted(row["file"] for row in rows(parts, "files")) == [0, 1, 2, 3]
+    assert {row["pipeline"] for row in rows(parts, "files")} == {0, 1}
+    (whole,) = rows(parts, "repetitions")
+    assert whole["rows"] == 4 * 1_626 and whole["ops"] == 4 and whole["cpu_ns"] > 0
+    assert sum(row["rows"] for row in rows(parts, "intervals")) == whole["rows"]
+    roles = {row["role"] for row in rows(parts, "resources")}
+    assert {"client", "client/1", "client/2", "load_server", "host/1", "host/2", "host/3"} <= roles
+    document = hosts.document(parts)["hosts"]
+    assert document["clients"] == 2 and document["ways"] == []
+    assert not [*parts.glob("plan-*")] and not [*parts.glob("*-files")]
+
+
+def test_the_end_that_failed_first_is_named_and_what_was_recorded_is_kept(tmp_path: Path) -> None:
+    class Killing(Here):
+        """Ends the load server's process when the first file has begun."""
+
+        def start(self, process: int, plan: Part, folder: Path, hear: Hear) -> Client:
+            def heard(event: Any) -> None:
+                hear(event)
+                if process > 0 and event["event"] == "said" and event["of"]["event"] == "begins":
+                    self.server.kill()
+
+            started = super().start(process, plan, folder, heard)
+            if process == 0:
+                self.server = started
+            return started
+
+    (tmp_path / "parts").mkdir()
+    place = Killing(tmp_path / "parts", hosts.PART)
+    slow = ("pipeline.shard_rows_per_s=500", "pipeline.chunk_rows=100", "pipeline.flush_rows=100")
+    began = time.monotonic()
+    code, said, parts = ran(tmp_path, *slow, place=place)
+    assert code == 1 and time.monotonic() - began < 60
+    (failed,) = [event for event in said if event["event"] == "failed"]
+    assert failed["message"].startswith("the load server"), failed
+    (whole,) = rows(parts, "repetitions")
+    assert whole["rows"] < 4 * 1_626 and not (parts / "proofs.arrows").exists()
+    assert [row["ended_by"] for row in rows(parts, "segments") if row["kind"] == "load"] == ["error"]
+    assert "ways" in hosts.document(parts)["hosts"]
+
+
+# Shares.
+
+
+@pytest.mark.parametrize(("hosts_wanted", "pipelines"), [(1, 4), (2, 3), (3, 2), (4, 4)])
+def test_pipelines_and_files_are_dealt_out_whole(hosts_wanted: int, pipelines: int) -> None:
+    how: Any = {"count": pipelines, "client_hosts": hosts_wanted}
+    clients = range(shares.clients_at(how))
+    assert len(clients) == min(hosts_wanted, pipelines)
+    assert sorted(p for c in clients for p in shares.pipelines_of(c, how)) == [*range(pipelines)]
+    assert sorted(n for c in clients for n in shares.files_at(c, how, 12)) == [*range(12)]
+    for client in clients:
+        share = len(shares.files_at(client, how, 12)) / len(shares.pipelines_of(client, how))
+        assert share == 12 / pipelines
+
+
+def test_client_hosts_are_part_of_the_plan_only_where_there_are_several(tmp_path: Path) -> None:
+    assert "client_hosts" not in placed("sqlite", tmp_path)["pipelines"]
+    assert placed("sqlite", tmp_path, "pipeline.client_hosts=2")["pipelines"]["client_hosts"] == 2
+    refused = planned(
+        "sqlite", "pipeline-parallel", "pipeline.client_hosts=2", "pipeline.device_bytes_per_s=1000000"
+    )
+    assert "do not share a bucket" in refused.unsupported[0].reason
+
+
+# Clocks.
+
+
+def test_a_journal_of_two_hosts_is_written_on_one_clock_with_its_looks_added_up(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    said = [
+        {"said": "go", "t_ns": 100, "zero_ns": 0},
+        {"said": "begins", "t_ns": 1_105, "file": 0, "pipeline": 0, "host": 1},
+        {"said": "begins", "t_ns": 5_103, "file": 1, "pipeline": 1, "host": 2},
+        {"said": "look", "t_ns": 1_150, "rows": 5, "bytes": 50, "of": "1/client-0", "host": 1},
+        # Heard later than the next one, though it was before it.
+        {"said": "look", "t_ns": 5_140, "rows": 3, "bytes": 30, "of": "2/client-0", "host": 2},
+        {"said": "file", "start_ns": 1_105, "sent_ns": 1_170, "end_ns": 1_180, "file": 0, "host": 1},
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in said))
+    clocks = {1: Clock(ahead_ns=1_000), 2: Clock(ahead_ns=5_000)}
+    found = [*lines(on_one_clock(path, clocks, tmp_path / "one"))]
+    assert [(line["said"], said_ns(line)) for line in found] == [
+        ("go", 100), ("begins", 103), ("begins", 105), ("look", 140), ("look", 150), ("file", 180),
+    ]  # fmt: skip
+    assert [(line["rows"], line["bytes"]) for line in found if line["said"] == "look"] == [(3, 30), (8, 80)]
+    assert found[-1]["start_ns"] == 105 and not any("host" in line or "of" in line for line in found)
