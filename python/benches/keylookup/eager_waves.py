@@ -9,7 +9,6 @@ run's throughput, packets a read, wave and cause, and what inrush says of all.
 from __future__ import annotations
 
 import argparse
-import math
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -22,16 +21,12 @@ from inrush.analysis import waves
 from inrush.analysis.analyse import analyse
 from inrush.results.store import Results, Store
 from inrush.stats import series
-from inrush.stats.causes import WaveCause, causes
 from inrush.stats.measures import study_record
-from inrush.stats.record import RunRecord
-from inrush.stats.waves import RoleWave, Throughput, waves_of_run
+from inrush.stats.waves import RoleWave, waves_of_run
 
 ROLE = "clients"
 #: Of the whole study: a busy machine takes long for it, s.
 LIMIT_S = 3_600.0
-#: Of the beginning of a run, beside the round trips of its transactions, s.
-BEGINS_S = 0.5
 
 
 @dataclass(frozen=True)
@@ -53,10 +48,6 @@ class Setting:
     interval_s: float = 0.25
     blocks: int = 3
 
-    @property
-    def begins_s(self) -> float:
-        return 2 * self.way_s * self.depth + BEGINS_S
-
     def study(self, url: str) -> list[str]:
         asked = {
             "load.rows": 500, "factors.threads": [self.sessions], "factors.depth": [self.depth],
@@ -77,24 +68,6 @@ class Setting:
 
 
 @dataclass(frozen=True)
-class Settled:
-    """The wave of a run without its beginning: each session first opens its transactions, a round trip each."""
-
-    wave: series.Wave
-    period_s: float
-    causes: tuple[WaveCause, ...]
-
-
-def settled(run: RunRecord, of: Throughput, begins_s: float) -> Settled | None:
-    cut = math.ceil(begins_s / of.dt_s)
-    rate = of.rate[cut:]
-    if (wave := series.wave(rate)) is None:
-        return None
-    found, _ = causes(run, of.role, of.t_s[cut:], of.dt_s, rate, wave.period)
-    return Settled(wave, wave.period * of.dt_s, found)
-
-
-@dataclass(frozen=True)
 class Run:
     """One of the study."""
 
@@ -103,7 +76,6 @@ class Run:
     ops_per_s: float
     ops_per_send: float
     wave: RoleWave
-    settled: Settled | None
 
     def said(self) -> str:
         w = self.wave
@@ -113,17 +85,7 @@ class Run:
         return (
             f"delay {self.delay_s * 1e3:g} ms, block {self.block}: {self.ops_per_s:,.0f} reads/s, {self.ops_per_send:.1f} a send; "
             f"{verdict}: ±{w.wave.amplitude * 100:.1f} % every {w.period_s:.2f} s, p = {w.wave.p:.3g}, swings with: {named}; "
-            f"visible from ±{(visible or 0) * 100:.0f} %{self.settled_said()}"
-        )
-
-    def settled_said(self) -> str:
-        if self.settled is None:
-            return ""
-        w = self.settled.wave
-        named = ", ".join(f"{c.name} {c.share:.2f}" for c in self.settled.causes) or "none"
-        return (
-            f"; without its beginning ±{w.amplitude * 100:.1f} % every {self.settled.period_s:.2f} s, p = {w.p:.3g}, "
-            f"swings with: {named}"
+            f"visible from ±{(visible or 0) * 100:.0f} %"
         )
 
 
@@ -158,8 +120,7 @@ def measured(of: Setting, folder: Path) -> tuple[list[Run], str, dict[str, int]]
     found = analyse(study_record(Results(Store(folder / "results").latest().path)))
     runs = [
         Run(float(dict(m.point)["delay_s"]), m.run.block, m.figures[f"{ROLE}.ops_per_s"],
-            m.figures[f"{ROLE}.ops_per_send"], wave,
-            settled(m.run, wave.of, of.begins_s))
+            m.figures[f"{ROLE}.ops_per_send"], wave)
         for m in found.runs for wave in waves_of_run(m.run) if m.counts and wave.of.name == ROLE
     ]  # fmt: skip
     verdict = waves.waves_agree(found)

@@ -90,7 +90,7 @@ impl Running {
         }
         let own = written::since(before, written::so_far(drive, &self.counts));
         let Some(start) = self.meet(index, Point::End, 0, own)? else { return Ok(false) };
-        // The segment lasted until the last of them ended, and since then nobody has begun anything.
+        // The segment lasted until the last of them ended, and nothing was begun since then.
         self.look_at_all();
         written::add(&start.others, &self.counts);
         Ok(true)

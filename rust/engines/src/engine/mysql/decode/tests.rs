@@ -1,3 +1,4 @@
+use super::messages::Head;
 use super::*;
 
 fn of(ty: u8, unsigned: bool) -> AnswerColumn {
