@@ -36,16 +36,30 @@ def test_windows_are_of_segments_that_several_drove_from_the_first_begin_to_the_
     assert shared_windows(each) == [(10 * MS, 25 * MS), (40 * MS, 50 * MS)]
 
 
-def test_a_process_that_ended_early_and_a_server_have_what_they_had_at_both_edges() -> None:
+def test_a_process_that_ended_early_has_what_it_had_at_both_edges() -> None:
     windows = [(100 * MS, 130 * MS), (200 * MS, 210 * MS)]
-    table = looked(
-        ("client", [(75, 1.0), (112, 1.5), (150, 1.5), (180, 1.5), (240, 1.7)]),
-        ("server", [(75, 9.0), (112, 9.3), (150, 9.9), (180, 9.9), (240, 10.0)]),
-    )
-    assert all(spent(series, [w]) is None for series in looks(table).values() for w in windows)
+    table = looked(("client", [(75, 1.0), (112, 1.5), (150, 1.5), (180, 1.5), (240, 1.7)]))
+    assert all(spent(looks(table)["client"], [w]) is None for w in windows)
     found = looks(with_edges(table, windows))
     assert [spent(found["client"], [w]) for w in windows] == [0.5, 1.7 - 1.5]
-    assert [round(spent(found["server"], [w]) or 0.0, 9) for w in windows] == [0.9, 0.1]
+
+
+def test_what_a_server_and_a_machine_did_between_two_looks_is_not_all_of_the_segment() -> None:
+    """At one core all the time, looked at far around a step of 50 ms: 0.265 s are no CPU of it."""
+    table = looked(("server", [(975, 0.975), (1_240, 1.240)]), ("host", [(975, 1.95), (1_240, 2.48)]))
+    found = looks(with_edges(table, [(1_000 * MS, 1_050 * MS)]))
+    assert {role: spent(of, [(1_000 * MS, 1_050 * MS)]) for role, of in found.items()} == {
+        "server": None,
+        "host": None,
+    }
+
+
+def test_what_is_said_at_the_end_of_a_repetition_is_said_once() -> None:
+    table = looked(("client", [(75, 1.0), (120, 1.5), (150, 1.6)]))
+    at_end = table.set_column(
+        table.schema.get_field_index("metric"), "metric", pa.array(["repetition_cpu_s"] * table.num_rows)
+    )
+    assert with_edges(at_end, [(100 * MS, 130 * MS)]).num_rows == table.num_rows
 
 
 def test_a_look_of_another_segment_or_of_long_ago_holds_at_no_edge() -> None:

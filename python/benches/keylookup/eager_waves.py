@@ -171,6 +171,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(one.said())
     print(f"packets to the client: {packets['carried']:,} carried, {packets['full']:,} lost at the port")
     print(said)
+    if len(runs) < 2 * setting.blocks:
+        print(f"{2 * setting.blocks - len(runs)} of {2 * setting.blocks} runs have no figures")
+        return 1
     return 0
 
 

@@ -1,7 +1,8 @@
-"""What processes had used when they began and ended together. Pure.
+"""What client processes had used when they began and ended together. Pure.
 
-They wait for each other before a segment, and behind it: what was looked at while they waited holds at the instant at which
-the first session began, or the last one ended, which no look can meet.
+They wait for each other before a segment, and behind it: what one had used when it was looked at while it waited holds at the
+instant at which the first session began, or the last one ended, which no look can meet. Rows that a session makes before
+the instant are those of its first call. A server and a machine do not wait: of them nothing is known between two looks.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from inrush.clients.spans import IntArray, series
+from inrush.clients.watched import AT_ENDS, CLIENT
 
 #: They wait no longer than that between a look and a segment, ns: an older look is none of it.
 NEAR_NS = 250_000_000
@@ -30,13 +32,15 @@ def shared_windows(each: Iterable[pa.Table]) -> list[Window]:
 
 
 def with_edges(looks: pa.Table, windows: Sequence[Window]) -> pa.Table:
-    """Looks (a table `resources`) with one more of each series at every begin, as the last one before it, and at every end,
-    as the first one behind it."""
+    """Looks (a table `resources`) with one more of each series of the client at every begin, as the last one before it, and at
+    every end, as the first one behind it."""
     if not windows or not looks.num_rows:
         return looks
     t_ns = looks["t_ns"].to_numpy().astype(np.int64)
     rows, times = [np.arange(len(t_ns))], [t_ns]
-    for _, of in series(looks, ("role", "metric", "device")):
+    for (role, metric, _), of in series(looks, ("role", "metric", "device")):
+        if role != CLIENT or metric in AT_ENDS:
+            continue
         order = of[np.argsort(t_ns[of], kind="stable")]
         at, edge = nearest(t_ns[order], windows)
         rows.append(order[at])

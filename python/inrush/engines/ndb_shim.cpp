@@ -181,10 +181,14 @@ NdbDictionary::Column column_of(const inrush_ndb_column &of) {
 }
 
 // The library asks a node for a record of each transaction that was not in flight before, and waits for the answer: it keeps
-// those of transactions that were closed. Asked for here, before the clock; a node that has no more is asked again then.
+// those of transactions that were closed. Asked for here, before the clock, for as many as are in flight where keys lie evenly;
+// beyond MOST_SEIZED, and where more of them fall to one node, a call asks for its own. A node that has none left is not
+// asked for more: the library would take another node's.
+constexpr int MOST_SEIZED = 64;
 void seize(Ndb &ndb, Ndb_cluster_connection *connection, int calls) {
   const int nodes = static_cast<int>(connection->no_db_nodes());
   if (nodes == 0) return;
+  if (calls > MOST_SEIZED) calls = MOST_SEIZED;
   std::vector<NdbTransaction *> seized;
   Ndb_cluster_connection_node_iter each;
   connection->init_get_next_node(each);
@@ -194,6 +198,7 @@ void seize(Ndb &ndb, Ndb_cluster_connection *connection, int calls) {
       NdbTransaction *transaction = ndb.startTransaction(node, 0);
       if (!transaction) break;
       seized.push_back(transaction);
+      if (transaction->getConnectedNodeId() != node) break;
     }
   }
   for (NdbTransaction *transaction : seized) transaction->close();

@@ -108,7 +108,7 @@ impl Running {
         let start = start.map(|start| start.at_ns.saturating_sub(self.context.clock.zero_ns()));
         if let Some(t0) = start {
             // Until now it waited for others: that is no time of the segment, and what was used in it no use of it. From
-            // this look to t0 sessions wait again.
+            // this look to t0 sessions make their first rows, and wait.
             self.sleep_until(t0.saturating_sub(needs_ns + LOOK_TAKES_NS));
             self.look_at_all();
             if !std::mem::replace(&mut self.work.started, true) {

@@ -99,6 +99,9 @@ impl NdbSession {
                 },
             })?);
         }
+        // What opening it has sent is none of its calls'.
+        // SAFETY: the session is open.
+        let sent_bytes = unsafe { (opened.connection.shim.sent_bytes)(opened.handle) };
         Ok(NdbSession {
             ctx: ctx.clone(),
             address: address.clone(),
@@ -110,7 +113,7 @@ impl NdbSession {
             depth,
             prepared: 0,
             in_flight: 0,
-            sent_bytes: 0,
+            sent_bytes,
             finished: Vec::with_capacity(2 * depth),
             ended: Vec::with_capacity(depth),
             handed_over: Vec::with_capacity(depth),
