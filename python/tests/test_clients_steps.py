@@ -330,8 +330,8 @@ def test_counts_of_rows_that_the_same_step_writes_are_refused_and_reads_beside_i
     tmp_path: Path,
 ) -> None:
     assert refused(tmp_path, "clients=2", study=STUDY + MEANWHILE) == [
-        "clients: count_log: it promises counts of rows of all processes, which are written meanwhile; take 1, or leave "
-        "it out"
+        "clients: count_log: it promises counts of rows of all processes, which are written meanwhile; take 1 (`-P "
+        "clients=1`)"
     ]
     without = MEANWHILE.replace('operation = "count_log"', 'operation = "count"')
     assert planned(tmp_path, "clients=2", study=STUDY + without, engine="postgresql")["share"]["of"] == 2

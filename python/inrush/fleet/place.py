@@ -120,7 +120,10 @@ class OnWorkers:
         """Raises Lost of a clock that was set, or lies."""
         if contradicts(self.before[process], echo):
             before = self.before[process]
-            off, error = (echo.ahead_ns - before.ahead_ns) / 1e6, (echo.error_ns + before.error_ns) / 1e6
+            off_ns = echo.ahead_ns - before.ahead_ns
+            # One that was set between the question and the answer shows half of it: what it took there cannot be.
+            error_ns = echo.error_ns if echo.error_ns >= 0 else abs(off_ns)
+            off, error = off_ns / 1e6, (error_ns + before.error_ns) / 1e6
             raise Lost(
                 f"its clock cannot be: it is {off:+.3f} ms off what it showed when the run began (± {error:.3f} ms), and no clock "
                 "drifts so much"
