@@ -16,7 +16,7 @@ from inrush.model.cluster import simulated
 from inrush.model.cluster_law import ClusterLaw, ClusterShape, law_of, needed
 from inrush.model.forecast import Refused
 from inrush.predict.claims import forecast_of
-from inrush.predict.cluster import cluster_runs, fleet_lines, fleets, threads_said
+from inrush.predict.cluster import cluster_run, cluster_runs, fleet_lines, fleets, threads_said
 from inrush.predict.training import trainings
 from inrush.stats.record import RunRecord
 from tests import synthetic
@@ -228,3 +228,17 @@ def test_the_command_asks_for_a_rate_and_answers_with_nodes_and_clients(
     ):
         refused = inrush("predict", *words)
         assert refused.code == 2 and message in refused.err
+
+
+def test_packets_are_those_between_client_and_server_and_not_what_else_a_host_sends_itself() -> None:
+    """Six hundred a second by the loopback interface beside 1.3 packets of each operation between two machines."""
+    (first, *_) = CLIENTS.runs
+    per_s = first.figures[FIGURE]
+    figures = {**first.figures, "host.loopback_packets_per_s": 600.0, "host.packets_per_s": 1.3 * per_s}
+    of = cluster_run(Measured(first.run, figures, ()), FIGURE, "reads")
+    assert of is not None and of.packets_per_op == pytest.approx(1.3)
+    # Of several hosts each has its own, and there is no sum: what is taken where nothing was watched.
+    for each in ("loopback_packets_per_s", "packets_per_s"):
+        figures[f"host/1.{each}"] = figures[f"host/2.{each}"] = figures.pop(f"host.{each}")
+    of = cluster_run(Measured(first.run, figures, ()), FIGURE, "reads")
+    assert of is not None and of.packets_per_op == 2.0

@@ -87,7 +87,8 @@ def cluster_run(m: Measured, figure: str, role: str) -> ClusterRun | None:
     if per_s <= 0 or not f.get("client.busy_cores") or not any(threads.values()):
         return None
     interrupts = f.get("host.softirq_cores", 0.0)
-    packets = f.get("host.loopback_packets_per_s") or f.get("host.packets_per_s") or 0.0
+    # Client and server are either on one machine or on two: the other way has what else is sent there. Several hosts have no sum.
+    packets = max(f.get("host.loopback_packets_per_s", 0.0), f.get("host.packets_per_s", 0.0))
     nodes = sum(
         v for k, v in f.items() if k.endswith(".busy_cores") and NODE.fullmatch(k.removesuffix(".busy_cores"))
     )
