@@ -148,6 +148,6 @@ def test_client_processes_of_other_hosts_are_held_against_the_cores_of_their_own
         assert verdict is not None
         return verdict.outcome.value, verdict.sentence
 
-    assert judged([6.0, 3.0], 4) == ("pass", "At most 6.00 of 8 cores busy with clients, on host-a")
+    assert judged([6.0, 3.0], 4) == ("pass", "At most 6.00 of 8 cores busy with its processes, on host-a")
     outcome, sentence = judged([6.0, 11.0], 128)
-    assert outcome == "note" and sentence.startswith("host-b: 11.00 cores of clients busy of 8")
+    assert outcome == "note" and sentence.startswith("host-b: 11.00 cores of its processes busy of 8")

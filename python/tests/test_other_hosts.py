@@ -141,9 +141,9 @@ def test_fleets_differ_by_their_hosts_and_a_fleet_on_a_host_like_this_one_is_non
     two, three = fleet(worker("a"), worker("b")), fleet(*(worker(h, rows_per_cpu_s=2e6) for h in "abc"))
     assert on_other_hosts(two, three) and on_other_hosts(HERE, two) and not on_other_hosts(two, two)
     assert differences(two, three) == {
-        "client hosts": ("2", "3"),
-        "cores of the client hosts": ("8", "12"),
-        "rows that a core of the client hosts makes a second": ("1,000,000", "2,000,000"),
+        "hosts of the fleet": ("2", "3"),
+        "cores of the fleet's hosts": ("8", "12"),
+        "rows that a core of the fleet's hosts makes a second": ("1,000,000", "2,000,000"),
     }
     here = worker("here", machine={"cpu_model": "Imaginary 9000"})
     assert not on_other_hosts(HERE, fleet(here, here))

@@ -14,6 +14,7 @@ from typing import Any
 
 from inrush.analysis.points import Analysis
 from inrush.stats.client_overhead import prices_ns
+from inrush.stats.hosts import workers_of
 from inrush.stats.quantity import digits, show
 from inrush.stats.record import RunRecord
 from inrush.text import is_number
@@ -163,9 +164,8 @@ def calibration_differences(a: Analysis, b: Analysis) -> Iterator[HostDifference
 
 
 def fleet_workers(run: RunRecord) -> list[Mapping[str, Any]]:
-    """Client processes of a run that Dask's workers held."""
-    clients = run.summary.get("clients")
-    return list(clients.get("workers") or ()) if isinstance(clients, Mapping) else []
+    """What is said of processes of a run that Dask's workers held: clients, and the load server of a pipeline."""
+    return [of.said for of in workers_of(run)]
 
 
 def workers_by_host(analysis: Analysis) -> dict[str, Mapping[str, Any]]:
@@ -183,15 +183,15 @@ def is_like(worker: Mapping[str, Any], env: Env) -> bool:
 
 
 def fleet_differences(a: Analysis, b: Analysis) -> Iterator[HostDifference]:
-    """Of the hosts that client processes ran on: how many, with how many cores, of which kind, and how fast the core is."""
+    """Of the hosts of a fleet: how many, with how many cores, of which kind, and how fast the core is."""
     left, right = workers_by_host(a), workers_by_host(b)
     sides = [(str(len(z)), str(sum(int(w.get("cores") or 0) for w in z.values()))) for z in (left, right)]
     found = [
-        ("client hosts", sides[0][0], sides[1][0]),
-        ("cores of the client hosts", sides[0][1], sides[1][1]),
+        ("hosts of the fleet", sides[0][0], sides[1][0]),
+        ("cores of the fleet's hosts", sides[0][1], sides[1][1]),
     ]
     found += [
-        (f"{name} of the client hosts", of_machines(left, key), of_machines(right, key))
+        (f"{name} of the fleet's hosts", of_machines(left, key), of_machines(right, key))
         for key, name in OF_CLIENTS.items()
     ]
     yield from (HostDifference(name, x or NOT_RECORDED, y or NOT_RECORDED) for name, x, y in found if x != y)
@@ -200,7 +200,7 @@ def fleet_differences(a: Analysis, b: Analysis) -> Iterator[HostDifference]:
     ]
     if all(rates) and apart(median(rates[0]), median(rates[1]), RATE_SHARE):
         yield HostDifference(
-            "rows that a core of the client hosts makes a second", *(digits(median(r)) for r in rates)
+            "rows that a core of the fleet's hosts makes a second", *(digits(median(r)) for r in rates)
         )
 
 

@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import json
 import queue
+import socket
 import threading
 import time
 from collections import deque
@@ -169,6 +170,7 @@ class OnWorkers:
     def document(self) -> Mapping[str, Any]:
         return {
             "scheduler": self.link.address,
+            "own": {"host": socket.gethostname(), "boot": self.spaces["kernel"], "spaces": self.spaces},
             "workers": [
                 {
                     "address": worker,

@@ -14,7 +14,8 @@ from inrush.border.tables import IntervalRow, RepetitionRow, SessionRow
 from inrush.guards.verdicts import Figures, Verdict, invalid, noted, passed, role_figures, timed_figures
 from inrush.model.laws import population
 from inrush.stats.gaps import gaps_of, worked_ns
-from inrush.stats.headroom import client_hosts
+from inrush.stats.headroom import busy_hosts
+from inrush.stats.hosts import workers_of
 from inrush.stats.measures import measured_windows, scheduled_operations
 from inrush.stats.record import RunRecord
 
@@ -54,9 +55,9 @@ def little_holds(run: RunRecord, figures: Figures) -> Verdict | None:
 
 
 def nothing_overfull(run: RunRecord, figures: Figures) -> Verdict | None:
-    """Cores of all watched roles together against those of the machine; client processes of other hosts against theirs."""
+    """Cores of all watched roles together against those of the machine; processes of other hosts against theirs."""
     name = "utilisation at most 1"
-    if (run.summary.get("clients") or {}).get("workers"):
+    if workers_of(run):
         return hosts_overfull(run, figures, name)
     cores = float(run.env.get("cpu_logical") or 0)
     idle = gaps_of(run)
@@ -76,19 +77,19 @@ def nothing_overfull(run: RunRecord, figures: Figures) -> Verdict | None:
 def hosts_overfull(run: RunRecord, figures: Figures, name: str) -> Verdict | None:
     known = [
         (host.host, host.busy, host.cores)
-        for host in client_hosts(run, figures)
+        for host in busy_hosts(workers_of(run), figures)
         if host.busy is not None and host.cores
     ]
     for host, busy, cores in known:
         if busy > cores * (1 + 2 * CPU_TOLERANCE):
             return noted(
                 name,
-                f"{host}: {busy:.2f} cores of clients busy of {cores:g}: CPU figures of this run are wrong",
+                f"{host}: {busy:.2f} cores of its processes busy of {cores:g}: CPU figures of this run are wrong",
             )
     if not known:
         return None
     host, busy, cores = max(known, key=lambda one: one[1] / one[2])
-    return passed(name, f"At most {busy:.2f} of {cores:g} cores busy with clients, on {host}")
+    return passed(name, f"At most {busy:.2f} of {cores:g} cores busy with its processes, on {host}")
 
 
 def parts_add_up(run: RunRecord, figures: Figures) -> Verdict | None:

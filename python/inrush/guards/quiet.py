@@ -102,10 +102,12 @@ def noise(run: RunRecord, host: WatchedHost, windows: Sequence[Window]) -> Noise
         shares["steal"] = steal_s / total_s
     if total_s and busy_s is not None and ours_s is not None:
         shares[OTHERS] = max(0.0, busy_s - ours_s - (steal_s or 0.0)) / total_s
-    if wall_s > 0 and (pressure_s := over_windows("psi_cpu_some_s")) is not None:
+    # Whether pressure is the run's own is known by what else its processors did.
+    judged = wall_s > 0 and not host.may_have_server
+    if judged and (pressure_s := over_windows("psi_cpu_some_s")) is not None:
         shares["CPU pressure"] = pressure_s / wall_s
     # Of one host it may be what the study asks for: a server that is held to too little memory.
-    if host.name and wall_s > 0 and (pressure_s := over_windows("psi_memory_some_s")) is not None:
+    if host.name and judged and (pressure_s := over_windows("psi_memory_some_s")) is not None:
         shares["memory pressure"] = pressure_s / wall_s
     sent, again = over_windows("tcp_segments"), over_windows("tcp_segments_again")
     if sent is not None and again is not None and sent + again >= LEAST_SEGMENTS and not is_embedded(run):
@@ -114,15 +116,14 @@ def noise(run: RunRecord, host: WatchedHost, windows: Sequence[Window]) -> Noise
 
 
 def ours_in(run: RunRecord, host: WatchedHost, windows: Sequence[Window]) -> float | None:
-    """CPU time on this host of what was watched; None where it is not known of some."""
+    """CPU time on this host of what was watched; None where it is not known of some, or a server was not watched."""
+    if host.may_have_server:
+        return None
     over = [spent_in(run, looks, windows) for looks in ours_on(cumulative(run, "cpu_s"), host)]
     return sum(s for s in over if s is not None) if over and None not in over else None
 
 
 def ours_on(held: Mapping[str, Looks], host: WatchedHost) -> list[Looks]:
-    if host.processes is None:
+    if host.roles is None:
         return wholes(held)
-    clients = [held[role] for n in host.processes if (role := f"client/{n}") in held]
-    if len(clients) < len(host.processes):
-        return []
-    return clients + (wholes({k: v for k, v in held.items() if k != "client"}) if host.has_servers else [])
+    return [held[role] for role in host.roles] if set(host.roles) <= held.keys() else []

@@ -1,4 +1,4 @@
-"""Hosts that client processes ran on, each by itself: what it had left, and what was taken from it. Pure."""
+"""Hosts that processes of a run were on, each by itself: what it had left, and what was taken from it. Pure."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NETWORK = {"received": "net_rx_bytes", "sent": "net_tx_bytes"}
 
 
 def client_hosts_table(analysis: Analysis) -> str:
-    """A row for each host of runs whose client processes were on several; nothing where none were."""
+    """A row for each host of runs whose processes were on several; nothing where none were."""
     held: dict[str, list[tuple[Measured, WatchedHost]]] = {}
     blind: set[str] = set()
     for m in analysis.runs:
@@ -45,7 +45,7 @@ def client_hosts_table(analysis: Analysis) -> str:
         "Each host by itself, over the measured time of all runs: of idle processors and free memory the least, of all else the most "
         f"of any run. Containers of one machine see its processors and memory, and interfaces of their own.{lacks}"
     )
-    header = ["host", "client processes", "#busy with them, cores", "#idle", *(f"#{name}" for name in NOISE), "#memory free",
+    header = ["host", "watched there", "#busy with it, cores", "#idle", *(f"#{name}" for name in NOISE), "#memory free",
               *(f"#{name}, a second" for name in NETWORK)]  # fmt: skip
     rows = [row_of(name, of) for name, of in held.items()]
     return f'<p class="expected">{caption}</p>' + table(header, rows)
@@ -58,10 +58,10 @@ def row_of(name: str, of: Sequence[tuple[Measured, WatchedHost]]) -> Cells:
     busy = most(busy_cores(m.figures, host) for m, host in of)
     free = least(memory_free(m.run, host) for m, host in of)
     rates = [most(bytes_per_s(m.run, host, metric) for m, host in of) for metric in NETWORK.values()]
-    processes = sorted({n for _, host in of for n in host.processes or ()})
+    roles = dict.fromkeys(role for _, host in of for role in host.roles or ())
     return [
         escape(name),
-        escape(", ".join(map(str, processes))),
+        escape(", ".join(roles)),
         shown(busy, "x.busy_cores"),
         share_shown(idle),
         *map(share_shown, shares),
@@ -79,7 +79,7 @@ def share_shown(share: float | None) -> str:
 
 
 def busy_cores(figures: Mapping[str, float], host: WatchedHost) -> float | None:
-    each = [figures.get(f"client/{n}.busy_cores") for n in host.processes or ()]
+    each = [figures.get(f"{role}.busy_cores") for role in host.roles or ()]
     return sum(cores for cores in each if cores is not None) if each and None not in each else None
 
 

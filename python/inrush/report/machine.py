@@ -43,7 +43,7 @@ def machine_lines(analysis: Analysis, answer: Answer) -> list[Figure]:
                     else ""
                 )
                 found.append(Figure(
-                    f"machine-{n}{'-' + host.role.partition('/')[2] if host.name else ''}",
+                    f"machine-{n}{'-' + host.label.partition('/')[2] if host.name else ''}",
                     f"The machine in a run{on(host)}: {label(m.point, analysis)}",
                     f"Run {m.run.run_id}, the one nearest the median. What all processors did, for our roles and for others; what each role computed "
                     "in the kernel, of its busy cores; what the kernel kept of files, without memory that processes share, and what of it was "
@@ -93,11 +93,7 @@ def machine_panels(run: RunRecord, host: WatchedHost) -> list[Panel]:
 
 def is_on(role: str, host: WatchedHost) -> bool:
     """Whether what it computes is computed on this machine."""
-    whole, _, number = role.partition("/")
+    whole = role.partition("/")[0]
     if whole == HOST:
         return False
-    if host.processes is None:
-        return True
-    if whole == "client":
-        return number in map(str, host.processes)
-    return host.has_servers
+    return host.roles is None or role in host.roles or whole in host.roles

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from inrush.stats.hosts import WatchedHost, hosts_of, unwatched
+from inrush.stats.hosts import CLIENT, WatchedHost, Worker, hosts_of, unwatched, workers_of
 from inrush.stats.measures import measured_windows
 from inrush.stats.record import RunRecord
 from inrush.stats.watched import cumulative, spent_in
@@ -25,20 +25,23 @@ class ClientHost:
 
 def client_hosts(run: RunRecord, figures: Mapping[str, float]) -> list[ClientHost]:
     """Each with all of its client processes."""
-    workers: Sequence[Mapping[str, Any]] = (run.summary.get("clients") or {}).get("workers", ())
-    if not workers:
-        cores = float(run.env.get("cgroup_cpu_cores") or run.env.get("cpu_logical") or 0)
-        return [ClientHost("", figures.get("client.busy_cores"), cores or None)]
-    by_boot: dict[str, list[int]] = {}
-    for process, worker in enumerate(workers):
-        by_boot.setdefault(str(worker.get("boot") or worker.get("host", "")), []).append(process)
+    if workers := workers_of(run):
+        return busy_hosts([of for of in workers if of.role.partition("/")[0] == CLIENT], figures)
+    cores = float(run.env.get("cgroup_cpu_cores") or run.env.get("cpu_logical") or 0)
+    return [ClientHost("", figures.get("client.busy_cores"), cores or None)]
+
+
+def busy_hosts(workers: Sequence[Worker], figures: Mapping[str, float]) -> list[ClientHost]:
+    """Each with those of the workers that are on it."""
+    by_kernel: dict[str, list[Worker]] = {}
+    for of in workers:
+        by_kernel.setdefault(of.kernel, []).append(of)
     found = []
-    for processes in by_boot.values():
-        busy = [figures.get(f"client/{process + 1}.busy_cores") for process in processes]
+    for mine in by_kernel.values():
+        busy = [figures.get(f"{of.role}.busy_cores") for of in mine]
         known = [cores for cores in busy if cores is not None]
-        mine = [workers[process] for process in processes]
         total = sum(known) if len(known) == len(busy) else None
-        found.append(ClientHost(str(mine[0].get("host", "")), total, cores_of(mine)))
+        found.append(ClientHost(mine[0].host, total, cores_of([of.said for of in mine])))
     return found
 
 

@@ -1,4 +1,4 @@
-"""The machines that a run's client processes were on, as each was watched by the first process on it. Pure.
+"""The machines that a run's processes were on, each as it was watched by the first process on it. Pure.
 
 CPU, memory and pressure are those of a kernel, interfaces those of a namespace of the network: containers of one machine are
 one in the first and several in the second, and each of them says the same of the kernel.
@@ -10,59 +10,103 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit
 
+import pyarrow.compute as pc
+
+from inrush.border.pipeline import shards_of
 from inrush.stats.record import RunRecord
 
 HOST = "host"
+#: How figures of inrush's own machine are named where the ends of a pipeline are on others: `host` is all of them.
+OWN = f"{HOST}/inrush"
+CLIENT, LOAD_SERVER, HELPER = "client", "load_server", "inrush"
+
+
+@dataclass(frozen=True)
+class Worker:
+    """A process of a run that was given to a host."""
+
+    #: In `resources` and in figures.
+    role: str
+    #: What run.json says of it.
+    said: Mapping[str, Any]
+
+    @property
+    def host(self) -> str:
+        return str(self.said.get("host", ""))
+
+    @property
+    def kernel(self) -> str:
+        return str(self.said.get("boot") or self.host)
+
+    @property
+    def network(self) -> str:
+        return str((self.said.get("spaces") or {}).get("network", ""))
 
 
 @dataclass(frozen=True)
 class WatchedHost:
     #: Of `resources`: `host`, or `host/3` where processes were on several hosts and the third is the first one on this.
     role: str
-    #: How its figures are named: as the role, but of results in which the first host alone was watched.
+    #: How its figures are named: as the role, but of results in which the first host alone was watched, and of inrush's own.
     label: str
     #: Empty of the only one.
     name: str
-    #: Client processes that share its processors, from 1 on; None: all.
-    processes: tuple[int, ...] | None
-    #: Servers that were watched share its processors.
-    has_servers: bool
+    #: Equal where processors and memory are the same ones.
+    kernel: str
+    #: What was watched by process id and shares its processors; None: all.
+    roles: tuple[str, ...] | None
+    #: A server that nobody watched by process id may be on it: what else its processors did is not known to be other work.
+    may_have_server: bool = False
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A kernel with a network, and where a watch of it would stand."""
+
+    kernel: str
+    network: str
+    label: str
+    #: In `resources`, the first that is there.
+    watches: tuple[str, ...]
+    host: str
+    #: Of its processes the first, in words.
+    first: str
 
 
 def hosts_of(run: RunRecord) -> list[WatchedHost]:
-    """Those that were watched, in order of their first processes."""
+    """Those that were watched, in order of their first processes; inrush's own is last."""
     roles = host_roles(run)
-    workers = workers_of(run)
-    machines = first_processes(workers)
+    machines = machines_of(run)
+    on_kernel = roles_by_kernel(run)
     if len(machines) < 2:
-        # Of a pipeline whose hosts are one machine each process has watched it, and inrush may be on another.
+        # Of a pipeline each end has watched the machine.
         role = next((role for role in (part(1), HOST) if role in roles), None)
-        return [WatchedHost(role, HOST, "", None, True)] if role is not None else []
-    names = named(workers, machines)
-    found = []
-    for first in machines:
-        role = next((r for r in (part(first), HOST if first == 1 else "") if r in roles), None)
-        if role is not None:
-            mine = kernel(workers[first - 1])
-            beside = tuple(n for n, worker in enumerate(workers, start=1) if kernel(worker) == mine)
-            found.append(WatchedHost(role, part(first), names[first], beside, 1 in beside))
-    return found
+        all_of = on_kernel.get(machines[0].kernel) if machines and over_hosts(run) else None
+        return [WatchedHost(role, HOST, "", "", all_of)] if role is not None else []
+    names, blind = named(machines), kernels_of_server(run)
+    return [
+        WatchedHost(
+            role, of.label, name, of.kernel, on_kernel.get(of.kernel, ()), blind is None or of.kernel in blind
+        )
+        for of, name in zip(machines, names, strict=True)
+        if (role := next((r for r in of.watches if r in roles), None)) is not None
+    ]
 
 
 def unwatched(run: RunRecord) -> list[str]:
-    """Hosts of client processes that were not watched, by name: of results that were made before each was, all but the first."""
-    workers = workers_of(run)
-    machines = first_processes(workers)
+    """Hosts that were not watched, by name: of results that were made before each was, all but the first."""
+    machines = machines_of(run)
     if len(machines) < 2:
         return []
     seen = {host.label for host in hosts_of(run)}
-    return [name for first, name in named(workers, machines).items() if part(first) not in seen]
+    return [name for of, name in zip(machines, named(machines), strict=True) if of.label not in seen]
 
 
 def each_kernel(hosts: Sequence[WatchedHost]) -> list[WatchedHost]:
     """One of those that share processors and memory."""
-    return [*{host.processes: host for host in reversed(hosts)}.values()][::-1]
+    return [*{host.kernel: host for host in reversed(hosts)}.values()][::-1]
 
 
 def on(host: WatchedHost) -> str:
@@ -71,7 +115,7 @@ def on(host: WatchedHost) -> str:
 
 
 def part(process: int) -> str:
-    """The role of the machine that this client process watched, where there are several."""
+    """The role of the machine that this process watched, where there are several."""
     return f"{HOST}/{process}"
 
 
@@ -82,30 +126,106 @@ def host_roles(run: RunRecord) -> list[str]:
     return [role for role in table["role"].unique().to_pylist() if role.split("/", 1)[0] == HOST]
 
 
-def workers_of(run: RunRecord) -> Sequence[Mapping[str, Any]]:
-    """Of a fleet, by process; of a pipeline the load server's is the first."""
-    clients = run.summary.get("clients") or run.summary.get("hosts")
-    return clients.get("workers") or () if isinstance(clients, Mapping) else ()
+def over_hosts(run: RunRecord) -> Mapping[str, Any]:
+    """What run.json says of the hosts of a pipeline; empty of a run on one."""
+    found: Mapping[str, Any] = run.summary.get("hosts") or {}
+    return found
 
 
-def first_processes(workers: Sequence[Mapping[str, Any]]) -> list[int]:
-    """Of each machine, or container of it with a network of its own, the first process."""
-    found: dict[tuple[str, str], int] = {}
-    for process, worker in enumerate(workers, start=1):
-        network = str((worker.get("spaces") or {}).get("network", ""))
-        found.setdefault((kernel(worker), network), process)
+def workers_of(run: RunRecord) -> list[Worker]:
+    """By number: client processes of a fleet; of a pipeline the load server, and behind it the clients."""
+    if hosts := over_hosts(run):
+        several = int(hosts.get("clients") or 1) > 1
+        return [
+            Worker(LOAD_SERVER if n == 0 else f"{CLIENT}/{n}" if several else CLIENT, said)
+            for n, said in enumerate(hosts.get("workers") or ())
+        ]
+    clients = run.summary.get("clients")
+    workers = clients.get("workers") or () if isinstance(clients, Mapping) else ()
+    return [Worker(f"{CLIENT}/{n}", said) for n, said in enumerate(workers, start=1)]
+
+
+def own_machine(run: RunRecord) -> Worker | None:
+    """That of inrush itself, beside the workers; None where results do not say it."""
+    of = over_hosts(run) or run.summary.get("clients")
+    own = of.get("own") if isinstance(of, Mapping) else None
+    return Worker(HELPER, own) if own else None
+
+
+def machines_of(run: RunRecord) -> list[Machine]:
+    """Of each machine, or container of it with a network of its own, by its first process."""
+    found: dict[tuple[str, str], Machine] = {}
+    for n, of in enumerate(workers_of(run), start=1):
+        first_of_fleet = (HOST,) if n == 1 and not over_hosts(run) else ()
+        words = f"client process {n}" if not over_hosts(run) else of.role.replace("_", " ").replace("/", " ")
+        machine = Machine(of.kernel, of.network, part(n), (part(n), *first_of_fleet), of.host, words)
+        found.setdefault((of.kernel, of.network), machine)
+    # inrush watches the machine with the shards that it started, whether or not an end is on it too.
+    if found and over_hosts(run):
+        own = own_machine(run)
+        kernel, network = (own.kernel, own.network) if own else (OWN, "")
+        found.setdefault(
+            (kernel, network), Machine(kernel, network, OWN, (HOST,), own.host if own else HELPER, HELPER)
+        )
     return [*found.values()]
 
 
-def kernel(worker: Mapping[str, Any]) -> str:
-    return str(worker.get("boot") or worker.get("host", ""))
+def named(machines: Sequence[Machine]) -> list[str]:
+    """Those of one name are distinguished by their first process."""
+    often = Counter(of.host for of in machines)
+    return [of.host if often[of.host] == 1 else f"{of.host} ({of.first})" for of in machines]
 
 
-def named(workers: Sequence[Mapping[str, Any]], machines: Sequence[int]) -> dict[int, str]:
-    """First process -> name of its host; those of one name are distinguished by that process."""
-    names = {first: str(workers[first - 1].get("host", "")) for first in machines}
-    often = Counter(names.values())
-    return {
-        first: f"{name} (client process {first})" if often[name] > 1 else name
-        for first, name in names.items()
-    }
+def roles_by_kernel(run: RunRecord) -> dict[str, tuple[str, ...]]:
+    """What was watched by process id on each, and workers whether or not they were: each process once."""
+    workers, found = workers_of(run), dict[str, list[str]]()
+    looked_at = computing_roles(run)
+    for n, of in enumerate(workers, start=1):
+        helper = f"{HELPER}/{n}"
+        found.setdefault(of.kernel, []).extend([of.role, *[helper] * (helper in looked_at)])
+    if workers:
+        # The first process of a fleet watches the server; inrush itself that of a pipeline, and its own process.
+        own = own_machine(run)
+        kernel = workers[0].kernel if not over_hosts(run) else own.kernel if own else OWN
+        found.setdefault(kernel, []).extend(servers(run, looked_at))
+    return {kernel: tuple(roles) for kernel, roles in found.items()}
+
+
+def servers(run: RunRecord, looked_at: Sequence[str]) -> list[str]:
+    """Roles beside those of workers and machines, without parts of others."""
+    not_of_these = {CLIENT, HOST, *(of.role for of in workers_of(run))}
+    return [role for role in looked_at if "/" not in role and role not in not_of_these]
+
+
+def computing_roles(run: RunRecord) -> list[str]:
+    table = run.tables.get("resources")
+    if table is None or table.num_rows == 0:
+        return []
+    found: list[str] = table.filter(pc.equal(table["metric"], "cpu_s"))["role"].unique().to_pylist()
+    return found
+
+
+def kernels_of_server(run: RunRecord) -> set[str] | None:
+    """Those on which a server is, or may be, that was not watched by process id; None: any."""
+    if [role for role in servers(run, computing_roles(run)) if role != HELPER]:
+        return set()
+    own = own_machine(run)
+    if (run.plan.get("watch") or {}).get("processes"):
+        # inrush has started it, and the process that would have watched it was elsewhere.
+        return {own.kernel} if own else None
+    addresses = server_addresses(run)
+    of_workers = [(of, address_of(of)) for of in (*workers_of(run), *([own] if own else []))]
+    return {of.kernel for of, address in of_workers if addresses & {of.host, address} - {""}}
+
+
+def server_addresses(run: RunRecord) -> set[str]:
+    target: Mapping[str, Any] = run.plan.get("target") or {}
+    urls = [str(shard["target"]["url"]) for shard in shards_of(run.plan)] or [
+        str(target.get("url") or ""), *(target.get("shards") or {}).get("urls", ())
+    ]  # fmt: skip
+    each = [end for url in urls for end in urlsplit(url).netloc.rpartition("@")[2].split(",")]
+    return {urlsplit(f"//{end}").hostname or "" for end in each}
+
+
+def address_of(of: Worker) -> str:
+    return urlsplit(str(of.said.get("address") or "")).hostname or ""

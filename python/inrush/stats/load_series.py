@@ -13,6 +13,7 @@ import numpy as np
 
 from inrush.border.tables import FileRow
 from inrush.stats.gaps import Window, gaps_of, worked, worked_ns
+from inrush.stats.hosts import hosts_of
 from inrush.stats.record import FloatArray, RunRecord
 from inrush.stats.steps import bytes_of_tables, number
 from inrush.stats.watched import cumulative, spent
@@ -150,13 +151,14 @@ def engine_role(run: RunRecord) -> str | None:
 
 
 def device_series(run: RunRecord, metric: str) -> list[tuple[FloatArray, FloatArray]]:
-    """Of every device of the machine."""
-    table = run.tables.get("resources")
-    if table is None:
+    """Of every device of the machine; of several the one in which rows are stored, and none where that was not watched."""
+    table, hosts, stored = run.tables.get("resources"), hosts_of(run), engine_role(run)
+    host = next((host for host in hosts if host.roles is None or stored in host.roles), None)
+    if table is None or host is None:
         return []
     pairs = zip(table.column("metric").to_pylist(), table.column("device").to_pylist(), strict=True)
     found = [
-        cumulative(run, metric, device).get("host")
+        cumulative(run, metric, device).get(host.role)
         for device in dict.fromkeys(d for m, d in pairs if m == metric)
     ]
     return [of for of in found if of is not None]
