@@ -124,7 +124,7 @@ def test_idle_is_that_of_the_host_with_the_least() -> None:
 def test_processes_of_a_host_are_its_own_and_no_others() -> None:
     """Three processes of a core each, two of them on the first host: nothing else runs on either."""
     run = run_on({"host/1": {"cpu_busy_s": 2.0}, "host/2": {}}, "aba"[:3])
-    assert [host.processes for host in hosts_of(run)] == [(1, 3), (2,)]
+    assert [host.roles for host in hosts_of(run)] == [("client/1", "client/3"), ("client/2",)]
     found = quiet.quiet_machine(run, {})
     assert found is not None and found.outcome is Outcome.PASS and "other processes 0.0 %" in found.sentence
 
@@ -143,7 +143,7 @@ def test_results_in_which_the_first_host_alone_was_watched_are_not_those_of_all(
 def test_a_run_of_one_host_has_one_machine_without_a_name() -> None:
     run = run_on({"host": {"cpu_steal_s": 0.8}}, "aa")
     (host,) = hosts_of(run)
-    assert (host.role, host.label, host.name, host.processes) == ("host", "host", "", None)
+    assert (host.role, host.label, host.name, host.roles) == ("host", "host", "", None)
     found = quiet.quiet_machine(run, {})
     assert found is not None and "steal 10.0 % (limit 1 %)" in found.sentence
 
@@ -156,17 +156,22 @@ def test_figures_are_of_each_host_and_of_all_together() -> None:
     assert figures["host.user_cores"] == pytest.approx(3.75) and figures["host.steal_cores"] == pytest.approx(
         0.5
     )
-    assert figures["host.packets_per_s"] == pytest.approx(200.0)
-    assert figures["host.page_cache_bytes"] == pytest.approx(2e9)
+    # A packet from one to the other is counted at both, and the most of each was at another time.
+    assert figures["host/2.packets_per_s"] == pytest.approx(100.0)
+    assert figures["host/2.page_cache_bytes"] == pytest.approx(1e9)
+    assert (
+        not {"host.packets_per_s", "host.packets_per_op", "host.page_cache_bytes", "host.dirty_bytes"}
+        & figures.keys()
+    )
 
 
 def test_containers_of_one_machine_are_one_kernel_and_have_networks_of_their_own() -> None:
     run = run_on({"host/1": {"cpu_busy_s": 2.0}, "host/2": {"cpu_busy_s": 2.0}}, "aa", networks="xy")
-    assert [host.processes for host in hosts_of(run)] == [(1, 2), (1, 2)]
+    assert [host.roles for host in hosts_of(run)] == [("client/1", "client/2")] * 2
     assert [host.name for host in hosts_of(run)] == ["host-a (client process 1)", "host-a (client process 2)"]
     figures = figures_of_run(run)
     assert figures["host.user_cores"] == pytest.approx(0.75), "the kernel counts once"
-    assert figures["host.packets_per_s"] == pytest.approx(200.0), "and both networks"
+    assert figures["host/2.packets_per_s"] == pytest.approx(100.0), "and each has a network"
     found = quiet.quiet_machine(run, {})
     assert found is not None and found.outcome is Outcome.PASS, found
 

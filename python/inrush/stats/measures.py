@@ -26,7 +26,7 @@ of the role before the slash (`writers`): its figures are those of all its parts
     client_cpu_us_per_row, client_cpu_us_per_op     threads of the role in the client; by call, also one that failed
     busy_cores, cpu_us_per_row, cpu_us_per_op       of a watched role (`client`, `server`, …): resources over the measured segments
     user_cores, system_cores, …     of a watched role and of the host, with its page cache: `processors.py`
-    packets_per_op      of the host: packets within the machine and by its other interfaces, by call of all roles
+    packets_per_op      of the only host: packets within the machine and by its other interfaces, by call of all roles
     device_read_bytes_per_s, …     of `input` and `data`, the devices below them: `devices.py`
 
 In a run with steps the role has the step's name, and so `<step>.<metric>` are figures of one step. Of a step with several

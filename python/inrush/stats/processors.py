@@ -10,8 +10,9 @@ Of every watched role, and of the host, over the windows that are measured:
     host.iowait_cores, host.steal_cores         idle while a device was waited for; taken away by the machine's own host
     host.page_cache_bytes, host.dirty_bytes     the most that was seen in a window; dirty: still to be written, or being written
 
-Where client processes were on several hosts, those of each are `host/1.…`, `host/3.…` by its first process, and `host.…` is
-their sum, of each kernel once: of no host's alone, and absent where one was not watched.
+Where processes were on several hosts, those of each are `host/1.…`, `host/3.…` by its first process, and `host.…` is their
+sum, of each kernel once: of no host's alone, and absent where one was not watched. Packets and bytes have no sum: a packet
+between two of the hosts would count at both, and the most of each was at another moment.
 
 Results of an inrush that did not watch them have none of these.
 """
@@ -24,7 +25,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from inrush.stats.gaps import Window
-from inrush.stats.hosts import HOST, WatchedHost, each_kernel, hosts_of, unwatched
+from inrush.stats.hosts import HOST, WatchedHost, each_kernel, host_roles, hosts_of, unwatched
 from inrush.stats.record import FloatArray, RunRecord
 from inrush.stats.thread_types import thread_figures
 from inrush.stats.watched import Looks, cumulative, spent_in, watched
@@ -39,7 +40,6 @@ STATES = {
     "steal_cores": "cpu_steal_s",
 }
 COUNTS = {"interrupts_per_s": "interrupts", "context_switches_per_s": "context_switches"}
-PACKETS = ("loopback_packets_per_s", "packets_per_s")
 LOOPBACK = "lo"
 CACHE, DIRTY = "page_cache_bytes", ("dirty_bytes", "writeback_bytes")
 
@@ -62,7 +62,13 @@ def processor_figures(run: RunRecord, windows: Iterable[Window]) -> dict[str, fl
             spent_s[role, "user_cores"] = max(0.0, used - system)
     hosts = hosts_of(run)
     label = {host.role: host.label for host in hosts}
-    figures = {f"{label.get(role, role)}.{figure}": s / span_s for (role, figure), s in spent_s.items()}
+    # Of the same machine's other watch, where inrush itself was beside an end of a pipeline.
+    again = {*host_roles(run)} - label.keys()
+    figures = {
+        f"{label.get(role, role)}.{figure}": s / span_s
+        for (role, figure), s in spent_s.items()
+        if role not in again
+    }
     counted = watched(run, COUNTS.values())
     for host in hosts:
         for figure, metric in COUNTS.items():
@@ -86,9 +92,8 @@ def processor_figures(run: RunRecord, windows: Iterable[Window]) -> dict[str, fl
 def of_all(figures: Mapping[str, float], hosts: Sequence[WatchedHost]) -> dict[str, float]:
     """`host.METRIC` of several hosts: their sum. What is of a kernel counts once, however many containers it has."""
     found = {}
-    for metric in (*STATES, *COUNTS, *PACKETS, CACHE, DIRTY[0]):
-        each = hosts if metric in PACKETS else each_kernel(hosts)
-        known = [figures.get(f"{host.label}.{metric}") for host in each]
+    for metric in (*STATES, *COUNTS):
+        known = [figures.get(f"{host.label}.{metric}") for host in each_kernel(hosts)]
         if None not in known:
             found[f"{HOST}.{metric}"] = sum(value for value in known if value is not None)
     return found
