@@ -68,7 +68,7 @@ def page(
         section("What limits these figures", doubts_table(analysis)),
         section("Rejected rows", rejected_table(analysis)),
         section("Steal: processor time that the host took", steal_table(analysis)),
-        section("Hosts of client processes", client_hosts_table(analysis)),
+        section("Hosts of a fleet", client_hosts_table(analysis)),
         section("Loads of files", loads_section(analysis)),
         section("Figures", figure_cards(figures, specs)),
         section("Guards that passed", passed_table(analysis)),

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from inrush.stats.hosts import CLIENT, WatchedHost, Worker, hosts_of, unwatched, workers_of
+from inrush.stats.hosts import CLIENT, PlacedRole, WatchedHost, hosts_of, unwatched, workers_of
 from inrush.stats.measures import measured_windows
 from inrush.stats.record import RunRecord
 from inrush.stats.watched import cumulative, spent_in
@@ -31,9 +31,9 @@ def client_hosts(run: RunRecord, figures: Mapping[str, float]) -> list[ClientHos
     return [ClientHost("", figures.get("client.busy_cores"), cores or None)]
 
 
-def busy_hosts(workers: Sequence[Worker], figures: Mapping[str, float]) -> list[ClientHost]:
+def busy_hosts(workers: Sequence[PlacedRole], figures: Mapping[str, float]) -> list[ClientHost]:
     """Each with those of the workers that are on it."""
-    by_kernel: dict[str, list[Worker]] = {}
+    by_kernel: dict[str, list[PlacedRole]] = {}
     for of in workers:
         by_kernel.setdefault(of.kernel, []).append(of)
     found = []

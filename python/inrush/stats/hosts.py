@@ -24,7 +24,7 @@ CLIENT, LOAD_SERVER, HELPER = "client", "load_server", "inrush"
 
 
 @dataclass(frozen=True)
-class Worker:
+class PlacedRole:
     """A process of a run that was given to a host."""
 
     #: In `resources` and in figures.
@@ -57,7 +57,7 @@ class WatchedHost:
     kernel: str
     #: What was watched by process id and shares its processors; None: all.
     roles: tuple[str, ...] | None
-    #: A server that nobody watched by process id may be on it: what else its processors did is not known to be other work.
+    #: A server that was not watched by process id may be on it: what else its processors did is not known to be other work.
     may_have_server: bool = False
 
 
@@ -132,24 +132,24 @@ def over_hosts(run: RunRecord) -> Mapping[str, Any]:
     return found
 
 
-def workers_of(run: RunRecord) -> list[Worker]:
+def workers_of(run: RunRecord) -> list[PlacedRole]:
     """By number: client processes of a fleet; of a pipeline the load server, and behind it the clients."""
     if hosts := over_hosts(run):
         several = int(hosts.get("clients") or 1) > 1
         return [
-            Worker(LOAD_SERVER if n == 0 else f"{CLIENT}/{n}" if several else CLIENT, said)
+            PlacedRole(LOAD_SERVER if n == 0 else f"{CLIENT}/{n}" if several else CLIENT, said)
             for n, said in enumerate(hosts.get("workers") or ())
         ]
     clients = run.summary.get("clients")
     workers = clients.get("workers") or () if isinstance(clients, Mapping) else ()
-    return [Worker(f"{CLIENT}/{n}", said) for n, said in enumerate(workers, start=1)]
+    return [PlacedRole(f"{CLIENT}/{n}", said) for n, said in enumerate(workers, start=1)]
 
 
-def own_machine(run: RunRecord) -> Worker | None:
+def own_machine(run: RunRecord) -> PlacedRole | None:
     """That of inrush itself, beside the workers; None where results do not say it."""
     of = over_hosts(run) or run.summary.get("clients")
     own = of.get("own") if isinstance(of, Mapping) else None
-    return Worker(HELPER, own) if own else None
+    return PlacedRole(HELPER, own) if own else None
 
 
 def machines_of(run: RunRecord) -> list[Machine]:
@@ -227,5 +227,5 @@ def server_addresses(run: RunRecord) -> set[str]:
     return {urlsplit(f"//{end}").hostname or "" for end in each}
 
 
-def address_of(of: Worker) -> str:
+def address_of(of: PlacedRole) -> str:
     return urlsplit(str(of.said.get("address") or "")).hostname or ""
