@@ -121,6 +121,7 @@ def test_the_calls_are_those_of_one_process_and_each_is_made_once(one: Fleet, tm
     assert len({i["t_ns"] for i in mine}) == len(mine), "one row for each interval of all workers"
     document = json.loads((parts / "clients.json").read_text())["clients"]
     workers = document["workers"]
+    assert document["own"]["boot"] == workers[0]["boot"], "the fleet is on the machine of inrush"
     assert len({w["address"] for w in workers}) == WORKERS and len({w["pid"] for w in workers}) == WORKERS
     for w in workers:
         # Forty calls over loopback: the best one is no slower than this, also on a busy machine.
