@@ -136,6 +136,15 @@ def test_of_several_disks_of_a_part_the_busiest_counts() -> None:
     assert of[DISK] == pytest.approx({"client": 10.0, "shards": 50.0})
 
 
+def test_disks_of_equal_name_on_two_hosts_are_two_and_clients_disks_are_not_added_up() -> None:
+    two = footprint(busy(("client", "host/2:sda", 0.6), ("shards", "sda", 0.2), ("host/2", "sda", 0.6)))
+    assert two[DISK] == pytest.approx({"client": 60.0, "shards": 20.0})
+    clients = footprint(busy(("client/1", "host/2:sda", 0.6), ("client/2", "host/3:sda", 0.5)))
+    assert clients[DISK] == pytest.approx({"client": 60.0})
+    older = footprint(busy(("client", "sda", 1.2), ("client/1", "sda", 0.6), ("client/2", "sda", 0.6)))
+    assert older[DISK] == pytest.approx({"client": 60.0})
+
+
 def test_results_without_disks_by_role_show_the_disk_of_the_data() -> None:
     assert footprint(busy(("host", "sda", 0.3)))[DISK] == pytest.approx({DATA_DISK: 30.0})
     assert DISK not in footprint(busy())

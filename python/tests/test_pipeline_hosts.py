@@ -11,10 +11,12 @@ from typing import Any
 import pyarrow.ipc as ipc
 import pytest
 
-from inrush.clients.clocks import Clock
+from inrush.clients.clocks import Clock, Shift
 from inrush.clients.place import Client, Hear, Here, Part
-from inrush.pipeline import hosts, shares
+from inrush.pipeline import hosts, shares, tables
+from inrush.pipeline.hosts_watched import device_marks, watched
 from inrush.pipeline.journal import lines, on_one_clock, said_ns
+from inrush.results.schema import SCHEMAS
 from tests.test_pipeline import placed, planned
 
 
@@ -102,6 +104,41 @@ def test_client_hosts_are_part_of_the_plan_only_where_there_are_several(tmp_path
         "sqlite", "pipeline-parallel", "pipeline.client_hosts=2", "pipeline.device_bytes_per_s=1000000"
     )
     assert "do not share a bucket" in refused.unsupported[0].reason
+
+
+# What was watched.
+
+
+def part_watched(folder: Path, busy_s: float) -> None:
+    """A client's part with one disk, and its host's."""
+    folder.mkdir()
+    looks = [
+        {"role": role, "t_ns": 0, "metric": metric, "device": device, "value": value}
+        for role, metric, device, value in (
+            ("load_client", "dev_busy_s", "sda", busy_s), ("host", "dev_busy_s", "sda", busy_s), ("load_client", "cpu_s", "", 1.0),
+            ("load_client", "cpu_s", "sda", 0.5),
+        )
+    ]  # fmt: skip
+    tables.write(folder, {"resources": looks})
+
+
+def test_a_device_has_its_host_in_front_where_it_is_another_and_is_in_no_sum(tmp_path: Path) -> None:
+    parts = {}
+    for process, busy_s in ((0, 0.1), (1, 0.6), (2, 0.6)):
+        part_watched(tmp_path / str(process), busy_s)
+        parts[process] = tmp_path / str(process), Shift(0)
+    workers = [{"boot": "ours"}, {"boot": "b"}, {"boot": "b"}]
+    marks = device_marks(workers, "ours")
+    assert marks == {1: "host/2:", 2: "host/2:"}, "two workers of one kernel have one disk"
+    found = watched(SCHEMAS["resources"].empty_table(), parts, marks).to_pylist()
+    disks = {(r["role"], r["device"], r["value"]) for r in found if r["metric"] == "dev_busy_s"}
+    assert disks == {
+        ("load_client", "sda", 0.1), ("host/1", "sda", 0.1), ("client/1", "host/2:sda", 0.6), ("host/2", "sda", 0.6),
+        ("client/2", "host/2:sda", 0.6), ("host/3", "sda", 0.6),
+    }  # fmt: skip
+    cpu = {(r["role"], r["device"]): r["value"] for r in found if r["metric"] == "cpu_s"}
+    assert cpu["load_client", ""] == 2.0 and cpu["load_client", "sda"] == 1.0
+    assert device_marks([], "ours") == {}
 
 
 # Clocks.

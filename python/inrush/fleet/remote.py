@@ -151,7 +151,7 @@ def facts(names: Sequence[str] = (), shown: Sequence[str] = ()) -> dict[str, Any
             "distributed": version("distributed"),
         },
         "host": socket.gethostname(),
-        "boot": boot(),
+        "boot": host.boot(),
         "spaces": spaces(),
         "pid": os.getpid(),
         # Workers of one host may have the same ones.
@@ -173,18 +173,15 @@ def quota() -> float | None:
     return None
 
 
-def boot() -> str:
-    """Of the kernel that runs here: equal on one machine."""
-    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-
-
 #: What containers of one machine have for themselves, or share -> its namespace of the kernel.
 SPACES = {"clock": "time", "network": "net", "processes": "pid"}
 
 
 def spaces() -> dict[str, str]:
     """Of each: equal where two programs share it. The clock is CLOCK_MONOTONIC; the kernel is the machine."""
-    kernel = boot()
+    from inrush.machine import host
+
+    kernel = host.boot()
     found = {"kernel": kernel}
     for what, namespace in SPACES.items():
         link = Path("/proc/self/ns") / namespace

@@ -121,6 +121,11 @@ def turbo(cpus: Path = CPUS) -> bool | None:
     return (cpus / "cpufreq" / "boost").read_text().strip() == "1"
 
 
+def boot() -> str:
+    """Of the kernel that runs here: equal on one machine."""
+    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+
+
 def cgroup_cpu_cores() -> float | None:
     """The quota of the cgroup we live in, v2; None when there is none."""
     quota, period = text(f"/sys/fs/cgroup{own_cgroup()}/cpu.max").split()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import platform
 import queue
 import secrets
 import time
@@ -23,9 +24,10 @@ from inrush.clients.clocks import SAME, shift
 from inrush.clients.place import Client, Place
 from inrush.errors import CoreError
 from inrush.load.remote import is_loopback
+from inrush.machine import host
 from inrush.pipeline import drive, inputs, journal, shares, ways
 from inrush.pipeline.ends import Said
-from inrush.pipeline.hosts_watched import watched
+from inrush.pipeline.hosts_watched import device_marks, watched
 from inrush.pipeline.load_environment import AtWork, Note
 from inrush.pipeline.shares import SERVER, what
 from inrush.pipeline.watching import Watching, watching
@@ -179,7 +181,8 @@ class OverHosts:
             process: shift(self.place.clock(process), zero_ns, SAME, self.zero_ns)
             for process, zero_ns in self.zeros_ns.items()
         }
-        return watched(here, {process: (self.part(process), by) for process, by in to_ns.items()})
+        marks = device_marks(self.place.document().get("workers", ()), host.boot())
+        return watched(here, {process: (self.part(process), by) for process, by in to_ns.items()}, marks)
 
     def on_one_clock(self, path: Path) -> Path:
         clocks = {process: self.place.clock(process) for process in self.every}
@@ -198,6 +201,8 @@ class OverHosts:
         workers = self.place.document().get("workers", ())
         found = {
             **self.place.document(),
+            # Whose machine the shards of `--start` are on.
+            "inrush": {"host": platform.node(), "boot": host.boot()},
             "workers": [{"does": what(n), **dict(worker)} for n, worker in enumerate(workers)],
             "load_server": {
                 "address": self.listening.get("address", ""), "tls": bool(self.listening.get("fingerprint")),

@@ -4,8 +4,9 @@ reading it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,25 +16,56 @@ from inrush.clients.watched import looks_of, rows_of, summed
 from inrush.pipeline.shares import SERVER
 from inrush.results.parts import read, shifted
 from inrush.results.schema import SCHEMAS
+from inrush.stats.hosts import kernel
 
 CLIENT = "load_client"
+#: Metrics of a device of a host, which as many hosts as there are call by the same name.
+OF_DEVICE = "dev_"
 
 
-def watched(here: pa.Table, parts: Mapping[int, tuple[Path, Shift]]) -> pa.Table:
+def watched(
+    here: pa.Table, parts: Mapping[int, tuple[Path, Shift]], devices: Mapping[int, str] | None = None
+) -> pa.Table:
     """here: of this process and its host, and of shards that run here. parts: process -> folder of its tables, and from its
-    run time to ours. Roles are those of a watch; `client/2` is that of the second of several."""
+    run time to ours. devices: what stands in front of a device's name. Roles are those of a watch; `client/2` is that of the
+    second of several."""
     tables = [here]
     clients = []
     several = len(parts) > 2
     for process, (folder, by) in sorted(parts.items()):
         held = [shifted("resources", table, by.offset_ns, by.rate) for table in read("resources", folder)]
         table = pa.concat_tables(held) if held else SCHEMAS["resources"].empty_table()
+        table = on_host(table, (devices or {}).get(process, ""))
         if process != SERVER:
             clients.append(table.filter(pc.equal(table["role"], CLIENT)))
         tables.append(renamed(table, process, several))
     if several:
-        tables.append(rows_of(CLIENT, summed(looks_of(table) for table in clients)))
+        tables.append(together(clients))
     return pa.concat_tables([table.select(SCHEMAS["resources"].names) for table in tables])
+
+
+def together(clients: Iterable[pa.Table]) -> pa.Table:
+    """Of all clients. A disk is no share of theirs: each says the same of one that they share."""
+    own = (table.filter(pc.invert(pc.starts_with(table["metric"], OF_DEVICE))) for table in clients)
+    return rows_of(CLIENT, summed(looks_of(table) for table in own))
+
+
+def device_marks(workers: Sequence[Mapping[str, Any]], boot: str) -> dict[int, str]:
+    """Process -> what distinguishes devices of its machine from those of others; nothing where it is ours. boot: our kernel's."""
+    first: dict[str, int] = {}
+    for process, worker in enumerate(workers):
+        first.setdefault(kernel(worker), process)
+    kernels = {process: kernel(worker) for process, worker in enumerate(workers)}
+    return {process: f"host/{first[of] + 1}:" for process, of in kernels.items() if of != boot}
+
+
+def on_host(table: pa.Table, mark: str) -> pa.Table:
+    """Devices with their host in front, but for the host's own rows, whose role says it."""
+    if not mark:
+        return table
+    named = pc.and_(pc.starts_with(table["metric"], OF_DEVICE), pc.not_equal(table["role"], "host"))
+    devices = pc.if_else(named, pc.binary_join_element_wise(mark, table["device"], ""), table["device"])
+    return table.set_column(table.schema.get_field_index("device"), "device", devices)
 
 
 def renamed(table: pa.Table, process: int, several: bool) -> pa.Table:

@@ -62,8 +62,15 @@ def disk_busy_s(run: RunRecord, windows: Sequence[Window]) -> dict[str, float]:
     devices = list(dict.fromkeys(held.column("device").to_pylist()))
     busy: dict[str, dict[str, float]] = {}
     for device in devices:
-        for role, of in cumulative(run, "dev_busy_s", device).items():
-            busy.setdefault(role, {})[device] = sum(grown(*of, *w) for w in windows)
+        looks = cumulative(run, "dev_busy_s", device)
+        parts = {role.partition("/")[0] for role in looks if "/" in role}
+        for role, of in looks.items():
+            whole = role.partition("/")[0]
+            # Of several clients each has its disk; older results have a sum of them beside that, which is no disk's.
+            if role in parts or (whole != role and whole not in ROLES):
+                continue
+            mine = busy.setdefault(whole, {})
+            mine[device] = max(mine.get(device, 0.0), sum(grown(*of, *w) for w in windows))
     roles: dict[tuple[str, ...], list[str]] = {}
     for role in (r for r in ROLES if r in busy):
         roles.setdefault(tuple(sorted(busy[role])), []).append(role)
