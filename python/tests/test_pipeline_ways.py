@@ -5,8 +5,10 @@ from __future__ import annotations
 import socket
 import threading
 import time
+from dataclasses import replace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from inrush.errors import CoreError
@@ -14,6 +16,7 @@ from inrush.machine.connections import Connection, connections
 from inrush.model.pipeline import Part
 from inrush.pipeline import ways
 from inrush.predict import hosts
+from inrush.results.schema import SCHEMAS
 from inrush.stats.record import RunRecord
 
 MS = 1_000
@@ -88,40 +91,43 @@ def test_a_sender_is_held_by_the_way_only_if_bytes_wait_and_the_receiver_has_roo
 # When it is a resource.
 
 
-def run(rate: float, carries: float, looks: int, held: int, clients: int = 1) -> RunRecord:
-    """One second of a load of `rate` bytes a second, which are equally many of each client."""
-    import pyarrow as pa
-
-    from inrush.results.schema import SCHEMAS
-
-    received = pa.Table.from_pylist(
-        [
-            {"role": "load_server", "t_ns": t_ns, "metric": "net_rx_bytes", "device": "clients", "value": v}
-            for t_ns, v in ((0, 0.0), (10**9, rate))
-        ],
-        SCHEMAS["resources"],
-    )
+def run(
+    rate: float, carries: float, looks: int, held: int, clients: int = 1, planned: int | None = None
+) -> RunRecord:
+    """One second of a load of `rate` bytes a second, which are equally many of each client. planned: clients of the study,
+    of which a run has not more than pipelines."""
     of_ways = [
         {"client": n + 1, "bytes_per_s": carries / clients, "looks": looks, "held_looks": held}
         for n in range(clients)
     ]
+    workers = [{"boot": f"b{n}", "cores": 2, "cpus": [0, 1]} for n in range(1 + clients)]
     summary = {
-        "hosts": {
-            "clients": clients, "ways": of_ways, "ways_bytes_per_s": carries,
-            "workers": [{"boot": f"b{n}", "cores": 2, "cpus": [0, 1]} for n in range(1 + clients)],
-        }
-    }  # fmt: skip
+        "hosts": {"clients": clients, "ways": of_ways, "ways_bytes_per_s": carries, "workers": workers}
+    }
     plan: Any = {
         "kind": "pipeline",
-        "pipelines": {"count": clients, "client_hosts": clients},
+        "pipelines": {"count": clients, "client_hosts": planned or clients},
         "segments": [{"kind": "load", "label": "measure", "phase": "measure", "roles": []}],
     }
-    found = RunRecord("r", plan, {"cpu_logical": 8}, summary, {"resources": received})
+    looked = looks_at(("load_server", "net_rx_bytes", "clients", rate))
+    found = RunRecord("r", plan, {"cpu_logical": 8}, summary, {"resources": looked})
     found._rows["files"] = [{"pipeline": n, "bytes": 50} for n in range(clients)]
     found._rows["segments"] = [
         {"segment": 0, "phase": "measure", "start_ns": 0, "end_ns": 10**9, "label": "measure"}
     ]
     return found
+
+
+def looks_at(*grown: tuple[str, str, str, float]) -> pa.Table:
+    """Role, metric, device, and by how much it grew in the second."""
+    return pa.Table.from_pylist(
+        [
+            {"role": role, "t_ns": t_ns, "metric": metric, "device": device, "value": v}
+            for role, metric, device, value in grown
+            for t_ns, v in ((0, 0.0), (10**9, value))
+        ],
+        SCHEMAS["resources"],
+    )
 
 
 NETWORK = "network from client to load server"
@@ -138,11 +144,28 @@ def test_a_way_is_a_resource_with_the_share_that_the_load_takes_of_it() -> None:
     assert Part("cores of the load server", 2.0) in hosts.host_parts([small])
 
 
-def test_a_way_whose_senders_did_not_wait_though_it_looked_full_carries_more_and_is_not_named() -> None:
+def test_a_way_whose_senders_did_not_wait_though_it_was_full_carries_more_and_is_not_named() -> None:
     small = run(100.0, 200.0, 20, 0)
-    assert names(small, run(196.0, 200.0, 20, 9)) == set(), "the look before the clock was too low"
+    assert names(small, run(210.0, 200.0, 20, 9)) == set(), "the look before the clock was too low"
     assert names(small, run(500.0, 200.0, 20, 0)) == set()
-    assert names(small, run(196.0, 200.0, 0, 0)) == set(), "the kernel did not say"
+
+
+def test_a_load_that_took_far_more_disproves_what_a_way_carries_however_its_senders_waited() -> None:
+    assert names(run(100.0, 200.0, 20, 0), run(230.0, 200.0, 20, 20)) == set()
+
+
+def test_a_load_below_what_the_way_carries_need_not_wait_for_it() -> None:
+    assert names(run(100.0, 200.0, 20, 0), run(196.0, 200.0, 20, 0)) == {NETWORK}
+
+
+def test_too_few_looks_say_nothing_and_a_kernel_that_says_nothing_is_no_second_look() -> None:
+    small = run(100.0, 200.0, 20, 0)
+    assert names(small, run(210.0, 200.0, 3, 0)) == {NETWORK}
+    assert names(small, run(196.0, 200.0, 0, 0)) == {NETWORK}
+    silent = run(196.0, 200.0, 20, 0)
+    for way in silent.summary["hosts"]["ways"]:
+        del way["looks"]
+    assert names(small, silent) == set()
 
 
 def test_each_of_several_clients_has_a_way_and_all_have_one() -> None:
@@ -152,3 +175,58 @@ def test_each_of_several_clients_has_a_way_and_all_have_one() -> None:
         "network from client 2 to the load server": 0.5,
         "network of the load server": 0.5,
     }
+
+
+def test_a_client_on_the_load_servers_own_host_takes_nothing_of_the_network() -> None:
+    found = run(100.0, 200.0, 20, 0, clients=2)
+    del found.summary["hosts"]["ways"][0]
+    assert hosts.network_busy(found) == {
+        "network from client 2 to the load server": 0.5, hosts.TOGETHER: 0.25,
+    }  # fmt: skip
+
+
+def test_names_are_those_of_the_plan_and_a_run_of_few_pipelines_says_nothing_of_other_clients() -> None:
+    runs = [run(50.0 * n, 200.0, 20, 0, clients=n, planned=3) for n in (1, 2, 3)]
+    ways_of = {f"network from client {n} to the load server" for n in (1, 2, 3)}
+    assert names(*runs) == {hosts.TOGETHER, *ways_of}
+    figures = {"client.busy_cores": 1.0, "client/1.busy_cores": 0.5, "load_server.busy_cores": 0.2}
+    busy = [hosts.host_busy(of, figures) for of in runs]
+    assert [of["cores of the machine of client 1"] for of in busy] == [1.0, 0.5, 0.5]
+    assert all(of["cores of the machine of the load server"] == 0.2 for of in busy)
+    assert {name for of in busy for name in of} == {part.name for part in hosts.host_parts(runs)}
+
+
+# Whose cores shards have that inrush started.
+
+
+def with_shards(boot: str, env: dict[str, float], planned: int = 1) -> RunRecord:
+    found = run(100.0, 200.0, 20, 0, planned=planned)
+    tables = {
+        "resources": pa.concat_tables([found.tables["resources"], looks_at(("shards", "cpu_s", "", 1.5))])
+    }
+    inrush = {"inrush": {"host": "h", "boot": boot}}
+    return replace(found, env=env, tables=tables, summary={"hosts": {**found.summary["hosts"], **inrush}})
+
+
+def cores(of: RunRecord) -> dict[str, float]:
+    return {part.name: part.capacity for part in hosts.host_parts([of]) if part.name.startswith("cores")}
+
+
+def test_shards_have_the_cores_of_the_worker_that_is_on_their_machine() -> None:
+    shared = with_shards("b0", {"cpu_logical": 2, "cpu_capacity_cores": 1.8})
+    assert cores(shared) == {"cores of the load server and shards": 1.8, "cores of the client": 2.0}
+    figures = {"load_server.busy_cores": 0.3, "shards.busy_cores": 1.5, "client.busy_cores": 0.1}
+    assert hosts.host_busy(shared, figures)["cores of the load server and shards"] == pytest.approx(1.8)
+    # A group of the kernel holds inrush and its shards, and the worker has more.
+    held = with_shards("b0", {"cpu_logical": 4, "cgroup_cpu_cores": 1.0})
+    assert cores(held)["cores of the load server and shards"] == 2.0
+    several = with_shards("b1", {"cpu_logical": 2}, planned=3)
+    assert set(cores(several)) == {
+        "cores of the machine of the load server",
+        "cores of the machine of the shards",
+    }
+
+
+def test_shards_on_a_machine_of_their_own_have_what_was_probed_there() -> None:
+    apart = with_shards("b9", {"cpu_logical": 8, "cpu_capacity_cores": 6.0, "cgroup_cpu_cores": 4.0})
+    assert cores(apart)["cores of the shards"] == 4.0

@@ -1,7 +1,7 @@
 """Resources of a pipeline whose parts were on hosts of their own: the cores of each machine, and the network between them. Pure.
 
 The network's capacity is what came over it before the clock (docs/decisions/288). It is a resource where nothing says that
-this was wrong: a load that came near it, while its senders did not wait for the network, has shown that it carries more.
+this was wrong: a load that took all of it, while its senders did not wait for the network, has shown that it carries more.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from typing import Any, cast
 
 from inrush.border.pipeline import Pipelines
 from inrush.model.pipeline import Part
-from inrush.pipeline.shares import pipelines_of
-from inrush.predict.pipelines import FULL_SHARE
+from inrush.pipeline.shares import SERVER, pipelines_of, what
 from inrush.stats.footprint import RECEIVED
 from inrush.stats.headroom import cores_of
 from inrush.stats.measures import measured_windows
@@ -22,6 +21,11 @@ from inrush.stats.watched import cumulative, grown
 SHARDS = "shards"
 #: Of the looks at a way, those at which its sender waited for it: a way that is full is waited for at most of them.
 HELD_LEAST = 0.5
+#: Fewer looks at a way say nothing, neither that it is waited for nor that it is not.
+LOOKS_LEAST = 4
+#: A load that took more than this of what a way is said to carry has shown that it carries more, however its senders waited:
+#: what is measured before the clock was at most 5 % off.
+DISPROVED_SHARE = 1.1
 
 
 def hosts_of(run: RunRecord) -> Mapping[str, Any]:
@@ -32,14 +36,14 @@ def hosts_of(run: RunRecord) -> Mapping[str, Any]:
 
 def host_parts(runs: Sequence[RunRecord]) -> list[Part]:
     """runs: of one group."""
-    first = runs[0]
-    found = [Part(name, cores) for name, _, cores in machines(first) if cores]
-    # Shards are watched where inrush itself is: its machine is that of `env`.
-    cores = float(first.env.get("cpu_logical") or 0)
-    if cores and SHARDS in cumulative(first, "cpu_s"):
-        found.append(Part(f"cores of the {SHARDS}", cores))
+    # Of each machine what is known of it in any run: a run of few pipelines has not all of the clients.
+    cores: dict[str, float] = {}
+    for name, of in ((name, of) for run in runs for name, _, of in machines(run) if of):
+        cores[name] = max(of, cores.get(name, 0.0))
     networks = {name for run in runs for name in network_busy(run)}
-    return found + [Part(name) for name in sorted(networks) if known(name, runs)]
+    return [Part(*of) for of in cores.items()] + [
+        *(Part(name) for name in sorted(networks) if known(name, runs))
+    ]
 
 
 def host_busy(run: RunRecord, figures: Mapping[str, float]) -> dict[str, float]:
@@ -48,32 +52,67 @@ def host_busy(run: RunRecord, figures: Mapping[str, float]) -> dict[str, float]:
         name: sum(figures.get(f"{role}.busy_cores", 0.0) for role in roles)
         for name, roles, _ in machines(run)
     }
-    if (shards := figures.get(f"{SHARDS}.busy_cores")) is not None:
-        busy[f"cores of the {SHARDS}"] = shards
     return busy | network_busy(run)
 
 
 def machines(run: RunRecord) -> list[tuple[str, list[str], float | None]]:
-    """Name of its cores, roles there, how many it has. Workers of one kernel share its cores."""
+    """Name of its cores, roles there, how many it has. Workers of one kernel share its cores, and shards of `--start` those of
+    inrush's own, which are watched there."""
     of = hosts_of(run)
-    several = int(of.get("clients", 1)) > 1
+    workers: Sequence[Mapping[str, Any]] = of.get("workers", ())
+    several = several_clients(run)
+    ours = str((of.get("inrush") or {}).get("boot", ""))
     by_boot: dict[str, list[int]] = {}
-    for process, worker in enumerate(of.get("workers", ())):
+    for process, worker in enumerate(workers):
         by_boot.setdefault(str(worker.get("boot", process)), []).append(process)
+    with_shards = SHARDS in cumulative(run, "cpu_s")
+    if with_shards:
+        by_boot.setdefault(ours, [])
     found = []
-    for processes in by_boot.values():
-        roles = [role_of(process, several) for process in processes]
-        named = " and ".join(said(process, several) for process in processes)
-        found.append((f"cores of the {named}", roles, cores_of([of["workers"][p] for p in processes])))
+    for boot, processes in by_boot.items():
+        shards = with_shards and boot == ours
+        # As its processes are called in the figures of this run, which may have one of the clients of the plan.
+        roles = [role_of(process, int(of.get("clients", 1)) > 1) for process in processes]
+        cores = cores_of([workers[p] for p in processes]) if processes else None
+        if shards:
+            cores = cores_with_ours(run.env, cores)
+        found.append((machine_name(processes, shards, several), [*roles, *[SHARDS] * shards], cores))
     return found
 
 
+def several_clients(run: RunRecord) -> bool:
+    """By the plan: runs of few pipelines have fewer of them, and what is named has one name in all runs."""
+    how = cast("Pipelines", run.plan.get("pipelines") or {})
+    return how.get("client_hosts", 1) > 1
+
+
+def cores_with_ours(env: Mapping[str, Any], of_workers: float | None) -> float | None:
+    """Of inrush's own machine, with workers there. A group of the kernel that holds inrush need not hold them."""
+    ours = own_cores(env)
+    return max(ours, of_workers or 0.0) or None if env.get("cgroup_cpu_cores") else ours or of_workers
+
+
+def own_cores(env: Mapping[str, Any]) -> float:
+    """Of the machine that inrush runs on: what was probed, what it may use, what there is, whichever is least."""
+    counted = [float(env[k]) for k in ("cpu_capacity_cores", "cgroup_cpu_cores", "cpu_logical") if env.get(k)]
+    return min(counted, default=0.0)
+
+
+def machine_name(processes: Sequence[int], shards: bool, several: bool) -> str:
+    """Of its cores. Of several clients by what is there in all runs: who else is depends on how many pipelines a run has."""
+    if several:
+        return f"cores of the machine of {'the shards' if shards else what(processes[0])}"
+    named = [said(process) for process in processes] + [SHARDS] * shards
+    return f"cores of the {' and '.join(named)}"
+
+
 def role_of(process: int, several: bool) -> str:
-    return "load_server" if process == 0 else f"client/{process}" if several else "client"
+    return "load_server" if process == SERVER else f"client/{process}" if several else "client"
 
 
-def said(process: int, several: bool) -> str:
-    return "load server" if process == 0 else f"client {process}" if several else "client"
+def said(process: int) -> str:
+    """Of one client."""
+    return "load server" if process == SERVER else "client"
 
 
 def network_busy(run: RunRecord) -> dict[str, float]:
@@ -85,15 +124,16 @@ def network_busy(run: RunRecord) -> dict[str, float]:
     if not ways or received is None or span_s <= 0:
         return {}
     total_per_s = sum(grown(*received, *w) for w in window) / span_s
-    shares = client_shares(run, len(ways))
-    several = len(ways) > 1
+    shares = client_shares(run, [way["client"] for way in ways])
+    several = several_clients(run)
     found = {
         network(way["client"], several): total_per_s * share / way["bytes_per_s"]
         for way, share in zip(ways, shares, strict=True)
         if way["bytes_per_s"]
     }
     if several and of.get("ways_bytes_per_s"):
-        found[TOGETHER] = total_per_s / of["ways_bytes_per_s"]
+        # Clients on the load server's own host have no way, and nothing of theirs is on it.
+        found[TOGETHER] = total_per_s * sum(shares) / of["ways_bytes_per_s"]
     return found
 
 
@@ -109,34 +149,43 @@ def network(client: int, several: bool) -> str:
     )
 
 
-def client_shares(run: RunRecord, clients: int) -> list[float]:
-    """Of the bytes that were loaded."""
+def client_shares(run: RunRecord, clients: Sequence[int]) -> list[float]:
+    """Of the bytes that were loaded. clients: from 1 on."""
     by_pipeline: dict[int, int] = {}
     for row in run.rows("files"):
         by_pipeline[row["pipeline"]] = by_pipeline.get(row["pipeline"], 0) + row["bytes"]
     total = sum(by_pipeline.values()) or 1
     how = cast("Pipelines", run.plan.get("pipelines"))
-    mine = [pipelines_of(client, how) for client in range(clients)]
+    mine = [pipelines_of(client - 1, how) for client in clients]
     return [sum(by_pipeline.get(p, 0) for p in of) / total for of in mine]
 
 
 def known(name: str, runs: Sequence[RunRecord]) -> bool:
-    """Whether no run contradicts what the way carries, and all say so."""
+    """Whether no run contradicts what the way carries, and all say so in which there is such a way."""
     for run in runs:
+        mine = ways_of(name, run)
+        if not mine:
+            # Of a client that the run had no pipelines for.
+            continue
         busy = network_busy(run).get(name)
-        waited = held_share(name, run)
-        if busy is None or waited is None:
+        if busy is None or not all("looks" in way for way in mine):
             return False
-        if busy >= FULL_SHARE and waited < HELD_LEAST:
+        if busy > DISPROVED_SHARE:
+            return False
+        waited = held_share(mine)
+        if busy >= 1.0 and waited is not None and waited < HELD_LEAST:
             return False
     return True
 
 
-def held_share(name: str, run: RunRecord) -> float | None:
-    """Of the looks at the ways of a resource, those at which the sender waited; None where the kernel did not say."""
+def ways_of(name: str, run: RunRecord) -> list[Mapping[str, Any]]:
+    several = several_clients(run)
     ways = hosts_of(run).get("ways", ())
-    several = len(ways) > 1
-    mine = [way for way in ways if name in (TOGETHER, network(way["client"], several))]
-    if not mine or not all(way.get("looks") for way in mine):
+    return [way for way in ways if name in (TOGETHER, network(way["client"], several))]
+
+
+def held_share(ways: Sequence[Mapping[str, Any]]) -> float | None:
+    """Of the looks at the ways of a resource, those at which the sender waited; None of too few."""
+    if not all(way["looks"] >= LOOKS_LEAST for way in ways):
         return None
-    return max(float(way["held_looks"]) / float(way["looks"]) for way in mine)
+    return max(float(way["held_looks"]) / float(way["looks"]) for way in ways)

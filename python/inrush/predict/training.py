@@ -19,7 +19,7 @@ from inrush.model.knee import NO_TREE
 from inrush.model.pipeline import Part
 from inrush.predict.cluster import ClusterRuns, cluster_runs, is_cluster_factor
 from inrush.predict.growth import KNEE, Growth, growth_of, rows_held, steps_of
-from inrush.predict.hosts import host_busy, host_parts, hosts_of
+from inrush.predict.hosts import host_busy, host_parts, hosts_of, own_cores
 from inrush.predict.pipelines import quota_busy, quota_parts
 from inrush.predict.samples import interval_s, slowest_s
 from inrush.stats.measures import measured_windows
@@ -309,8 +309,7 @@ def parts_of(runs: Sequence[Measured]) -> tuple[Part, ...]:
     if hosts_of(runs[0].run):
         return (*host_parts([m.run for m in runs]), *quota_parts(runs[0].run))
     env = runs[0].run.env
-    counted = [float(env[k]) for k in ("cpu_capacity_cores", "cgroup_cpu_cores", "cpu_logical") if env.get(k)]
-    cores = min(counted, default=0.0)
+    cores = own_cores(env)
     found = [Part("cores", cores)] if cores else []
     found += quota_parts(runs[0].run)
     return (*found, Part("disk")) if env.get("disk_write_bytes_per_s") else tuple(found)
