@@ -12,7 +12,7 @@ import pyarrow.ipc as ipc
 import pytest
 
 from inrush.clients.clocks import Clock, Shift
-from inrush.clients.place import Client, Hear, Here, Part
+from inrush.clients.place import Client, Hear, Here, Host, Part
 from inrush.pipeline import hosts, shares, tables
 from inrush.pipeline.hosts_watched import device_marks, watched
 from inrush.pipeline.journal import lines, on_one_clock, said_ns
@@ -104,6 +104,21 @@ def test_client_hosts_are_part_of_the_plan_only_where_there_are_several(tmp_path
         "sqlite", "pipeline-parallel", "pipeline.client_hosts=2", "pipeline.device_bytes_per_s=1000000"
     )
     assert "do not share a bucket" in refused.unsupported[0].reason
+
+
+def test_a_client_that_shares_the_load_servers_network_has_no_way_to_it(tmp_path: Path) -> None:
+    class Spread(Here):
+        keys = ("kernel net-1", "kernel net-1", "kernel net-2")
+
+        def address(self, process: int) -> str:
+            return "10.0.0.1"
+
+        def host(self, process: int) -> Host:
+            return Host(self.keys[process])
+
+    plan = placed("sqlite", tmp_path, "pipeline.client_hosts=2")
+    over = hosts.OverHosts(plan, tmp_path, tmp_path, Spread(tmp_path, hosts.PART))
+    assert over.beyond() == [2]
 
 
 # What was watched.

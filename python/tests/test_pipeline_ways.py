@@ -22,13 +22,36 @@ from inrush.stats.record import RunRecord
 MS = 1_000
 
 
+NEVER = float("inf")
+
+
 def test_bytes_of_the_begin_and_of_what_trickles_in_later_are_no_capacity() -> None:
     steady = [(0.01 * n, 10_000 * n) for n in range(1, 151)]
-    assert ways.carried(steady) == pytest.approx(1e6, rel=0.01)
+    assert ways.carried(steady, NEVER) == pytest.approx(1e6, rel=0.01)
     slow_begin = [(t, n if t > 0.5 else n // 100) for t, n in steady]
-    assert ways.carried(slow_begin) == pytest.approx(1e6, rel=0.03)
-    assert ways.carried([*steady, (9.0, 10_000 * 151)]) == pytest.approx(1e6, rel=0.01)
-    assert ways.carried([]) == ways.carried([(1.0, 5)]) == 0.0
+    assert ways.carried(slow_begin, NEVER) == pytest.approx(1e6, rel=0.03)
+    assert ways.carried([*steady, (9.0, 10_000 * 151)], NEVER) == pytest.approx(1e6, rel=0.01)
+    assert ways.carried([], NEVER) == ways.carried([(1.0, 5)], NEVER) == 0.0
+
+
+def test_what_comes_after_the_first_sender_has_let_go_is_no_capacity_of_all() -> None:
+    half_from_110 = [(0.01 * n, 10_000 * min(n, 110) + 5_000 * max(0, n - 110)) for n in range(1, 151)]
+    assert ways.carried(half_from_110, 1.101) == pytest.approx(1e6, rel=0.01)
+    assert ways.carried(half_from_110, 0.9) == 0.0, "0.4 s are too short to be a rate"
+
+
+def test_one_sender_that_ends_early_makes_the_capacity_unknown() -> None:
+    sink = ways.Sink("127.0.0.1", "t" * 32)
+    found: list[float] = []
+    taking = threading.Thread(target=lambda: found.append(sink.bytes_per_s(ways.CONNECTIONS + 1)))
+    taking.start()
+    with socket.create_connection(("127.0.0.1", sink.port)) as early:
+        early.sendall(b"t" * 32)
+        ending = threading.Timer(0.6, early.shutdown, (socket.SHUT_WR,))
+        ending.start()
+        ways.fill("127.0.0.1", sink.port, "t" * 32)
+    taking.join(20.0)
+    assert found == [0.0]
 
 
 def test_what_is_sent_is_what_comes_and_strangers_are_not_counted() -> None:
@@ -86,6 +109,9 @@ def test_a_sender_is_held_by_the_way_only_if_bytes_wait_and_the_receiver_has_roo
     held.add([look(0)], [look(250, acked=70)], span)
     held.add([look(250, acked=70)], [look(260, unsent=0, acked=100)], span)
     assert (held.sent_bytes, held.looks, held.held_looks, held.rtt_us) == (100, 2, 1, 500)
+    held.add([], [look(250, acked=70)], span)
+    held.add([look(250, acked=70)], [], span)
+    assert held.looks == 2, "no connection was there at both"
 
 
 # When it is a resource.

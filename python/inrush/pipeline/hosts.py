@@ -12,7 +12,7 @@ import platform
 import queue
 import secrets
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -124,15 +124,21 @@ class OverHosts:
                 note(sum(there.values()), self.plan["inputs"]["files"])
             elif event["event"] == "made":
                 missing.discard(process)
-        # Within a host there is no way that could be full: its cores would be.
-        if not is_loopback(self.place.address(SERVER)):
-            for process in self.clients:
-                self.carries[process] = self.measured((process,))
-            several = len(self.clients) > 1
-            self.together = self.measured(self.clients) if several else self.carries[self.clients[0]]
+        remote = self.beyond()
+        for process in remote:
+            self.carries[process] = self.measured((process,))
+        if remote:
+            self.together = self.measured(remote) if len(remote) > 1 else self.carries[remote[0]]
 
-    def measured(self, senders: tuple[int, ...] | range) -> float:
-        """Bytes a second that come from these clients' hosts to that of the load server, as fast as it goes."""
+    def beyond(self) -> list[int]:
+        """Clients with a way to the load server. Within a host there is none that could be full: its cores would be."""
+        if is_loopback(self.place.address(SERVER)):
+            return []
+        server = self.place.host(SERVER).key
+        return [process for process in self.clients if self.place.host(process).key != server]
+
+    def measured(self, senders: Sequence[int]) -> float:
+        """Bytes a second that come from these clients' hosts to that of the load server, as fast as it goes; 0: not known."""
         token, host = secrets.token_hex(16), self.place.address(SERVER)
         self.send(SERVER, "measure", host=host, token=token, senders=len(senders) * ways.CONNECTIONS)
         port = self.until(SERVER, "measuring")["port"]

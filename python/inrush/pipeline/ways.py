@@ -24,6 +24,8 @@ from inrush.machine.connections import Connection, connections
 SEND_S, CONNECTIONS = 1.5, 4
 #: What came in the first part of it is left out: a connection finds out how much it may send.
 BEGIN_SHARE = 1 / 3
+#: What came in less than this is no rate: a sender that began earlier than the others has let go.
+LEAST_S = 0.5
 BLOCK = 1 << 16
 #: Until both ends have met, s.
 MEET_S = 5.0
@@ -43,8 +45,9 @@ class Sink:
         self.port = int(self.listener.getsockname()[1])
 
     def bytes_per_s(self, senders: int) -> float:
-        """Of `senders` connections together. Raises CoreError where they do not come."""
+        """Of `senders` connections together; 0: not known. Raises CoreError where they do not come."""
         came: list[tuple[float, int]] = []
+        let_go_s = float("inf")
         with self.listener, contextlib.ExitStack() as held:
             self.listener.settimeout(MEET_S)
             with selectors.DefaultSelector() as watched:
@@ -60,9 +63,10 @@ class Sink:
                         taken = received(key.fileobj)
                         if not taken:
                             watched.unregister(key.fileobj)
+                            let_go_s = min(let_go_s, time.monotonic())
                         total += taken
                     came.append((time.monotonic(), total))
-        return carried(came)
+        return carried(came, let_go_s)
 
     def known(self) -> socket.socket:
         """The next connection that shows the token; others are closed."""
@@ -86,17 +90,18 @@ def received(connection: object) -> int:
         return 0
 
 
-def carried(came: Sequence[tuple[float, int]]) -> float:
-    """Bytes a second of what came, (when, bytes so far), without the begin and what trickles in when all have let go. Pure."""
+def carried(came: Sequence[tuple[float, int]], let_go_s: float) -> float:
+    """Bytes a second of what came, (when, bytes so far), without the begin, and while all of the senders sent: let_go_s is
+    when the first of them did no longer. 0 where that is too short to be a rate. Pure."""
     if len(came) < 2:
         return 0.0
     first_s = came[0][0]
-    from_s, until_s = first_s + BEGIN_SHARE * SEND_S, first_s + SEND_S
+    from_s, until_s = first_s + BEGIN_SHARE * SEND_S, min(first_s + SEND_S, let_go_s)
     inside = [(t, n) for t, n in came if from_s <= t <= until_s]
     if len(inside) < 2:
         return 0.0
     (begin_s, before), (end_s, after) = inside[0], inside[-1]
-    return (after - before) / (end_s - begin_s) if end_s > begin_s else 0.0
+    return (after - before) / (end_s - begin_s) if end_s - begin_s >= LEAST_S else 0.0
 
 
 def fill(host: str, port: int, token: str) -> None:
@@ -128,6 +133,7 @@ class Held:
     """Of the connections of one client's host to the load server, over a load."""
 
     sent_bytes: int = 0
+    #: At which a connection was there that had been there before.
     looks: int = 0
     #: Looks at which bytes waited to be sent, and the sender had been held by the way.
     held_looks: int = 0
@@ -136,7 +142,8 @@ class Held:
     def add(self, before: Sequence[Connection], now: Sequence[Connection], span_us: float) -> None:
         """Two looks that follow each other."""
         known = {of.local_port: of for of in before}
-        self.looks += 1
+        # Before it is there and after it has ended no connection can wait.
+        self.looks += any(of.local_port in known for of in now)
         held = False
         for of in now:
             was = known.get(of.local_port)
