@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import io
 import json
+import shutil
+import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow.ipc as ipc
 import pytest
 
 from inrush.clients.clocks import Clock, Shift
 from inrush.clients.place import Client, Hear, Here, Host, Part
-from inrush.pipeline import hosts, shares, tables
+from inrush.errors import CoreError
+from inrush.pipeline import drive, hosts, shares, tables
 from inrush.pipeline.hosts_watched import device_marks, watched
 from inrush.pipeline.journal import lines, on_one_clock, said_ns
+from inrush.pipeline.part import ServerPart
 from inrush.results.schema import SCHEMAS
+from inrush.worker.process import Process
 from tests.test_pipeline import placed, planned
 
 
@@ -80,6 +86,121 @@ def test_the_end_that_failed_first_is_named_and_what_was_recorded_is_kept(tmp_pa
     assert whole["rows"] < 4 * 1_626 and not (parts / "proofs.arrows").exists()
     assert [row["ended_by"] for row in rows(parts, "segments") if row["kind"] == "load"] == ["error"]
     assert "ways" in hosts.document(parts)["hosts"]
+
+
+def test_nothing_of_a_load_that_failed_goes_on_when_its_tables_are_dropped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Losing(Here):
+        """Ends its client when the first file has begun."""
+
+        started: ClassVar[list[Process[Any]]] = []
+
+        def start(self, process: int, plan: Part, folder: Path, hear: Hear) -> Client:
+            def heard(event: Any) -> None:
+                hear(event)
+                if process > 0 and event["event"] == "said" and event["of"]["event"] == "begins":
+                    self.started[process].kill()
+
+            started = super().start(process, plan, folder, heard)
+            assert isinstance(started, Process)
+            self.started.append(started)
+            return started
+
+    at_drop = []
+
+    def dropped(self: drive.Drive) -> None:
+        at_drop.extend(Path(f"/proc/{started.pid}").exists() for started in Losing.started)
+
+    monkeypatch.setattr(drive.Drive, "drop", dropped)
+    (tmp_path / "parts").mkdir()
+    slow = ("pipeline.shard_rows_per_s=500", "pipeline.chunk_rows=100", "pipeline.flush_rows=100")
+    code, said, _ = ran(tmp_path, *slow, place=Losing(tmp_path / "parts", hosts.PART))
+    assert code == 1 and [event for event in said if event["event"] == "failed"]
+    assert at_drop == [False, False]
+
+
+class Ending:
+    """A part that ends when it is told to, and whose load server says on the way that it failed."""
+
+    log = None
+
+    def __init__(self, over: hosts.OverHosts, process: int, told: list[int]) -> None:
+        self.over, self.process, self.told = over, process, told
+
+    def send(self, command: str) -> None:
+        assert json.loads(command) == {"do": "end"}
+        self.told.append(self.process)
+        if self.process != shares.SERVER:
+            lost = {"event": "failed", "kind": "load", "message": "a client is gone"}
+            self.over.heard.put((shares.SERVER, lost))
+        self.over.heard.put((self.process, {"event": "ended"}))
+
+    def kill(self) -> None:
+        """It ends when it is told to."""
+
+    def close(self) -> int:
+        assert self.process != shares.SERVER or self.over.running == {shares.SERVER}, "clients first"
+        return 1 if self.process == shares.SERVER else 0
+
+
+def test_a_load_that_is_stopped_ends_clients_first_and_is_no_failure(tmp_path: Path) -> None:
+    plan = placed("sqlite", tmp_path, "pipeline.client_hosts=2")
+    over, told = hosts.OverHosts(plan, tmp_path, tmp_path, Here(tmp_path, hosts.PART)), list[int]()
+    over.processes = {process: Ending(over, process, told) for process in over.every}
+    over.running = {*over.every}
+    over.end()
+    assert told == [1, 2, 0] and over.cut
+    # The same is one where all clients had done.
+    over.processes = {process: Ending(over, process, told) for process in over.every}
+    over.running, over.done = {*over.every}, {*over.clients}
+    with pytest.raises(CoreError, match="a client is gone"):
+        over.end()
+
+
+def test_a_run_that_is_stopped_says_so(tmp_path: Path) -> None:
+    plan = placed("sqlite", tmp_path, "pipeline.pipeline_bytes_per_s=0", "pipeline.shard_rows_per_s=500")
+    parts, said = tmp_path / "parts", list[Mapping[str, Any]]()
+    parts.mkdir()
+
+    def words() -> list[str]:
+        return ["stop"] * any(event["event"] == "progress" and event["phase"] == "measure" for event in said)
+
+    assert hosts.work(plan, parts, words, said.append, Here(parts, hosts.PART)) == 0, said[-1]
+    assert said[-1] == {"event": "finished", "ended_by": "stop"}
+
+
+def test_the_place_is_left_whatever_fails_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Left(Here):
+        left = False
+
+        def end(self) -> None:
+            self.left = True
+
+    def full(self: object) -> None:
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(hosts.OverHosts, "write_document", full)
+    monkeypatch.setattr(drive, "work", lambda plan, parts, words, on_event, environment: environment(parts))
+    place = Left(tmp_path, hosts.PART)
+    with pytest.raises(OSError, match="No space"):
+        hosts.work(placed("sqlite", tmp_path), tmp_path, list, print, place)
+    assert place.left
+
+
+def test_of_an_end_that_crashed_the_path_of_its_log_is_said_and_none_of_its_lines(tmp_path: Path) -> None:
+    part = ServerPart({}, tmp_path / "parts", io.StringIO())
+    part.folder.mkdir()
+    program = "import sys; print('row 1; secret', file=sys.stderr, flush=True); sys.exit(3)"
+    part.ends["server-0"] = end = Process((sys.executable, "-c", program), part.folder / "server-0.log")
+    end.close()
+    with pytest.raises(CoreError, match="its process ended with code 3; its log there: ") as failed:
+        part.heard("server-0", {"event": "ended"})
+    said, log = str(failed.value), Path(str(failed.value).rpartition(" ")[2])
+    try:
+        assert "secret" not in said and "secret" in log.read_text()
+    finally:
+        shutil.rmtree(log.parent)
 
 
 # Shares.

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from inrush.border.events import Event
-from inrush.worker.process import SESSIONS, Process, program
+from inrush.worker.process import SESSIONS, Process, left, program
 
 if TYPE_CHECKING:
     from typing_extensions import NotRequired
@@ -280,11 +280,6 @@ async def poll(key: str, wait_s: float, had: Mapping[str, int]) -> WorkerAnswer 
             answer["log"] = str(kept.left)
     answer["answered_ns"] = time.monotonic_ns()
     return answer
-
-
-def left(log: Path) -> Path:
-    """The log of a process that crashed, where it stays; of this user alone."""
-    return Path(shutil.move(log, Path(tempfile.mkdtemp(prefix="inrush-crashed-")) / "log"))
 
 
 def growth(parts: Path, had: Mapping[str, int]) -> tuple[dict[str, bytes], bool]:

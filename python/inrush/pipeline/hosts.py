@@ -64,9 +64,10 @@ def work(
     try:
         return drive.work(plan, parts, words, on_event, environment)
     finally:
-        for one in over:
-            one.close()
-        place.end()
+        with contextlib.ExitStack() as ending:
+            ending.callback(place.end)
+            for one in over:
+                ending.callback(one.close)
 
 
 def document(parts: Path) -> Doc:
@@ -102,6 +103,8 @@ class OverHosts:
         #: CLOCK_MONOTONIC of each host at the time zero of its watch.
         self.zeros_ns: dict[int, int] = {}
         self.watch: Watching | None = None
+        #: Ended before its clients had done: what its parts say of that is no failure.
+        self.cut = False
         #: By client: what its way carries; what its senders waited for.
         self.carries: dict[int, float] = {}
         self.together = 0.0
@@ -148,6 +151,20 @@ class OverHosts:
 
     @contextlib.contextmanager
     def at_work(self) -> Iterator[AtWork]:
+        """Of a failure nothing goes on: tables are dropped behind it, and no load server may write then."""
+        try:
+            self.ready()
+            folders = {k: v for k, v in self.plan["watch"].get("folders", {}).items() if k == "shards"}
+            mine = {**self.plan, "watch": {**self.plan["watch"], "folders": folders}}
+            with watching(mine, self.plan["watch"]["processes"], self.folder / "watch") as self.watch:
+                self.zero_ns = self.watch.zero_ns
+                yield self
+            self.end()
+        except BaseException:
+            self.kill()
+            raise
+
+    def ready(self) -> None:
         self.send(SERVER, "open", host=self.place.address(SERVER), token=self.token)
         self.listening = self.until(SERVER, "listening")
         self.held_by = self.listening["held_by"]
@@ -160,22 +177,20 @@ class OverHosts:
             self.read = inputs.Inputs(
                 (), held.bytes + said["bytes"], held.cached_bytes + said["cached_bytes"]
             )
-        folders = {k: v for k, v in self.plan["watch"].get("folders", {}).items() if k == "shards"}
-        mine = {**self.plan, "watch": {**self.plan["watch"], "folders": folders}}
-        with watching(mine, self.plan["watch"]["processes"], self.folder / "watch") as self.watch:
-            self.zero_ns = self.watch.zero_ns
-            yield self
-        self.end()
 
     def end(self) -> None:
-        """All in order: the tables of what was watched are here, and the clocks are known."""
-        for process in self.every:
-            self.send(process, "end")
-        while self.running:
-            process, event = self.taken(None)
-            if event["event"] == "way":
-                self.ways[process] = event["found"]
-        self.place.finish(self.plan["record"]["interval_ns"])
+        """All in order: the tables of what was watched are here, and the clocks are known. Clients first: a load server that
+        ends takes their connections with it."""
+        self.cut = self.working()
+        for some in (self.clients, (SERVER,)):
+            for process in some:
+                self.send(process, "end")
+            while self.running.intersection(some):
+                process, event = self.taken(None)
+                if event["event"] == "way":
+                    self.ways[process] = event["found"]
+        if not self.cut:
+            self.place.finish(self.plan["record"]["interval_ns"])
 
     def due_ns(self) -> int:
         return time.monotonic_ns() + self.place.start_after_ns
@@ -196,11 +211,18 @@ class OverHosts:
 
     def close(self) -> None:
         """Nothing of it is left, whatever happened."""
-        for client in self.processes.values():
-            client.kill()
-        for client in self.processes.values():
-            client.close()
-        self.write_document()
+        try:
+            self.kill()
+        finally:
+            self.write_document()
+
+    def kill(self) -> None:
+        """Each of them, whatever happens to another; they have ended then."""
+        with contextlib.ExitStack() as ending:
+            for client in self.processes.values():
+                ending.callback(client.close)
+            for client in self.processes.values():
+                ending.callback(client.kill)
 
     def write_document(self) -> None:
         """Which worker did what, and its way: into run.json."""
@@ -340,14 +362,14 @@ class OverHosts:
         return process, event
 
     def failure(self, process: int, event: Doc) -> str:
-        """What an event says of a process that failed or is gone; empty of any other."""
+        """What an event says of a process that failed or is gone; empty of any other, and once the load was cut."""
         if event["event"] == "failed":
-            return str(event["message"])
+            return "" if self.cut else str(event["message"])
         if event["event"] != "ended":
             return ""
         code = self.processes[process].close()
         self.running.discard(process)
-        return death_cause(code) if code else ""
+        return death_cause(code) if code and not self.cut else ""
 
     def cause(self, process: int, message: str) -> CoreError:
         """Of the process that failed first, if that is known: clients lose a load server that is gone."""

@@ -29,7 +29,7 @@ from inrush.pipeline.cpu_quota import limited
 from inrush.pipeline.ends import table_of_files
 from inrush.pipeline.watching import Watching
 from inrush.plan.ends import link_plan
-from inrush.worker.process import Process, death_message
+from inrush.worker.process import Process, death_cause, left
 from inrush.worker.worker import Leash, Lines, main, say
 
 Doc = dict[str, Any]
@@ -92,7 +92,10 @@ class Part:
         if event["event"] == "failed":
             self.say("failed", kind=event["kind"], message=event["message"])
         elif event["event"] == "ended":
-            raise CoreError(death_message(self.ends[key].close(), self.ends[key].log))
+            code, log = self.ends[key].close(), self.ends[key].log
+            assert log is not None, "each has one"
+            # It may hold rows, and what is said here goes to another host.
+            raise CoreError(f"its process {death_cause(code)}; its log there: {left(log)}")
         else:
             self.say("said", key=key, of=event)
 

@@ -7,9 +7,11 @@ import itertools
 import json
 import os
 import queue
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -132,6 +134,11 @@ def death_cause(code: int) -> str:
         remedy = "; if no user did this, the kernel did for lack of memory: see `dmesg`, use a smaller scale"
         return f"was killed by {signal.Signals(-code).name}{remedy}"
     return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
+
+
+def left(log: Path) -> Path:
+    """The log of a process that crashed, where it stays; of this user alone."""
+    return Path(shutil.move(log, Path(tempfile.mkdtemp(prefix="inrush-crashed-")) / "log"))
 
 
 def end_leftover(parts: Path) -> list[int]:
