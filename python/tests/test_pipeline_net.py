@@ -11,7 +11,11 @@ import pytest
 
 from benches.netlab.cluster import HEAD, Cluster, cluster
 from benches.netlab.database import postgresql
+from inrush.analysis.analyse import analyse
+from inrush.predict.pipelines import FULL_SHARE
+from inrush.predict.resources import resource_forecasts
 from inrush.results.store import Results, Store
+from inrush.stats.measures import study_record
 from tests.needed import need_distributed, need_lab
 
 from .engines.servers import need, scratch
@@ -93,6 +97,10 @@ def test_a_way_that_is_not_full_is_not_named(at: tuple[Cluster, str], tmp_path: 
     assert code in (0, 3), said
     proven(results)
     assert f"{NETWORK}, predicted" not in said and "confirmed: full" not in said, said
+    # It is looked at all the same.
+    (forecast,) = resource_forecasts(analyse(study_record(results)))
+    (network,) = (of for of in forecast.resources if of.name == NETWORK)
+    assert 0 < network.share < FULL_SHARE, forecast.resources
 
 
 def test_a_worker_that_is_killed_ends_the_run_with_its_name_and_its_tables_are_kept(
