@@ -16,7 +16,6 @@ from inrush.clients.watched import looks_of, rows_of, summed
 from inrush.pipeline.shares import SERVER
 from inrush.results.parts import read, shifted
 from inrush.results.schema import SCHEMAS
-from inrush.stats.hosts import kernel
 
 CLIENT = "load_client"
 #: Metrics of a device of a host, which as many hosts as there are call by the same name.
@@ -52,11 +51,8 @@ def together(clients: Iterable[pa.Table]) -> pa.Table:
 
 def device_marks(workers: Sequence[Mapping[str, Any]], boot: str) -> dict[int, str]:
     """Process -> what distinguishes devices of its machine from those of others; nothing where it is ours. boot: our kernel's."""
-    first: dict[str, int] = {}
-    for process, worker in enumerate(workers):
-        first.setdefault(kernel(worker), process)
-    kernels = {process: kernel(worker) for process, worker in enumerate(workers)}
-    return {process: f"host/{first[of] + 1}:" for process, of in kernels.items() if of != boot}
+    kernels = [str(worker.get("boot") or process) for process, worker in enumerate(workers)]
+    return {process: f"host/{kernels.index(of) + 1}:" for process, of in enumerate(kernels) if of != boot}
 
 
 def on_host(table: pa.Table, mark: str) -> pa.Table:

@@ -99,7 +99,7 @@ def own_cores(env: Mapping[str, Any]) -> float:
 
 
 def machine_name(processes: Sequence[int], shards: bool, several: bool) -> str:
-    """Of its cores. Of several clients by what is there in all runs: who else is depends on how many pipelines a run has."""
+    """Of its cores. Of several clients by what is there in all runs: the rest depends on how many pipelines a run has."""
     if several:
         return f"cores of the machine of {'the shards' if shards else what(processes[0])}"
     named = [said(process) for process in processes] + [SHARDS] * shards
