@@ -230,7 +230,7 @@ def with_shards(boot: str, env: dict[str, float], planned: int = 1) -> RunRecord
     tables = {
         "resources": pa.concat_tables([found.tables["resources"], looks_at(("shards", "cpu_s", "", 1.5))])
     }
-    inrush = {"inrush": {"host": "h", "boot": boot}}
+    inrush = {"own": {"host": "h", "boot": boot}}
     return replace(found, env=env, tables=tables, summary={"hosts": {**found.summary["hosts"], **inrush}})
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import platform
 import queue
 import secrets
 import time
@@ -229,8 +228,6 @@ class OverHosts:
         workers = self.place.document().get("workers", ())
         found = {
             **self.place.document(),
-            # Whose machine the shards of `--start` are on.
-            "inrush": {"host": platform.node(), "boot": host.boot()},
             "workers": [{"does": what(n), **dict(worker)} for n, worker in enumerate(workers)],
             "load_server": {
                 "address": self.listening.get("address", ""), "tls": bool(self.listening.get("fingerprint")),

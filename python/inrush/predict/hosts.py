@@ -61,7 +61,7 @@ def machines(run: RunRecord) -> list[tuple[str, list[str], float | None]]:
     of = hosts_of(run)
     workers: Sequence[Mapping[str, Any]] = of.get("workers", ())
     several = several_clients(run)
-    ours = str((of.get("inrush") or {}).get("boot", ""))
+    ours = str((of.get("own") or {}).get("boot", ""))
     by_boot: dict[str, list[int]] = {}
     for process, worker in enumerate(workers):
         by_boot.setdefault(str(worker.get("boot", process)), []).append(process)
