@@ -96,8 +96,10 @@ def test_a_way_that_is_not_full_is_not_named(at: tuple[Cluster, str], tmp_path: 
     code, said, results = ran(hosts, url, tmp_path)
     assert code in (0, 3), said
     proven(results)
-    assert f"{NETWORK}, predicted" not in said and "confirmed: full" not in said, said
-    # It is looked at all the same.
+    # It may be what would be full first of all, far beyond these loads.
+    assert "confirmed: full" not in said and (f"{NETWORK}, predicted" not in said or "not reached" in said), (
+        said
+    )
     (forecast,) = resource_forecasts(analyse(study_record(results)))
     (network,) = (of for of in forecast.resources if of.name == NETWORK)
     assert 0 < network.share < FULL_SHARE, forecast.resources
