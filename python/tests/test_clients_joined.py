@@ -353,7 +353,7 @@ def test_rows_of_a_worker_that_was_lost_before_their_intervals_came_are_left_out
     shifts = [Shift(), Shift(2 * SECOND)]
     tables = processes[1].tables()
     if lost == "intervals of one role":
-        # A role that the first process does not have: nobody says when its intervals were.
+        # A role that the first process does not have: nothing says when its intervals were.
         for name in ("hist", "sends"):
             tables[name] += [{**row, "role": "others"} for row in tables[name]]
     else:

@@ -132,11 +132,11 @@ def test_the_remedy_holds_also_where_the_number_is_that_of_a_fleet() -> None:
     assert "leave it out" not in said
     remedy = said.partition("`-P ")[2].partition("`")[0]
     call = StudyCall("telemetry-keepup", "xs", ("schedule.at_least_s=0", remedy), (), fleet="local:2")
-    assert with_clients(call, lambda: 2) is call, "nobody is asked"
+    assert with_clients(call, lambda: 2) is call, "no scheduler is asked"
     assert planned("telemetry-keepup", *call.overrides).runs
 
 
-#: Of a plan that nobody planned: what the core refuses by itself, of the studies that the planner refuses above.
+#: Of a plan that was made elsewhere: what the core refuses by itself, of the studies that the planner refuses above.
 UNPLANNED = (
     ("keylookup-phases", (), "does to rows is known to its own process alone"),
     ("telemetry-writers", ("roles.readers.sessions=0",), "do not repeat one"),

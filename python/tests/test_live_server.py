@@ -178,7 +178,8 @@ def test_fifty_readers_see_the_same_look_that_was_made_once(
 def test_a_reader_that_takes_nothing_is_let_go_and_keeps_no_other_waiting(
     study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(app, "SLOW_S", 1.0)
+    # Long enough for a quick one to have many snapshots on a busy machine.
+    monkeypatch.setattr(app, "SLOW_S", 3.0)
     monkeypatch.setattr(hub, "EVERY_S", 0.02)
     for k in range(30):
         study.view.note(f"{k} {'x' * 20_000}")
@@ -192,7 +193,7 @@ def test_a_reader_that_takes_nothing_is_let_go_and_keeps_no_other_waiting(
     until(
         lambda: (numbers.append(quick.beat()), study.server.hub.readers == 1)[1], "the slow reader is let go"
     )
-    assert len(numbers) > 5, "the other one went on meanwhile"
+    assert len(numbers) > 20, "the other one went on meanwhile"
     quick.close()
     slow.close()
 

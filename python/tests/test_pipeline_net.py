@@ -103,6 +103,7 @@ def test_a_way_that_is_not_full_is_not_named(at: tuple[Cluster, str], tmp_path: 
     (forecast,) = resource_forecasts(analyse(study_record(results)))
     (network,) = (of for of in forecast.resources if of.name == NETWORK)
     assert 0 < network.share < FULL_SHARE, forecast.resources
+    assert network.full_at > 16, "far beyond the largest load, which has 4 pipelines"
 
 
 def test_a_worker_that_is_killed_ends_the_run_with_its_name_and_its_tables_are_kept(

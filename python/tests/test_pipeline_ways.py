@@ -67,7 +67,7 @@ def test_what_is_sent_is_what_comes_and_strangers_are_not_counted() -> None:
     assert found and found[0] > 1e6 and time.monotonic() - began < 10
 
 
-def test_an_address_that_nobody_listens_at_is_named() -> None:
+def test_an_address_without_a_server_is_named() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     with pytest.raises(CoreError, match=f"127.0.0.1:{port} is not reached from here"):

@@ -14,6 +14,7 @@ from inrush.model.pipeline import Part
 from inrush.pipeline.shares import SERVER, pipelines_of, what
 from inrush.stats.footprint import RECEIVED
 from inrush.stats.headroom import cores_of
+from inrush.stats.hosts import over_hosts, workers_of
 from inrush.stats.measures import measured_windows
 from inrush.stats.record import RunRecord
 from inrush.stats.watched import cumulative, grown
@@ -26,12 +27,6 @@ LOOKS_LEAST = 4
 #: A load that took more than this of what a way is said to carry has shown that it carries more, however its senders waited:
 #: what is measured before the clock was at most 5 % off.
 DISPROVED_SHARE = 1.1
-
-
-def hosts_of(run: RunRecord) -> Mapping[str, Any]:
-    """What run.json says of them; empty of a run on one host."""
-    found: Mapping[str, Any] = run.summary.get("hosts") or {}
-    return found
 
 
 def host_parts(runs: Sequence[RunRecord]) -> list[Part]:
@@ -58,13 +53,13 @@ def host_busy(run: RunRecord, figures: Mapping[str, float]) -> dict[str, float]:
 def machines(run: RunRecord) -> list[tuple[str, list[str], float | None]]:
     """Name of its cores, roles there, how many it has. Workers of one kernel share its cores, and shards of `--start` those of
     inrush's own, which are watched there."""
-    of = hosts_of(run)
-    workers: Sequence[Mapping[str, Any]] = of.get("workers", ())
+    of = over_hosts(run)
+    workers = workers_of(run)
     several = several_clients(run)
     ours = str((of.get("own") or {}).get("boot", ""))
     by_boot: dict[str, list[int]] = {}
     for process, worker in enumerate(workers):
-        by_boot.setdefault(str(worker.get("boot", process)), []).append(process)
+        by_boot.setdefault(worker.kernel, []).append(process)
     with_shards = SHARDS in cumulative(run, "cpu_s")
     if with_shards:
         by_boot.setdefault(ours, [])
@@ -72,8 +67,8 @@ def machines(run: RunRecord) -> list[tuple[str, list[str], float | None]]:
     for boot, processes in by_boot.items():
         shards = with_shards and boot == ours
         # As its processes are called in the figures of this run, which may have one of the clients of the plan.
-        roles = [role_of(process, int(of.get("clients", 1)) > 1) for process in processes]
-        cores = cores_of([workers[p] for p in processes]) if processes else None
+        roles = [workers[process].role for process in processes]
+        cores = cores_of([workers[process].said for process in processes]) if processes else None
         if shards:
             cores = cores_with_ours(run.env, cores)
         found.append((machine_name(processes, shards, several), [*roles, *[SHARDS] * shards], cores))
@@ -106,10 +101,6 @@ def machine_name(processes: Sequence[int], shards: bool, several: bool) -> str:
     return f"cores of the {' and '.join(named)}"
 
 
-def role_of(process: int, several: bool) -> str:
-    return "load_server" if process == SERVER else f"client/{process}" if several else "client"
-
-
 def said(process: int) -> str:
     """Of one client."""
     return "load server" if process == SERVER else "client"
@@ -117,7 +108,7 @@ def said(process: int) -> str:
 
 def network_busy(run: RunRecord) -> dict[str, float]:
     """Share of what each way carries that the load took; of several clients also what all ways together carry."""
-    of, window = hosts_of(run), [*measured_windows(run).values()]
+    of, window = over_hosts(run), [*measured_windows(run).values()]
     ways: Sequence[Mapping[str, Any]] = of.get("ways", ())
     received = cumulative(run, "net_rx_bytes", RECEIVED).get("load_server")
     span_s = sum(end - begin for begin, end in window) / 1e9
@@ -180,7 +171,7 @@ def known(name: str, runs: Sequence[RunRecord]) -> bool:
 
 def ways_of(name: str, run: RunRecord) -> list[Mapping[str, Any]]:
     several = several_clients(run)
-    ways = hosts_of(run).get("ways", ())
+    ways = over_hosts(run).get("ways", ())
     return [way for way in ways if name in (TOGETHER, network(way["client"], several))]
 
 

@@ -19,9 +19,10 @@ from inrush.model.knee import NO_TREE
 from inrush.model.pipeline import Part
 from inrush.predict.cluster import ClusterRuns, cluster_runs, is_cluster_factor
 from inrush.predict.growth import KNEE, Growth, growth_of, rows_held, steps_of
-from inrush.predict.hosts import host_busy, host_parts, hosts_of, own_cores
+from inrush.predict.hosts import host_busy, host_parts, own_cores
 from inrush.predict.pipelines import quota_busy, quota_parts
 from inrush.predict.samples import interval_s, slowest_s
+from inrush.stats.hosts import over_hosts
 from inrush.stats.measures import measured_windows
 from inrush.stats.record import RunRecord
 from inrush.stats.watched import cumulative, grown, wholes
@@ -272,7 +273,7 @@ def busy_of(m: Measured) -> dict[str, float]:
     Cores: of every role on this machine. Disk: bytes written over what the disk was probed to write. Of pipelines also
     what their study throttles.
     """
-    if hosts_of(m.run):
+    if over_hosts(m.run):
         return host_busy(m.run, m.figures) | quota_busy(m.run, m.figures)
     busy: dict[str, float] = {}
     cores = cores_busy(m.figures)
@@ -306,7 +307,7 @@ def written_bytes_per_s(run: RunRecord) -> float:
 
 def parts_of(runs: Sequence[Measured]) -> tuple[Part, ...]:
     """Resources of the machine that the runs were made on: what was probed, never what was busy."""
-    if hosts_of(runs[0].run):
+    if over_hosts(runs[0].run):
         return (*host_parts([m.run for m in runs]), *quota_parts(runs[0].run))
     env = runs[0].run.env
     cores = own_cores(env)

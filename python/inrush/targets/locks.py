@@ -21,6 +21,7 @@ from urllib.parse import parse_qs, quote, urlencode
 
 from inrush.engines import life
 from inrush.errors import UsageError
+from inrush.machine import host
 from inrush.plan.planned import StudyPlan
 from inrush.plan.planned_point import short_hash
 from inrush.targets.deployment import Deployment, deployments_of
@@ -79,9 +80,8 @@ def ourselves(study: str, results: Path) -> Holder:
 
 
 def this_machine() -> str:
-    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     processes = Path("/proc/self/ns/pid").readlink()
-    return f"{boot} {processes}"
+    return f"{host.boot()} {processes}"
 
 
 def lock_name(study: str, seed: int) -> str:
