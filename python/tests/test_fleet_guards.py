@@ -127,6 +127,25 @@ def test_one_start_is_judged_by_the_worst_repetition_and_the_clocks_as_known_in_
     assert found.outcome is outcome and words in found.sentence, found
 
 
+@pytest.mark.parametrize(
+    ("late", "error_ns", "outcome", "words"),
+    [
+        ([0, 0], 0, Outcome.PASS, "client 1 began 0 ms late: 0 % of all clients' time"),
+        ([0, 300 * MS], 0, Outcome.INVALID, "client 2 began 300 ms late"),
+        ([120 * MS, None], 0, Outcome.INVALID, "client 1 began 120 ms late: 6 %"),
+        ([0, 60 * MS], 0, Outcome.NOTE, "client 2 began 60 ms late: 2 %"),
+        ([0, 0], 30 * MS, Outcome.NOTE, "known to ± 30 ms: 2 %"),
+    ],
+)
+def test_clients_of_a_pipeline_over_hosts_begin_together_or_it_is_said(
+    late: list[int | None], error_ns: int, outcome: Outcome, words: str
+) -> None:
+    workers = [{"clock": {"error_ns": error_ns}, "host": str(n)} for n in range(len(late) + 1)]
+    run = synthetic.run("postgresql", makespan_s=[2.0], doc={"hosts": {"workers": workers, "late_ns": late}})
+    found = said(run, "one start")
+    assert found.outcome is outcome and words in found.sentence, found
+
+
 def test_what_was_sent_to_a_process_is_put_beside_the_instant_by_its_last_known_clock() -> None:
     starts = Starts(2)
     then, final = Clock(ahead_ns=1_000), Clock(ahead_ns=1_400)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from inrush.guards.verdicts import Figures, Verdict, grouped_figures, invalid, noted, passed, timed_figures
 from inrush.stats.brackets import RESOLUTION, WIDEST
@@ -33,8 +33,8 @@ class StartFacts(TypedDict):
 def one_start(run: RunRecord, figures: Figures) -> Verdict | None:
     """The share of all sessions' time that was lost before they began, by the clocks at their worst; of all repetitions the
     worst one."""
-    clients = run.summary.get("clients") or {}
     windows = measured_windows(run)
+    clients = run.summary.get("clients") or of_pipeline(run.summary.get("hosts") or {}, windows)
     starts: list[StartFacts] = [s for s in clients.get("starts", ()) if s["segment"] in windows]
     if not starts:
         return None
@@ -49,8 +49,8 @@ def one_start(run: RunRecord, figures: Figures) -> Verdict | None:
     worst = max(late, key=lambda process: late[process] or 0)
     clocks = f", and the clocks are known to ± {shown(error_ns)}" if error_ns else ""
     said = (
-        f"the last session of client process {worst} began {shown(late[worst] or 0)} late{clocks}: {percent(share)} of "
-        "all sessions' time"
+        f"{clients.get('what', 'the last session of client process')} {worst} began {shown(late[worst] or 0)} late{clocks}: "
+        f"{percent(share)} of {clients.get('whose', 'all sessions')}' time"
     )
     if share > WIDEST - 1:
         roles = {r["role"] for r in run.rows("repetitions") if r["segment"] in windows}
@@ -64,6 +64,19 @@ def one_start(run: RunRecord, figures: Figures) -> Verdict | None:
     if share > RESOLUTION - 1:
         return noted(NAME, f"They began nearly together: {said}")
     return passed(NAME, f"They began together: {said}")
+
+
+def of_pipeline(hosts: Mapping[str, Any], windows: Mapping[int, tuple[int, int]]) -> Mapping[str, Any]:
+    """What `one_start` judges of a pipeline over hosts: its clients began one load together. Nothing of any other run."""
+    late = hosts.get("late_ns") or ()
+    known = any(ns is not None for ns in late)
+    starts = [
+        {"segment": segment, "repetition": 0, "first_session_late_ns": late, "last_session_late_ns": late}
+        for segment in windows
+        if known
+    ]
+    workers = hosts.get("workers", ())
+    return {"starts": starts, "workers": workers, "what": "client", "whose": "all clients"}
 
 
 def repetition_spans(run: RunRecord) -> Mapping[tuple[int, int], tuple[int, int]]:
