@@ -8,14 +8,17 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
+from contextvars import ContextVar
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 from inrush.fleet import node, remote
 
 #: What is odd at a worker named so.
 NAMES = ("002", "host-2")
 AHEAD_NS = 50_000_000
+ahead_ns = ContextVar("ahead_ns", default=0)
 
 
 def main(words: list[str]) -> None:
@@ -27,9 +30,21 @@ def main(words: list[str]) -> None:
             return said.read_text() if said.is_file() else ""
 
         def lying() -> int:
-            return time.monotonic_ns() + (AHEAD_NS if odd() == "clock" else 0)
+            return time.monotonic_ns() + ahead_ns.get()
 
-        sources, word = remote.sources, remote.word
+        def decide() -> None:
+            # One answer has one clock: of one that is set in the middle of it, half is seen.
+            ahead_ns.set(AHEAD_NS if odd() == "clock" else 0)
+
+        def echoed() -> tuple[int, int]:
+            decide()
+            return echo()
+
+        async def polled(*words: Any) -> Any:
+            decide()
+            return await poll(*words)
+
+        sources, word, echo, poll = remote.sources, remote.word, remote.echo, remote.poll
 
         async def heard(key: str, text: str) -> None:
             if odd() == "deaf":
@@ -39,6 +54,8 @@ def main(words: list[str]) -> None:
         clock = SimpleNamespace(monotonic_ns=lying, monotonic=time.monotonic)
         setattr(remote, "time", clock)  # noqa: B010
         setattr(remote, "word", heard)  # noqa: B010
+        setattr(remote, "echo", echoed)  # noqa: B010
+        setattr(remote, "poll", polled)  # noqa: B010
         setattr(remote, "sources", lambda: "0ther" if odd() == "sources" else sources())  # noqa: B010
     node.main(words)
 

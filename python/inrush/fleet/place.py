@@ -126,8 +126,8 @@ class OnWorkers:
             error_ns = echo.error_ns if echo.error_ns >= 0 else abs(off_ns)
             off, error = off_ns / 1e6, (error_ns + before.error_ns) / 1e6
             raise Lost(
-                f"its clock cannot be: it is {off:+.3f} ms off what it showed when the run began (± {error:.3f} ms), and no clock "
-                "drifts so much"
+                f"its clock cannot be: it is {off:+.3f} ms off what it showed when the run began (± {error:.3f} ms, more if it was "
+                "set while it answered), and no clock drifts so much"
             )
         self.recent[process].append(echo)
         self.witnesses[process].heard(echo)
