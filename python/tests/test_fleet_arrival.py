@@ -6,7 +6,7 @@ import contextlib
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import pytest
 from inrush.errors import TargetError
 from inrush.fleet import arrival, local
 from inrush.fleet.arrival import await_workers, connected
+from inrush.fleet.link import Link as OpenLink
 from inrush.fleet.link import Lost, Unreached
 from inrush.fleet.open import workers_of
 from inrush.fleet.waiting import WaitingTime
@@ -71,14 +72,23 @@ def clients(inrush: Inrush) -> set[int]:
 
 
 def test_a_study_that_says_how_many_waits_for_a_scheduler_and_workers_that_come_one_by_one(
-    inrush: Inrush, nodes: Nodes
+    inrush: Inrush, nodes: Nodes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    over = threading.Event()
+    over, one_seen, workers = threading.Event(), threading.Event(), OpenLink.workers
+
+    def looked(link: OpenLink) -> Mapping[str, Mapping[str, Any]]:
+        there = workers(link)
+        if len(there) == 1:
+            one_seen.set()
+        return there
+
+    monkeypatch.setattr(OpenLink, "workers", looked)
 
     def come() -> None:
         time.sleep(1.0)
         nodes.scheduler()
         nodes.joined("first")
+        one_seen.wait(60)
         nodes.joined("second")
         over.wait(300)  # they end with the thread that started them
 
