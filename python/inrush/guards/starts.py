@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypedDict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
 from inrush.guards.verdicts import Figures, Verdict, grouped_figures, invalid, noted, passed, timed_figures
 from inrush.stats.brackets import RESOLUTION, WIDEST
@@ -30,15 +30,22 @@ class StartFacts(TypedDict):
     instant_off_ns: NotRequired[Sequence[int | None]]
 
 
+class Began(NamedTuple):
+    """Starts of measured segments, how well the clocks are known, and what began of which time."""
+
+    starts: Sequence[StartFacts]
+    error_ns: int
+    what: str
+    whose: str
+
+
 def one_start(run: RunRecord, figures: Figures) -> Verdict | None:
     """The share of all sessions' time that was lost before they began, by the clocks at their worst; of all repetitions the
     worst one."""
     windows = measured_windows(run)
-    clients = run.summary.get("clients") or of_pipeline(run.summary.get("hosts") or {}, windows)
-    starts: list[StartFacts] = [s for s in clients.get("starts", ()) if s["segment"] in windows]
+    starts, error_ns, what, whose = began(run, windows)
     if not starts:
         return None
-    error_ns = max((w["clock"]["error_ns"] for w in clients.get("workers", ())), default=0)
     spans = repetition_spans(run)
     shares = [
         lost_share(s, spans.get((s["segment"], s["repetition"]), windows[s["segment"]]), error_ns)
@@ -48,10 +55,7 @@ def one_start(run: RunRecord, figures: Figures) -> Verdict | None:
     late = dict(enumerate(lateness(starts[shares.index(share)]), 1))
     worst = max(late, key=lambda process: late[process] or 0)
     clocks = f", and the clocks are known to ± {shown(error_ns)}" if error_ns else ""
-    said = (
-        f"{clients.get('what', 'the last session of client process')} {worst} began {shown(late[worst] or 0)} late{clocks}: "
-        f"{percent(share)} of {clients.get('whose', 'all sessions')}' time"
-    )
+    said = f"{what} {worst} began {shown(late[worst] or 0)} late{clocks}: {percent(share)} of {whose} time"
     if share > WIDEST - 1:
         roles = {r["role"] for r in run.rows("repetitions") if r["segment"] in windows}
         touched = timed_figures(figures, roles)
@@ -66,17 +70,24 @@ def one_start(run: RunRecord, figures: Figures) -> Verdict | None:
     return passed(NAME, f"They began together: {said}")
 
 
-def of_pipeline(hosts: Mapping[str, Any], windows: Mapping[int, tuple[int, int]]) -> Mapping[str, Any]:
-    """What `one_start` judges of a pipeline over hosts: its clients began one load together. Nothing of any other run."""
-    late = hosts.get("late_ns") or ()
-    known = any(ns is not None for ns in late)
-    starts = [
-        {"segment": segment, "repetition": 0, "first_session_late_ns": late, "last_session_late_ns": late}
-        for segment in windows
-        if known
-    ]
-    workers = hosts.get("workers", ())
-    return {"starts": starts, "workers": workers, "what": "client", "whose": "all clients"}
+def began(run: RunRecord, segments: Collection[int]) -> Began:
+    """Of client processes, or of the clients of a pipeline over hosts, which begin one load together."""
+    if hosts := run.summary.get("hosts"):
+        late: Sequence[int | None] = hosts.get("late_ns") or ()
+        known = any(ns is not None for ns in late)
+        starts: list[StartFacts] = [
+            {"segment": segment, "repetition": 0, "first_session_late_ns": late, "last_session_late_ns": late}
+            for segment in segments
+            if known
+        ]
+        return Began(starts, clocks_error_ns(hosts), "client", "all clients'")
+    clients = run.summary.get("clients") or {}
+    starts = [s for s in clients.get("starts", ()) if s["segment"] in segments]
+    return Began(starts, clocks_error_ns(clients), "the last session of client process", "all sessions'")
+
+
+def clocks_error_ns(of: Mapping[str, Iterable[Mapping[str, Mapping[str, int]]]]) -> int:
+    return max((worker["clock"]["error_ns"] for worker in of.get("workers", ())), default=0)
 
 
 def repetition_spans(run: RunRecord) -> Mapping[tuple[int, int], tuple[int, int]]:
