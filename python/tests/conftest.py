@@ -50,13 +50,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-def runs_all(config: pytest.Config) -> bool:
+def runs_slow(config: pytest.Config) -> bool:
     """Whether what is dear runs too: by --slow or by the environment."""
     return config.getoption("--slow") or bool(os.environ.get(REQUIRE))
 
 
+@pytest.fixture
+def whole(request: pytest.FixtureRequest) -> bool:
+    """Whether a test that repeats something may take all of its repetitions."""
+    return bool(request.config.getoption("--slow"))
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    settings.load_profile("inrush" if runs_all(config) else "brief")
+    settings.load_profile("inrush" if runs_slow(config) else "brief")
 
 
 def pytest_collection(session: pytest.Session) -> None:
@@ -75,12 +81,13 @@ def pytest_collection(session: pytest.Session) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves out what is marked slow, unless it is asked for: by --slow, by the environment or by a test's full name."""
+    """Leaves out what is marked slow or campaign, unless it is asked for: by --slow or a test's full name; slow, by the environment."""
     if config.getoption("--reversed-files"):
         items[:] = reversed_files(items, [item.path for item in items])
-    if runs_all(config) or any("::" in a for a in config.args):
+    if config.getoption("--slow") or any("::" in a for a in config.args):
         return
-    slow = [item for item in items if item.get_closest_marker("slow")]
+    dear = ("campaign",) if runs_slow(config) else ("campaign", "slow")
+    slow = [item for item in items if any(item.get_closest_marker(mark) for mark in dear)]
     config.stash[LEFT_OUT] = len(slow)
     items[:] = [item for item in items if item not in slow]
     config.hook.pytest_deselected(items=slow)
@@ -192,7 +199,7 @@ def disk_is_probed_once() -> Iterator[None]:
 @pytest.fixture(scope="session", autouse=True)
 def charts_are_checked(pytestconfig: pytest.Config) -> None:
     """Where there is time for it, every chart of every test; else those of `test_figures.py`."""
-    if runs_all(pytestconfig):
+    if runs_slow(pytestconfig):
         from inrush.report import charts
 
         charts.CHECKED = True

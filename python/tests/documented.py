@@ -56,8 +56,15 @@ def typed(pages: Mapping[str, Page]) -> Iterator[Typed]:
                 yield call
 
 
+#: Study -> fewer of its points, where a page has all of them.
+FEWER = {
+    "pipeline-filesize": ("file_bytes=[20000, 100000]",),
+    "pipeline-parallel": ("pipelines=[1, 2]",),
+}
+
+
 def put_in(words: Sequence[str], own: Mapping[str, str]) -> list[str]:
-    """The words after `inrush`, with the reader's own in place of what stands for it. A study runs at scale xs, each point once.
+    """The words after `inrush`, with the reader's own in place of what stands for it. A study runs at scale xs, each point once, without pilot.
 
     own: placeholder -> what is meant.
     """
@@ -69,7 +76,8 @@ def put_in(words: Sequence[str], own: Mapping[str, str]) -> list[str]:
             found += ["--scale", "xs"]
         found = [word for word in found if not word.startswith("repeats.count=")]
         found = [w for w, after in zip(found, [*found[1:], ""], strict=True) if w != "-P" or "=" in after]
-        found += ["-P", "repeats.count=1"]
+        found += ["-P", "repeats.count=1", "-P", "repeats.pilot=false"]
+        found += [w for change in FEWER.get(found[1], ()) for w in ("-P", change) if change not in found]
     return found
 
 

@@ -139,6 +139,11 @@ ELSEWHERE: Mapping[str, Elsewhere] = {
         f"{ENGINES}/test_fleet.py::test_reads_by_key_on_workers_are_right_and_no_password_is_in_any_file",
         "--fleet",
     ),
+    "inrush run pipeline-parallel --scale s postgresql://host/db --fleet": Elsewhere(
+        "a fleet",
+        "python/tests/test_pipeline_net.py::test_the_network_between_client_and_load_server_is_what_is_full",
+        '"--fleet"',
+    ),
     "inrush run keylookup-threads $TARGET --scale s --fleet tls://": Elsewhere(
         "a fleet that a recipe starts over ssh", OVER_SSH, 'blocks("ssh")'
     ),
@@ -402,5 +407,17 @@ def test_what_a_reader_types_is_found_and_cut_to_its_smallest() -> None:
     make, run = typed({"a.md": page})
     assert run.servers == 1 and str(make) == "make run" and "make" in PROGRAMS
     assert put_in(run.words, {"postgresql://h/d": "URL"}) == (
-        ["run", "batch", "URL", "--scale", "xs", "-P", "readers=4", "-P", "repeats.count=1"]
+        [
+            "run",
+            "batch",
+            "URL",
+            "--scale",
+            "xs",
+            "-P",
+            "readers=4",
+            "-P",
+            "repeats.count=1",
+            "-P",
+            "repeats.pilot=false",
+        ]
     )

@@ -35,8 +35,11 @@ def damage(path: Path) -> None:
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     ("fault", "says"),
-    [(cut, "changed"), (damage, "changed"), (Path.unlink, "No such file")],
-    ids=["cut", "damaged", "gone"],
+    [
+        pytest.param(cut, "changed", id="cut", marks=pytest.mark.campaign),
+        pytest.param(damage, "changed", id="damaged"),
+        pytest.param(Path.unlink, "No such file", id="gone", marks=pytest.mark.campaign),
+    ],
 )
 def test_an_input_file_that_changes_ends_the_run_with_its_name_and_is_made_anew(
     tmp_path: Path, fault: Callable[[Path], None], says: str

@@ -11,6 +11,7 @@ import pytest
 
 from benches.netlab.cluster import HEAD, Cluster, cluster
 from benches.netlab.database import postgresql
+from benches.netlab.lab import Running
 from inrush.analysis.analyse import analyse
 from inrush.predict.pipelines import FULL_SHARE
 from inrush.predict.resources import resource_forecasts
@@ -35,6 +36,8 @@ STUDY = (
     "-P", "pipeline.file_bytes=800_000", "-P", "pipeline.chunk_rows=400", "-P", "pipeline.flush_rows=400",
     "-P", "pipeline.pipeline_bytes_per_s=500_000", "-P", "pipeline.files={per_session=3}",
 )  # fmt: skip
+#: A load of 30 s or more: where it is, is said every 10 s.
+LONG = ("-P", "factors.pipelines=[2]", "-P", "pipeline.files={per_session=20}")
 NETWORK = "network from client to load server"
 
 
@@ -90,6 +93,7 @@ def test_the_network_between_client_and_load_server_is_what_is_full(
     assert waited[1]["held_looks"] < 0.5 * waited[1]["looks"]
 
 
+@pytest.mark.campaign
 def test_a_way_that_is_not_full_is_not_named(at: tuple[Cluster, str], tmp_path: Path) -> None:
     hosts, url = at
     hosts.lab.way(SERVER, CLIENT)
@@ -113,14 +117,14 @@ def test_a_worker_that_is_killed_ends_the_run_with_its_name_and_its_tables_are_k
     hosts.lab.way(SERVER, CLIENT)
     folder = tmp_path
     running = hosts.lab[HEAD].start(
-        [sys.executable, "-m", "inrush.cli", *STUDY, "-P", "factors.pipelines=[2]", url, "--fleet", hosts.address, "--fleet-in-clear"],
+        [sys.executable, "-m", "inrush.cli", *STUDY, *LONG, url, "--fleet", hosts.address, "--fleet-in-clear"],
         folder / "log", {"INRUSH_RESULTS": str(folder / "results"), "NO_COLOR": "1"}, cwd=folder,
     )  # fmt: skip
     try:
-        said_in(folder / "log", "· measure ·", LIMIT_S)
+        said_in(running, folder / "log", "· measure ·", LIMIT_S)
         killed = time.monotonic()
         hosts.workers[CLIENT].kill()
-        said_in(folder / "log", "failed after", FAILS_S)
+        said_in(running, folder / "log", "failed after", FAILS_S)
         assert time.monotonic() - killed < FAILS_S
         running.wait(LIMIT_S)
     finally:
@@ -137,8 +141,9 @@ def test_a_worker_that_is_killed_ends_the_run_with_its_name_and_its_tables_are_k
     assert [worker["host"] for worker in run.doc["hosts"]["workers"]] == [SERVER, CLIENT]
 
 
-def said_in(log: Path, words: str, within_s: float) -> None:
+def said_in(running: Running, log: Path, words: str, within_s: float) -> None:
     end = time.monotonic() + within_s
     while words not in (said := log.read_text()):
+        assert running.code() is None or words in log.read_text(), said[-3000:]
         assert time.monotonic() < end, f"{words!r} was not said in {within_s:g} s:\n{said[-3000:]}"
         time.sleep(0.02)

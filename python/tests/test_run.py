@@ -272,7 +272,7 @@ def killed_runs() -> list[Planned]:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1200)
-def test_kill_9_at_twenty_random_points_leaves_every_run_once_after_resume(tmp_path: Path) -> None:
+def test_kill_9_at_random_points_leaves_every_run_once_after_resume(tmp_path: Path, whole: bool) -> None:
     """Sealed runs are never touched again; the one in hand is redone; nothing is counted twice."""
     folder = begin(tmp_path)
     package = str(Path(__file__).parents[1])
@@ -286,7 +286,7 @@ def test_kill_9_at_twenty_random_points_leaves_every_run_once_after_resume(tmp_p
             assert path.stat().st_mtime_ns == seen, f"{path} was written again after it was sealed"
 
     kills = 0
-    for _ in range(20):
+    for _ in range(20 if whole else 10):
         with subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True) as inrush:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 inrush.wait(rng.uniform(0.05, 1.2))

@@ -45,7 +45,13 @@ def ran(
     return [RunRecord(r.id, r.plan, r.env, r.doc, r.tables) for r in Results(study.path).runs]
 
 
-@pytest.mark.parametrize("option", OPTIONS)
+#: One of more values, and one that changes what is locked; the others are set in the same way.
+ALWAYS = ("connections", "lock")
+
+
+@pytest.mark.parametrize(
+    "option", [pytest.param(o, marks=[] if o in ALWAYS else pytest.mark.campaign) for o in OPTIONS]
+)
 def test_an_option_is_a_factor(option: str, ndb: Target, inrush: Inrush, folder: Path) -> None:
     values = OPTIONS[option]
     runs = ran(inrush, folder, ndb, f"factors.value = {values!r}", f'options.ndb.{option} = "@value"')

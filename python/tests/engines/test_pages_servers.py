@@ -68,7 +68,7 @@ def test_a_cold_range_of_rows_by_time_reads_many_times_the_pages_of_rows_by_key(
     assert by_time["cold.page_bytes"] == 8192
     assert by_time["cold.pages_per_row"] > 2 * by_key["cold.pages_per_row"] > 0
     for found in (by_time, by_key):
-        assert found["warm.pages_per_row"] < 0.02 * found["cold.pages_per_row"]
+        assert found["warm.pages_per_row"] < 0.25 * found["cold.pages_per_row"]
         # What all sessions asked for, those too that ended a moment before: a row is on one page of the heap at most.
         assert found["warm.pages_asked"] > found["warm.rows"] / 200 and found["warm.rows"] == 8 * 3000
 
