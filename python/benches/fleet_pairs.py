@@ -43,7 +43,7 @@ FIGURES = (
 
 def words_of(engine: str, url: str, sessions: int, measure_s: float) -> list[str]:
     study, factor, role = STUDIES[engine]
-    words = ["run", study, url, "--quiet", "-P", "repeats.count=1"]
+    words = ["run", study, url, "--quiet", "-P", "repeats.count=1", "-P", "repeats.pilot=false"]
     if factor:
         return [
             *words, "--scale", "xs", "-P", f"factors.{factor}=[{sessions}]", "-P", "load.rows=20000",

@@ -328,6 +328,12 @@ def test_exports_are_written_where_asked(after: Inrush, tmp_path: Path) -> None:
     assert measures["makespan"]["value"] > 0
 
 
+def test_published_claims_without_a_rule_are_said_to_be_none(after: Inrush, tmp_path: Path) -> None:
+    said = after("show", "--claims", str(tmp_path / "c.csv"))
+    assert said.code == 0 and len((tmp_path / "c.csv").read_text().splitlines()) == 1
+    assert "the header alone, for no published claim of this study has a rule" in said.err + said.out
+
+
 @pytest.mark.slow
 def test_null_engines_run_beside_others_unasked_and_set_the_floor(inrush: Inrush) -> None:
     """A study with readers whose answers an oracle checks: nobody asks an engine that keeps nothing."""

@@ -63,7 +63,8 @@ def test_a_terminal_shows_all_engines_in_seventy_columns_with_numbers_to_the_rig
     ends = [re.search(r"rows/s", header), *(re.search(r"20\.0 k", row) for row in rows)]
     assert len({m.end() for m in ends if m is not None}) == 1 and None not in ends
     assert all(row.endswith("  valid*") for row in rows) and NOTED_WORDS in lines
-    assert "write: p99 of writers, whole samples" in lines and "read: p99 of readers" in lines
+    assert "write: p99 of writers, whole samples, all runs together" in lines
+    assert "read: p99 of readers, all runs together" in lines
     assert "at readers 4" in lines
 
 

@@ -259,6 +259,18 @@ def test_a_failed_percentile_is_called_failed_wherever_it_is_shown() -> None:
     assert "failed in 5 of 5 runs" in lines and "failed: no ratio" in lines
 
 
+@pytest.mark.parametrize(("runs", "bounds"), [(1, False), (2, False), (3, True)])
+def test_fewer_than_three_runs_have_no_bounds_in_what_is_exported(runs: int, bounds: bool) -> None:
+    made = [synthetic.run("postgresql", makespan_s=2.0 + 0.1 * b, block=b) for b in range(1, runs + 1)]
+    analysis = analyse(StudyRecord(synthetic.STUDY, made))
+    (point,) = summary(analysis)["points"]
+    assert ("low" in point["figures"]["writers.makespan_s"]) == bounds
+    assert len(point["figures"]["writers.makespan_s"]["values"]) == runs
+    (measures,) = bmf(analysis).values()
+    assert ("lower_value" in measures["makespan"]) == ("upper_value" in measures["makespan"]) == bounds
+    assert measures["makespan"]["value"] == pytest.approx(2.0e9, rel=0.2)
+
+
 def test_an_engine_whose_percentile_failed_is_never_the_best() -> None:
     found = answer(failed_analysis())
     assert found is not None and found.parts[0].sentence.startswith("mysql has the lowest")

@@ -73,6 +73,7 @@ def show_results(
     """Show results in short; export them for other tools."""
     need("inrush show", "stats")
     from inrush.analysis.analyse import analyse
+    from inrush.analysis.claims import judged_claims
     from inrush.report.export import write_bmf, write_claims, write_csv, write_hdr
     from inrush.report.summary import markdown_lines, summary, summary_lines
     from inrush.stats.measures import study_record
@@ -96,7 +97,12 @@ def show_results(
     if bmf is not None:
         say(f"written: {write_bmf(analysis, bmf)}")
     if claims is not None:
-        say(f"written: {write_claims(analysis, claims)}")
+        none = (
+            ""
+            if judged_claims(analysis)
+            else ": the header alone, for no published claim of this study has a rule"
+        )
+        say(f"written: {write_claims(analysis, claims)}{none}")
 
 
 def report_line(results: Results) -> str:

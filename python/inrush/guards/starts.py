@@ -30,7 +30,7 @@ class StartFacts(TypedDict):
     instant_off_ns: NotRequired[Sequence[int | None]]
 
 
-class Began(NamedTuple):
+class Starts(NamedTuple):
     """Starts of measured segments, how well the clocks are known, and what began of which time."""
 
     starts: Sequence[StartFacts]
@@ -70,7 +70,7 @@ def one_start(run: RunRecord, figures: Figures) -> Verdict | None:
     return passed(NAME, f"They began together: {said}")
 
 
-def began(run: RunRecord, segments: Collection[int]) -> Began:
+def began(run: RunRecord, segments: Collection[int]) -> Starts:
     """Of client processes, or of the clients of a pipeline over hosts, which begin one load together."""
     if hosts := run.summary.get("hosts"):
         late: Sequence[int | None] = hosts.get("late_ns") or ()
@@ -80,10 +80,10 @@ def began(run: RunRecord, segments: Collection[int]) -> Began:
             for segment in segments
             if known
         ]
-        return Began(starts, clocks_error_ns(hosts), "client", "all clients'")
+        return Starts(starts, clocks_error_ns(hosts), "client", "all clients'")
     clients = run.summary.get("clients") or {}
     starts = [s for s in clients.get("starts", ()) if s["segment"] in segments]
-    return Began(starts, clocks_error_ns(clients), "the last session of client process", "all sessions'")
+    return Starts(starts, clocks_error_ns(clients), "the last session of client process", "all sessions'")
 
 
 def clocks_error_ns(of: Mapping[str, Iterable[Mapping[str, Mapping[str, int]]]]) -> int:

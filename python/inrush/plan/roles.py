@@ -180,7 +180,7 @@ def deep_problems(
             found.append(problem(f"roles.{role.name.partition('/')[0]}.schedule", "", remedy))
         elif role.depth > most:
             calls = f"{most} call{'s' * (most > 1)}"
-            remedy = f"a session of {engine}{writing} has {calls} in flight at most: lower it, or use more sessions"
+            remedy = f"a session of {engine}{writing} has {calls} in flight at most: -P {key}={most}, or the study's factor for it, and more sessions where it has them"
             found.append(problem(key, str(role.depth), remedy))
     return found
 

@@ -16,6 +16,7 @@ from inrush.analysis.points import Analysis, say
 from inrush.errors import UsageError
 from inrush.results.histogram import bucket_of
 from inrush.results.store import Results
+from inrush.stats.quantity import says_nothing
 
 V2_COOKIE = 0x1C849303 | 0x10
 V2_COMPRESSED_COOKIE = 0x1C849304 | 0x10
@@ -196,7 +197,7 @@ def write_bmf(analysis: Analysis, path: Path) -> Path:
 
 
 def write_claims(analysis: Analysis, path: Path) -> Path:
-    """Published claims with a rule, and what became of each here."""
+    """Published claims with a rule, and what became of each here; of a study without any the header alone."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", newline="", encoding="utf-8") as file:
         out = csv.writer(file)
@@ -228,11 +229,10 @@ def bmf(analysis: Analysis) -> dict[str, dict[str, dict[str, float]]]:
                 continue
             value: dict[str, float] = {"value": factor * sum(s.values) / len(s.values)}
             if s.interval is not None:
-                value = {
-                    "value": factor * s.interval.value,
-                    "lower_value": factor * s.interval.low,
-                    "upper_value": factor * s.interval.high,
-                }
+                value = {"value": factor * s.interval.value}
+                if not says_nothing(s.interval):
+                    value["lower_value"] = factor * s.interval.low
+                    value["upper_value"] = factor * s.interval.high
             figures.setdefault(f"{role}: {say(s.point)}", {})[measure] = value
     return figures
 

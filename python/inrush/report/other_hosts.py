@@ -148,6 +148,8 @@ def host_document(of: HostComparison) -> dict[str, Any]:
 
 
 def interval_document(found: Interval | None) -> dict[str, Any] | None:
-    return (
-        None if found is None else {"value": found.value, "low": found.low, "high": found.high, "n": found.n}
-    )
+    """No bounds of so few runs that they say nothing."""
+    if found is None:
+        return None
+    bounds = {} if says_nothing(found) else {"low": found.low, "high": found.high}
+    return {"value": found.value, **bounds, "n": found.n}

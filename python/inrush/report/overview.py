@@ -85,7 +85,7 @@ def survives_words(seen: Overview) -> str:
 def legend(analysis: Analysis, seen: Overview) -> list[str]:
     """What the columns hold, where each engine was measured, and why a row is invalid."""
     held = [
-        f"{column}: {percentile_words(figure)}"
+        f"{column}: {percentile_words(figure)}, all runs together"
         for column, figure in (("write", seen.write), ("read", seen.read))
         if figure
     ]

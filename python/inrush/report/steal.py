@@ -35,7 +35,11 @@ def steal_table(analysis: Analysis) -> str:
     rows = [row for share, m, steal_free in held for row in role_rows(share, m, steal_free, metrics)]
     if not rows:
         return ""
-    more = f" {len(held)} of {len(lost)} runs that lost more: those that lost most and have such intervals."
+    more = (
+        f" {len(held)} of the {len(lost)} runs that lost more are shown: those that lost most, where there is an interval with less."
+        if len(lost) > len(held)
+        else ""
+    )
     caption = (
         f"Steal: the host gave processor time to other machines. First each figure of the whole run, then of its intervals in which the host took at "
         f"most {percent(STEAL_SHARE)}: the difference is the host's. The second is no better estimate of the whole: steal falls on busy machines, "

@@ -133,7 +133,14 @@ def summary(analysis: Analysis) -> dict[str, Any]:
                 "failed": s.failed,
                 "invalid": sorted({v.guard for _, v in analysis.broken(figure, s.point)}),
                 **(
-                    {"value": s.interval.value, "low": s.interval.low, "high": s.interval.high}
+                    {
+                        "value": s.interval.value,
+                        **(
+                            {}
+                            if says_nothing(s.interval)
+                            else {"low": s.interval.low, "high": s.interval.high}
+                        ),
+                    }
                     if s.interval
                     else {}
                 ),

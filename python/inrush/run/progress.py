@@ -41,7 +41,8 @@ class Plain:
         self.console = console
         self.results = results
         self.began_s = time.monotonic()
-        self.has_result = False
+        # Those of a study that goes on were said before.
+        self.has_result = results is not None and any(results.glob("*/run.json"))
         self.study = StudyClock()
         self.said_s = time.monotonic()
 

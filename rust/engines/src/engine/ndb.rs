@@ -8,6 +8,7 @@ mod actions;
 mod address;
 mod connection;
 mod failure;
+mod kept;
 mod library;
 mod management;
 mod session;
@@ -42,7 +43,10 @@ impl Ndb {
         let address = Arc::new(Address::of(target)?);
         let shim = library::load(target.options.get("library"))?;
         management::reached(&address)?;
-        let first = Connection::open(shim, &address)?;
+        let first = match kept::take(shim, &address) {
+            Some(first) => first,
+            None => Connection::open(shim, &address)?,
+        };
         let connections = Mutex::new(vec![first]);
         Ok(Ndb {
             ctx: ctx.clone(),
@@ -79,6 +83,16 @@ impl Ndb {
             if message.contains(connection::NO_SLOT) {
                 let _ = self.is_full.set(message.clone());
             }
+        }
+    }
+}
+
+impl Drop for Ndb {
+    fn drop(&mut self) {
+        let mut all = std::mem::take(&mut *self.connections.lock().unpoisoned());
+        // Sessions may have left calls in flight on theirs.
+        if self.opened.load(Relaxed) == 0 && all.len() == 1 && Arc::strong_count(&all[0]) == 1 {
+            kept::keep(&self.address, all.remove(0));
         }
     }
 }
