@@ -30,8 +30,8 @@ class StartFacts(TypedDict):
     instant_off_ns: NotRequired[Sequence[int | None]]
 
 
-class Starts(NamedTuple):
-    """Starts of measured segments, how well the clocks are known, and what began of which time."""
+class ClientStarts(NamedTuple):
+    """ClientStarts of measured segments, how well the clocks are known, and what began of which time."""
 
     starts: Sequence[StartFacts]
     error_ns: int
@@ -70,7 +70,7 @@ def one_start(run: RunRecord, figures: Figures) -> Verdict | None:
     return passed(NAME, f"They began together: {said}")
 
 
-def began(run: RunRecord, segments: Collection[int]) -> Starts:
+def began(run: RunRecord, segments: Collection[int]) -> ClientStarts:
     """Of client processes, or of the clients of a pipeline over hosts, which begin one load together."""
     if hosts := run.summary.get("hosts"):
         late: Sequence[int | None] = hosts.get("late_ns") or ()
@@ -80,10 +80,10 @@ def began(run: RunRecord, segments: Collection[int]) -> Starts:
             for segment in segments
             if known
         ]
-        return Starts(starts, clocks_error_ns(hosts), "client", "all clients'")
+        return ClientStarts(starts, clocks_error_ns(hosts), "client", "all clients'")
     clients = run.summary.get("clients") or {}
     starts = [s for s in clients.get("starts", ()) if s["segment"] in segments]
-    return Starts(starts, clocks_error_ns(clients), "the last session of client process", "all sessions'")
+    return ClientStarts(starts, clocks_error_ns(clients), "the last session of client process", "all sessions'")
 
 
 def clocks_error_ns(of: Mapping[str, Iterable[Mapping[str, Mapping[str, int]]]]) -> int:
