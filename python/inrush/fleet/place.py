@@ -45,7 +45,9 @@ LOOKS_AGAIN = 4
 #: What a process of a lost worker ended with, for want of anything better.
 LOST = -9
 #: A worker that is lost is asked to end its process, and not waited for, s: the process ends by its leash anyway.
-LOST_S = 0.3
+LOST_S = 0.1
+#: Not a word to the process: that it shall end.
+KILL = "kill -9"
 
 
 class OnWorkers:
@@ -220,7 +222,9 @@ class RemoteClient:
         self.words.put(command)
 
     def kill(self) -> None:
+        """Said by the thread that speaks, for the other one may wait for events up to WAIT_S before it says so."""
         self.killed.set()
+        self.words.put(KILL)
 
     def close(self) -> int:
         self.threads[0].join()
@@ -230,6 +234,10 @@ class RemoteClient:
 
     def _speak(self) -> None:
         while (command := self.words.get()) is not None:
+            if command == KILL:
+                with contextlib.suppress(Lost):
+                    self.link.call(self.worker, LOST_S, remote.kill, self.key)
+                continue
             try:
                 self.link.call(self.worker, LIMIT_S, remote.word, self.key, command)
             except Lost as e:

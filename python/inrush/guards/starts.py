@@ -83,7 +83,9 @@ def began(run: RunRecord, segments: Collection[int]) -> ClientStarts:
         return ClientStarts(starts, clocks_error_ns(hosts), "client", "all clients'")
     clients = run.summary.get("clients") or {}
     starts = [s for s in clients.get("starts", ()) if s["segment"] in segments]
-    return ClientStarts(starts, clocks_error_ns(clients), "the last session of client process", "all sessions'")
+    return ClientStarts(
+        starts, clocks_error_ns(clients), "the last session of client process", "all sessions'"
+    )
 
 
 def clocks_error_ns(of: Mapping[str, Iterable[Mapping[str, Mapping[str, int]]]]) -> int:
