@@ -56,6 +56,19 @@ def typed(pages: Mapping[str, Page]) -> Iterator[Typed]:
                 yield call
 
 
+#: Studies with a rule to stop or a search, which read the pilot.
+PILOTED = {
+    "archive-rate", "telemetry-batch", "telemetry-keepup", "telemetry-mixed", "telemetry-sustained", "telemetry-queries",
+    "telemetry-volume", "telemetry-writers",
+}  # fmt: skip
+
+
+def without_pilot(study: str) -> list[str]:
+    """The words that leave it out, where it can be. study: a shipped one, by its name with or without `telemetry-`, or a file."""
+    piloted = study in PILOTED or f"telemetry-{study}" in PILOTED
+    return [] if piloted else ["-P", "repeats.pilot=false"]
+
+
 #: Study -> fewer of its points, where a page has all of them.
 FEWER = {
     "pipeline-filesize": ("file_bytes=[20000, 100000]",),
@@ -64,7 +77,7 @@ FEWER = {
 
 
 def put_in(words: Sequence[str], own: Mapping[str, str]) -> list[str]:
-    """The words after `inrush`, with the reader's own in place of what stands for it. A study runs at scale xs, each point once, without pilot.
+    """The words after `inrush`, with the reader's own in place of what stands for it. A study runs at scale xs, each point once, without a pilot where it can be.
 
     own: placeholder -> what is meant.
     """
@@ -76,7 +89,7 @@ def put_in(words: Sequence[str], own: Mapping[str, str]) -> list[str]:
             found += ["--scale", "xs"]
         found = [word for word in found if not word.startswith("repeats.count=")]
         found = [w for w, after in zip(found, [*found[1:], ""], strict=True) if w != "-P" or "=" in after]
-        found += ["-P", "repeats.count=1", "-P", "repeats.pilot=false"]
+        found += ["-P", "repeats.count=1", *without_pilot(found[1])]
         found += [w for change in FEWER.get(found[1], ()) for w in ("-P", change) if change not in found]
     return found
 

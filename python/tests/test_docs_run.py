@@ -406,18 +406,9 @@ def test_what_a_reader_types_is_found_and_cut_to_its_smallest() -> None:
     )
     make, run = typed({"a.md": page})
     assert run.servers == 1 and str(make) == "make run" and "make" in PROGRAMS
-    assert put_in(run.words, {"postgresql://h/d": "URL"}) == (
-        [
-            "run",
-            "batch",
-            "URL",
-            "--scale",
-            "xs",
-            "-P",
-            "readers=4",
-            "-P",
-            "repeats.count=1",
-            "-P",
-            "repeats.pilot=false",
-        ]
+    cut = ["--scale", "xs", "-P", "readers=4", "-P", "repeats.count=1"]
+    assert put_in(run.words, {"postgresql://h/d": "URL"}) == ["run", "batch", "URL", *cut], (
+        "it has a rule to stop"
     )
+    words = ["inrush", "run", "quickstart"]
+    assert put_in(words, {})[-2:] == ["-P", "repeats.pilot=false"]

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from inrush.study.shipped import shipped_studies
+from tests.documented import without_pilot
 from tests.terminal import Inrush
 
 #: Guards that do not depend on how busy the machine is, or on how the core was built.
@@ -98,9 +99,8 @@ PROMISING = {
 def run(inrush: Inrush, study: str) -> dict[str, Any]:
     """The JSON that the command prints."""
     engines, overrides = SMALLEST[study]
-    changes = [
-        word for change in ("repeats.count=1", "repeats.pilot=false", *overrides) for word in ("-P", change)
-    ]
+    changes = [word for change in ("repeats.count=1", *overrides) for word in ("-P", change)]
+    changes += without_pilot(study)
     said = inrush("run", study, *engines, "--scale", "xs", "--json", *changes)
     # 3: the machine was busy or the core is a debug build; the proofs below hold all the same.
     assert said.code in (0, 3), said.err
