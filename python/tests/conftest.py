@@ -172,27 +172,27 @@ def disk_is_probed_once() -> Iterator[None]:
 
     That a folder cannot be written is found each time. A second probe in the middle of a study is a new one.
     """
-    from inrush.machine import host
+    from inrush.machine import probed
 
-    environment, probe = host.environment, host.disk_probe
-    probed: dict[int, dict[str, Any]] = {}
+    environment, probe = probed.environment, probed.disk_probe
+    known: dict[int, dict[str, Any]] = {}
 
     def known_or_probed(folder: Path) -> dict[str, Any]:
         folder.mkdir(parents=True, exist_ok=True)
         device = folder.stat().st_dev
-        if device not in probed:
-            probed[device] = probe(folder)
+        if device not in known:
+            known[device] = probe(folder)
         with tempfile.NamedTemporaryFile(dir=folder):
-            return dict(probed[device])
+            return dict(known[device])
 
     def environment_of(data_dir: Path) -> dict[str, Any]:
         with pytest.MonkeyPatch.context() as patch:
-            if host.disk_probe is probe:  # not a test's own
-                patch.setattr(host, "disk_probe", known_or_probed)
+            if probed.disk_probe is probe:  # not a test's own
+                patch.setattr(probed, "disk_probe", known_or_probed)
             return environment(data_dir)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(host, "environment", environment_of)
+        patch.setattr(probed, "environment", environment_of)
         yield
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from inrush.machine import device_probe as probe
-from inrush.machine.host import environment
+from inrush.machine.probed import environment
 
 
 def test_pages_and_long_reads_are_timed_and_nothing_is_left(tmp_path: Path) -> None:

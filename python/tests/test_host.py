@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from inrush.machine import host
+from inrush.machine import disk_probe, host
 from inrush.machine.cpu_probe import cpu_capacity
 
 
@@ -63,10 +63,10 @@ def test_a_journal_is_that_of_the_folders_own_device(tmp_path: Path) -> None:
 
 
 def test_the_probe_measures_within_its_limit_and_leaves_nothing(tmp_path: Path) -> None:
-    figures = host.disk_probe(tmp_path / "data", limit_s=0.2)
+    figures = disk_probe.disk_probe(tmp_path / "data", limit_s=0.2)
     assert figures["disk_write_bytes_per_s"] > 0 and figures["disk_fsync_per_s"] > 0
     assert figures["disk_fsync_per_s"] == max(figures["disk_fsync_probes"])
-    assert len(figures["disk_write_probes"]) == host.PROBES
+    assert len(figures["disk_write_probes"]) == disk_probe.PROBES
     assert list((tmp_path / "data").iterdir()) == []
 
 
@@ -74,16 +74,18 @@ def test_the_probe_leaves_nine_tenths_of_a_small_disk_free(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     written: list[int] = []
-    monkeypatch.setattr(host, "free_bytes", lambda _: 1_000_000)
-    monkeypatch.setattr(host, "_fsyncs", lambda path, *_: float(written.append(path.stat().st_size) or 1))
-    host.disk_probe(tmp_path, limit_s=5)
-    assert written == [100_000] * host.PROBES
+    monkeypatch.setattr(disk_probe, "free_bytes", lambda _: 1_000_000)
+    monkeypatch.setattr(
+        disk_probe, "_fsyncs", lambda path, *_: float(written.append(path.stat().st_size) or 1)
+    )
+    disk_probe.disk_probe(tmp_path, limit_s=5)
+    assert written == [100_000] * disk_probe.PROBES
 
 
 def test_a_probe_that_cannot_write_says_so(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError, match="file"):
-        host.disk_probe(tmp_path / "file")
+        disk_probe.disk_probe(tmp_path / "file")
 
 
 def test_noise_is_shares_between_two_moments() -> None:
@@ -120,9 +122,9 @@ def test_the_commits_of_a_probe_take_no_more_of_a_small_disk_than_its_writes(
 ) -> None:
     """4 KiB each, thousands in a second on a tmpfs: they filled a disk of 60 MB, and the study ended."""
     grown: list[int] = []
-    monkeypatch.setattr(host, "free_bytes", lambda _: 10 * 80 * 4096)
+    monkeypatch.setattr(disk_probe, "free_bytes", lambda _: 10 * 80 * 4096)
     monkeypatch.setattr("os.fdatasync", lambda fd: grown.append(os.fstat(fd).st_size))
-    host.disk_probe(tmp_path, limit_s=2)
+    disk_probe.disk_probe(tmp_path, limit_s=2)
     assert max(grown) <= 2 * 80 * 4096
 
 

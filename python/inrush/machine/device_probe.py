@@ -14,6 +14,8 @@ import statistics
 import time
 from pathlib import Path
 
+from inrush.machine.host import free_bytes
+
 BLOCK = 1 << 20
 #: Of the file that pages are read from: larger than a disk's own cache would be slower to write than a run is long.
 LARGEST_BYTES = 64 * BLOCK
@@ -49,11 +51,6 @@ def device_probe(folder: Path, limit_s: float = 0.6) -> dict[str, float | bool]:
         "disk_direct_write_bytes_per_s": size / write_s,
         "disk_direct": direct,
     }
-
-
-def free_bytes(folder: Path) -> int:
-    stat = os.statvfs(folder)
-    return stat.f_bavail * stat.f_frsize
 
 
 def opens_direct(path: Path) -> bool:

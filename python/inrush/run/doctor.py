@@ -10,6 +10,7 @@ from typing import Any
 
 from inrush.machine import host
 from inrush.machine.device_probe import device_probe
+from inrush.machine.disk_probe import disk_probe
 
 Calibrate = Callable[[str, float], str]
 
@@ -38,7 +39,7 @@ def examine(calibrate: Calibrate, build_profile: str, data: Path, seconds: float
     Noise is observed while nothing of ours runs, then the instrument is measured.
     """
     before = host.noise_counters()
-    disk = {**host.disk_probe(data, seconds), **device_probe(data, seconds)}
+    disk = {**disk_probe(data, seconds), **device_probe(data, seconds)}
     noise = host.noise(before, host.noise_counters())
     found = {
         what: json.loads(calibrate(what, seconds))

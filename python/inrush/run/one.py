@@ -21,6 +21,7 @@ from inrush.errors import InrushError, Interrupted, from_core
 from inrush.guards.rows import MORE_THAN_LIMIT
 from inrush.guards.verdicts import counted
 from inrush.machine import host
+from inrush.machine.disk_probe import disk_probe
 from inrush.plan.planned import PlannedRun
 from inrush.results.store import Doc, OpenRun, StudyFolder, read_json
 from inrush.run import full_disk, oracle
@@ -254,7 +255,7 @@ def disk_after(plan: AnyPlan, repetitions: pa.Table, env: Mapping[str, Any], dat
         if totals["role"] in writers and span_s > 0:
             commits, sent = totals["ops"] / span_s, totals["bytes"] / span_s
             if commits > env["disk_fsync_per_s"] or sent > env["disk_write_bytes_per_s"]:
-                return host.disk_probe(data)
+                return disk_probe(data)
     return {}
 
 

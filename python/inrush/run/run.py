@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from inrush.errors import CoreError, InrushError, UsageError
-from inrush.machine import host
+from inrush.machine import host, probed
 from inrush.plan.calibration import is_price
 from inrush.plan.planned import PlannedRun
 from inrush.results.store import FILES, Doc, Results, SealedRun, StudyFolder
@@ -74,7 +74,7 @@ def run_study(
     with folder.locked(), Stopping() as stopping, no_space_explained(folder):
         check_same_plan(runs, folder)
         clean_up(runs, folder, deployments, listener.note)
-        facts = Facts(folder, environment or host.environment)
+        facts = Facts(folder, environment or probed.environment)
         for key in dict.fromkeys(map(key_of, runs)):  # before any of them keeps a disk busy
             facts.of(deployments[key])
         ahead, failures = Ahead(runs), dict[str, int]()

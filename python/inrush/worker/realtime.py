@@ -12,7 +12,7 @@ from pathlib import Path
 
 from inrush.engines import server
 from inrush.errors import UsageError
-from inrush.machine import host
+from inrush.machine import probed
 from inrush.worker.process import WORKER
 
 OPTION = "--realtime"
@@ -56,7 +56,7 @@ def refuse_unable(engines: Iterable[str], kind: str, shared: bool = False) -> No
 def realtime_environment(data: Path) -> dict[str, object]:
     """What `env.json` holds of the machine, and how the client was scheduled."""
     return {
-        **host.environment(data),
+        **probed.environment(data),
         "client_scheduling": f"first in, first out (SCHED_FIFO, priority {PRIORITY})",
     }
 
