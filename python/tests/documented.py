@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from inrush.study.study import load_study
 from tests.pages import Page
 
 #: What a line of a code block begins with where it is typed into a shell.
@@ -56,17 +57,12 @@ def typed(pages: Mapping[str, Page]) -> Iterator[Typed]:
                 yield call
 
 
-#: Studies with a rule to stop or a search, which read the pilot.
-PILOTED = {
-    "archive-rate", "telemetry-batch", "telemetry-keepup", "telemetry-mixed", "telemetry-sustained", "telemetry-queries",
-    "telemetry-volume", "telemetry-writers",
-}  # fmt: skip
-
-
-def without_pilot(study: str) -> list[str]:
-    """The words that leave it out, where it can be. study: a shipped one, by its name with or without `telemetry-`, or a file."""
-    piloted = study in PILOTED or f"telemetry-{study}" in PILOTED
-    return [] if piloted else ["-P", "repeats.pilot=false"]
+def without_pilot(named: str) -> list[str]:
+    """The words that leave it out, where no rule to stop and no search reads it. named: a shipped study, or a file without either."""
+    if named.endswith(".toml"):
+        return ["-P", "repeats.pilot=false"]
+    study = load_study(named, "xs")
+    return [] if study.stop or study.search is not None else ["-P", "repeats.pilot=false"]
 
 
 #: Study -> fewer of its points, where a page has all of them.

@@ -36,7 +36,7 @@ STUDY = (
     "-P", "pipeline.file_bytes=800_000", "-P", "pipeline.chunk_rows=400", "-P", "pipeline.flush_rows=400",
     "-P", "pipeline.pipeline_bytes_per_s=500_000", "-P", "pipeline.files={per_session=3}",
 )  # fmt: skip
-#: A load of 30 s or more: where it is, is said every 10 s.
+#: A load of 30 s or more: its progress is printed every 10 s.
 LONG = ("-P", "factors.pipelines=[2]", "-P", "pipeline.files={per_session=20}")
 NETWORK = "network from client to load server"
 

@@ -170,6 +170,10 @@ def test_the_page_shows_both_where_the_host_took_and_nothing_where_it_did_not() 
     assert '<th class="num">lag p99</th>' in page and '<td class="num">7.5 %</td>' in page
     assert '<td class="num">20.0, 13.0</td><td>writers</td><td class="num">5.05 ms · 20.1 µs</td>' in page
     assert "runs that lost more" not in page, "it is shown"
+    both = [ran(), ran(taken=SECONDS)]
+    assert "1 of the 2 runs that lost more are shown" in steal_table(
+        analyse(StudyRecord(synthetic.STUDY, both))
+    )
     assert shown(ran(taken=())) == ""
     assert shown(ran(taken=SECONDS)) == ""  # nothing to set beside
 

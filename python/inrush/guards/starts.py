@@ -31,7 +31,7 @@ class StartFacts(TypedDict):
 
 
 class ClientStarts(NamedTuple):
-    """ClientStarts of measured segments, how well the clocks are known, and what began of which time."""
+    """Starts of measured segments, how well the clocks are known, and what began of which time."""
 
     starts: Sequence[StartFacts]
     error_ns: int

@@ -9,7 +9,7 @@ from inrush.border.plan import InputWay, Refill
 from inrush.engines.twin import Twin
 from inrush.errors import Problem
 from inrush.plan.units import LOAD_BATCH_ROWS
-from inrush.study.forms import Best, BestOf, PerSession, best_value, resolve, rows_of
+from inrush.study.forms import Best, BestOf, FromFactor, PerSession, best_value, resolve, rows_of
 from inrush.study.io import IoCalls
 from inrush.study.keys import KeysOf
 from inrush.study.operations import tables_of
@@ -180,9 +180,16 @@ def deep_problems(
             found.append(problem(f"roles.{role.name.partition('/')[0]}.schedule", "", remedy))
         elif role.depth > most:
             calls = f"{most} call{'s' * (most > 1)}"
-            remedy = f"a session of {engine}{writing} has {calls} in flight at most: -P {key}={most}, or the study's factor for it, and more sessions where it has them"
+            remedy = f"a session of {engine}{writing} has {calls} in flight at most: say -P {depth_word(study, role)}={most}, or use more sessions"
             found.append(problem(key, str(role.depth), remedy))
     return found
+
+
+def depth_word(study: Study, role: ActiveRole) -> str:
+    """What `-P` changes a role's depth by: its factor where it has one."""
+    name = role.name.partition("/")[0]
+    named = study.roles.get(name)
+    return named.depth.factor if named and isinstance(named.depth, FromFactor) else f"roles.{name}.depth"
 
 
 def method_at(study: Study, server: Twin, point: Mapping[str, object]) -> str:

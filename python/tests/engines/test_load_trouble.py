@@ -189,9 +189,8 @@ def test_kills_spread_over_the_shards_store_every_row_once(
         assert loading.done is None and loading.broken is None, (n, loading.broken)
         time.sleep(rng.random() / 3)
         k = n % 2
-        if (
-            n == kills - 1
-        ):  # it ends the load for the last time: the command after it need not be slow any more
+        # It ends the load for the last time: the command after it need not be slow any more.
+        if n == kills - 1:
             loading.wanted = replace(wanted, bytes_per_s=None)
         own.stop(own_shards[k], Stop.KILL)
         # Now and then longer than the load's patience: then the same command goes on.

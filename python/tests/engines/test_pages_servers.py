@@ -32,7 +32,9 @@ SESSIONS = 4
 @pytest.fixture
 def own(engine: str, folder: Path) -> Iterator[Deployment]:
     need(engine)
-    instance = own_server(engine).start(folder / engine, SETTINGS[engine])
+    # Which reads pages of the new table, where the machine is so busy that a minute goes by.
+    quiet = {"autovacuum": "off"} if engine == "postgresql" else {}
+    instance = own_server(engine).start(folder / engine, {**SETTINGS[engine], **quiet})
     deployment = Deployment(server(engine), Target(engine, instance.url, {}, instance))
     yield deployment
     if (left := deployment.target.instance) is not None:
@@ -68,7 +70,7 @@ def test_a_cold_range_of_rows_by_time_reads_many_times_the_pages_of_rows_by_key(
     assert by_time["cold.page_bytes"] == 8192
     assert by_time["cold.pages_per_row"] > 2 * by_key["cold.pages_per_row"] > 0
     for found in (by_time, by_key):
-        assert found["warm.pages_per_row"] < 0.25 * found["cold.pages_per_row"]
+        assert found["warm.pages_per_row"] < 0.02 * found["cold.pages_per_row"]
         # What all sessions asked for, those too that ended a moment before: a row is on one page of the heap at most.
         assert found["warm.pages_asked"] > found["warm.rows"] / 200 and found["warm.rows"] == 8 * 3000
 
