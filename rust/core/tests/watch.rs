@@ -97,22 +97,28 @@ fn datagrams_of_the_machine_to_itself_are_packets_switches_and_interrupts_of_sof
 #[test]
 fn a_file_that_was_just_written_is_dirty_and_in_the_page_cache() {
     const BYTES: usize = 64_000_000;
-    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    let mut watch = watching(&[], "");
-    let mut file = File::create(dir.path().join("written")).unwrap();
-    for _ in 0..64 {
-        file.write_all(&[7; BYTES / 64]).unwrap();
+    // Other work of the machine deletes and writes back files meanwhile: one try of ten shows it.
+    let mut seen = Vec::new();
+    for _ in 0..10 {
+        let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let mut watch = watching(&[], "");
+        let mut file = File::create(dir.path().join("written")).unwrap();
+        for _ in 0..64 {
+            file.write_all(&[7; BYTES / 64]).unwrap();
+        }
+        let samples = finish(&mut watch);
+        let rise = |metric: &'static str| {
+            last(&samples, "host", metric, "") - series(&samples, "host", metric, "").next().unwrap()
+        };
+        let part = |bytes: f64| bytes / BYTES as f64;
+        let (cache, dirty) =
+            (part(rise("page_cache_bytes")), part(rise("dirty_bytes") + rise("writeback_bytes")));
+        if (0.5..2.0).contains(&cache) && (0.25..2.0).contains(&dirty) {
+            return;
+        }
+        seen.push((cache, dirty));
     }
-    let samples = finish(&mut watch);
-    let rise = |metrics: &[&'static str]| {
-        let each = metrics
-            .iter()
-            .map(|m| last(&samples, "host", m, "") - series(&samples, "host", m, "").next().unwrap());
-        each.sum::<f64>()
-    };
-    // Other work of the machine writes and frees some meanwhile.
-    assert!(rise(&["page_cache_bytes"]) > 0.5 * BYTES as f64, "{}", rise(&["page_cache_bytes"]));
-    assert!(rise(&["dirty_bytes", "writeback_bytes"]) > 0.25 * BYTES as f64);
+    panic!("parts of what was written, cached and dirty: {seen:?}");
 }
 
 #[test]
