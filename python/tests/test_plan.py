@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -142,6 +143,18 @@ def test_one_point_that_runs_once_has_no_pilot_unless_it_is_asked_for() -> None:
     asked = planned(**{**SINGLE, "repeats": {"count": 1, "seed": 7, "pilot": True}})
     assert [r.block for r in asked.runs] == [0, 0, 1, 1]
     assert any("once in a pilot" in line for line in plan_lines(asked))
+
+
+def test_a_plan_of_several_servers_says_that_unequal_durability_is_refused() -> None:
+    def said(*engines: str, **changes: object) -> list[str]:
+        study = load_study("quickstart", engines=engines)
+        plan = plan_study(replace(study, **changes), {e: server(e) for e in engines})
+        return [line for line in plan_lines(plan) if "--unequal-durability" in line]
+
+    (line,) = said("mysql", "postgresql")
+    assert line.startswith("note: mysql and postgresql are asked")
+    assert not said("postgresql") and not said("postgresql", "null") and not said("duckdb", "sqlite")
+    assert not said("mysql", "postgresql", unequal_durability=True)
 
 
 @pytest.mark.parametrize(

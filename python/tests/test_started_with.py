@@ -175,7 +175,8 @@ def test_a_search_among_settings_bisects_them(tmp_path: Path) -> None:
         ("", "start.ndb.nodes = [2]", ("ndb",), {}, "write a text, a number, true or false"),
         ("", 'start.ndb.nodes = "@node"', ("ndb",), {}, "unknown factor"),
         ("factors.nodes = [2, 4]", 'start.ndb.nodes = "@nodes"', ("ndb", "postgresql"), {},
-         'it changes how servers are started, and nothing of postgresql; write start.postgresql.SETTING = "@nodes"'),
+         'it changes how servers are started, and nothing of postgresql; run the study on ndb; or, if a setting of postgresql '
+         'should change with it, write start.postgresql.SETTING = "@nodes"'),
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_one_line_of_the_plan(

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from inrush.analysis.wording import listed
+from inrush.engines import server
+from inrush.guards.verdicts import is_instrument
 from inrush.plan.cost import Cost, cost
 from inrush.stats.quantity import show
 from inrush.text import columns, number, show_s
@@ -59,6 +62,13 @@ def plan_lines(plan: StudyPlan, inputs: str | None = None) -> list[str]:
     if plan.unsupported:
         lines += ["", *(f"unsupported: {m.point}: {m.reason}" for m in plan.unsupported)]
     notes = dict.fromkeys(note for p in plan.planned.values() for note in p.notes)
+    # What is inside of the process is asked within milliseconds, and refused before anybody waits.
+    compared = sorted(e for e in study.engines if not is_instrument(e))
+    if len(compared) > 1 and not study.unequal_durability and not all(server(e).embedded for e in compared):
+        notes[
+            f"{listed(compared)} are asked what acknowledged rows survive when the study runs; where that differs it is "
+            "refused before the first run, unless --unequal-durability is said"
+        ] = None
     return [*lines, *(["", *(f"note: {note}" for note in notes)] if notes else [])]
 
 

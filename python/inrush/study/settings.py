@@ -69,6 +69,11 @@ def start_factors(start: SettingsOf) -> set[str]:
     return {value.factor for of in start.values() for value in of.values() if isinstance(value, FromFactor)}
 
 
+def with_setting(start: SettingsOf, factor: str) -> list[str]:
+    """Engines that the study starts with the factor."""
+    return [engine for engine in start if factor in start_factors({engine: start[engine]})]
+
+
 def without_setting(
     start: SettingsOf, factors: Factors, engines: Sequence[str], used_elsewhere: set[str]
 ) -> Iterator[tuple[str, list[str]]]:

@@ -42,7 +42,7 @@ from inrush.study.parts import (
 from inrush.study.pipeline import Pipeline, parse_pipeline
 from inrush.study.roles import Role, check_refill, label, parse_factors, parse_roles
 from inrush.study.rule_values import check_only, check_rule_values
-from inrush.study.settings import SettingsOf, parse_options, parse_start, without_setting
+from inrush.study.settings import SettingsOf, parse_options, parse_start, with_setting, without_setting
 from inrush.study.shards import OverShards, parse_shards
 from inrush.study.shipped import SHIPPED, find_study, workload_path
 from inrush.study.single_values import (
@@ -393,8 +393,9 @@ def check_used(root: Node, study: Study) -> None:
     elsewhere = {f.factor for f in references(replace(study, start={}))}
     for name, engines in without_setting(study.start, study.factors, study.engines, elsewhere):
         root.at(f"factors.{name}", [label(v) for v in study.factors[name]]).problem(
-            f"it changes how servers are started, and nothing of {', '.join(engines)}; write "
-            f'start.{engines[0]}.SETTING = "@{name}", or run the study without {", ".join(engines)}'
+            f"it changes how servers are started, and nothing of {', '.join(engines)}; run the study on "
+            f"{' or '.join(with_setting(study.start, name)) or 'other engines'}; or, if a setting of "
+            f'{engines[0]} should change with it, write start.{engines[0]}.SETTING = "@{name}"'
         )
     if not study.has_pilot and (study.stop or study.search is not None):
         root.at("repeats.pilot", False).problem(
