@@ -12,6 +12,7 @@ InrushError
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -70,4 +71,14 @@ class StudyInvalid(UsageError):
 
     def __init__(self, problems: list[Problem]) -> None:
         self.problems = problems
-        super().__init__("\n".join(str(p) for p in problems))
+        super().__init__("\n".join(str(p) for p in in_one_line_each(problems)))
+
+
+def in_one_line_each(problems: Sequence[Problem]) -> list[Problem]:
+    """Values of one key that are wrong for the same reason, as at several points of a study, are one line."""
+    values: dict[tuple[str, str, str], list[str]] = {}
+    for p in problems:
+        of = values.setdefault((p.file, p.key, p.remedy), [])
+        if p.value not in of:
+            of.append(p.value)
+    return [Problem(file, key, ", ".join(of), remedy) for (file, key, remedy), of in values.items()]

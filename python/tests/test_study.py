@@ -420,3 +420,14 @@ def test_of_a_value_that_is_wrong_nothing_is_said_of_what_stands_in_for_it() -> 
     with pytest.raises(StudyInvalid) as refused:
         load_study("telemetry-batch", "xs", ["readers=nan"])
     assert [(p.value, p.remedy) for p in refused.value.problems] == [("nan", "write a finite number")]
+
+
+def test_values_that_are_wrong_for_one_reason_are_one_line_in_the_order_of_the_points() -> None:
+    each = [Problem("f", "depth", v, "say 1") for v in ("16", "128", "16")]
+    whole = StudyInvalid([*each, Problem("f", "depth", "4", "say 2"), Problem("f", "refill", "", "say 1")])
+    assert str(whole).splitlines() == [
+        "f: depth is 16, 128; say 1",
+        "f: depth is 4; say 2",
+        "f: refill; say 1",
+    ]
+    assert len(whole.problems) == 5
