@@ -1,242 +1,33 @@
 //! Connections that are lost, calls that hang, and servers that never answer: whose time it is, and what ends it.
 
+#[path = "lost/busy.rs"]
+mod busy;
 mod common;
+#[path = "lost/lossy.rs"]
+mod lossy;
 #[path = "lost/silent.rs"]
 mod silent;
 
-use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
-use std::sync::{Arc, Mutex, Once, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use busy::{alone, beside_others, soon};
 use inrush_drive::drive::source::TableCount;
 use inrush_drive::drive::{drive, DriveTarget, Driven, EndedBy, Observer, Progress};
 use inrush_drive::record::{Hist, Kind, Recorded, RepetitionRow};
-use inrush_engines::engine::{
-    build, Answer, Canceller, Caps, Context, Done, Engine, Ns, OpId, Outcome, Payload, Session, Submit,
-    Ticket, Work,
-};
+use inrush_engines::engine::{build, Context, Engine, Ns};
 use inrush_rows::clock::Clock;
 use inrush_rows::error::Error;
-use inrush_rows::error::TargetFault;
-use inrush_rows::plan::{DriveSegment, RunPlan, Segment, Statement};
-use inrush_rows::rows::Columns;
+use inrush_rows::plan::{DriveSegment, RunPlan, Segment};
+use lossy::{Behaviour, Lossy};
 use silent::{Server, Silent};
 
 const S: u64 = 1_000_000_000;
 const MS: u64 = 1_000_000;
 /// A thousand sessions, and what holds for them.
 const MANY: u32 = 1000;
-const SOON: u64 = S;
-
-/// [`SOON`], and what this machine makes a test wait beside it, a second at most: how late a thread woke, or the share of
-/// the processors that others had, whichever is more.
-fn soon() -> u64 {
-    let (began, ticks) = BEGAN.get().expect("the test began with `alone` or `beside_others`");
-    let late = LATE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    let late_ns = late.iter().filter(|(at, _)| *at >= began).map(|(_, late)| late.as_nanos() as u64).max();
-    let share = Ticks::now().used_by_others(ticks);
-    SOON + late_ns.unwrap_or(0).max((share * S as f64) as u64).min(S)
-}
-
-/// The kernel's clock ticks since it was started, of all processors together.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-struct Ticks {
-    all: u64,
-    /// Of any process, also of other virtual machines.
-    busy: u64,
-    own: u64,
-}
-
-thread_local! {
-    /// When the test of this thread began.
-    static BEGAN: Cell<Option<(Instant, Ticks)>> = const { Cell::new(None) };
-}
-
-impl Ticks {
-    fn now() -> Ticks {
-        let read = |path: &str| std::fs::read_to_string(path).expect(path);
-        Ticks::of(&read("/proc/stat"), &read("/proc/self/stat"))
-    }
-
-    /// stat, own: the files of these names in /proc and of the process. Source: proc(5).
-    fn of(stat: &str, own: &str) -> Ticks {
-        // cpu user nice system idle iowait irq softirq steal guest guest_nice; guests are within user and nice.
-        let all = numbers(stat.lines().next().expect("a line"), 1);
-        // The process's name, in brackets, may have blanks. utime and stime are the 12th and 13th after it.
-        let own = numbers(own.rsplit(')').next().expect("fields"), 11);
-        let total = all[..8].iter().sum::<u64>();
-        Ticks { all: total, busy: total - all[3] - all[4], own: own[0] + own[1] }
-    }
-
-    /// The share of this machine's processors that other processes had since then: 0 to 1.
-    fn used_by_others(&self, since: Ticks) -> f64 {
-        let busy = self.busy.saturating_sub(since.busy);
-        let all = self.all.saturating_sub(since.all).max(1);
-        (busy.saturating_sub(self.own.saturating_sub(since.own)) as f64 / all as f64).clamp(0.0, 1.0)
-    }
-}
-
-fn numbers(line: &str, from: usize) -> Vec<u64> {
-    line.split_whitespace().skip(from).map_while(|field| field.parse().ok()).collect()
-}
-
-#[test]
-fn what_others_use_of_the_machine_is_all_that_is_busy_and_not_ours() {
-    let before = Ticks::of(
-        "cpu  100 10 30 800 20 3 4 5 99 1\ncpu0 9\n",
-        "7 (a b) c) S 1 7 7 0 -1 64 9 0 0 0 40 2 7 7 20",
-    );
-    assert_eq!(before, Ticks { all: 972, busy: 152, own: 42 });
-    let after = Ticks { all: 1172, busy: 302, own: 92 };
-    assert_eq!(after.used_by_others(before), 0.5);
-    assert_eq!(before.used_by_others(after), 0.0);
-}
-
-/// When a thread that does nothing woke, and how late, each time.
-static LATE: Mutex<Vec<(Instant, Duration)>> = Mutex::new(Vec::new());
-
-/// From the begin of a test on.
-fn watch_the_machine() {
-    const STEP: Duration = Duration::from_millis(10);
-    static WATCHED: Once = Once::new();
-    BEGAN.set(Some((Instant::now(), Ticks::now())));
-    WATCHED.call_once(|| {
-        std::thread::spawn(|| loop {
-            let began = Instant::now();
-            std::thread::sleep(STEP);
-            let woke = Instant::now();
-            let mut late = LATE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-            late.push((woke, (woke - began).saturating_sub(STEP)));
-        });
-    });
-}
-
-/// A server of the test's own; times are run time.
-#[derive(Default)]
-struct Behaviour {
-    /// Calls are lost and connections refused in between.
-    down: Option<(Ns, Ns)>,
-    service_ns: u64,
-    /// Calls number `hangs_from..` of a connection hang until its canceller is called.
-    hangs_from: Option<u64>,
-    /// Connections made so far, and the numbers of those whose calls were cancelled.
-    opened: AtomicU64,
-    cancelled: Mutex<Vec<u64>>,
-    /// A canceller of a call of operation 0 takes so long.
-    cancel_takes: Duration,
-    /// The first call of every connection is lost, after which the server is back at once.
-    loses_first: bool,
-}
-
-struct Lossy {
-    clock: Clock,
-    behaviour: Arc<Behaviour>,
-}
-
-struct LossySession {
-    clock: Clock,
-    behaviour: Arc<Behaviour>,
-    number: u64,
-    op: OpId,
-    calls: u64,
-    lost: bool,
-    cancel: Arc<AtomicBool>,
-    ready: Vec<Done>,
-}
-
-impl Lossy {
-    fn is_down(&self) -> bool {
-        is_down(&self.behaviour, self.clock)
-    }
-}
-
-fn is_down(behaviour: &Behaviour, clock: Clock) -> bool {
-    behaviour.down.is_some_and(|(from, to)| (from..to).contains(&clock.now()))
-}
-
-impl Engine for Lossy {
-    fn caps(&self) -> Caps {
-        Caps { max_depth: 1, ..Caps::default() }
-    }
-
-    fn open(&self, ops: &[OpId]) -> Result<Box<dyn Session>, Error> {
-        if self.is_down() {
-            let message = "nothing listens".to_owned();
-            return Err(Error::Target { target: "test:".into(), class: TargetFault::Unreachable, message });
-        }
-        Ok(Box::new(LossySession {
-            clock: self.clock,
-            behaviour: self.behaviour.clone(),
-            number: self.behaviour.opened.fetch_add(1, SeqCst),
-            op: ops[0],
-            calls: 0,
-            lost: false,
-            cancel: Arc::default(),
-            ready: Vec::new(),
-        }))
-    }
-
-    fn control(&self, _: &str, _: u64) -> Result<Answer, Error> {
-        Ok(Answer::default())
-    }
-}
-
-impl Session for LossySession {
-    fn encode(&mut self, _: OpId, _: &Columns, _: &mut Payload) -> Result<(), Error> {
-        Ok(())
-    }
-
-    fn submit(&mut self, ticket: Ticket, _: OpId, work: Work<'_>) -> Submit {
-        let rows = match work {
-            Work::Rows { columns, .. } => columns.rows as u64,
-            Work::Params(_) | Work::Extract { .. } => 0,
-        };
-        std::thread::sleep(Duration::from_nanos(self.behaviour.service_ns));
-        let hangs = self.behaviour.hangs_from.is_some_and(|from| self.calls >= from);
-        while hangs && !self.cancel.load(SeqCst) {
-            std::thread::sleep(Duration::from_millis(2));
-        }
-        self.lost |= is_down(&self.behaviour, self.clock);
-        self.lost |= self.behaviour.loses_first && self.calls == 0 && self.number < 2;
-        self.calls += 1;
-        let outcome = match (self.lost, hangs) {
-            (true, _) => Outcome::Lost,
-            (_, true) => Outcome::Other,
-            _ => Outcome::Ok,
-        };
-        self.ready.push(Done { ticket, done_ns: self.clock.now(), outcome, rows, bytes: 0 });
-        Submit::Queued
-    }
-
-    fn poll(&mut self, _: Ns, done: &mut Vec<Done>) {
-        done.append(&mut self.ready);
-    }
-
-    fn failure(&mut self, _: Ticket) -> Option<String> {
-        Some("the server is gone".into())
-    }
-
-    fn scan(&mut self, _: &Statement, _: &Columns, _: &mut dyn FnMut(&Columns)) -> Result<u64, Error> {
-        Ok(0)
-    }
-
-    fn canceller(&self) -> Option<Canceller> {
-        let (behaviour, number, cancel) = (self.behaviour.clone(), self.number, self.cancel.clone());
-        let takes = if self.op == 0 { self.behaviour.cancel_takes } else { Duration::ZERO };
-        Some(Box::new(move || {
-            behaviour.cancelled.lock().unwrap().push(number);
-            std::thread::sleep(takes);
-            cancel.store(true, SeqCst);
-        }))
-    }
-
-    fn close(self: Box<Self>) -> Result<(), Error> {
-        Ok(())
-    }
-}
-
 struct Notes {
     clock: Clock,
     recorded: Recorded,
@@ -442,22 +233,6 @@ fn a_canceller_that_blocks_holds_up_no_other_call() {
         notes.longest_gap(),
         soon()
     );
-}
-
-static ALONE: RwLock<()> = RwLock::new(());
-
-/// For a thousand sessions and the server's threads: any other test beside it would be measured with it.
-fn alone() -> RwLockWriteGuard<'static, ()> {
-    let alone = ALONE.write().unwrap_or_else(|poisoned| poisoned.into_inner());
-    watch_the_machine();
-    alone
-}
-
-/// For tests of a few sessions.
-fn beside_others() -> RwLockReadGuard<'static, ()> {
-    let beside = ALONE.read().unwrap_or_else(|poisoned| poisoned.into_inner());
-    watch_the_machine();
-    beside
 }
 
 /// Two roles of a silent server: a thousand calls that hang, and one session that is served.

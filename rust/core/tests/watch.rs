@@ -1,15 +1,22 @@
 //! The watch against work of known size: what a child, a thread or a disk did is what the samples say.
 
+#[path = "watch/reading.rs"]
+mod reading;
+#[path = "watch/work.rs"]
+mod work;
+
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Write;
 use std::net::UdpSocket;
-use std::os::fd::{AsRawFd, OwnedFd};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use inrush_drive::watch::{Processes, Sample, Watch};
-use inrush_rows::clock::{process_cpu_ns, thread_cpu_ns, Clock};
-use inrush_rows::plan::WatchPlan;
+use inrush_drive::watch::Watch;
+use inrush_rows::clock::{process_cpu_ns, Clock};
+use reading::{assert_near, finish, last, plan, processes, rises, series, wait_for, watching};
+use work::{
+    burn, burn_for, burn_in_kernel, burn_outside, burn_thread, fork, pipe, reap, rusage_s, stat_s, Child,
+};
 
 const EVERY_NS: u64 = 100_000_000;
 
@@ -413,196 +420,4 @@ fn looking_more_often_than_ten_times_a_second_is_refused_and_0_is_no_watch() {
     assert!(refused.is_err_and(|e| e.to_string().contains("watch.every_ns is 99999999")));
     let mut none = Watch::start(&plan(&[], "", 0), Clock::start()).unwrap();
     assert!(finish(&mut none).is_empty());
-}
-
-// Work of known size.
-
-/// A forked child that works and then waits to be killed.
-struct Child {
-    pid: i32,
-    worked: File,
-}
-
-impl Child {
-    fn start(work: impl FnOnce()) -> Child {
-        let (reader, mut writer) = pipe();
-        let pid = fork(move || {
-            work();
-            writer.write_all(b"w").unwrap();
-            loop {
-                // SAFETY: waits for the signal that ends this process.
-                unsafe { libc::pause() };
-            }
-        });
-        Child { pid, worked: reader }
-    }
-
-    fn wait_until_worked(&self) {
-        let mut poll = libc::pollfd { fd: self.worked.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        // SAFETY: one descriptor, alive for the call.
-        let ready = unsafe { libc::poll(&mut poll, 1, 60_000) };
-        assert_eq!(
-            (ready, poll.revents & libc::POLLIN),
-            (1, libc::POLLIN),
-            "the child worked within a minute"
-        );
-    }
-}
-
-impl Drop for Child {
-    fn drop(&mut self) {
-        // SAFETY: our own child, not yet waited for.
-        unsafe { libc::kill(self.pid, libc::SIGKILL) };
-        reap(self.pid);
-    }
-}
-
-fn pipe() -> (File, File) {
-    let (reader, writer) = std::io::pipe().unwrap();
-    (File::from(OwnedFd::from(reader)), File::from(OwnedFd::from(writer)))
-}
-
-fn fork(work: impl FnOnce()) -> i32 {
-    // SAFETY: the child only computes, writes to open files and ends without unwinding.
-    match unsafe { libc::fork() } {
-        0 => {
-            work();
-            // SAFETY: ends the child at once.
-            unsafe { libc::_exit(0) }
-        }
-        pid => pid,
-    }
-}
-
-fn reap(pid: i32) {
-    let mut status = 0;
-    // SAFETY: waits for our own child.
-    assert_eq!(unsafe { libc::waitpid(pid, &mut status, 0) }, pid);
-}
-
-/// Works until this process has used `seconds` of CPU since it was forked.
-fn burn(seconds: f64) {
-    while (process_cpu_ns() as f64) < seconds * 1e9 {
-        std::hint::black_box(0);
-    }
-}
-
-/// The same, with few calls of the kernel: to ask for the time is one.
-fn burn_outside(seconds: f64) {
-    while (process_cpu_ns() as f64) < seconds * 1e9 {
-        for k in 0..1_000_000 {
-            std::hint::black_box(k);
-        }
-    }
-}
-
-/// The same, in calls of the kernel that take long.
-fn burn_in_kernel(seconds: f64) {
-    let mut zeros = File::open("/dev/zero").unwrap();
-    let mut block = vec![0; 1 << 20];
-    while (process_cpu_ns() as f64) < seconds * 1e9 {
-        std::io::Read::read_exact(&mut zeros, &mut block).unwrap();
-    }
-}
-
-/// Uses `cpu_s` of CPU, spread evenly over `time`.
-fn burn_for(time: Duration, cpu_s: f64) {
-    let started = Instant::now();
-    while started.elapsed() < time {
-        burn((started.elapsed().as_secs_f64() / time.as_secs_f64()).min(1.0) * cpu_s);
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    burn(cpu_s);
-}
-
-fn burn_thread(seconds: f64) {
-    let zero = thread_cpu_ns();
-    while ((thread_cpu_ns() - zero) as f64) < seconds * 1e9 {
-        std::hint::black_box(0);
-    }
-}
-
-fn rusage_s() -> f64 {
-    // SAFETY: all zeros is a valid rusage, and the call fills it.
-    let usage = unsafe {
-        let mut usage: libc::rusage = std::mem::zeroed();
-        assert_eq!(libc::getrusage(libc::RUSAGE_SELF, &mut usage), 0);
-        usage
-    };
-    let seconds = |t: libc::timeval| t.tv_sec as f64 + t.tv_usec as f64 * 1e-6;
-    seconds(usage.ru_utime) + seconds(usage.ru_stime)
-}
-
-/// Fields 14 and 15 of stat, in 10-ms ticks.
-fn stat_s() -> f64 {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
-    let fields: Vec<&str> = stat[stat.rfind(')').unwrap() + 2..].split(' ').collect();
-    (fields[11].parse::<f64>().unwrap() + fields[12].parse::<f64>().unwrap()) * 0.01
-}
-
-// Watching and reading.
-
-fn plan(processes: &[(&str, i32)], data_dir: &str, every_ns: u64) -> WatchPlan {
-    WatchPlan {
-        every_ns,
-        processes: self::processes(processes),
-        data_dir: data_dir.into(),
-        folders: BTreeMap::new(),
-        threads: BTreeMap::new(),
-        machine: false,
-    }
-}
-
-fn processes(named: &[(&str, i32)]) -> Processes {
-    let mut by_role = Processes::new();
-    for (role, pid) in named {
-        by_role.entry(role.to_string()).or_default().push(*pid);
-    }
-    by_role
-}
-
-fn watching(processes: &[(&str, i32)], data_dir: &str) -> Watch {
-    Watch::start(&plan(processes, data_dir, EVERY_NS), Clock::start()).unwrap()
-}
-
-fn finish(watch: &mut Watch) -> Vec<Sample> {
-    watch.stop();
-    let mut samples = Vec::new();
-    watch.drain(&mut samples);
-    samples
-}
-
-fn series<'a>(
-    samples: &'a [Sample],
-    role: &'a str,
-    metric: &'a str,
-    device: &'a str,
-) -> impl Iterator<Item = f64> + 'a {
-    let wanted = move |s: &&Sample| &*s.role == role && s.metric == metric && &*s.device == device;
-    samples.iter().filter(wanted).map(|s| s.value)
-}
-
-fn last(samples: &[Sample], role: &str, metric: &str, device: &str) -> f64 {
-    series(samples, role, metric, device).last().unwrap_or_else(|| panic!("no {metric} of {role} {device}"))
-}
-
-/// Device -> last less first.
-fn rises(samples: &[Sample], role: &str, metric: &str) -> BTreeMap<String, f64> {
-    let mut ends: BTreeMap<String, (f64, f64)> = BTreeMap::new();
-    for s in samples.iter().filter(|s| &*s.role == role && s.metric == metric) {
-        ends.entry(s.device.to_string()).or_insert((s.value, s.value)).1 = s.value;
-    }
-    ends.into_iter().map(|(device, (first, last))| (device, last - first)).collect()
-}
-
-fn wait_for(what: &str, mut ready: impl FnMut() -> bool) {
-    let limit = Instant::now() + Duration::from_secs(60);
-    while !ready() {
-        assert!(Instant::now() < limit, "waited a minute for {what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
-
-fn assert_near(found: f64, expected: f64, within: f64) {
-    assert!((found - expected).abs() <= within, "{found} is not {expected} ± {within}");
 }
