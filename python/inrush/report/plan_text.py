@@ -62,7 +62,7 @@ def plan_lines(plan: StudyPlan, inputs: str | None = None) -> list[str]:
     if plan.unsupported:
         lines += ["", *(f"unsupported: {m.point}: {m.reason}" for m in plan.unsupported)]
     notes = dict.fromkeys(note for p in plan.planned.values() for note in p.notes)
-    # What is inside of the process is asked within milliseconds, and refused before anybody waits.
+    # What is inside of the process is asked within milliseconds: there is no wait to warn of.
     compared = sorted(e for e in study.engines if not is_instrument(e))
     if len(compared) > 1 and not study.unequal_durability and not all(server(e).embedded for e in compared):
         notes[
