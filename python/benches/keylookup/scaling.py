@@ -219,11 +219,10 @@ The law of contention, which knows no servers, misses none of these points by mo
 
 A simulated minute of 32 data nodes and 40 client machines is a line of `make bench`: `simulated minute of 32 x 40`.
 There every message stays whole, one LDM thread takes all of it, and 8,192 reads are in flight from each API node (the
-last row above). With 4,096 in flight there are twice as many messages: then a minute takes 68 CPU-seconds on the
-machine of these pages, which other programs kept busy (`cargo bench --bench minute`; median of five times 1.5 simulated
-seconds; 79 before of what a server has done only the next was kept among the events). The figures above are of shorter
-stretches (0.05 s), in which each message is cut into a piece for each thread; all their intervals are narrower than
-1 %.
+last row above): it takes 35 CPU-seconds. With 4,096 in flight there are twice as many messages, and a minute takes 68
+(`cargo bench --bench minute`; median of five times 1.5 simulated seconds, on two cores that other programs used, too).
+The figures above are of shorter stretches (0.05 s), in which each message is cut into a piece for each thread; all
+their intervals are narrower than 1 %.
 """
 
 
