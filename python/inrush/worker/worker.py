@@ -82,9 +82,14 @@ def sessions(
 
 
 def followed(
-    plan_json: str, parts_dir: str, lines: Lines, hear: Callable[[str], None], leash: Leash | None = None
+    plan_json: str,
+    parts_dir: str,
+    lines: Lines,
+    hear: Callable[[str], None],
+    leash: Leash | None = None,
+    commands: Sequence[str] = (),
 ) -> int:
-    """hear: takes each event. 0: the core finished; 1: it failed, and an event says how."""
+    """hear: takes each event. commands: that came before. 0: the core finished; 1: it failed, and an event says how."""
     from inrush import _core
 
     try:
@@ -94,6 +99,8 @@ def followed(
         hear(json.dumps({"event": "failed", "kind": kind, "message": message}))
         return 1
     failed = False
+    for command in commands:
+        obey(run, command)
     while True:
         done = run.done()  # asked before the poll: what the core said last is still read
         for event in run.poll(0.0 if done else POLL_S):
