@@ -89,7 +89,9 @@ def test_hosts_that_share_no_file_load_what_one_machine_would(tmp_path: Path) ->
             assert not left, left
         names = at.names
     (one, other) = seen[PARALLEL].values()
-    assert len(one) == len(other) == FILES // 2 and not one & other, "each host has its own files, and no other"
+    assert len(one) == len(other) == FILES // 2 and not one & other, (
+        "each host has its own files, and no other"
+    )
     assert all(len(files) == 2 * FILES for files in seen[SORTED].values()), "as they are made, and sorted"
     for way, name in WAYS.items():
         for run in Results(Store(tmp_path / name / "results").latest().path).runs:
