@@ -143,6 +143,15 @@ def test_the_first_process_says_what_goes_on_and_one_that_is_stopped_leaves_no_f
         assert not (one.folder / "files").exists() and not (one.folder / "making").exists()
 
 
+def test_one_that_is_stopped_before_it_has_its_files_makes_no_more(tmp_path: Path) -> None:
+    with session(tmp_path / "first", planned(2)) as one:
+        one.process.send("stop")
+        finished = one.until("made", "finished", "failed")
+        assert finished["event"] == "finished" and finished["ended_by"] == "stop"
+        one.until("ended")
+        assert not (one.folder / "files").exists()
+
+
 def test_a_process_waits_until_all_have_their_files_and_answers_meanwhile(tmp_path: Path) -> None:
     plan = simulated(planned(2, process=1))
     with session(tmp_path / "second", plan, "--leash", "5") as one:

@@ -66,10 +66,10 @@ class Session:
         shares = own_files.shares(self.plan)
         self.beside(lambda: lay_out(shares, self.scratch))
         making = json.dumps(own_files.making(self.plan))
-        if followed(making, str(self.scratch), self.lines, self.of_making, self.leash) != 0:
+        if followed(making, str(self.scratch), self.lines, self.of_making, self.leash, self.words) != 0:
             return False
         if self.ended_by == STOP:
-            self.words.append(STOP)
+            self.words = [STOP]
             return True
         found = {"bytes": 0}
 
