@@ -209,13 +209,44 @@ def test_a_file_of_another_host_is_no_target() -> None:
     )
 
 
-def test_files_that_one_host_makes_are_loaded_by_processes_of_that_host_alone() -> None:
-    segments = [{"kind": "inputs", "inputs": [{"folder": "/data/files"}]}, {"kind": "control"}]
-    facts = {"1": fact("here"), "2": fact("b")}
-    (said,) = checks.without_files(facts, spaces("here"), segments)
-    assert said.startswith("worker 2 on b: the files of the load are made on one host") and "local:N" in said
-    assert checks.without_files({"1": fact("here")}, spaces("here"), segments) == []
-    assert checks.without_files(facts, spaces("here"), segments[1:]) == []
+def from_files(way: str = "client", source: Any = None, **watch: Any) -> Any:
+    made = {"kind": "inputs", "inputs": [{"folder": "/data/files", "way": way}]}
+    return {
+        "segments": [made, {"kind": "control"}],
+        "tables": [{"source": source or {"kind": "generated"}}],
+        "watch": watch,
+    }
+
+
+def test_files_that_a_server_reads_are_loaded_by_processes_of_their_host_alone() -> None:
+    facts, ours = {"1": fact("here"), "2": fact("b")}, spaces("here")
+    (said,) = checks.without_files(facts, ours, from_files("server"))
+    assert said.startswith("worker 2 on b: the server reads the files of the load by itself (server_file)")
+    assert 'way = "client_file"' in said and "local:N" in said
+    assert checks.without_files({"1": fact("here")}, ours, from_files("server")) == []
+    # Each worker makes those whose bytes it sends.
+    for way in ("client", "parsed"):
+        assert checks.without_files(facts, ours, from_files(way)) == []
+
+
+def test_files_of_the_user_are_loaded_on_their_host_alone() -> None:
+    facts, ours = {"1": fact("b")}, spaces("here")
+    yours = {**from_files(source={"kind": "files", "paths": ["/home/me/x.csv"]}), "segments": []}
+    (said,) = checks.without_files(facts, ours, yours)
+    assert (
+        said.startswith("worker 1 on b: /home/me/x.csv is a file of yours on this host") and "local:1" in said
+    )
+    assert checks.without_files({"1": fact("here")}, ours, yours) == []
+
+
+def test_a_folder_for_input_files_is_none_of_workers_that_make_their_own() -> None:
+    facts, ours = {"1": fact("here")}, spaces("here")
+    (said,) = checks.without_files(facts, ours, from_files(folders={"input": "/disk"}))
+    assert said.startswith("--input: each worker makes the files") and "--local-directory" in said
+    assert checks.without_files(facts, ours, from_files("server", folders={"input": "/disk"})) == []
+    assert (
+        checks.without_files(facts, ours, {**from_files(folders={"input": "/d"}), "kind": "pipeline"}) == []
+    )
 
 
 def test_all_runs_of_a_study_take_the_workers_that_it_began_with() -> None:

@@ -149,6 +149,15 @@ class Alive(TypedDict):
     event: Literal["alive"]
 
 
+class FilesMade(TypedDict):
+    """Of a process that makes the files that its sessions load: they are there, and it waits for those of the others."""
+
+    event: Literal["made"]
+    files: int
+    bytes: int
+    took_s: float
+
+
 class Finished(TypedDict):
     event: Literal["finished"]
     ended_by: str
@@ -170,5 +179,5 @@ class Ended(TypedDict):
 NO_LATENCIES: Latencies = {"bucket": (), "count": (), "n": 0, "min": 0, "max": 0, "sum": 0}
 
 Event: TypeAlias = (
-    SegmentBegun | Progress | Note | Paused | Barrier | Began | Alive | Finished | Failed | Ended
+    SegmentBegun | Progress | Note | Paused | Barrier | Began | Alive | FilesMade | Finished | Failed | Ended
 )

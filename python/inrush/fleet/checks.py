@@ -8,6 +8,8 @@ from typing import Any, cast
 
 from inrush.border.pipeline import AnyPlan, hosts_of, loads_of
 from inrush.fleet.address import has_loopback, reached_only_here
+from inrush.fleet.own_files import SENT, inputs_of, makes_own
+from inrush.study.files import INPUT
 
 #: The core of a worker may be slower than that of the fastest one by so much: less is what a busy machine takes.
 LEAST_RATE = 0.75
@@ -92,20 +94,39 @@ def unreachable(
 
 
 def without_files(
-    facts: Mapping[str, Mapping[str, Any]], ours: Mapping[str, str], segments: Sequence[Mapping[str, Any]]
+    facts: Mapping[str, Mapping[str, Any]], ours: Mapping[str, str], plan: AnyPlan
 ) -> list[str]:
-    """A line where workers are on other hosts, and files that the first process makes are to be loaded by all.
+    """A line where files of a load are on one host, or have a place on it that is named, and workers are elsewhere.
 
     ours: spaces, as of `remote.spaces`. Containers of one kernel may share the folder.
     """
-    away = [address for address, fact in facts.items() if fact["spaces"]["kernel"] != ours["kernel"]]
-    made = [of["folder"] for segment in segments if segment["kind"] == "inputs" for of in segment["inputs"]]
-    if not away or not made:
-        return []
-    return [
-        f"{named(away[0], facts[away[0]])}: the files of the load are made on one host, and it would load some of them; load "
-        "rows without `files`, or run client processes of this host (--fleet local:N, or -P clients=N without a fleet)"
+    if "kind" in plan:
+        return []  # its ends are those of the loader
+    away = next((a for a, fact in facts.items() if fact["spaces"]["kernel"] != ours["kernel"]), None)
+    said = []
+    if makes_own(plan) and INPUT in plan["watch"].get("folders", {}):
+        said.append(
+            "--input: each worker makes the files that it loads in its own folder; leave the option out, and start each worker "
+            "with --local-directory DIR"
+        )
+    if away is not None and any(of["way"] not in SENT for of in inputs_of(plan)):
+        said.append(
+            f"{named(away, facts[away])}: the server reads the files of the load by itself (server_file), and they are made on "
+            'one host; say way = "client_file", or run client processes of this host (--fleet local:N, or -P clients=N without '
+            "a fleet)"
+        )
+    yours = [
+        path
+        for table in plan["tables"]
+        if table["source"]["kind"] == "files"
+        for path in table["source"]["paths"]
     ]
+    if away is not None and yours:
+        said.append(
+            f"{named(away, facts[away])}: {yours[0]} is a file of yours on this host, and it would load it; run a client "
+            "process of this host (--fleet local:1, or no fleet)"
+        )
+    return said
 
 
 def not_here(plans: Sequence[AnyPlan]) -> str:

@@ -16,12 +16,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from inrush.border.events import Event, FilesMade
 from inrush.clients.clocks import Clock
 from inrush.clients.place import Client, Hear, Host, Part, watch_of
 from inrush.errors import CoreError, TargetError
 from inrush.fleet import checks, remote
 from inrush.fleet.echo import Echo, Offset, Witnesses, agree, between, contradicts, known, offset
 from inrush.fleet.link import LIMIT_S, Link, Lost
+from inrush.fleet.session import BEGIN
 from inrush.worker.process import SESSIONS
 
 #: Echoes of a look at a clock.
@@ -75,6 +77,9 @@ class OnWorkers:
         self.witnesses = {n: Witnesses() for n in self.looks}
         self.final: dict[int, Clock] = {}
         self.clients: list[RemoteClient] = []
+        #: Processes that have made the files of a load -> what they said.
+        self.made: dict[int, FilesMade] = {}
+        self.starting = threading.Lock()
         self.start_after_ns = start_after_ns(wanted, max(look.error_ns for look in self.looks.values()))
 
     def look(self, worker: str) -> Offset:
@@ -106,9 +111,24 @@ class OnWorkers:
         if not self.shares(worker, "processes"):
             # Process ids and folders are of this machine, or of this container.
             plan = {**plan, "watch": watch_of(plan, plan["watch"].get("machine", False))}
-        client = RemoteClient(self, process, f"{self.owner}/{process}", json.dumps(plan), folder, hear)
-        self.clients.append(client)
+
+        def heard(event: Event) -> None:
+            if event["event"] == "made":
+                self.has_made(process, event)
+            else:
+                hear(event)
+
+        with self.starting:
+            client = RemoteClient(self, process, f"{self.owner}/{process}", json.dumps(plan), folder, heard)
+            self.clients.append(client)
         return client
+
+    def has_made(self, process: int, said: FilesMade) -> None:
+        """Files of a load: all go on when the last process has its own."""
+        with self.starting:
+            self.made[process] = said
+            for client in self.clients if len(self.made) == len(self.workers) else ():
+                client.send(BEGIN)
 
     def clock(self, process: int) -> Clock:
         if process in self.final:
@@ -183,10 +203,16 @@ class OnWorkers:
                     "rows_per_cpu_s": self.rates[worker],
                     "clock": vars(self.clock(process)),
                     "clock_before": vars(self.before[process]),
+                    **self.files(process),
                 }
                 for process, worker in enumerate(self.workers)
             ],
         }
+
+    def files(self, process: int) -> Mapping[str, Any]:
+        """Those of a load that it has made: nothing of any other run."""
+        said = self.made.get(process)
+        return {} if said is None else {"files": {key: said[key] for key in ("files", "bytes", "took_s")}}
 
     def end(self) -> None:
         for client in self.clients:

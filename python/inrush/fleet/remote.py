@@ -223,7 +223,7 @@ async def start(
     for kept in [*KEPT.values()]:
         if not kept.ended and time.monotonic() - kept.called_at < 2 * LEASH_S:
             return {"busy": kept.owner}
-        forget(kept)
+        await forget(kept)
     folder = Path(tempfile.mkdtemp(prefix="inrush-", dir=getattr(dask_worker, "local_directory", None)))
     kept = KEPT[key] = Kept(key, owner, folder, loop=asyncio.get_running_loop())
     kept.parts.mkdir()
@@ -245,7 +245,7 @@ WATCHES: set[asyncio.Task[None]] = set()
 async def until_forgotten(kept: Kept) -> None:
     while kept.key in KEPT:
         if time.monotonic() - kept.called_at > FORGOTTEN_S:
-            forget(kept)
+            await forget(kept)
         await asyncio.sleep(1.0)
 
 
@@ -310,12 +310,13 @@ def kill(key: str) -> None:
         kept.process.kill()
 
 
-def discard(key: str) -> None:
+async def discard(key: str) -> None:
     kept = KEPT.get(key)
     if kept is not None:
-        forget(kept)
+        await forget(kept)
 
 
-def forget(kept: Kept) -> None:
+async def forget(kept: Kept) -> None:
+    """The worker answers meanwhile: files of a load may be many."""
     KEPT.pop(kept.key, None)
-    kept.drop()
+    await asyncio.to_thread(kept.drop)

@@ -22,16 +22,20 @@ from inrush.errors import InrushError, TargetError
 from inrush.fleet import checks
 from inrush.fleet.link import Link
 from inrush.fleet.local import write_variables
+from inrush.fleet.own_files import makes_own
 from inrush.fleet.place import OnWorkers
 from inrush.study.pipeline import KIND as PIPELINE
 from inrush.worker.process import SESSIONS
 from inrush.worker.worker import Lines, main, say
 
+#: The program of a process whose sessions load files that it makes.
+FILES = "inrush.fleet.session"
+
 
 def made_by(plan: AnyPlan) -> tuple[str, Callable[..., int]]:
     """The program of each of its processes, and what makes the run of them."""
     if plan.get("kind") != PIPELINE:
-        return SESSIONS, run.work
+        return (FILES if makes_own(plan) else SESSIONS), run.work
     from inrush.pipeline import hosts
 
     return hosts.PART, hosts.work
@@ -75,7 +79,7 @@ def work(
                 of_database(place, plan), place.spaces, target["engine"], url, has_files
             )
         ]
-        away += checks.without_files(place.facts, place.spaces, plan["segments"])
+        away += checks.without_files(place.facts, place.spaces, plan)
         if away:
             raise TargetError("\n".join(away))
     except InrushError as e:

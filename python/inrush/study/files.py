@@ -9,13 +9,13 @@ from __future__ import annotations
 import errno
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from inrush.border.pipeline import AnyPlan, InputFiles, loads_of
-from inrush.border.plan import InputPlan, OpPlan, TablePlan
+from inrush.border.plan import InputPlan, InputWay, OpPlan, TablePlan
 from inrush.errors import CoreError, Problem, StudyInvalid, UsageError
 from inrush.workload import FileSource, Workload
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 #: What a file system says that takes no more.
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+#: How input files come in.
+INPUT_WAYS: tuple[InputWay, ...] = get_args(InputWay)
 
 
 def locate(workload: Workload, workload_file: str) -> Workload:
@@ -75,13 +77,21 @@ def at_dumps(plan: AnyPlan, data: Path, run: str) -> AnyPlan:
     return placed
 
 
-def at_inputs(plan: AnyPlan, folder: Path) -> AnyPlan:
-    """The plan with the files that it makes and loads in `folder`: in one of their own, named by the rows that they hold."""
+def at_inputs(plan: AnyPlan, folder: Path, ways: Collection[InputWay] = INPUT_WAYS) -> AnyPlan:
+    """The plan with the files that it makes and loads in `folder`: in one of their own, named by the rows that they hold.
+
+    ways: files that come in otherwise stay where they are.
+    """
     if not any(segment["kind"] == "inputs" for segment in plan["segments"]):
         return plan
     placed = plan.copy()
-    placed["segments"] = [_segment_at_inputs(segment, plan, folder) for segment in plan["segments"]]
+    placed["segments"] = [_segment_at_inputs(segment, plan, folder, ways) for segment in plan["segments"]]
     return placed
+
+
+def input_path(of: InputPlan, file: int) -> Path:
+    """Where one of them lies: `path` in rust/rows/src/plan/input.rs."""
+    return Path(of["folder"]) / f"{of['name']}-{file:06}.tsv"
 
 
 #: The role of the watch that has the device below input files, where these have a folder of their own.
@@ -119,9 +129,9 @@ def made_rows(plan: AnyPlan) -> dict[tuple[str, bool], tuple[str, int]]:
     return found
 
 
-def _segment_at_inputs(segment: Any, plan: AnyPlan, folder: Path) -> Any:
+def _segment_at_inputs(segment: Any, plan: AnyPlan, folder: Path, ways: Collection[InputWay]) -> Any:
     def located(of: InputPlan) -> InputPlan:
-        return {**of, "folder": str(folder.resolve() / key_of(of, plan))}
+        return {**of, "folder": str(folder.resolve() / key_of(of, plan))} if of["way"] in ways else of
 
     if segment["kind"] == "inputs":
         return {**segment, "inputs": [located(of) for of in segment["inputs"]]}

@@ -78,31 +78,48 @@ def sessions(
     plan_json: str, parts_dir: str, commands: TextIO, events: TextIO, leash: Leash | None = None
 ) -> int:
     """Starts the core and carries events out and commands in until it is done."""
+    return followed(plan_json, parts_dir, Lines(commands.fileno()), lambda event: say(events, event), leash)
+
+
+def followed(
+    plan_json: str,
+    parts_dir: str,
+    lines: Lines,
+    hear: Callable[[str], None],
+    leash: Leash | None = None,
+    commands: Sequence[str] = (),
+) -> int:
+    """hear: takes each event. commands: that came before. 0: the core finished; 1: it failed, and an event says how."""
     from inrush import _core
 
     try:
         run = _core.start(plan_json, parts_dir)
     except _core.CoreFailure as failure:
         kind, message = failure.args
-        say(events, json.dumps({"event": "failed", "kind": kind, "message": message}))
+        hear(json.dumps({"event": "failed", "kind": kind, "message": message}))
         return 1
     failed = False
-    lines = Lines(commands.fileno())
+    for command in commands:
+        obey(run, command)
     while True:
         done = run.done()  # asked before the poll: what the core said last is still read
         for event in run.poll(0.0 if done else POLL_S):
             failed = failed or json.loads(event)["event"] == "failed"
-            say(events, event)
+            hear(event)
         if done:
             return 1 if failed else 0
-        found = lines.ready()
-        if leash is not None:
-            leash.heard(found)
-        for command in found:
-            if command == "alive":
-                say(events, '{"event": "alive"}')
-            else:
-                obey(run, command)
+        for command in obeyed(lines, hear, leash):
+            obey(run, command)
+
+
+def obeyed(lines: Lines, hear: Callable[[str], None], leash: Leash | None = None) -> list[str]:
+    """Commands that have come; that this process lives is answered, and its leash knows of them."""
+    found = lines.ready()
+    if leash is not None:
+        leash.heard(found)
+    for _ in range(found.count("alive")):
+        hear('{"event": "alive"}')
+    return [command for command in found if command != "alive"]
 
 
 def obey(run: _core.Run, command: str) -> None:

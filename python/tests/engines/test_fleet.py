@@ -223,12 +223,14 @@ def children(of: Sequence[int], word: str) -> dict[int, list[str]]:
     return found
 
 
+@pytest.mark.parametrize("fleet", [False, True])
 def test_files_of_a_load_are_shared_out_as_they_are_and_each_is_loaded_once(
-    inrush: Inrush, folder: Path
+    inrush: Inrush, folder: Path, fleet: bool
 ) -> None:
+    """Processes of this host share a folder; each worker has its own files, also of those that a step has sorted."""
     found = run(
         inrush, folder, "bulkindex-load", "steps.load.rows.total=20_000", "repeats.count=1", "clients=2",
-        fleet=False,
+        fleet=fleet,
     )  # fmt: skip
     ways = {str(sealed.plan["labels"]["factors"]["way"]): sealed for sealed in found.runs}
     assert len(ways) == 4
@@ -242,4 +244,14 @@ def test_files_of_a_load_are_shared_out_as_they_are_and_each_is_loaded_once(
         assert {f["pipeline"] for f in by_process}.isdisjoint(
             f["pipeline"] for f in files if f["file"] % 2 == 0
         )
-        assert all(p["holds"] for p in sealed.table("proofs").to_pylist()), way
+        proofs = sealed.table("proofs").to_pylist()
+        assert all(p["holds"] for p in proofs), way
+        assert {int(p["found"]) for p in proofs if p["item"] == "rows"} == {20_000}, way
+        if fleet:
+            made = [worker["files"] for worker in sealed.doc["clients"]["workers"]]
+            # A sorted file has rows of all, so these are whole on each.
+            assert [of["files"] for of in made] == ([100, 100] if "sorted" in way else [50, 50]), way
+            if "sorted" not in way:
+                assert sum(of["bytes"] for of in made) == sum(f["bytes"] for f in files), way
+    if fleet:
+        assert not [*(folder / "inputs").rglob("*.tsv")] and not [*found.path.rglob("*.tsv")]
