@@ -1,7 +1,7 @@
-"""One run by client processes on workers: `python -m inrush.fleet.worker SCHEDULER VARIABLES WORKERS PLAN.json PARTS_DIR`.
+"""One run by client processes on workers: `python -m inrush.fleet.worker SCHEDULER VARIABLES WORKERS WATCHERS PLAN.json PARTS_DIR`.
 
 VARIABLES: a file of a fleet on this machine, which its workers read; empty: each worker has its own.
-WORKERS: addresses of those that all runs of the study take, by commas; empty: any.
+WORKERS: addresses of those that all runs of the study take, by commas; empty: any. WATCHERS: of those on hosts of shards.
 """
 
 from __future__ import annotations
@@ -13,17 +13,20 @@ import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, TextIO, cast
 
-from inrush.border.pipeline import AnyPlan, hosts_of, shards_of
+from inrush.border.pipeline import AnyPlan, PipelinePlan, hosts_of, shards_of
 from inrush.clients import run
 from inrush.engines import server
 from inrush.errors import InrushError, TargetError
-from inrush.fleet import checks
+from inrush.fleet import checks, dealing
+from inrush.fleet.dealing import Dealt
+from inrush.fleet.homes import asked
 from inrush.fleet.link import Link
 from inrush.fleet.local import write_variables
 from inrush.fleet.own_files import makes_own
 from inrush.fleet.place import OnWorkers
+from inrush.pipeline.shard_servers import servers_of
 from inrush.study.pipeline import KIND as PIPELINE
 from inrush.worker.process import SESSIONS
 from inrush.worker.worker import Lines, main, say
@@ -45,6 +48,7 @@ def work(
     scheduler: str,
     variables: str,
     workers: str,
+    watchers: str,
     plan_json: str,
     parts_dir: str,
     commands: TextIO,
@@ -66,9 +70,8 @@ def work(
     owner = f"{plan['study']} {plan['run_id']} of {socket.gethostname()} (process {os.getpid()})"
     try:
         link = Link(scheduler)
-        place = OnWorkers(
-            link, owner, hosts_of(plan), names, shown, [w for w in workers.split(",") if w], module
-        )
+        of, plan = dealt_to(plan, Dealt(addresses(workers), addresses(watchers)), link)
+        place = OnWorkers(link, owner, hosts_of(plan), names, shown, of.ends, module, of.watchers)
         place.refuse_unfit(plan["record"]["interval_ns"])
         # One that answers nothing keeps nothing, and is the same everywhere.
         has_files = twin.embedded and twin.answers
@@ -95,6 +98,20 @@ def work(
         link.close()
 
 
+def addresses(text: str) -> tuple[str, ...]:
+    return tuple(address for address in text.split(",") if address)
+
+
+def dealt_to(plan: AnyPlan, of: Dealt, link: Link) -> tuple[Dealt, AnyPlan]:
+    """What the run takes of the study's workers, and its plan with what they see of its shards' servers."""
+    if plan.get("kind") != PIPELINE or not of.ends:
+        return of, plan
+    pipeline = cast("PipelinePlan", plan)
+    servers = servers_of(pipeline)
+    run, seen = dealing.seen(of, hosts_of(plan), servers, asked(link, of.all, servers))
+    return run, {**pipeline, "seen": seen} if seen else plan
+
+
 def reached(plan: AnyPlan) -> list[str]:
     """Addresses of the servers of a run."""
     if shards := shards_of(plan):
@@ -110,4 +127,5 @@ def of_database(place: OnWorkers, plan: AnyPlan) -> Mapping[str, Any]:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[4:], partial(work, sys.argv[1], sys.argv[2], sys.argv[3])))
+    of_the_fleet: Any = sys.argv[1:5]
+    sys.exit(main(sys.argv[5:], partial(work, *of_the_fleet)))

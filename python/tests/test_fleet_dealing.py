@@ -1,0 +1,96 @@
+"""Which workers have an end of a pipeline's load, and which watch the hosts of its shards."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from inrush.border.pipeline import ShardServer
+from inrush.fleet.dealing import Dealt, dealt, homes_of, said_dealt, said_unseen, seen
+
+ROW = ["w1", "w2", "w3", "w4"]
+
+
+def server(host: str, shard: int = 0, port: int = 5432) -> ShardServer:
+    return {
+        "role": f"shards/shard_{shard}", "engine": "postgresql", "host": host, "port": port, "shards": [shard],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("wanted", "homes", "ends", "watchers"),
+    [
+        # No shard is on a worker's host: as ever.
+        (2, {}, "w1 w2", ""),
+        # Those on shards' hosts are out of the row, wherever they stand in it.
+        (2, {"w1": ["db0"], "w3": ["db1"]}, "w2 w4", "w1 w3"),
+        (2, {"w3": ["db0"], "w4": ["db1"]}, "w1 w2", "w3 w4"),
+        (1, {"w1": ["db0"], "w2": ["db1"]}, "w3", "w1 w2"),
+        # Two on one host: the first watches, and the second does nothing.
+        (2, {"w1": ["db0"], "w2": ["db0"]}, "w3 w4", "w1"),
+        # Too few: the second one of a host before the only one of another, in the order of the row.
+        (3, {"w1": ["db0"], "w2": ["db0"]}, "w2 w3 w4", "w1"),
+        (3, {"w1": ["db0"], "w2": ["db1"]}, "w1 w3 w4", "w2"),
+        (4, {"w1": ["db0"], "w2": ["db1"]}, "w1 w2 w3 w4", ""),
+        (4, dict.fromkeys(ROW, ["db0"]), "w1 w2 w3 w4", ""),
+        (5, {"w1": ["db0"]}, "w1 w2 w3 w4", ""),
+    ],
+)
+def test_hosts_of_shards_are_taken_out_of_the_row_unless_there_are_too_few(
+    wanted: int, homes: dict[str, list[str]], ends: str, watchers: str
+) -> None:
+    assert dealt(ROW, wanted, homes) == Dealt(tuple(ends.split()), tuple(watchers.split()))
+
+
+HOMES = {"w3": ["db0"], "w4": ["db1"], "w1": ["db2"]}
+
+
+def test_a_server_is_seen_by_the_process_on_its_host_first_by_one_without_an_end() -> None:
+    of = Dealt(("w1", "w2"), ("w3", "w4"))
+    run, found = seen(of, 2, [server("db0", 0), server("db1", 1), server("db2", 2), server("db9", 3)], HOMES)
+    assert run == of
+    assert [(one["shards"], one["process"]) for one in found] == [([0], 2), ([1], 3), ([2], 0)]
+    both, found = seen(of, 2, [server("db0")], {**HOMES, "w1": ["db0"]})
+    assert both.watchers == ("w3",) and found[0]["process"] == 2, "the load server is on that host too"
+
+
+def test_a_run_takes_the_ends_that_it_has_and_the_watchers_of_its_own_shards() -> None:
+    of = Dealt(("w1", "w2"), ("w3", "w4"))
+    run, found = seen(of, 1, [server("db1", 0)], HOMES)
+    assert run == Dealt(("w1",), ("w4",)) and [one["process"] for one in found] == [1]
+    assert seen(of, 2, [], HOMES) == (Dealt(("w1", "w2")), [])
+
+
+def test_two_servers_on_one_host_have_one_watcher() -> None:
+    run, found = seen(
+        Dealt(("w1", "w2"), ("w3",)), 2, [server("db0", 0), server("db0", 1, 5433)], {"w3": ["db0"]}
+    )
+    assert run.watchers == ("w3",) and [one["process"] for one in found] == [2, 2]
+
+
+def spaces(network: str) -> dict[str, str]:
+    return {"network": network}
+
+
+def test_a_loopback_address_is_that_of_inrushs_own_host_and_one_of_several_hosts_is_no_ones() -> None:
+    said = {"w1": ["localhost", "10.0.0.9"], "w2": ["localhost", "10.0.0.9", "10.0.0.2"], "w3": ["10.0.0.2"]}
+    each = {"w1": spaces("a"), "w2": spaces("b"), "w3": spaces("b")}
+    assert homes_of(said, each, spaces("a")) == {
+        "w1": ["localhost"], "w2": ["10.0.0.2"], "w3": ["10.0.0.2"],
+    }  # fmt: skip
+
+
+def test_who_does_what_is_said_in_one_line_and_what_is_not_seen_in_another() -> None:
+    names = {"w1": "ls", "w2": "cl", "w3": "pg0", "w4": "pg1"}
+    servers: list[Any] = [server("db0", 0), server("db1", 1, 5433), server("db9", 3), server("", 4)]
+    of = Dealt(("w1", "w2"), ("w3", "w4"))
+    assert said_dealt(of, names, servers, HOMES) == (
+        "ls is the load server; cl is the client; pg0 watches what is at db0:5432; pg1 watches what is at db1:5433"
+    )
+    assert said_dealt(Dealt(("w1", "w2", "w3")), names, [], {}) == (
+        "ls is the load server; cl, pg0 are clients"
+    )
+    (line,) = said_unseen(servers, HOMES).splitlines()
+    assert line.startswith("no worker is on the host of db9:5432: ") and "start a worker on it" in line
+    assert said_unseen(servers[:2], HOMES) == ""
