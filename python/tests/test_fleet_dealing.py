@@ -33,7 +33,7 @@ def server(host: str, shard: int = 0, port: int = 5432) -> ShardServer:
         (3, {"w1": ["db0"], "w2": ["db0"]}, "w2 w3 w4", "w1"),
         (3, {"w1": ["db0"], "w2": ["db1"]}, "w1 w3 w4", "w2"),
         (4, {"w1": ["db0"], "w2": ["db1"]}, "w1 w2 w3 w4", ""),
-        (4, dict.fromkeys(ROW, ["db0"]), "w1 w2 w3 w4", ""),
+        (4, {worker: ["db0"] for worker in ROW}, "w1 w2 w3 w4", ""),
         (5, {"w1": ["db0"]}, "w1 w2 w3 w4", ""),
     ],
 )

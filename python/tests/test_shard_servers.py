@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import ipaddress
-import json
 import os
 import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,6 @@ from inrush.border.pipeline import ShardServer
 from inrush.clients.clocks import Shift
 from inrush.clients.place import Client, Hear, Here, Part
 from inrush.engines import ENGINES, known_twin
-from inrush.errors import CoreError
 from inrush.machine import addresses, held, listeners
 from inrush.pipeline import hosts, tables
 from inrush.pipeline.hosts_watched import watched
@@ -80,7 +78,7 @@ def test_addresses_of_this_host_are_those_of_its_interfaces_and_names_that_mean_
     assert not addresses.is_own({linked}, {linked}), "any host may have it"
 
 
-def at(*lines: str) -> list[listeners.Listener]:
+def at(*lines: str) -> list[listeners.ListeningSocket]:
     return [*listeners.parsed(lines)]
 
 
@@ -188,7 +186,7 @@ def grown(parts: Path, role: str, metric: str = "cpu_s") -> float:
 
 
 def test_a_watcher_shows_the_server_on_its_host_and_its_host(tmp_path: Path) -> None:
-    with named_postgres(tmp_path / "server") as (process, port):
+    with named_postgres(tmp_path / "server") as (_, port):
         code, said, parts = ran(tmp_path, [{**of_postgresql(port), "process": 2}])
     assert code == 0, said
     assert grown(parts, "shards") > 0.1, "its child computes"

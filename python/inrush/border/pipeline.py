@@ -237,6 +237,8 @@ class PipelineOfPoint(TypedDict):
     client: ClientPlan
     load_server: ServerPlan
     shards: Sequence[PipelineShard]
+    #: Servers of shards on hosts where the run has a process; absent of a run on one host, which watches by process id.
+    seen: NotRequired[Sequence[SeenServer]]
 
 
 @final
@@ -248,8 +250,6 @@ class PipelinePointPlan(PipelineOfPoint):
 class PipelinePlan(PipelineOfPoint):
     run_id: str
     labels: NotRequired[RunLabels]
-    #: Servers of shards on hosts where the run has a process; absent of a run on one host, which watches by process id.
-    seen: NotRequired[Sequence[SeenServer]]
 
 
 #: Of a run, whatever its kind.

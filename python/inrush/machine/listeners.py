@@ -19,7 +19,7 @@ TABLES = ("tcp", "tcp6")
 
 
 @dataclass(frozen=True)
-class Listener:
+class ListeningSocket:
     address: IpAddress
     port: int
     inode: int
@@ -34,21 +34,21 @@ class Holders:
     hidden: bool
 
 
-def listeners() -> list[Listener]:
+def listeners() -> list[ListeningSocket]:
     """In the network of this process."""
-    found: list[Listener] = []
+    found: list[ListeningSocket] = []
     for table in TABLES:
         with contextlib.suppress(OSError):  # a kernel without version 6
             found += parsed((Path("/proc/net") / table).read_text().splitlines()[1:])
     return found
 
 
-def parsed(lines: Iterable[str]) -> Iterator[Listener]:
+def parsed(lines: Iterable[str]) -> Iterator[ListeningSocket]:
     for line in lines:
         fields = line.split()
         if len(fields) > INODE and fields[STATE] == LISTENS:
             address, _, port = fields[LOCAL].partition(":")
-            yield Listener(unpacked(address), int(port, 16), int(fields[INODE]))
+            yield ListeningSocket(unpacked(address), int(port, 16), int(fields[INODE]))
 
 
 def unpacked(digits: str) -> IpAddress:
@@ -58,7 +58,7 @@ def unpacked(digits: str) -> IpAddress:
     return plain(ipaddress.ip_address(whole))
 
 
-def sockets_at(found: Collection[Listener], wanted: Collection[IpAddress], port: int) -> set[int]:
+def sockets_at(found: Collection[ListeningSocket], wanted: Collection[IpAddress], port: int) -> set[int]:
     """Numbers of those that take connections to one of these addresses: who listens at the address itself comes before who
     listens at all of them. Pure."""
     at_port = [of for of in found if of.port == port]

@@ -312,7 +312,7 @@ class OverHosts:
         plan, how = self.plan, self.how
         common = {
             **{key: plan[key] for key in ("version", "run_id", "study", "seed", "epoch_ns", "record")},
-            "watch": {"every_ns": plan["watch"]["every_ns"], "processes": {}, "data_dir": "", "folders": {}},
+            "watch": {"every_ns": plan["watch"]["every_ns"], "processes": {}, "data_dir": ""},
             "servers": shard_servers.seen_by(process, self.seen),
         }
         if process in self.watchers:

@@ -106,7 +106,7 @@ class Part:
         if found:
             self.say("servers", found=[of.document() for of in found])
         processes = {role: [end.pid for end in self.ends.values()]} if role else {}
-        folders = plan["watch"]["folders"]
+        folders = plan["watch"].setdefault("folders", {})
         for of in found:
             processes[of.server["role"]] = [*of.pids]
             if of.folder:
@@ -199,7 +199,7 @@ class ClientPart(Part):
         found = inputs.cooled(self.paths, self.plan["inputs"]["cold"])
         for k in range(self.plan["processes"]):
             self.start(f"client-{k}")
-        self.plan["watch"]["folders"]["load_client"] = str(self.folder)
+        self.plan["watch"].setdefault("folders", {})["load_client"] = str(self.folder)
         zero_ns = self.begin_watch("load_client")
         self.say("ready", zero_ns=zero_ns, bytes=found.bytes, cached_bytes=found.cached_bytes)
 

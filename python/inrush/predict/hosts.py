@@ -99,8 +99,12 @@ def held_servers(run: RunRecord) -> list[Cores]:
     """Servers of shards that are held to fewer cores than their machine has, by a quota or by affinity."""
     watched = cumulative(run, "cpu_s")
     return [
-        (f"cores that {shards_named(run, [server])} may use", [str(server["role"])], float(server["cores"]))
-        for _, server in seen_servers(run)
+        (
+            f"cores that {shards_named(run, [server])} may use{f' on {worker.host}' if worker.host else ''}",
+            [str(server["role"])],
+            float(server["cores"]),
+        )
+        for worker, server in seen_servers(run)
         if server["role"] in watched and (server.get("cores") or inf) < (server.get("of_machine") or 0)
     ]
 

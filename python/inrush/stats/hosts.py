@@ -155,10 +155,10 @@ def workers_of(run: RunRecord) -> list[PlacedRole]:
     """By number: client processes of a fleet; of a pipeline the load server, behind it the clients, and behind them those that
     watch hosts of shards."""
     if hosts := over_hosts(run):
-        workers, clients = hosts.get("workers") or (), int(hosts.get("clients") or 1)
-        named = [f"{CLIENT}/{n}" for n in range(1, clients + 1)] if clients > 1 else [CLIENT]
-        roles = [LOAD_SERVER, *named, *[WATCHER] * len(workers)]
-        return [PlacedRole(role, said) for role, said in zip(roles, workers, strict=False)]
+        ends, count = hosts.get("workers") or (), int(hosts.get("clients") or 1)
+        of_clients = [f"{CLIENT}/{n}" for n in range(1, count + 1)] if count > 1 else [CLIENT]
+        roles = [LOAD_SERVER, *of_clients, *[WATCHER] * len(ends)]
+        return [PlacedRole(role, said) for role, said in zip(roles, ends, strict=False)]
     clients = run.summary.get("clients")
     workers = clients.get("workers") or () if isinstance(clients, Mapping) else ()
     return [PlacedRole(f"{CLIENT}/{n}", said) for n, said in enumerate(workers, start=1)]
