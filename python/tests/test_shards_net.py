@@ -35,7 +35,7 @@ SHARDS = ("host-1", "host-4")
 LOAD_SERVER, CLIENT = "host-2", "host-3"
 STUDY = (
     "run", "pipeline-parallel", "--scale", "xs", "-P", "repeats={count=1,confirm=0}", "-P", "pipeline.shards=2",
-    "-P", "pipeline.file_bytes=2_000_000", "-P", "pipeline.chunk_rows=400", "-P", "pipeline.flush_rows=400",
+    "-P", "pipeline.file_bytes=2_000_000", "-P", "pipeline.chunk_rows=100", "-P", "pipeline.flush_rows=100",
     "-P", "pipeline.pipeline_bytes_per_s=1_000_000", "-P", "pipeline.files={per_session=2}",
 )  # fmt: skip
 #: A tenth of a core: the least that a group's quota can be.
