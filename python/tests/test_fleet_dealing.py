@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from inrush.border.pipeline import ShardServer
+from inrush.engines import server as engine
+from inrush.engines.instance import Instance, Target
 from inrush.fleet.dealing import Dealt, dealt, homes_of, said_dealt, said_unseen, seen
+from inrush.fleet.worker import dealt_to
+from inrush.run.shard_servers import servers_of_study
+from inrush.targets.deployment import Deployment
+from tests.test_pipeline import planned
 
 ROW = ["w1", "w2", "w3", "w4"]
 
@@ -92,5 +100,50 @@ def test_who_does_what_is_said_in_one_line_and_what_is_not_seen_in_another() -> 
         "ls is the load server; cl, pg0 are clients"
     )
     (line,) = said_unseen(servers, HOMES).splitlines()
-    assert line.startswith("no worker is on the host of db9:5432: ") and "start a worker on it" in line
+    assert line.startswith("no worker is on the host of db9:5432: ") and "start a worker there" in line
     assert said_unseen(servers[:2], HOMES) == ""
+
+
+# What a study and its runs know of their servers.
+
+
+def plan_of(*urls: str, started: bool = False, pipelines: int = 2) -> Any:
+    return {
+        "kind": "pipeline", "target": {"engine": "postgresql"}, "pipelines": {"count": pipelines, "client_hosts": 2},
+        "watch": {"processes": {"shards": [7]} if started else {}}, "shards": [{"target": {"url": url}} for url in urls],
+    }  # fmt: skip
+
+
+def test_a_run_is_told_which_of_its_processes_see_which_servers() -> None:
+    urls = ("postgresql://db0/x", "postgresql://db1/x")
+    of, plan = dealt_to(plan_of(*urls), ("w1", "w2", "w5"), {"w3": ["db0"], "w4": ["db1"]})
+    assert of == Dealt(("w1", "w2", "w5"), ("w3", "w4"))
+    assert [(one["role"], one["process"]) for one in plan["seen"]] == [  # type: ignore[index,typeddict-item,union-attr]
+        ("shards/shard_0", 3), ("shards/shard_1", 4),
+    ]  # fmt: skip
+    of, plan = dealt_to(plan_of(*urls, pipelines=1), ("w1", "w2", "w5"), {"w4": ["db1"]})
+    assert of.all == ("w1", "w2", "w4"), "it has one client"
+    of, plan = dealt_to(plan_of(*urls, started=True), ("w1", "w2"), {"w4": ["db1"]})
+    assert not of.watchers and "seen" not in plan, "inrush watches what it has started"
+    sessions: Any = {"target": {"engine": "postgresql"}}
+    assert dealt_to(sessions, ("w1",), {}) == (Dealt(("w1",)), sessions)
+
+
+def test_servers_of_a_study_are_those_of_all_its_runs_that_inrush_has_not_started() -> None:
+    urls = "postgresql://u:secret@db0/x postgresql://db1:5433/x"
+    study = planned("postgresql", "pipeline-parallel", "pipeline.shards=2")
+    target = Target("postgresql", "postgresql://db0/x", {"shards": urls})
+    found = servers_of_study(study.all_runs, {"postgresql": Deployment(engine("postgresql"), target)})
+    assert [(of["host"], of["port"]) for of in found] == [("db0", 5432), ("db1", 5433)]
+    assert "secret" not in str(found)
+    fewer = replace(target, options={"shards": "postgresql://db0/x"})
+    of_fewer = Deployment(engine("postgresql"), fewer)
+    assert servers_of_study(study.all_runs, {"postgresql": of_fewer}) == [], "its runs say so"
+    own = planned("sqlite", "pipeline-parallel")
+    assert (
+        servers_of_study(own.all_runs, {"sqlite": Deployment(engine("sqlite"), Target("sqlite", ""))}) == []
+    )
+    started = replace(
+        target, instance=Instance("postgresql", Path("/x"), "postgresql://db0/x", 5432, 7, Path("/x/log"), "")
+    )  # type: ignore[arg-type]
+    assert servers_of_study(study.all_runs, {"postgresql": Deployment(engine("postgresql"), started)}) == []

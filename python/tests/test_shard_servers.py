@@ -200,7 +200,11 @@ def test_a_server_that_is_not_found_is_a_note_and_its_host_is_watched(tmp_path: 
     code, said, parts = ran(tmp_path, [{**of_postgresql(1), "process": 2}])
     assert code == 0, said
     (note,) = [event["text"] for event in said if event["event"] == "note"]
-    assert note.startswith("127.0.0.1:1") and "nothing listens at port 1" in note and "\n" not in note
+    assert (
+        note.startswith("the server at 127.0.0.1:1 is not watched: ")
+        and "nothing listens at port 1" in note
+        and "\n" not in note
+    )
     roles = {row["role"] for row in rows(parts, "resources")}
     assert "host/3" in roles and "shards" not in roles
 

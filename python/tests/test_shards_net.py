@@ -156,6 +156,7 @@ def test_a_watcher_that_is_killed_ends_the_run_with_its_name_and_part(
         assert time.monotonic() - killed < FAILS_S
         running.wait(LIMIT_S)
     finally:
+        hosts.workers[SHARDS[1]].kill()
         hosts.workers[SHARDS[1]].wait(10.0)
         hosts.start()
     run: Any = Results(Store(tmp_path / "results").latest().path).runs[0]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from inrush.border.pipeline import SeenServer, ShardServer
 from inrush.fleet.address import is_loopback
+from inrush.pipeline.shard_servers import said_address
 
 #: Worker -> hosts of servers, as their addresses name them, that it is on.
 Homes = Mapping[str, Collection[str]]
@@ -104,11 +105,10 @@ def said_unseen(servers: Sequence[ShardServer], homes: Homes) -> str:
     if not blind:
         return ""
     return (
-        f"no worker is on the host of {', '.join(blind)}: the cores and the disk of what is there are not seen; start a worker on it, "
-        "which gets no end of the load"
+        f"no worker is on the host of {', '.join(blind)}: the cores and the disk of what is there are not seen; start a worker "
+        "there, which gets no end of the load"
     )
 
 
 def at(server: ShardServer) -> str:
-    host = server["host"]
-    return f"{f'[{host}]' if ':' in host else host}:{server['port']}"
+    return said_address(server["host"], server["port"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 
@@ -13,8 +14,8 @@ from inrush.fleet.address import OPTION, parse
 from inrush.fleet.waiting import WaitingTime
 from inrush.study.pipeline import KIND as PIPELINE
 
-#: The program of a run whose client processes are on workers; the scheduler, the file of variables, addresses of the workers and
-#: of those that watch shards, and plan and parts follow.
+#: The program of a run whose client processes are on workers; the scheduler, the file of variables, the workers' addresses, what
+#: they are on the hosts of, and plan and parts follow.
 WORKER = (sys.executable, "-m", "inrush.fleet.worker")
 
 
@@ -113,4 +114,12 @@ def opened(
             lines += [said_dealt(of, names, beside, homes), said_unseen(beside, homes)]
         for line in filter(None, lines):
             note(f"fleet: {line}")
-        yield ([*WORKER, scheduler, secrets, ",".join(of.ends), ",".join(of.watchers)],)
+        yield (
+            [
+                *WORKER,
+                scheduler,
+                secrets,
+                ",".join(of.ends),
+                json.dumps({w: homes[w] for w in of.all if homes.get(w)}),
+            ],
+        )

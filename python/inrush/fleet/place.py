@@ -66,8 +66,9 @@ class OnWorkers:
         module: str = SESSIONS,
         watchers: Sequence[str] = (),
     ) -> None:
-        """wanted: processes, one on each worker; watchers: workers of those behind them, which do no more than watch. names: of the secrets that the target needs; shown: of the other variables
-        that its client reads; among: as of `looked_at`; module: the program of each process."""
+        """wanted: processes, one on each worker; watchers: workers of those behind them, which do no more than watch their hosts.
+        names: of the secrets that the target needs; shown: of the other variables that its client reads; among: as of `looked_at`;
+        module: the program of each process."""
         self.link, self.owner, self.module = link, owner, module
         self.workers, self.facts, self.rates = looked_at(link, wanted, names, shown, among, watchers)
         self.spaces = remote.spaces()

@@ -1,7 +1,8 @@
-"""One run by client processes on workers: `python -m inrush.fleet.worker SCHEDULER VARIABLES WORKERS WATCHERS PLAN.json PARTS_DIR`.
+"""One run by client processes on workers: `python -m inrush.fleet.worker SCHEDULER VARIABLES WORKERS HOMES PLAN.json PARTS_DIR`.
 
 VARIABLES: a file of a fleet on this machine, which its workers read; empty: each worker has its own.
-WORKERS: addresses of those that all runs of the study take, by commas; empty: any. WATCHERS: of those on hosts of shards.
+WORKERS: addresses of those that all runs of the study take, by commas; empty: any.
+HOMES: a JSON object of workers and the hosts of shards that each is on; those that are none of WORKERS watch them, and no more.
 """
 
 from __future__ import annotations
@@ -20,8 +21,7 @@ from inrush.clients import run
 from inrush.engines import server
 from inrush.errors import InrushError, TargetError
 from inrush.fleet import checks, dealing
-from inrush.fleet.dealing import Dealt
-from inrush.fleet.homes import asked
+from inrush.fleet.dealing import Dealt, Homes
 from inrush.fleet.link import Link
 from inrush.fleet.local import write_variables
 from inrush.fleet.own_files import makes_own
@@ -48,7 +48,7 @@ def work(
     scheduler: str,
     variables: str,
     workers: str,
-    watchers: str,
+    homes: str,
     plan_json: str,
     parts_dir: str,
     commands: TextIO,
@@ -70,7 +70,7 @@ def work(
     owner = f"{plan['study']} {plan['run_id']} of {socket.gethostname()} (process {os.getpid()})"
     try:
         link = Link(scheduler)
-        of, plan = dealt_to(plan, Dealt(addresses(workers), addresses(watchers)), link)
+        of, plan = dealt_to(plan, tuple(w for w in workers.split(",") if w), json.loads(homes or "{}"))
         place = OnWorkers(link, owner, hosts_of(plan), names, shown, of.ends, module, of.watchers)
         place.refuse_unfit(plan["record"]["interval_ns"])
         # One that answers nothing keeps nothing, and is the same everywhere.
@@ -98,17 +98,13 @@ def work(
         link.close()
 
 
-def addresses(text: str) -> tuple[str, ...]:
-    return tuple(address for address in text.split(",") if address)
-
-
-def dealt_to(plan: AnyPlan, of: Dealt, link: Link) -> tuple[Dealt, AnyPlan]:
+def dealt_to(plan: AnyPlan, ends: tuple[str, ...], homes: Homes) -> tuple[Dealt, AnyPlan]:
     """What the run takes of the study's workers, and its plan with what they see of its shards' servers."""
-    if plan.get("kind") != PIPELINE or not of.ends:
+    of = Dealt(ends, tuple(worker for worker in homes if worker not in ends))
+    if plan.get("kind") != PIPELINE or not ends:
         return of, plan
     pipeline = cast("PipelinePlan", plan)
-    servers = servers_of(pipeline)
-    run, seen = dealing.seen(of, hosts_of(plan), servers, asked(link, of.all, servers))
+    run, seen = dealing.seen(of, hosts_of(plan), servers_of(pipeline), homes)
     return run, {**pipeline, "seen": seen} if seen else plan
 
 
@@ -127,5 +123,4 @@ def of_database(place: OnWorkers, plan: AnyPlan) -> Mapping[str, Any]:
 
 
 if __name__ == "__main__":
-    of_the_fleet: Any = sys.argv[1:5]
-    sys.exit(main(sys.argv[5:], partial(work, *of_the_fleet)))
+    sys.exit(main(sys.argv[5:], partial(work, sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4])))

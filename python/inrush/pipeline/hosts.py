@@ -212,7 +212,7 @@ class OverHosts:
         }
         marks = device_marks(self.place.document().get("workers", ()), host.boot())
         each = {process: (self.part(process), by) for process, by in to_ns.items()}
-        found = {of["role"]: bool(of["pids"]) for each in self.servers.values() for of in each}
+        found = {of["role"]: bool(of["pids"]) for servers in self.servers.values() for of in servers}
         return watched(here, each, marks, len(self.clients), shard_servers.whole_of(self.plan, found))
 
     def on_one_clock(self, path: Path) -> Path:
@@ -373,7 +373,11 @@ class OverHosts:
 
     def unseen(self, process: int, of: Doc) -> Said:
         """A note, as an end says one."""
-        text = f"{of['host']}:{of['port']} on {self.place.host(process).name}: {of['why']}; its CPU is not seen, but that of its host is"
+        name = self.place.host(process).name
+        text = (
+            f"the server at {shard_servers.said_address(of['host'], of['port'])}{f' on {name}' if name else ''} is not watched: "
+            f"{of['why']}; what its host does is"
+        )
         return Said("shards", str(process), {"event": "note", "text": text}, process)
 
     def ends_of(self, process: int) -> int:

@@ -61,4 +61,4 @@ def found_server(of: ShardServer) -> FoundServer:
 
 
 #: The port is taken, and who has it is another user's secret.
-HIDDEN = "its process is not shown to the worker; start the worker as root or as the server's user, and not in a container of its own"
+HIDDEN = "its process is not shown to the worker; start the worker as root or as the server's user, in the same space of processes"

@@ -45,6 +45,10 @@ def address(url: str, usual_port: int) -> tuple[str, int]:
     return parts.hostname or "", parts.port or usual_port
 
 
+def said_address(host: str, port: int) -> str:
+    return f"{f'[{host}]' if ':' in host else host}:{port}"
+
+
 def seen_by(process: int, seen: Sequence[SeenServer]) -> list[SeenServer]:
     return [of for of in seen if of["process"] == process]
 

@@ -33,6 +33,6 @@ def servers_of_run(plan: PipelinePlan, deployment: Deployment) -> list[ShardServ
         return []
     with contextlib.suppress(InrushError):
         targets = shard_targets(plan, deployment, Path())
-        if not any(target.processes for target in targets):
+        if not any(target.processes for target in (deployment.target, *targets)):
             return servers_at(deployment.target.engine, [target.url for target in targets])
     return []
