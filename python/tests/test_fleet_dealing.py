@@ -11,7 +11,10 @@ import pytest
 from inrush.border.pipeline import ShardServer
 from inrush.engines import server as engine
 from inrush.engines.instance import Instance, Target
+from inrush.errors import TargetError
+from inrush.fleet import remote
 from inrush.fleet.dealing import Dealt, dealt, homes_of, said_dealt, said_unseen, seen
+from inrush.fleet.place import looked_at
 from inrush.fleet.worker import dealt_to
 from inrush.run.shard_servers import servers_of_study
 from inrush.targets.deployment import Deployment
@@ -147,3 +150,31 @@ def test_servers_of_a_study_are_those_of_all_its_runs_that_inrush_has_not_starte
         target, instance=Instance("postgresql", Path("/x"), "postgresql://db0/x", 5432, 7, Path("/x/log"), "")
     )  # type: ignore[arg-type]
     assert servers_of_study(study.all_runs, {"postgresql": Deployment(engine("postgresql"), started)}) == []
+
+
+def test_a_watcher_needs_no_password_and_no_fast_core_and_must_be_there_with_the_same_inrush() -> None:
+    ours = remote.facts(())
+    lacks = {"w1": [], "w2": [], "w3": ["PGPASSWORD"]}
+    same = dict.fromkeys(lacks, ours["same"])
+
+    class OfThree:
+        address = "tcp://s:1"
+
+        def workers(self) -> dict[str, Any]:
+            return {name: {"name": name, "host": name} for name in lacks}
+
+        def call(self, worker: str, limit_s: float, function: Any, *_: Any) -> Any:
+            if function is not remote.facts:
+                return 1.0 if worker == "w3" else 100.0
+            return {**ours, "host": worker, "lacks": lacks[worker], "same": same[worker]}
+
+    link: Any = OfThree()
+    workers, facts, rates = looked_at(link, 2, among=("w1", "w2"), watchers=("w3",))
+    assert workers == ["w1", "w2", "w3"] == [*facts] and [*rates] == ["w1", "w2"]
+    with pytest.raises(TargetError, match="worker w3 on w3: PGPASSWORD"):
+        looked_at(link, 3)
+    same["w3"] = {**ours["same"], "inrush": "other"}
+    with pytest.raises(TargetError, match="worker w3 on w3: its inrush is other"):
+        looked_at(link, 2, among=("w1", "w2"), watchers=("w3",))
+    with pytest.raises(TargetError, match="began with w9, which is gone"):
+        looked_at(link, 2, among=("w1", "w2"), watchers=("w9",))
