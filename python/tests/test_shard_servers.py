@@ -87,7 +87,7 @@ def line(address: str, inode: int, state: str = "0A") -> str:
 
 
 @pytest.mark.skipif(sys.byteorder != "little", reason="lines of such a kernel")
-def test_who_listens_at_the_address_itself_comes_before_who_listens_at_all() -> None:
+def test_what_listens_at_the_address_itself_comes_before_what_listens_at_all() -> None:
     there = at(
         line("0100007F:1538", 1), line("00000000:1538", 2), line("0200000A:1538", 3), line("0200000A:1539", 4),
         line("0200000A:1538", 5, state="01"), line("0" * 32 + ":1540", 6),

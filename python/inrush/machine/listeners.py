@@ -59,7 +59,7 @@ def unpacked(digits: str) -> IpAddress:
 
 
 def sockets_at(found: Collection[ListeningSocket], wanted: Collection[IpAddress], port: int) -> set[int]:
-    """Numbers of those that take connections to one of these addresses: who listens at the address itself comes before who
+    """Numbers of those that take connections to one of these addresses: what listens at the address itself comes before what
     listens at all of them. Pure."""
     at_port = [of for of in found if of.port == port]
     versions = {of.version for of in wanted}

@@ -35,26 +35,29 @@ def watched(
     None: all. whole: roles that are all of the shards together. Roles are those of a watch; `client/2` is that of the second of
     several."""
     tables, clients, shards = [here], [], []
-    clients_end = len(parts) if of_clients is None else 1 + of_clients
-    several = clients_end > 2
+    several = (len(parts) - 1 if of_clients is None else of_clients) > 1
     for process, (folder, by) in sorted(parts.items()):
         held = [shifted("resources", table, by.offset_ns, by.rate) for table in read("resources", folder)]
         table = pa.concat_tables(held) if held else SCHEMAS["resources"].empty_table()
         table = on_host(table, (devices or {}).get(process, ""))
         shards += [table.filter(pc.equal(table["role"], role)) for role in whole]
-        if SERVER < process < clients_end:
+        if process != SERVER:
             clients.append(table.filter(pc.equal(table["role"], CLIENT)))
         tables.append(renamed(table, process, several))
     if several:
         tables.append(together(CLIENT, clients))
     if whole:
-        tables.append(together(SHARDS, (table for table in shards if table.num_rows)))
+        tables.append(together(SHARDS, shards))
     return pa.concat_tables([table.select(SCHEMAS["resources"].names) for table in tables])
 
 
 def together(role: str, each: Iterable[pa.Table]) -> pa.Table:
     """Of all clients, or all shards. A disk is no share of theirs: each says the same of one that they share."""
-    own = (table.filter(pc.invert(pc.starts_with(table["metric"], OF_DEVICE))) for table in each)
+    own = (
+        table.filter(pc.invert(pc.starts_with(table["metric"], OF_DEVICE)))
+        for table in each
+        if table.num_rows
+    )
     return rows_of(role, summed(looks_of(table) for table in own))
 
 

@@ -60,5 +60,5 @@ def found_server(of: ShardServer) -> FoundServer:
     return FoundServer(of, pids, "", folder, cores, os.cpu_count())
 
 
-#: The port is taken, and who has it is another user's secret.
+#: The port is taken, and the process that has it is another user's.
 HIDDEN = "its process is not shown to the worker; start the worker as root or as the server's user, in the same space of processes"

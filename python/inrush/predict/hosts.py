@@ -69,7 +69,7 @@ def machines(run: RunRecord) -> list[Cores]:
     with_shards = SHARDS in watched and not seen_servers(run)
     if with_shards:
         by_boot.setdefault(ours, [])
-    found = []
+    found: list[Cores] = []
     for boot, there in by_boot.items():
         servers = [server for worker in there for server in worker.servers]
         if not {str(server["role"]) for server in servers} <= watched.keys():
@@ -82,6 +82,8 @@ def machines(run: RunRecord) -> list[Cores]:
             *(str(server["role"]) for server in servers),
             *[SHARDS] * shards,
         ]
+        if not roles:
+            continue
         cores = cores_with_servers(cores_of([end.said for end in ends]) if ends else None, servers)
         if shards:
             cores = cores_with_ours(run.env, cores)
