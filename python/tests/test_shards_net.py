@@ -144,7 +144,8 @@ def test_a_watcher_that_is_killed_ends_the_run_with_its_name_and_part(
     at: tuple[Cluster, list[str]], tmp_path: Path
 ) -> None:
     hosts, urls = at
-    more = ("-P", "factors.pipelines=[2]", "-P", "pipeline.files={per_session=20}")
+    slow = ("-P", "pipeline.pipeline_bytes_per_s=300_000", "-P", "pipeline.files={per_session=10}")
+    more = (*slow, "-P", "factors.pipelines=[2]")
     running = hosts.lab[HEAD].start(
         words(hosts, urls, more), tmp_path / "log", {"INRUSH_RESULTS": str(tmp_path / "results"), "NO_COLOR": "1"},
         cwd=tmp_path,

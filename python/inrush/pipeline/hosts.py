@@ -408,7 +408,7 @@ class OverHosts:
     def cause(self, process: int, message: str) -> CoreError:
         """Of the process that failed first, if that is known: clients lose a load server that is gone."""
         until = time.monotonic() + CAUSE_S
-        while process != SERVER and (left_s := until - time.monotonic()) > 0:
+        while process in self.clients and (left_s := until - time.monotonic()) > 0:
             with contextlib.suppress(queue.Empty):
                 who, event = self.heard.get(timeout=left_s)
                 if (why := self.failure(who, event)) and who == SERVER:
