@@ -38,7 +38,7 @@ STUDY = (
     "-P", "pipeline.file_bytes=2_000_000", "-P", "pipeline.chunk_rows=400", "-P", "pipeline.flush_rows=400",
     "-P", "pipeline.pipeline_bytes_per_s=1_000_000", "-P", "pipeline.files={per_session=2}",
 )  # fmt: skip
-#: A tenth of a core: the least that a group's quota can be. Two pipelines fill it with commits of few rows.
+#: A tenth of a core: the least that a group's quota can be. Two to four pipelines fill it with commits of few rows.
 HELD_CORES = 0.1
 FEW_ROWS = ("-P", "pipeline.chunk_rows=100", "-P", "pipeline.flush_rows=100")
 
@@ -129,7 +129,7 @@ def test_a_shard_that_is_held_to_few_cores_is_what_is_full_first(
 ) -> None:
     hosts, urls = at
     with held_to(postmaster(hosts.lab[SHARDS[1]]), HELD_CORES):
-        code, said, results = ran(hosts, urls, tmp_path, *FEW_ROWS, "-P", "factors.pipelines=[1,2,4]")
+        code, said, results = ran(hosts, urls, tmp_path, *FEW_ROWS, "-P", "factors.pipelines=[1,2,6]")
     assert code in (0, 3), said
     proven(results)
     name = f"cores that shard 1 may use on {SHARDS[1]}"
