@@ -129,7 +129,7 @@ class OverHosts:
             if event["event"] == "making":
                 there[process] = event["there"]
                 note(sum(there.values()), self.plan["inputs"]["files"])
-            elif event["event"] == "made":
+            elif event["event"] == "has_inputs":
                 missing.discard(process)
         remote = self.beyond()
         for process in remote:

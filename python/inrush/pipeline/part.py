@@ -188,7 +188,7 @@ class ClientPart(Part):
             self.say("making", there=there, of=of)
 
         self.paths = inputs.made(held, plan["seed"], plan["epoch_ns"], note, numbers)  # type: ignore[arg-type]
-        self.say("made")
+        self.say("has_inputs")
 
     def do_fill(self, word: Doc) -> None:
         ways.fill(word["host"], word["port"], word["token"])
