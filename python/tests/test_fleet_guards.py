@@ -141,7 +141,10 @@ def test_clients_of_a_pipeline_over_hosts_begin_together_or_it_is_said(
     late: list[int | None], error_ns: int, outcome: Outcome, words: str
 ) -> None:
     workers = [{"clock": {"error_ns": error_ns}, "host": str(n)} for n in range(len(late) + 1)]
-    run = synthetic.run("postgresql", makespan_s=[2.0], doc={"hosts": {"workers": workers, "late_ns": late}})
+    # It begins nothing.
+    watcher = {"clock": {"error_ns": 400 * MS}, "host": "shard", "servers": []}
+    of = {"workers": [*workers, watcher], "clients": len(late), "late_ns": late}
+    run = synthetic.run("postgresql", makespan_s=[2.0], doc={"hosts": of})
     found = said(run, "one start")
     assert found.outcome is outcome and words in found.sentence, found
 

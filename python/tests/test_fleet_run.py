@@ -76,7 +76,7 @@ def running(
     folder = tmp_path / name
     (folder / "parts").mkdir(parents=True)
     (folder / "plan.json").write_text(json.dumps(plan))
-    command = [*WORKER, at.address, str(at.variables) if variables is None else variables, ""]
+    command = [*WORKER, at.address, str(at.variables) if variables is None else variables, "", ""]
     worker = Worker(folder / "plan.json", folder / "parts", folder / "log", command=command)
     try:
         yield worker

@@ -200,6 +200,24 @@ class LoadingPlan(LoadingOfPoint):
     labels: NotRequired[RunLabels]
 
 
+class ShardServer(TypedDict):
+    """A server of one shard, or of several that are namespaces of it."""
+
+    #: Its role in `resources`.
+    role: str
+    engine: str
+    #: Of its address; an empty host is no other host's.
+    host: str
+    port: int
+    shards: Sequence[int]
+
+
+class SeenServer(ShardServer):
+    """One that is watched by a process of the run: the one on its host."""
+
+    process: int
+
+
 class PipelineOfPoint(TypedDict):
     """What is the same in every run of a point."""
 
@@ -219,6 +237,8 @@ class PipelineOfPoint(TypedDict):
     client: ClientPlan
     load_server: ServerPlan
     shards: Sequence[PipelineShard]
+    #: Servers of shards on hosts where the run has a process; absent of a run on one host, which watches by process id.
+    seen: NotRequired[Sequence[SeenServer]]
 
 
 @final

@@ -89,6 +89,7 @@ def execute(
     from inrush.run.going_on import unfinished
     from inrush.run.prepare import as_servers_can
     from inrush.run.run import run_study
+    from inrush.run.shard_servers import servers_of_study
     from inrush.run.stop_rules import StopRules, confirmations
     from inrush.targets.deployments import opened
     from inrush.targets.durability import refuse_unequal
@@ -145,7 +146,12 @@ def execute(
             call, plans = prepared.call, [run.plan for run in prepared.plan.all_runs]
             program = held.enter_context(
                 fleet_opened(
-                    call.fleet, call.fleet_in_clear, waiting or WaitingTime(WAIT_S), plans, listener.note
+                    call.fleet,
+                    call.fleet_in_clear,
+                    waiting or WaitingTime(WAIT_S),
+                    plans,
+                    listener.note,
+                    lambda: servers_of_study(prepared.plan.all_runs, deployments),
                 )
             )
             if realtime and program:

@@ -76,6 +76,7 @@ class Clickhouse(Twin):
     # the device gave.
     page_counters = PageCounters(asked=("ReadBufferFromFileDescriptorReadBytes",), in_bytes=True)
     usual_port = 8123
+    programs: ClassVar[frozenset[str]] = frozenset({"clickhouse", "clickhouse-server"})
     #: Of every version: 18.16 takes a text of a later day for 1970-01-01.
     days = ("1970-01-01", "2105-12-31")
     grant = "GRANT ALL ON *.* TO the user, or take a user whose profile is not readonly"

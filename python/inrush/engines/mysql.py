@@ -127,6 +127,8 @@ class Mysql(Twin):
     )
     protocol = Protocol.MYSQL
     usual_port = 3306
+    programs: ClassVar[frozenset[str]] = frozenset({"mysqld", "mariadbd"})
+    works_in_data = True
     transports = TRANSPORTS
     data_folder = "SELECT @@datadir"
     grant = r"GRANT ALL ON `inrush\_%`.* TO the user"

@@ -136,6 +136,8 @@ class Postgresql(Twin):
     has_bits = True
     protocol = Protocol.POSTGRESQL
     usual_port = 5432
+    programs: ClassVar[frozenset[str]] = frozenset({"postgres"})
+    works_in_data = True
     transports = TRANSPORTS
     data_folder = "SHOW data_directory"
     grant = "GRANT CREATE ON DATABASE … TO the user"

@@ -54,6 +54,10 @@ class Twin(Dialect):
     #: What a server of this kind speaks, and its port as shipped; None: nothing listens anywhere.
     protocol: ClassVar[Protocol | None] = None
     usual_port: ClassVar[int] = 0
+    #: Files of the programs that its server is: what else listens at its port is a proxy, whose CPU is none of the server's.
+    programs: ClassVar[frozenset[str]] = frozenset()
+    #: Its server works in the folder that it keeps its tables in.
+    works_in_data: ClassVar[bool] = False
     #: Values that the option `transport` may have; empty: there is no choice.
     transports: ClassVar[tuple[str, ...]] = ()
     #: Variable that the engine's own programs read a password from.

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 
-from inrush.border.pipeline import AnyPlan, hosts_of
+from inrush.border.pipeline import AnyPlan, ShardServer, hosts_of
 from inrush.errors import TargetError, UsageError
 from inrush.extras import need
 from inrush.fleet.address import OPTION, parse
 from inrush.fleet.waiting import WaitingTime
+from inrush.study.pipeline import KIND as PIPELINE
 
-#: The program of a run whose client processes are on workers; the scheduler, the file of variables, the workers' addresses, and
-#: plan and parts follow.
+#: The program of a run whose client processes are on workers; the scheduler, the file of variables, the workers' addresses, what
+#: they are on the hosts of, and plan and parts follow.
 WORKER = (sys.executable, "-m", "inrush.fleet.worker")
 
 
@@ -62,8 +64,10 @@ def opened(
     waiting: WaitingTime,
     plans: Sequence[AnyPlan],
     note: Callable[[str], None],
+    servers: Callable[[], Sequence[ShardServer]] = tuple,
 ) -> Iterator[tuple[Sequence[str], ...]]:
-    """() without a fleet; else the program of its runs. waiting: for a scheduler and its workers together; plans: of all runs.
+    """() without a fleet; else the program of its runs. waiting: for a scheduler and its workers together; plans: of all runs;
+    servers: of their shards, where inrush does not watch them itself.
 
     Raises UsageError where its workers are not there or not alike, each by its name.
     """
@@ -77,8 +81,10 @@ def opened(
     if why:
         raise UsageError(f"{OPTION} {text}: {why}")
     from inrush.fleet.arrival import await_workers, connected
+    from inrush.fleet.dealing import dealt, said_dealt, said_unseen
+    from inrush.fleet.homes import asked
     from inrush.fleet.local import started
-    from inrush.fleet.place import looked_at
+    from inrush.fleet.place import looked_at, refused
 
     address = parse(text, in_clear)
     with contextlib.ExitStack() as held:
@@ -90,12 +96,30 @@ def opened(
         try:
             if not address.local:
                 await_workers(link, wanted, waiting, note)
-            workers, facts, _ = looked_at(link, wanted)
+            beside = [*servers()]
+            with refused():
+                there = link.workers()
+            row = checks.chosen(there, len(there))
+            homes = asked(link, row, beside)
+            of = dealt(row, wanted, homes)
+            _, facts, _ = looked_at(link, wanted, among=of.ends, watchers=of.watchers)
         except TargetError as e:
             raise UsageError(f"{OPTION} {text}: {e}") from None
         finally:
             link.close()
-        note(f"fleet: {len(workers)} workers, alike in version and speed")
-        for line in checks.crowded(facts):
+        note(f"fleet: {len(of.ends)} workers, alike in version and speed")
+        lines = checks.crowded(facts)
+        if any(plan.get("kind") == PIPELINE for plan in plans):
+            names = {worker: str(fact["host"]) for worker, fact in facts.items()}
+            lines += [said_dealt(of, names, beside, homes), said_unseen(beside, homes)]
+        for line in filter(None, lines):
             note(f"fleet: {line}")
-        yield ([*WORKER, scheduler, secrets, ",".join(workers)],)
+        yield (
+            [
+                *WORKER,
+                scheduler,
+                secrets,
+                ",".join(of.ends),
+                json.dumps({w: homes[w] for w in of.all if homes.get(w)}),
+            ],
+        )

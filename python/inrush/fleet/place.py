@@ -64,11 +64,13 @@ class OnWorkers:
         shown: Sequence[str] = (),
         among: Sequence[str] = (),
         module: str = SESSIONS,
+        watchers: Sequence[str] = (),
     ) -> None:
-        """wanted: processes, one on each worker. names: of the secrets that the target needs; shown: of the other variables
-        that its client reads; among: as of `looked_at`; module: the program of each process."""
+        """wanted: processes, one on each worker; watchers: workers of those behind them, which do no more than watch their hosts.
+        names: of the secrets that the target needs; shown: of the other variables that its client reads; among: as of `looked_at`;
+        module: the program of each process."""
         self.link, self.owner, self.module = link, owner, module
-        self.workers, self.facts, self.rates = looked_at(link, wanted, names, shown, among)
+        self.workers, self.facts, self.rates = looked_at(link, wanted, names, shown, among, watchers)
         self.spaces = remote.spaces()
         with refused():
             self.looks = dict(enumerate(on_all(self.look, self.workers, LOOKS)))
@@ -80,7 +82,9 @@ class OnWorkers:
         #: Processes that have made the files of a load -> what they said.
         self.made: dict[int, FilesMade] = {}
         self.starting = threading.Lock()
-        self.start_after_ns = start_after_ns(wanted, max(look.error_ns for look in self.looks.values()))
+        self.start_after_ns = start_after_ns(
+            len(self.workers), max(look.error_ns for look in self.looks.values())
+        )
 
     def look(self, worker: str) -> Offset:
         """Raises Lost, also of a clock that cannot be."""
@@ -200,7 +204,8 @@ class OnWorkers:
                         key: self.facts[worker][key]
                         for key in ("host", "boot", "spaces", "pid", "cores", "cpus", "machine", "same")
                     },
-                    "rows_per_cpu_s": self.rates[worker],
+                    # A watcher's core is not looked at.
+                    "rows_per_cpu_s": self.rates.get(worker),
                     "clock": vars(self.clock(process)),
                     "clock_before": vars(self.before[process]),
                     **self.files(process),
@@ -374,14 +379,16 @@ def looked_at(
     names: Sequence[str] = (),
     shown: Sequence[str] = (),
     among: Sequence[str] = (),
+    watchers: Sequence[str] = (),
 ) -> tuple[list[str], dict[str, Mapping[str, Any]], dict[str, float]]:
     """Workers that a run takes, what each says of itself, and its core's rate. Raises TargetError where they are not alike.
 
     among: those that the study began with, the first ones first, whatever others have come since; (): as `checks.chosen`.
+    watchers: they connect to no server and send nothing, so that neither passwords nor their cores matter.
     """
     with refused():
         there = link.workers()
-        if gone := [address for address in among[:wanted] if address not in there]:
+        if gone := [address for address in (*among[:wanted], *watchers) if address not in there]:
             raise TargetError(
                 f"{link.address}: the study began with {', '.join(gone)}, which is gone; its other runs are made on the workers "
                 "that are there when it is resumed"
@@ -392,16 +399,13 @@ def looked_at(
                 f"{link.address}: has {len(workers)} workers, and a run of the study takes {wanted}, one for each client "
                 "process; start more, or give `clients` fewer"
             )
-        facts = dict(
-            zip(
-                workers,
-                on_all(lambda w: link.call(w, 10.0, remote.facts, names, shown), workers),
-                strict=True,
-            )
-        )
+        every = [*workers, *watchers]
+        said = on_all(lambda w: link.call(w, 10.0, remote.facts, names, shown), every)
+        facts: dict[str, Mapping[str, Any]] = dict(zip(every, said, strict=True))
+        of_ends = {worker: facts[worker] for worker in workers}
         ours = remote.facts((), shown)
         wrong = checks.unequal(facts, ours) or checks.readable(facts)
-        wrong = wrong or checks.lacking(facts) or checks.other_variables(facts, ours)
+        wrong = wrong or checks.lacking(of_ends) or checks.other_variables(of_ends, ours)
         if wrong:
             raise TargetError("\n".join(wrong))
         # One after the other: several workers of one host would take each other's cores.
@@ -412,4 +416,4 @@ def looked_at(
                 rates[worker] = max(rates[worker], rate(link, worker))
         if wrong := checks.slow(rates, facts):
             raise TargetError("\n".join(wrong))
-    return workers, facts, rates
+    return every, facts, rates

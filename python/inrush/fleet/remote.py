@@ -190,6 +190,13 @@ def spaces() -> dict[str, str]:
     return found
 
 
+async def home(hosts: Sequence[str]) -> dict[str, Any]:
+    """Those of these hosts that this one is, by all its addresses, and not by the name that the worker is known by."""
+    from inrush.machine.addresses import own_hosts
+
+    return {"hosts": await asyncio.to_thread(own_hosts, hosts), "spaces": spaces()}
+
+
 def sources() -> str:
     import inrush
 

@@ -1,7 +1,8 @@
-"""One run by client processes on workers: `python -m inrush.fleet.worker SCHEDULER VARIABLES WORKERS PLAN.json PARTS_DIR`.
+"""One run by client processes on workers: `python -m inrush.fleet.worker SCHEDULER VARIABLES WORKERS HOMES PLAN.json PARTS_DIR`.
 
 VARIABLES: a file of a fleet on this machine, which its workers read; empty: each worker has its own.
 WORKERS: addresses of those that all runs of the study take, by commas; empty: any.
+HOMES: a JSON object of workers and the hosts of shards that each is on; those that are none of WORKERS watch them, and no more.
 """
 
 from __future__ import annotations
@@ -13,17 +14,19 @@ import sys
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, TextIO, cast
 
-from inrush.border.pipeline import AnyPlan, hosts_of, shards_of
+from inrush.border.pipeline import AnyPlan, PipelinePlan, hosts_of, shards_of
 from inrush.clients import run
 from inrush.engines import server
 from inrush.errors import InrushError, TargetError
-from inrush.fleet import checks
+from inrush.fleet import checks, dealing
+from inrush.fleet.dealing import Dealt, Homes
 from inrush.fleet.link import Link
 from inrush.fleet.local import write_variables
 from inrush.fleet.own_files import makes_own
 from inrush.fleet.place import OnWorkers
+from inrush.pipeline.shard_servers import servers_of
 from inrush.study.pipeline import KIND as PIPELINE
 from inrush.worker.process import SESSIONS
 from inrush.worker.worker import Lines, main, say
@@ -45,6 +48,7 @@ def work(
     scheduler: str,
     variables: str,
     workers: str,
+    homes: str,
     plan_json: str,
     parts_dir: str,
     commands: TextIO,
@@ -66,9 +70,8 @@ def work(
     owner = f"{plan['study']} {plan['run_id']} of {socket.gethostname()} (process {os.getpid()})"
     try:
         link = Link(scheduler)
-        place = OnWorkers(
-            link, owner, hosts_of(plan), names, shown, [w for w in workers.split(",") if w], module
-        )
+        of, plan = dealt_to(plan, tuple(w for w in workers.split(",") if w), json.loads(homes or "{}"))
+        place = OnWorkers(link, owner, hosts_of(plan), names, shown, of.ends, module, of.watchers)
         place.refuse_unfit(plan["record"]["interval_ns"])
         # One that answers nothing keeps nothing, and is the same everywhere.
         has_files = twin.embedded and twin.answers
@@ -95,6 +98,16 @@ def work(
         link.close()
 
 
+def dealt_to(plan: AnyPlan, ends: tuple[str, ...], homes: Homes) -> tuple[Dealt, AnyPlan]:
+    """What the run takes of the study's workers, and its plan with what they see of its shards' servers."""
+    of = Dealt(ends, tuple(worker for worker in homes if worker not in ends))
+    if plan.get("kind") != PIPELINE or not ends:
+        return of, plan
+    pipeline = cast("PipelinePlan", plan)
+    run, seen = dealing.seen(of, hosts_of(plan), servers_of(pipeline), homes)
+    return run, {**pipeline, "seen": seen} if seen else plan
+
+
 def reached(plan: AnyPlan) -> list[str]:
     """Addresses of the servers of a run."""
     if shards := shards_of(plan):
@@ -110,4 +123,4 @@ def of_database(place: OnWorkers, plan: AnyPlan) -> Mapping[str, Any]:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[4:], partial(work, sys.argv[1], sys.argv[2], sys.argv[3])))
+    sys.exit(main(sys.argv[5:], partial(work, sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4])))

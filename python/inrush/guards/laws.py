@@ -77,7 +77,7 @@ def nothing_overfull(run: RunRecord, figures: Figures) -> Verdict | None:
 def hosts_overfull(run: RunRecord, figures: Figures, name: str) -> Verdict | None:
     known = [
         (host.host, host.busy, host.cores)
-        for host in busy_hosts(workers_of(run), figures)
+        for host in busy_hosts([of for of in workers_of(run) if of.is_end], figures)
         if host.busy is not None and host.cores
     ]
     for host, busy, cores in known:

@@ -80,7 +80,9 @@ def began(run: RunRecord, segments: Collection[int]) -> ClientStarts:
             for segment in segments
             if known
         ]
-        return ClientStarts(starts, clocks_error_ns(hosts), "client", "all clients'")
+        # Behind load server and clients are those that watch hosts of shards: they begin nothing.
+        ends = {"workers": [*hosts.get("workers", ())][: 1 + int(hosts.get("clients") or 1)]}
+        return ClientStarts(starts, clocks_error_ns(ends), "client", "all clients'")
     clients = run.summary.get("clients") or {}
     starts = [s for s in clients.get("starts", ()) if s["segment"] in segments]
     return ClientStarts(

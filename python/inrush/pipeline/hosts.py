@@ -1,4 +1,5 @@
-"""A pipeline's run over hosts: the load server on the first, clients on those behind it, each with the files that it loads.
+"""A pipeline's run over hosts: the load server on the first, clients on those behind it, each with the files that it loads, and
+what watches the shards' servers on their own hosts.
 
 This process creates, proves and drops; it says what is to be done there, and hears what the ends say. Nothing of it is on the
 way of a row.
@@ -24,11 +25,11 @@ from inrush.clients.place import Client, Place
 from inrush.errors import CoreError
 from inrush.load.remote import is_loopback
 from inrush.machine import host
-from inrush.pipeline import drive, inputs, journal, shares, ways
+from inrush.pipeline import drive, inputs, journal, shard_servers, shares, ways
 from inrush.pipeline.ends import Said
 from inrush.pipeline.hosts_watched import device_marks, watched
 from inrush.pipeline.load_environment import AtWork, Note
-from inrush.pipeline.shares import SERVER, what
+from inrush.pipeline.shares import SERVER
 from inrush.pipeline.watching import Watching, watching
 from inrush.worker.process import death_cause
 
@@ -86,7 +87,11 @@ class OverHosts:
         self.how = plan["pipelines"]
         #: Processes of clients; that of the load server is before them.
         self.clients = range(SERVER + 1, SERVER + 1 + shares.clients_at(self.how))
-        self.every = (SERVER, *self.clients)
+        self.seen = shard_servers.seen_of(plan)
+        self.watchers = shard_servers.watchers_behind(self.clients.stop, self.seen)
+        self.every = (SERVER, *self.clients, *self.watchers)
+        #: Process -> what it says of the servers on its host.
+        self.servers: dict[int, Sequence[Doc]] = {}
         self.token = secrets.token_hex(16)
         self.read, self.held_by = inputs.Inputs((), 0, 0), ""
         self.zero_ns = 0
@@ -124,7 +129,7 @@ class OverHosts:
             if event["event"] == "making":
                 there[process] = event["there"]
                 note(sum(there.values()), self.plan["inputs"]["files"])
-            elif event["event"] == "made":
+            elif event["event"] == "has_inputs":
                 missing.discard(process)
         remote = self.beyond()
         for process in remote:
@@ -168,6 +173,10 @@ class OverHosts:
         self.listening = self.until(SERVER, "listening")
         self.held_by = self.listening["held_by"]
         self.zeros_ns[SERVER] = self.listening["zero_ns"]
+        for process in self.watchers:
+            self.send(process, "ready")
+        for process, said in self.answers(self.watchers, "watching").items():
+            self.zeros_ns[process] = said["zero_ns"]
         for process in self.clients:
             self.send(process, "ready")
         for process, said in self.answers(self.clients, "ready").items():
@@ -181,7 +190,7 @@ class OverHosts:
         """All in order: the tables of what was watched are here, and the clocks are known. Clients first: a load server that
         ends takes their connections with it."""
         self.cut = self.working()
-        for some in (self.clients, (SERVER,)):
+        for some in (self.clients, (SERVER,), self.watchers):
             for process in some:
                 self.send(process, "end")
             while self.running.intersection(some):
@@ -202,7 +211,9 @@ class OverHosts:
             for process, zero_ns in self.zeros_ns.items()
         }
         marks = device_marks(self.place.document().get("workers", ()), host.boot())
-        return watched(here, {process: (self.part(process), by) for process, by in to_ns.items()}, marks)
+        each = {process: (self.part(process), by) for process, by in to_ns.items()}
+        found = {of["role"]: bool(of["pids"]) for servers in self.servers.values() for of in servers}
+        return watched(here, each, marks, len(self.clients), shard_servers.whole_of(self.plan, found))
 
     def on_one_clock(self, path: Path) -> Path:
         clocks = {process: self.place.clock(process) for process in self.every}
@@ -228,7 +239,9 @@ class OverHosts:
         workers = self.place.document().get("workers", ())
         found = {
             **self.place.document(),
-            "workers": [{"does": what(n), **dict(worker)} for n, worker in enumerate(workers)],
+            "workers": [
+                {"does": self.what(n), **dict(worker), **self.servers_at(n)} for n, worker in enumerate(workers)
+            ],
             "load_server": {
                 "address": self.listening.get("address", ""), "tls": bool(self.listening.get("fingerprint")),
             },
@@ -241,6 +254,15 @@ class OverHosts:
             "late_ns": [self.late_ns.get(process) for process in self.clients],
         }  # fmt: skip
         (self.parts / DOCUMENT).write_text(json.dumps({"hosts": found}), encoding="utf-8")
+
+    def servers_at(self, process: int) -> Doc:
+        """What is said of a worker that servers of shards are beside."""
+        return {"servers": found} if (found := self.servers.get(process)) else {}
+
+    def what(self, process: int) -> str:
+        """In words."""
+        mine = [n for of in shard_servers.seen_by(process, self.seen) for n in of["shards"]]
+        return shares.what(process, shard_servers.shards_said(mine) if process in self.watchers else "")
 
     # --- the ends at work
 
@@ -291,7 +313,10 @@ class OverHosts:
         common = {
             **{key: plan[key] for key in ("version", "run_id", "study", "seed", "epoch_ns", "record")},
             "watch": {"every_ns": plan["watch"]["every_ns"], "processes": {}, "data_dir": ""},
+            "servers": shard_servers.seen_by(process, self.seen),
         }
+        if process in self.watchers:
+            return {**common, "role": "watcher"}
         if process == SERVER:
             return {
                 **common, "role": "server", "load_server": plan["load_server"], "cores": how["load_server_cores"],
@@ -338,10 +363,22 @@ class OverHosts:
                     if len(ended) == self.ends_of(process):
                         self.done.add(process)
                 self.pending.append(Said(role, f"{process}/{event['key']}", of, process))
+            case "servers":
+                self.servers[process] = event["found"]
+                self.pending += [self.unseen(process, of) for of in event["found"] if not of["pids"]]
             case "way":
                 self.ways[process] = event["found"]
             case "began":
                 self.late_ns[process] = event["late_ns"]
+
+    def unseen(self, process: int, of: Doc) -> Said:
+        """A note, as an end says one."""
+        name = self.place.host(process).name
+        text = (
+            f"the server at {shard_servers.said_address(of['host'], of['port'])}{f' on {name}' if name else ''} is not watched: "
+            f"{of['why']}; what its host does is"
+        )
+        return Said("shards", str(process), {"event": "note", "text": text}, process)
 
     def ends_of(self, process: int) -> int:
         if process == SERVER or self.how["client"] != "own":
@@ -371,10 +408,10 @@ class OverHosts:
     def cause(self, process: int, message: str) -> CoreError:
         """Of the process that failed first, if that is known: clients lose a load server that is gone."""
         until = time.monotonic() + CAUSE_S
-        while process != SERVER and (left_s := until - time.monotonic()) > 0:
+        while process in self.clients and (left_s := until - time.monotonic()) > 0:
             with contextlib.suppress(queue.Empty):
                 who, event = self.heard.get(timeout=left_s)
                 if (why := self.failure(who, event)) and who == SERVER:
                     process, message = who, why
         where = self.place.name(process)
-        return CoreError(f"{what(process)}{f' ({where})' if where else ''}: {message}")
+        return CoreError(f"{self.what(process)}{f' ({where})' if where else ''}: {message}")

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from inrush.clients.clocks import Shift
 from inrush.clients.watched import looks_of, rows_of, summed
+from inrush.pipeline.shard_servers import SHARDS
 from inrush.pipeline.shares import SERVER
 from inrush.results.parts import read, shifted
 from inrush.results.schema import SCHEMAS
@@ -23,30 +24,41 @@ OF_DEVICE = "dev_"
 
 
 def watched(
-    here: pa.Table, parts: Mapping[int, tuple[Path, Shift]], devices: Mapping[int, str] | None = None
+    here: pa.Table,
+    parts: Mapping[int, tuple[Path, Shift]],
+    devices: Mapping[int, str] | None = None,
+    of_clients: int | None = None,
+    whole: Sequence[str] = (),
 ) -> pa.Table:
     """here: of this process and its host, and of shards that run here. parts: process -> folder of its tables, and from its
-    run time to ours. devices: what stands in front of a device's name. Roles are those of a watch; `client/2` is that of the
-    second of several."""
-    tables = [here]
-    clients = []
-    several = len(parts) > 2
+    run time to ours. devices: what stands in front of a device's name. of_clients: how many parts behind the first are clients';
+    None: all. whole: roles that are all of the shards together. Roles are those of a watch; `client/2` is that of the second of
+    several."""
+    tables, clients, shards = [here], [], []
+    several = (len(parts) - 1 if of_clients is None else of_clients) > 1
     for process, (folder, by) in sorted(parts.items()):
         held = [shifted("resources", table, by.offset_ns, by.rate) for table in read("resources", folder)]
         table = pa.concat_tables(held) if held else SCHEMAS["resources"].empty_table()
         table = on_host(table, (devices or {}).get(process, ""))
+        shards += [table.filter(pc.equal(table["role"], role)) for role in whole]
         if process != SERVER:
             clients.append(table.filter(pc.equal(table["role"], CLIENT)))
         tables.append(renamed(table, process, several))
     if several:
-        tables.append(together(clients))
+        tables.append(together(CLIENT, clients))
+    if whole:
+        tables.append(together(SHARDS, shards))
     return pa.concat_tables([table.select(SCHEMAS["resources"].names) for table in tables])
 
 
-def together(clients: Iterable[pa.Table]) -> pa.Table:
-    """Of all clients. A disk is no share of theirs: each says the same of one that they share."""
-    own = (table.filter(pc.invert(pc.starts_with(table["metric"], OF_DEVICE))) for table in clients)
-    return rows_of(CLIENT, summed(looks_of(table) for table in own))
+def together(role: str, each: Iterable[pa.Table]) -> pa.Table:
+    """Of all clients, or all shards. A disk is no share of theirs: each says the same of one that they share."""
+    own = (
+        table.filter(pc.invert(pc.starts_with(table["metric"], OF_DEVICE)))
+        for table in each
+        if table.num_rows
+    )
+    return rows_of(role, summed(looks_of(table) for table in own))
 
 
 def device_marks(workers: Sequence[Mapping[str, Any]], boot: str) -> dict[int, str]:

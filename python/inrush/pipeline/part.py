@@ -1,4 +1,4 @@
-"""One end of a pipeline's load on a host of its own, with its files and what watches them:
+"""What a pipeline's run has on a host: an end of the load with its files, and what watches it and the shards' servers there:
 `python -m inrush.pipeline.part [--leash S] PART.json PARTS_DIR`.
 
 Words are JSON objects with what to do, one after the other; events are JSON lines. What an end says is said on with the time
@@ -14,7 +14,7 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO, cast
 
@@ -27,6 +27,7 @@ from inrush.load.spool import seen
 from inrush.pipeline import inputs, ways
 from inrush.pipeline.cpu_quota import limited
 from inrush.pipeline.ends import table_of_files
+from inrush.pipeline.server_processes import found_server
 from inrush.pipeline.watching import Watching
 from inrush.plan.ends import link_plan
 from inrush.worker.process import Process, death_cause, left
@@ -39,7 +40,7 @@ LOOK_S = 0.05
 
 
 class Part:
-    """What both ends have in common: words in, events out, an end in its process, the watch."""
+    """What all have in common: words in, events out, ends in processes of their own, the watch."""
 
     def __init__(self, plan: Doc, parts: Path, events: TextIO) -> None:
         self.plan, self.parts, self.events = plan, parts, events
@@ -99,10 +100,18 @@ class Part:
         else:
             self.say("said", key=key, of=event)
 
-    def begin_watch(self, role: str) -> int:
-        """Of its ends; this host's CLOCK_MONOTONIC at their time zero."""
-        plan = self.plan
-        self.watch = Watching(plan, {role: [end.pid for end in self.ends.values()]}, self.parts)
+    def begin_watch(self, role: str = "") -> int:
+        """Of its ends, which have that role, and of servers of shards here; this host's CLOCK_MONOTONIC at their time zero."""
+        plan, found = self.plan, [found_server(of) for of in self.plan.get("servers", ())]
+        if found:
+            self.say("servers", found=[of.document() for of in found])
+        processes = {role: [end.pid for end in self.ends.values()]} if role else {}
+        folders = plan["watch"].setdefault("folders", {})
+        for of in found:
+            processes[of.server["role"]] = [*of.pids]
+            if of.folder:
+                folders[of.server["role"]] = of.folder
+        self.watch = Watching(plan, processes, self.parts)
         self.watch.until_paused()
         return self.watch.zero_ns
 
@@ -179,7 +188,7 @@ class ClientPart(Part):
             self.say("making", there=there, of=of)
 
         self.paths = inputs.made(held, plan["seed"], plan["epoch_ns"], note, numbers)  # type: ignore[arg-type]
-        self.say("made")
+        self.say("has_inputs")
 
     def do_fill(self, word: Doc) -> None:
         ways.fill(word["host"], word["port"], word["token"])
@@ -190,7 +199,7 @@ class ClientPart(Part):
         found = inputs.cooled(self.paths, self.plan["inputs"]["cold"])
         for k in range(self.plan["processes"]):
             self.start(f"client-{k}")
-        self.plan["watch"]["folders"] = {"load_client": str(self.folder)}
+        self.plan["watch"].setdefault("folders", {})["load_client"] = str(self.folder)
         zero_ns = self.begin_watch("load_client")
         self.say("ready", zero_ns=zero_ns, bytes=found.bytes, cached_bytes=found.cached_bytes)
 
@@ -236,14 +245,24 @@ class ClientPart(Part):
         super().heard(key, event)
 
 
+class WatcherPart(Part):
+    """Of a host with servers of shards, and no end of the load."""
+
+    def do_ready(self, word: Doc) -> None:
+        self.say("watching", zero_ns=self.begin_watch())
+
+
 def bracketed(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
+#: Role in its plan -> what it is.
+PARTS: Mapping[str, type[Part]] = {"server": ServerPart, "client": ClientPart, "watcher": WatcherPart}
+
+
 def work(plan_json: str, parts_dir: str, commands: TextIO, events: TextIO, leash: Leash | None = None) -> int:
     plan = json.loads(plan_json)
-    kind = ServerPart if plan["role"] == "server" else ClientPart
-    part = kind(plan, Path(parts_dir), events)
+    part = PARTS[plan["role"]](plan, Path(parts_dir), events)
     code: list[int] = []
     doing = threading.Thread(target=lambda: code.append(part.run()), name="part")
     doing.start()

@@ -1,4 +1,5 @@
-"""Which host of a pipeline's run does what, where it has hosts: a load server on the first, clients on those behind. Pure."""
+"""Which host of a pipeline's run does what, where it has hosts: a load server on the first, clients on those behind, and behind
+them those that watch a shard's host. Pure."""
 
 from __future__ import annotations
 
@@ -27,5 +28,8 @@ def files_at(client: int, how: Pipelines, files: int) -> list[int]:
     return [n for n in range(files) if n % how["count"] in mine]
 
 
-def what(process: int) -> str:
+def what(process: int, shards: str = "") -> str:
+    """shards: of a process without an end of the load, those whose servers it watches."""
+    if shards:
+        return f"the watcher of {shards}"
     return "the load server" if process == SERVER else f"client {process}"

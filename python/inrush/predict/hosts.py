@@ -7,19 +7,20 @@ this was wrong: a load that took all of it, while its senders did not wait for t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import inf
 from typing import Any, cast
 
-from inrush.border.pipeline import Pipelines
+from inrush.border.pipeline import Pipelines, shards_of
 from inrush.model.pipeline import Part
+from inrush.pipeline.shard_servers import shards_said
 from inrush.pipeline.shares import SERVER, pipelines_of, what
 from inrush.stats.footprint import RECEIVED
 from inrush.stats.headroom import cores_of
-from inrush.stats.hosts import over_hosts, workers_of
+from inrush.stats.hosts import SHARDS, PlacedRole, over_hosts, seen_servers, workers_of
 from inrush.stats.measures import measured_windows
 from inrush.stats.record import RunRecord
 from inrush.stats.watched import cumulative, grown
 
-SHARDS = "shards"
 #: Of the looks at a way, those at which its sender waited for it: a way that is full is waited for at most of them.
 HELD_LEAST = 0.5
 #: Fewer looks at a way say nothing, neither that it is waited for nor that it is not.
@@ -33,8 +34,9 @@ def host_parts(runs: Sequence[RunRecord]) -> list[Part]:
     """runs: of one group."""
     # Of each machine what is known of it in any run: a run of few pipelines has not all of the clients.
     cores: dict[str, float] = {}
-    for name, of in ((name, of) for run in runs for name, _, of in machines(run) if of):
-        cores[name] = max(of, cores.get(name, 0.0))
+    for name, _, of in (found for run in runs for found in (*machines(run), *held_servers(run))):
+        if of:
+            cores[name] = max(of, cores.get(name, 0.0))
     networks = {name for run in runs for name in network_busy(run)}
     return [Part(*of) for of in cores.items()] + [
         *(Part(name) for name in sorted(networks) if known(name, runs))
@@ -45,34 +47,76 @@ def host_busy(run: RunRecord, figures: Mapping[str, float]) -> dict[str, float]:
     """Servers of each of them that the run kept busy."""
     busy = {
         name: sum(figures.get(f"{role}.busy_cores", 0.0) for role in roles)
-        for name, roles, _ in machines(run)
+        for name, roles, _ in (*machines(run), *held_servers(run))
     }
     return busy | network_busy(run)
 
 
-def machines(run: RunRecord) -> list[tuple[str, list[str], float | None]]:
-    """Name of its cores, roles there, how many it has. Workers of one kernel share its cores, and shards of `--start` those of
-    inrush's own, which are watched there."""
-    of = over_hosts(run)
+#: Name of some cores, roles that use them, how many there are.
+Cores = tuple[str, list[str], float | None]
+
+
+def machines(run: RunRecord) -> list[Cores]:
+    """Workers of one kernel share its cores with servers of shards there, and shards of `--start` have those of inrush's own, which
+    are watched there. Of a machine with a server whose processes were not found it is not known how busy it was."""
+    of, watched = over_hosts(run), cumulative(run, "cpu_s")
     workers = workers_of(run)
     several = several_clients(run)
     ours = str((of.get("own") or {}).get("boot", ""))
-    by_boot: dict[str, list[int]] = {}
-    for process, worker in enumerate(workers):
-        by_boot.setdefault(worker.kernel, []).append(process)
-    with_shards = SHARDS in cumulative(run, "cpu_s")
+    by_boot: dict[str, list[PlacedRole]] = {}
+    for worker in workers:
+        by_boot.setdefault(worker.kernel, []).append(worker)
+    with_shards = SHARDS in watched and not seen_servers(run)
     if with_shards:
         by_boot.setdefault(ours, [])
-    found = []
-    for boot, processes in by_boot.items():
+    found: list[Cores] = []
+    for boot, there in by_boot.items():
+        servers = [server for worker in there for server in worker.servers]
+        if not {str(server["role"]) for server in servers} <= watched.keys():
+            continue
         shards = with_shards and boot == ours
         # As its processes are called in the figures of this run, which may have one of the clients of the plan.
-        roles = [workers[process].role for process in processes]
-        cores = cores_of([workers[process].said for process in processes]) if processes else None
+        ends = [worker for worker in there if worker.is_end]
+        roles = [
+            *(end.role for end in ends),
+            *(str(server["role"]) for server in servers),
+            *[SHARDS] * shards,
+        ]
+        if not roles:
+            continue
+        cores = cores_with_servers(cores_of([end.said for end in ends]) if ends else None, servers)
         if shards:
             cores = cores_with_ours(run.env, cores)
-        found.append((machine_name(processes, shards, several), [*roles, *[SHARDS] * shards], cores))
+        named = f"the {SHARDS}" if shards else shards_named(run, servers)
+        found.append((machine_name([workers.index(end) for end in ends], named, several), roles, cores))
     return found
+
+
+def cores_with_servers(of_ends: float | None, servers: Sequence[Mapping[str, Any]]) -> float | None:
+    """Of a machine: a server may use all of them, whatever the workers there are held to."""
+    return max([of_ends or 0.0, *(float(server.get("of_machine") or 0) for server in servers)]) or None
+
+
+def held_servers(run: RunRecord) -> list[Cores]:
+    """Servers of shards that are held to fewer cores than their machine has, by a quota or by affinity."""
+    watched = cumulative(run, "cpu_s")
+    return [
+        (
+            f"cores that {shards_named(run, [server])} may use{f' on {worker.host}' if worker.host else ''}",
+            [str(server["role"])],
+            float(server["cores"]),
+        )
+        for worker, server in seen_servers(run)
+        if server["role"] in watched and (server.get("cores") or inf) < (server.get("of_machine") or 0)
+    ]
+
+
+def shards_named(run: RunRecord, servers: Sequence[Mapping[str, Any]]) -> str:
+    """In a sentence; empty without any."""
+    numbers = [n for server in servers for n in server["shards"]]
+    if not numbers:
+        return ""
+    return "the shards" if len(numbers) == len(shards_of(run.plan)) else shards_said(numbers)
 
 
 def several_clients(run: RunRecord) -> bool:
@@ -93,12 +137,14 @@ def own_cores(env: Mapping[str, Any]) -> float:
     return min(counted, default=0.0)
 
 
-def machine_name(processes: Sequence[int], shards: bool, several: bool) -> str:
+def machine_name(processes: Sequence[int], shards: str, several: bool) -> str:
     """Of its cores. Of several clients by what is there in all runs: the rest depends on how many pipelines a run has."""
     if several:
-        return f"cores of the machine of {'the shards' if shards else what(processes[0])}"
-    named = [said(process) for process in processes] + [SHARDS] * shards
-    return f"cores of the {' and '.join(named)}"
+        return f"cores of the machine of {shards or what(processes[0])}"
+    named = [f"the {said(process)}" for process in processes] + [shards] * bool(shards)
+    if len(named) > 1:
+        named = [named[0], *(name.removeprefix("the ") for name in named[1:])]
+    return f"cores of {' and '.join(named)}"
 
 
 def said(process: int) -> str:

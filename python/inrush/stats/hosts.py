@@ -20,7 +20,9 @@ from inrush.stats.record import RunRecord
 HOST = "host"
 #: How figures of inrush's own machine are named where the ends of a pipeline are on others: `host` is all of them.
 OWN = f"{HOST}/inrush"
-CLIENT, LOAD_SERVER, HELPER = "client", "load_server", "inrush"
+CLIENT, LOAD_SERVER, HELPER, SHARDS = "client", "load_server", "inrush", "shards"
+#: A process of a pipeline's run that does no more than watch a shard's host.
+WATCHER = "watcher"
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,23 @@ class PlacedRole:
     @property
     def network(self) -> str:
         return str((self.said.get("spaces") or {}).get("network", ""))
+
+    @property
+    def is_end(self) -> bool:
+        return self.role != WATCHER
+
+    @property
+    def servers(self) -> Sequence[Mapping[str, Any]]:
+        """Of shards, on its host: each is watched by one process of the run, by process id if it was found."""
+        found: Sequence[Mapping[str, Any]] = self.said.get("servers") or ()
+        return found
+
+    @property
+    def words(self) -> str:
+        roles = [self.role] if self.is_end else [str(of["role"]) for of in self.servers]
+        return " and ".join(
+            role.replace(f"{SHARDS}/", "").replace("_", " ").replace("/", " ") for role in roles
+        )
 
 
 @dataclass(frozen=True)
@@ -133,13 +152,13 @@ def over_hosts(run: RunRecord) -> Mapping[str, Any]:
 
 
 def workers_of(run: RunRecord) -> list[PlacedRole]:
-    """By number: client processes of a fleet; of a pipeline the load server, and behind it the clients."""
+    """By number: client processes of a fleet; of a pipeline the load server, behind it the clients, and behind them those that
+    watch hosts of shards."""
     if hosts := over_hosts(run):
-        several = int(hosts.get("clients") or 1) > 1
-        return [
-            PlacedRole(LOAD_SERVER if n == 0 else f"{CLIENT}/{n}" if several else CLIENT, said)
-            for n, said in enumerate(hosts.get("workers") or ())
-        ]
+        ends, count = hosts.get("workers") or (), int(hosts.get("clients") or 1)
+        of_clients = [f"{CLIENT}/{n}" for n in range(1, count + 1)] if count > 1 else [CLIENT]
+        roles = [LOAD_SERVER, *of_clients, *[WATCHER] * len(ends)]
+        return [PlacedRole(role, said) for role, said in zip(roles, ends, strict=False)]
     clients = run.summary.get("clients")
     workers = clients.get("workers") or () if isinstance(clients, Mapping) else ()
     return [PlacedRole(f"{CLIENT}/{n}", said) for n, said in enumerate(workers, start=1)]
@@ -157,7 +176,7 @@ def machines_of(run: RunRecord) -> list[Machine]:
     found: dict[tuple[str, str], Machine] = {}
     for n, of in enumerate(workers_of(run), start=1):
         first_of_fleet = (HOST,) if n == 1 and not over_hosts(run) else ()
-        words = f"client process {n}" if not over_hosts(run) else of.role.replace("_", " ").replace("/", " ")
+        words = f"client process {n}" if not over_hosts(run) else of.words
         machine = Machine(of.kernel, of.network, part(n), (part(n), *first_of_fleet), of.host, words)
         found.setdefault((of.kernel, of.network), machine)
     # inrush watches the machine with the shards that it started, whether or not an end is on it too.
@@ -182,7 +201,12 @@ def roles_by_kernel(run: RunRecord) -> dict[str, tuple[str, ...]]:
     looked_at = computing_roles(run)
     for n, of in enumerate(workers, start=1):
         helper = f"{HELPER}/{n}"
-        found.setdefault(of.kernel, []).extend([of.role, *[helper] * (helper in looked_at)])
+        mine = [
+            *[of.role] * of.is_end,
+            *[helper] * (helper in looked_at),
+            *(str(s["role"]) for s in of.servers),
+        ]
+        found.setdefault(of.kernel, []).extend(mine)
     if workers:
         # The first process of a fleet watches the server; inrush itself that of a pipeline, and its own process.
         own = own_machine(run)
@@ -193,8 +217,13 @@ def roles_by_kernel(run: RunRecord) -> dict[str, tuple[str, ...]]:
 
 def servers(run: RunRecord, looked_at: Sequence[str]) -> list[str]:
     """Roles beside those of workers and machines, without parts of others."""
-    not_of_these = {CLIENT, HOST, *(of.role for of in workers_of(run))}
+    not_of_these = {CLIENT, HOST, *(of.role for of in workers_of(run)), *[SHARDS] * bool(seen_servers(run))}
     return [role for role in looked_at if "/" not in role and role not in not_of_these]
+
+
+def seen_servers(run: RunRecord) -> list[tuple[PlacedRole, Mapping[str, Any]]]:
+    """Servers of shards on hosts of a pipeline's workers, and the worker that watches each."""
+    return [(of, server) for of in workers_of(run) for server in of.servers]
 
 
 def computing_roles(run: RunRecord) -> list[str]:
@@ -207,15 +236,17 @@ def computing_roles(run: RunRecord) -> list[str]:
 
 def kernels_of_server(run: RunRecord) -> set[str] | None:
     """Those on which a server is, or may be, that was not watched by process id; None: any."""
-    if [role for role in servers(run, computing_roles(run)) if role != HELPER]:
+    looked_at = computing_roles(run)
+    if [role for role in servers(run, looked_at) if role != HELPER]:
         return set()
     own = own_machine(run)
     if (run.plan.get("watch") or {}).get("processes"):
         # inrush has started it, and the process that would have watched it was elsewhere.
         return {own.kernel} if own else None
-    addresses = server_addresses(run)
+    blind = {of.kernel for of, server in seen_servers(run) if server["role"] not in looked_at}
+    addresses = server_addresses(run) - {str(server["host"]) for _, server in seen_servers(run)}
     of_workers = [(of, address_of(of)) for of in (*workers_of(run), *([own] if own else []))]
-    return {of.kernel for of, address in of_workers if addresses & {of.host, address} - {""}}
+    return blind | {of.kernel for of, address in of_workers if addresses & {of.host, address} - {""}}
 
 
 def server_addresses(run: RunRecord) -> set[str]:
