@@ -6,17 +6,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from inrush.analysis.analyse import analyse
 from inrush.analysis.answer import answer
-from inrush.analysis.asked import asked_sentence, cell
+from inrush.analysis.asked import NO_VALUE, asked_sentence, cell
 from inrush.analysis.conclusion import conclusion
 from inrush.analysis.overview import overview
 from inrush.analysis.points import Analysis, Measured
 from inrush.errors import StudyInvalid
 from inrush.report.asked import NONE, asked_cells, asked_table
 from inrush.report.report import closing_lines
+from inrush.results.histogram import Histogram
 from inrush.results.store import Results
 from inrush.stats.measures import study_record
 from inrush.stats.quantity import show
@@ -164,3 +166,23 @@ def test_a_value_that_an_engine_alone_was_measured_at_is_not_said_to_be_the_best
     assert said.count("(no other batch_rows was measured)") == 2
     both = analyse(synthetic.study({("duckdb", 10): 1.0, ("duckdb", 20): 2.0}))
     assert "no other" not in conclusion(both, answer(both))
+
+
+def test_a_percentile_is_that_of_all_calls_and_none_where_they_are_too_few(record: StudyRecord) -> None:
+    analysis = asking(record, "indexed.latency_p50_s", "indexed.latency_p99_s")
+    point = next(m.point for m in analysis.runs if m.run.engine == "sqlite")
+    held = analysis.latencies[point, "indexed"]
+    merged = show(held.quantile_ns(0.5) / 1e9, "indexed.latency_p50_s")
+    assert cell(analysis, point, "indexed.latency_p50_s") == merged
+    few = replace(analysis)
+    key = (point, "indexed")
+    few.__dict__["latencies"] = {**analysis.latencies, key: first_calls(held, 99)}
+    assert cell(few, point, "indexed.latency_p99_s") == NO_VALUE
+    few.__dict__["latencies"] = {**analysis.latencies, key: first_calls(held, 100)}
+    assert cell(few, point, "indexed.latency_p99_s") != NO_VALUE
+    assert f"latency p99 of indexed {NO_VALUE}" in asked_sentence(analysis), "as DuckDB has it here"
+
+
+def first_calls(of: Histogram, count: int) -> Histogram:
+    """So many calls, all in the first bucket that it has."""
+    return replace(of, bucket=of.bucket[:1], count=np.array([count], dtype=of.count.dtype), failed=0)

@@ -12,7 +12,7 @@ from inrush.analysis import claims
 from inrush.analysis.analyse import analyse, analysis_of
 from inrush.analysis.expected import Mark, expectation_marks
 from inrush.analysis.points import Analysis
-from inrush.analysis.ran import due, few, ran_said
+from inrush.analysis.ran import due, few, ran_said, span
 from inrush.engines import server
 from inrush.errors import StudyInvalid
 from inrush.guards.verdicts import invalid
@@ -445,3 +445,7 @@ def test_a_search_is_judged_under_its_own_conditions() -> None:
     assert mark.word == "right"
     (mark,) = searched(200, where={"readers": 4}, v100=True, v200=True)
     assert mark.word == "wrong"
+
+
+def test_a_small_rate_is_not_rounded_to_nothing() -> None:
+    assert span([0.4]) == "0.4" and span([0, 16]) == "0 to 16" and span([0.25, 1_234.5]) == "0.25 to 1,234"

@@ -44,7 +44,15 @@ class Run(Planned):
             "label": "measure",
             "phase": "measure",
             "limit_ns": 100 * 10**9,
-            "roles": [],
+            "roles": [
+                {
+                    "name": "writers",
+                    "operations": [],
+                    "sessions": 1,
+                    "schedule": {"kind": "closed"},
+                    "until": {"kind": "time", "ns": 60 * 10**9},
+                }
+            ],
         }
         return {**super().plan, "segments": [{"kind": "control", "label": "create", "limit_ns": 0}, drive]}
 

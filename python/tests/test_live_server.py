@@ -425,5 +425,7 @@ def test_an_address_is_a_host_with_or_without_a_port(text: str | None, host: str
 def test_an_address_that_cannot_be_is_refused_with_what_to_do(study: Study) -> None:
     with pytest.raises(UsageError, match="http is no port"):
         read_address("localhost:http")
+    with pytest.raises(UsageError, match="a port alone; write :8124 for this machine alone, or HOST:8124"):
+        read_address("8124")
     with pytest.raises(UsageError, match="name another port, or none"):
         listening_socket(Address("127.0.0.1", study.port))

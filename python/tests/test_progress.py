@@ -123,3 +123,39 @@ def test_a_runs_rate_is_of_all_that_write_side_by_side() -> None:
     assert written_per_s(figures, {"ports", "jobs"}) == pytest.approx((900_000 + 807_500) / 90)
     assert written_per_s(figures, {"jobs"}) == pytest.approx(9_500)
     assert written_per_s(figures, {"readers"}) is None
+
+
+def timed(*segments: tuple[str, float | None]) -> dict[str, Any]:
+    """Phase, and seconds of a role's schedule; None: until its work is done, beside a role without an end of its own."""
+
+    def until(s: float | None) -> dict[str, Any]:
+        return {"kind": "work"} if s is None else {"kind": "time", "ns": int(s * 1e9)}
+
+    roles = [[{"name": "r", "schedule": {"kind": "closed"}, "until": until(s)}] for _, s in segments]
+    return {
+        "segments": [
+            {"kind": "drive", "phase": phase, "roles": of}
+            for (phase, _), of in zip(segments, roles, strict=True)
+        ]
+    }
+
+
+def test_time_left_of_the_first_run_is_the_study_s_by_its_schedules() -> None:
+    study = StudyClock()
+    plan = timed(("load", None), ("warm", 5.0), ("measure", 40.0), ("cool", 1.0))
+    study.begun(1, 6, "mysql", 0, (), plan)
+    study.event({**beat(1, rows=1, ops=1), "left_s": 8.4})
+    assert study.left_s() == pytest.approx(6 * 46.0, abs=1.0), "the core speaks of the segment in hand"
+    study.took_s = [50.0]
+    study.begun(2, 6, "mysql", 0, (), plan)
+    assert study.left_s() == pytest.approx(5 * 50.0, abs=1.0)
+
+
+def test_nothing_says_how_long_the_first_of_several_runs_is_that_ends_with_its_work() -> None:
+    study = StudyClock()
+    study.begun(1, 6, "mysql", 0, (), timed(("measure", None)))
+    study.event({**beat(1, rows=1, ops=1), "left_s": 8.4})
+    assert study.left_s() is None
+    study.begun(6, 6, "mysql", 0, (), timed(("measure", None)))
+    study.event({**beat(1, rows=1, ops=1), "left_s": 8.4})
+    assert study.left_s() == pytest.approx(8.4)

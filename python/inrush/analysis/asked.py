@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 
 from inrush.analysis.conclusion import value_said
 from inrush.analysis.overview import engines
+from inrush.analysis.percentiles import has_too_few, merged_s
 from inrush.analysis.points import Analysis, Point
 from inrush.analysis.wording import centre, listed, name
 from inrush.engines import title
@@ -19,6 +20,8 @@ from inrush.stats.quantity import show
 MOST_SAID = 4
 #: Values of an engine that its sentences have room for, of several points and figures.
 MOST_VALUES = 12
+#: Of a percentile with no call beyond it.
+NO_VALUE = "– (too few calls)"
 
 
 def asked_figures(analysis: Analysis) -> list[str]:
@@ -51,8 +54,7 @@ def engine_said(analysis: Analysis, engine: str, figures: Sequence[str]) -> list
 
 def least_to_most(analysis: Analysis, points: Sequence[Point], figure: str) -> str:
     """`1.00 calls/send (depth 1) to 535 calls/send (depth 1,024)`, of many points; empty for a figure of many steps."""
-    of = analysis.values(figure)
-    values = {p: centre(of[p]) for p in points if p in of}
+    values = {p: v for p in points if (v := value_of(analysis, p, figure)) is not None}
     found = [choose(values, key=lambda p: values[p]) for choose in (min, max) if values]
     return " to ".join(f"{cell(analysis, p, figure)} ({place(analysis, p)})" for p in found)
 
@@ -85,6 +87,15 @@ def place(analysis: Analysis, point: Point) -> str:
     return ", ".join(value_said(k, v) for k, v in point if k in analysis.factors and k != "engine")
 
 
+def value_of(analysis: Analysis, point: Point, figure: str) -> float | None:
+    """As the table of engines has it: a percentile is that of all calls of all runs. None: not measured, or too few calls."""
+    if has_too_few(analysis, point, figure):
+        return None
+    merged = merged_s(analysis, point, figure)
+    of = analysis.values(figure).get(point)
+    return merged if merged is not None else centre(of) if of is not None else None
+
+
 def cell(analysis: Analysis, point: Point, figure: str) -> str:
     """What was measured there; of many steps `0 in all 54`, or the smallest and the largest. Empty: nothing."""
     names = dict.fromkeys(f for m in analysis.runs if m.point == point for f in m.figures)
@@ -97,7 +108,8 @@ def cell(analysis: Analysis, point: Point, figure: str) -> str:
         return ""
     invalid = sum(bool(analysis.broken(f, point)) for f in values)
     if "*" not in figure:
-        return show(values[figure], figure) + (" INVALID" if invalid else "")
+        value = value_of(analysis, point, figure)
+        return NO_VALUE if value is None else show(value, figure) + (" INVALID" if invalid else "")
     low, high = (choose(values, key=lambda f: values[f]) for choose in (min, max))
     marked = f" (INVALID in {invalid} of them)" if invalid else ""
     if values[low] == values[high]:

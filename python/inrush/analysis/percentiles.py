@@ -42,6 +42,15 @@ def merged_s(analysis: Analysis, point: Point, figure: str) -> float | None:
     return MERGED[kind](analysis, point, role, q)
 
 
+def has_too_few(analysis: Analysis, point: Point, figure: str) -> bool:
+    """Whether a figure is a percentile that a point has calls of, and not one beyond it."""
+    role, metric = figure.rsplit(".", 1)
+    kind, _, name = metric.removesuffix("_s").rpartition("_")
+    if kind not in MERGED or name not in (*FALLBACK, "p999"):
+        return False
+    return merged_s(analysis, point, figure) is None and MERGED[kind](analysis, point, role, 0.0) is not None
+
+
 #: Kind of a percentile -> how runs are merged for it; of others only the runs' own are known.
 MERGED = {"latency": quantile_s, "sample": sample_quantile_s}
 

@@ -111,6 +111,11 @@ def runs_words(runs: Sequence[Measured]) -> str:
 
 
 def span(values: Sequence[float]) -> str:
-    """`4`, `0 to 16`"""
-    low, high = (f"{f(values):,.0f}" for f in (min, max))
+    """`4`, `0 to 16`, `0.4`"""
+    low, high = (spelled(f(values)) for f in (min, max))
     return low if low == high else f"{low} to {high}"
+
+
+def spelled(value: float) -> str:
+    """A count whole, and so a large rate; of a small one what makes it another."""
+    return f"{value:,.0f}" if value >= 100 or value == round(value) else f"{value:.3g}"

@@ -50,6 +50,8 @@ def interleaved_repeats(analysis: Analysis) -> Verdict | None:
     """Repeats in blocks, every point once a block, in an order that differs between blocks."""
     name = "interleaved repeats"
     counted = [m for m in analysis.runs if m.run.block > 0 and not m.run.confirms]
+    if not counted and not analysis.runs:
+        return None
     if not counted:
         return noted(name, "Only the pilot has run: one look at every point, no interval and no comparison")
     blocks: dict[int, list[Point]] = {}

@@ -46,6 +46,10 @@ def read_address(text: str | None) -> Address:
     if not text:
         return Address(LOOPBACK)
     host, colon, port = text.rpartition(":")
+    if text.isdecimal():
+        raise UsageError(
+            f"--live-address {text}: a port alone; write :{text} for this machine alone, or HOST:{text}"
+        )
     if not colon or (text.count(":") > 1 and not text.startswith("[")):
         host, port = text, "0"
     if text.startswith("[") and text.endswith("]"):

@@ -153,7 +153,11 @@ class Guarded:
             return None
         if path == "/" and request.method == "GET":
             return RedirectResponse("/login", 303)
-        return PlainTextResponse("the token is missing\n", 401, headers={"WWW-Authenticate": "Bearer"})
+        return PlainTextResponse(
+            "the token is missing: send it as `Authorization: Bearer TOKEN`, or open the page in a browser\n",
+            401,
+            headers={"WWW-Authenticate": "Bearer"},
+        )
 
 
 def is_host(host: str, names: Collection[str]) -> bool:

@@ -7,7 +7,7 @@ from html import escape
 from typing import Any
 
 from inrush.analysis.points import Analysis, Measured
-from inrush.guards.verdicts import is_embedded, survives
+from inrush.guards.verdicts import is_embedded, promised
 from inrush.report.html import table
 from inrush.stats import quantity
 
@@ -18,7 +18,7 @@ def settings(analysis: Analysis) -> str:
     for engine, m in first_of_each_place(analysis).items():
         held = {str(r["name"]): str(r["value"]) for r in m.run.rows("settings")}
         version = version_of(held)
-        durable = survives(m.run).replace("_", " ").lower() or "not recorded"
+        durable = promised(m.run)
         rows.append(
             [
                 escape(engine),

@@ -105,6 +105,8 @@ class StudyClock:
         self.label = ""
         self.run_began_s = time.monotonic()
         self.took_s: list[float] = []
+        #: What the schedules of the run in hand ask for; None where its work says when it ends.
+        self.timed_s: float | None = None
 
     def begun(
         self,
@@ -118,6 +120,7 @@ class StudyClock:
         """writers: roles with rows that make the rate; without any, the rows of all do."""
         self.writers = writers
         self.gaps_s = call_gaps_s(plan or {})
+        self.timed_s = timed_s(plan or {})
         self.n, self.of, self.point, self.block = n, of, point, block
         self.last, self.label = None, ""
         self.recent = Recent(self.gaps_s)
@@ -150,14 +153,29 @@ class StudyClock:
         return "" if left_s is None else f"{show_s(left_s)} left"
 
     def left_s(self) -> float | None:
-        """Time left of the study: runs to come as long as those before, and what the core says of this one."""
+        """Time left of the study: of this run as the core says, and runs to come as long as those before. Of the first one
+        the schedules say how long a run is at least; nothing does where its work ends it and others follow."""
         ahead = self.of - self.n
-        this = None if self.last is None else self.last.get("left_s")
-        if not self.took_s and this is None:
-            return None
-        mean = sum(self.took_s) / len(self.took_s) if self.took_s else 0.0
-        spent = time.monotonic() - self.run_began_s
-        return (this if this is not None else max(0.0, mean - spent)) + ahead * mean
+        here = None if self.last is None else self.last.get("left_s")
+        mean = sum(self.took_s) / len(self.took_s) if self.took_s else self.timed_s
+        if mean is None:
+            return here if ahead == 0 else None
+        # The core speaks of the segment in hand, behind which others may come.
+        rest = max(here or 0.0, mean - (time.monotonic() - self.run_began_s))
+        return max(0.0, rest) + ahead * mean
+
+
+def timed_s(plan: Mapping[str, Any]) -> float | None:
+    """Seconds that the schedules of a run take, its load aside; None where a measured segment is as long as its work."""
+    total = 0.0
+    for segment in plan.get("segments", ()):
+        if segment["kind"] == "drive":
+            untils = [role["until"] for role in segment["roles"]]
+            times = [until["ns"] / 1e9 for until in untils if until["kind"] == "time"]
+            if segment["phase"] == "measure" and not times:
+                return None
+            total += max(times, default=0.0)
+    return total or None
 
 
 def rows_of_writers(roles: Mapping[str, RoleProgress], writers: Collection[str]) -> dict[str, RoleProgress]:
