@@ -57,6 +57,24 @@ def usable(pairs: Sequence[tuple[Measured, Figures, Measured, Figures]]) -> list
     return [(slow, fast) for a, slow, b, fast in pairs if a.valid and b.valid]
 
 
+def is_valid(code: int) -> bool:
+    """By what inrush ended with. 3: the run is whole, and a figure of it is invalid, such as by the start of a short run."""
+    return code == 0
+
+
+def concluded(pairs: Sequence[tuple[Measured, Figures, Measured, Figures]]) -> tuple[list[str], int]:
+    """What is printed of all pairs (with, without), and what the benchmark ends with."""
+    held = usable(pairs)
+    left = f"{len(pairs) - len(held)} left out, since a figure of one of their runs is invalid"
+    lines = [f"blocks: {len(pairs)}, of them {left}"]
+    if len(held) < 2:
+        return [*lines, "no ratio: it takes two blocks that hold; --measure-s says how long a run is"], 1
+    for figure in FIGURES:
+        ratio = log_t([a[figure] / b[figure] for a, b in held], 0.95)
+        lines.append(f"{figure}: with / without {ratio.value:.3f} [{ratio.low:.3f}, {ratio.high:.3f}]")
+    return lines, 0
+
+
 def run(at: Cluster, url: str, folder: Path, measure_s: float, more: Sequence[str] = ()) -> Measured:
     """One run of the study, in results of its own. Raises RuntimeError where it did not come to its end."""
     folder.mkdir()
@@ -75,10 +93,9 @@ def run(at: Cluster, url: str, folder: Path, measure_s: float, more: Sequence[st
         {"INRUSH_RESULTS": str(folder / "results"), "NO_COLOR": "1"}, cwd=folder,
     )  # fmt: skip
     code = running.wait(LIMIT_S)
-    # 3: a figure is invalid, such as by the start of a short run; the run is whole.
     if code not in (0, 3):
         raise RuntimeError(f"inrush ended with {code}: {(folder / 'log').read_text()[-1000:]}")
-    return Measured(Results(Store(folder / "results").latest().path), code == 0)
+    return Measured(Results(Store(folder / "results").latest().path), is_valid(code))
 
 
 def main() -> int:
@@ -125,17 +142,9 @@ def main() -> int:
     carried, lost = (sum(of[what] for of in counts.values()) for what in ("carried", "lost"))
     print(f"packets between the hosts: {carried} carried, {lost} lost")
     pairs = [(*a, *b) for a, b in zip(found[True], found[False], strict=True)]
-    held = usable(pairs)
-    print(
-        f"blocks: {len(pairs)}, of them {len(pairs) - len(held)} left out, since a figure of one of their runs is invalid"
-    )
-    if len(held) < 2:
-        print("no ratio: it takes two blocks that hold; --measure-s says how long a run is")
-        return 1
-    for figure in FIGURES:
-        ratio = log_t([a[figure] / b[figure] for a, b in held], 0.95)
-        print(f"{figure}: with / without {ratio.value:.3f} [{ratio.low:.3f}, {ratio.high:.3f}]")
-    return 0
+    lines, code = concluded(pairs)
+    print("\n".join(lines))
+    return code
 
 
 if __name__ == "__main__":

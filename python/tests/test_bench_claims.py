@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,6 +12,7 @@ import pytest
 
 from benches.claims import claims, page
 from inrush.errors import ResultUnreadable
+from inrush.model.forecast import MODEL_VERSION
 from inrush.results.predictions import Predictions
 from inrush.results.store import Store
 from inrush.study.study import load_study
@@ -26,6 +29,32 @@ def test_the_page_of_claims_is_what_the_kept_claims_say() -> None:
     )
     for doc, _ in page.entries():
         assert f"`{doc['sha256'][:8]}`" in detail
+
+
+def test_the_texts_numbers_are_those_of_the_kept_claims() -> None:
+    """Its findings are written by hand; what they count is counted here, without the page's own code."""
+    read = " ".join((page.HERE / "findings.md").read_text(encoding="utf-8").split())
+    verdicts = [(doc["model_version"], (score or {}).get("verdict", "open")) for doc, score in page.entries()]
+    scored = Counter(version for version, verdict in verdicts if verdict not in ("open", "invalid"))
+    head = " ".join(page.written().partition("## Together")[0].split())
+    assert (
+        f"{len(verdicts)} claims, {scored.total()} of them scored and {len(verdicts) - scored.total()} open"
+        in head
+    )
+    goal = re.search(r"(\d+) claims scored, (\d+) of them with a knee at 4 or more loads", read)
+    assert goal is not None and scored.total() >= int(goal[1]) and "The numbers of claims" in read
+    assert f"The present version ({MODEL_VERSION}) has {scored[MODEL_VERSION]}." in read
+    assert scored[4] == 0 and "Version 4 differs in one rule" in read and "has no scored claim" in read
+    assert (
+        scored[1] + scored[2] == 13 and "Versions 1 and 2 of the model made the first thirteen claims" in read
+    )
+    named = [
+        score["bottleneck_hit"]
+        for doc, score in page.entries()
+        if score is not None and doc["model_version"] == 3 and score["bottleneck_hit"] is not None
+    ]
+    assert f"the full resource correctly in {100 * sum(named) / len(named):.0f} %, one claim short" in read
+    assert sum(named) < 0.9 * len(named) <= sum(named) + 1, "one claim short"
 
 
 def test_every_score_kept_is_of_its_claim_and_later_than_it() -> None:

@@ -149,6 +149,16 @@ def test_clients_of_a_pipeline_over_hosts_begin_together_or_it_is_said(
     assert found.outcome is outcome and words in found.sentence, found
 
 
+@pytest.mark.parametrize("errors", [[0, 0, 120 * MS], [120 * MS, 0, 0]])
+def test_of_clocks_that_are_not_known_equally_well_the_worst_counts(errors: list[int]) -> None:
+    workers = [{"clock": {"error_ns": each}, "host": str(n)} for n, each in enumerate(errors)]
+    run = synthetic.run(
+        "postgresql", makespan_s=[2.0], doc={"hosts": {"workers": workers, "late_ns": [0, 0]}}
+    )
+    found = said(run, "one start")
+    assert found.outcome is Outcome.INVALID and "known to ± 120 ms: 6 %" in found.sentence
+
+
 def test_what_was_sent_to_a_process_is_put_beside_the_instant_by_its_last_known_clock() -> None:
     starts = Starts(2)
     then, final = Clock(ahead_ns=1_000), Clock(ahead_ns=1_400)

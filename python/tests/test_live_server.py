@@ -19,7 +19,7 @@ from inrush.live import access, app, connections, hub, server
 from inrush.live.access import Access, Address, listening_socket, read_address
 from inrush.live.charts import specs
 from inrush.live.server import LiveServer
-from inrush.live.view import View
+from inrush.live.view import SeriesPlace, View
 from inrush.run.listener import Silent
 from tests.live_events import progress, role
 from tests.test_live import Run
@@ -196,6 +196,33 @@ def test_a_reader_that_takes_nothing_is_let_go_and_keeps_no_other_waiting(
     assert len(numbers) > 20, "the other one went on meanwhile"
     quick.close()
     slow.close()
+
+
+def test_a_reader_too_many_is_refused_and_let_in_when_another_has_left(
+    study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app, "MOST_READERS", 2)
+    readers = [Reader(study.port) for _ in range(2)]
+    until(lambda: study.server.hub.readers == 2, "two readers")
+    assert Reader(study.port).answer.status == 503 and study.server.hub.readers == 2
+    readers[0].close()
+    until(lambda: study.server.hub.readers == 1, "one has left")
+    third = Reader(study.port)
+    assert third.answer.status == 200 and third.beat() is not None
+    third.close()
+    readers[1].close()
+
+
+def test_steps_are_written_once_for_all_readers_at_the_same_place() -> None:
+    asked: list[SeriesPlace] = []
+
+    def steps_since(place: SeriesPlace) -> tuple[SeriesPlace, list[dict[str, Any]]]:
+        asked.append(place)
+        return SeriesPlace("a run", 3), []
+
+    beat = hub.Beat(1, "{}", steps_since)
+    made = [beat.event(SeriesPlace("a run", at)) for at in (1, 1, 2, 1)]
+    assert made[0] is made[1] is made[3] and [place.steps for place in asked] == [1, 2]
 
 
 def test_no_look_is_made_while_there_is_no_reader(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:

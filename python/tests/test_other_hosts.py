@@ -15,9 +15,9 @@ from inrush.analysis.points import Analysis
 from inrush.cli.results import clocks_of
 from inrush.errors import UsageError
 from inrush.report.comparison import compare_document, compare_lines
-from inrush.report.other_hosts import host_comparison
+from inrush.report.other_hosts import host_comparison, interval_document
 from inrush.stats.record import RunRecord, StudyRecord
-from inrush.stats.stats import welch_ratio
+from inrush.stats.stats import Interval, welch_ratio
 from tests import synthetic
 
 RATE, USED, COST = "writers.rows_per_s", "server.busy_cores", "server.cpu_us_per_row"
@@ -377,3 +377,10 @@ def test_a_clock_that_is_no_pair_of_ghz_is_refused(text: str) -> None:
 
 def test_clocks_are_a_pair_of_ghz() -> None:
     assert clocks_of("2.6,3.1") == (2.6, 3.1)
+
+
+@pytest.mark.parametrize(("runs", "bounds"), [(2, set()), (3, {"low", "high"})])
+def test_a_document_has_no_bounds_of_fewer_than_three_runs(runs: int, bounds: set[str]) -> None:
+    found = interval_document(Interval(1.0, 0.5, 2.0, 0.95, runs))
+    assert found is not None and found.keys() == {"value", "n", *bounds}
+    assert interval_document(None) is None

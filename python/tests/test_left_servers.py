@@ -1,0 +1,104 @@
+"""What a killed inrush left: `engines status` names it, `engines stop` ends it, and nothing else. A sleeper is the server."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from inrush.engines import life, origin, server
+from inrush.errors import TargetError
+from inrush.targets import instances, leftovers
+
+ENGINE, HOME = "postgresql", "cluster"
+#: Starts a sleeper and is gone: what it says are the ids of both.
+KILLED = (
+    "import os, subprocess; none = subprocess.DEVNULL; "
+    "print(os.getpid(), subprocess.Popen(['sleep', '60'], stdin=none, stdout=none, stderr=none).pid)"
+)
+
+
+@pytest.fixture
+def left(tmp_path: Path) -> Iterator[tuple[Path, int]]:
+    """The folder in which `run --start` had its server, which still runs, and the server's process."""
+    folder = tmp_path / ENGINE
+    (folder / HOME).mkdir(parents=True)
+    (folder / HOME / "PG_VERSION").write_text("18\n")
+    said = subprocess.run(
+        [sys.executable, "-c", KILLED], cwd=folder / HOME, capture_output=True, text=True, check=True
+    )
+    by, pid = map(int, said.stdout.split())
+    recorded(folder, pid, by=by, by_began="long ago")
+    yield folder, pid
+    subprocess.run(["kill", "-9", str(pid)], check=False, capture_output=True)
+
+
+def recorded(folder: Path, pid: int, **more: object) -> None:
+    origin.write(folder, pid, 5_000)
+    doc = json.loads((folder / origin.FILE).read_text())
+    (folder / origin.FILE).write_text(json.dumps({**doc, **more}))
+
+
+def test_status_names_what_a_killed_inrush_left_and_what_ends_it(
+    left: tuple[Path, int], tmp_path: Path
+) -> None:
+    _, pid = left
+    notes: list[str] = []
+    (row,) = instances.status([ENGINE], tmp_path, notes.append).rows
+    assert (row["running"], row["pid"]) == (True, pid)
+    (note,) = notes
+    assert f"process {pid} at {row['url']} was left by an inrush that was killed" in note
+    assert f"`inrush engines stop {ENGINE}` ends it" in note
+
+
+def test_stop_ends_it_and_status_has_none_then(left: tuple[Path, int], tmp_path: Path) -> None:
+    _, pid = left
+    (row,) = instances.stop([ENGINE], tmp_path, print).rows
+    assert not row["running"] and life.started_at(pid) is None
+    notes: list[str] = []
+    assert [r["running"] for r in instances.status([ENGINE], tmp_path, notes.append).rows] == [False]
+    assert notes == []
+
+
+def test_the_server_of_an_inrush_that_lives_is_not_called_left(
+    left: tuple[Path, int], tmp_path: Path
+) -> None:
+    """By the process of the test, which is another than this one where it matters."""
+    folder, pid = left
+    recorded(folder, pid)
+    assert leftovers.leftovers(server(ENGINE), tmp_path) == []
+    assert life.started_at(pid) is not None
+    recorded(folder, pid, by=1, by_began=life.started_at(1))
+    with pytest.raises(TargetError, match=r"a server of another inrush \(process 1\) runs there"):
+        origin.end_leftover(folder, folder / HOME, signal.SIGTERM, 5.0)
+    assert life.started_at(pid) is not None
+
+
+def test_a_process_that_has_the_servers_id_by_now_is_not_it(left: tuple[Path, int], tmp_path: Path) -> None:
+    folder, pid = left
+    doc = origin.read(folder)
+    (folder / origin.FILE).write_text(json.dumps({**doc, "began": doc["began"] - 1}))
+    assert leftovers.leftovers(server(ENGINE), tmp_path) == []
+    with pytest.raises(TargetError, match=f"process {pid} works there and was not started by inrush"):
+        origin.end_leftover(folder, folder / HOME, signal.SIGTERM, 5.0)
+    assert life.started_at(pid) is not None
+
+
+def test_an_id_that_another_process_has_by_now_is_no_inrush_that_lives(
+    left: tuple[Path, int], tmp_path: Path
+) -> None:
+    folder, pid = left
+    recorded(folder, pid, by=1, by_began=(life.started_at(1) or 0) - 1)
+    assert [i.pid for i in leftovers.leftovers(server(ENGINE), tmp_path)] == [pid]
+
+
+def test_a_server_that_this_process_started_before_is_ended_by_its_next_start(left: tuple[Path, int]) -> None:
+    folder, pid = left
+    recorded(folder, pid)
+    origin.end_leftover(folder, folder / HOME, signal.SIGTERM, 5.0)
+    assert life.started_at(pid) is None
