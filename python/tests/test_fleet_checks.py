@@ -14,7 +14,9 @@ from inrush.errors import TargetError, UsageError
 from inrush.fleet import checks, remote
 from inrush.fleet.address import SchedulerAddress, parse, reached_only_here
 from inrush.fleet.local import owned, remove_left, write_variables
+from inrush.fleet.open import opened
 from inrush.fleet.place import looked_at
+from inrush.fleet.waiting import WaitingTime
 from inrush.run.prepare import StudyCall, with_clients
 from tests.needed import REQUIRE, need_distributed
 from tests.terminal import Inrush
@@ -340,3 +342,13 @@ def test_what_a_fleet_needs_is_left_out_in_silence_only_where_it_may_be(
     monkeypatch.setenv(REQUIRE, "1" * required)
     with pytest.raises(RuntimeError if required else Skipped, match="distributed is not installed"):
         need_distributed()
+
+
+def test_a_fleet_of_this_machine_that_is_too_small_is_refused_with_its_size() -> None:
+    plan: Any = {"share": {"index": 0, "of": 3}, "segments": [], "tables": [], "target": {"engine": "sqlite"}}
+    waiting = WaitingTime(1.0)
+    with (
+        pytest.raises(UsageError, match=r"local:2: a run of the study takes 3 workers; say --fleet local:3$"),
+        opened("local:2", False, waiting, [plan], lambda _: None),
+    ):
+        pass

@@ -86,13 +86,17 @@ def opened(
     from inrush.fleet.local import started
     from inrush.fleet.place import looked_at, refused
 
-    address = parse(text, in_clear)
+    address, wanted = parse(text, in_clear), max(map(hosts_of, plans))
+    if 0 < address.local < wanted:
+        raise UsageError(
+            f"{OPTION} {text}: a run of the study takes {wanted} workers; say {OPTION} local:{wanted}"
+        )
     with contextlib.ExitStack() as held:
         scheduler, secrets = address.scheduler, ""
         if address.local:
             scheduler, path = held.enter_context(started(address.local))
             secrets = str(path)
-        link, wanted = connected(scheduler, waiting, note), max(map(hosts_of, plans))
+        link = connected(scheduler, waiting, note)
         try:
             if not address.local:
                 await_workers(link, wanted, waiting, note)
