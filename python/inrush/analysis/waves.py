@@ -150,9 +150,16 @@ def cures_said(wave: PointWave, found: Sequence[Cure]) -> str:
 
 
 def waves_said(analysis: Analysis) -> str:
-    """What the first sentence says of waves in the throughput of the role that was asked for; empty where it has none."""
+    """What the first sentence says of waves in the throughput of the role that was asked for. Where it has none, a study that
+    expects or excludes one says so; of any other it is empty."""
     asked = headline(analysis)
     waves = [w for w in point_waves(analysis) if asked and w.role == asked.rsplit(".", 1)[0]]
     claims = [f"{say(w.point)}, {said(w)}{cures_said(w, cures(analysis, w))}." for w in waves[:MOST_SAID]]
     more = len(waves) - MOST_SAID
+    if not waves and is_about_waves(analysis) and (found := waves_agree(analysis)) is not None:
+        return f"{found.sentence}."
     return " ".join([*claims, *([f"So it does at {counted(more, 'more point')}."] if more > 0 else [])])
+
+
+def is_about_waves(analysis: Analysis) -> bool:
+    return any((of.get("rule") or {}).get("kind") == "wave" for of in analysis.study.get("expected") or ())
