@@ -149,5 +149,8 @@ def test_runs_with_rows_calls_and_pipelines_have_their_wave_drawn_with_its_spect
 
 def test_a_study_about_waves_says_in_its_first_sentence_that_there_are_none() -> None:
     none: dict[int, float] = {}
-    assert waves_said(studied((1.0, WITH), dips=none)) == "No wave in two of three runs of a point."
+    assert (
+        waves_said(studied((1.0, WITH), dips=none))
+        == "The throughput of writers has no wave in two of three runs of a point."
+    )
     assert waves_said(studied(dips=none)) == "", "of one that is about something else"

@@ -156,9 +156,17 @@ def waves_said(analysis: Analysis) -> str:
     waves = [w for w in point_waves(analysis) if asked and w.role == asked.rsplit(".", 1)[0]]
     claims = [f"{say(w.point)}, {said(w)}{cures_said(w, cures(analysis, w))}." for w in waves[:MOST_SAID]]
     more = len(waves) - MOST_SAID
-    if not waves and is_about_waves(analysis) and (found := waves_agree(analysis)) is not None:
-        return f"{found.sentence}."
+    if asked and not waves and is_about_waves(analysis):
+        return none_said(analysis, asked.rsplit(".", 1)[0])
     return " ".join([*claims, *([f"So it does at {counted(more, 'more point')}."] if more > 0 else [])])
+
+
+def none_said(analysis: Analysis, role: str) -> str:
+    """Of a role without a wave that the runs of a point agree on; empty where none of them could be looked at."""
+    looked = [runs[role] for runs in analysis.waves.values() if role in runs]
+    alone = sum(w.claimed for runs in looked for w in runs)
+    lone = f"; {counted(alone, 'run')} alone had one" if alone else ""
+    return f"The throughput of {role} has no wave in two of three runs of a point{lone}." if looked else ""
 
 
 def is_about_waves(analysis: Analysis) -> bool:
