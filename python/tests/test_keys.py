@@ -370,3 +370,9 @@ def test_a_million_draws_hardly_repeat_a_row_of_a_large_table_and_always_one_of_
     assert different_rows({"kind": "uniform"}, 10**12) == pytest.approx(DRAWS, rel=1e-5)
     assert different_rows({"kind": "uniform"}, 65_536) == pytest.approx(65_536, rel=1e-3)
     assert different_rows({"kind": "zipf", "exponent": 1.1}, 10**9) < 0.5 * DRAWS
+
+
+def test_what_stands_beside_an_unknown_law_is_not_called_unknown() -> None:
+    with pytest.raises(StudyInvalid) as refused:
+        study_of(port_at(keys={"by": "zpf", "exponent": 20}))
+    assert "zpf" in str(refused.value) and "exponent" not in str(refused.value)

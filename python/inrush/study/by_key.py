@@ -115,7 +115,7 @@ def changed_columns(node: Node, fields: Mapping[str, Node], table: Table, does: 
     if len(versions) != 1:
         node.problem(
             f"rows that change need one column that counts their changes; {table.name} has "
-            f'{len(versions) or "none"}: version = {{ type = "u64", gen = "version" }}'
+            f'{len(versions) or "none"}: write {{ name = "version", type = "u64", gen = "version" }} among its columns'
         )
     if "columns" not in fields:
         return tuple(others)

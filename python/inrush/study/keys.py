@@ -152,7 +152,9 @@ def parse_law(
     """by: the law where none is said."""
     said = node.members().get("by")
     law = (said.text(LAWS, "law of keys") if said is not None else by) or by
-    fields = node.fields(("by", "table", "rows", *LAWS[law]), required=LAWS[law])
+    # Parameters beside a law that is none are not judged: any may be its own.
+    others = HIGHEST if said is not None and said.value not in LAWS else LAWS[law]
+    fields = node.fields(("by", "table", "rows", *others), required=LAWS[law])
     readers: dict[str, Reader] = {
         "table": lambda named: named.text(tables, "table"),
         "rows": lambda rows: parse_size(rows, sizes),
