@@ -204,7 +204,9 @@ def test_a_reader_too_many_is_refused_and_let_in_when_another_has_left(
     monkeypatch.setattr(app, "MOST_READERS", 2)
     readers = [Reader(study.port) for _ in range(2)]
     until(lambda: study.server.hub.readers == 2, "two readers")
-    assert Reader(study.port).answer.status == 503 and study.server.hub.readers == 2
+    refused = Reader(study.port)
+    assert (refused.answer.status, study.server.hub.readers) == (503, 2)
+    refused.close()
     readers[0].close()
     until(lambda: study.server.hub.readers == 1, "one has left")
     third = Reader(study.port)

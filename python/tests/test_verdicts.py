@@ -22,6 +22,7 @@ from inrush.report.comparison import compare_lines
 from inrush.report.export import FAILED_NS, bmf, encode_v2, place_of, with_failed, with_failed_alone
 from inrush.report.figures import figures
 from inrush.report.page import banner, places
+from inrush.report.points import summed
 from inrush.report.report import verdict_line
 from inrush.report.summary import summary
 from inrush.results.histogram import merge, of_values
@@ -266,6 +267,9 @@ def test_fewer_than_three_runs_have_no_bounds_in_what_is_exported(runs: int, bou
     (point,) = summary(analysis)["points"]
     assert ("low" in point["figures"]["writers.makespan_s"]) == bounds
     assert len(point["figures"]["writers.makespan_s"]["values"]) == runs
+    (seen,) = analysis.summaries("writers.makespan_s")
+    below = summed(seen)[1]
+    assert below.startswith("[") == bounds and (below == "one run") == (runs == 1), "the report's"
     (measures,) = bmf(analysis).values()
     assert ("lower_value" in measures["makespan"]) == ("upper_value" in measures["makespan"]) == bounds
     assert measures["makespan"]["value"] == pytest.approx(2.0e9, rel=0.2)
