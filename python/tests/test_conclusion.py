@@ -10,9 +10,9 @@ import pytest
 
 from inrush.analysis.analyse import analysis_of
 from inrush.analysis.answer import answer
-from inrush.analysis.conclusion import beside, conclusion
+from inrush.analysis.conclusion import beside, conclusion, level
 from inrush.analysis.keeping_up import headed
-from inrush.analysis.overview import overview
+from inrush.analysis.overview import Cell, overview
 from inrush.analysis.points import Analysis, Measured
 from inrush.guards.verdicts import Verdict, invalid
 from inrush.stats.measures import figures_of_run
@@ -435,3 +435,11 @@ def test_an_engine_that_was_left_out_is_named_with_the_reason() -> None:
     left = analysis_of(replace(analysis.record, absent=absent), analysis.runs)
     said = sentence(left)
     assert said.endswith("SQLite has no run (unsupported: it has no NaN).") and "No counted run" not in said
+
+
+@pytest.mark.parametrize(
+    ("figure", "said"), [("readers.ops", "has 14 calls of readers"), ("load.rows", "has 14 rows of load")]
+)
+def test_a_count_is_said_as_a_count(figure: str, said: str) -> None:
+    cell = Cell(figure, 14.0, None, (14.0,), False)
+    assert level(synthetic.trial({("duckdb", 10): 2.0}), cell) == said

@@ -176,6 +176,8 @@ def level(analysis: Analysis, cell: Cell) -> str:
         return f"has no {q} of {role}: too many calls failed"
     if q:
         return f"has a {kind} of {value} ({q} of {role})"
+    if metric in ("ops", "rows"):
+        return f"has {value} {name(cell.figure)}"
     verbs = {"rows_per_s": "stores" if writes else "returns", "keys_per_s": "looks up", "bytes_per_s": "takes in",
              "file_bytes_per_s": "takes in", "ops_per_s": "makes" if writes else "answers"}  # fmt: skip
     return f"{verbs[metric]} {value}" if metric in verbs else f"has a {name(cell.figure)} of {value}"

@@ -116,7 +116,7 @@ def name(figure: str) -> str:
         "packets_per_op": "packets per call", "host_packets_per_op": "packets per call",
         "file_bytes_per_s": "byte rate of a file", "busy_cores": "busy cores", "achieved_share": "share of due calls that succeeded",
         "attempted_share": "share of calls sent", "attempts_per_s": "rate of attempts", "failed_share": "share of calls that failed",
-        "ops": "count of calls", "rows": "count of rows", "ops_per_send": "calls per send", "bytes_per_send": "bytes per send",
+        "ops": "calls", "ops_per_send": "calls per send", "bytes_per_send": "bytes per send",
         "wrong": "wrong answers", "grown_bytes": "size change", "knee_rows": "rows from which on the rate falls", "level_rows": "rows up to which the rate is level",
     }  # fmt: skip
     return f"{words.get(metric) or metric.removesuffix('_s').replace('_', ' ')} of {role}"
