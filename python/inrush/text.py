@@ -60,3 +60,8 @@ def show_s(seconds: float) -> str:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
     return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def listed(words: Sequence[str]) -> str:
+    """`A`, `A and B`, `A, B and C`"""
+    return " and ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else words[0]

@@ -153,7 +153,7 @@ def test_clients_of_a_pipeline_over_hosts_begin_together_or_it_is_said(
 def test_of_clocks_that_are_not_known_equally_well_the_worst_counts(errors: list[int]) -> None:
     workers = [{"clock": {"error_ns": each}, "host": str(n)} for n, each in enumerate(errors)]
     run = synthetic.run(
-        "postgresql", makespan_s=[2.0], doc={"hosts": {"workers": workers, "late_ns": [0, 0]}}
+        "postgresql", makespan_s=[2.0], doc={"hosts": {"workers": workers, "clients": 2, "late_ns": [0, 0]}}
     )
     found = said(run, "one start")
     assert found.outcome is Outcome.INVALID and "known to ± 120 ms: 6 %" in found.sentence

@@ -12,9 +12,10 @@ from inrush.analysis.conclusion import value_said
 from inrush.analysis.overview import engines
 from inrush.analysis.percentiles import has_too_few, merged_s
 from inrush.analysis.points import Analysis, Point
-from inrush.analysis.wording import centre, listed, name
+from inrush.analysis.wording import centre, name
 from inrush.engines import title
 from inrush.stats.quantity import show
+from inrush.text import listed
 
 #: Points of an engine that a sentence has room for; the table has all.
 MOST_SAID = 4

@@ -34,7 +34,6 @@ from inrush.analysis.wording import (
     few,
     in_each,
     lie_apart,
-    listed,
     name,
     ordered,
     plain,
@@ -46,6 +45,7 @@ from inrush.guards.verdicts import Outcome, counted, kind_and_quantile
 from inrush.stats.measures import writing_roles
 from inrush.stats.quantity import LEAST_RUNS, digits, known, says_nothing, scale_known, show, show_known
 from inrush.stats.stats import Interval
+from inrush.text import listed
 
 EQUAL_DURABILITY = "equal durability"
 NOTHING = "No answer: no counted run measured it."

@@ -13,12 +13,13 @@ from inrush.analysis.parts import KEEPS_UP, caught_up, is_late, late_words, role
 from inrush.analysis.points import Analysis, Measured, Point
 from inrush.analysis.ran import Due, due, sessions
 from inrush.analysis.settled import say_with
-from inrush.analysis.wording import all_of, listed, plain
+from inrush.analysis.wording import all_of, plain
 from inrush.engines import title
 from inrush.guards.verdicts import counted, kind_and_quantile
 from inrush.stats.quantity import known, scale_known
 from inrush.stats.record import RunRecord
 from inrush.stats.trials import Trial, standing
+from inrush.text import listed
 
 
 def keeps_up_said(analysis: Analysis, found: Answer, seen: Overview, rows: Sequence[EngineRow]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from inrush.analysis.wording import listed
+from inrush.text import listed
 
 #: Parts of a study that change how often, in which order and how strictly it is measured, and not what.
 HOW = ("repeats.", "stop.", "accept.", "engines.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from math import isfinite
 from statistics import median
 from typing import Any
@@ -131,8 +131,3 @@ NUMBERS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight",
 
 def all_of(n: int) -> str:
     return "Both" if n == 2 else f"All {NUMBERS[n] if n < len(NUMBERS) else n}"
-
-
-def listed(words: Sequence[str]) -> str:
-    """`A`, `A and B`, `A, B and C`"""
-    return " and ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else words[0]
