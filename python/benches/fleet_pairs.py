@@ -4,6 +4,9 @@
 block one run has three sessions in one process, and one has one session on each of three workers of `--fleet local:3`. Of each
 figure the ratio fleet / one process, as a geometric mean with its 95 % interval over the blocks; and how far apart the first
 sessions of the three processes began. Blocks with a run that a guard calls invalid are left out, and counted.
+
+`--without-fleet`: the three processes are inrush's own, without scheduler and workers. So it is seen what of a difference is
+that of processes, and what that of the fleet.
 """
 
 from __future__ import annotations
@@ -72,15 +75,19 @@ def run(words: Sequence[str], folder: Path) -> tuple[Results, int]:
     return Results(Store(folder / "results").latest().path), code
 
 
-def compared(engine: str, url: str, blocks: int, measure_s: float, folder: Path, order: random.Random) -> int:
-    """Prints what the pairs say; how many blocks had an invalid run."""
+def compared(
+    engine: str, url: str, blocks: int, measure_s: float, folder: Path, order: random.Random, fleets: bool
+) -> int:
+    """Prints what the pairs say; how many blocks had an invalid run. fleets: whether three processes are those of a fleet."""
+    several = [*(("--fleet", f"local:{WORKERS}") if fleets else ()), "-P", f"clients={WORKERS}"]
+    named = "fleet" if fleets else f"{WORKERS} processes"
     found: dict[bool, list[dict[str, float]]] = {True: [], False: []}
     invalid, spread_ms = 0, list[float]()
     for block in range(blocks + 1):
         pair, codes = dict[bool, dict[str, float]](), list[int]()
         for fleet in order.sample((True, False), 2):
             words = words_of(engine, url, 1 if fleet else WORKERS, measure_s)
-            words += ["--fleet", f"local:{WORKERS}", "-P", f"clients={WORKERS}"] if fleet else []
+            words += several if fleet else []
             results, code = run(words, folder / f"{engine}-{block}-{fleet}")
             # The study of batches has a rule to stop, which reads a pilot.
             (one,) = (r for r in study_record(results).runs if r.block)
@@ -105,7 +112,7 @@ def compared(engine: str, url: str, blocks: int, measure_s: float, folder: Path,
             continue
         ratio = log_t([a[figure] / b[figure] for a, b in zip(found[True], found[False], strict=True)], 0.95)
         print(
-            f"{engine}: {figure}: fleet / one process {ratio.value:.3f} [{ratio.low:.3f}, {ratio.high:.3f}]"
+            f"{engine}: {figure}: {named} / one process {ratio.value:.3f} [{ratio.low:.3f}, {ratio.high:.3f}]"
         )
     median, most = statistics.median(spread_ms), max(spread_ms)
     print(
@@ -121,6 +128,7 @@ def main() -> int:
     )
     parser.add_argument("--blocks", type=int, default=10)
     parser.add_argument("--measure-s", type=float, default=5.0)
+    parser.add_argument("--without-fleet", action="store_true", help="three processes of inrush itself")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--data", type=Path, default=Path("/var/tmp"))
     asked = parser.parse_args()
@@ -133,7 +141,15 @@ def main() -> int:
             assert life is not None
             instance = life.start(folder / engine, {})
             try:
-                invalid = compared(engine, instance.url, asked.blocks, asked.measure_s, folder, order)
+                invalid = compared(
+                    engine,
+                    instance.url,
+                    asked.blocks,
+                    asked.measure_s,
+                    folder,
+                    order,
+                    not asked.without_fleet,
+                )
             finally:
                 life.stop(instance, Stop.CLEAN)
             left_out.append(invalid)
