@@ -314,6 +314,8 @@ def test_a_pipeline_says_itself_how_many_workers_it_takes() -> None:
 def test_what_of_the_loader_is_on_one_host_is_refused_in_one_line(inrush: Inrush) -> None:
     for words, why in (
         (("-P", "pipeline.client_hosts=2", "-P", "pipelines=[2]"), "say --fleet, or take 1"),
+        (("-P", "pipeline.load_server_on=host-2"), "name workers of a fleet; say --fleet"),
+        (("-P", "pipeline.clients_on=['host-2']"), "name workers of a fleet; say --fleet"),
         (
             ("-P", "pipeline.process_per_file=true", "-P", "pipelines=[1]", "--fleet", "local:2"),
             "processes of one host",

@@ -13,7 +13,17 @@ from inrush.engines import server as engine
 from inrush.engines.instance import Instance, Target
 from inrush.errors import TargetError
 from inrush.fleet import remote
-from inrush.fleet.dealing import Dealt, dealt, homes_of, said_dealt, said_unseen, seen
+from inrush.fleet.dealing import (
+    Dealt,
+    NotThere,
+    dealt,
+    dealt_as_named,
+    homes_of,
+    said_dealt,
+    said_unseen,
+    seen,
+)
+from inrush.fleet.homes import known_as
 from inrush.fleet.place import looked_at
 from inrush.fleet.worker import dealt_to
 from inrush.run.shard_servers import servers_of_study
@@ -52,6 +62,56 @@ def test_hosts_of_shards_are_taken_out_of_the_row_unless_there_are_too_few(
     wanted: int, homes: dict[str, list[str]], ends: str, watchers: str
 ) -> None:
     assert dealt(ROW, wanted, homes) == Dealt(tuple(ends.split()), tuple(watchers.split()))
+
+
+KNOWN_AS = {"w1": {"one", "alpha"}, "w2": {"two", "alpha"}, "w3": {"three", "beta"}, "w4": {"four", "gamma"}}
+
+
+@pytest.mark.parametrize(
+    ("wanted", "homes", "on", "ends", "watchers"),
+    [
+        # No name: as ever.
+        (2, {"w1": ["db0"]}, (), "w2 w3", "w1"),
+        (3, {}, ("", ""), "w1 w2 w3", ""),
+        # By the name of a worker, or of its host; the others follow in their row.
+        (3, {}, ("beta",), "w3 w1 w2", ""),
+        (3, {}, ("", "four"), "w1 w4 w2", ""),
+        (3, {}, ("four", "beta", "alpha"), "w4 w3 w1", ""),
+        # Of a host with two workers each has one end.
+        (2, {}, ("alpha", "alpha"), "w1 w2", ""),
+        # A run with fewer pipelines has fewer ends.
+        (2, {}, ("four", "one", "beta"), "w4 w1", ""),
+        # A shard's host that is named has the end, and no worker there only watches; another one on it does.
+        (2, {"w3": ["db0"]}, ("three",), "w3 w1", ""),
+        (2, {"w1": ["db0"], "w2": ["db0"]}, ("one",), "w1 w3", "w2"),
+        # Too few workers: those that there are.
+        (6, {}, ("four",), "w4 w1 w2 w3", ""),
+    ],
+)
+def test_a_study_says_which_worker_has_which_end(
+    wanted: int, homes: dict[str, list[str]], on: tuple[str, ...], ends: str, watchers: str
+) -> None:
+    found = dealt_as_named(ROW, wanted, homes, on, KNOWN_AS)
+    assert found == Dealt(tuple(ends.split()), tuple(watchers.split()))
+
+
+def test_a_worker_that_is_not_there_or_is_named_twice_is_refused_with_the_key_that_names_it() -> None:
+    with pytest.raises(NotThere, match=r"pipeline\.load_server_on: delta: no worker has that name or host"):
+        dealt_as_named(ROW, 2, {}, ("delta",), KNOWN_AS)
+    with pytest.raises(NotThere, match=r"pipeline\.clients_on: beta: each of its workers has another end"):
+        dealt_as_named(ROW, 2, {}, ("beta", "beta"), KNOWN_AS)
+
+
+def test_a_worker_is_known_by_its_own_name_its_hosts_name_and_the_addresses_of_its_host() -> None:
+    class OfTwo:
+        def call(self, worker: str, _limit_s: float, _function: Any, hosts: list[str]) -> Any:
+            assert hosts == ["10.0.0.2", "beta"], "no name is asked for twice, and none that is empty"
+            return {"hosts": ["10.0.0.2"] if worker == "w2" else [], "name": f"host-of-{worker}"}
+
+    there = {"w1": {"name": "one"}, "w2": {"name": 2}}
+    assert known_as(OfTwo(), there, ["", "10.0.0.2", "beta", "beta"]) == {  # type: ignore[arg-type]
+        "w1": {"one", "host-of-w1"}, "w2": {"2", "host-of-w2", "10.0.0.2"},
+    }  # fmt: skip
 
 
 HOMES = {"w3": ["db0"], "w4": ["db1"], "w1": ["db2"]}

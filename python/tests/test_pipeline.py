@@ -85,6 +85,13 @@ def test_clients_of_their_own_share_no_bucket_and_roles_have_no_place_here() -> 
         planned("sqlite", "pipeline-parallel", "roles.writers.sessions=1")
 
 
+def test_no_more_clients_are_named_than_there_are() -> None:
+    two = "pipeline.clients_on=['a','b']"
+    with pytest.raises(StudyInvalid, match="names 2 workers, and client_hosts is 1; write client_hosts = 2"):
+        planned("sqlite", "pipeline-parallel", two)
+    planned("sqlite", "pipeline-parallel", two, "pipeline.client_hosts=2")
+
+
 def test_every_shard_has_a_home_and_a_ledger_of_its_own(tmp_path: Path) -> None:
     plan = placed("sqlite", tmp_path, "pipeline.shards=3")
     assert len({s["namespace"] for s in plan["shards"]}) == 3

@@ -221,6 +221,9 @@ def test_pipelines_and_files_are_dealt_out_whole(hosts_wanted: int, pipelines: i
 def test_client_hosts_are_part_of_the_plan_only_where_there_are_several(tmp_path: Path) -> None:
     assert "client_hosts" not in placed("sqlite", tmp_path)["pipelines"]
     assert placed("sqlite", tmp_path, "pipeline.client_hosts=2")["pipelines"]["client_hosts"] == 2
+    assert "on" not in placed("sqlite", tmp_path)["pipelines"]
+    named = placed("sqlite", tmp_path, "pipeline.clients_on=['a']")["pipelines"]
+    assert named["on"] == ("", "a"), "the load server may be on any worker"
     refused = planned(
         "sqlite", "pipeline-parallel", "pipeline.client_hosts=2", "pipeline.device_bytes_per_s=1000000"
     )

@@ -116,30 +116,35 @@ def test_a_worker_that_is_killed_ends_the_run_with_its_name_and_its_tables_are_k
     hosts, url = at
     hosts.lab.way(SERVER, CLIENT)
     folder = tmp_path
+    # The other way round than by the names of the workers.
+    server, client = CLIENT, SERVER
     running = hosts.lab[HEAD].start(
-        [sys.executable, "-m", "inrush.cli", *STUDY, *LONG, url, "--fleet", hosts.address, "--fleet-in-clear"],
+        [
+            sys.executable, "-m", "inrush.cli", *STUDY, *LONG, url, "--fleet", hosts.address, "--fleet-in-clear",
+            "-P", f"pipeline.load_server_on={server}",
+        ],
         folder / "log", {"INRUSH_RESULTS": str(folder / "results"), "NO_COLOR": "1"}, cwd=folder,
     )  # fmt: skip
     try:
         # The first line with a rate: on a busy machine the one before may come before any row has.
         said_in(running, folder / "log", "rows/s", LIMIT_S)
         killed = time.monotonic()
-        hosts.workers[CLIENT].kill()
+        hosts.workers[client].kill()
         said_in(running, folder / "log", "failed after", FAILS_S)
         assert time.monotonic() - killed < FAILS_S
         running.wait(LIMIT_S)
     finally:
-        hosts.workers[CLIENT].wait(10.0)
+        hosts.workers[client].wait(10.0)
         hosts.start()
     run = Results(Store(folder / "results").latest().path).runs[0]
     message = run.doc["failure"]["message"]
-    assert message.startswith("client 1 (worker tcp://") and f"on {CLIENT})" in message, message
+    assert message.startswith("client 1 (worker tcp://") and f"on {client})" in message, message
     (whole,) = run.table("repetitions").to_pylist()
     assert whole["rows"] > 0 and whole["unsent"] == 0
     assert sum(row["rows"] for row in run.table("intervals").to_pylist()) == whole["rows"]
     assert {"load_server", "host/1"} <= {row["role"] for row in run.table("resources").to_pylist()}
     assert not run.table("proofs").num_rows
-    assert [worker["host"] for worker in run.doc["hosts"]["workers"]] == [SERVER, CLIENT]
+    assert [worker["host"] for worker in run.doc["hosts"]["workers"]] == [server, client]
 
 
 def said_in(running: Running, log: Path, words: str, within_s: float) -> None:

@@ -113,6 +113,8 @@ class Pipelines(TypedDict):
     client: str
     #: Hosts that the pipelines are shared out to, where workers are those of a fleet; absent: one.
     client_hosts: NotRequired[int]
+    #: Names of workers or of their hosts: of the load server, and behind it of clients; empty: any. Absent where the study names none.
+    on: NotRequired[Sequence[str]]
     process_per_file: bool
     load_server_cores: float
     device_bytes_per_s: int

@@ -8,6 +8,7 @@ from typing import Any
 
 from inrush.errors import TargetError
 from inrush.fleet.address import WAIT
+from inrush.fleet.checks import workers_said
 from inrush.fleet.link import CONNECT_S, Link, Lost, Unreached
 from inrush.fleet.waiting import WaitingTime
 
@@ -66,7 +67,7 @@ def until_there(
 
 def missing(address: str, there: Mapping[str, Mapping[str, Any]], wanted: int, wait_s: float) -> str:
     """Workers that came, by name, so that those that did not are found."""
-    came = ", ".join(sorted(f"{worker.get('name')} on {worker.get('host')}" for worker in there.values()))
+    came = workers_said(there)
     logs = "log of the one that is" if wanted - len(there) == 1 else "logs of those that are"
     fewer = f", or say `-P clients={len(there)}`" if there else ""
     return (

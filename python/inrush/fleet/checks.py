@@ -15,6 +15,11 @@ from inrush.study.files import INPUT
 LEAST_RATE = 0.75
 
 
+def workers_said(there: Mapping[str, Mapping[str, Any]]) -> str:
+    """By name and host, as the scheduler knows them."""
+    return ", ".join(sorted(f"{worker.get('name')} on {worker.get('host')}" for worker in there.values()))
+
+
 def named(address: str, fact: Mapping[str, Any]) -> str:
     return f"worker {address} on {fact['host']}"
 
@@ -133,7 +138,16 @@ def not_here(plans: Sequence[AnyPlan]) -> str:
     """Why runs are not made without a fleet; empty where they are."""
     if any(plan.get("kind") == "pipeline" and hosts_of(plan) > 2 for plan in plans):
         return "pipeline.client_hosts: clients on hosts of their own are workers of a fleet; say --fleet, or take 1"
+    if any(names_of(plan) for plan in plans):
+        return (
+            "pipeline.load_server_on and clients_on name workers of a fleet; say --fleet, or leave them out"
+        )
     return ""
+
+
+def names_of(plan: AnyPlan) -> Sequence[str]:
+    """Workers or hosts that a pipeline's study names for its load server and its clients; empty of any."""
+    return cast("Mapping[str, Sequence[str]]", plan.get("pipelines", {})).get("on", ())
 
 
 def not_there(plans: Sequence[AnyPlan]) -> str:

@@ -29,6 +29,41 @@ class Dealt:
         return (*self.ends, *self.watchers)
 
 
+class NotThere(Exception):
+    """A worker that the study names for an end."""
+
+    def __init__(self, end: int, name: str, is_taken: bool) -> None:
+        key = "clients_on" if end else "load_server_on"
+        why = (
+            "each of its workers has another end; start one more there"
+            if is_taken
+            else "no worker has that name or host"
+        )
+        super().__init__(f"pipeline.{key}: {name}: {why}")
+
+
+def dealt_as_named(
+    row: Sequence[str], wanted: int, homes: Homes, on: Sequence[str], known_as: Mapping[str, Collection[str]]
+) -> Dealt:
+    """As `dealt`, but for ends that the study names. on: of each end a name; empty, or behind its end: any. known_as: worker ->
+    what it is called, and what its host is. A worker that is named has that end also on the host of a shard.
+
+    Raises NotThere.
+    """
+    taken = dict[int, str]()
+    for end, name in enumerate(on[:wanted]):
+        called = [worker for worker in row if name in known_as[worker]] if name else []
+        free = [worker for worker in called if worker not in taken.values()]
+        if name and not free:
+            raise NotThere(end, name, bool(called))
+        if name:
+            taken[end] = free[0]
+    others = dealt([worker for worker in row if worker not in taken.values()], wanted - len(taken), homes)
+    more = iter(others.ends)
+    ends = [taken[end] if end in taken else next(more, "") for end in range(wanted)]
+    return Dealt(tuple(filter(None, ends)), others.watchers)
+
+
 def dealt(row: Sequence[str], wanted: int, homes: Homes) -> Dealt:
     """row: all workers, in the order in which they are taken; wanted: ends.
 

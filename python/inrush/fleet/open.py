@@ -81,8 +81,8 @@ def opened(
     if why:
         raise UsageError(f"{OPTION} {text}: {why}")
     from inrush.fleet.arrival import await_workers, connected
-    from inrush.fleet.dealing import dealt, said_dealt, said_unseen
-    from inrush.fleet.homes import asked
+    from inrush.fleet.dealing import NotThere, dealt_as_named, said_dealt, said_unseen
+    from inrush.fleet.homes import asked, known_as
     from inrush.fleet.local import started
     from inrush.fleet.place import looked_at, refused
 
@@ -105,8 +105,11 @@ def opened(
                 there = link.workers()
             row = checks.chosen(there, len(there))
             homes = asked(link, row, beside)
-            of = dealt(row, wanted, homes)
+            on = max(map(checks.names_of, plans), key=len, default=())
+            of = dealt_as_named(row, wanted, homes, on, known_as(link, there, on))
             _, facts, _ = looked_at(link, wanted, among=of.ends, watchers=of.watchers)
+        except NotThere as e:
+            raise UsageError(f"{e}; workers: {checks.workers_said(there)}") from None
         except TargetError as e:
             raise UsageError(f"{OPTION} {text}: {e}") from None
         finally:

@@ -191,10 +191,12 @@ def spaces() -> dict[str, str]:
 
 
 async def home(hosts: Sequence[str]) -> dict[str, Any]:
-    """Those of these hosts that this one is, by all its addresses, and not by the name that the worker is known by."""
+    """Those of these hosts that this one is, by all its addresses, whatever name the worker is known by; and its own name."""
     from inrush.machine.addresses import own_hosts
 
-    return {"hosts": await asyncio.to_thread(own_hosts, hosts), "spaces": spaces()}
+    return {
+        "hosts": await asyncio.to_thread(own_hosts, hosts), "name": socket.gethostname(), "spaces": spaces(),
+    }  # fmt: skip
 
 
 def sources() -> str:

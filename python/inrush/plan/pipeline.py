@@ -294,6 +294,8 @@ class Into:
 
 def pipelines_document(of: Ends, at: PipelineNumbers) -> Pipelines:
     hosts: Pipelines = cast("Pipelines", {"client_hosts": at.client_hosts} if at.client_hosts > 1 else {})
+    if isinstance(of, Pipeline) and (of.load_server_on or of.clients_on):
+        hosts["on"] = (of.load_server_on, *of.clients_on)
     return {
         **hosts,
         "count": at.pipelines,

@@ -17,7 +17,7 @@ ROLE = "pipelines"
 #: Keys of a study that a step does not have.
 OF_SHARDS = ("shards", "replica")
 #: The same of hosts.
-OF_HOSTS = ("client_hosts",)
+OF_HOSTS = ("client_hosts", "load_server_on", "clients_on")
 REQUIRED = ("table", "row_bytes", "file_bytes")
 CLIENTS = ("shared", "own")
 #: A load server with less of a core does not come to work.
@@ -68,6 +68,10 @@ class Pipeline(Ends):
     shards: int | FromFactor = 1
     #: Hosts that its pipelines are shared out to; more than one are workers of a fleet.
     client_hosts: int | FromFactor = 1
+    #: Worker of a fleet, by its name or its host, that is the load server; those of clients, the first one first. Others are
+    #: dealt out.
+    load_server_on: str = ""
+    clients_on: tuple[str, ...] = ()
     #: Each row once more, on the next shard.
     replica: bool | FromFactor = False
 
@@ -108,6 +112,8 @@ def parse_pipeline(node: Node | None, factors: Factors, workload: Workload) -> P
         "files": lambda files: read_rows(files, factors),
         "shards": count(factors, 1, MOST_SHARDS),
         "client_hosts": count(factors, 1, MOST_PIPELINES),
+        "load_server_on": Node.text,
+        "clients_on": lambda names: names.texts(at_least=1),
         "replica": lambda flag: read_form(flag, factors, Node.flag, False),
         **readers_of_ends(factors),
     }
@@ -117,6 +123,11 @@ def parse_pipeline(node: Node | None, factors: Factors, workload: Workload) -> P
     found = Pipeline(**given(fields, readers))
     check_bucket(found, fields)
     check_files(node, found, fields, workload)
+    hosts = found.client_hosts
+    if isinstance(hosts, int) and len(found.clients_on) > hosts:
+        fields["clients_on"].problem(
+            f"names {len(found.clients_on)} workers, and client_hosts is {hosts}; write client_hosts = {len(found.clients_on)}"
+        )
     return found
 
 
