@@ -65,9 +65,10 @@ def opened(
     plans: Sequence[AnyPlan],
     note: Callable[[str], None],
     servers: Callable[[], Sequence[ShardServer]] = tuple,
+    row_bytes: Callable[[str], float] = lambda stream: 0.0,
 ) -> Iterator[tuple[Sequence[str], ...]]:
     """() without a fleet; else the program of its runs. waiting: for a scheduler and its workers together; plans: of all runs;
-    servers: of their shards, where inrush does not watch them itself.
+    servers: of their shards, where inrush does not watch them itself; row_bytes: of a row of a stream in a file of a load.
 
     Raises UsageError where its workers are not there or not alike, each by its name.
     """
@@ -85,6 +86,7 @@ def opened(
     from inrush.fleet.homes import asked
     from inrush.fleet.local import started
     from inrush.fleet.place import looked_at, refused
+    from inrush.fleet.room import short_of_room
 
     address, wanted = parse(text, in_clear), max(map(hosts_of, plans))
     if 0 < address.local < wanted:
@@ -107,12 +109,12 @@ def opened(
             homes = asked(link, row, beside)
             of = dealt(row, wanted, homes)
             _, facts, _ = looked_at(link, wanted, among=of.ends, watchers=of.watchers)
+            lines = [*checks.crowded(facts), *short_of_room(link, of.ends, facts, plans, row_bytes)]
         except TargetError as e:
             raise UsageError(f"{OPTION} {text}: {e}") from None
         finally:
             link.close()
         note(f"fleet: {len(of.ends)} workers, alike in version and speed")
-        lines = checks.crowded(facts)
         if any(plan.get("kind") == PIPELINE for plan in plans):
             names = {worker: str(fact["host"]) for worker, fact in facts.items()}
             lines += [said_dealt(of, names, beside, homes), said_unseen(beside, homes)]

@@ -197,6 +197,20 @@ async def home(hosts: Sequence[str]) -> dict[str, Any]:
     return {"hosts": await asyncio.to_thread(own_hosts, hosts), "spaces": spaces()}
 
 
+async def room(dask_worker: Any = None) -> dict[str, Any]:
+    """Where a client process of this worker makes files: the folder, its free bytes, and what says which disk it is."""
+    from inrush.machine import host
+
+    folder = Path(getattr(dask_worker, "local_directory", None) or tempfile.gettempdir())
+
+    def looked_at() -> dict[str, Any]:
+        # A number of a device is one of this kernel.
+        disk = f"{host.boot()} {folder.stat().st_dev}"
+        return {"folder": str(folder), "free": host.read_or_none(host.free_bytes, folder), "disk": disk}
+
+    return await asyncio.to_thread(looked_at)
+
+
 def sources() -> str:
     import inrush
 
