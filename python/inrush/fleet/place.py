@@ -311,6 +311,8 @@ class RemoteClient:
         )
         if "busy" in said:
             raise Lost(f"it is at work for {said['busy']}: wait for its end, or end it there")
+        if "failed" in said:
+            raise Lost(said["failed"])
         if said["plan"] != hashlib.sha256(self.plan.encode()).hexdigest():
             raise Lost("its plan is not the one that was sent")
 
