@@ -1,4 +1,4 @@
-"""Which workers are on the hosts of a pipeline's shards: each is asked for the addresses of its own host."""
+"""Which workers are on the hosts of servers: each is asked for the addresses of its own host."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ ASK_S = 10.0
 
 def asked(link: Link, workers: Sequence[str], servers: Sequence[ShardServer]) -> dict[str, list[str]]:
     """Worker -> hosts of servers that it is on. Raises TargetError of a worker that does not answer."""
-    hosts = [*dict.fromkeys(of["host"] for of in servers if of["host"])]
+    return asked_of(link, workers, [*dict.fromkeys(of["host"] for of in servers if of["host"])])
+
+
+def asked_of(link: Link, workers: Sequence[str], hosts: Sequence[str]) -> dict[str, list[str]]:
     if not hosts:
         return {}
     with refused():
