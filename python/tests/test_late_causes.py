@@ -28,7 +28,7 @@ def late(engine: str, url: str = "", watched: bool = False, block: int = 1, **en
     return replace(run, plan={**run.plan, "target": target, "watch": {"processes": processes}}, _rows={})
 
 
-def told(run: RunRecord, **doc: Any) -> RunRecord:
+def said_by(run: RunRecord, **doc: Any) -> RunRecord:
     return replace(run, summary={**run.summary, **doc})
 
 
@@ -53,10 +53,13 @@ def record(*runs: RunRecord) -> Any:
         (late("postgresql", "postgresql://me@127.0.0.1:5432/d"), [lateness.NO_PRIORITY]),
         (late("postgresql", "postgresql://me@db.example/d"), []),
         (
-            told(late("postgresql", "postgresql://me@db.example/d"), target_hosts=["db.example"]),
+            said_by(late("postgresql", "postgresql://me@db.example/d"), target_hosts=["db.example"]),
             [lateness.NO_PRIORITY],
         ),
-        (told(late("postgresql", "postgresql://me@localhost/d"), clients={"workers": [{"host": "a"}]}), []),
+        (
+            said_by(late("postgresql", "postgresql://me@localhost/d"), clients={"workers": [{"host": "a"}]}),
+            [],
+        ),
         (late("postgresql", watched=True, client_scheduling="first in, first out"), []),
         (late("sqlite"), []),
         (late("duckdb", data_journal=False), [lateness.UNJOURNALED]),

@@ -99,8 +99,7 @@ def causes(run: RunRecord) -> list[Cause]:
 
 
 def beside_a_server(run: RunRecord) -> bool:
-    """Whether the client shares its machine with the server: one that inrush started, or one at an address
-    of this machine."""
+    """Whether the client shares its machine with the server: one that inrush started, or one at an address of this machine."""
     if is_embedded(run) or is_pipeline(run):
         return False
     watched = run.plan.get("watch", {}).get("processes", {})
