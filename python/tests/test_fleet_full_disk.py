@@ -124,7 +124,7 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a
 @needs_root
 def test_a_disk_that_fills_while_files_are_made_ends_the_run_and_with_room_it_goes_on(tmp_path: Path) -> None:
     disk = tmp_path / "small"
-    many = ("steps.load.rows.total=60_000", "sizes.files=60", "sizes.run_rows=1_000")
+    many = ("steps.load.rows.total=300_000", "sizes.files=60", "sizes.run_rows=1_000")
     plan = simulated(planned(2, AS_MADE, *many))
     with with_small_second(disk, "1m") as at:
         said = failure(at, tmp_path, plan, "full", disk)
@@ -145,7 +145,7 @@ def test_a_disk_that_fills_while_files_are_made_ends_the_run_and_with_room_it_go
             events = heard(worker, "ended")
             assert worker.close() == 0, events
     loaded = [row for table in read("files", tmp_path / "room" / "parts") for row in table.to_pylist()]
-    assert sum(row["rows"] for row in loaded) == 60_000
+    assert sum(row["rows"] for row in loaded) == 300_000
 
 
 @needs_root
@@ -153,8 +153,7 @@ def test_a_disk_that_fills_while_files_are_loaded_ends_the_run(tmp_path: Path) -
     disk = tmp_path / "small"
     plan = simulated(planned(2))
     plan["target"]["options"]["service_ns"] = "400000000"
-    plan["record"]["interval_ns"] = 20_000_000
-    plan["watch"]["every_ns"] = 20_000_000
+    plan["watch"]["every_ns"] = 100_000_000
     with with_small_second(disk, "20m") as at:
         said = failure(at, tmp_path, plan, "full", disk, fill=True)
     assert said.startswith("client process 2 of 2 (worker tcp://127.0.0.1:"), said

@@ -57,7 +57,10 @@ def record(*runs: RunRecord) -> Any:
             [lateness.NO_PRIORITY],
         ),
         (
-            said_by(late("postgresql", "postgresql://me@localhost/d"), clients={"workers": [{"host": "a"}]}),
+            said_by(
+                late("postgresql", "postgresql://me@localhost/d"),
+                clients={"workers": [{"host": "a", "clock": {"error_ns": 0}}]},
+            ),
             [],
         ),
         (late("postgresql", watched=True, client_scheduling="first in, first out"), []),

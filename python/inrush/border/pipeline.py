@@ -305,7 +305,7 @@ def server_hosts(plan: AnyPlan) -> list[str]:
         shards = target.get("shards")
         urls = [target.get("url", ""), *(shards["urls"] if shards else ())]
     hosts = [host for url in urls for host in hosts_in(url)]
-    return [*dict.fromkeys(host for host in hosts if host and "%2f" not in host)]
+    return [*dict.fromkeys(host for host in hosts if host and "%2F" not in host.upper())]
 
 
 def hosts_in(url: str) -> list[str]:
