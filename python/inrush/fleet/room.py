@@ -51,7 +51,7 @@ def short_of_room(
 
     Workers are asked where files are made, and no others are. Raises TargetError of one that does not answer.
     """
-    needs = [found for plan in plans if any(found := each_needs(plan, row_bytes))]
+    needs = [each for plan in plans if any(each := each_needs(plan, row_bytes))]
     making = [worker for process, worker in enumerate(workers) if any(process < len(of) for of in needs)]
     if not making:
         return []
