@@ -29,9 +29,6 @@ class FakeLife(Lifecycle):
     def url_of(self, port: int) -> str:
         return f"fake://localhost:{port}"
 
-    def data_version(self, data: Path) -> str:
-        return "1"
-
     def start(self, data: Path, settings: Mapping[str, str]) -> Instance:
         self.diary.append("start")
         data.mkdir(parents=True, exist_ok=True)

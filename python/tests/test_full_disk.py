@@ -69,6 +69,8 @@ def test_what_is_no_full_disk_stays_as_it_was(watched: Any) -> None:
     for disk in (watched(0), watched(0, place=None)):  # it says so itself, and not what to do
         found = full_disk.explained(dict(said), disk, CUT, [])
         assert found == {**said, "message": f"{said['message']}; {full_disk.REMEDY}"}
+        said_where = {**said, "message": f"{said['message']}; make room in /scratch there"}
+        assert full_disk.explained(dict(said_where), disk, CUT, []) == said_where, "it says what to do"
 
 
 def test_a_folder_that_is_gone_is_not_called_full(tmp_path: Path) -> None:

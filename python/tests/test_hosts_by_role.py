@@ -126,13 +126,16 @@ def test_hosts_of_a_pipeline_are_compared_as_those_of_a_fleet() -> None:
     assert [w["host"] for w in fleet_workers(run)] == ["host-a", "host-b"]
 
 
-def of_fleet(*, url: str = "", started: bool = False, own: str = "a", server: bool = False) -> RunRecord:
-    """The second host does 37.5 % more than its client, under pressure."""
+def of_fleet(
+    *, url: str = "", started: bool = False, own: str = "a", server: bool = False, said: Sequence[str] = ()
+) -> RunRecord:
+    """The second host does 37.5 % more than its client, under pressure. said: which hosts of the address it says are its own."""
     run = run_on(
         {"host/1": {}, "host/2": {"cpu_busy_s": 4.0, "psi_cpu_some_s": 0.5, "psi_memory_some_s": 0.5}}
     )
     clients = dict(run.summary["clients"])
     clients["workers"] = [{**w, "address": f"tcp://10.0.0.{n}:9"} for n, w in enumerate(clients["workers"], start=1)]  # fmt: skip
+    clients["workers"][1]["target_hosts"] = said
     clients["own"] = {"host": f"host-{own}", "boot": own}
     plan: Any = {**run.plan, "target": {**run.plan["target"], "url": url or "postgresql://db/x"}}
     plan["watch"] = {"processes": {"server": [7]} if started else {}}
@@ -153,6 +156,10 @@ def of_fleet(*, url: str = "", started: bool = False, own: str = "a", server: bo
         ({"url": "postgresql://user@host-b/x"}, False),
         ({"url": "ndb://10.0.0.7:1186,10.0.0.2:1186/x"}, False),
         ({"url": "postgresql://10.0.0.1/x"}, True),
+        # Another name or address of the second host, as that host says.
+        ({"url": "postgresql://db.example:5432/x", "said": ["db.example"]}, False),
+        ({"url": "ndb://10.0.0.7:1186,[fd00::2]:1186/x", "said": ["fd00::2"]}, False),
+        ({"url": "postgresql://db.example/x", "said": ["fd00::2"]}, True),
     ],
 )
 def test_a_server_that_was_not_watched_is_no_other_process(how: dict[str, Any], judged: bool) -> None:
@@ -163,6 +170,33 @@ def test_a_server_that_was_not_watched_is_no_other_process(how: dict[str, Any], 
     assert "steal" in shares
     found = quiet.quiet_machine(run, {})
     assert found is not None and (found.outcome is Outcome.NOTE) == judged, found
+
+
+def on_one(url: str, said: Sequence[str] = (), of_worker: bool = False, **watch: list[int]) -> RunRecord:
+    """All on one machine, which does 37.5 % more than its client; of_worker: its two workers say it, and not inrush."""
+    busy = {"host": {"cpu_busy_s": 5.0, "psi_cpu_some_s": 0.5}}
+    run = run_on(busy, "aa")
+    clients = {**run.summary["clients"], "workers": [{**w, "target_hosts": said} for w in run.summary["clients"]["workers"]]}  # fmt: skip
+    summary = {**run.summary, "clients": clients} if of_worker else {"target_hosts": said}
+    rows = [row(role, t, "cpu_s", 3.0 * t) for role in watch for t in range(12)]
+    table = pa.concat_tables([run.tables["resources"], pa.Table.from_pylist(rows, SCHEMAS["resources"])])
+    plan: Any = {**run.plan, "target": {**run.plan["target"], "url": url}, "watch": {"processes": watch}}
+    return replace(run, plan=plan, summary=summary, tables={**run.tables, "resources": table}, _rows={})
+
+
+@pytest.mark.parametrize("of_worker", [False, True])
+def test_a_server_of_the_users_on_the_only_machine_is_no_other_process(of_worker: bool) -> None:
+    for url, said, judged in (
+        ("postgresql://db.example/x", ["db.example"], False),
+        ("postgresql://u@127.0.0.1:5432/x", [], False),
+        ("postgresql://db.example/x", [], True),
+    ):
+        (host,) = hosts_of(run := on_one(url, said, of_worker))
+        assert host.may_have_server != judged
+        ((_, shares),) = quiet.noise_by_host(run)
+        assert ({"other processes", "CPU pressure"} <= shares.keys()) == judged and "steal" in shares
+    (host,) = hosts_of(on_one("postgresql://127.0.0.1/x", ["127.0.0.1"], of_worker, server=[7]))
+    assert not host.may_have_server, "inrush has started it, and it was watched"
 
 
 def test_devices_of_a_load_are_those_of_the_host_in_which_rows_are_stored() -> None:

@@ -28,6 +28,10 @@ def late(engine: str, url: str = "", watched: bool = False, block: int = 1, **en
     return replace(run, plan={**run.plan, "target": target, "watch": {"processes": processes}}, _rows={})
 
 
+def said_by(run: RunRecord, **doc: Any) -> RunRecord:
+    return replace(run, summary={**run.summary, **doc})
+
+
 def sentence(run: RunRecord) -> str:
     (found,) = [v for m in analyse(record(run)).runs for v in m.verdicts if v.guard == lateness.NAME]
     assert found.outcome is Outcome.INVALID
@@ -48,6 +52,17 @@ def record(*runs: RunRecord) -> Any:
         (late("clickhouse", watched=True, data_journal=True), [lateness.NO_PRIORITY]),
         (late("postgresql", "postgresql://me@127.0.0.1:5432/d"), [lateness.NO_PRIORITY]),
         (late("postgresql", "postgresql://me@db.example/d"), []),
+        (
+            said_by(late("postgresql", "postgresql://me@db.example/d"), target_hosts=["db.example"]),
+            [lateness.NO_PRIORITY],
+        ),
+        (
+            said_by(
+                late("postgresql", "postgresql://me@localhost/d"),
+                clients={"workers": [{"host": "a", "clock": {"error_ns": 0}}]},
+            ),
+            [],
+        ),
         (late("postgresql", watched=True, client_scheduling="first in, first out"), []),
         (late("sqlite"), []),
         (late("duckdb", data_journal=False), [lateness.UNJOURNALED]),

@@ -14,6 +14,7 @@ import pytest
 from inrush.engines import life, origin, server
 from inrush.errors import TargetError
 from inrush.targets import instances, leftovers
+from inrush.targets.deployment import lifecycle_of
 
 ENGINE, HOME = "postgresql", "cluster"
 #: Starts a sleeper and is gone: what it says are the ids of both.
@@ -39,7 +40,7 @@ def left(tmp_path: Path) -> Iterator[tuple[Path, int]]:
 
 
 def recorded(folder: Path, pid: int, **more: object) -> None:
-    origin.write(folder, pid, 5_000)
+    origin.write(folder, pid, 5_000, version="18.6")
     doc = json.loads((folder / origin.FILE).read_text())
     (folder / origin.FILE).write_text(json.dumps({**doc, **more}))
 
@@ -54,6 +55,22 @@ def test_status_names_what_a_killed_inrush_left_and_what_ends_it(
     (note,) = notes
     assert f"process {pid} at {row['url']} was left by an inrush that was killed" in note
     assert f"`inrush engines stop {ENGINE}` ends it" in note
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_its_version_is_that_of_its_programs_or_not_known_whatever_its_data_say(
+    left: tuple[Path, int], tmp_path: Path, known: bool
+) -> None:
+    folder, _ = left
+    if not known:  # as an inrush before recorded it
+        (folder / origin.FILE).write_text(json.dumps({**origin.read(folder), "version": None}))
+    for _ in range(2):
+        listing = instances.status([ENGINE], tmp_path, lambda _: None)
+        (row,) = listing.rows
+        assert (row["version"], row["running"]) == ("18.6" if known else None, True)
+        assert [*listing.lines[-1].split()][:3] == [ENGINE, "-", "18.6" if known else "-"]
+        (folder / HOME / "PG_VERSION").unlink(missing_ok=True)
+    assert lifecycle_of(server(ENGINE)).made_by(folder / HOME) == ""  # type: ignore[attr-defined]
 
 
 def test_stop_ends_it_and_status_has_none_then(left: tuple[Path, int], tmp_path: Path) -> None:

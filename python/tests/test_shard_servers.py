@@ -131,15 +131,19 @@ BUSY = (
 )
 
 
+def named_postgres(folder: Path) -> contextlib.AbstractContextManager[tuple[subprocess.Popen[str], int]]:
+    return named_server("postgres", folder)
+
+
 @contextlib.contextmanager
-def named_postgres(folder: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
-    """A program with the name of the server's, and its port."""
+def named_server(name: str, folder: Path, before: str = "") -> Iterator[tuple[subprocess.Popen[str], int]]:
+    """A program with the name of the server's, and its port. before: what it does at first."""
     folder.mkdir(exist_ok=True)
-    program = folder / "postgres"
+    program = folder / name
     shutil.copy(Path(sys.executable).resolve(), program)
     environment = {**os.environ, "PYTHONHOME": sys.base_prefix}
     with subprocess.Popen(
-        [str(program), "-c", BUSY], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=folder, env=environment,
+        [str(program), "-c", before + BUSY], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=folder, env=environment,
     ) as server:  # fmt: skip
         try:
             assert server.stdout is not None
@@ -158,6 +162,49 @@ def test_a_server_is_found_by_its_port_with_its_folder_and_the_cores_that_it_may
         assert found.pids == (process.pid,), found
         assert Path(found.folder).resolve() == tmp_path.resolve()
         assert found.cores and found.of_machine == os.cpu_count()
+
+
+CLICKHOUSE = "/var/lib/clickhouse"
+PART = "0a1/0a1b2c3d-0000-4000-8000-000000000001/all_1_1_0/data.bin"
+
+
+@pytest.mark.parametrize(
+    ("opened", "folder"),
+    [
+        # As one has open that does nothing; what ends alike and is no file of it.
+        ((f"{CLICKHOUSE}/status", "/proc/7/status", "socket:[5]", "/usr/bin/clickhouse", "anon_inode:[eventpoll]"), CLICKHOUSE),
+        ((f"{CLICKHOUSE}/status", f"/cold/store/{PART}", f"/cold/store/{PART}2"), CLICKHOUSE),
+        ((f"/srv/store/store/{PART}", "/log/server.log"), "/srv/store"),
+        # As inrush starts it, of a version that names files by their tables.
+        (("/d/files/data/data/home/events/all_1_1_0/a.bin",), "/d/files/data"),
+        (("/log/server.log", "/proc/self/status", "/data/x"), ""),
+        ((), ""),
+    ],
+)  # fmt: skip
+def test_the_folder_of_a_server_that_does_not_work_in_it_is_known_by_its_open_files(
+    opened: tuple[str, ...], folder: str
+) -> None:
+    twin = known_twin("clickhouse")
+    assert twin is not None and twin.folder_of_data(opened) == folder
+    assert all(
+        other.folder_of_data(opened) == ""
+        for name in ENGINES
+        if (other := known_twin(name)) and other is not twin
+    )
+
+
+def test_a_server_is_found_with_the_folder_of_its_open_files(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    data.mkdir()
+    (data / "status").touch()
+    opening = f"import os; held = open({str(data / 'status')!r}); os.chdir('/')\n"
+    with named_server("clickhouse-server", tmp_path / "programs", opening) as (process, port):
+        found = found_server({**of_postgresql(port), "engine": "clickhouse"})
+        assert found.pids == (process.pid,), found
+        assert found.folder.startswith(f"/proc/{process.pid}/root/")
+        assert Path(found.folder).samefile(data)
+        shutil.rmtree(data)
+        assert found_server({**of_postgresql(port), "engine": "clickhouse"}).folder == ""
 
 
 def test_what_is_no_server_of_the_engine_at_the_port_is_said_and_not_watched() -> None:

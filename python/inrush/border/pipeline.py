@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict, cast, final
+from urllib.parse import urlsplit
 
 from inrush.border.load import ClientPlan, LedgerPlan, ServerPlan
 from inrush.border.plan import (
@@ -297,6 +298,25 @@ def hosts_of(plan: AnyPlan) -> int:
 def shards_of(plan: AnyPlan) -> Sequence[PipelineShard]:
     """Empty of a plan of sessions."""
     return cast("Sequence[PipelineShard]", plan.get("shards", ()))
+
+
+def server_hosts(plan: AnyPlan) -> list[str]:
+    """Names and addresses of hosts in the addresses of its servers, each once; of a socket, or inside of the client, there is none."""
+    urls = [shard["target"]["url"] for shard in shards_of(plan) if "target" in shard]
+    if not urls and (target := cast("Target | None", plan.get("target"))):
+        shards = target.get("shards")
+        urls = [target.get("url", ""), *(shards["urls"] if shards else ())]
+    hosts = [host for url in urls for host in hosts_in(url)]
+    return [*dict.fromkeys(host for host in hosts if host and "%2F" not in host.upper())]
+
+
+def hosts_in(url: str) -> list[str]:
+    """Several of an address with several servers; none of one that cannot be read."""
+    try:
+        ends = urlsplit(url).netloc.rpartition("@")[2].split(",")
+        return [urlsplit(f"//{end}").hostname or "" for end in ends]
+    except ValueError:
+        return []
 
 
 def loads_of(plan: AnyPlan) -> Mapping[str, StepEnds]:

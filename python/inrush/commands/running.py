@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -86,6 +87,7 @@ def execute(
     """
     from inrush.fleet.open import opened as fleet_opened
     from inrush.live.opened import replanned
+    from inrush.plan.cost import text_row_bytes
     from inrush.run.going_on import unfinished
     from inrush.run.prepare import as_servers_can
     from inrush.run.run import run_study
@@ -152,6 +154,7 @@ def execute(
                     plans,
                     listener.note,
                     lambda: servers_of_study(prepared.plan.all_runs, deployments),
+                    partial(text_row_bytes, prepared.plan),
                 )
             )
             if realtime and program:

@@ -7,14 +7,14 @@ A namespace is a database with a table as inrush's mark: a database of the user'
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
 from inrush.engines import http, row_calls, sql
 from inrush.engines.clickhouse_checksum import figure
 from inrush.engines.clickhouse_cluster import ClickhouseCluster
-from inrush.engines.clickhouse_life import OF_TABLES, ClickhouseLife
+from inrush.engines.clickhouse_life import OF_TABLES, ClickhouseLife, folder_of_data
 from inrush.engines.clickhouse_load import ClickhouseLoading
 from inrush.engines.clickhouse_tables import type_of
 from inrush.engines.greeting import Protocol
@@ -87,6 +87,9 @@ class Clickhouse(Twin):
         Survives.POWER_LOSS: "--start clickhouse,merge_tree.fsync_after_insert=1,merge_tree.fsync_part_directory=1 (not in 18.16)",
         Survives.PROCESS_CRASH: "as shipped",
     }
+
+    def folder_of_data(self, opened: Iterable[str]) -> str:
+        return folder_of_data(opened)
 
     def open_namespace(self, namespace: str) -> tuple[str, ...]:
         return (

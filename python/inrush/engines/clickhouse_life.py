@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from xml.sax.saxutils import escape
 
@@ -39,6 +40,12 @@ OF_SERVER = frozenset(
 OF_TABLES = "merge_tree."
 #: Setting of inrush's own: the shards of the server in front, each as NATIVE_PORT:HTTP_PORT.
 SHARDS = "inrush_shards"
+#: Below the folder that `path` of its configuration names: a file that a server has open all the while that it runs, and
+#: those of parts, by the numbers of their tables or by their names.
+HELD = re.compile(r"(?P<folder>/.+)/status")
+OF_TABLES_FILES = re.compile(
+    r"(?P<folder>/.+)/(?:store/[0-9a-f]{3}/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|data/[^/]+/[^/]+)/.+"
+)
 FOLDERS = ("data", "tmp", "format_schemas", "user_files")
 
 
@@ -113,6 +120,16 @@ def config(place: ServerPlace, native: int, between: int) -> str:
         *_elements(tables),
         "</merge_tree>",
     )
+
+
+def folder_of_data(opened: Iterable[str]) -> str:
+    """Of a server, by the paths of files that it has open; empty: not known. Pure."""
+    paths = [path for path in opened if not path.startswith(("/proc/", "/sys/"))]
+    for which in (HELD, OF_TABLES_FILES):
+        folders = Counter(found["folder"] for path in paths if (found := which.fullmatch(path)))
+        if folders:
+            return folders.most_common(1)[0][0]
+    return ""
 
 
 def native_port(data: Path) -> int:

@@ -65,10 +65,6 @@ class Lifecycle(ABC):
         """The address of one of its processes, by the process's name: the instance's where it has none of its own."""
         return instance.url
 
-    @abstractmethod
-    def data_version(self, data: Path) -> str:
-        """Version of the release that made the data in an instance's folder; empty where it is not known."""
-
     def threads(self, instance: Instance) -> Mapping[int, str]:
         """What threads of a server of ours are, where the kernel knows them by the program's name alone."""
         return {}

@@ -15,12 +15,15 @@ from inrush.errors import TargetError
 FILE = "instance.json"
 
 
-def write(data: Path, pid: int, port: int, processes: Mapping[str, int] | None = None) -> None:
-    """processes: of a server of several, all that have begun, by name."""
+def write(
+    data: Path, pid: int, port: int, processes: Mapping[str, int] | None = None, version: str = ""
+) -> None:
+    """processes: of a server of several, all that have begun, by name; version: of its programs."""
     doc: dict[str, Any] = {
         "pid": pid,
         "began": life.started_at(pid),
         "port": port,
+        "version": version,
         "by": os.getpid(),
         "by_began": life.started_at(os.getpid()),
     }

@@ -126,9 +126,6 @@ class OwnServer(Lifecycle):
         record = home.parent / MADE_BY
         return record.read_text().strip() if record.is_file() else ""
 
-    def data_version(self, data: Path) -> str:
-        return self.made_by(data / self.home)
-
     # its programs
 
     def fetch(self, version: str | None = None) -> Release:
@@ -202,7 +199,7 @@ class OwnServer(Lifecycle):
                 process = life.launch(place.user, part.command, home, part.log, admit)
                 begun.append(life.Launched(process, part.log, part_bytes, title, part.explain))
                 names |= {part.name: process.pid} if part.name else {}
-                origin.write(data, begun[0].process.pid, place.port, names)
+                origin.write(data, begun[0].process.pid, place.port, names, place.release.version)
                 life.wait_for(begun, part.is_ready, READY_S)
             if group is not None and (free := outside(home, group)):
                 raise TargetError(

@@ -55,7 +55,10 @@ class PostgresqlLife(OwnServer):
         life.run_as(place.user, [initdb, "-D", place.home, *options], place.data, "initdb")
 
     def made_by(self, home: Path) -> str:
-        return (home / "PG_VERSION").read_text().strip()
+        try:
+            return (home / "PG_VERSION").read_text().strip()
+        except FileNotFoundError:
+            return ""
 
     def before_launch(self, place: ServerPlace) -> None:
         # No server works here: they are a dead one's, whose id may be another process's by now.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -134,6 +134,10 @@ class Twin(Dialect):
         """Of a server in front of so many shards, which sessions of a study call as if it had all rows itself: its
         statements make tables there and on the shards alike."""
         return Unsupported(f"sessions of a study do not go over shards of {self.name}")
+
+    def folder_of_data(self, opened: Iterable[str]) -> str:
+        """Of a server that does not work there, by the paths of files that it has open; empty: not known. Pure."""
+        return ""
 
     def unready(self, target: Target, methods: frozenset[str]) -> str:
         """What keeps a server that answers statements from taking rows by one of `methods`; empty: nothing."""

@@ -1,5 +1,5 @@
-"""Which workers are on the hosts of a pipeline's shards, and which are those that its study names: each is asked for the addresses
-and the name of its own host."""
+"""Which workers are on the hosts of servers, and which are those that a study names: each is asked for the addresses and the name
+of its own host."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ ASK_S = 10.0
 
 def asked(link: Link, workers: Sequence[str], servers: Sequence[ShardServer]) -> dict[str, list[str]]:
     """Worker -> hosts of servers that it is on. Raises TargetError of a worker that does not answer."""
-    hosts = [*dict.fromkeys(of["host"] for of in servers if of["host"])]
+    return asked_of(link, workers, [*dict.fromkeys(of["host"] for of in servers if of["host"])])
+
+
+def asked_of(link: Link, workers: Sequence[str], hosts: Sequence[str]) -> dict[str, list[str]]:
     if not hosts:
         return {}
     answers = answered(link, workers, hosts)

@@ -65,9 +65,10 @@ def opened(
     plans: Sequence[AnyPlan],
     note: Callable[[str], None],
     servers: Callable[[], Sequence[ShardServer]] = tuple,
+    row_bytes: Callable[[str], float] = lambda stream: 0.0,
 ) -> Iterator[tuple[Sequence[str], ...]]:
     """() without a fleet; else the program of its runs. waiting: for a scheduler and its workers together; plans: of all runs;
-    servers: of their shards, where inrush does not watch them itself.
+    servers: of their shards, where inrush does not watch them itself; row_bytes: of a row of a stream in a file of a load.
 
     Raises UsageError where its workers are not there or not alike, each by its name.
     """
@@ -85,6 +86,7 @@ def opened(
     from inrush.fleet.homes import asked, known_as
     from inrush.fleet.local import started
     from inrush.fleet.place import looked_at, refused
+    from inrush.fleet.room import short_of_room
 
     address, wanted = parse(text, in_clear), max(map(hosts_of, plans))
     if 0 < address.local < wanted:
@@ -108,6 +110,7 @@ def opened(
             on = max(map(checks.names_of, plans), key=len, default=())
             of = dealt_as_named(row, wanted, homes, on, known_as(link, there, on))
             _, facts, _ = looked_at(link, wanted, among=of.ends, watchers=of.watchers)
+            lines = [*checks.crowded(facts), *short_of_room(link, of.ends, facts, plans, row_bytes)]
         except NotThere as e:
             raise UsageError(f"{e}; workers: {checks.workers_said(there)}") from None
         except TargetError as e:
@@ -115,7 +118,6 @@ def opened(
         finally:
             link.close()
         note(f"fleet: {len(of.ends)} workers, alike in version and speed")
-        lines = checks.crowded(facts)
         if any(plan.get("kind") == PIPELINE for plan in plans):
             names = {worker: str(fact["host"]) for worker, fact in facts.items()}
             lines += [said_dealt(of, names, beside, homes), said_unseen(beside, homes)]

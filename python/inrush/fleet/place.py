@@ -10,7 +10,7 @@ import socket
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from inrush.clients.clocks import Clock
 from inrush.clients.place import Client, Hear, Host, Part, watch_of
 from inrush.errors import CoreError, TargetError
 from inrush.fleet import checks, remote
+from inrush.fleet.dealing import Homes
 from inrush.fleet.echo import Echo, Offset, Witnesses, agree, between, contradicts, known, offset
 from inrush.fleet.link import LIMIT_S, Link, Lost
 from inrush.fleet.session import BEGIN
@@ -81,10 +82,16 @@ class OnWorkers:
         self.clients: list[RemoteClient] = []
         #: Processes that have made the files of a load -> what they said.
         self.made: dict[int, FilesMade] = {}
+        #: Worker -> hosts of the target's addresses that it is on; those that this process is on.
+        self.homes: Homes = {}
+        self.own_homes: Sequence[str] = ()
         self.starting = threading.Lock()
         self.start_after_ns = start_after_ns(
             len(self.workers), max(look.error_ns for look in self.looks.values())
         )
+
+    def with_target(self, homes: Homes, own: Sequence[str]) -> None:
+        self.homes, self.own_homes = homes, own
 
     def look(self, worker: str) -> Offset:
         """Raises Lost, also of a clock that cannot be."""
@@ -196,7 +203,12 @@ class OnWorkers:
     def document(self) -> Mapping[str, Any]:
         return {
             "scheduler": self.link.address,
-            "own": {"host": socket.gethostname(), "boot": self.spaces["kernel"], "spaces": self.spaces},
+            "own": {
+                "host": socket.gethostname(),
+                "boot": self.spaces["kernel"],
+                "spaces": self.spaces,
+                **on_target(self.own_homes),
+            },
             "workers": [
                 {
                     "address": worker,
@@ -209,6 +221,7 @@ class OnWorkers:
                     "clock": vars(self.clock(process)),
                     "clock_before": vars(self.before[process]),
                     **self.files(process),
+                    **on_target(self.homes.get(worker, ())),
                 }
                 for process, worker in enumerate(self.workers)
             ],
@@ -311,6 +324,8 @@ class RemoteClient:
         )
         if "busy" in said:
             raise Lost(f"it is at work for {said['busy']}: wait for its end, or end it there")
+        if "failed" in said:
+            raise Lost(said["failed"])
         if said["plan"] != hashlib.sha256(self.plan.encode()).hexdigest():
             raise Lost("its plan is not the one that was sent")
 
@@ -343,6 +358,11 @@ class RemoteClient:
             with (self.folder / name).open("ab") as file:
                 file.write(more)
             self.had[name] = self.had.get(name, 0) + len(more)
+
+
+def on_target(hosts: Collection[str]) -> Mapping[str, Any]:
+    """What run.json says of a machine that servers of the run may be on: names and addresses of theirs that are its own."""
+    return {"target_hosts": [*hosts]} if hosts else {}
 
 
 def start_after_ns(workers: int, error_ns: int) -> int:

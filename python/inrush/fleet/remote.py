@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from inrush.border.events import Event
+from inrush.study.files import NO_ROOM
 from inrush.worker.process import SESSIONS, Process, left, program
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ class Kept:
             return
         else:
             self.explained |= event["event"] in ("finished", "failed")
-            self.events.append(event)
+            self.events.append(of_full_disk(event, self.folder))
         if event["event"] != "progress" and self.loop is not None:
             with contextlib.suppress(RuntimeError):  # the worker itself ends
                 self.loop.call_soon_threadsafe(self.news.set)
@@ -103,6 +104,27 @@ class Kept:
             self.process.kill()
             self.process.close()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+#: How the core names tables that it cannot write: without their folder, which is below that of the process.
+TABLES = "of the results: "
+
+
+def of_full_disk(event: Event, folder: Path) -> Event:
+    """With what is next, of a failure by the disk that the process of this worker works on: of a server's it knows nothing. Pure."""
+    if event["event"] != "failed":
+        return event
+    message = event["message"]
+    mine = str(folder) in message or TABLES in message
+    if not mine or not any(os.strerror(number) in message for number in NO_ROOM):
+        return event
+    return {**event, "message": f"{message}; {more_room(folder)}"}
+
+
+def more_room(folder: Path) -> str:
+    return (
+        f"make room in {folder.parent} there, or start the worker with --local-directory DIR on a larger disk"
+    )
 
 
 #: Key -> what this worker keeps: one process at most.
@@ -199,6 +221,20 @@ async def home(hosts: Sequence[str]) -> dict[str, Any]:
     }  # fmt: skip
 
 
+async def room(dask_worker: Any = None) -> dict[str, Any]:
+    """Where a client process of this worker makes files: the folder, its free bytes, and what says which disk it is."""
+    from inrush.machine import host
+
+    folder = Path(getattr(dask_worker, "local_directory", None) or tempfile.gettempdir())
+
+    def looked_at() -> dict[str, Any]:
+        # A number of a device is one of this kernel.
+        disk = f"{host.boot()} {folder.stat().st_dev}"
+        return {"folder": str(folder), "free": host.read_or_none(host.free_bytes, folder), "disk": disk}
+
+    return await asyncio.to_thread(looked_at)
+
+
 def sources() -> str:
     import inrush
 
@@ -228,18 +264,26 @@ def echo() -> tuple[int, int]:
 async def start(
     key: str, owner: str, plan_json: str, module: str = SESSIONS, dask_worker: Any = None
 ) -> dict[str, str]:
-    """module: its program. {"plan": digest of what came} of a process that was started, {"busy": owner} of a worker that has another one."""
+    """module: its program. {"plan": digest of what came} of a process that was started, {"busy": owner} of a worker that has another
+    one, {"failed": why} of one that cannot."""
     for kept in [*KEPT.values()]:
         if not kept.ended and time.monotonic() - kept.called_at < 2 * LEASH_S:
             return {"busy": kept.owner}
         await forget(kept)
-    folder = Path(tempfile.mkdtemp(prefix="inrush-", dir=getattr(dask_worker, "local_directory", None)))
-    kept = KEPT[key] = Kept(key, owner, folder, loop=asyncio.get_running_loop())
-    kept.parts.mkdir()
-    plan = folder / "plan.json"
-    plan.write_text(plan_json, encoding="utf-8")
-    command = [*program(module), "--leash", str(LEASH_S), str(plan), str(kept.parts)]
-    kept.process = Process(command, folder / "log", variables(), hear=kept.hear)
+    place = Path(getattr(dask_worker, "local_directory", None) or tempfile.gettempdir())
+    folder = place / "inrush-"
+    try:
+        folder = Path(tempfile.mkdtemp(prefix=folder.name, dir=place))
+        kept = KEPT[key] = Kept(key, owner, folder, loop=asyncio.get_running_loop())
+        kept.parts.mkdir()
+        plan = folder / "plan.json"
+        plan.write_text(plan_json, encoding="utf-8")
+        command = [*program(module), "--leash", str(LEASH_S), str(plan), str(kept.parts)]
+        kept.process = Process(command, folder / "log", variables(), hear=kept.hear)
+    except OSError as e:
+        await discard(key)
+        why = f"{folder}: its files cannot be written: {e.strerror or e}"
+        return {"failed": f"{why}; {more_room(folder)}" if e.errno in NO_ROOM else why}
     kept.process.send("alive")
     watch = asyncio.get_running_loop().create_task(until_forgotten(kept))
     WATCHES.add(watch)

@@ -16,16 +16,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TextIO, cast
 
-from inrush.border.pipeline import AnyPlan, PipelinePlan, hosts_of, shards_of
+from inrush.border.pipeline import AnyPlan, PipelinePlan, hosts_of, server_hosts, shards_of
 from inrush.clients import run
 from inrush.engines import server
 from inrush.errors import InrushError, TargetError
 from inrush.fleet import checks, dealing
 from inrush.fleet.dealing import Dealt, Homes
+from inrush.fleet.homes import asked_of as homes_of_target
 from inrush.fleet.link import Link
 from inrush.fleet.local import write_variables
 from inrush.fleet.own_files import makes_own
 from inrush.fleet.place import OnWorkers
+from inrush.machine.addresses import own_hosts
 from inrush.pipeline.shard_servers import servers_of
 from inrush.study.pipeline import KIND as PIPELINE
 from inrush.worker.process import SESSIONS
@@ -73,6 +75,8 @@ def work(
         of, plan = dealt_to(plan, tuple(w for w in workers.split(",") if w), json.loads(homes or "{}"))
         place = OnWorkers(link, owner, hosts_of(plan), names, shown, of.ends, module, of.watchers)
         place.refuse_unfit(plan["record"]["interval_ns"])
+        hosts = server_hosts(plan)
+        place.with_target(homes_of_target(link, place.workers, hosts), own_hosts(hosts))
         # One that answers nothing keeps nothing, and is the same everywhere.
         has_files = twin.embedded and twin.answers
         away = [

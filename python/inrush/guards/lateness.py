@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from inrush.border.pipeline import phase_of
 from inrush.border.pipeline import roles_of as roles_in
@@ -25,6 +24,7 @@ from inrush.results.histogram import Histogram, bucket_upper
 from inrush.stats import quantity
 from inrush.stats.brackets import RESOLUTION, WIDEST, Bracket, brackets, stalled_s
 from inrush.stats.files import is_pipeline
+from inrush.stats.hosts import servers_here, workers_of
 from inrush.stats.measures import measured_windows, role_histograms, whole
 from inrush.stats.record import RunRecord
 from inrush.stats.steal_free import STEAL_SHARE, steal_free_part
@@ -87,27 +87,23 @@ NO_PRIORITY = Cause(
     "--realtime",
 )
 ANYWHERE = "Lower the rate, use fewer sessions or more cores, run nothing beside it"
-LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 def causes(run: RunRecord) -> list[Cause]:
     """What this machine and this call have of it, as `inrush doctor` and the run's own record show."""
     found = [UNJOURNALED] if run.env.get("data_journal") is False else []
-    if beside_a_server(run) and "client_scheduling" not in run.env:
+    # Processes of a fleet have none at all.
+    if beside_a_server(run) and not workers_of(run) and "client_scheduling" not in run.env:
         found.append(NO_PRIORITY)
     return found
 
 
 def beside_a_server(run: RunRecord) -> bool:
-    """Whether the client shares its machine with the server: one that inrush started, or one at a loopback address."""
+    """Whether the client shares its machine with the server: one that inrush started, or one at an address of this machine."""
     if is_embedded(run) or is_pipeline(run):
         return False
     watched = run.plan.get("watch", {}).get("processes", {})
-    try:
-        host = urlsplit(str(run.plan["target"].get("url", ""))).hostname
-    except ValueError:
-        return any(watched.values())
-    return any(watched.values()) or host in LOOPBACK
+    return any(watched.values()) or bool(servers_here(run))
 
 
 def remedies(run: RunRecord) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from inrush.border.pipeline import phase_of, roles_of
+from inrush.border.pipeline import AnySegment, clients_of, phase_of, roles_of
+from inrush.border.tables import SegmentRow
 from inrush.guards.verdicts import (
     Figures,
     Verdict,
@@ -77,6 +78,27 @@ def written_tables(run: RunRecord) -> dict[str, list[str]]:
             if role["work"]["kind"] == "rows" and role["name"] in writers:
                 writers_of.setdefault(names[role["work"]["table"]], []).append(role["name"])
     return writers_of
+
+
+def cut_load(run: RunRecord) -> SegmentRow | None:
+    """The first load that was cut after which it is not known which rows are there.
+
+    Answers are judged by how many rows were sent. They are the first ones of the table where one process has sent them. Of
+    several each has its calls in turn, and stops somewhere else; and rows that a later load adds do not follow on those of
+    one that was cut.
+    """
+    each = [tables_filled(segment) for segment in run.plan.get("segments", ())]
+    for segment in run.rows("segments"):
+        at = segment["segment"]
+        if segment["ended_by"] == "limit" and at < len(each) and each[at]:
+            later = {table for tables in each[at + 1 :] for table in tables}
+            if clients_of(run.plan) > 1 or each[at] & later:
+                return segment
+    return None
+
+
+def tables_filled(segment: AnySegment) -> set[int]:
+    return {role["work"]["table"] for role in roles_of(segment) if role["work"]["kind"] == "rows"}
 
 
 def rows_of_unanswered(run: RunRecord, figures: Figures, found: Unanswered) -> Verdict:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from math import inf
 
 from inrush.guards import (
     disk,
@@ -23,7 +24,7 @@ from inrush.guards import (
     trends,
     waves,
 )
-from inrush.guards.rows import WRONG, rows_proven, rows_rejected
+from inrush.guards.rows import WRONG, cut_load, rows_proven, rows_rejected
 from inrush.guards.steps import Views, cold_steps, cut_step, guard_steps, of_steps, views_of
 from inrush.guards.verdicts import (
     Figures,
@@ -114,9 +115,11 @@ def ended_as_planned(run: RunRecord, figures: Figures) -> Verdict:
 
 
 def answers_right(run: RunRecord, figures: Figures) -> Verdict | None:
-    wrong = sum(s["wrong"] for s in run.rows("repetitions"))
+    cut = cut_load(run)
+    last = cut["segment"] if cut is not None else inf
+    wrong = sum(s["wrong"] for s in run.rows("repetitions") if s["segment"] <= last)
     if wrong:
-        f = next((f for f in run.rows("failures") if f["outcome"] in WRONG), None)
+        f = next((f for f in run.rows("failures") if f["outcome"] in WRONG and f["segment"] <= last), None)
         first = f" First: {f['op']}: {f['first_message']}." if f else ""
         return invalid(
             "answers right", f"{wrong} answers were wrong.{first} A wrong answer has no time", hides=True
@@ -126,6 +129,12 @@ def answers_right(run: RunRecord, figures: Figures) -> Verdict | None:
     for (_, op, kind), histogram in operation_histograms(run, measured_windows(run)).items():
         if op in promising and kind == "latency" and histogram.n:
             answered[op] = answered.get(op, 0) + histogram.n
+    if cut is not None and any(r["segment"] > last for r in run.rows("repetitions")):
+        return not_checked(
+            "answers right",
+            f"{cut['label']} was cut at its time limit, and which of its rows are there is not known: answers behind it cannot be "
+            "judged, and are not wrong where they are counted so",
+        )
     if not answered:
         return None
     return passed(

@@ -69,14 +69,21 @@ def sockets_at(found: Collection[ListeningSocket], wanted: Collection[IpAddress]
     return mine or {of.inode for of in of_all if of.address.version == 6}
 
 
+def opened_by(process: Path) -> Iterator[str]:
+    """Paths of its open files, as it sees them, and words for what is none. Raises OSError of one that has ended, or is not ours.
+
+    process: its folder in /proc."""
+    for descriptor in (process / "fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+            yield str(descriptor.readlink())
+
+
 def holders(inodes: Collection[int]) -> Holders:
     wanted, pids, hidden = {f"socket:[{inode}]" for inode in inodes}, set[int](), False
     for entry in Path("/proc").glob("[0-9]*"):
         try:
-            for descriptor in (entry / "fd").iterdir():
-                with contextlib.suppress(FileNotFoundError):  # closed meanwhile
-                    if str(descriptor.readlink()) in wanted:
-                        pids.add(int(entry.name))
+            if not wanted.isdisjoint(opened_by(entry)):
+                pids.add(int(entry.name))
         except PermissionError:
             hidden = True
         except OSError:

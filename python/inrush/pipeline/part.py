@@ -71,7 +71,9 @@ class Part:
                     getattr(self, f"do_{said['do']}")(said)
             self.unwatch()
         except (InrushError, OSError) as e:
-            self.say("failed", kind="load", message=str(e))
+            # A write that fails knows no path: tables are what is written here.
+            place = f"{self.parts}: " if isinstance(e, OSError) and e.filename is None else ""
+            self.say("failed", kind="load", message=f"{place}{e}")
             return 1
         finally:
             for end in self.ends.values():

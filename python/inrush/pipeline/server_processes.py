@@ -10,9 +10,10 @@ from typing import Any
 
 from inrush.border.pipeline import ShardServer
 from inrush.engines import server
+from inrush.engines.twin import Twin
 from inrush.machine.addresses import resolved
 from inrush.machine.held import cores_of_process
-from inrush.machine.listeners import holders, listeners, sockets_at
+from inrush.machine.listeners import holders, listeners, opened_by, sockets_at
 from inrush.targets.standing import first_of, processes
 
 
@@ -53,11 +54,23 @@ def found_server(of: ShardServer) -> FoundServer:
         why = f"at port {port} listens {others}, which is no {twin.title or twin.name}" if others else HIDDEN
         return FoundServer(of, why=why)
     pids = tuple(sorted({first_of(pid, mine) for pid in mine}))
-    folder = f"/proc/{pids[0]}/cwd" if twin.works_in_data else ""
+    folder = folder_of(twin, pids[0])
     cores = None
     with contextlib.suppress(OSError):
         cores = cores_of_process(pids[0])
     return FoundServer(of, pids, "", folder, cores, os.cpu_count())
+
+
+def folder_of(twin: Twin, pid: int) -> str:
+    """Of its data, by a path that leads there from here: the server may have files of its own, as in a container. Empty: not known."""
+    process = Path("/proc") / str(pid)
+    if twin.works_in_data:
+        return str(process / "cwd")
+    with contextlib.suppress(OSError):
+        said = twin.folder_of_data(opened_by(process))
+        if said and (found := process / "root" / said.lstrip("/")).is_dir():
+            return str(found)
+    return ""
 
 
 #: The port is taken, and the process that has it is another user's.

@@ -19,6 +19,7 @@ from inrush.plan.planned_point import PointPlan
 from inrush.plan.search import sweeps
 from inrush.plan.units import LOAD_BATCH_ROWS
 from inrush.plan.work import Work
+from inrush.stats.quantity import show
 from inrush.study.files import made_rows
 from inrush.text import show_s
 from inrush.workload import STORED_SHARE
@@ -114,12 +115,21 @@ def input_bytes(plan: StudyPlan) -> int:
     for of in {run.point: run.plan for run in plan.runs}.values():
         for key, (stream, count) in made_rows(of).items():
             rows[key] = stream, max(count, rows.get(key, ("", 0))[1])
-    pipeline, tables = plan.study.pipeline, plan.study.workload.tables
     size = 0.0
     for (_, is_sorted), (stream, count) in rows.items():
-        each = pipeline.row_bytes if pipeline is not None else row_bytes(tables[stream]) * TEXT_SHARE
-        size += count * each * (2 if is_sorted else 1)
+        size += count * text_row_bytes(plan, stream) * (2 if is_sorted else 1)
     return round(size)
+
+
+def text_row_bytes(plan: StudyPlan, stream: str) -> float:
+    """Approximate size of a row in an input file."""
+    pipeline, tables = plan.study.pipeline, plan.study.workload.tables
+    return pipeline.row_bytes if pipeline is not None else row_bytes(tables[stream]) * TEXT_SHARE
+
+
+def input_room_said(folder: str, free: int, needed: int) -> str:
+    """What to say where a disk has less room than the input files on it will take."""
+    return f"{folder}: {show(free, 'bytes')} free; the study's input files take up to {show(needed, 'bytes')} there"
 
 
 # --- one run

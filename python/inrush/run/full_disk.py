@@ -19,7 +19,8 @@ MOST_LEFT_BYTES = 512 << 20
 WORDS = re.compile(
     r"no space left|disk is full|disk full|not enough space|table '?[^']*'? is full", re.IGNORECASE
 )
-REMEDY = "make room, or take fewer rows"
+MAKE_ROOM = "make room"
+REMEDY = f"{MAKE_ROOM}, or take fewer rows"
 
 
 class Hears(Protocol):
@@ -97,6 +98,8 @@ def explained(
             return None
         return {"kind": "target", "message": f"{cut[0]} was cut by its limit: {why}; {REMEDY}"}
     if says_full(failure["message"]):
+        if MAKE_ROOM in failure["message"]:  # it says whose disk
+            return failure
         return {**failure, "message": f"{failure['message']}; {REMEDY}"}
     if disk.full is None:
         return failure

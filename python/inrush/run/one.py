@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import pyarrow as pa
 
-from inrush.border.pipeline import AnyPlan
+from inrush.border.pipeline import AnyPlan, server_hosts
 from inrush.border.plan import RunPlan
 from inrush.engines import server_limits
 from inrush.engines.instance import Instance
@@ -21,6 +21,7 @@ from inrush.errors import InrushError, Interrupted, from_core
 from inrush.guards.rows import MORE_THAN_LIMIT
 from inrush.guards.verdicts import counted
 from inrush.machine import host
+from inrush.machine.addresses import own_hosts
 from inrush.machine.disk_probe import disk_probe
 from inrush.plan.planned import PlannedRun
 from inrush.results.store import Doc, OpenRun, StudyFolder, read_json
@@ -117,6 +118,7 @@ def run_one(
             **({"tls": tls} if (tls := deployment.server.tls(deployment.target, detail)) else {}),
             **({"page_counters": counters.document(detail, deployment.server.embedded)} if counters else {}),
             **of_our_instance(deployment),
+            **servers_here(placed),
             **standing(deployment, own),
             **beside(beside_before, neighbours(deployment)),
             **begun,
@@ -127,6 +129,11 @@ def run_one(
             **kind.document(opened.parts),
         }
     )
+
+
+def servers_here(plan: AnyPlan) -> Doc:
+    """Hosts in the addresses of its servers that are those of this machine."""
+    return {"target_hosts": here} if (here := own_hosts(server_hosts(plan))) else {}
 
 
 def placed_plan(run: PlannedRun, folder: StudyFolder, deployment: Deployment, data: Path) -> AnyPlan:

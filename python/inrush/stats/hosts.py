@@ -14,13 +14,15 @@ from urllib.parse import urlsplit
 
 import pyarrow.compute as pc
 
-from inrush.border.pipeline import shards_of
+from inrush.border.pipeline import server_hosts
 from inrush.stats.record import RunRecord
 
 HOST = "host"
 #: How figures of inrush's own machine are named where the ends of a pipeline are on others: `host` is all of them.
 OWN = f"{HOST}/inrush"
 CLIENT, LOAD_SERVER, HELPER, SHARDS = "client", "load_server", "inrush", "shards"
+#: Hosts that each machine calls itself; of results that do not say which others are its own.
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
 #: A process of a pipeline's run that does no more than watch a shard's host.
 WATCHER = "watcher"
 
@@ -45,6 +47,12 @@ class PlacedRole:
     @property
     def network(self) -> str:
         return str((self.said.get("spaces") or {}).get("network", ""))
+
+    @property
+    def target_hosts(self) -> Sequence[str]:
+        """Of the addresses of the run's servers, those that are this machine's own."""
+        found: Sequence[str] = self.said.get("target_hosts") or ()
+        return found
 
     @property
     def is_end(self) -> bool:
@@ -103,7 +111,7 @@ def hosts_of(run: RunRecord) -> list[WatchedHost]:
         # Of a pipeline each end has watched the machine.
         role = next((role for role in (part(1), HOST) if role in roles), None)
         all_of = on_kernel.get(machines[0].kernel) if machines and over_hosts(run) else None
-        return [WatchedHost(role, HOST, "", "", all_of)] if role is not None else []
+        return [WatchedHost(role, HOST, "", "", all_of, server_unseen_here(run))] if role is not None else []
     names, blind = named(machines), kernels_of_server(run)
     return [
         WatchedHost(
@@ -244,18 +252,24 @@ def kernels_of_server(run: RunRecord) -> set[str] | None:
         # inrush has started it, and the process that would have watched it was elsewhere.
         return {own.kernel} if own else None
     blind = {of.kernel for of, server in seen_servers(run) if server["role"] not in looked_at}
-    addresses = server_addresses(run) - {str(server["host"]) for _, server in seen_servers(run)}
-    of_workers = [(of, address_of(of)) for of in (*workers_of(run), *([own] if own else []))]
-    return blind | {of.kernel for of, address in of_workers if addresses & {of.host, address} - {""}}
+    addresses = {*server_hosts(run.plan)} - {str(server["host"]) for _, server in seen_servers(run)}
+    each = (*workers_of(run), *([own] if own else []))
+    return blind | {of.kernel for of in each if addresses & {of.host, address_of(of), *of.target_hosts}}
 
 
-def server_addresses(run: RunRecord) -> set[str]:
-    target: Mapping[str, Any] = run.plan.get("target") or {}
-    urls = [str(shard["target"]["url"]) for shard in shards_of(run.plan)] or [
-        str(target.get("url") or ""), *(target.get("shards") or {}).get("urls", ())
-    ]  # fmt: skip
-    each = [end for url in urls for end in urlsplit(url).netloc.rpartition("@")[2].split(",")]
-    return {urlsplit(f"//{end}").hostname or "" for end in each}
+def server_unseen_here(run: RunRecord) -> bool:
+    """Of a run on one machine: whether a server is on it that was not watched by process id."""
+    if watched := (run.plan.get("watch") or {}).get("processes"):
+        return not {role.split("/", 1)[0] for role in computing_roles(run)} & {*watched}
+    if workers := workers_of(run):
+        known = {host for of in workers for host in of.target_hosts}
+        return bool({*server_hosts(run.plan)} & {*LOOPBACK, *known})
+    return bool(servers_here(run))
+
+
+def servers_here(run: RunRecord) -> set[str]:
+    """Hosts in the addresses of its servers that are the machine of inrush, by whatever name."""
+    return {*server_hosts(run.plan)} & {*LOOPBACK, *(run.summary.get("target_hosts") or ())}
 
 
 def address_of(of: PlacedRole) -> str:

@@ -267,7 +267,8 @@ def rows_of(twin: Twin, instance: Instance, running: bool, role: str | None) -> 
 def row(twin: Twin, instance: Instance | None, running: bool, role: str | None = None) -> dict[str, Any]:
     """One line of an answer. Values that do not exist are None."""
     here = lifecycle_of(twin).fetched()
-    version = instance.release.version if instance else here.version if here else None
+    of = instance.release if instance else here
+    version = (of.version or None) if of else None
     return {
         "engine": twin.name,
         "role": role,

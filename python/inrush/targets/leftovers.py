@@ -19,12 +19,13 @@ def leftovers(twin: Twin, data: Path) -> list[Instance]:
 
 
 def leftover(twin: Twin, folder: Path) -> Instance | None:
-    running, port = origin.running(folder), origin.read(folder).get("port", 0)
+    running, written = origin.running(folder), origin.read(folder)
     if not running or not origin.is_left(folder):
         return None
     lifecycle = lifecycle_of(twin)
-    release = Release(twin.name, lifecycle.data_version(folder), Path())
-    pid = next(iter(running.values()))
+    # That of its data says what made these, years ago perhaps, and of PostgreSQL no more than the first number.
+    release = Release(twin.name, str(written.get("version") or ""), Path())
+    pid, port = next(iter(running.values())), written.get("port", 0)
     named = {name: pid for name, pid in running.items() if name}
     url = lifecycle.url_in(folder, port)
     return Instance(twin.name, folder, url, port, pid, log_of(folder), release, processes=named)

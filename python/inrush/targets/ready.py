@@ -21,7 +21,7 @@ from inrush.engines.sql import file_of
 from inrush.engines.twin import NoDatabase, Twin
 from inrush.errors import UsageError
 from inrush.machine import host
-from inrush.plan.cost import cost
+from inrush.plan.cost import cost, input_room_said
 from inrush.plan.planned import StudyPlan
 from inrush.stats.quantity import show
 from inrush.targets.deployment import Deployment, lifecycle_of
@@ -262,6 +262,4 @@ def short_of_input_room(plan: StudyPlan, folder: Path) -> list[str]:
     free, needed = host.read_or_none(host.free_bytes, folder), cost(plan).input_bytes
     if not isinstance(free, int) or free >= needed:
         return []
-    return [
-        f"{folder}: {show(free, 'bytes')} free; the study's input files take up to {show(needed, 'bytes')} there"
-    ]
+    return [input_room_said(str(folder), free, needed)]

@@ -14,6 +14,7 @@ from inrush.engines import ENGINES, life, page_cache, server
 from inrush.engines.instance import Cold, Instance, Stop, Target
 from inrush.engines.own_server import OwnServer
 from inrush.errors import TargetError, UsageError
+from inrush.pipeline.server_processes import found_server
 
 from .servers import SETTINGS, need, own_server
 
@@ -68,6 +69,21 @@ def test_nobody_elses_machine_can_reach_it(own: OwnServer, folder: Path) -> None
     if listening.returncode == 0:
         mine = [line.split()[3] for line in listening.stdout.splitlines() if f"pid={instance.pid}," in line]
         assert mine and all(address.startswith("127.0.0.1:") for address in mine), mine
+    own.stop(instance, Stop.CLEAN)
+
+
+@pytest.mark.parametrize("own", [name for name in STARTED if server(name).loading], indirect=True)
+def test_the_folder_of_its_data_is_found_by_its_process(own: OwnServer, folder: Path) -> None:
+    """As the watcher of a shard does, on the server's host and without asking it."""
+    instance = begun(own, folder)
+    found = found_server(
+        {"role": "shards", "engine": own.name, "host": "127.0.0.1", "port": instance.port, "shards": [0]}
+    )
+    assert instance.pid in found.pids, found
+    at = Path(found.folder).resolve()
+    assert at == (instance.data / own.home).resolve() or (instance.data / own.home).resolve() in at.parents, (
+        at
+    )
     own.stop(instance, Stop.CLEAN)
 
 
