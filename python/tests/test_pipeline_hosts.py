@@ -88,6 +88,26 @@ def test_the_end_that_failed_first_is_named_and_what_was_recorded_is_kept(tmp_pa
     assert "ways" in hosts.document(parts)["hosts"]
 
 
+@pytest.mark.parametrize(
+    ("first", "behind", "named"),
+    [
+        # Its worker is lost: what the load server says behind it is not waited for.
+        ((1, "fleet"), (0, "load"), "client 1: 1"),
+        # It has lost its connection, for its load server is gone.
+        ((1, "load"), (0, "fleet"), "the load server: 0"),
+        ((0, "load"), (1, "fleet"), "the load server: 0"),
+    ],
+)
+def test_a_lost_worker_is_named_and_a_client_gives_way_to_its_load_server(
+    first: tuple[int, str], behind: tuple[int, str], named: str, tmp_path: Path
+) -> None:
+    over = hosts.OverHosts(placed("sqlite", tmp_path), tmp_path, tmp_path, Here(tmp_path, hosts.PART))
+    for process, kind in (first, behind):
+        over.heard.put((process, {"event": "failed", "kind": kind, "message": str(process)}))
+    with pytest.raises(CoreError, match=f"^{named}$"):
+        over.next()
+
+
 def test_nothing_of_a_load_that_failed_goes_on_when_its_tables_are_dropped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

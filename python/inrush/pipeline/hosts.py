@@ -392,7 +392,8 @@ class OverHosts:
         """The next event. Raises queue.Empty, and CoreError of a process that failed or is gone."""
         process, event = self.heard.get(timeout=timeout_s)
         if why := self.failure(process, event):
-            raise self.cause(process, why)
+            # A worker that is lost is a cause by itself. What its process says may have another one.
+            raise self.named(process, why) if event.get("kind") == "fleet" else self.cause(process, why)
         return process, event
 
     def failure(self, process: int, event: Doc) -> str:
@@ -413,5 +414,8 @@ class OverHosts:
                 who, event = self.heard.get(timeout=left_s)
                 if (why := self.failure(who, event)) and who == SERVER:
                     process, message = who, why
+        return self.named(process, message)
+
+    def named(self, process: int, message: str) -> CoreError:
         where = self.place.name(process)
         return CoreError(f"{self.what(process)}{f' ({where})' if where else ''}: {message}")
