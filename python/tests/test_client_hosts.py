@@ -122,7 +122,10 @@ def test_the_way_of_a_client_is_full_at_the_pipeline_that_it_gets() -> None:
     found = resources([(n, load(n, ways=(100.0, 50.0, 0.0))) for n in (1, 2, 3, 4, 7)])
     ways = found["networks from the clients to the load server (client 2 first)"]
     assert ways.full_at == pytest.approx(7.5)
-    assert ways.share == pytest.approx(2 * 20 / 50) and (ways.capacity, ways.used) == (100.0, 20.0)
+    assert ways.share == pytest.approx(2 * 20 / 50) and (ways.capacity, ways.used) == (
+        100.0,
+        pytest.approx(20.0),
+    )
     assert hosts.TOGETHER not in found, "client 3 is on the load server's own host"
 
 
