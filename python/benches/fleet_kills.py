@@ -50,12 +50,17 @@ class Kill:
     name: str
     #: From the fault until inrush said that the run had failed; None: it was killed itself.
     failed_s: float | None
+    #: And until the run had ended for it.
+    ended_s: float | None
     #: From the fault until no client process worked any more.
     gone_s: float
     wrong: tuple[str, ...]
 
 
 class Campaign:
+    #: What inrush says of a run that has failed, or is being ended for it.
+    SAYS = "failed after"
+
     def __init__(self, at: Cluster, folder: Path, seed: int) -> None:
         self.at, self.folder, self.draw = at, folder, random.Random(seed)
         self.store = Store(folder / "results")
@@ -111,7 +116,7 @@ class Campaign:
             running.wait(10.0)
         else:
             last = "".join(text for _, text in drained(lines))[-300:]
-            return Kill(victim, "", None, 0.0, (f"no run began: {last}",))
+            return Kill(victim, "", None, None, 0.0, (f"no run began: {last}",))
         fault, name = self.where(victim)
         time.sleep(self.draw.uniform(0.0, LATEST_S))
         since = time.monotonic()
@@ -120,7 +125,7 @@ class Campaign:
         wrong = []
         if gone_s > GONE_S:
             wrong.append(f"processes of the run work after {gone_s:.1f} s")
-        failed_s = None
+        failed_s = ended_s = None
         try:
             code = running.wait(30.0)
         except TimeoutError:
@@ -129,13 +134,21 @@ class Campaign:
             wrong.append("inrush did not end")
         said = drained(lines)
         if victim != "inrush":
-            failed_s = next((at - since for at, text in said if "failed after" in text), None)
+            failed_s, ended_s = (
+                next((at - since for at, text in said if words in text), None)
+                for words in (self.SAYS, "failed after")
+            )
             wrong += self.failure(victim, name, code, failed_s, said)
         if left := self.left():
             wrong.append(f"left on the hosts: {left}")
         self.healed(fault, name)
         return Kill(
-            victim, name if victim not in ("scheduler", "inrush") else "", failed_s, gone_s, tuple(wrong)
+            victim,
+            name if victim not in ("scheduler", "inrush") else "",
+            failed_s,
+            ended_s,
+            gone_s,
+            tuple(wrong),
         )
 
     def strike(self, fault: str, name: str, running: Running) -> None:
@@ -302,13 +315,17 @@ def table(kills: Sequence[Kill]) -> str:
     """A line for each victim: least, median and most."""
     wide = max(10, *(len(kill.victim) for kill in kills))
     lines = [
-        f"{'victim':<{wide}} {'faults':>6} {'right':>5}  {'failed after, s':<18} {'no process left, s':<18}"
+        f"{'victim':<{wide}} {'faults':>6} {'right':>5}  {'failure said, s':<18} {'run ended, s':<18} {'no process left, s':<18}"
     ]
     for victim in dict.fromkeys(kill.victim for kill in kills):
         own = [kill for kill in kills if kill.victim == victim]
-        failed = [kill.failed_s for kill in own if kill.failed_s is not None]
+        failed, ended = (
+            [s for s in times if s is not None]
+            for times in ([kill.failed_s for kill in own], [kill.ended_s for kill in own])
+        )
         lines.append(
             f"{victim:<{wide}} {len(own):>6} {sum(not kill.wrong for kill in own):>5}  {spread(failed):<18} "
+            f"{spread(ended):<18} "
             f"{spread([kill.gone_s for kill in own]):<18}"
         )
     return "\n".join(lines)

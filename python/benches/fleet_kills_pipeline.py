@@ -36,6 +36,8 @@ STUDY = (
 
 
 class Pipelines(Campaign):
+    SAYS = "the run fails: "
+
     def __init__(self, at: Cluster, folder: Path, seed: int, url: str) -> None:
         super().__init__(at, folder, seed)
         self.url = url

@@ -162,8 +162,18 @@ class OverHosts:
             mine = {**self.plan, "watch": {**self.plan["watch"], "folders": folders}}
             with watching(mine, self.plan["watch"]["processes"], self.folder / "watch") as self.watch:
                 self.zero_ns = self.watch.zero_ns
-                yield self
+                with self.killed_first():
+                    yield self
             self.end()
+        except BaseException:
+            self.kill()
+            raise
+
+    @contextlib.contextmanager
+    def killed_first(self) -> Iterator[None]:
+        """Of a failure, before the watch of this host ends, which takes its last look."""
+        try:
+            yield
         except BaseException:
             self.kill()
             raise
