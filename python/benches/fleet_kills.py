@@ -18,7 +18,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -50,24 +50,31 @@ class Kill:
     name: str
     #: From the fault until inrush said that the run had failed; None: it was killed itself.
     failed_s: float | None
+    #: And until the run had ended for it.
+    ended_s: float | None
     #: From the fault until no client process worked any more.
     gone_s: float
     wrong: tuple[str, ...]
 
 
 class Campaign:
+    #: What inrush says of a run that has failed, or is being ended for it.
+    SAYS = "failed after"
+
     def __init__(self, at: Cluster, folder: Path, seed: int) -> None:
         self.at, self.folder, self.draw = at, folder, random.Random(seed)
         self.store = Store(folder / "results")
         self.count = 0
+
+    def study(self) -> Sequence[str]:
+        return (*STUDY, "-P", f"factors.clients=[{len(self.at.names)}]")
 
     def begun(self) -> tuple[Running, queue.SimpleQueue[tuple[float, str]]]:
         """inrush at work on the study, and its lines with their times; the study is resumed where it is there."""
         self.count += 1
         studies = [study.name for study in self.store.studies()]
         fleet = ("--fleet", self.at.address, "--fleet-in-clear")
-        clients = ("-P", f"factors.clients=[{len(self.at.names)}]")
-        words = ("run", "--resume", studies[-1]) if studies else (*STUDY, *clients, *fleet)
+        words = ("run", "--resume", studies[-1]) if studies else (*self.study(), *fleet)
         env = {"INRUSH_RESULTS": str(self.store.root), "NO_COLOR": "1"}
         # It says how it went on stderr, and here both are one.
         running = self.at.lab[HEAD].start(
@@ -79,15 +86,26 @@ class Campaign:
         return running, lines
 
     def measured(self, running: Running) -> bool:
-        """Waits until sessions of all hosts are measured; whether they are."""
+        """Waits until the run is one that can be disturbed; whether it is."""
         end = time.monotonic() + LIMIT_S
         while time.monotonic() < end and running.code() is None:
-            if len(self.at.clients()) == len(self.at.names) and any(
-                warmed(s.path) for s in self.store.studies()
-            ):
+            if self.at_work():
                 return True
             time.sleep(0.05)
         return False
+
+    def at_work(self) -> bool:
+        """Sessions of all hosts are measured."""
+        whole = len(self.at.clients()) == len(self.at.names)
+        return whole and any(warmed(s.path) for s in self.store.studies())
+
+    def working(self) -> bool:
+        """Whether a process of the run works on a worker's host."""
+        return bool(self.at.clients())
+
+    def where(self, victim: str) -> tuple[str, str]:
+        """The fault, and the host that it comes to."""
+        return victim, self.draw.choice(self.at.names)
 
     def killed(self, victim: str) -> Kill:
         for _ in range(TRIES):
@@ -98,16 +116,16 @@ class Campaign:
             running.wait(10.0)
         else:
             last = "".join(text for _, text in drained(lines))[-300:]
-            return Kill(victim, "", None, 0.0, (f"no run began: {last}",))
-        name = self.draw.choice(self.at.names)
+            return Kill(victim, "", None, None, 0.0, (f"no run began: {last}",))
+        fault, name = self.where(victim)
         time.sleep(self.draw.uniform(0.0, LATEST_S))
         since = time.monotonic()
-        self.strike(victim, name, running)
+        self.strike(fault, name, running)
         gone_s = self.gone(since)
         wrong = []
         if gone_s > GONE_S:
-            wrong.append(f"client processes work after {gone_s:.1f} s")
-        failed_s = None
+            wrong.append(f"processes of the run work after {gone_s:.1f} s")
+        failed_s = ended_s = None
         try:
             code = running.wait(30.0)
         except TimeoutError:
@@ -116,17 +134,25 @@ class Campaign:
             wrong.append("inrush did not end")
         said = drained(lines)
         if victim != "inrush":
-            failed_s = next((at - since for at, text in said if "failed after" in text), None)
+            failed_s, ended_s = (
+                next((at - since for at, text in said if words in text), None)
+                for words in (self.SAYS, "failed after")
+            )
             wrong += self.failure(victim, name, code, failed_s, said)
         if left := self.left():
             wrong.append(f"left on the hosts: {left}")
-        self.healed(victim, name)
+        self.healed(fault, name)
         return Kill(
-            victim, name if victim not in ("scheduler", "inrush") else "", failed_s, gone_s, tuple(wrong)
+            victim,
+            name if victim not in ("scheduler", "inrush") else "",
+            failed_s,
+            ended_s,
+            gone_s,
+            tuple(wrong),
         )
 
-    def strike(self, victim: str, name: str, running: Running) -> None:
-        match victim:
+    def strike(self, fault: str, name: str, running: Running) -> None:
+        match fault:
             case "worker":
                 self.at.workers[name].kill()
             case "frozen":
@@ -140,8 +166,8 @@ class Campaign:
                 running.kill()
 
     def gone(self, since: float) -> float:
-        """How long client processes have worked."""
-        while self.at.clients() and time.monotonic() < since + 30.0:
+        """How long processes of the run have worked."""
+        while self.working() and time.monotonic() < since + 30.0:
             time.sleep(0.01)
         return time.monotonic() - since
 
@@ -158,12 +184,17 @@ class Campaign:
         message = str((document.get("failure") or {}).get("message"))
         if document["status"] != "failed" or code == 0:
             yield f"the run is {document['status']}, and inrush ended with {code}"
-        if victim != "scheduler" and f"on {name}" not in message:
+        if not self.named(victim, name, message):
             yield f"{name} is not named: {message}"
-        results = Results(run.parent.parent)
-        (found,) = results.runs
-        if "warm" not in found.table("segments")["label"].to_pylist():
+        if not self.kept(run.parent.parent):
             yield "its tables were not kept"
+
+    def named(self, victim: str, name: str, message: str) -> bool:
+        return victim == "scheduler" or f"on {name}" in message
+
+    def kept(self, study: Path) -> bool:
+        (found,) = Results(study).runs
+        return "warm" in found.table("segments")["label"].to_pylist()
 
     def left(self) -> list[str]:
         """Processes of the run that work on a host: its own parts have their own ends."""
@@ -179,8 +210,8 @@ class Campaign:
             time.sleep(0.05)
         return found
 
-    def healed(self, victim: str, name: str) -> None:
-        match victim:
+    def healed(self, fault: str, name: str) -> None:
+        match fault:
             case "frozen":
                 self.at.workers[name].kill(signal.SIGCONT)
             case "cut":
@@ -253,22 +284,27 @@ def main() -> int:
     parser.add_argument("--data", type=Path, default=Path("/var/tmp"))
     asked = parser.parse_args()
     counts = dict(zip(VICTIMS, (asked.times,) * 3 + (asked.frozen, asked.cut), strict=True))
-    order = [victim for victim, count in counts.items() for _ in range(count)]
-    random.Random(asked.seed).shuffle(order)
-    found, until_s = [], time.monotonic() + 60.0 * asked.within_min
     with (
         tempfile.TemporaryDirectory(prefix="inrush-fleet-kills-", dir=asked.data) as name,
         campaign(Path(name), asked.seed, asked.workers, asked.delay_ms / 1e3, asked.loss) as at,
     ):
-        for victim in order:
-            if time.monotonic() > until_s:
-                break
-            found.append(at.killed(victim))
-            print(json.dumps(asdict(found[-1])), flush=True)
-        wrong = at.finished()
+        return disturbed(at, counts, asked.seed, asked.within_min)
+
+
+def disturbed(at: Campaign, counts: Mapping[str, int], seed: int, within_min: float) -> int:
+    """So many faults of each kind, in a seeded order, and the study let finish; 0 where all was right."""
+    order = [victim for victim, count in counts.items() for _ in range(count)]
+    random.Random(seed).shuffle(order)
+    found, until_s = [], time.monotonic() + 60.0 * within_min
+    for victim in order:
+        if time.monotonic() > until_s:
+            break
+        found.append(at.killed(victim))
+        print(json.dumps(asdict(found[-1])), flush=True)
+    wrong = at.finished()
     if len(found) < len(order):
         wrong.append(
-            f"{len(order) - len(found)} of {len(order)} faults were not made within --within-min {asked.within_min:g}"
+            f"{len(order) - len(found)} of {len(order)} faults were not made within --within-min {within_min:g}"
         )
     print(table(found))
     print(*wrong, sep="\n")
@@ -277,12 +313,19 @@ def main() -> int:
 
 def table(kills: Sequence[Kill]) -> str:
     """A line for each victim: least, median and most."""
-    lines = [f"{'victim':<10} {'faults':>6} {'right':>5}  {'failed after, s':<18} {'no client left, s':<18}"]
+    wide = max(10, *(len(kill.victim) for kill in kills))
+    lines = [
+        f"{'victim':<{wide}} {'faults':>6} {'right':>5}  {'failure said, s':<18} {'run ended, s':<18} {'no process left, s':<18}"
+    ]
     for victim in dict.fromkeys(kill.victim for kill in kills):
         own = [kill for kill in kills if kill.victim == victim]
-        failed = [kill.failed_s for kill in own if kill.failed_s is not None]
+        failed, ended = (
+            [s for s in times if s is not None]
+            for times in ([kill.failed_s for kill in own], [kill.ended_s for kill in own])
+        )
         lines.append(
-            f"{victim:<10} {len(own):>6} {sum(not kill.wrong for kill in own):>5}  {spread(failed):<18} "
+            f"{victim:<{wide}} {len(own):>6} {sum(not kill.wrong for kill in own):>5}  {spread(failed):<18} "
+            f"{spread(ended):<18} "
             f"{spread([kill.gone_s for kill in own]):<18}"
         )
     return "\n".join(lines)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from inrush.model.capacity import Measured, forecast_load, middle_of_load
 from inrush.model.forecast import Refused
 from inrush.model.network import Station, at_population, partitioned, throughputs
-from inrush.model.pipeline import SERIAL, Part, Pipeline, SmallLoad, background, drift, fit_pipeline
+from inrush.model.pipeline import SERIAL, Member, Part, Pipeline, SmallLoad, background, drift, fit_pipeline
 
 CORES, DISK = Part("cores", 20), Part("disk")
 
@@ -236,3 +236,62 @@ def test_a_stage_that_lacks_more_than_the_usual_noise_is_found_from_the_same_few
     runs = [Measured(n, v * s, {"cores": v * 0.01}) for n, v in x.items() for s in (0.999, 1.001)]
     found = forecast_load(runs, [Part("cores", 64.0)], 16)
     assert any("serial stage" in w for w in found.why)
+
+
+# Loads that are dealt out in turn.
+
+
+def dealt(*capacities: float) -> Part:
+    return Part("machines", members=tuple(Member(f"m{k}", c) for k, c in enumerate(capacities, start=1)))
+
+
+@pytest.mark.parametrize(
+    ("n", "usable"), [(1, 2.0), (2, 4.0), (3, 6.0), (4, 4.0), (6, 6.0), (7, 14 / 3), (7.5, 5.0), (9, 6.0)]
+)
+def test_of_loads_that_are_dealt_out_the_member_with_most_of_them_is_what_counts(
+    n: float, usable: float
+) -> None:
+    """Three machines of two cores: with four loads one has two of them, and is full when half as many cores are busy."""
+    assert dealt(2.0, 2.0, 2.0).usable(n) == pytest.approx(usable)
+
+
+@pytest.mark.parametrize(
+    ("capacities", "full_at", "first"),
+    [
+        # Half a core for each load: the fourth load of the first machine is the tenth of all.
+        ((2.0, 2.0, 2.0), 10.0, "m1"),
+        # The second machine has room for one and a half loads, and gets its second one with the fifth.
+        ((2.0, 0.75, 2.0), 4.5, "m2"),
+        # The third is not filled by its first load, which is the third; its second one is the sixth.
+        ((9.0, 9.0, 1.0), 6.0, "m3"),
+        # Of one that nothing is known of nothing is said.
+        ((2.0, float("inf"), float("inf")), 10.0, "m1"),
+        ((float("inf"), 2.0, float("inf")), 11.0, "m2"),
+    ],
+)
+def test_a_member_is_full_at_the_load_that_fills_it_and_no_sooner(
+    capacities: tuple[float, ...], full_at: float, first: str
+) -> None:
+    part = dealt(*capacities)
+    loads = [SmallLoad(n, float(n), {"machines": 0.5 * n}) for n in (1, 2, 3)]
+    found = fit_pipeline(loads, [part])
+    assert found.saturations() == {"machines": pytest.approx(full_at)}
+    assert (member := part.fullest(full_at)) is not None and member.name == first
+    below, above = float(np.ceil(full_at)) - 1, float(np.ceil(full_at))
+    assert found.bottleneck(below) == "load" and found.bound(below) == pytest.approx(below)
+    assert found.bottleneck(above) == "machines"
+    (own,) = (own for of, own in part.dealt(above + 3) if of.name == first)
+    capacity = capacities[int(first[1]) - 1]
+    # Three loads more, one of them for the full machine: they end with the slowest.
+    assert found.bound(above + 3) == pytest.approx(capacity / (0.5 * own) * (above + 3))
+
+
+def test_members_that_have_no_load_yet_take_no_time_of_a_unit() -> None:
+    part = dealt(1.0, 1.0)
+    assert [s.demand_s for s in part.stations(0.4, 1)] == [0.4, 0.0]
+    assert [s.demand_s for s in part.stations(0.4, 3)] == pytest.approx([0.4 * 2 / 3, 0.4 / 3])
+    truth = {
+        n: queued(n, 2, [Station(0.4 * (n - n // 2) / n), Station(0.4 * (n // 2) / n)]) for n in (1, 2, 4)
+    }
+    found = fit_pipeline(loads_of(truth, {"machines": 0.4}), [part])
+    assert all(0 < found.at(n) <= found.bound(n) * (1 + 1e-9) for n in (1, 2, 3, 5, 8))

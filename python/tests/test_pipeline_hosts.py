@@ -21,6 +21,7 @@ from inrush.pipeline import drive, hosts, shares, tables
 from inrush.pipeline.hosts_watched import device_marks, watched
 from inrush.pipeline.journal import lines, on_one_clock, said_ns
 from inrush.pipeline.part import ServerPart
+from inrush.pipeline.watching import Watching
 from inrush.results.schema import SCHEMAS
 from inrush.worker.process import Process
 from tests.test_pipeline import placed, planned
@@ -82,10 +83,34 @@ def test_the_end_that_failed_first_is_named_and_what_was_recorded_is_kept(tmp_pa
     assert code == 1 and time.monotonic() - began < 60
     (failed,) = [event for event in said if event["event"] == "failed"]
     assert failed["message"].startswith("the load server"), failed
+    # At once: what is dropped behind it may wait.
+    (failing,) = (event for event in said if event["event"] == "failing")
+    dropping = next(event for event in said if event["event"] == "segment" and event["index"] == 4)
+    assert failing["message"] == failed["message"] and said.index(failing) < said.index(dropping)
     (whole,) = rows(parts, "repetitions")
     assert whole["rows"] < 4 * 1_626 and not (parts / "proofs.arrows").exists()
     assert [row["ended_by"] for row in rows(parts, "segments") if row["kind"] == "load"] == ["error"]
     assert "ways" in hosts.document(parts)["hosts"]
+
+
+@pytest.mark.parametrize(
+    ("first", "behind", "named"),
+    [
+        # Its worker is lost: what the load server says behind it is not waited for.
+        ((1, "fleet"), (0, "load"), "client 1: 1"),
+        # It has lost its connection, for its load server is gone.
+        ((1, "load"), (0, "fleet"), "the load server: 0"),
+        ((0, "load"), (1, "fleet"), "the load server: 0"),
+    ],
+)
+def test_a_lost_worker_is_named_and_a_client_gives_way_to_its_load_server(
+    first: tuple[int, str], behind: tuple[int, str], named: str, tmp_path: Path
+) -> None:
+    over = hosts.OverHosts(placed("sqlite", tmp_path), tmp_path, tmp_path, Here(tmp_path, hosts.PART))
+    for process, kind in (first, behind):
+        over.heard.put((process, {"event": "failed", "kind": kind, "message": str(process)}))
+    with pytest.raises(CoreError, match=f"^{named}$"):
+        over.next()
 
 
 def test_nothing_of_a_load_that_failed_goes_on_when_its_tables_are_dropped(
@@ -107,17 +132,23 @@ def test_nothing_of_a_load_that_failed_goes_on_when_its_tables_are_dropped(
             self.started.append(started)
             return started
 
-    at_drop = []
+    at_drop, at_last_look = list[bool](), list[bool]()
+    end = Watching.end
+
+    def last_look(self: Watching) -> None:
+        at_last_look.extend(Path(f"/proc/{started.pid}").exists() for started in Losing.started)
+        end(self)
 
     def dropped(self: drive.Drive) -> None:
         at_drop.extend(Path(f"/proc/{started.pid}").exists() for started in Losing.started)
 
     monkeypatch.setattr(drive.Drive, "drop", dropped)
+    monkeypatch.setattr(Watching, "end", last_look)
     (tmp_path / "parts").mkdir()
     slow = ("pipeline.shard_rows_per_s=500", "pipeline.chunk_rows=100", "pipeline.flush_rows=100")
     code, said, _ = ran(tmp_path, *slow, place=Losing(tmp_path / "parts", hosts.PART))
     assert code == 1 and [event for event in said if event["event"] == "failed"]
-    assert at_drop == [False, False]
+    assert at_drop == at_last_look == [False, False]
 
 
 class Ending:

@@ -118,10 +118,17 @@ def test_a_sender_is_held_by_the_way_only_if_bytes_wait_and_the_receiver_has_roo
 
 
 def run(
-    rate: float, carries: float, looks: int, held: int, clients: int = 1, planned: int | None = None
+    rate: float,
+    carries: float,
+    looks: int,
+    held: int,
+    clients: int = 1,
+    planned: int | None = None,
+    pipelines: int | None = None,
 ) -> RunRecord:
-    """One second of a load of `rate` bytes a second, which are equally many of each client. planned: clients of the study,
-    of which a run has not more than pipelines."""
+    """One second of a load of `rate` bytes a second, which are equally many of each pipeline: one for each client where nothing
+    else is said. planned: clients of the study, of which a run has not more than pipelines."""
+    pipelines = pipelines or clients
     of_ways = [
         {"client": n + 1, "bytes_per_s": carries / clients, "looks": looks, "held_looks": held}
         for n in range(clients)
@@ -132,12 +139,12 @@ def run(
     }
     plan: Any = {
         "kind": "pipeline",
-        "pipelines": {"count": clients, "client_hosts": planned or clients},
+        "pipelines": {"count": pipelines, "client_hosts": planned or clients},
         "segments": [{"kind": "load", "label": "measure", "phase": "measure", "roles": []}],
     }
     looked = looks_at(("load_server", "net_rx_bytes", "clients", rate))
     found = RunRecord("r", plan, {"cpu_logical": 8}, summary, {"resources": looked})
-    found._rows["files"] = [{"pipeline": n, "bytes": 50} for n in range(clients)]
+    found._rows["files"] = [{"pipeline": n, "bytes": 50} for n in range(pipelines)]
     found._rows["segments"] = [
         {"segment": 0, "phase": "measure", "start_ns": 0, "end_ns": 10**9, "label": "measure"}
     ]
@@ -211,15 +218,20 @@ def test_a_client_on_the_load_servers_own_host_takes_nothing_of_the_network() ->
     }  # fmt: skip
 
 
-def test_names_are_those_of_the_plan_and_a_run_of_few_pipelines_says_nothing_of_other_clients() -> None:
-    runs = [run(50.0 * n, 200.0, 20, 0, clients=n, planned=3) for n in (1, 2, 3)]
-    ways_of = {f"network from client {n} to the load server" for n in (1, 2, 3)}
-    assert names(*runs) == {hosts.TOGETHER, *ways_of}
-    figures = {"client.busy_cores": 1.0, "client/1.busy_cores": 0.5, "load_server.busy_cores": 0.2}
-    busy = [hosts.host_busy(of, figures) for of in runs]
+def test_names_are_those_of_the_plan_and_a_run_of_few_pipelines_has_what_is_dealt_out_to_all_clients() -> (
+    None
+):
+    runs = [run(50e6 * n, 200e6 * n, 20, 0, clients=n, planned=3) for n in (1, 2, 3)]
+    assert names(*runs) == {hosts.TOGETHER, hosts.CLIENT_WAYS}
+    figures = {"client.busy_cores": 1.0, "client/1.busy_cores": 0.5, "client/2.busy_cores": 0.25}
+    busy = [hosts.host_busy(of, {**figures, "load_server.busy_cores": 0.2}) for of in runs]
     assert [of["cores of the machine of client 1"] for of in busy] == [1.0, 0.5, 0.5]
+    assert [of[hosts.CLIENT_CORES] for of in busy] == [1.0, 0.75, 0.75]
+    assert [of[hosts.CLIENT_WAYS] for of in busy] == [50.0, 100.0, 150.0]
     assert all(of["cores of the machine of the load server"] == 0.2 for of in busy)
-    assert {name for of in busy for name in of} == {part.name for part in hosts.host_parts(runs)}
+    assert {part.name for part in hosts.host_parts(runs)} == {
+        "cores of the machine of the load server", hosts.CLIENT_CORES, hosts.CLIENT_WAYS, hosts.TOGETHER,
+    }  # fmt: skip
 
 
 # Whose cores shards have that inrush started.

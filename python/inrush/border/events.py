@@ -163,6 +163,13 @@ class Finished(TypedDict):
     ended_by: str
 
 
+class Failing(TypedDict):
+    """Of a load over hosts that is ended for a failure; `failed` follows when its tables are dropped."""
+
+    event: Literal["failing"]
+    message: str
+
+
 class Failed(TypedDict):
     event: Literal["failed"]
     kind: str
@@ -179,5 +186,16 @@ class Ended(TypedDict):
 NO_LATENCIES: Latencies = {"bucket": (), "count": (), "n": 0, "min": 0, "max": 0, "sum": 0}
 
 Event: TypeAlias = (
-    SegmentBegun | Progress | Note | Paused | Barrier | Began | Alive | FilesMade | Finished | Failed | Ended
+    SegmentBegun
+    | Progress
+    | Note
+    | Paused
+    | Barrier
+    | Began
+    | Alive
+    | FilesMade
+    | Finished
+    | Failing
+    | Failed
+    | Ended
 )

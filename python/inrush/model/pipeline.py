@@ -35,24 +35,45 @@ SERIAL = "serial stage"
 
 
 @dataclass(frozen=True)
+class Member:
+    """One of those that loads are dealt out to in turn, with servers of its own; inf: not known to be ever full."""
+
+    name: str
+    capacity: float
+
+
+@dataclass(frozen=True)
 class Part:
-    """A resource as the model sees it: one pool of servers, or parts that keys are hashed over."""
+    """A resource as the model sees it: one pool of servers, parts that keys are hashed over, or members that whole loads are
+    dealt out to in turn."""
 
     name: str
     capacity: float = 1.0
     parts: int = 1
     weights: tuple[float, ...] | None = None
+    #: In the order of their turns: the first load is the first one's.
+    members: tuple[Member, ...] = ()
 
-    def limit_per_s(self, demand_s: float) -> float:
-        """Of parts, the one with the most work is full first."""
-        if demand_s <= 0:
-            return float("inf")
+    def usable(self, n: float) -> float:
+        """Servers that n loads keep busy when the fullest part, or member, is full: those of the others are of no use to it."""
+        if self.members:
+            return min(of.capacity * n / own for of, own in self.dealt(n) if own > 0)
         if self.parts == 1:
-            return self.capacity / demand_s
-        share = max(self.weights) / sum(self.weights) if self.weights else 1 / self.parts
-        return 1 / (demand_s * share)
+            return self.capacity
+        return sum(self.weights) / max(self.weights) if self.weights else float(self.parts)
 
-    def stations(self, demand_s: float) -> list[Station]:
+    def dealt(self, n: float) -> list[tuple[Member, float]]:
+        """Members and their loads of n; what is beyond a whole number is of the member with the next turn."""
+        rounds, more = divmod(n, len(self.members))
+        return [(of, rounds + min(max(more - turn, 0.0), 1.0)) for turn, of in enumerate(self.members)]
+
+    def fullest(self, n: float) -> Member | None:
+        """The first that is full where n loads fill one; None where there are no members."""
+        return max(self.dealt(n), key=lambda held: held[1] / held[0].capacity)[0] if self.members else None
+
+    def stations(self, demand_s: float, n: float) -> list[Station]:
+        if self.members:
+            return [Station(demand_s * own / n, of.capacity) for of, own in self.dealt(n)]
         if self.parts == 1:
             return [Station(demand_s, self.capacity)]
         return partitioned(demand_s, self.parts, self.weights)
@@ -100,7 +121,8 @@ class Pipeline:
 
     def limits(self, n: float) -> dict[str, float]:
         """Resource -> throughput at which it is full, with the demands of n loads."""
-        found = {p.name: p.limit_per_s(d) for p, d in zip(self.parts, self.demands_at(n), strict=True)}
+        demanded = zip(self.parts, self.demands_at(n), strict=True)
+        found = {p.name: p.usable(n) / d for p, d in demanded if d > 0}
         if self.serial_s > 0:
             found[SERIAL] = 1 / self.serial_at(n)
         return {name: limit for name, limit in found.items() if np.isfinite(limit)}
@@ -118,7 +140,7 @@ class Pipeline:
         return min(self.loads(n) * self.unit_per_s, at_population(x, population))
 
     def stations(self, n: float) -> list[Station]:
-        found = [s for p, d in zip(self.parts, self.demands_at(n), strict=True) for s in p.stations(d)]
+        found = [s for p, d in zip(self.parts, self.demands_at(n), strict=True) for s in p.stations(d, n)]
         return [*found, Station(self.serial_at(n))] if self.serial_s > 0 else found
 
     def at(self, n: float) -> float:
@@ -126,17 +148,24 @@ class Pipeline:
 
     def saturations(self, most: float = 1e6) -> dict[str, float]:
         """Resource -> loads at which it is full, in ascending order of the first; what is never full up to `most` is left out."""
-        drifts = {p.name: drift for p, drift in zip(self.parts, self.drifts, strict=True)}
-        drifts[SERIAL] = self.serial_drift
-        found = {}
-        for name, limit in self.limits(self.unit_n).items():
-            # Demands grow with n: x loads fill it where x (1 + drift (x - 1)) is what the limit of one load allows.
-            x, grown = limit / self.unit_per_s, drifts[name]
-            if grown > 0:
-                half = (1 - grown) / 2
-                x = (float(np.sqrt(half * half + grown * x)) - half) / grown
-            found[name] = self.unit_n * max(x, 1.0)
+        found = {name: self.full_at(name, most) for name in self.limits(most)}
         return dict(sorted(((k, n) for k, n in found.items() if n <= most), key=lambda kv: kv[1]))
+
+    def full_at(self, name: str, most: float) -> float:
+        """The fewest loads that fill a resource, if they grow in proportion; inf where `most` do not.
+
+        What n loads ask of it never falls with n, so halving finds it: demands may grow, and members get theirs in steps.
+        """
+
+        def fills(n: float) -> bool:
+            return self.limits(n).get(name, float("inf")) <= self.loads(n) * self.unit_per_s
+
+        low, high = self.unit_n, most
+        if fills(low) or not fills(high):
+            return low if fills(low) else float("inf")
+        while low < (middle := (low + high) / 2) < high:
+            low, high = (low, middle) if fills(middle) else (middle, high)
+        return high
 
     def bottleneck(self, n: float) -> str:
         """The resource that is full at n; "load" where none is: more loads would give more."""
@@ -160,11 +189,12 @@ def fit_pipeline(loads: Sequence[SmallLoad], parts: Sequence[Part], pause_s: flo
     left, demands, drifts = [], [], []
     for p in parts:
         busy = np.array([load.busy.get(p.name, 0.0) for load in loads])
-        fixed, demand_s = background(per_s, busy, weights)
+        # Members beyond the first begin with the loads that they get, so what is there at any rate is none of all of them.
+        fixed, demand_s = (0.0, 0.0) if p.members else background(per_s, busy, weights)
         # With a background the demand is that of all loads; without one that of the first, and it may grow.
         demands.append(demand_s if fixed > 0 else float(busy[0] / per_s[0]))
         drifts.append(0.0 if fixed > 0 else drift(more, busy / per_s, weights))
-        left.append(replace(p, capacity=p.capacity - fixed) if p.parts == 1 else p)
+        left.append(replace(p, capacity=p.capacity - fixed) if p.parts == 1 and not p.members else p)
     plain = Pipeline(
         tuple(left), tuple(demands), tuple(drifts), float(first.n), float(first.per_s), pause_s=pause_s
     )  # fmt: skip

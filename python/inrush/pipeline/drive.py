@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +93,7 @@ class Drive(Heard):
 
     def measured(self) -> str:
         plan = self.plan
-        with self.environment.at_work() as ends:
+        with self.environment.at_work() as ends, self.failing():
             go_ns = self.go(ends)
             with contextlib.ExitStack() as looking:
                 for k, shard in enumerate(self.shards):
@@ -117,6 +117,16 @@ class Drive(Heard):
         self.journal.close()
         self.write(found, copies)
         return "work"
+
+    @contextlib.contextmanager
+    def failing(self) -> Iterator[None]:
+        """Said at once over hosts: what was watched is looked at once more, and tables are dropped, before the run has failed."""
+        try:
+            yield
+        except InrushError as e:
+            if self.environment.keeps:
+                self.on_event({"event": "failing", "message": str(e)})
+            raise
 
     def go(self, ends: AtWork) -> int:
         """When, by CLOCK_MONOTONIC."""

@@ -162,8 +162,18 @@ class OverHosts:
             mine = {**self.plan, "watch": {**self.plan["watch"], "folders": folders}}
             with watching(mine, self.plan["watch"]["processes"], self.folder / "watch") as self.watch:
                 self.zero_ns = self.watch.zero_ns
-                yield self
+                with self.killed_first():
+                    yield self
             self.end()
+        except BaseException:
+            self.kill()
+            raise
+
+    @contextlib.contextmanager
+    def killed_first(self) -> Iterator[None]:
+        """Of a failure, before the watch of this host ends, which takes its last look."""
+        try:
+            yield
         except BaseException:
             self.kill()
             raise
@@ -392,7 +402,8 @@ class OverHosts:
         """The next event. Raises queue.Empty, and CoreError of a process that failed or is gone."""
         process, event = self.heard.get(timeout=timeout_s)
         if why := self.failure(process, event):
-            raise self.cause(process, why)
+            # A worker that is lost is a cause by itself. What its process says may have another one.
+            raise self.named(process, why) if event.get("kind") == "fleet" else self.cause(process, why)
         return process, event
 
     def failure(self, process: int, event: Doc) -> str:
@@ -413,5 +424,8 @@ class OverHosts:
                 who, event = self.heard.get(timeout=left_s)
                 if (why := self.failure(who, event)) and who == SERVER:
                     process, message = who, why
+        return self.named(process, message)
+
+    def named(self, process: int, message: str) -> CoreError:
         where = self.place.name(process)
         return CoreError(f"{self.what(process)}{f' ({where})' if where else ''}: {message}")

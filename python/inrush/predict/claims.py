@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import isfinite
 from typing import Any
 
 from inrush.analysis.points import Analysis
@@ -140,7 +141,11 @@ def claim(
         **({"halved_by": dict(halved.__dict__)} if halved else {}),
         "train_run_ids": [r.run_id for r in training.runs],
         "training": points(training),
-        "parts": [{"name": p.name, "capacity": p.capacity * p.parts} for p in training.parts],
+        "parts": [
+            {"name": p.name, "capacity": usable}
+            for p in training.parts
+            if isfinite(usable := p.usable(made.x))
+        ],
         "calibrated_by": list(calibrated_by) if made.calibrated else [],
         "machine": {k: env[k] for k in ("cpu_model", "cpu_logical", "mem_total_bytes", "kernel") if k in env},
     }

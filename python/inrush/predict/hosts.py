@@ -1,5 +1,8 @@
 """Resources of a pipeline whose parts were on hosts of their own: the cores of each machine, and the network between them. Pure.
 
+Pipelines are dealt out to several clients in turn. So their machines, and their ways, are one resource with a member for each
+client: what a pipeline takes is known from those that had some, and a member that has most for what it can do is full first.
+
 The network's capacity is what came over it before the clock (docs/decisions/288). It is a resource where nothing says that
 this was wrong: a load that took all of it, while its senders did not wait for the network, has shown that it carries more.
 """
@@ -8,15 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import inf
-from typing import Any, cast
+from statistics import fmean
+from typing import Any, NamedTuple, cast
 
 from inrush.border.pipeline import Pipelines, shards_of
-from inrush.model.pipeline import Part
+from inrush.model.pipeline import Member, Part
 from inrush.pipeline.shard_servers import shards_said
 from inrush.pipeline.shares import SERVER, pipelines_of, what
 from inrush.stats.footprint import RECEIVED
 from inrush.stats.headroom import cores_of
-from inrush.stats.hosts import SHARDS, PlacedRole, over_hosts, seen_servers, workers_of
+from inrush.stats.hosts import CLIENT, SHARDS, PlacedRole, over_hosts, seen_servers, workers_of
 from inrush.stats.measures import measured_windows
 from inrush.stats.record import RunRecord
 from inrush.stats.watched import cumulative, grown
@@ -30,30 +34,94 @@ LOOKS_LEAST = 4
 DISPROVED_SHARE = 1.1
 
 
+#: Of several clients, those alone on their machines; and their ways to the load server. Loads are dealt out to clients in turn.
+CLIENT_CORES, CLIENT_WAYS = "cores of the clients' machines", "networks from the clients to the load server"
+#: Bytes a second are counted in these, MB/s.
+MB = 1e6
+
+
 def host_parts(runs: Sequence[RunRecord]) -> list[Part]:
     """runs: of one group."""
+    held = [of for run in runs for of in (*machines(run), *held_servers(run))]
+    clients = alone(runs)
     # Of each machine what is known of it in any run: a run of few pipelines has not all of the clients.
-    cores: dict[str, float] = {}
-    for name, _, of in (found for run in runs for found in (*machines(run), *held_servers(run))):
-        if of:
-            cores[name] = max(of, cores.get(name, 0.0))
-    networks = {name for run in runs for name in network_busy(run)}
-    return [Part(*of) for of in cores.items()] + [
-        *(Part(name) for name in sorted(networks) if known(name, runs))
+    cores, dealt = dict[str, float](), dict[int, float]()
+    for of in held:
+        if of.count and of.client in clients:
+            dealt[of.client] = max(of.count, dealt.get(of.client, 0.0))
+        elif of.count:
+            cores[of.name] = max(of.count, cores.get(of.name, 0.0))
+    return [
+        *(Part(*of) for of in cores.items()),
+        *dealt_out(CLIENT_CORES, runs, dealt),
+        *(several_ways(runs) if several_clients(runs[0]) else one_way(runs)),
     ]
+
+
+def one_way(runs: Sequence[RunRecord]) -> list[Part]:
+    return [Part(NETWORK)] if any(network_busy(run) for run in runs) and known(NETWORK, runs) else []
+
+
+def several_ways(runs: Sequence[RunRecord]) -> list[Part]:
+    """The way of each client; and what comes over all of them at once, by the runs that have all. What a way carries was found
+    before each run, and differs a little."""
+    carried: dict[int, list[float]] = {}
+    for way in (way for run in runs for way in ways_in(run)):
+        carried.setdefault(way["client"], []).append(way["bytes_per_s"])
+    dealt = {n: fmean(of) / MB for n, of in carried.items() if known(network(n, several=True), runs)}
+    full = [run for run in runs if len(ways_in(run)) == client_hosts(run)]
+    if not full or not known(TOGETHER, full):
+        return dealt_out(CLIENT_WAYS, runs, dealt)
+    together = fmean(over_hosts(run)["ways_bytes_per_s"] for run in full)
+    return [*dealt_out(CLIENT_WAYS, runs, dealt), Part(TOGETHER, together / MB)]
+
+
+def dealt_out(name: str, runs: Sequence[RunRecord], capacities: Mapping[int, float]) -> list[Part]:
+    """By client, from 1 on; one of which nothing is known is never said to be full."""
+    turns = range(1, client_hosts(runs[0]) + 1)
+    members = tuple(Member(f"client {n}", capacities.get(n, inf)) for n in turns)
+    return [Part(name, members=members)] if capacities else []
 
 
 def host_busy(run: RunRecord, figures: Mapping[str, float]) -> dict[str, float]:
     """Servers of each of them that the run kept busy."""
-    busy = {
-        name: sum(figures.get(f"{role}.busy_cores", 0.0) for role in roles)
-        for name, roles, _ in (*machines(run), *held_servers(run))
-    }
-    return busy | network_busy(run)
+
+    def cores(roles: Sequence[str]) -> float:
+        return sum(figures.get(f"{role}.busy_cores", 0.0) for role in roles)
+
+    busy = {of.name: cores(of.roles) for of in (*machines(run), *held_servers(run))}
+    if not several_clients(run):
+        return busy | network_busy(run)
+    busy[CLIENT_CORES] = cores([workers_of(run)[n].role for n in clients_in(run)])
+    if (loaded := loaded_per_s(run)) is not None:
+        # Rows are alike: what a pipeline sends is the same, whichever client's way it has.
+        busy[CLIENT_WAYS] = busy[TOGETHER] = loaded / MB
+    return busy
 
 
-#: Name of some cores, roles that use them, how many there are.
-Cores = tuple[str, list[str], float | None]
+class Cores(NamedTuple):
+    name: str
+    #: That use them.
+    roles: Sequence[str]
+    count: float | None
+    #: Of several clients the one that has them for itself, from 1 on; 0: none.
+    client: int = 0
+
+
+def alone(runs: Sequence[RunRecord]) -> set[int]:
+    """Of several clients those that share their machine with no other part of the load, in any run."""
+    there = {n for run in runs for n in clients_in(run)}
+    return there - {n for run in runs for n in {*clients_in(run)} - {of.client for of in machines(run)}}
+
+
+def clients_in(run: RunRecord) -> list[int]:
+    """Their places among the workers, which are their numbers."""
+    return [n for n, of in enumerate(workers_of(run)) if of.role.partition("/")[0] == CLIENT]
+
+
+def ways_in(run: RunRecord) -> Sequence[Mapping[str, Any]]:
+    found: Sequence[Mapping[str, Any]] = over_hosts(run).get("ways", ())
+    return found
 
 
 def machines(run: RunRecord) -> list[Cores]:
@@ -88,7 +156,9 @@ def machines(run: RunRecord) -> list[Cores]:
         if shards:
             cores = cores_with_ours(run.env, cores)
         named = f"the {SHARDS}" if shards else shards_named(run, servers)
-        found.append((machine_name([workers.index(end) for end in ends], named, several), roles, cores))
+        processes = [workers.index(end) for end in ends]
+        client = processes[0] if several and len(roles) == 1 and processes and processes[0] != SERVER else 0
+        found.append(Cores(machine_name(processes, named, several), roles, cores, client))
     return found
 
 
@@ -101,7 +171,7 @@ def held_servers(run: RunRecord) -> list[Cores]:
     """Servers of shards that are held to fewer cores than their machine has, by a quota or by affinity."""
     watched = cumulative(run, "cpu_s")
     return [
-        (
+        Cores(
             f"cores that {shards_named(run, [server])} may use{f' on {worker.host}' if worker.host else ''}",
             [str(server["role"])],
             float(server["cores"]),
@@ -121,8 +191,13 @@ def shards_named(run: RunRecord, servers: Sequence[Mapping[str, Any]]) -> str:
 
 def several_clients(run: RunRecord) -> bool:
     """By the plan: runs of few pipelines have fewer of them, and what is named has one name in all runs."""
+    return client_hosts(run) > 1
+
+
+def client_hosts(run: RunRecord) -> int:
+    """By the plan."""
     how = cast("Pipelines", run.plan.get("pipelines") or {})
-    return how.get("client_hosts", 1) > 1
+    return how.get("client_hosts", 1)
 
 
 def cores_with_ours(env: Mapping[str, Any], of_workers: float | None) -> float | None:
@@ -154,36 +229,38 @@ def said(process: int) -> str:
 
 def network_busy(run: RunRecord) -> dict[str, float]:
     """Share of what each way carries that the load took; of several clients also what all ways together carry."""
-    of, window = over_hosts(run), [*measured_windows(run).values()]
-    ways: Sequence[Mapping[str, Any]] = of.get("ways", ())
-    received = cumulative(run, "net_rx_bytes", RECEIVED).get("load_server")
-    span_s = sum(end - begin for begin, end in window) / 1e9
-    if not ways or received is None or span_s <= 0:
+    of, ways, loaded = over_hosts(run), ways_in(run), loaded_per_s(run)
+    if not ways or loaded is None:
         return {}
-    total_per_s = sum(grown(*received, *w) for w in window) / span_s
     shares = client_shares(run, [way["client"] for way in ways])
     several = several_clients(run)
     found = {
-        network(way["client"], several): total_per_s * share / way["bytes_per_s"]
+        network(way["client"], several): loaded * share / way["bytes_per_s"]
         for way, share in zip(ways, shares, strict=True)
         if way["bytes_per_s"]
     }
     if several and of.get("ways_bytes_per_s"):
         # Clients on the load server's own host have no way, and nothing of theirs is on it.
-        found[TOGETHER] = total_per_s * sum(shares) / of["ways_bytes_per_s"]
+        found[TOGETHER] = loaded * sum(shares) / of["ways_bytes_per_s"]
     return found
 
 
-#: Of all clients.
-TOGETHER = "network of the load server"
+def loaded_per_s(run: RunRecord) -> float | None:
+    """Bytes that the load server received from its clients, by whichever way; None: it was not watched."""
+    windows = [*measured_windows(run).values()]
+    received = cumulative(run, "net_rx_bytes", RECEIVED).get("load_server")
+    span_s = sum(end - begin for begin, end in windows) / 1e9
+    if received is None or span_s <= 0:
+        return None
+    return sum(grown(*received, *w) for w in windows) / span_s
+
+
+#: Of all clients; and of the only one.
+TOGETHER, NETWORK = "network of the load server", "network from client to load server"
 
 
 def network(client: int, several: bool) -> str:
-    return (
-        f"network from client {client} to the load server"
-        if several
-        else "network from client to load server"
-    )
+    return f"network from client {client} to the load server" if several else NETWORK
 
 
 def client_shares(run: RunRecord, clients: Sequence[int]) -> list[float]:
@@ -217,8 +294,7 @@ def known(name: str, runs: Sequence[RunRecord]) -> bool:
 
 def ways_of(name: str, run: RunRecord) -> list[Mapping[str, Any]]:
     several = several_clients(run)
-    ways = over_hosts(run).get("ways", ())
-    return [way for way in ways if name in (TOGETHER, network(way["client"], several))]
+    return [way for way in ways_in(run) if name in (TOGETHER, network(way["client"], several))]
 
 
 def held_share(ways: Sequence[Mapping[str, Any]]) -> float | None:

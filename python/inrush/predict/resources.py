@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 
 import numpy as np
 
 from inrush.analysis.points import Analysis, Point
 from inrush.errors import UsageError
 from inrush.model.capacity import means
-from inrush.model.pipeline import SERIAL, Pipeline, fit_pipeline
+from inrush.model.pipeline import SERIAL, Part, Pipeline, SmallLoad, fit_pipeline
 from inrush.predict.pipelines import FULL_SHARE
 from inrush.predict.training import Training, as_measured, trainings
 
@@ -88,20 +89,20 @@ def forecast_of(training: Training) -> ResourceForecast | None:
     model = fit_pipeline(small, parts, pause_s)
     full = model.saturations()
     last = loads[-1]
-    found = [
-        resource(p.name, p.capacity * p.parts, loads[0].busy[p.name], full.get(p.name, float("inf")), last.n, last.busy[p.name])
-        for p in parts
-    ]  # fmt: skip
+    found = [resource(p, loads[0], full.get(p.name, float("inf")), last) for p in parts]
     return ResourceForecast(
         training, model, tuple(load.n for load in small), sorted(found, key=lambda r: (r.full_at, -r.share))
     )
 
 
-def resource(
-    name: str, capacity: float, used: float, full_at: float, largest: float, busy: float
-) -> Resource:
-    share = busy / capacity
-    return Resource(name, capacity, used, full_at, largest, share, verdict(full_at, largest, share))
+def resource(part: Part, first: SmallLoad, full_at: float, last: SmallLoad) -> Resource:
+    """Of what is dealt out the capacity is that which the smallest load had, and the share that of the fullest member."""
+    share = last.busy[part.name] / part.usable(last.n)
+    member = part.fullest(full_at if isfinite(full_at) else last.n)
+    name = part.name if member is None else f"{part.name} ({member.name} first)"
+    return Resource(
+        name, part.usable(first.n), first.busy[part.name], full_at, last.n, share, verdict(full_at, last.n, share)
+    )  # fmt: skip
 
 
 def verdict(full_at: float, largest: float, share: float) -> str:

@@ -59,6 +59,8 @@ def follow(
                 return ended
             case "finished":
                 ended.by = event["ended_by"]
+            case "failing":
+                listener.note(f"the run fails: {event['message']}")
             case "failed":
                 ended.failure = {"kind": event["kind"], "message": event["message"]}
             case "paused":
