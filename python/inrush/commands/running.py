@@ -91,6 +91,7 @@ def execute(
     from inrush.run.run import run_study
     from inrush.run.shard_servers import servers_of_study
     from inrush.run.stop_rules import StopRules, confirmations
+    from inrush.run.unseen_servers import unseen_servers
     from inrush.targets.deployments import opened
     from inrush.targets.durability import refuse_unequal
     from inrush.targets.locks import locked
@@ -144,6 +145,8 @@ def execute(
             held.enter_context(admitted({key: of for key, of in deployments.items() if of.turns is None}))
             refuse_unequal(prepared.plan, deployments, folder.data_path, begun, listener.note)
             call, plans = prepared.call, [run.plan for run in prepared.plan.all_runs]
+            for line in unseen_servers(prepared.plan.all_runs, deployments) if call.fleet is None else ():
+                listener.note(line)
             program = held.enter_context(
                 fleet_opened(
                     call.fleet,
