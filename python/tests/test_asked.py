@@ -11,7 +11,7 @@ import pytest
 
 from inrush.analysis.analyse import analyse
 from inrush.analysis.answer import answer
-from inrush.analysis.asked import NO_VALUE, asked_sentence, cell
+from inrush.analysis.asked import NO_VALUE, asked_sentence, cell, least_to_most
 from inrush.analysis.conclusion import conclusion
 from inrush.analysis.overview import overview
 from inrush.analysis.points import Analysis, Measured
@@ -186,3 +186,14 @@ def test_a_percentile_is_that_of_all_calls_and_none_where_they_are_too_few(recor
 def first_calls(of: Histogram, count: int) -> Histogram:
     """So many calls, all in the first bucket that it has."""
     return replace(of, bucket=of.bucket[:1], count=np.array([count], dtype=of.count.dtype), failed=0)
+
+
+def test_of_many_points_without_a_difference_that_is_shown_a_sentence_says_one_value() -> None:
+    asked = {"answer": {**synthetic.STUDY["answer"], "asked": ["writers.makespan_s", "writers.rows"]}}
+    truth = {("duckdb", batch): 2.0 + batch / 1e6 for batch in (10, 20, 30, 40, 50)}
+    analysis = synthetic.trial(truth, spread=0.0, doc=asked)
+    sentence = asked_sentence(analysis)
+    assert "makespan of writers 2.00 s at all 5 points" in sentence and " to " not in sentence, sentence
+    (first, *_) = analysis.points
+    assert least_to_most(analysis, [first], "writers.makespan_s") == "2.00 s at batch_rows 10"
+    assert least_to_most(analysis, [first], "writers.nothing") == ""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -17,7 +19,12 @@ from inrush.study.study import load_study
 from inrush.targets import durability
 from inrush.targets.ask import connected
 from inrush.targets.deployment import Deployment
-from inrush.targets.durability import to_make_equal
+from inrush.targets.durability import START, in_both, to_make_equal
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 SERVERS = ("postgresql", "mysql", "clickhouse", "influxdb")
 
@@ -66,3 +73,35 @@ def test_an_embedded_database_is_opened_once_for_all_that_is_asked_of_it(
         found = durability.ask(run.plan, Deployment(server(engine), Target(engine, "")), tmp_path)
         assert found is not None and found.survives is Survives.POWER_LOSS
     assert opened == ["duckdb", "sqlite"]
+
+
+def test_a_setting_is_said_as_the_command_line_takes_it_and_as_the_studys_own_file_does() -> None:
+    engines = {"postgresql": "PROCESS_CRASH", "sqlite": "PROCESS_CRASH", "duckdb": "POWER_LOSS"}
+    settings = {e: server(e).survive_by for e in engines}
+    shipped, _ = to_make_equal(engines, settings)
+    assert "--start postgresql,fsync=on" in shipped and "-P options.sqlite.synchronous=FULL" in shipped
+    assert ".toml" not in shipped and "start.postgresql" not in shipped
+    up, down = to_make_equal(engines, settings, "mine.toml")
+    assert "-P options.sqlite.synchronous=FULL (or, in mine.toml, options.sqlite.synchronous = 'FULL')" in up
+    assert (
+        "(or --start postgresql and, in mine.toml, start.postgresql = { fsync = 'on', full_page_writes = 'on', "
+        "synchronous_commit = 'on' })"
+    ) in up
+    assert down.endswith("options.duckdb.'set.fsync_mode' = 'NONE' in mine.toml")
+
+
+@pytest.mark.parametrize("engine", [e for e in ENGINES if server(e).survive_by])
+def test_the_files_form_of_a_setting_is_one_that_a_study_has(engine: str) -> None:
+    """It is read as TOML, and sets what the command line would."""
+    for way in server(engine).survive_by.values():
+        if way == "as shipped":
+            continue
+        said = in_both(way.format(engine=engine), "s.toml")
+        start = START.match(said)
+        if start is None:
+            line = re.sub(r"\)| in s.toml", "", said[said.rindex("options.") :])
+            assert list(tomllib.loads(line)["options"]) == [engine]
+            continue
+        document = tomllib.loads(said[said.index("start.") :].removesuffix(")"))
+        settings = dict(setting.split("=") for setting in start["settings"].split(","))
+        assert document == {"start": {engine: settings}}

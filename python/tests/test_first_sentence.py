@@ -106,3 +106,18 @@ def test_the_sentence_knows_the_pauses_of_a_load_as_the_prediction_does() -> Non
     paused = replace(known, runs=tuple(replace(r, pause_s=0.004) for r in known.runs))
     found = forecast_of(paused)
     assert found is not None and found.model.pause_s == 0.004
+
+
+def test_what_is_far_beyond_what_was_tried_is_not_said_to_be_full_first() -> None:
+    assert said(seen("disk", 142.0, 0.0002)) == (
+        "Full first on DuckDB: nothing near 4 pipelines, the most that was tried; by the small loads disk, predicted at 142 "
+        "pipelines (not reached; below 0.1 % busy at 4): 36 times as many."
+    )
+    assert said(seen("disk", 39.0, 0.1)).startswith("Full first on DuckDB: disk, predicted at 39 pipelines")
+    far = said(seen("disk", 142.0, 0.02), model=replace(MODEL, serial_s=0.02))
+    assert (
+        far.startswith("Full first on DuckDB: nothing near 4 pipelines")
+        and "a serial stage, predicted at 50" in far
+    )
+    nearer = said(seen("disk", 142.0, 0.02), model=replace(MODEL, serial_s=0.5))
+    assert nearer.startswith("Full first on DuckDB: a serial stage, predicted at 2 pipelines")

@@ -84,6 +84,26 @@ def test_what_the_core_refuses_is_said_of_all_columns_before_anything_starts(
     assert inrush.store.studies() == []
 
 
+def test_what_the_core_refuses_is_said_with_all_that_is_wrong_otherwise(
+    inrush: Inrush, tmp_path: Path
+) -> None:
+    columns = [
+        'type = "i64", gen = "uniform", from = 9, to = 0',
+        'type = "text", gen = "text", min_bytes = 9, max_bytes = 2',
+        'type = "i64", gen = "unifrom", from = 9, to = 0',
+        'type = "i64", gen = "sum", of = ["c2"]',
+    ]
+    text = ",\n".join(f'{{ name = "c{i}", {column} }}' for i, column in enumerate(columns))
+    said = inrush("plan", written(tmp_path, text, SESSIONS.replace("batch_rows", "batch_row")))
+    keys = [line.partition("toml: ")[2].partition(" is ")[0] for line in said.err.splitlines()]
+    assert said.code == 2 and sorted(keys) == [
+        "roles.writers.batch_row",
+        "tables.t.columns[1]",
+        "tables.t.columns[2]",
+        "tables.t.columns[3].gen",
+    ], said.err
+
+
 def test_files_that_a_pipeline_generates_are_checked_too(inrush: Inrush, tmp_path: Path) -> None:
     study = written(tmp_path, f'{{ name = "c", {REFUSED[0][0]} }}', PIPELINE)
     said = inrush("plan", study, "--start", "postgresql")

@@ -183,3 +183,68 @@ def test_the_step_that_lacks_a_load_is_named_by_its_place(tmp_path: Path) -> Non
     )
     found = said(tmp_path, text, RANGES)
     assert [line.partition(": ")[0] for line in found] == ["steps[1]", "steps[3]"]
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "key"),
+    [
+        ('kind = "insert"', 'kind = "inserts"', "operations.put.kind"),
+        ('kind = "insert"', 'kind = "xyz"', "operations.put.kind"),
+        ('kind = "query"', 'kind = "querry"', "operations.look.kind"),
+        ('kind = "query"', 'kind = "xyz"', "operations.look.kind"),
+        ('kind = "query"\n', "", "operations.look.kind"),
+        ('kind = "maintain"', 'kind = "maintian"', "operations.index.kind"),
+    ],
+)
+def test_a_kind_of_operation_that_is_misspelt_is_one_message(
+    tmp_path: Path, right: str, wrong: str, key: str
+) -> None:
+    assert right in WORKLOAD
+    for study in (STEPS, SESSIONS):
+        found = said(tmp_path, study, WORKLOAD.replace(right, wrong, 1))
+        assert [text.partition(": ")[0] for text in found] == [key], found
+
+
+@pytest.mark.parametrize("wrong", ['"@row"', '"@size"'])
+@pytest.mark.parametrize(
+    ("study", "key"), [(STEPS, "steps[0].rows.total"), (SESSIONS, "roles.writers.batch_rows")]
+)
+def test_a_factor_that_is_misspelt_is_not_one_that_nothing_uses(
+    tmp_path: Path, study: str, key: str, wrong: str
+) -> None:
+    found = said(tmp_path, study.replace('"@rows"', wrong))
+    assert [text.partition(": ")[0] for text in found] == [key], found
+
+
+@pytest.mark.parametrize(
+    ("changes", "key", "meant"),
+    [
+        ("steps.looks.calls = -5", "scale.xs.steps.looks.calls", "from 1"),
+        ("steps.looks.cals = 5", "scale.xs.steps.looks.cals", "`calls`"),
+        ("steps.look.calls = 5", "scale.xs.steps.look", "`looks`"),
+        ("repeets.count = 5", "scale.xs.repeets", "`repeats`"),
+        ("factors.rows = []", "scale.xs.factors.rows", "at least 1"),
+    ],
+)
+@pytest.mark.parametrize("scale", [None, "xs"])
+def test_what_a_scale_sets_is_named_by_its_place_in_the_file(
+    tmp_path: Path, changes: str, key: str, meant: str, scale: str | None
+) -> None:
+    ((found, remedy),) = in_scale(tmp_path, STEPS.replace("steps.looks.calls = 5", changes), scale)
+    assert found == key and meant in remedy
+
+
+@pytest.mark.parametrize("scale", [None, "xs"])
+def test_rows_of_a_role_in_a_scale_are_named_as_they_are_written(tmp_path: Path, scale: str | None) -> None:
+    for changes, key in (("writer = { total = 5 }", "writer"), ("writers = { totl = 5 }", "writers.totl")):
+        found = in_scale(tmp_path, f"{SESSIONS}[scale.xs]\nrows.{changes}\n", scale)
+        assert [place for place, _ in found] == [f"scale.xs.rows.{key}"]
+
+
+def in_scale(folder: Path, study: str, scale: str | None) -> list[tuple[str, str]]:
+    """Key and remedy of each problem of a study that is read in a scale."""
+    (folder / "work.toml").write_text(WORKLOAD)
+    (folder / "s.toml").write_text(study)
+    with pytest.raises(StudyInvalid) as refused:
+        load_study(str(folder / "s.toml"), scale, known=KNOWN)
+    return [(p.key, p.remedy) for p in refused.value.problems]

@@ -115,3 +115,16 @@ def test_the_shorter_of_many_steps_share_a_row_for_each_kind_that_says_how_long_
     assert words[0] == "18 other steps (load), 333 s together"
     assert words[-2:] == ["index (statement), 1 s", "settle (settle), 2 s"], "the only one of its kind"
     assert "each of them" in shared_said(found)
+
+
+def test_the_axis_of_time_ends_with_what_was_measured() -> None:
+    held = [
+        panel("rows/s", {"a": [(0.0, 1.0), (39.7, 2.0)]}),
+        panel("busy cores", {"b": [(1.0, 1.0), (40.1, 2.0)]}),
+    ]
+
+    def spans(until: float = 0.0) -> list[Any]:
+        return [chart.to_dict()["encoding"]["x"]["scale"] for chart in panel_charts(held, until=until)]
+
+    assert spans() == 2 * [{"domain": [0.0, 40.1], "nice": False}]
+    assert spans(41.5) == 2 * [{"domain": [0.0, 41.5], "nice": False}], "that of the bars above them"

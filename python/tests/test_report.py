@@ -25,6 +25,7 @@ from inrush.report.time_lines import columns
 from inrush.run.prepare import StudyCall
 from inrush.stats.record import Absent, StudyRecord
 from tests import synthetic
+from tests.test_steal_free import ran as lost_to_the_host
 
 TRUTH = {
     (e, b): s * m
@@ -215,6 +216,21 @@ def test_after_wrong_rows_the_proofs_are_looked_at_next() -> None:
     assert "sum_low(x) is 8, expected 7" in line and line.endswith("all are in DIR/proofs.csv)")
 
 
+@pytest.mark.parametrize(
+    ("kind", "then"),
+    [
+        ("plan", "next: change the study: role d: its keys are 20 rows, each once; raise keys.rows; then: inrush run "),
+        ("target", "next: inrush run --resume synthetic-1"),
+    ],
+)  # fmt: skip
+def test_a_plan_that_cannot_be_carried_out_is_changed_and_not_made_again(kind: str, then: str) -> None:
+    record = synthetic.study(TRUTH, blocks=2, doc={"status": "failed"})
+    failure = {"kind": kind, "message": "plan: role d: its keys are 20 rows, each once; raise keys.rows"}
+    first, *others = record.runs
+    failed = replace(first, summary={**first.summary, "status": "failed", "failure": failure})
+    assert closing_lines(replace(record, runs=[failed, *others]))[-1].startswith(then)
+
+
 def test_an_interrupted_study_is_resumed_next() -> None:
     lines = closing_lines(synthetic.study(TRUTH, blocks=2, doc={"status": "interrupted"}))
     assert lines[-1] == "next: inrush run --resume synthetic-1"
@@ -369,6 +385,33 @@ def test_the_table_of_points_fits_a_screen_and_a_phone(browser: Any, page: Path,
             "return getComputedStyle(document.querySelector('.points thead')).display"
         )
         assert (heads == "none") == (width < 600)
+    finally:
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+@pytest.mark.parametrize("width", [390, 400])
+def test_a_page_with_the_table_of_steal_is_not_wider_than_a_phone(
+    browser: Any, tmp_path: Path, width: int
+) -> None:
+    path, run = tmp_path / "steal.html", lost_to_the_host()
+    labels = {**run.labels, "factors": {"batch_rows": 50}}
+    write_report(
+        StudyRecord(synthetic.STUDY, [replace(run, summary={**run.summary, "labels": labels})]), path
+    )
+    assert "Steal: processor time that the host took" in visible(path)
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": True}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    try:
+        browser.get(path.as_uri())
+        wait(browser, "document.documentElement.dataset.drawn >= '1'")
+        whole, sideways = browser.execute_script(
+            """const wide = [...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth);
+            return [document.documentElement.scrollWidth, wide.map(e => e.closest('section').querySelector('h2').textContent)]"""
+        )
+        assert whole <= width and not [title for title in sideways if title.startswith("Steal")], (
+            whole,
+            sideways,
+        )
     finally:
         browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
 

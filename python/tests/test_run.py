@@ -22,6 +22,7 @@ from inrush.engines.instance import NotCold, Stop, Target
 from inrush.engines.survives import Durability, Survives
 from inrush.errors import CoreError, Interrupted, TargetError, UsageError
 from inrush.machine import host
+from inrush.plan.planned import PlannedRun
 from inrush.results.store import Results, SealedRun, Store, StudyFolder
 from inrush.run.ahead import Look
 from inrush.run.listener import Silent
@@ -92,6 +93,20 @@ def make(
     return run_study(
         runs, folder, options.pop("deployments"), listener or Silent(), worker=FAKE_WORKER, **options
     )
+
+
+@pytest.mark.parametrize("ended", ["failed", "interrupted"])
+def test_a_study_that_goes_on_is_no_longer_as_it_had_ended(tmp_path: Path, ended: str) -> None:
+    """One that is killed then has no other word than one that is killed at first."""
+    folder, found = begin(tmp_path), list[str]()
+    folder.write({"status": ended})
+
+    class Looking(Silent):
+        def begun(self, n: int, of: int, run: PlannedRun) -> None:
+            found.append(str(StudyFolder(folder.path).doc["status"]))
+
+    make(folder, [Planned(0, ["table", FINISHED])], Looking())
+    assert found == ["running"] and StudyFolder(folder.path).doc["status"] == "done"
 
 
 def test_every_planned_run_is_sealed_in_order_with_its_tables(tmp_path: Path) -> None:

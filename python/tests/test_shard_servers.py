@@ -18,13 +18,13 @@ import pytest
 from inrush.border.pipeline import ShardServer
 from inrush.clients.clocks import Shift
 from inrush.clients.place import Client, Hear, Here, Part
-from inrush.engines import ENGINES, known_twin
+from inrush.engines import ENGINES, known_twin, server
 from inrush.machine import addresses, held, listeners
 from inrush.pipeline import hosts, tables
 from inrush.pipeline.hosts_watched import watched
-from inrush.pipeline.server_processes import found_server
 from inrush.pipeline.shard_servers import servers_at, shards_said, watchers_behind, whole_of
 from inrush.results.schema import SCHEMAS
+from inrush.targets.server_processes import FoundServer, found_server
 from tests.test_pipeline import placed
 from tests.test_pipeline_hosts import rows
 
@@ -156,9 +156,13 @@ def of_postgresql(port: int, role: str = "shards", shards: tuple[int, ...] = (0,
     return {"role": role, "engine": "postgresql", "host": "127.0.0.1", "port": port, "shards": [*shards]}
 
 
+def found_at(port: int) -> FoundServer:
+    return found_server(server("postgresql"), "127.0.0.1", port, "the worker")
+
+
 def test_a_server_is_found_by_its_port_with_its_folder_and_the_cores_that_it_may_use(tmp_path: Path) -> None:
     with named_postgres(tmp_path) as (process, port):
-        found = found_server(of_postgresql(port))
+        found = found_at(port)
         assert found.pids == (process.pid,), found
         assert Path(found.folder).resolve() == tmp_path.resolve()
         assert found.cores and found.of_machine == os.cpu_count()
@@ -199,19 +203,19 @@ def test_a_server_is_found_with_the_folder_of_its_open_files(tmp_path: Path) -> 
     (data / "status").touch()
     opening = f"import os; held = open({str(data / 'status')!r}); os.chdir('/')\n"
     with named_server("clickhouse-server", tmp_path / "programs", opening) as (process, port):
-        found = found_server({**of_postgresql(port), "engine": "clickhouse"})
+        found = found_server(server("clickhouse"), "127.0.0.1", port, "the worker")
         assert found.pids == (process.pid,), found
         assert found.folder.startswith(f"/proc/{process.pid}/root/")
         assert Path(found.folder).samefile(data)
         shutil.rmtree(data)
-        assert found_server({**of_postgresql(port), "engine": "clickhouse"}).folder == ""
+        assert found_server(server("clickhouse"), "127.0.0.1", port, "the worker").folder == ""
 
 
 def test_what_is_no_server_of_the_engine_at_the_port_is_said_and_not_watched() -> None:
     with socket.create_server(("127.0.0.1", 0)) as proxy:
-        found = found_server(of_postgresql(proxy.getsockname()[1]))
+        found = found_at(proxy.getsockname()[1])
     assert not found.pids and "which is no PostgreSQL" in found.why and "python" in found.why
-    assert "nothing listens at port 1 " in found_server(of_postgresql(1)).why
+    assert "nothing listens at port 1 " in found_at(1).why
 
 
 # In a run.

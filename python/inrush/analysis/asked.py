@@ -54,10 +54,17 @@ def engine_said(analysis: Analysis, engine: str, figures: Sequence[str]) -> list
 
 
 def least_to_most(analysis: Analysis, points: Sequence[Point], figure: str) -> str:
-    """`1.00 calls/send (depth 1) to 535 calls/send (depth 1,024)`, of many points; empty for a figure of many steps."""
+    """`1.00 calls/send (depth 1) to 535 calls/send (depth 1,024)`, of many points; `1.00 calls/send at all 3 points` where no
+    difference is shown; empty for a figure of many steps."""
     values = {p: v for p in points if (v := value_of(analysis, p, figure)) is not None}
-    found = [choose(values, key=lambda p: values[p]) for choose in (min, max) if values]
-    return " to ".join(f"{cell(analysis, p, figure)} ({place(analysis, p)})" for p in found)
+    if not values:
+        return ""
+    ends = [choose(values, key=lambda p: values[p]) for choose in (min, max)]
+    low, high = (cell(analysis, p, figure) for p in ends)
+    if low == high:
+        at = f"all {len(values)} points" if len(values) > 1 else place(analysis, ends[0])
+        return f"{low} at {at}" if at else low
+    return " to ".join(f"{text} ({place(analysis, p)})" for text, p in zip((low, high), ends, strict=True))
 
 
 def goes_without(analysis: Analysis, engine: str, figures: Sequence[str]) -> list[str]:
@@ -113,7 +120,7 @@ def cell(analysis: Analysis, point: Point, figure: str) -> str:
         return NO_VALUE if value is None else show(value, figure) + (" INVALID" if invalid else "")
     low, high = (choose(values, key=lambda f: values[f]) for choose in (min, max))
     marked = f" (INVALID in {invalid} of them)" if invalid else ""
-    if values[low] == values[high]:
+    if show(values[low], low) == show(values[high], high):
         return f"{show(values[low], low)} in all {len(values)}{marked}"
     ends = (f"{show(values[f], f)} ({f.rsplit('.', 1)[0]})" for f in (low, high))
     return f"{' to '.join(ends)}, of {len(values)}{marked}"

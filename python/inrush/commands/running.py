@@ -86,13 +86,15 @@ def execute(
     Raises UsageError for a comparison or a target that is refused.
     """
     from inrush.fleet.open import opened as fleet_opened
+    from inrush.fleet.open import refuse_impossible
     from inrush.live.opened import replanned
     from inrush.plan.cost import text_row_bytes
     from inrush.run.going_on import unfinished
     from inrush.run.prepare import as_servers_can
-    from inrush.run.run import run_study
+    from inrush.run.run import check_same_plan, run_study
     from inrush.run.shard_servers import servers_of_study
     from inrush.run.stop_rules import StopRules, confirmations
+    from inrush.run.unseen_servers import unseen_servers
     from inrush.targets.deployments import opened
     from inrush.targets.durability import refuse_unequal
     from inrush.targets.locks import locked
@@ -120,6 +122,16 @@ def execute(
     with contextlib.ExitStack() as held:
         held.enter_context(folder.locked())
         try:
+            # What needs no server is refused before one is started.
+            refuse_impossible(
+                prepared.call.fleet, prepared.call.fleet_in_clear, [r.plan for r in prepared.plan.all_runs]
+            )
+            if begun:
+                check_same_plan(prepared.plan.all_runs, folder)
+            if realtime and prepared.call.fleet:
+                raise UsageError(
+                    "--realtime: is for client processes of this machine; run it without --fleet"
+                )
             if realtime:
                 kinds = {str(run.plan.get("kind", "")) for run in prepared.plan.runs} or {""}
                 shared = any("share" in run.plan for run in prepared.plan.runs)
@@ -146,6 +158,8 @@ def execute(
             held.enter_context(admitted({key: of for key, of in deployments.items() if of.turns is None}))
             refuse_unequal(prepared.plan, deployments, folder.data_path, begun, listener.note)
             call, plans = prepared.call, [run.plan for run in prepared.plan.all_runs]
+            for line in unseen_servers(prepared.plan.all_runs, deployments) if call.fleet is None else ():
+                listener.note(line)
             program = held.enter_context(
                 fleet_opened(
                     call.fleet,
@@ -157,10 +171,6 @@ def execute(
                     partial(text_row_bytes, prepared.plan),
                 )
             )
-            if realtime and program:
-                raise UsageError(
-                    "--realtime: is for client processes of this machine; run it without --fleet"
-                )
         except BaseException:
             if not begun:  # nothing was run: it would be the latest result, with nothing in it
                 folder.discard_if_empty()

@@ -79,6 +79,7 @@ class Influxdb(Twin):
     indexes = False
     protocol = Protocol.HTTP
     usual_port = 8086
+    programs: ClassVar[frozenset[str]] = frozenset({"influxd"})
     grant = "GRANT ALL PRIVILEGES TO the user"
     password_variable = "INFLUX_PASSWORD"
     client_variables = ("INFLUX_USERNAME", "SSL_CERT_FILE")

@@ -98,6 +98,8 @@ class Questdb(Twin):
     indexes = False
     protocol = Protocol.POSTGRESQL
     usual_port = 8812
+    #: Of what listens there and speaks as it does.
+    programs: ClassVar[frozenset[str]] = frozenset({"java"})
     rate = (1e-3, 5e-6)
     password_variable = "PGPASSWORD"
     client_variables = ("PGSSLMODE", "PGSSLROOTCERT", "PGPASSFILE", "SSL_CERT_FILE")

@@ -63,6 +63,10 @@ class Valkey(Twin):
     list_form = (r":{name}\b", "a command with :{name}, which is written once for each key")
     protocol = Protocol.RESP
     usual_port = 6379
+    #: Debian's server is a link to the program that checks its files.
+    programs: ClassVar[frozenset[str]] = frozenset(
+        {"valkey-server", "valkey-check-rdb", "redis-server", "redis-check-rdb"}
+    )
     grant = "ACL SETUSER <user> ~inrush_* +@all"
     survive_by: ClassVar[Mapping[Survives, str]] = {
         Survives.POWER_LOSS: "--start valkey,appendonly=yes,appendfsync=always",

@@ -57,6 +57,21 @@ def workers_there(scheduler: str, waiting: WaitingTime | None, note: Callable[[s
         link.close()
 
 
+def refuse_impossible(text: str | None, in_clear: bool, plans: Sequence[AnyPlan]) -> None:
+    """Before anything is started. Raises UsageError for runs that are not made there, by what their plans and the address say."""
+    from inrush.fleet import checks
+
+    if why := checks.not_here(plans) if text is None else checks.not_there(plans):
+        raise UsageError(why if text is None else f"{OPTION} {text}: {why}")
+    if text is None:
+        return
+    address, wanted = parse(text, in_clear), max(map(hosts_of, plans))
+    if 0 < address.local < wanted:
+        raise UsageError(
+            f"{OPTION} {text}: a run of the study takes {wanted} workers; say {OPTION} local:{wanted}"
+        )
+
+
 @contextlib.contextmanager
 def opened(
     text: str | None,
@@ -72,15 +87,11 @@ def opened(
 
     Raises UsageError where its workers are not there or not alike, each by its name.
     """
-    from inrush.fleet import checks
-
-    if (why := checks.not_here(plans) if text is None else checks.not_there(plans)) and text is None:
-        raise UsageError(why)
+    refuse_impossible(text, in_clear, plans)
     if text is None:
         yield ()
         return
-    if why:
-        raise UsageError(f"{OPTION} {text}: {why}")
+    from inrush.fleet import checks
     from inrush.fleet.arrival import await_workers, connected
     from inrush.fleet.dealing import NotThere, dealt_as_named, said_dealt, said_unseen
     from inrush.fleet.homes import asked, known_as
@@ -89,10 +100,6 @@ def opened(
     from inrush.fleet.room import short_of_room
 
     address, wanted = parse(text, in_clear), max(map(hosts_of, plans))
-    if 0 < address.local < wanted:
-        raise UsageError(
-            f"{OPTION} {text}: a run of the study takes {wanted} workers; say {OPTION} local:{wanted}"
-        )
     with contextlib.ExitStack() as held:
         scheduler, secrets = address.scheduler, ""
         if address.local:

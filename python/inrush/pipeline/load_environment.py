@@ -12,9 +12,12 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from inrush.border.pipeline import PipelinePlan
+from inrush.engines import server
 from inrush.pipeline import inputs
 from inrush.pipeline.ends import LoadProcesses, Said
+from inrush.pipeline.shard_servers import SHARDS, servers_of
 from inrush.pipeline.watching import Watching, watching
+from inrush.targets.server_processes import found_at
 
 #: How many of how many files are there.
 Note = Callable[[int, int], None]
@@ -90,8 +93,13 @@ class OneHost:
         with LoadProcesses(plan, self.read.paths, self.folder) as ends:
             ends.ready()
             self.read = inputs.cooled(self.read.paths, plan["inputs"]["cold"])
-            processes = {**plan["watch"]["processes"], **ends.processes()}
-            with watching(plan, processes, self.folder / "watch") as self.watch:
+            shards, folders = shards_here(plan)
+            watched = {
+                **plan,
+                "watch": {**plan["watch"], "folders": {**folders, **plan["watch"].get("folders", {})}},
+            }
+            processes = {**plan["watch"]["processes"], **shards, **ends.processes()}
+            with watching(watched, processes, self.folder / "watch") as self.watch:
                 yield ends
             self.held_by = ends.held_by
 
@@ -105,3 +113,17 @@ class OneHost:
 
     def on_one_clock(self, journal: Path) -> Path:
         return journal
+
+
+def shards_here(plan: PipelinePlan) -> tuple[dict[str, list[int]], dict[str, str]]:
+    """By role: processes of the shards' servers, and the folder of their data. Of servers that inrush started its plan has both.
+
+    All or nothing: a part of them would be taken for the whole. Several have no folder of their own.
+    """
+    servers = servers_of(plan)
+    found = [found_at(server(of["engine"]), of["host"], of["port"]) for of in servers]
+    seen = [of for of in found if of is not None and of.pids]
+    if not seen or len(seen) < len(found):
+        return {}, {}
+    folders = {SHARDS: seen[0].folder} if len(seen) == 1 and seen[0].folder else {}
+    return {SHARDS: sorted({pid for of in seen for pid in of.pids})}, folders

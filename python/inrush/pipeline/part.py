@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Any, TextIO, cast
 
 from inrush.border.load import ClientPlan, ServerPlan
+from inrush.border.pipeline import ShardServer
+from inrush.engines import server
 from inrush.errors import CoreError, InrushError
 from inrush.load.process import END
 from inrush.load.remote import is_loopback
@@ -27,9 +29,9 @@ from inrush.load.spool import seen
 from inrush.pipeline import inputs, ways
 from inrush.pipeline.cpu_quota import limited
 from inrush.pipeline.ends import table_of_files
-from inrush.pipeline.server_processes import found_server
 from inrush.pipeline.watching import Watching
 from inrush.plan.ends import link_plan
+from inrush.targets.server_processes import FoundServer, found_server
 from inrush.worker.process import Process, death_cause, left
 from inrush.worker.worker import Leash, Lines, main, say
 
@@ -104,15 +106,16 @@ class Part:
 
     def begin_watch(self, role: str = "") -> int:
         """Of its ends, which have that role, and of servers of shards here; this host's CLOCK_MONOTONIC at their time zero."""
-        plan, found = self.plan, [found_server(of) for of in self.plan.get("servers", ())]
+        plan, servers = self.plan, cast("Sequence[ShardServer]", self.plan.get("servers", ()))
+        found = [found_server(server(of["engine"]), of["host"], of["port"], "the worker") for of in servers]
         if found:
-            self.say("servers", found=[of.document() for of in found])
+            self.say("servers", found=[*map(of_server, servers, found)])
         processes = {role: [end.pid for end in self.ends.values()]} if role else {}
         folders = plan["watch"].setdefault("folders", {})
-        for of in found:
-            processes[of.server["role"]] = [*of.pids]
-            if of.folder:
-                folders[of.server["role"]] = of.folder
+        for of, seen_as in zip(servers, found, strict=True):
+            processes[of["role"]] = [*seen_as.pids]
+            if seen_as.folder:
+                folders[of["role"]] = seen_as.folder
         self.watch = Watching(plan, processes, self.parts)
         self.watch.until_paused()
         return self.watch.zero_ns
@@ -149,10 +152,10 @@ class ServerPart(Part):
             document["tls"] = {"certificate": str(files[0]), "key": str(files[1])}
             self.mark = fingerprint(files[0])
         self.start("server-0")
-        server = self.ends["server-0"]
+        end = self.ends["server-0"]
         if cores := float(self.plan["cores"]):
-            self.held_by = self.held.enter_context(limited([server.pid], cores))
-        server.send(json.dumps(document))
+            self.held_by = self.held.enter_context(limited([end.pid], cores))
+        end.send(json.dumps(document))
 
     def heard(self, key: str, event: Doc) -> None:
         if event["event"] == "listening":
@@ -252,6 +255,12 @@ class WatcherPart(Part):
 
     def do_ready(self, word: Doc) -> None:
         self.say("watching", zero_ns=self.begin_watch())
+
+
+def of_server(of: ShardServer, found: FoundServer) -> Doc:
+    """What run.json says of a shard's server."""
+    where = {"role": of["role"], "host": of["host"], "port": of["port"], "shards": [*of["shards"]]}
+    return {**where, **found.document()}
 
 
 def bracketed(host: str) -> str:

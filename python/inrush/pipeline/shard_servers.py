@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from urllib.parse import urlsplit
 
 from inrush.border.pipeline import PipelinePlan, SeenServer, ShardServer
 from inrush.engines import server
+from inrush.targets.server_processes import address
 
 #: Role of all of them; of several each is a part of it, by the first of its shards.
 SHARDS = "shards"
@@ -34,15 +34,6 @@ def servers_at(engine: str, urls: Sequence[str]) -> list[ShardServer]:
          "shards": shards}
         for (host, port), shards in at.items()
     ]  # fmt: skip
-
-
-def address(url: str, usual_port: int) -> tuple[str, int]:
-    """Host and port; of a socket, or of several addresses in one, whose server is not known by it, no host."""
-    place = urlsplit(url).netloc.rpartition("@")[2]
-    if "%2F" in place.upper() or "," in place:
-        return "", 0
-    parts = urlsplit(f"//{place}")
-    return parts.hostname or "", parts.port or usual_port
 
 
 def said_address(host: str, port: int) -> str:

@@ -17,6 +17,11 @@ from inrush.predict.resources import NOT_TRIED, SERIAL_FOUND, Resource, Resource
 from inrush.stats.files import is_pipeline
 from inrush.text import number, percent
 
+#: Beyond so many times the largest load that ran a resource is not said to be full first: nothing that was seen comes near it.
+FAR = 10.0
+#: Below it a share would be shown as none.
+LEAST_SHOWN = 0.001
+
 
 def first_sentence(analysis: Analysis, found: Answer | None, seen: Overview | None = None) -> str:
     said = " ".join(filter(None, [asked_sentence(analysis), conclusion(analysis, found, seen)]))
@@ -43,6 +48,10 @@ def full_of(forecast: ResourceForecast) -> str:
         detail = f"{predicted}, predicted at {number(forecast.serial_full_at, 3)} {along} ({SERIAL_FOUND})"
     full = [r for r in forecast.resources if r.seen_full]
     if not full:
+        at, largest = min(first.full_at, forecast.serial_full_at), first.largest
+        if isfinite(at) and at > FAR * largest:
+            far = f"{number(at / largest, 2)} times as many"
+            return f"nothing near {number(largest)} {along}, the most that was tried; by the small loads {detail}: {far}"
         return detail
     said = " and ".join(resource_said(r, along) for r in full)
     if predicted in (r.name for r in full):
@@ -58,7 +67,12 @@ def on(forecast: ResourceForecast) -> str:
 
 def resource_said(resource: Resource, along: str) -> str:
     share = min(resource.share, 1.0)
-    busy = f"{percent(share, 1 if share < 0.1 else 0)} busy at {number(resource.largest)}"
+    shown = (
+        percent(share, 1 if share < 0.1 else 0)
+        if share >= LEAST_SHOWN
+        else f"below {percent(LEAST_SHOWN, 1)}"
+    )
+    busy = f"{shown} busy at {number(resource.largest)}"
     found = "not reached" if resource.verdict == NOT_TRIED else resource.verdict
     if isfinite(resource.full_at):
         return f"{resource.name}, predicted at {number(resource.full_at, 3)} {along} ({found}; {busy})"

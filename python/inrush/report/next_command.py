@@ -24,6 +24,8 @@ def next_command(analysis: Analysis, found: Answer | None) -> str:
     spot = str(analysis.study.get("id", ""))
     if rows_do_not_fit(analysis):
         return f"next: give the column another type in the workload file, or repair the files; then: {again}"
+    if why := fails_again(analysis):
+        return f"next: change the study: {why}; then: {again}"
     if analysis.study.get("status") in ("running", "interrupted", "failed"):
         return f"next: inrush run --resume {spot}"
     if looked := errors_to_look_at(analysis):
@@ -56,6 +58,14 @@ def errors_to_look_at(analysis: Analysis) -> str:
 def rows_do_not_fit(analysis: Analysis) -> bool:
     """Whether files are what is wrong: every row of a table was rejected, or more than its limit takes. The same plan fails again."""
     return any(v.guard == REJECTED or MORE_THAN_LIMIT in v.sentence for _, v in analysis.invalidating)
+
+
+def fails_again(analysis: Analysis) -> str:
+    """What the core says of a plan that it cannot carry out, as of keys that run out: the same plan fails again. Empty where
+    every failure has another reason."""
+    failures = [f for m in analysis.runs if (f := m.run.summary.get("failure"))]
+    of_plan = [str(f.get("message", "")) for f in failures if f.get("kind") == "plan"]
+    return " ".join(of_plan[0].removeprefix("plan: ").split()) if of_plan else ""
 
 
 def on_time_command(again: str, analysis: Analysis) -> str | None:

@@ -41,7 +41,18 @@ def points_table(analysis: Analysis, answer: Answer | None) -> str:
         "their range. Other percentiles: of all calls of all runs, merged."
     )
     at = f" Every point: {say(shared)}." if shared else ""
-    return f'<p class="expected">{caption}{escape(at)}</p>' + table(header, rows, "cards points")
+    notes = "".join(f'<p class="expected">{escape(line)}</p>' for line in unseen_servers(analysis))
+    return f'<p class="expected">{caption}{escape(at)}</p>' + table(header, rows, "cards points") + notes
+
+
+def unseen_servers(analysis: Analysis) -> list[str]:
+    """Why a server on the client's machine has no figures of its CPU."""
+    found = dict.fromkeys(
+        (m.run.engine, str(why))
+        for m in analysis.runs
+        if m.counts and (why := m.run.summary.get("server_unseen"))
+    )
+    return [f"CPU of the server of {engine} is not known: {why}." for engine, why in found]
 
 
 def intervalled(analysis: Analysis, answer: Answer) -> list[str]:

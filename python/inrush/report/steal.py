@@ -52,7 +52,7 @@ def steal_table(analysis: Analysis) -> str:
         "role",
         *(f"#{k.removesuffix('_s').replace('_', ' ')}" for k in metrics),
     ]
-    return f'<p class="expected">{caption}</p>' + table(header, rows)
+    return f'<p class="expected">{caption}</p>' + table(header, rows, "cards")
 
 
 def role_rows(share: float, m: Measured, steal_free: StealFree, metrics: list[str]) -> list[Cells]:

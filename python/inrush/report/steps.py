@@ -11,7 +11,7 @@ from inrush.analysis.points import Analysis
 from inrush.report.charts import HEIGHT, WIDTH, Figure, Row, finished, inline, label
 from inrush.report.drawn import shown_points
 from inrush.report.panel_lines import MOST_LINES, legible, names, others_said, together
-from inrush.report.time_lines import panel_charts, stacked
+from inrush.report.time_lines import panel_charts, stacked, time_scale
 from inrush.report.timeline import THROUGHPUT, Panel, drawn_panels, panels, typical_runs
 from inrush.stats.quantity import show
 from inrush.stats.record import RunRecord
@@ -35,7 +35,11 @@ def step_lines(analysis: Analysis, answer: Answer) -> list[Figure]:
             continue
         did = by_kind(drawn_panels(panels(m.run), m.run), kinds_of_roles(m.run))
         held = legible([*did, *progress_panel(m.run), *size_panel(m.run)])
-        drawn: list[alt.Chart | alt.LayerChart] = [bar_chart(bars, last=not held), *panel_charts(held)]
+        until_s = max(bar["end"] for bar in bars)
+        drawn: list[alt.Chart | alt.LayerChart] = [
+            bar_chart(bars, not held, time_scale(held, until_s)),
+            *panel_charts(held, until=until_s),
+        ]
         found.append(Figure(
             f"steps-{n}", f"The steps of a run: {label(m.point, analysis)}",
             f"Run {m.run.run_id}, the one nearest the median. Each bar is a step, with its kind and its length; what was sized between two "
@@ -170,7 +174,7 @@ def command_of(name: str) -> str:
     return name.removeprefix(PROGRESS).partition(",")[0]
 
 
-def bar_chart(bars: Sequence[Row], last: bool) -> alt.LayerChart:
+def bar_chart(bars: Sequence[Row], last: bool, span: alt.Scale) -> alt.LayerChart:
     """A step's words stand above its bar and begin at the left: names of any length have room there on any screen."""
     order = list(dict.fromkeys(bar["row"] for bar in bars))
     base = alt.Chart(inline(bars)).encode(
@@ -179,7 +183,7 @@ def bar_chart(bars: Sequence[Row], last: bool) -> alt.LayerChart:
     )
     axis = alt.Axis(title="time in the run, s" if last else None, labels=last, ticks=last)
     drawn = base.mark_bar(style="step", height=ROW * 0.3, yOffset=ROW * 0.25, cornerRadius=2).encode(
-        x=alt.X("t:Q", axis=axis), x2="end:Q"
+        x=alt.X("t:Q", axis=axis, scale=span), x2="end:Q"
     )
     text = base.mark_text(style="absent", align="left", dy=-ROW * 0.15).encode(x=alt.value(0), text="words:N")
     chart = alt.layer(drawn, text, width=WIDTH, height=max(HEIGHT // 4, ROW * len(order)))

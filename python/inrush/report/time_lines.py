@@ -78,20 +78,27 @@ def columns(rows: Sequence[Row]) -> int:
 TIME = "time in the run, s"
 
 
-def panel_charts(panels: Sequence[Panel], along: str = TIME) -> list[alt.Chart]:
-    """The last one has the axis of time, or of what is `along`. A name has one colour in all of them."""
-    colours = names(panels)
-    return [panel_chart(p, colours, p is panels[-1], along) for p in panels]
+def panel_charts(panels: Sequence[Panel], along: str = TIME, until: float = 0.0) -> list[alt.Chart]:
+    """The last one has the axis of time, or of what is `along`. A name has one colour in all of them. until: the end of what
+    stands above them."""
+    colours, span = names(panels), time_scale(panels, until)
+    return [panel_chart(p, colours, p is panels[-1], along, span) for p in panels]
 
 
-def panel_chart(panel: Panel, colours: Sequence[str], last: bool, along: str = TIME) -> alt.Chart:
-    """Width and height are set per panel: stacked charts have none of their own."""
+def time_scale(panels: Sequence[Panel], until: float = 0.0) -> alt.Scale:
+    """As long as what was measured: a round number beyond it would be time in which nothing was."""
+    times = [float(row["t"]) for panel in panels for row in panel.rows]
+    return alt.Scale(domain=[min([0.0, *times]), max([until, *times])], nice=False)
+
+
+def panel_chart(panel: Panel, colours: Sequence[str], last: bool, along: str, span: alt.Scale) -> alt.Chart:
+    """Width and height are set per panel: stacked charts have none of their own. span: of all panels."""
     axis = alt.Axis(title=along if last else None, labels=last, ticks=last)
     chart: alt.Chart = (
         alt.Chart(inline(panel.rows))
         .mark_line(interpolate="step-after")
         .encode(
-            x=alt.X("t:Q", axis=axis),
+            x=alt.X("t:Q", axis=axis, scale=span),
             y=alt.Y(
                 "y:Q",
                 title=panel.title,

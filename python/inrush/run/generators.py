@@ -1,9 +1,9 @@
-"""The core is asked whether it can make the rows of a plan, before anything is started."""
+"""The core is asked whether it can make the rows of a workload, and of a plan, before anything is started."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from inrush import _core
@@ -14,7 +14,30 @@ if TYPE_CHECKING:
     from inrush.border.plan import PointPlan as SessionsPointPlan
     from inrush.border.table import TablePlan
     from inrush.plan.planned import StudyPlan
-    from inrush.workload import Workload
+    from inrush.workload import Table, Workload
+
+#: Of a check that draws no value.
+ANY_SEED = 1
+
+
+def refused(table: Table, epoch: str) -> Sequence[tuple[str, str]]:
+    """What is wrong with the generators of a table as a workload file has them, whatever engine and order it is planned for.
+
+    Nothing of a table in chunks: they are of so many rows, which the plan says.
+    """
+    if table.chunks is not None:
+        return []
+    from inrush.engines.plans import TablePlan
+    from inrush.plan.documents import epoch_ns, stored_table
+    from inrush.plan.units import ns
+
+    planned = TablePlan(table.name, (), (), (), {column.name: "" for column in table.columns})
+    source = {"kind": "generated", "series": max(1, table.series), "period_ns": max(1, ns(table.period_s))}
+    document = json.dumps({**stored_table(table, planned), "source": source})
+    try:
+        return _core.check_table(document, ANY_SEED, epoch_ns(epoch))
+    except _core.CoreFailure:  # it has a mistake that is said already
+        return []
 
 
 def check_generators(plan: StudyPlan) -> None:

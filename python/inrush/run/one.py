@@ -32,6 +32,7 @@ from inrush.run.kinds import kind_of
 from inrush.run.listener import Listener
 from inrush.stats.measures import writing_roles
 from inrush.study.files import at_dumps, at_files, at_inputs, with_inputs_watched
+from inrush.study.pipeline import KIND as PIPELINE
 from inrush.targets.deployment import Deployment, at_deployment, lifecycle_of
 from inrush.targets.standing import beside, neighbours, standing
 from inrush.worker.patience import Graces, Patience
@@ -119,6 +120,7 @@ def run_one(
             **({"page_counters": counters.document(detail, deployment.server.embedded)} if counters else {}),
             **of_our_instance(deployment),
             **servers_here(placed),
+            **of_unseen_server(run.plan, deployment),
             **standing(deployment, own),
             **beside(beside_before, neighbours(deployment)),
             **begun,
@@ -235,6 +237,12 @@ def of_our_instance(deployment: Deployment) -> Doc:
         "settings_asked": dict(lifecycle.start_settings(instance)),
         "settings_by_profile": list(lifecycle.by_profile(instance)),
     }
+
+
+def of_unseen_server(plan: AnyPlan, deployment: Deployment) -> Doc:
+    """Why the processes of a server on this machine were not watched."""
+    found = deployment.found() if plan.get("kind") != PIPELINE else None
+    return {"server_unseen": found.why} if found is not None and found.why else {}
 
 
 def under_limits(env: Mapping[str, Any], deployment: Deployment) -> Mapping[str, Any]:

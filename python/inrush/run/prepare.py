@@ -263,7 +263,10 @@ def over_shards(study: Study, found: NamedTargets) -> Study:
 def read_study(call: StudyCall, engines: Sequence[str] | None = None) -> Study:
     from inrush.study.study import Known, load_study
 
-    known = Known(engines=known_engines(), generators=generators())
+    catalogue = generators()
+    from inrush.run.generators import refused
+
+    known = Known(engines=known_engines(), generators=catalogue, refused=refused)
     study = load_study(call.study, call.scale, call.overrides, engines, known)
     study = over_storages(study, tuple(call.storages))
     return replace(study, unequal_durability=True) if call.unequal_durability else study

@@ -73,6 +73,7 @@ def run_study(
     outcome = StudyEnd(folder.path)
     with folder.locked(), Stopping() as stopping, no_space_explained(folder):
         check_same_plan(runs, folder)
+        folder.write({"status": "running"})  # as it was begun: one that is resumed had ended in some way
         clean_up(runs, folder, deployments, listener.note)
         facts = Facts(folder, environment or probed.environment)
         for key in dict.fromkeys(map(key_of, runs)):  # before any of them keeps a disk busy

@@ -9,7 +9,7 @@ from typing import Any
 
 from inrush.known import ENGINES
 from inrush.study.by_key import parse_by_key
-from inrush.study.document import I64, Node, plain, unknown
+from inrush.study.document import I64, Node, nearest, plain, unknown
 from inrush.study.io import parse_io
 from inrush.study.keys import keys_table, parse_keys
 from inrush.study.ranges import parse_range, range_of_query, range_param
@@ -67,7 +67,7 @@ def parse_operation(
         "deadline_s", "sql", "unsupported", "needs", "about", "file_bytes", "does", "columns",
     )  # fmt: skip
     fields = node.fields(allowed, required=("kind",))
-    named = fields["kind"].text((*KINDS, BY_KEY), "kind") if "kind" in fields else ""
+    named = (fields["kind"].text((*KINDS, BY_KEY), "kind") if "kind" in fields else "") or meant(fields)
     kind: OpKind | Maintain | Io = next((kind for kind in KINDS if kind == named), "query")
     if named == BY_KEY:
         reasons = by_dialect(fields.get("unsupported"), DIALECTS)
@@ -169,6 +169,18 @@ def parse_operation(
         answers=answers,
         unsupported=reasons,
     )
+
+
+def meant(fields: Mapping[str, Node]) -> str:
+    """The kind of an operation that names none: the one whose name is nearest, else the one that has such keys.
+
+    There is a message about it already, and what else is wrong with the operation is said of the kind that was meant.
+    """
+    written = fields["kind"].value if "kind" in fields else ""
+    if isinstance(written, str) and (guess := nearest(written, (*KINDS, BY_KEY))):
+        return guess
+    own = {"members": "together", "file_bytes": "io", "does": BY_KEY, "needs": "maintain", "sql": "query"}
+    return next((kind for key, kind in own.items() if key in fields), "insert")
 
 
 def parse_maintenance(

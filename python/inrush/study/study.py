@@ -14,13 +14,14 @@ from typing import Any
 from inrush.errors import Problem, StudyInvalid
 from inrush.study import pipeline
 from inrush.study.claims import Expected, Published, parse_expected, parse_published
-from inrush.study.document import Node, first_of_each_value, unknown
+from inrush.study.document import Node, first_of_each_value, nearest, unknown
 from inrush.study.events import parse_order
 from inrush.study.files import locate
 from inrush.study.forms import (
     FromFactor,
 )
 from inrush.study.generators import Catalogue
+from inrush.study.of_scale import known_parts, of_scale
 from inrush.study.overlay import apply_overrides, by_command, merged, parse_overrides
 from inrush.study.parts import (
     METRICS,
@@ -62,7 +63,7 @@ from inrush.study.storage import parse_storage
 from inrush.study.toml import read_toml
 from inrush.study.totals import parse_totals
 from inrush.study.used_sizes import StudyWork, texts, unused_sizes
-from inrush.study.workload_file import WorkloadReader
+from inrush.study.workload_file import Refused, WorkloadReader
 from inrush.workload import Workload
 
 SCHEMA = 1
@@ -87,6 +88,7 @@ class Known:
     #: Engine -> its insert methods, fastest first.
     engines: Mapping[str, Sequence[str]] | None = None
     generators: Catalogue | None = None
+    refused: Refused | None = None
 
 
 @dataclass(frozen=True)
@@ -215,7 +217,7 @@ def parse_study(
     if scale is not None and scale not in scales:
         problems.append(Problem("--scale", scale, "", unknown("scale", scale, scales)))
 
-    workloads = WorkloadReader(workload_tree, workload_file, known.generators)
+    workloads = WorkloadReader(workload_tree, workload_file, known.generators, known.refused)
 
     def read(overlay: Any, changes: Mapping[str, Any], found: list[Problem]) -> Study:
         full = apply_overrides(merged(base, overlay), changes)
@@ -223,8 +225,15 @@ def parse_study(
             full["engines"] = list(engines)
         return read_tree(full, workloads, name, file, known, found)
 
-    overlays = {one: tree["scale"][one] for one in scales}
-    study = read(overlays.get(scale or "", {}), values, problems)
+    overlays = {
+        one: known_parts(Node(file, f"scale.{one}", tree["scale"][one], problems), base) for one in scales
+    }
+    of_study: list[Problem] = []
+    study = read(overlays.get(scale or "", {}), values, of_study)
+    for p in of_study:
+        placed = by_command(p, changes) if p.file == file else p
+        in_scale = placed is p and p.file == file and scale in overlays
+        problems.append(of_scale(p, scale or "", overlays[scale or ""], base) if in_scale else placed)
     of_file = [
         parse_factors(Node(file, "factors", merged(base, o).get("factors"), []))
         for o in ({}, *overlays.values())
@@ -238,11 +247,13 @@ def parse_study(
         if one != scale:
             inside: list[Problem] = []
             read(overlay, {}, inside)
-            problems += [
-                Problem(p.file, f"scale.{one}: {p.key}", p.value, p.remedy)
-                for p in inside
-                if p not in problems
-            ]
+            for p in inside:
+                placed = of_scale(p, one, overlay, base) if p.file == file else p
+                # What is wrong with the study as it stands is said above; else the scale makes it so.
+                if placed is p:
+                    placed = replace(p, key=f"scale.{one}: {p.key}")
+                if p not in of_study and placed not in problems:
+                    problems.append(placed)
     if not problems and workload_tree is not None:
         problems = unused_sizes(changes, study.work, workload_tree)
     if problems:
@@ -383,7 +394,9 @@ def check_used(root: Node, study: Study) -> None:
 
     One that is named where something else is wrong was not read there.
     """
-    used = {f.factor for f in references(study)} | (named_factors(root.value) if root.problems else set())
+    used = {f.factor for f in references(study)} | (
+        meant_factors(root.value, study) if root.problems else set()
+    )
     used |= {name for step in study.steps for name in step.only}
     for name in study.factors:
         if name not in used:
@@ -406,6 +419,16 @@ def check_used(root: Node, study: Study) -> None:
         root.at("factors", points).problem(
             f"with {study.repeats.count} repeats that is more than {MAX_RUNS:,} runs; remove values"
         )
+
+
+def meant_factors(tree: Any, study: Study) -> set[str]:
+    """Factors that texts of a study with mistakes name. A name that is no factor's stands for the nearest; without one it may
+    be meant for any."""
+    named = named_factors(tree)
+    strange = {name: nearest(name, study.factors) for name in named - study.factors.keys()}
+    if None in strange.values():
+        return {*study.factors}
+    return named | {guess for guess in strange.values() if guess}
 
 
 def named_factors(tree: Any) -> set[str]:

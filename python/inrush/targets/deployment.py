@@ -15,7 +15,6 @@ from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsp
 from inrush.border.labels import start_of, storage_of
 from inrush.border.pipeline import AnyPlan
 from inrush.border.plan import Statement, WatchPlan
-from inrush.border.plan import Target as PlannedTarget
 from inrush.engines import engine_of_url, life, page_cache, server
 from inrush.engines.instance import SERVER, TRANSPORT, UNIX, Cold, Stop, Target
 from inrush.engines.lifecycle import Lifecycle
@@ -25,7 +24,9 @@ from inrush.engines.twin import Twin
 from inrush.errors import TargetError, UsageError, from_core
 from inrush.machine import host
 from inrush.plan.planned import PlannedRun, StudyPlan
+from inrush.study.pipeline import KIND as PIPELINE
 from inrush.targets.ask import ask
+from inrush.targets.server_processes import FoundServer, found_here
 
 Doc = dict[str, Any]
 
@@ -151,6 +152,11 @@ class Deployment:
             found.append(Target(self.target.engine, shown))
         self.shards, self.environment = tuple(found), secret
 
+    def found(self) -> FoundServer | None:
+        """The server of the user's at an address of this machine; None of one elsewhere, and of one that inrush started."""
+        own = self.target.instance is not None or self.turns is not None
+        return None if own else found_here(self.server, self.target.url)
+
     def data_servers(self) -> list[int]:
         """Process ids of the servers that work in the data folder of our instance: one, or the figures are of two.
 
@@ -203,8 +209,8 @@ def at_deployment(plan: AnyPlan, deployment: Deployment, data: Path) -> AnyPlan:
     """The plan with its address filled in: what differs between two machines, and nothing else."""
     planned = plan["target"]
     target = deployment.server.run_target(by_transport(deployment, planned.get("options", {})), data)
-    watch: WatchPlan = {**plan["watch"], "processes": processes_of(deployment, planned)}
-    if threads := watched_now(deployment)["threads"]:
+    watch: WatchPlan = {**plan["watch"], "processes": processes_of(deployment, plan)}
+    if threads := threads_of(deployment):
         watch["threads"] = threads
     if not watch.get("data_dir"):
         watch["data_dir"] = str(target.instance.data if target.instance else data)
@@ -227,10 +233,13 @@ def at_deployment(plan: AnyPlan, deployment: Deployment, data: Path) -> AnyPlan:
     return placed
 
 
-def processes_of(deployment: Deployment, planned: PlannedTarget) -> dict[str, list[int]]:
+def processes_of(deployment: Deployment, plan: AnyPlan) -> dict[str, list[int]]:
     """Those of the server by role. Of a coordinator with the shards of a plan all together, and each as a part."""
-    if "shards" not in planned:
+    planned = plan["target"]
+    if plan.get("kind") == PIPELINE:  # its servers are those of its shards, on whatever host each is
         return deployment.target.processes
+    if "shards" not in planned:
+        return watched_processes(deployment)
     parts = {f"{SERVER}/coordinator": deployment.target}
     for k, shard in enumerate(deployment.shards[: len(planned["shards"]["urls"])]):
         parts[f"{SERVER}/shard_{k}"] = shard
@@ -238,12 +247,22 @@ def processes_of(deployment: Deployment, planned: PlannedTarget) -> dict[str, li
     return {SERVER: [pid for pids in found.values() for pid in pids], **found}
 
 
+def watched_processes(deployment: Deployment) -> dict[str, list[int]]:
+    """Those of a server that inrush started, or that it finds on this machine; empty of any other."""
+    found = deployment.found()
+    return {SERVER: [*found.pids]} if found and found.pids else deployment.target.processes
+
+
 def watched_now(deployment: Deployment) -> Doc:
-    """Processes of a server of ours, by role, and what their threads are."""
+    """Processes of a server on this machine, by role, and what their threads are."""
+    return {"processes": watched_processes(deployment), "threads": threads_of(deployment)}
+
+
+def threads_of(deployment: Deployment) -> dict[str, str]:
+    """What threads of a server of ours are, by their ids."""
     instance, lifecycle = deployment.target.instance, deployment.server.lifecycle
     threads = lifecycle.threads(instance) if instance is not None and lifecycle is not None else {}
-    named = {str(tid): name for tid, name in sorted(threads.items())}
-    return {"processes": deployment.target.processes, "threads": named}
+    return {str(tid): name for tid, name in sorted(threads.items())}
 
 
 def by_transport(deployment: Deployment, options: Mapping[str, str], shard: Target | None = None) -> Target:

@@ -8,6 +8,7 @@ answer holds against what: a reader compares them.
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
@@ -20,6 +21,7 @@ from inrush.engines.survives import Durability, Survives
 from inrush.errors import UsageError
 from inrush.guards.verdicts import is_instrument
 from inrush.plan.planned import PlannedRun, StudyPlan
+from inrush.study.shipped import SHIPPED
 from inrush.targets.ask import ask as ask_target
 from inrush.targets.ask import connected
 from inrush.targets.deployment import Deployment, environment, key_of
@@ -64,7 +66,8 @@ def refuse_unequal(
             "engine's figures stand alone; to have them compared all the same, begin it anew with --unequal-durability"
         )
     else:
-        ways = to_make_equal(engines, {e: server(e).survive_by for e in engines})
+        own = "" if Path(plan.study.file).is_relative_to(SHIPPED) else Path(plan.study.file).name
+        ways = to_make_equal(engines, {e: server(e).survive_by for e in engines}, own)
         raise UsageError(
             f"{plan.study.name} runs engines side by side whose acknowledged rows survive different things "
             f"({durability_difference([engines])}). Make them equal: {'; or '.join(ways)}. Or run them all the same with "
@@ -87,20 +90,53 @@ def unequal(runs: Sequence[PlannedRun], asked: Asked) -> Mapping[str, str] | Non
     return first_unequal(at.values())
 
 
-def to_make_equal(engines: Mapping[str, str], ways: Mapping[str, Mapping[Survives, str]]) -> list[str]:
+def to_make_equal(
+    engines: Mapping[str, str], ways: Mapping[str, Mapping[Survives, str]], file: str = ""
+) -> list[str]:
     """A sentence for each level that some of the engines have already: what brings the others there, the highest first.
 
-    Where an engine has no setting for it, the sentence says so.
+    Where an engine has no setting for it, the sentence says so. file: of the study; empty: it is a shipped one.
     """
     sentences = []
     for level in sorted({Survives[name] for name in engines.values()}, key=lambda s: -s.value):
         others = sorted(e for e, name in engines.items() if name != level.name)
         each = [
-            ways[e][level].format(engine=e) if level in ways[e] else f"{e} has no setting for it"
+            in_both(ways[e][level].format(engine=e), file)
+            if level in ways[e]
+            else f"{e} has no setting for it"
             for e in others
         ]
         sentences.append(f"for {WORDS[level]} on all, {', '.join(each)}")
     return sentences
+
+
+#: `--start postgresql,fsync=off (a note)`; `[options.sqlite] synchronous = 'FULL'`.
+START = re.compile(r"--start (?P<engine>\w+),(?P<settings>\S+)")
+OPTION = re.compile(r"\[options\.(?P<engine>\w+)\] (?P<key>\S+) = '(?P<value>[^']*)'")
+
+
+def in_both(way: str, file: str) -> str:
+    """A setting as the command line takes it, and as the study's file does, if the user has one. A key with a dot in its name
+    has a place in a file alone."""
+    if start := START.match(way):
+        settings = [setting.partition("=") for setting in start["settings"].split(",")]
+        said = ", ".join(f"{quoted(name)} = '{value}'" for name, _, value in settings)
+        return (
+            f"{way} (or --start {start['engine']} and, in {file}, start.{start['engine']} = {{ {said} }})"
+            if file
+            else way
+        )
+    if option := OPTION.match(way):
+        engine, key, value = option["engine"], option["key"], option["value"]
+        line = f"options.{engine}.{key} = '{value}'"
+        if key.startswith("'"):
+            return f"{line} in {file or 'a copy of the study'}"
+        return f"-P options.{engine}.{key}={value}" + (f" (or, in {file}, {line})" if file else "")
+    return way
+
+
+def quoted(name: str) -> str:
+    return f"'{name}'" if "." in name else name
 
 
 #: What rows survive, as words of a sentence.

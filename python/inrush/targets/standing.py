@@ -5,15 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from inrush.machine.processes import RunningProcess, first_of, processes, working_folder
 from inrush.targets.deployment import Deployment
 
 Doc = dict[str, Any]
-#: Of a process: the fields of /proc/PID/stat behind its name.
-PARENT, USER, SYSTEM, ENDED_USER, ENDED_SYSTEM = 1, 11, 12, 13, 14
 
 
 def standing(deployment: Deployment, own: Path) -> Doc:
@@ -61,16 +59,6 @@ def device_of(path: Path) -> str | None:
 # Others of its kind.
 
 
-@dataclass(frozen=True)
-class ProcessBeside:
-    pid: int
-    parent: int
-    #: Path of its program.
-    program: str
-    #: Its own CPU time and that of its children that have ended, s.
-    cpu_s: float
-
-
 def neighbours(deployment: Deployment) -> dict[int, Doc] | None:
     """Servers of the same program on this machine but ours: first process -> its folder and its CPU time so far.
 
@@ -103,32 +91,5 @@ def beside(before: Mapping[int, Doc] | None, after: Mapping[int, Doc] | None) ->
     return {"neighbours": [{**at, "cpu_s": max(0.0, used[pid])} for pid, at in sorted(after.items())]}
 
 
-def same_program(a: ProcessBeside, b: ProcessBeside) -> bool:
+def same_program(a: RunningProcess, b: RunningProcess) -> bool:
     return Path(a.program).name == Path(b.program).name
-
-
-def first_of(pid: int, alike: Mapping[int, ProcessBeside]) -> int:
-    """The process of a server that is no child of one of its kind."""
-    while alike[pid].parent in alike:
-        pid = alike[pid].parent
-    return pid
-
-
-def processes() -> dict[int, ProcessBeside]:
-    found = {}
-    tick_s = 1 / os.sysconf("SC_CLK_TCK")
-    for entry in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError, ValueError):  # it has ended, or is not ours to look at
-            fields = (entry / "stat").read_text().rsplit(")", 1)[1].split()
-            ticks = sum(int(fields[k]) for k in (USER, SYSTEM, ENDED_USER, ENDED_SYSTEM))
-            program = str((entry / "exe").readlink()).removesuffix(" (deleted)")
-            found[int(entry.name)] = ProcessBeside(
-                int(entry.name), int(fields[PARENT]), program, ticks * tick_s
-            )
-    return found
-
-
-def working_folder(pid: int) -> str | None:
-    with contextlib.suppress(OSError):
-        return str(Path(f"/proc/{pid}/cwd").readlink())
-    return None

@@ -14,7 +14,7 @@ from inrush.engines import ENGINES, life, page_cache, server
 from inrush.engines.instance import Cold, Instance, Stop, Target
 from inrush.engines.own_server import OwnServer
 from inrush.errors import TargetError, UsageError
-from inrush.pipeline.server_processes import found_server
+from inrush.targets.server_processes import found_server
 
 from .servers import SETTINGS, need, own_server
 
@@ -76,9 +76,7 @@ def test_nobody_elses_machine_can_reach_it(own: OwnServer, folder: Path) -> None
 def test_the_folder_of_its_data_is_found_by_its_process(own: OwnServer, folder: Path) -> None:
     """As the watcher of a shard does, on the server's host and without asking it."""
     instance = begun(own, folder)
-    found = found_server(
-        {"role": "shards", "engine": own.name, "host": "127.0.0.1", "port": instance.port, "shards": [0]}
-    )
+    found = found_server(server(own.name), "127.0.0.1", instance.port, "the worker")
     assert instance.pid in found.pids, found
     at = Path(found.folder).resolve()
     assert at == (instance.data / own.home).resolve() or (instance.data / own.home).resolve() in at.parents, (
