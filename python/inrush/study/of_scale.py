@@ -31,7 +31,8 @@ def places(overlay: Mapping[str, Any], base: Mapping[str, Any]) -> Iterator[tupl
             steps = named_steps(base["steps"], value)
             at = {named(step): i for i, step in enumerate(steps)}
             for step, changes in value.items():
-                yield from own_places(changes, base["steps"][at[step]], f"steps[{at[step]}]", f"steps.{step}")
+                own = dict(enumerate(base["steps"])).get(at[step])
+                yield from own_places(changes, own, f"steps[{at[step]}]", f"steps.{step}")
         else:
             yield from own_places(value, base.get(key), key, key)
 
@@ -46,7 +47,7 @@ def own_places(value: Any, base: Any, key: str, path: str) -> Iterator[tuple[str
 
 
 def known_parts(node: Node, base: Mapping[str, Any]) -> dict[str, Any]:
-    """What a scale sets of roles and steps that the study has: of another name it would be half a role, or half a step."""
+    """What a scale sets of roles and steps without half a role, or half a step: one of another name, unless it is a whole one."""
     found = dict(node.value) if isinstance(node.value, dict) else {}
     roles, steps = base.get("roles"), base.get("steps")
     own: list[tuple[str, str, Sequence[str]]] = []
@@ -58,7 +59,12 @@ def known_parts(node: Node, base: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(found.get(key), dict):
             inside = node.at(key, found[key])
             for name, child in inside.members().items():
-                if name not in names:
+                if name not in names and not is_whole(child.value):
                     child.problem(unknown(what, name, names))
-            found[key] = {name: value for name, value in found[key].items() if name in names}
+                    found[key] = {k: value for k, value in found[key].items() if k != name}
     return found
+
+
+def is_whole(value: Any) -> bool:
+    """Whether a step says what it does."""
+    return isinstance(value, dict) and "do" in value
