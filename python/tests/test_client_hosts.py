@@ -106,6 +106,19 @@ def test_a_client_that_no_run_had_pipelines_for_is_never_said_to_be_full() -> No
     assert found["cores of the clients' machines (client 1 first)"].full_at == pytest.approx(10.0)
 
 
+def test_loads_with_other_numbers_of_clients_say_nothing_of_how_many_pipelines_fill_one() -> None:
+    runs = [load(n) for n in (1, 2, 3)]
+    runs[0].plan["pipelines"]["client_hosts"] = 2  # type: ignore[index]
+    names = {part.name for part in hosts.host_parts(runs)}
+    assert names and not names & {hosts.CLIENT_CORES, hosts.CLIENT_WAYS, hosts.TOGETHER}, names
+
+
+def test_the_capacity_of_what_is_dealt_out_is_that_of_a_client_of_which_something_is_known() -> None:
+    found = resources([(n, load(n, boots="aabc")) for n in (1, 2, 3, 4)])
+    (cores,) = (of for name, of in found.items() if name.startswith(hosts.CLIENT_CORES))
+    assert cores.capacity == 2.0
+
+
 def test_a_client_beside_the_load_server_or_another_client_has_no_cores_of_its_own() -> None:
     beside = [load(n, boots="abac") for n in (1, 2, 3)]
     parts = {part.name: part for part in hosts.host_parts(beside)}

@@ -108,7 +108,14 @@ def test_a_worker_is_known_by_its_own_name_its_hosts_name_and_the_addresses_of_i
             assert hosts == ["10.0.0.2", "beta"], "no name is asked for twice, and none that is empty"
             return {"hosts": ["10.0.0.2"] if worker == "w2" else [], "name": f"host-of-{worker}"}
 
+    class OfAnother(OfTwo):
+        def call(self, *_: Any) -> Any:
+            return {"hosts": []}
+
     there = {"w1": {"name": "one"}, "w2": {"name": 2}}
+    assert known_as(OfAnother(), {"w1": {"name": "one"}}, ["beta"])["w1"] >= {"one"}, (
+        "an earlier inrush says no name"
+    )  # type: ignore[arg-type]
     assert known_as(OfTwo(), there, ["", "10.0.0.2", "beta", "beta"]) == {  # type: ignore[arg-type]
         "w1": {"one", "host-of-w1"}, "w2": {"2", "host-of-w2", "10.0.0.2"},
     }  # fmt: skip
@@ -122,6 +129,9 @@ def test_a_server_is_seen_by_the_process_on_its_host_first_by_one_without_an_end
     run, found = seen(of, 2, [server("db0", 0), server("db1", 1), server("db2", 2), server("db9", 3)], HOMES)
     assert run == of
     assert [(one["shards"], one["process"]) for one in found] == [([0], 2), ([1], 3), ([2], 0)]
+    run, found = seen(Dealt(("w1", "w2", "w5")), 2, [server("db5")], {"w5": ["db5"]})
+    assert run == Dealt(("w1", "w2"), ("w5",)), "a client without pipelines in this run watches its host"
+    assert [one["process"] for one in found] == [2]
     both, found = seen(of, 2, [server("db0")], {**HOMES, "w1": ["db0"]})
     assert both.watchers == ("w3",) and found[0]["process"] == 2, "the load server is on that host too"
 

@@ -19,6 +19,6 @@ def test_a_run_that_is_being_ended_for_a_failure_says_so_before_it_has_failed() 
     listener: Any = SimpleNamespace(note=heard.append, event=lambda event: heard.append(event["event"]))
     stopping: Any = SimpleNamespace(asked=0)
     patience: Any = SimpleNamespace(over=lambda _: None, saw=lambda *_: None)
-    ended = follow(worker, None, listener, stopping, patience)  # type: ignore[arg-type]
+    ended = follow(worker, None, None, listener, stopping, patience)  # type: ignore[arg-type]
     assert heard == ["the run fails: client 1: gone", "failing", "failed"]
     assert ended.failure == {"kind": "load", "message": "client 1: gone"} and ended.by is None

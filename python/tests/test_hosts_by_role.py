@@ -138,7 +138,7 @@ def of_fleet(
     clients["workers"][1]["target_hosts"] = said
     clients["own"] = {"host": f"host-{own}", "boot": own}
     plan: Any = {**run.plan, "target": {**run.plan["target"], "url": url or "postgresql://db/x"}}
-    plan["watch"] = {"processes": {"server": [7]} if started else {}}
+    plan["watch"] = {"processes": {"server": [7] if started else []}}
     rows = [row("server", t, "cpu_s", 0.0) for t in range(12)] if server else []
     table = pa.concat_tables([run.tables["resources"], pa.Table.from_pylist(rows, SCHEMAS["resources"])])
     return replace(run, plan=plan, summary={**run.summary, "clients": clients}, tables={**run.tables, "resources": table})  # fmt: skip
@@ -197,6 +197,13 @@ def test_a_server_of_the_users_on_the_only_machine_is_no_other_process(of_worker
         assert ({"other processes", "CPU pressure"} <= shares.keys()) == judged and "steal" in shares
     (host,) = hosts_of(on_one("postgresql://127.0.0.1/x", ["127.0.0.1"], of_worker, server=[7]))
     assert not host.may_have_server, "inrush has started it, and it was watched"
+    # A plan of shards names their roles also where it has no process of them.
+    for url, judged in (("postgresql://db/x", True), ("postgresql://127.0.0.1/x", False)):
+        run = on_one(url, [], of_worker, shards=[])
+        nothing = [row for row in run.tables["resources"].to_pylist() if row["role"] != "shards"]
+        table = pa.Table.from_pylist(nothing, SCHEMAS["resources"])
+        (host,) = hosts_of(replace(run, tables={**run.tables, "resources": table}, _rows={}))
+        assert host.may_have_server != judged
 
 
 def test_devices_of_a_load_are_those_of_the_host_in_which_rows_are_stored() -> None:

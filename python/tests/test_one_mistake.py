@@ -241,6 +241,14 @@ def test_rows_of_a_role_in_a_scale_are_named_as_they_are_written(tmp_path: Path,
         assert [place for place, _ in found] == [f"scale.xs.rows.{key}"]
 
 
+def test_rows_of_a_role_that_the_scale_itself_adds_are_known(tmp_path: Path) -> None:
+    (tmp_path / "work.toml").write_text(WORKLOAD)
+    more = "[scale.xs]\nrows.more = { total = 5 }\n[scale.xs.roles.more]\nsessions = 1\noperation = 'put'\nbatch_rows = 10\n"
+    (tmp_path / "s.toml").write_text(SESSIONS + more)
+    study = load_study(str(tmp_path / "s.toml"), "xs", known=KNOWN)
+    assert "more" in {role.name for role in study.roles}
+
+
 def in_scale(folder: Path, study: str, scale: str | None) -> list[tuple[str, str]]:
     """Key and remedy of each problem of a study that is read in a scale."""
     (folder / "work.toml").write_text(WORKLOAD)

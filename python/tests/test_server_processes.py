@@ -62,10 +62,29 @@ def test_a_server_at_a_url_of_this_machine_is_watched_and_after_a_pause_too(tmp_
     with named_postgres(tmp_path) as (process, port):
         there = at(port)
         assert at_deployment(plan(), there, tmp_path)["watch"]["processes"] == {"server": [process.pid]}
-        assert watched_now(there)["processes"] == {"server": [process.pid]}
+        assert watched_now(there, plan())["processes"] == {"server": [process.pid]}
         assert of_unseen_server(plan(), there) == {}
     assert at_deployment(plan(), there, tmp_path)["watch"]["processes"] == {}
     assert "nothing listens" in of_unseen_server(plan(), there)["server_unseen"]
+
+
+def test_a_coordinator_and_its_shards_are_watched_all_or_none_and_after_a_pause_too(tmp_path: Path) -> None:
+    with named_postgres(tmp_path / "a") as (a, first), named_postgres(tmp_path / "b") as (b, second):
+        there, urls = at(first), [f"postgresql://u@127.0.0.1:{second}/x"]
+        there.shards = (Target("postgresql", urls[0]),)
+        sharded = plan(target={"engine": "postgresql", "url": "", "options": {}, "shards": {"urls": urls}})
+        both = {
+            "server": [a.pid, b.pid], "server/coordinator": [a.pid], "server/shard_0": [b.pid],
+        }  # fmt: skip
+        assert at_deployment(sharded, there, tmp_path)["watch"]["processes"] == both
+        assert watched_now(there, sharded)["processes"] == both
+        there.shards = (Target("postgresql", f"postgresql://u@{ELSEWHERE}/x"),)
+        assert at_deployment(sharded, there, tmp_path)["watch"]["processes"] == {}
+        assert watched_now(there, sharded)["processes"] == {}, "the coordinator alone is not the server"
+
+
+def test_what_is_no_address_is_no_server_here() -> None:
+    assert found_here(POSTGRESQL, "postgresql://[::1/db") is None
 
 
 def test_the_servers_of_a_pipeline_are_those_of_its_shards(tmp_path: Path) -> None:

@@ -30,6 +30,8 @@ HOSTS = ["localhost", "203.0.113.77"]
         (["ndb://10.0.0.7:1186,[fd00::2]:1186/x"], ["10.0.0.7", "fd00::2"]),
         (["clickhouse://db/x", "clickhouse://s0/x", "clickhouse://db:9/x"], ["db", "s0"]),
         (["postgresql://u@%2Ftmp:5432/x"], []),
+        (["postgresql:///x?host=localhost"], ["localhost"]),
+        (["postgresql://db/x?host=/tmp"], ["db"]),
         (["postgresql://[fd00"], []),
         (["/data/x.duckdb"], []),
         ([], []),

@@ -62,7 +62,12 @@ def least_to_most(analysis: Analysis, points: Sequence[Point], figure: str) -> s
     ends = [choose(values, key=lambda p: values[p]) for choose in (min, max)]
     low, high = (cell(analysis, p, figure) for p in ends)
     if low == high:
-        at = f"all {len(values)} points" if len(values) > 1 else place(analysis, ends[0])
+        which = (
+            f"all {len(values)} points"
+            if len(values) == len(points)
+            else f"the {len(values)} points that have it"
+        )
+        at = which if len(values) > 1 else place(analysis, ends[0])
         return f"{low} at {at}" if at else low
     return " to ".join(f"{text} ({place(analysis, p)})" for text, p in zip((low, high), ends, strict=True))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict, cast, final
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from inrush.border.load import ClientPlan, LedgerPlan, ServerPlan
 from inrush.border.plan import (
@@ -313,7 +313,12 @@ def server_hosts(plan: AnyPlan) -> list[str]:
 def hosts_in(url: str) -> list[str]:
     """Several of an address with several servers; none of one that cannot be read."""
     try:
-        ends = urlsplit(url).netloc.rpartition("@")[2].split(",")
+        parts = urlsplit(url)
+        named = dict(parse_qsl(parts.query)).get("host", "")
+        ends = [
+            *parts.netloc.rpartition("@")[2].split(","),
+            *([] if named.startswith("/") else named.split(",")),
+        ]
         return [urlsplit(f"//{end}").hostname or "" for end in ends]
     except ValueError:
         return []

@@ -103,12 +103,13 @@ def seen(
 ) -> tuple[Dealt, list[SeenServer]]:
     """What one run takes of the workers of its study, and which of its processes sees which server: one without an end, if
     there is one on its host. ends: that this run has, of those that the study has at most."""
-    taken = of.ends[:ends]
+    taken, idle = of.ends[:ends], (*of.watchers, *of.ends[ends:])
+    looking = (*of.watchers, *taken, *of.ends[ends:])
     by_server = {
-        server["role"]: next((w for w in (*of.watchers, *taken) if server["host"] in homes.get(w, ())), None)
+        server["role"]: next((w for w in looking if server["host"] in homes.get(w, ())), None)
         for server in servers
     }
-    watchers = tuple(worker for worker in of.watchers if worker in by_server.values())
+    watchers = tuple(worker for worker in idle if worker in by_server.values())
     run = Dealt(taken, watchers)
     found: list[SeenServer] = [
         {**server, "process": run.all.index(worker)}

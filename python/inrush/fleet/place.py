@@ -263,6 +263,9 @@ class RemoteClient:
             thread.start()
 
     def send(self, command: str) -> None:
+        word, _, _ = command.partition(" ")
+        if word == "resume" and not self.place.shares(self.worker, "processes"):
+            command = f"{word} {{}}"  # the processes that it names are of another machine
         self.words.put(command)
 
     def kill(self) -> None:

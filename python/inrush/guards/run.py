@@ -133,7 +133,7 @@ def answers_right(run: RunRecord, figures: Figures) -> Verdict | None:
         return not_checked(
             "answers right",
             f"{cut['label']} was cut at its time limit, and which of its rows are there is not known: answers behind it cannot be "
-            "judged, and are not wrong where they are counted so",
+            "judged, and those that are counted as wrong may be right",
         )
     if not answered:
         return None

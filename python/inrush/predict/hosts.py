@@ -44,6 +44,8 @@ def host_parts(runs: Sequence[RunRecord]) -> list[Part]:
     """runs: of one group."""
     held = [of for run in runs for of in (*machines(run), *held_servers(run))]
     clients = alone(runs)
+    # Where each load has another number of clients, what one of them has at n says nothing of another n.
+    is_dealt = len({client_hosts(run) for run in runs}) == 1
     # Of each machine what is known of it in any run: a run of few pipelines has not all of the clients.
     cores, dealt = dict[str, float](), dict[int, float]()
     for of in held:
@@ -51,6 +53,8 @@ def host_parts(runs: Sequence[RunRecord]) -> list[Part]:
             dealt[of.client] = max(of.cores, dealt.get(of.client, 0.0))
         elif of.cores:
             cores[of.name] = max(of.cores, cores.get(of.name, 0.0))
+    if not is_dealt:
+        return [Part(*of) for of in cores.items()]
     return [
         *(Part(*of) for of in cores.items()),
         *dealt_out(CLIENT_CORES, runs, dealt),

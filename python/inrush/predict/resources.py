@@ -100,8 +100,11 @@ def resource(part: Part, first: SmallLoad, full_at: float, last: SmallLoad) -> R
     share = last.busy[part.name] / part.usable(last.n)
     member = part.fullest(full_at if isfinite(full_at) else last.n)
     name = part.name if member is None else f"{part.name} ({member.name} first)"
+    usable = part.usable(first.n)
+    if not isfinite(usable):  # the first member is one of which nothing is known
+        usable = min(of.capacity for of in part.members)
     return Resource(
-        name, part.usable(first.n), first.busy[part.name], full_at, last.n, share, verdict(full_at, last.n, share)
+        name, usable, first.busy[part.name], full_at, last.n, share, verdict(full_at, last.n, share)
     )  # fmt: skip
 
 

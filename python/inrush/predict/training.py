@@ -34,6 +34,10 @@ Kind = Literal["load", "batch", "volume", "rows", "offered", "sample", "other"]
 SAME = 0.01
 #: Not a figure of a run's clock, and predicted like one: the size of what was stored.
 STORED = "stored.bytes"
+#: Of servers, by inrush's own watch of this machine.
+SERVER_CORES = frozenset({"server.busy_cores", "shards.busy_cores"})
+#: Below this share of a machine's cores what inrush may use is another number: what is probed is a little less than all.
+HELD_SHARE = 0.9
 
 
 @dataclass(frozen=True)
@@ -311,9 +315,24 @@ def parts_of(runs: Sequence[Measured]) -> tuple[Part, ...]:
         return (*host_parts([m.run for m in runs]), *quota_parts(runs[0].run))
     env = runs[0].run.env
     cores = own_cores(env)
-    found = [Part("cores", cores)] if cores else []
+    found = [Part("cores", cores)] if cores and are_of_one_machine(runs) else []
     found += quota_parts(runs[0].run)
     return (*found, Part("disk")) if env.get("disk_write_bytes_per_s") else tuple(found)
+
+
+def are_of_one_machine(runs: Sequence[Measured]) -> bool:
+    """Whether all that works on this machine's cores was watched in each run, and may use the same of them. A server that inrush
+    did not start may use cores that inrush is not held to."""
+    watched = {frozenset(SERVER_CORES & m.figures.keys()) for m in runs}
+    if len(watched) > 1 or any("server_unseen" in m.run.summary for m in runs):
+        return False
+    is_ours = all("settings_asked" in m.run.summary for m in runs)
+    return is_ours or watched == {frozenset()} or not any(is_held(m.run.env) for m in runs)
+
+
+def is_held(env: Mapping[str, Any]) -> bool:
+    """Whether inrush may use fewer cores than its machine has."""
+    return own_cores(env) < HELD_SHARE * float(env.get("cpu_logical") or 0)
 
 
 def as_measured(training: Training) -> list[Load]:

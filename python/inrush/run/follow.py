@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass, field
 
 from inrush.border.events import Paused
+from inrush.border.pipeline import AnyPlan
 from inrush.results.store import Doc
 from inrush.run import full_disk
 from inrush.targets.deployment import ACTIONS, Deployment, watched_now
@@ -29,7 +30,12 @@ class RunEnded:
 
 
 def follow(
-    worker: Worker, deployment: Deployment, listener: full_disk.Hears, stopping: Stopping, patience: Patience
+    worker: Worker,
+    deployment: Deployment,
+    plan: AnyPlan,
+    listener: full_disk.Hears,
+    stopping: Stopping,
+    patience: Patience,
 ) -> RunEnded:
     """Events to the listener, pauses to the deployment, Ctrl-C to the worker, until it has ended.
 
@@ -69,7 +75,7 @@ def follow(
                 if action["ok"] is False:
                     listener.note(f"{action['action']}: {action['why']}")
                 # After a restart they are others than those that the plan names.
-                worker.send(f"resume {json.dumps(watched_now(deployment))}")
+                worker.send(f"resume {json.dumps(watched_now(deployment, plan))}")
         listener.event(event)
 
 

@@ -60,6 +60,7 @@ def run_one(
     kind = kind_of(run.plan)
     placed = placed_plan(run, folder, deployment, data)
     env = under_limits(env, deployment)
+    unseen = of_unseen_server(placed, deployment)
     opened = going_on(run, placed, folder, deployment, env, listener)
     if opened is None:
         opened = folder.open_run(run.run_id, placed, env)
@@ -70,7 +71,7 @@ def run_one(
         opened.plan_path, opened.parts, opened.log, deployment.environment, command or kind.command
     )
     try:
-        ended = follow(worker, deployment, disk, stopping, Patience(run.plan, graces))
+        ended = follow(worker, deployment, run.plan, disk, stopping, Patience(run.plan, graces))
         code = worker.close()
     finally:
         worker.kill()
@@ -120,7 +121,7 @@ def run_one(
             **({"page_counters": counters.document(detail, deployment.server.embedded)} if counters else {}),
             **of_our_instance(deployment),
             **servers_here(placed),
-            **of_unseen_server(run.plan, deployment),
+            **unseen,
             **standing(deployment, own),
             **beside(beside_before, neighbours(deployment)),
             **begun,

@@ -248,8 +248,8 @@ def kernels_of_server(run: RunRecord) -> set[str] | None:
     if [role for role in servers(run, looked_at) if role != HELPER]:
         return set()
     own = own_machine(run)
-    if (run.plan.get("watch") or {}).get("processes"):
-        # inrush has started it, and the process that would have watched it was elsewhere.
+    if roles_to_watch(run):
+        # Its processes were known to inrush, and what would have watched them was elsewhere.
         return {own.kernel} if own else None
     blind = {of.kernel for of, server in seen_servers(run) if server["role"] not in looked_at}
     addresses = {*server_hosts(run.plan)} - {str(server["host"]) for _, server in seen_servers(run)}
@@ -259,12 +259,18 @@ def kernels_of_server(run: RunRecord) -> set[str] | None:
 
 def server_unseen_here(run: RunRecord) -> bool:
     """Of a run on one machine: whether a server is on it that was not watched by process id."""
-    if watched := (run.plan.get("watch") or {}).get("processes"):
-        return not {role.split("/", 1)[0] for role in computing_roles(run)} & {*watched}
+    if watched := roles_to_watch(run):
+        return not {role.split("/", 1)[0] for role in computing_roles(run)} & watched
     if workers := workers_of(run):
         known = {host for of in workers for host in of.target_hosts}
         return bool({*server_hosts(run.plan)} & {*LOOPBACK, *known})
     return bool(servers_here(run))
+
+
+def roles_to_watch(run: RunRecord) -> set[str]:
+    """By process id, by the plan. A plan of shards names their roles also where it has no process of them."""
+    processes = (run.plan.get("watch") or {}).get("processes") or {}
+    return {role for role, pids in processes.items() if pids}
 
 
 def servers_here(run: RunRecord) -> set[str]:

@@ -52,7 +52,8 @@ def known_parts(node: Node, base: Mapping[str, Any]) -> dict[str, Any]:
     roles, steps = base.get("roles"), base.get("steps")
     own: list[tuple[str, str, Sequence[str]]] = []
     if isinstance(roles, dict):
-        own.append(("rows", "role", list(roles)))
+        more = found.get("roles")
+        own.append(("rows", "role", [*roles, *(more if isinstance(more, dict) else ())]))
     if isinstance(steps, list):
         own.append(("steps", "step", [name for step in steps if (name := named(step)) is not None]))
     for key, what, names in own:

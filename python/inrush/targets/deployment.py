@@ -243,8 +243,18 @@ def processes_of(deployment: Deployment, plan: AnyPlan) -> dict[str, list[int]]:
     parts = {f"{SERVER}/coordinator": deployment.target}
     for k, shard in enumerate(deployment.shards[: len(planned["shards"]["urls"])]):
         parts[f"{SERVER}/shard_{k}"] = shard
-    found = {name: target.processes.get(SERVER, []) for name, target in parts.items()}
+    found = {name: pids_at(deployment, target) for name, target in parts.items()}
+    if not all(found.values()):  # the sum would be that of some
+        return {}
     return {SERVER: [pid for pids in found.values() for pid in pids], **found}
+
+
+def pids_at(deployment: Deployment, place: Target) -> list[int]:
+    """Of the server at the target, or at one of its shards, if it is on this machine."""
+    if place.instance is not None or deployment.turns is not None:
+        return place.processes.get(SERVER, [])
+    found = found_here(deployment.server, place.url)
+    return [*found.pids] if found is not None else []
 
 
 def watched_processes(deployment: Deployment) -> dict[str, list[int]]:
@@ -253,9 +263,9 @@ def watched_processes(deployment: Deployment) -> dict[str, list[int]]:
     return {SERVER: [*found.pids]} if found and found.pids else deployment.target.processes
 
 
-def watched_now(deployment: Deployment) -> Doc:
+def watched_now(deployment: Deployment, plan: AnyPlan) -> Doc:
     """Processes of a server on this machine, by role, and what their threads are."""
-    return {"processes": watched_processes(deployment), "threads": threads_of(deployment)}
+    return {"processes": processes_of(deployment, plan), "threads": threads_of(deployment)}
 
 
 def threads_of(deployment: Deployment) -> dict[str, str]:

@@ -126,8 +126,10 @@ def address(url: str, usual_port: int) -> tuple[str, int]:
 
 
 def is_socket(url: str) -> bool:
-    """Whether a server is reached by a file of this machine."""
-    parts = urlsplit(url)
-    options = dict(parse_qsl(parts.query))
-    place = parts.netloc.rpartition("@")[2]
-    return "%2F" in place.upper() or "socket" in options or options.get("host", "").startswith("/")
+    """Whether a server is reached by a file of this machine. What is no address is refused elsewhere."""
+    with contextlib.suppress(ValueError):
+        parts = urlsplit(url)
+        options = dict(parse_qsl(parts.query))
+        place = parts.netloc.rpartition("@")[2]
+        return "%2F" in place.upper() or "socket" in options or options.get("host", "").startswith("/")
+    return False
