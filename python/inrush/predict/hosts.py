@@ -47,10 +47,10 @@ def host_parts(runs: Sequence[RunRecord]) -> list[Part]:
     # Of each machine what is known of it in any run: a run of few pipelines has not all of the clients.
     cores, dealt = dict[str, float](), dict[int, float]()
     for of in held:
-        if of.count and of.client in clients:
-            dealt[of.client] = max(of.count, dealt.get(of.client, 0.0))
-        elif of.count:
-            cores[of.name] = max(of.count, cores.get(of.name, 0.0))
+        if of.cores and of.client in clients:
+            dealt[of.client] = max(of.cores, dealt.get(of.client, 0.0))
+        elif of.cores:
+            cores[of.name] = max(of.cores, cores.get(of.name, 0.0))
     return [
         *(Part(*of) for of in cores.items()),
         *dealt_out(CLIENT_CORES, runs, dealt),
@@ -103,7 +103,7 @@ class Cores(NamedTuple):
     name: str
     #: That use them.
     roles: Sequence[str]
-    count: float | None
+    cores: float | None
     #: Of several clients the one that has them for itself, from 1 on; 0: none.
     client: int = 0
 
