@@ -246,7 +246,7 @@ def test_rows_of_a_role_that_the_scale_itself_adds_are_known(tmp_path: Path) -> 
     more = "[scale.xs]\nrows.more = { total = 5 }\n[scale.xs.roles.more]\nsessions = 1\noperation = 'put'\nbatch_rows = 10\n"
     (tmp_path / "s.toml").write_text(SESSIONS + more)
     study = load_study(str(tmp_path / "s.toml"), "xs", known=KNOWN)
-    assert "more" in {role.name for role in study.roles}
+    assert "more" in study.roles
 
 
 def in_scale(folder: Path, study: str, scale: str | None) -> list[tuple[str, str]]:
