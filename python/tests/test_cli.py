@@ -197,9 +197,12 @@ def test_engines_side_by_side_are_refused_too_where_the_answer_speaks_of_each_al
     said = inrush(*words)
     assert said.code == 2 and said.out == "" and inrush.store.studies() == []
     assert "duckdb: power loss; sqlite: process crash" in said.err
-    assert "for rows that survive power loss on all, [options.sqlite] synchronous = 'FULL'" in said.err
     assert (
-        "for rows that survive a crash of the process on all, [options.duckdb] 'set.fsync_mode' = 'NONE'"
+        "for rows that survive power loss on all, -P options.sqlite.synchronous=FULL (or, in alone.toml, "
+        "options.sqlite.synchronous = 'FULL')" in said.err
+    )
+    assert (
+        "for rows that survive a crash of the process on all, options.duckdb.'set.fsync_mode' = 'NONE' in alone.toml"
         in said.err
     )
     # What it says, done.

@@ -31,6 +31,8 @@ def places(overlay: Mapping[str, Any], base: Mapping[str, Any]) -> Iterator[tupl
             steps = named_steps(base["steps"], value)
             at = {named(step): i for i, step in enumerate(steps)}
             for step, changes in value.items():
+                if step not in at:  # what changes it gives it another name, which is refused
+                    continue
                 own = dict(enumerate(base["steps"])).get(at[step])
                 yield from own_places(changes, own, f"steps[{at[step]}]", f"steps.{step}")
         else:
