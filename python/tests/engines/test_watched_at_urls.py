@@ -7,10 +7,11 @@ import pytest
 from inrush.engines import server
 from inrush.engines.instance import Target
 from inrush.results.store import Results
-from inrush.stats.measures import study_record
+from inrush.stats.measures import figures_of_run, study_record
 from inrush.targets.server_processes import found_here
 from tests.terminal import Inrush
 
+from .losing import Losing
 from .servers import SETTINGS
 from .small_studies import small_study
 
@@ -36,3 +37,18 @@ def test_a_run_has_the_cpu_of_a_server_at_a_url(inrush: Inrush, postgresql: Targ
     ours = [run for run in record.runs if run.engine == "postgresql"]
     assert ours and all("server" in run.tables["resources"]["role"].unique().to_pylist() for run in ours)
     assert all("server_unseen" not in run.summary for run in ours)
+
+
+def test_behind_a_proxy_nothing_is_taken_for_the_server_and_a_line_says_so(
+    inrush: Inrush, postgresql: Target
+) -> None:
+    with Losing(postgresql.url, spared=10**9) as proxy:
+        said = inrush("run", *small_study(Target("postgresql", proxy.url)))
+    assert said.code in (0, 3), said.err
+    why = "which is no PostgreSQL"
+    (line,) = [line for line in (said.out + said.err).splitlines() if "are not watched" in line]
+    assert "CPU and memory of the server at" in line and why in line
+    results = Results(inrush.store.find(None).path)
+    ours = [run for run in study_record(results).runs if run.engine == "postgresql"]
+    assert ours and not any("server.busy_cores" in figures_of_run(run) for run in ours)
+    assert all(why in run.summary["server_unseen"] for run in ours)
