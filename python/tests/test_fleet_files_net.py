@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
 import time
 from pathlib import Path
@@ -46,13 +48,13 @@ def hidden(at: Cluster, folder: Path) -> None:
 
 def with_rows(folder: Path) -> set[str]:
     """Names of the files in the folder of a worker that have rows, as this machine sees it."""
+    # Folders and files go with their run, also while they are looked at.
+    paths = (Path(place) / name for place, _, names in os.walk(folder) for name in names)
     found = set()
-    for path in folder.rglob("*.tsv"):
-        try:
-            if path.stat().st_size:
+    for path in paths:
+        with contextlib.suppress(OSError):
+            if path.suffix == ".tsv" and path.stat().st_size:
                 found.add(path.name)
-        except OSError:
-            continue  # it goes with its run
     return found
 
 
