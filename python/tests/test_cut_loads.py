@@ -23,9 +23,16 @@ def role(table: int | None) -> dict[str, Any]:
 
 
 def run(
-    clients: int = 1, cut: int | None = LOAD, more: int = 1, wrong: int = LOOK, ended_by: str = "limit"
+    clients: int = 1,
+    cut: int | None = LOAD,
+    more: int = 1,
+    wrong: int = LOOK,
+    ended_by: str = "limit",
+    both: bool = False,
 ) -> RunRecord:
-    """Loads of table 0 and of table `more`, and a step that reads. cut: the segment that was; wrong: that with wrong answers."""
+    """Loads of table 0 and of table `more`, and a step that reads. cut: the segment that was; wrong: that with wrong answers; both: the
+    last one too, whose failures stand first."""
+    wrongs = {wrong, LOOK} if both else {wrong}
     plain = synthetic.run("postgresql", reader_ns=[1_000_000] * 10)
     tables = [0, more, None]
     segments = [{"kind": "drive", "label": f"step-{n}", "phase": "measure", "roles": [role(table)]} for n, table in enumerate(tables)]  # fmt: skip
@@ -36,11 +43,11 @@ def run(
             for n in range(3)
         ],
         "repetitions": [
-            {**plain.rows("repetitions")[0], "segment": n, "wrong": 3 if n == wrong else 0} for n in range(3)
+            {**plain.rows("repetitions")[0], "segment": n, "wrong": 3 if n in wrongs else 0} for n in range(3)
         ],
         "failures": [
             {"segment": n, "repetition": 0, "role": "r", "op": f"op-{n}", "outcome": "wrong", "count": 3, "first_message": "a row"}
-            for n in range(3) if n == wrong
+            for n in (2, 1, 0) if n in wrongs
         ],
     }  # fmt: skip
     made = {name: pa.Table.from_pylist(of, schema=SCHEMAS[name]) for name, of in rows.items()}
@@ -91,3 +98,8 @@ def test_all_other_answers_are_judged(of: RunRecord) -> None:
         and found.hides
         and "3 answers were wrong. First: op-" in found.sentence
     )
+
+
+def test_of_answers_before_and_behind_the_cut_those_before_it_are_counted_and_shown() -> None:
+    found = judged(run(clients=2, cut=MORE, wrong=LOAD, both=True))
+    assert found.sentence.startswith("3 answers were wrong. First: op-0: a row."), found.sentence
