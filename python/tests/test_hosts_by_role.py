@@ -127,7 +127,13 @@ def test_hosts_of_a_pipeline_are_compared_as_those_of_a_fleet() -> None:
 
 
 def of_fleet(
-    *, url: str = "", started: bool = False, own: str = "a", server: bool = False, said: Sequence[str] = ()
+    *,
+    url: str = "",
+    started: bool = False,
+    own: str = "a",
+    server: bool = False,
+    said: Sequence[str] = (),
+    own_said: Sequence[str] = (),
 ) -> RunRecord:
     """The second host does 37.5 % more than its client, under pressure. said: which hosts of the address it says are its own."""
     run = run_on(
@@ -136,7 +142,7 @@ def of_fleet(
     clients = dict(run.summary["clients"])
     clients["workers"] = [{**w, "address": f"tcp://10.0.0.{n}:9"} for n, w in enumerate(clients["workers"], start=1)]  # fmt: skip
     clients["workers"][1]["target_hosts"] = said
-    clients["own"] = {"host": f"host-{own}", "boot": own}
+    clients["own"] = {"host": f"host-{own}", "boot": own, "target_hosts": own_said}
     plan: Any = {**run.plan, "target": {**run.plan["target"], "url": url or "postgresql://db/x"}}
     plan["watch"] = {"processes": {"server": [7] if started else []}}
     rows = [row("server", t, "cpu_s", 0.0) for t in range(12)] if server else []
@@ -160,6 +166,9 @@ def of_fleet(
         ({"url": "postgresql://db.example:5432/x", "said": ["db.example"]}, False),
         ({"url": "ndb://10.0.0.7:1186,[fd00::2]:1186/x", "said": ["fd00::2"]}, False),
         ({"url": "postgresql://db.example/x", "said": ["fd00::2"]}, True),
+        # As inrush says of its own host, which is that of the second process.
+        ({"url": "postgresql://db.example/x", "own": "b", "own_said": ["db.example"]}, False),
+        ({"url": "postgresql://db.example/x", "own": "a", "own_said": ["db.example"]}, True),
     ],
 )
 def test_a_server_that_was_not_watched_is_no_other_process(how: dict[str, Any], judged: bool) -> None:
