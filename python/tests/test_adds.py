@@ -269,6 +269,7 @@ def harmed(folder: Path, between: Sequence[str], behind: Sequence[str]) -> Path:
 
 
 @pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.slow
 def test_a_loss_in_the_rows_of_either_load_is_found(tmp_path: Path, loss: str) -> None:
     runs = run(harmed(tmp_path, *LOSSES[loss]), tmp_path)
     assert {r.engine for r in runs} == {"sqlite", "duckdb"}
@@ -279,6 +280,7 @@ def test_a_loss_in_the_rows_of_either_load_is_found(tmp_path: Path, loss: str) -
         assert wrong_answers(record).get("listed", 0) > 0, record.engine
 
 
+@pytest.mark.slow
 def test_a_row_that_a_file_of_the_second_load_leaves_out_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -300,6 +302,7 @@ def test_a_row_that_a_file_of_the_second_load_leaves_out_is_found(
         assert not proofs(record)["rows"], proofs(record)
 
 
+@pytest.mark.slow
 def test_every_answer_is_looked_at_in_every_read(tmp_path: Path) -> None:
     """All rows have another value: no call has a right answer, before and behind the second load, single and in lists."""
     every = ["UPDATE {table} SET v = v + 1"]
@@ -333,6 +336,7 @@ def test_what_adding_cannot_mean_is_said(tmp_path: Path, changes: list[tuple[str
     assert said in problems(written(tmp_path, *changes)), problems(written(tmp_path, *changes))
 
 
+@pytest.mark.slow
 def test_files_of_more_rows_are_sorted_by_their_own_step(tmp_path: Path) -> None:
     sort = ('name = "more"', 'name = "sorted"\ndo = "sort"\n[[steps]]\nname = "more"')
     by = ("adds = true\nfiles = {}", 'adds = true\nfiles = { sorted = "sorted" }')

@@ -26,6 +26,7 @@ from inrush.model.cluster import Checkpoint
 TEXT = PAGE.read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_rows_of_the_page_are_what_the_simulation_gives() -> None:
     for name, cluster in (
         ("a checkpoint every 4 ms, seed 1", CHECKPOINTED),

@@ -173,6 +173,7 @@ def ordered(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     st.sampled_from([3, 20]),
     st.sampled_from([5, 50]),
 )
+@pytest.mark.slow
 def test_the_folded_join_is_the_plain_one(each: list[Process], length_ns: int, spans: int, rows: int) -> None:
     """Clocks that drift, ends that differ, intervals that are missing or joined, several roles, operations and repetitions;
     windows and chunks of a few intervals."""

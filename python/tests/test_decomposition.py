@@ -51,6 +51,7 @@ def test_costs_without_noise_are_found_as_they_were_put_in() -> None:
     assert (by_row.file_s, by_row.place_s) == pytest.approx((0.2, 1e-3), rel=1e-3)
 
 
+@pytest.mark.slow
 def test_the_size_of_files_is_not_taken_for_the_table() -> None:
     """The original's profile; nothing of its table costs anything."""
     small = []
@@ -62,6 +63,7 @@ def test_the_size_of_files_is_not_taken_for_the_table() -> None:
     assert sum(small) >= 0.95 * SEEDS
 
 
+@pytest.mark.slow
 def test_a_table_that_leaves_memory_is_not_taken_for_the_size_of_files() -> None:
     """Sizes vary without order, and cost nothing."""
     for seed in range(SEEDS):
@@ -77,6 +79,7 @@ def test_a_table_that_leaves_memory_is_not_taken_for_the_size_of_files() -> None
         assert found.cost.knee is not None and 0.1 <= found.cost.knee / whole <= 0.3
 
 
+@pytest.mark.slow
 def test_shares_of_parts_and_their_intervals_hold_what_the_simulation_put_in() -> None:
     """The truth is the share in 20,000 files of the same law; half of the variance is noise."""
 

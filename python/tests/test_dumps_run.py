@@ -155,6 +155,7 @@ def test_files_and_the_table_that_was_loaded_from_them_are_proven(finished: Anal
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.slow
 def test_values_of_every_type_come_back_from_files(tmp_path: Path, engine: str) -> None:
     """Documents, strings of bits, lists and NULL among them: the table that was loaded from the files is proven."""
     path = write_study(tmp_path, ('["sqlite", "duckdb"]', f'["{engine}"]'), *SMALL)
@@ -166,6 +167,7 @@ def test_values_of_every_type_come_back_from_files(tmp_path: Path, engine: str) 
     assert {"dump/out", "rows", "read_back"} <= set(proofs) and all(proofs.values()), proofs
 
 
+@pytest.mark.slow
 def test_files_in_the_folder_of_a_run_go_with_it(tmp_path: Path) -> None:
     path = write_study(tmp_path, ('["sqlite", "duckdb"]', '["sqlite"]'), ('["key", "time"]', '["time"]'))
     results = run_study_file(path, tmp_path)

@@ -49,6 +49,7 @@ LIES = {
 @pytest.mark.parametrize(
     "lie", [pytest.param(lie, marks=[] if lie == "answer_swap:50" else pytest.mark.slow) for lie in LIES]
 )
+@pytest.mark.slow
 def test_an_answer_that_is_another_has_no_latency(tmp_path: Path, engine: str, lie: str) -> None:
     text = STUDY.replace('"sqlite", "duckdb"', f'"{engine}"')
     run = run_study_file(write_study(tmp_path, text), tmp_path, [lie])[engine]

@@ -71,6 +71,7 @@ def clients(inrush: Inrush) -> set[int]:
     return {run.doc["clients"]["count"] for run in Results(study.path).runs}
 
 
+@pytest.mark.slow
 def test_a_study_that_says_how_many_waits_for_a_scheduler_and_workers_that_come_one_by_one(
     inrush: Inrush, nodes: Nodes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -116,6 +117,7 @@ def test_fewer_workers_than_are_waited_for_are_named_and_nothing_has_run(
     assert "--fleet-wait" in said.err and not list(inrush.store.studies())
 
 
+@pytest.mark.slow
 def test_where_no_number_is_said_the_scheduler_is_waited_for_too(inrush: Inrush, nodes: Nodes) -> None:
     over, words = (
         threading.Event(),

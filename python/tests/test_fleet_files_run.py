@@ -47,6 +47,7 @@ def rows(name: str, parts: Path) -> list[dict[str, Any]]:
     return [row for table in read(name, parts) for row in table.to_pylist()]
 
 
+@pytest.mark.slow
 def test_each_worker_loads_its_own_files_and_they_go_with_the_run(one: Fleet, tmp_path: Path) -> None:
     plan = simulated(planned(WORKERS))
     with running(one, tmp_path, plan) as worker:
@@ -62,6 +63,7 @@ def test_each_worker_loads_its_own_files_and_they_go_with_the_run(one: Fleet, tm
 
 
 @pytest.mark.parametrize("when", ["made", "loaded"])
+@pytest.mark.slow
 def test_a_worker_that_dies_while_files_are_made_or_loaded_leaves_none_with_the_living(
     one: Fleet, tmp_path: Path, when: str
 ) -> None:

@@ -122,6 +122,7 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a
 
 
 @needs_root
+@pytest.mark.slow
 def test_a_disk_that_fills_while_files_are_made_ends_the_run_and_with_room_it_goes_on(tmp_path: Path) -> None:
     disk = tmp_path / "small"
     many = ("steps.load.rows.total=300_000", "sizes.files=60", "sizes.run_rows=1_000")
@@ -149,6 +150,7 @@ def test_a_disk_that_fills_while_files_are_made_ends_the_run_and_with_room_it_go
 
 
 @needs_root
+@pytest.mark.slow
 def test_a_disk_that_fills_while_files_are_loaded_ends_the_run(tmp_path: Path) -> None:
     disk = tmp_path / "small"
     plan = simulated(planned(2))
@@ -161,6 +163,7 @@ def test_a_disk_that_fills_while_files_are_loaded_ends_the_run(tmp_path: Path) -
 
 
 @needs_root
+@pytest.mark.slow
 def test_a_client_of_a_pipeline_whose_disk_fills_is_named(tmp_path: Path) -> None:
     disk = tmp_path / "small"
     plan = placed("sqlite", tmp_path, "pipeline.pipeline_bytes_per_s=0")

@@ -40,6 +40,7 @@ def say(at: Fleet, what: str) -> None:
     (at.variables.parent / "odd").write_text(what)
 
 
+@pytest.mark.slow
 def test_a_clock_that_is_set_in_a_run_ends_it_and_the_worker_is_named(odd: Fleet, tmp_path: Path) -> None:
     with running(odd, tmp_path, shared(60)) as worker:
         measuring(worker)
@@ -51,6 +52,7 @@ def test_a_clock_that_is_set_in_a_run_ends_it_and_the_worker_is_named(odd: Fleet
     assert none_left(odd, 3.0)
 
 
+@pytest.mark.slow
 def test_a_clock_that_lies_from_the_start_is_found_where_the_kernel_is_ours(
     odd: Fleet, tmp_path: Path
 ) -> None:
@@ -60,6 +62,7 @@ def test_a_clock_that_lies_from_the_start_is_found_where_the_kernel_is_ours(
     assert "its clock is +" in failed["message"] and "though it runs on this kernel" in failed["message"]
 
 
+@pytest.mark.slow
 def test_a_word_that_does_not_arrive_fails_the_run_and_no_process_waits_for_it(
     odd: Fleet, tmp_path: Path
 ) -> None:
@@ -81,6 +84,7 @@ def test_a_worker_with_other_sources_is_refused_by_name_before_anything_runs(
     assert not list(inrush.store.studies())
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_runs_already_is_asked_how_many_workers_it_has(inrush: Inrush) -> None:
     with fleet() as at:
         said = inrush(*STUDY, "-P", "factors.clients=[1,2]", "--fleet", at.address)
@@ -98,6 +102,7 @@ def test_no_scheduler_is_one_line(inrush: Inrush) -> None:
     assert len(said.err.splitlines()) == 1, said.err
 
 
+@pytest.mark.slow
 def test_kill_9_of_inrush_leaves_no_node_of_its_fleet(tmp_path: Path) -> None:
     env = {**ENVIRONMENT, "INRUSH_RESULTS": str(tmp_path / "results"), "TMPDIR": str(tmp_path)}
     command = [
@@ -124,6 +129,7 @@ def test_kill_9_of_inrush_leaves_no_node_of_its_fleet(tmp_path: Path) -> None:
     assert not left.exists(), "the next fleet removes what is left"
 
 
+@pytest.mark.slow
 def test_a_study_on_a_fleet_that_was_killed_resumes_with_the_runs_that_are_left(
     inrush: Inrush, tmp_path: Path
 ) -> None:
@@ -184,6 +190,7 @@ def wait(until: Any, within_s: float) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.slow
 def test_a_scheduler_with_tls_is_spoken_to_under_its_certificate_alone(
     inrush: Inrush, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -68,6 +68,7 @@ def a_tree(rng: np.random.Generator) -> tuple[Store, Callable[[FloatArray], Floa
 
 
 @pytest.mark.parametrize("kind", ["proportion", "merges", "tree"])
+@pytest.mark.slow
 def test_after_the_named_measurement_the_interval_is_about_half_as_wide(kind: str) -> None:
     ratios, named = [], 0
     for seed in range(SEEDS):

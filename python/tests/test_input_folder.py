@@ -79,6 +79,7 @@ def refused(of: Prepared, folder: Path) -> str:
 
 
 @pytest.mark.parametrize("work", [SORTED, PIPELINE])
+@pytest.mark.slow
 def test_files_lie_there_are_loaded_from_there_and_go_with_the_study(
     inrush: Inrush, tmp_path: Path, work: str
 ) -> None:
@@ -124,6 +125,7 @@ def input_folders(plan: Any) -> list[Path]:
     return [Path(one) for one in found]
 
 
+@pytest.mark.slow
 def test_without_it_files_lie_with_the_data_and_no_other_device_is_watched(
     inrush: Inrush, tmp_path: Path
 ) -> None:

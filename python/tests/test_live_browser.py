@@ -128,6 +128,7 @@ def test_what_happens_is_seen_within_two_seconds(browser: Any, busy: Busy) -> No
     assert max(late) < 2.0, late
 
 
+@pytest.mark.slow
 def test_a_page_that_is_loaded_again_shows_the_run_from_its_begin(browser: Any, busy: Busy) -> None:  # noqa: F811
     opened(browser, busy)
     time.sleep(3)
@@ -137,6 +138,7 @@ def test_a_page_that_is_loaded_again_shows_the_run_from_its_begin(browser: Any, 
     assert before >= 3 and int(wait(browser, "document.documentElement.dataset.steps")) >= before
 
 
+@pytest.mark.slow
 def test_the_page_becomes_the_report(browser: Any, busy: Busy, tmp_path: Path) -> None:  # noqa: F811
     opened(browser, busy)
     report = tmp_path / "report.html"
@@ -155,6 +157,7 @@ def test_the_page_becomes_the_report(browser: Any, busy: Busy, tmp_path: Path) -
     ending.join()
 
 
+@pytest.mark.slow
 def test_a_page_that_is_cut_off_says_so(browser: Any, busy: Busy) -> None:  # noqa: F811
     opened(browser, busy)
     server = busy.server._server
@@ -169,6 +172,7 @@ def test_a_page_that_is_cut_off_says_so(browser: Any, busy: Busy) -> None:  # no
     wait(browser, "document.getElementById('word').textContent === 'NO CONNECTION'", 20)
 
 
+@pytest.mark.slow
 def test_a_study_that_ends_without_a_report_is_said_to_have_ended(browser: Any, busy: Busy) -> None:  # noqa: F811
     opened(browser, busy)
     busy.stopped.set()

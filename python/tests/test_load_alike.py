@@ -73,6 +73,7 @@ def read(names: list[str], folder: Path, said: FirstLineGiven, few: int) -> Any:
     return each, types
 
 
+@pytest.mark.slow
 def test_of_made_up_files_each_is_read_as_by_itself(tmp_path: Path) -> None:
     shared = alike = 0
     for seed in range(400):

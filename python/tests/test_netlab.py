@@ -133,6 +133,7 @@ def test_an_echo_takes_twice_the_delay_and_none_on_the_second_addresses(
     assert min(echoes(pair, tmp_path, pair["right"].fast)) < MORE_S
 
 
+@pytest.mark.slow
 def test_so_many_packets_are_lost_and_with_a_seed_the_same_ones(tmp_path: Path) -> None:
     count, loss = 2_000, 0.1
     came = []

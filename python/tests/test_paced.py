@@ -87,6 +87,7 @@ def children(parent: int) -> set[int]:
     return {int(pid) for pid in shown.stdout.split()}
 
 
+@pytest.mark.slow
 def test_a_paced_study_left_alone_offers_everything_and_is_not_blamed(tmp_path: Path) -> None:
     code, said = run(tmp_path, stop_client=False)
     found = {v["guard"]: v for v in said["verdicts"]}

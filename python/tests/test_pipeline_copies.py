@@ -73,6 +73,7 @@ def test_more_hashing_threads_than_the_load_server_takes_are_refused() -> None:
         planned("sqlite", "pipeline-parallel", "pipeline.hash_threads=65")
 
 
+@pytest.mark.slow
 def test_copies_are_proven_and_hashing_threads_do_the_work(tmp_path: Path) -> None:
     # At a rate that leaves time for several looks at its threads.
     changes = ("repeats.count=1", "pipelines=2", "pipeline.shards=2", "pipeline.replica=true",

@@ -44,6 +44,7 @@ def rows(parts: Path, name: str) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.slow
 def test_every_row_of_two_clients_is_proven(tmp_path: Path) -> None:
     code, said, parts = ran(tmp_path, "pipeline.client_hosts=2")
     assert code == 0, said
@@ -113,6 +114,7 @@ def test_a_lost_worker_is_named_and_a_client_gives_way_to_its_load_server(
         over.next()
 
 
+@pytest.mark.slow
 def test_nothing_of_a_load_that_failed_goes_on_when_its_tables_are_dropped(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -134,6 +134,7 @@ def test_clients_beyond_those_measured_are_claimed_with_what_is_full_first(to: i
     assert made.saturation is not None and made.saturation < to
 
 
+@pytest.mark.slow
 def test_more_nodes_take_more_until_their_clients_are_full() -> None:
     (training,) = trainings(study([(2, 6), (4, 6), (6, 6)], "nodes"))
     for to in (8, 12):
@@ -209,6 +210,7 @@ def test_threads_are_read_as_the_engine_takes_them() -> None:
     assert threads_said("auto8") == {}
 
 
+@pytest.mark.slow
 def test_the_command_asks_for_a_rate_and_answers_with_nodes_and_clients(
     inrush: Inrush, monkeypatch: pytest.MonkeyPatch
 ) -> None:

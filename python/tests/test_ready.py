@@ -117,6 +117,7 @@ def test_a_server_is_known_by_what_it_answers(expected: Protocol, real: Protocol
 
 
 @pytest.mark.parametrize("expected", Protocol)
+@pytest.mark.slow
 def test_a_port_that_says_nothing_is_called_silent_and_one_that_closes_or_babbles_is_not(
     expected: Protocol,
 ) -> None:
@@ -196,6 +197,7 @@ def test_all_targets_that_cannot_be_used_are_named_at_once_and_leave_no_results(
     assert inrush.store.studies() == [] and list(inrush.store.root.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_ports_that_take_connections_and_stay_silent_are_named_within_three_seconds(inrush: Inrush) -> None:
     with listening(silent) as port:
         schemes = ("clickhouse", "influxdb", "mysql", "postgresql")

@@ -114,6 +114,7 @@ def power(count: int, phi: float, sd: float = 0.04) -> tuple[float, float]:
     return alone / count, together / count
 
 
+@pytest.mark.slow
 def test_red_noise_is_not_called_a_wave() -> None:
     for judged in judged_noise(1_200, 300):
         assert alarms(judged) <= 0.01 + 2.6 * np.sqrt(0.01 * 0.99 / len(judged))
@@ -160,6 +161,7 @@ def test_a_period_between_two_whole_numbers_of_values_is_not_taken_for_its_doubl
         assert w is not None and w.period == pytest.approx(period, rel=0.05)
 
 
+@pytest.mark.slow
 def test_a_wave_between_two_frequencies_of_its_series_is_found_as_well() -> None:
     """300 values hold 14.5 periods: a spectrum of what 300 values distinguish has 40 % of its power."""
     t, rng, found = np.arange(300), np.random.default_rng(3), 0

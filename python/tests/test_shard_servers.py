@@ -236,6 +236,7 @@ def grown(parts: Path, role: str, metric: str = "cpu_s") -> float:
     return values[-1] - values[0] if values else 0.0
 
 
+@pytest.mark.slow
 def test_a_watcher_shows_the_server_on_its_host_and_its_host(tmp_path: Path) -> None:
     with named_postgres(tmp_path / "server") as (_, port):
         code, said, parts = ran(tmp_path, [{**of_postgresql(port), "process": 2}])
@@ -247,6 +248,7 @@ def test_a_watcher_shows_the_server_on_its_host_and_its_host(tmp_path: Path) -> 
     assert document["clients"] == 1
 
 
+@pytest.mark.slow
 def test_a_server_that_is_not_found_is_a_note_and_its_host_is_watched(tmp_path: Path) -> None:
     code, said, parts = ran(tmp_path, [{**of_postgresql(1), "process": 2}])
     assert code == 0, said
@@ -260,6 +262,7 @@ def test_a_server_that_is_not_found_is_a_note_and_its_host_is_watched(tmp_path: 
     assert "host/3" in roles and "shards" not in roles
 
 
+@pytest.mark.slow
 def test_an_end_on_the_host_of_a_server_watches_it_beside_its_own(tmp_path: Path) -> None:
     with named_postgres(tmp_path / "server") as (_, port):
         code, said, parts = ran(tmp_path, [{**of_postgresql(port), "process": 0}])

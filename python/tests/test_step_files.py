@@ -86,6 +86,7 @@ def problems(path: Path) -> str:
 
 
 @pytest.mark.parametrize("plain", [True, False])
+@pytest.mark.slow
 def test_every_row_of_every_file_is_stored_and_each_file_has_its_times(tmp_path: Path, plain: bool) -> None:
     workload = WORKLOAD.replace(r"x\t\\%", "x-%") if plain else WORKLOAD
     assert (workload != WORKLOAD) == plain
@@ -112,6 +113,7 @@ def test_every_row_of_every_file_is_stored_and_each_file_has_its_times(tmp_path:
     assert (whole["ops"], whole["rows"]) == (FILES, ROWS)
 
 
+@pytest.mark.slow
 def test_files_are_made_once_for_all_runs_and_gone_at_the_end(tmp_path: Path) -> None:
     run(written(tmp_path, ("count = 1, seed = 1", "count = 2, seed = 1")), tmp_path)
     assert list((tmp_path / "results").rglob("*.tsv")) == []
@@ -136,6 +138,7 @@ def test_tables_and_counts_that_files_cannot_have_are_said_at_the_point(tmp_path
     assert "write how many there are" in problems(written(tmp_path, (", count = 7", "")))
 
 
+@pytest.mark.slow
 def test_a_file_that_is_not_as_it_was_made_is_found_by_the_proof_and_made_anew_by_the_next_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -69,6 +69,7 @@ def written(folder: Path, *changes: tuple[str, str], workload: str = WORKLOAD + 
     return path
 
 
+@pytest.mark.slow
 def test_a_step_is_done_at_its_values_alone_and_totals_add_up_those_that_were(tmp_path: Path) -> None:
     found = analyse(study_record(Results(run_study_file(written(tmp_path), tmp_path))))
     assert len(found.runs) == 6
@@ -85,6 +86,7 @@ def test_a_step_is_done_at_its_values_alone_and_totals_add_up_those_that_were(tm
         assert all(row["holds"] for row in each.run.rows("proofs"))
 
 
+@pytest.mark.slow
 def test_a_total_falls_with_a_figure_of_one_of_its_steps(tmp_path: Path) -> None:
     path = written(tmp_path, ('["duckdb", "sqlite"]', '["sqlite"]'))
     found = analyse(study_record(Results(run_study_file(path, tmp_path))))

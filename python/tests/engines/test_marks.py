@@ -60,6 +60,7 @@ def test_a_file_with_tables_of_the_users_is_refused_and_with_force_keeps_them(
     assert left == [("customers",)], "inrush dropped what it had made and nothing else"
 
 
+@pytest.mark.slow
 def test_a_new_file_and_one_that_inrush_left_are_used_unasked(inrush: Inrush, tmp_path: Path) -> None:
     for _ in range(2):
         said = inrush("run", "quickstart", f"sqlite://{tmp_path}/new.sqlite", *QUICK)
