@@ -273,6 +273,18 @@ def main() -> int:
     parser.add_argument("--frozen", type=int, default=5)
     parser.add_argument("--cut", type=int, default=3)
     parser.add_argument("--workers", type=int, default=4)
+    add_options(parser)
+    asked = parser.parse_args()
+    counts = dict(zip(VICTIMS, (asked.times,) * 3 + (asked.frozen, asked.cut), strict=True))
+    with (
+        tempfile.TemporaryDirectory(prefix="inrush-fleet-kills-", dir=asked.data) as name,
+        campaign(Path(name), asked.seed, asked.workers, asked.delay_ms / 1e3, asked.loss) as at,
+    ):
+        return disturbed(at, counts, asked.seed, asked.within_min)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Of every campaign."""
     parser.add_argument(
         "--delay-ms", type=float, default=1.0, help="one way, between each worker and the scheduler"
     )
@@ -282,13 +294,6 @@ def main() -> int:
     )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--data", type=Path, default=Path("/var/tmp"))
-    asked = parser.parse_args()
-    counts = dict(zip(VICTIMS, (asked.times,) * 3 + (asked.frozen, asked.cut), strict=True))
-    with (
-        tempfile.TemporaryDirectory(prefix="inrush-fleet-kills-", dir=asked.data) as name,
-        campaign(Path(name), asked.seed, asked.workers, asked.delay_ms / 1e3, asked.loss) as at,
-    ):
-        return disturbed(at, counts, asked.seed, asked.within_min)
 
 
 def disturbed(at: Campaign, counts: Mapping[str, int], seed: int, within_min: float) -> int:

@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from benches.fleet_kills import Campaign, disturbed
+from benches.fleet_kills import Campaign, add_options, disturbed
 from benches.netlab.cluster import Cluster, cluster
 from benches.netlab.database import postgresql
 from inrush.pipeline.journal import lines
@@ -47,9 +47,7 @@ class Pipelines(Campaign):
 
     def at_work(self) -> bool:
         """Rows of files have been stored."""
-        journals = (
-            path for study in self.store.studies() for path in study.path.glob("*/parts/work/journal")
-        )
+        journals = (path for study in self.store.studies() for path in study.path.glob("*/parts/*/journal"))
         return any(line["said"] == "look" and line["rows"] for path in journals for line in lines(path))
 
     def working(self) -> bool:
@@ -94,15 +92,7 @@ def campaign(folder: Path, seed: int, delay_s: float, loss: float) -> Iterator[P
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--times", type=int, default=5, help="of each fault of each part")
-    parser.add_argument(
-        "--delay-ms", type=float, default=1.0, help="one way, between each worker and the scheduler"
-    )
-    parser.add_argument("--loss", type=float, default=0.0, help="share of packets")
-    parser.add_argument(
-        "--within-min", type=float, default=120.0, help="no fault is made after so many minutes"
-    )
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--data", type=Path, default=Path("/var/tmp"))
+    add_options(parser)
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="inrush-fleet-kills-", dir=asked.data) as name:
         # PostgreSQL has a user of its own, which enters this folder.

@@ -18,12 +18,14 @@ from inrush.machine.listeners import Holders
 from inrush.pipeline.load_environment import shards_here
 from inrush.plan.planned import PlannedRun
 from inrush.report.points import unseen_servers as unseen_in_report
+from inrush.run import one
 from inrush.run.one import of_unseen_server
 from inrush.run.unseen_servers import unseen_servers
 from inrush.targets import server_processes
 from inrush.targets.deployment import Deployment, at_deployment, watched_now
 from inrush.targets.server_processes import address, found_here, is_here
 from tests import synthetic
+from tests.terminal import Inrush
 from tests.test_shard_servers import named_postgres
 
 POSTGRESQL = server("postgresql")
@@ -162,3 +164,24 @@ def test_the_report_says_why_a_server_beside_the_client_has_no_cpu() -> None:
     assert unseen_in_report(analyse(record)) == [
         "CPU of the server of postgresql is not known: at port 1 listens a <proxy>."
     ]
+
+
+def test_a_server_is_looked_for_before_its_run_and_not_when_it_may_have_ended(
+    inrush: Inrush, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order, follow = list[str](), one.follow
+
+    def looked(*_: Any) -> dict[str, Any]:
+        order.append("looked")
+        return {}
+
+    def followed(*of: Any) -> Any:
+        order.append("run")
+        return follow(*of)
+
+    monkeypatch.setattr(one, "of_unseen_server", looked)
+    monkeypatch.setattr(one, "follow", followed)
+    words = ("keylookup-clients", "null", "--scale", "xs", "-P", "factors.clients=[1]")
+    said = inrush("run", *words, "-P", "repeats={count=1,confirm=0}", "-P", "schedule.measure_s=0.1")
+    assert said.code in (0, 3), said.err
+    assert order == ["looked", "run"]

@@ -31,7 +31,9 @@ HOSTS = ["localhost", "203.0.113.77"]
         (["clickhouse://db/x", "clickhouse://s0/x", "clickhouse://db:9/x"], ["db", "s0"]),
         (["postgresql://u@%2Ftmp:5432/x"], []),
         (["postgresql:///x?host=localhost"], ["localhost"]),
-        (["postgresql://db/x?host=/tmp"], ["db"]),
+        # As the core reads it: the option stands in place of the other one.
+        (["postgresql://db/x?host=10.0.0.1,::1"], ["10.0.0.1", "::1"]),
+        (["postgresql://db/x?host=/tmp", "mysql://db/x?socket=/run/x"], []),
         (["postgresql://[fd00"], []),
         (["/data/x.duckdb"], []),
         ([], []),

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+from inrush.border.pipeline import hosts_in, is_socket
 from inrush.engines.twin import Twin
 from inrush.machine.addresses import is_own, own_addresses, resolved
 from inrush.machine.held import cores_of_process
@@ -115,21 +116,10 @@ def hidden_from(seer: str) -> str:
 
 def address(url: str, usual_port: int) -> tuple[str, int]:
     """Host and port; of a socket, of several addresses in one, whose server is not known by it, and of what is no address, no host."""
+    hosts = hosts_in(url)
+    if len(hosts) != 1:
+        return "", 0
     with contextlib.suppress(ValueError):
         parts = urlsplit(url)
-        place, options = parts.netloc.rpartition("@")[2], dict(parse_qsl(parts.query))
-        if "," not in place and not is_socket(url):
-            at = urlsplit(f"//{place}")
-            port = int(options.get("port") or at.port or usual_port)
-            return options.get("host") or at.hostname or "", port
+        return hosts[0], int(dict(parse_qsl(parts.query)).get("port") or parts.port or usual_port)
     return "", 0
-
-
-def is_socket(url: str) -> bool:
-    """Whether a server is reached by a file of this machine. What is no address is refused elsewhere."""
-    with contextlib.suppress(ValueError):
-        parts = urlsplit(url)
-        options = dict(parse_qsl(parts.query))
-        place = parts.netloc.rpartition("@")[2]
-        return "%2F" in place.upper() or "socket" in options or options.get("host", "").startswith("/")
-    return False

@@ -72,17 +72,14 @@ def test_nobody_elses_machine_can_reach_it(own: OwnServer, folder: Path) -> None
     own.stop(instance, Stop.CLEAN)
 
 
-@pytest.mark.parametrize("own", [name for name in STARTED if server(name).programs], indirect=True)
-def test_its_processes_are_found_by_its_port_and_by_them_the_folder_of_its_data(
-    own: OwnServer, folder: Path
-) -> None:
+@pytest.mark.parametrize("own", [name for name in STARTED if server(name).loading], indirect=True)
+def test_the_folder_of_its_data_is_found_by_its_process(own: OwnServer, folder: Path) -> None:
     """As the watcher of a shard does, on the server's host and without asking it."""
     instance = begun(own, folder)
     found = found_server(server(own.name), "127.0.0.1", instance.port, "the worker")
     assert instance.pid in found.pids, found
-    if server(own.name).loading:  # shards are of these
-        at, home = Path(found.folder).resolve(), (instance.data / own.home).resolve()
-        assert at == home or home in at.parents, at
+    at, home = Path(found.folder).resolve(), (instance.data / own.home).resolve()
+    assert at == home or home in at.parents, at
     own.stop(instance, Stop.CLEAN)
 
 
