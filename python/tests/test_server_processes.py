@@ -50,6 +50,7 @@ def plan(**more: Any) -> RunPlan:
         ("postgresql://u@[::1]:9/x", ("::1", 9)),
         ("postgresql://u@db/x?host=10.0.0.1&port=7", ("10.0.0.1", 7)),
         ("postgresql://u@a:1,b:2/x", ("", 0)),
+        ("postgresql://u@a,b/x", ("", 0)),
         ("postgresql://u@%2Ftmp/x", ("", 0)),
         ("postgresql://u@db/x?host=/tmp", ("", 0)),
         ("mysql://u@localhost/x?socket=/run/x", ("", 0)),
