@@ -2,7 +2,8 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help core build docs run test test-all test-rust test-rust-told test-python test-python-apart test-python-servers fuzz check bench servers chdb clean wheel try-wheel release
+.PHONY: help core build docs run test test-all test-rust test-rust-told test-python test-python-apart test-python-servers \
+  test-rust-and-servers fuzz check check-rust check-python bench servers chdb clean wheel wheel-here try-wheel release
 
 PYTHON ?= python3
 # Of `make try-wheel`; none named: the oldest and the newest that are here (.ci/pythons).
@@ -10,14 +11,10 @@ PYTHONS ?=
 # Tests at once: some wait for a server, a limit or a clock, so one more than this machine has cores, and of Rust's two.
 JOBS ?= 3
 THREADS ?= 4
-# Tests on servers. Where servers must be there, they run after the others, which include Rust's on the same servers; and
+# Tests on servers. Where servers must be there, they run beside the others, after Rust's, which are on the same servers; and
 # so many at once, each process on servers of its own.
 ON_SERVERS := python/tests/engines
 SERVER_JOBS ?= 3
-# Each part of the tests that passed where servers must be there leaves a file: CI runs once more what did not.
-PASSED := .pytest_cache/passed
-passed = mkdir -p $(PASSED) && touch $(PASSED)/$(1)
-AGAIN ?=
 # Ten minutes each.
 STRESSED ?= postgresql clickhouse
 # Killed in a load and in a statement: 66 kills each, of 10 to 25 seconds.
@@ -30,6 +27,8 @@ CHDB := .chdb
 # Of a wheel: the oldest glibc, and the processors of a release.
 MANYLINUX ?= manylinux_2_28
 RELEASE ?= x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu
+# Of `make try-wheel`: that of `make wheel`.
+WHEEL ?= dist/inrush-*-$(MANYLINUX)_$(shell uname -m).whl
 CORE := python/inrush/_core.abi3.so
 CORE_SOURCES := $(shell find rust/*/src -name '*.rs') $(wildcard rust/*/Cargo.toml) Cargo.toml Cargo.lock pyproject.toml
 # What pip and uv choose is what was tried; see constraints.txt.
@@ -58,19 +57,21 @@ build: core ## core, and the programs of the Rust tests
 run: core ## the quickstart study; prints where its report is
 	$(BIN)/inrush run quickstart
 
-# Half of the time of Rust's tests is waiting, so both halves are tested at once, but for Python's on servers.
+# Half of the time of Rust's tests is waiting, so both halves are tested at once. Of two parts of Python's, each is shown
+# when it has ended.
 test: core ## the tests; needs no server and no browser
 ifdef INRUSH_REQUIRE_SERVERS
-	@rm -rf $(PASSED); failed=0; \
-	  $(MAKE) --no-print-directory --keep-going --jobs 2 test-rust-told test-python-apart || failed=1; \
-	  $(MAKE) --no-print-directory test-python-servers || failed=1; exit $$failed
+	@$(MAKE) --no-print-directory --keep-going --jobs 2 --output-sync=target test-python-apart test-rust-and-servers
 else
 	@$(MAKE) --no-print-directory --keep-going --jobs 2 test-rust-told test-python
 endif
 
-test-all: core ## all tests, also those that are dear in time
+test-all: core ## all tests, also those that are dear in time, and the wheel of a release
 	$(MANY_CASES) $(CARGO_TEST)
-	$(BIN)/python -m pytest --slow
+	MAKEFLAGS= $(BIN)/python -m pytest --slow -n $(JOBS) --ignore $(ON_SERVERS)
+	MAKEFLAGS= $(BIN)/python -m pytest --slow -n $(SERVER_JOBS) $(ON_SERVERS)
+	$(MAKE) --no-print-directory wheel
+	$(MAKE) --no-print-directory try-wheel
 
 test-python: core ## tests of the Python half and of the border
 ifdef INRUSH_REQUIRE_SERVERS
@@ -80,12 +81,14 @@ else
 endif
 
 test-python-apart:
-	MAKEFLAGS= $(BIN)/python -m pytest -o cache_dir=.pytest_cache/apart $(AGAIN) -n $(JOBS) --durations 30 --ignore $(ON_SERVERS)
-	@$(call passed,apart)
+	MAKEFLAGS= $(BIN)/python -m pytest -o cache_dir=.pytest_cache/apart -n $(JOBS) --durations 30 --ignore $(ON_SERVERS)
 
 test-python-servers:
-	MAKEFLAGS= $(BIN)/python -m pytest -o cache_dir=.pytest_cache/servers $(AGAIN) -n $(SERVER_JOBS) --durations 30 $(ON_SERVERS)
-	@$(call passed,servers)
+	MAKEFLAGS= $(BIN)/python -m pytest -o cache_dir=.pytest_cache/servers -n $(SERVER_JOBS) --durations 30 $(ON_SERVERS)
+
+test-rust-and-servers:
+	@failed=0; $(MAKE) --no-print-directory test-rust-told || failed=1; \
+	  $(MAKE) --no-print-directory test-python-servers || failed=1; exit $$failed
 
 test-rust: ## tests of the Rust half
 	@tools/needs $(PYTHON) fetch
@@ -98,14 +101,18 @@ test-rust-told:
 	  $(MAKE) --no-print-directory test-rust >$(TOLD) 2>&1 || { cat $(TOLD); echo "the Rust half failed: $(TOLD)"; exit 1; }; \
 	  awk '/^test result:/ { passed += $$4; ignored += $$8 } END { \
 	    print "\nRust: " passed + 0 " tests passed, " ignored + 0 " need a server"; exit !passed }' $(TOLD)
-	@$(call passed,rust)
 
 fuzz: ## a million mutated answers to each decoder (or as many as INRUSH_MUTATIONS says)
 	INRUSH_MUTATIONS=$${INRUSH_MUTATIONS:-1000000} cargo test --release -p inrush-engines -p inrush-load --lib fuzz:: -- --nocapture
 
-check: core ## formatting, lints and types of both halves
+check: check-rust check-python ## formatting, lints and types of both halves
+
+# In the profile of the tests: what programs at build time made for them, such as SQLite, is not made once more.
+check-rust: core
 	cargo fmt --all -- --check
-	cargo clippy --workspace --all-targets --features python -- -D warnings
+	cargo clippy --release --config rust/tests.toml --workspace --all-targets --features python -- -D warnings
+
+check-python: core
 	$(BIN)/ruff format --check python
 	$(BIN)/ruff check python
 	$(BIN)/mypy
@@ -139,7 +146,7 @@ wheel: $(VENV)/.release ## a wheel in dist/ for every Python and every Linux of 
 	$(call wheel,$(shell uname -m)-unknown-linux-gnu)
 
 try-wheel: ## installs the wheel without Rust in reach and runs the quickstart study from it
-	.ci/try-wheel dist/inrush-*-$(MANYLINUX)_$(shell uname -m).whl $(PYTHONS)
+	.ci/try-wheel $(WHEEL) $(PYTHONS)
 
 release: $(VENV)/.release ## the wheels for x86-64 and arm64 and the source package, in dist/
 	@for target in $(RELEASE); do [ -d "$$(rustc --print target-libdir --target $$target)" ] \
@@ -150,6 +157,13 @@ release: $(VENV)/.release ## the wheels for x86-64 and arm64 and the source pack
 clean: ## remove the environments and the built core; results stay
 	rm -rf $(VENV) $(CHDB) $(CORE) dist
 	cargo clean
+
+# Of what `make core` has compiled, for the glibc of this machine and later ones: what a wheel holds is tried without
+# compiling all of it once more.
+wheel-here: core $(VENV)/.release
+	rm -rf dist/here
+	PATH="$(CURDIR)/$(BIN):$$PATH" VIRTUAL_ENV=$(CURDIR)/$(VENV) maturin build --release --quiet --interpreter $(BIN)/python --out dist/here
+	$(BIN)/abi3audit --strict --verbose dist/here/inrush-*.whl
 
 # zig links against the glibc that the dependencies ask for too, whatever this machine has. maturin finds it in PATH.
 define wheel

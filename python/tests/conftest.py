@@ -26,33 +26,30 @@ from tests.terminal import Inrush  # noqa: E402
 
 PACKAGE = Path(__file__).parents[1]
 TESTS = Path(__file__).parent
+#: A test marked ci or slow takes as long as so many others.
+DEAR = 8
 #: So many new objects before they are looked at for garbage (Python's own default: 700).
 GARBAGE = 50_000
 
 # A machine that is busy with something else is no failure of ours; pytest's own limit ends what hangs.
 settings.register_profile("inrush", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-# What a property without a number of its own gets where time is short; with the tests marked slow it gets all 100.
+# What a property without a number of its own gets where time is short; beside the tests marked slow it gets all 100.
 settings.register_profile("brief", settings.get_profile("inrush"), max_examples=30)
 
 
-#: Where nothing may be left out: real servers are there, and so is the time for what is dear.
+#: Where no server may be missing, as in CI, which has the time for what is marked ci too.
 REQUIRE = "INRUSH_REQUIRE_SERVERS"
 #: Where no server is started, whatever is fetched: `make test` runs the same tests on every machine.
 START_NONE = "INRUSH_START_NO_SERVERS"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--slow", action="store_true", help="run the tests marked slow too")
+    parser.addoption("--slow", action="store_true", help="run the tests marked ci or slow too")
     parser.addoption(
         "--reversed-files",
         action="store_true",
         help="run the files in reversed order: what depends on it fails",
     )
-
-
-def runs_slow(config: pytest.Config) -> bool:
-    """Whether what is dear runs too: by --slow or by the environment."""
-    return config.getoption("--slow") or bool(os.environ.get(REQUIRE))
 
 
 @pytest.fixture
@@ -62,7 +59,7 @@ def whole(request: pytest.FixtureRequest) -> bool:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    settings.load_profile("inrush" if runs_slow(config) else "brief")
+    settings.load_profile("inrush" if config.getoption("--slow") else "brief")
 
 
 def pytest_collection(session: pytest.Session) -> None:
@@ -81,27 +78,35 @@ def pytest_collection(session: pytest.Session) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves out what is marked slow or campaign, unless it is asked for: by --slow or a test's full name; slow, by the environment."""
+    """Leaves out what is marked slow or ci, unless it is asked for: by --slow or a test's full name; ci, by the environment."""
+    if not config.getoption("--slow") and not any("::" in a for a in config.args):
+        left_out = ("slow",) if os.environ.get(REQUIRE) else ("slow", "ci")
+        dear = {item for item in items if any(item.get_closest_marker(mark) for mark in left_out)}
+        config.stash[LEFT_OUT] = len(dear)
+        items[:] = [item for item in items if item not in dear]
+        config.hook.pytest_deselected(items=list(dear))
+    files = by_file(items, [item.path for item in items])
     if config.getoption("--reversed-files"):
-        items[:] = reversed_files(items, [item.path for item in items])
-    if config.getoption("--slow") or any("::" in a for a in config.args):
-        return
-    dear = ("campaign",) if runs_slow(config) else ("campaign", "slow")
-    slow = [item for item in items if any(item.get_closest_marker(mark) for mark in dear)]
-    config.stash[LEFT_OUT] = len(slow)
-    items[:] = [item for item in items if item not in slow]
-    config.hook.pytest_deselected(items=slow)
+        items[:] = [item for of_file in reversed(files) for item in of_file]
+    elif hasattr(config, "workerinput"):
+        items[:] = [item for of_file in sorted(files, key=weight, reverse=True) for item in of_file]
 
 
 Item = TypeVar("Item")
 
 
-def reversed_files(items: Sequence[Item], files: Sequence[Path]) -> list[Item]:
-    """The last file's items first; those of one file stay in their order, for they share its fixtures. Pure."""
-    by_file: dict[Path, list[Item]] = {}
+def by_file(items: Sequence[Item], files: Sequence[Path]) -> list[list[Item]]:
+    """A file's items together, in their order, for they share its fixtures. Pure."""
+    found: dict[Path, list[Item]] = {}
     for item, file in zip(items, files, strict=True):
-        by_file.setdefault(file, []).append(item)
-    return [item for of_file in reversed(by_file.values()) for item in of_file]
+        found.setdefault(file, []).append(item)
+    return list(found.values())
+
+
+def weight(of_file: Sequence[pytest.Item]) -> int:
+    """How long a file takes, roughly: with `-n` the longest begin first, so that none is left to one process at the end."""
+    dear = sum(1 for item in of_file if item.get_closest_marker("ci") or item.get_closest_marker("slow"))
+    return len(of_file) + (DEAR - 1) * dear
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
@@ -133,10 +138,11 @@ def pytest_testnodedown(node: Any, error: object) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """With `-n`: a file's tests share what its fixtures made; those on servers share the servers of one process, unless
-    they are all that is tested and servers must be there: then each process has servers."""
+    they are all that is tested: then each process has servers."""
     from xdist.scheduler import LoadScopeScheduling
 
-    each_has_servers = bool(os.environ.get(REQUIRE)) and all("engines" in arg for arg in config.args)
+    config.option.loadscopereorder = False  # they are in their order already
+    each_has_servers = all("engines" in arg for arg in config.args)
 
     class ByFile(LoadScopeScheduling):  # type: ignore[misc]
         def _split_scope(self, nodeid: str) -> str:
@@ -199,7 +205,7 @@ def disk_is_probed_once() -> Iterator[None]:
 @pytest.fixture(scope="session", autouse=True)
 def charts_are_checked(pytestconfig: pytest.Config) -> None:
     """Where there is time for it, every chart of every test; else those of `test_figures.py`."""
-    if runs_slow(pytestconfig):
+    if pytestconfig.getoption("--slow"):
         from inrush.report import charts
 
         charts.CHECKED = True

@@ -125,7 +125,7 @@ def each_family_first() -> list[Any]:
     """Parameters: the files of shipped studies, of which the first of each family runs by default."""
     first = {path.parent: path for path in reversed(shipped_files())}
     return [
-        pytest.param(path, id=path.stem, marks=[] if path in first.values() else pytest.mark.slow)
+        pytest.param(path, id=path.stem, marks=[] if path in first.values() else pytest.mark.ci)
         for path in shipped_files()
     ]
 

@@ -97,7 +97,7 @@ def test_an_engine_against_itself_has_ratio_one_at_the_nominal_rate() -> None:
     assert 0.02 <= np.mean(different) <= 0.08
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_injected_carry_over_is_flagged_through_the_whole_chain() -> None:
     truth = {("duckdb", b): s for b, s in CURVE.items()}
     lean: dict[str, Any] = {

@@ -98,7 +98,7 @@ def test_a_month_and_a_year_are_in_proportion_to_their_rows() -> None:
     assert line["clustering a year"] == "2.0 h"
 
 
-@pytest.mark.campaign
+@pytest.mark.slow
 def test_the_tables_of_the_campaign_are_made_of_a_complete_study(tmp_path: Path) -> None:
     """The shipped study, small, on an embedded engine that takes the place of a server."""
     analysis = analyse(study_record(Results(run_study_file(Path("archive-extract"), tmp_path, "xs"))))

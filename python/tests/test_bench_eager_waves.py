@@ -11,7 +11,7 @@ from .engines.servers import need, scratch
 
 need_lab()
 #: Dear in time: hosts of their own, a cluster, and runs that are long enough for waves.
-pytestmark = [pytest.mark.campaign, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 
 def test_both_runs_of_a_block_are_judged_and_a_full_port_loses_packets() -> None:

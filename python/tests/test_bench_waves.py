@@ -73,7 +73,7 @@ def test_eager_sends_make_a_wave_where_a_connection_takes_few_packets_and_none_w
     assert swings_with_sends == 2
 
 
-@pytest.mark.campaign
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_each_number_of_the_page_is_what_all_clusters_give() -> None:
     assert waves_random.counts(WHOLE) == said()

@@ -58,7 +58,7 @@ def test_h_is_help_of_every_command(inrush: Inrush) -> None:
         assert short.code == 0 and short.out == long.out and "Usage: " in short.out
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_every_shipped_study_is_listed_and_planned(inrush: Inrush) -> None:
     names = [s["name"] for s in inrush("studies", "--json").json]
     assert "telemetry-quickstart" in names and "telemetry-batch" in names
@@ -145,7 +145,7 @@ def test_a_server_that_is_not_there_is_one_line_and_code_2_and_no_result(inrush:
     assert inrush.store.studies() == []
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_engines_whose_rows_survive_different_things_are_refused_before_the_run_unless_asked(
     inrush: Inrush, tmp_path: Path
 ) -> None:
@@ -337,7 +337,7 @@ def test_published_claims_without_a_rule_are_said_to_be_none(after: Inrush, tmp_
     assert "the header alone, for no published claim of this study has a rule" in said.err + said.out
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_null_engines_run_beside_others_unasked_and_set_the_floor(inrush: Inrush) -> None:
     """A study with readers whose answers an oracle checks: nobody asks an engine that keeps nothing."""
     options = ("-P", "batch_rows=1000", "-P", "repeats.count=1", "-P", "schedule.at_least_s=0.01")
@@ -396,7 +396,7 @@ def test_a_crossed_limit_of_the_study_is_code_99(inrush: Inrush) -> None:
     assert said.code == 99 and "limit crossed: writers.makespan_s" in said.err
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_ctrl_c_is_code_130_and_resume_ends_what_was_begun(inrush: Inrush) -> None:
     """A study of two points is interrupted by the terminal's signal, then resumed, its fresh repeats too."""
     words = ("run", "quickstart", "sqlite", "--scale", "xs", "-P", "repeats={count=1, confirm=1}")
@@ -426,7 +426,7 @@ def test_ctrl_c_is_code_130_and_resume_ends_what_was_begun(inrush: Inrush) -> No
     assert inrush("runs", "--json").json[0]["status"] == "done"
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_kill_9_of_a_real_study_loses_the_run_in_hand_and_nothing_else(inrush: Inrush) -> None:
     """inrush is killed twice in the middle of SQLite runs; resumed, every run is there once and proven."""
     environment = {**ENVIRONMENT, "INRUSH_RESULTS": str(inrush.store.root)}

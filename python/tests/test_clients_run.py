@@ -133,7 +133,7 @@ def measured(parts: Path) -> dict[str, Any]:
     return dict(found)
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_all_start_at_one_instant_and_how_late_they_were_is_written_down(tmp_path: Path) -> None:
     with running(tmp_path, plan()) as worker:
         events = heard(worker, "ended")
@@ -172,7 +172,7 @@ def test_the_work_of_a_segment_begins_with_its_first_repetition(tmp_path: Path) 
         assert segment["start_ns"] <= one["start_ns"] <= segment["end_ns"]
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_calls_that_are_counted_are_made_once_by_all_together(tmp_path: Path) -> None:
     with running(tmp_path, plan(calls=1_000)) as worker:
         heard(worker, "ended")
@@ -182,7 +182,7 @@ def test_calls_that_are_counted_are_made_once_by_all_together(tmp_path: Path) ->
     assert [r["ops"] for r in repetitions if r["segment"] == index] == [1_000]
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_a_process_that_dies_fails_the_run_and_ends_the_others(tmp_path: Path) -> None:
     with running(tmp_path, plan(measure_s=60)) as worker:
         measuring(worker)
@@ -224,7 +224,7 @@ def test_a_stop_ends_all_in_order(tmp_path: Path) -> None:
     assert gone(tmp_path, ENDS_S) == []
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_kill_9_of_the_parent_leaves_no_process(tmp_path: Path) -> None:
     (tmp_path / "plan.json").write_text(json.dumps(plan(measure_s=60)))
     (tmp_path / "parts").mkdir()

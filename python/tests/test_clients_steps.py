@@ -219,7 +219,7 @@ def followed(folder: Path, of: int, *overrides: str, tell: Tell = Opened.others)
     return run
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_the_union_of_what_w_processes_load_is_the_plan_of_one_row_for_row(tmp_path: Path) -> None:
     draw = random.Random(17)
     rows, more = draw.randint(50, 3_000), draw.randint(1, 500)

@@ -171,7 +171,7 @@ def test_a_study_that_asks_for_no_best_repeats_nothing() -> None:
     assert plan_study(study, {"sqlite": server("sqlite")}).confirmations == ()
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_a_run_makes_them_after_the_blocks_for_the_best_and_its_contenders(inrush: Inrush) -> None:
     words = (
         "quickstart",

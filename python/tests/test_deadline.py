@@ -69,7 +69,7 @@ per = ["engine"]
 """
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_calls_past_their_deadline_are_timeouts_and_others_are_answered(tmp_path: Path) -> None:
     (tmp_path / "workload.toml").write_text(WORKLOAD)
     (tmp_path / "study.toml").write_text(STUDY)

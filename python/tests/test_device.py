@@ -268,7 +268,7 @@ def test_a_file_of_the_users_is_refused_and_not_touched(inrush: Inrush, tmp_path
     assert own.read_text() == "mine"
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_a_study_of_a_disk_runs_to_its_figures(inrush: Inrush, tmp_path: Path) -> None:
     direct = "true" if opens_direct(tmp_path / "probe") else "false"
     (tmp_path / "probe").unlink()

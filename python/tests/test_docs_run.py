@@ -52,9 +52,9 @@ class Elsewhere:
 ELSEWHERE: Mapping[str, Elsewhere] = {
     "make run": Elsewhere("builds inrush from nothing", ".ci/run", "\n.ci/bare make run\n"),
     "make test": Elsewhere("runs these tests", ".ci/run", "\nmake test "),
-    "make wheel": Elsewhere("builds for a release", ".ci/run", "\nmake wheel\n"),
+    "make wheel": Elsewhere("builds for a release", "Makefile", "--no-print-directory wheel\n"),
     "make try-wheel": Elsewhere(
-        "takes the wheel of `make wheel`", ".ci/run", "INRUSH_REQUIRE_PYTHONS=1 make try-wheel\n"
+        "takes the wheel of `make wheel`", "Makefile", "--no-print-directory try-wheel\n"
     ),
     "make release": Elsewhere(
         "builds twice, for two processors; a release runs it", "Makefile", "\nrelease: "

@@ -62,7 +62,7 @@ def test_an_answer_that_is_another_has_no_latency(tmp_path: Path, engine: str, l
     assert "warm.first_row_p50_s" not in found
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_rows_that_were_stored_as_others_are_found_by_the_answers(tmp_path: Path) -> None:
     text = STUDY.replace('"sqlite", "duckdb"', '"sqlite"').replace("calls = 12", "calls = 60")
     run = run_study_file(write_study(tmp_path, text), tmp_path, ["swap:400"])["sqlite"]

@@ -47,7 +47,7 @@ def rows(name: str, parts: Path) -> list[dict[str, Any]]:
     return [row for table in read(name, parts) for row in table.to_pylist()]
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_each_worker_loads_its_own_files_and_they_go_with_the_run(one: Fleet, tmp_path: Path) -> None:
     plan = simulated(planned(WORKERS))
     with running(one, tmp_path, plan) as worker:

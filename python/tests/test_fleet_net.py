@@ -32,7 +32,7 @@ from .engines.servers import need, scratch
 need_distributed()
 need_lab()
 #: Dear in time: five hosts of their own, and runs that wait for packets.
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.ci
 WORKERS = 4
 LIMIT_S = 180.0
 #: Of a way that has room for some calls of a host's sessions, and not for all at once.
@@ -151,7 +151,7 @@ def test_a_clock_that_is_set_is_found_also_on_a_slow_way(at: Cluster, tmp_path: 
         at.workers["host-2"].wait(10.0)
 
 
-@pytest.mark.campaign
+@pytest.mark.slow
 def test_a_fault_of_each_kind_ends_the_run_and_the_next_one_goes_on(
     at: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -40,7 +40,7 @@ def say(at: Fleet, what: str) -> None:
     (at.variables.parent / "odd").write_text(what)
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_a_clock_that_is_set_in_a_run_ends_it_and_the_worker_is_named(odd: Fleet, tmp_path: Path) -> None:
     with running(odd, tmp_path, shared(60)) as worker:
         measuring(worker)
@@ -102,7 +102,7 @@ def test_no_scheduler_is_one_line(inrush: Inrush) -> None:
     assert len(said.err.splitlines()) == 1, said.err
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_kill_9_of_inrush_leaves_no_node_of_its_fleet(tmp_path: Path) -> None:
     env = {**ENVIRONMENT, "INRUSH_RESULTS": str(tmp_path / "results"), "TMPDIR": str(tmp_path)}
     command = [
@@ -190,7 +190,7 @@ def wait(until: Any, within_s: float) -> None:
         time.sleep(0.05)
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_a_scheduler_with_tls_is_spoken_to_under_its_certificate_alone(
     inrush: Inrush, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -100,7 +100,7 @@ def test_a_worker_looks_at_the_disk_of_its_own_folder(tmp_path: Path) -> None:
     assert Room(**asyncio.run(remote.room())).folder == remote.tempfile.gettempdir()
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_a_study_says_it_before_its_first_run(inrush: Inrush, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("inrush.plan.cost.text_row_bytes", lambda *_: 1e15)
     words = (

@@ -157,7 +157,7 @@ def test_a_worker_that_dies_or_stands_still_ends_the_run_in_two_seconds(
     assert "warm" in labels, "what there is of its tables is kept"
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_a_client_process_that_hangs_is_found(one: Fleet, tmp_path: Path) -> None:
     with running(one, tmp_path, shared(60)) as worker:
         measuring(worker)
@@ -168,7 +168,7 @@ def test_a_client_process_that_hangs_is_found(one: Fleet, tmp_path: Path) -> Non
     assert none_left(one, FAILS_S)
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_a_client_process_that_crashes_leaves_its_log_there_and_its_end_is_said(
     one: Fleet, tmp_path: Path
 ) -> None:
@@ -200,7 +200,7 @@ def on_postgresql(port: int) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_a_password_reaches_client_processes_by_a_file_that_is_gone_before_they_start(
     one: Fleet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -239,7 +239,7 @@ def test_workers_of_others_without_a_variable_are_refused_by_name(
     assert "5520" not in found
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_a_scheduler_that_goes_ends_the_run_and_every_client_process(one: Fleet, tmp_path: Path) -> None:
     with running(one, tmp_path, shared(60)) as worker:
         measuring(worker)
@@ -250,7 +250,7 @@ def test_a_scheduler_that_goes_ends_the_run_and_every_client_process(one: Fleet,
         assert none_left(one, 3.0)
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_kill_9_of_the_run_ends_its_client_processes_and_the_next_run_goes_on(
     one: Fleet, tmp_path: Path
 ) -> None:

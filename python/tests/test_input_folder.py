@@ -79,7 +79,7 @@ def refused(of: Prepared, folder: Path) -> str:
 
 
 @pytest.mark.parametrize("work", [SORTED, PIPELINE])
-@pytest.mark.slow
+@pytest.mark.ci
 def test_files_lie_there_are_loaded_from_there_and_go_with_the_study(
     inrush: Inrush, tmp_path: Path, work: str
 ) -> None:

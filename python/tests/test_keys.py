@@ -301,7 +301,7 @@ def seen(inrush: Inrush, tmp_path: Path, study: str) -> list[int]:
         return [row for (row,) in db.execute("SELECT row FROM seen ORDER BY rowid")]
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_a_run_draws_its_keys_by_the_law_of_its_point(inrush: Inrush, tmp_path: Path) -> None:
     found = seen(
         inrush, tmp_path,

@@ -52,7 +52,7 @@ def verdicts(tmp_path: Path, how: str) -> tuple[int, dict[str, Any]]:
     return done.returncode, json.loads(done.stdout)
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("how", STARVED)
 def test_a_starved_client_is_invalid_in_the_latencies_that_it_names(tmp_path: Path, how: str) -> None:
     code, said = verdicts(tmp_path, how)

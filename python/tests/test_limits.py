@@ -115,7 +115,7 @@ def permitted(folder: Path, limits: dict[str, float]) -> None:
         pytest.skip(f"no limits here: {why}")
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize(
     "limits", [{"write_bytes_per_s": 5e6}, {"read_bytes_per_s": 5e6}, {"memory": 64e6}, {"cpu": 0.2}]
 )

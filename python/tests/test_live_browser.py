@@ -138,7 +138,7 @@ def test_a_page_that_is_loaded_again_shows_the_run_from_its_begin(browser: Any, 
     assert before >= 3 and int(wait(browser, "document.documentElement.dataset.steps")) >= before
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_the_page_becomes_the_report(browser: Any, busy: Busy, tmp_path: Path) -> None:  # noqa: F811
     opened(browser, busy)
     report = tmp_path / "report.html"
@@ -157,7 +157,7 @@ def test_the_page_becomes_the_report(browser: Any, busy: Busy, tmp_path: Path) -
     ending.join()
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_a_page_that_is_cut_off_says_so(browser: Any, busy: Busy) -> None:  # noqa: F811
     opened(browser, busy)
     server = busy.server._server

@@ -111,7 +111,7 @@ def answer(address: str, query: str) -> list[dict[str, Any]]:
     return result
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_every_query_of_the_dashboard_has_an_answer(prometheus: tuple[str, Study, bool]) -> None:
     address, study, native = prometheus
     end = time.monotonic() + 60

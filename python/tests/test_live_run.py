@@ -68,7 +68,7 @@ def watched(
 
 
 @pytest.mark.parametrize("address", [(), ("--live-address", "0.0.0.0:0")])
-@pytest.mark.slow
+@pytest.mark.ci
 def test_a_reader_sees_a_study_from_its_first_run_to_its_report(
     tmp_path: Path, address: tuple[str, ...]
 ) -> None:

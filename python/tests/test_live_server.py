@@ -108,7 +108,7 @@ def until(holds: Callable[[], bool], what: str) -> None:
 # --- readers
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_a_reader_sees_what_happens_within_two_seconds(study: Study) -> None:
     reader = Reader(study.port)
     assert reader.beat() is not None
@@ -177,7 +177,7 @@ def test_fifty_readers_see_the_same_look_that_was_made_once(
     until(lambda: study.server.hub.readers == 0, "readers that leave are gone")
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_a_reader_that_takes_nothing_is_let_go_and_keeps_no_other_waiting(
     study: Study, monkeypatch: pytest.MonkeyPatch
 ) -> None:

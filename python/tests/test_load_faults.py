@@ -122,7 +122,7 @@ def copied_over(file: Path) -> None:
         (Path.unlink, "cannot be read any more"),
     ],
 )
-@pytest.mark.slow
+@pytest.mark.ci
 def test_what_is_read_of_a_file_after_it_changed_is_not_stored_and_with_its_content_the_load_goes_on(
     place: Place, fault: Callable[[Path], None], said: str
 ) -> None:

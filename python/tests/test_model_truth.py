@@ -35,7 +35,7 @@ def claims_of(truth: Truth, rng: np.random.Generator, targets: tuple[int, ...]) 
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_four_times_the_largest_load_is_claimed_within_five_percent_and_its_bottleneck_named() -> None:
     rng = np.random.default_rng(7)
     scores = [s for _ in range(8) for s in claims_of(random_truth(rng), rng, (8, 16))]

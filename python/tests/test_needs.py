@@ -153,7 +153,7 @@ def test_without_a_network_one_line_says_so_before_anything_is_installed(
     assert not machine.installed()
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_without_a_way_to_the_python_packages_one_line_says_so(machine: Machine) -> None:
     machine.has_all()
     away = {"HTTPS_PROXY": "http://127.0.0.1:9", "PIP_CONFIG_FILE": os.devnull}

@@ -87,7 +87,7 @@ def children(parent: int) -> set[int]:
     return {int(pid) for pid in shown.stdout.split()}
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_a_paced_study_left_alone_offers_everything_and_is_not_blamed(tmp_path: Path) -> None:
     code, said = run(tmp_path, stop_client=False)
     found = {v["guard"]: v for v in said["verdicts"]}
@@ -95,7 +95,7 @@ def test_a_paced_study_left_alone_offers_everything_and_is_not_blamed(tmp_path: 
     assert code in (0, 3)
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_a_client_that_was_stopped_makes_its_run_invalid_and_the_code_3(tmp_path: Path) -> None:
     code, said = run(tmp_path, stop_client=True)
     late = [v for v in said["verdicts"] if v["guard"] == "client on time"]

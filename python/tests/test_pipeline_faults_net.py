@@ -14,7 +14,7 @@ from .engines.servers import need, scratch
 need_distributed()
 need_lab()
 #: Dear in time: hosts of their own, one with a server, and ten runs.
-pytestmark = [pytest.mark.slow, pytest.mark.campaign, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 #: What a machine takes that tests something else at the same time, s.
 MORE_S = 5.0
 

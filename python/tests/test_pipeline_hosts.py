@@ -44,7 +44,7 @@ def rows(parts: Path, name: str) -> list[dict[str, Any]]:
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_every_row_of_two_clients_is_proven(tmp_path: Path) -> None:
     code, said, parts = ran(tmp_path, "pipeline.client_hosts=2")
     assert code == 0, said

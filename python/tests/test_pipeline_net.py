@@ -93,7 +93,7 @@ def test_the_network_between_client_and_load_server_is_what_is_full(
     assert waited[1]["held_looks"] < 0.5 * waited[1]["looks"]
 
 
-@pytest.mark.campaign
+@pytest.mark.slow
 def test_a_way_that_is_not_full_is_not_named(at: tuple[Cluster, str], tmp_path: Path) -> None:
     hosts, url = at
     hosts.lab.way(SERVER, CLIENT)

@@ -459,7 +459,7 @@ def test_the_page_is_offline_and_escapes_what_it_shows(tmp_path: Path) -> None:
 # The commands.
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_from_a_study_to_a_claim_to_its_proof_and_the_board(inrush: Inrush) -> None:
     trained = inrush(
         "run", "quickstart", "sqlite", "--scale", "xs", "-P", "batch_rows=[100,2000]", "-P", "repeats.count=2"

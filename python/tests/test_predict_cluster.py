@@ -210,7 +210,7 @@ def test_threads_are_read_as_the_engine_takes_them() -> None:
     assert threads_said("auto8") == {}
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_the_command_asks_for_a_rate_and_answers_with_nodes_and_clients(
     inrush: Inrush, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -186,7 +186,7 @@ def test_what_differs_from_the_call_is_refused(tmp_path: Path, given: Given) -> 
         resumed(folder, given)
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_a_real_study_is_resumed_where_it_was_begun(inrush: Inrush, tmp_path: Path) -> None:
     data = tmp_path / "disk"
     assert inrush("run", *TINY, "--data", str(data)).code == 0

@@ -100,7 +100,7 @@ def test_roles_that_share_a_read_ask_for_as_many_rows() -> None:
 
 
 @pytest.mark.parametrize("engine", ["sqlite", "duckdb"])
-@pytest.mark.slow
+@pytest.mark.ci
 def test_rows_of_a_call_are_right_while_they_change(engine: str, inrush: Inrush, tmp_path: Path) -> None:
     """The studies' own workload, read 16 rows a call beside updates: each row has a version that it may have."""
     text = Path(load_study("keylookup-transactions", "xs").file).read_text()

@@ -341,7 +341,7 @@ per = ["engine"]
 """
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_the_capacity_of_a_known_server_lies_between_what_holds_and_what_does_not(
     inrush: Inrush, tmp_path: Path
 ) -> None:

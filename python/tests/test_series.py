@@ -120,7 +120,7 @@ def test_red_noise_is_not_called_a_wave() -> None:
         assert alarms(judged) <= 0.01 + 2.6 * np.sqrt(0.01 * 0.99 / len(judged))
 
 
-@pytest.mark.campaign
+@pytest.mark.slow
 def test_at_most_one_of_a_hundred_of_ten_thousand_series_of_noise_is_called_a_wave(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -262,7 +262,7 @@ def test_a_server_that_is_not_found_is_a_note_and_its_host_is_watched(tmp_path: 
     assert "host/3" in roles and "shards" not in roles
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_an_end_on_the_host_of_a_server_watches_it_beside_its_own(tmp_path: Path) -> None:
     with named_postgres(tmp_path / "server") as (_, port):
         code, said, parts = ran(tmp_path, [{**of_postgresql(port), "process": 0}])

@@ -95,7 +95,7 @@ def held_to(pid: int, cores: float) -> Iterator[None]:
         group.remove()
 
 
-@pytest.mark.campaign
+@pytest.mark.slow
 def test_each_shard_is_seen_on_its_host_whose_worker_has_no_end_of_the_load(
     at: tuple[Cluster, list[str]], tmp_path: Path
 ) -> None:

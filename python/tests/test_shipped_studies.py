@@ -112,12 +112,25 @@ def test_every_shipped_study_is_run_here() -> None:
     assert {study.name for study in shipped_studies()} == set(SMALLEST) | OF_SERVERS | ON_SHARDS
 
 
-#: The first study stands for the others where time is short.
+#: The first study stands for the others where time is short; CI runs one of each family and kind.
 ALWAYS = ("telemetry-quickstart",)
+OF_CI = (
+    "archive-arrays",
+    "bulkindex-lookup",
+    "bulkindex-storage",
+    "keylookup-phases",
+    "pipeline-parallel",
+    "telemetry-mixed",
+    "telemetry-queries",
+)
 
 
 @pytest.mark.parametrize(
-    "study", [pytest.param(s, marks=[] if s in ALWAYS else pytest.mark.slow) for s in SMALLEST]
+    "study",
+    [
+        pytest.param(s, marks=[] if s in ALWAYS else pytest.mark.ci if s in OF_CI else pytest.mark.slow)
+        for s in SMALLEST
+    ],
 )
 def test_a_shipped_study_runs_and_every_row_and_answer_is_proven(study: str, inrush: Inrush) -> None:
     found = run(inrush, study)

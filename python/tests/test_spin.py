@@ -82,7 +82,7 @@ def package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_a_core_whose_session_spins_is_ended_after_its_limit_and_the_grace_time(tmp_path: Path) -> None:
     watched, began_s = Watched(stop=False), time.monotonic()
     outcome, folder = make(tmp_path, watched, Graces(limit_s=1.0))

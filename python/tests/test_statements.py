@@ -59,7 +59,7 @@ def test_no_plan_has_control_words_in_its_texts(engine: str) -> None:
     assert not found
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_plans_with_directives_have_the_version_that_knows_them() -> None:
     of_engine = plans("influxdb")
     assert {plan["version"] for plan in of_engine} == {DIRECTIVES_VERSION}

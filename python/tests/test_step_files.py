@@ -86,7 +86,7 @@ def problems(path: Path) -> str:
 
 
 @pytest.mark.parametrize("plain", [True, False])
-@pytest.mark.slow
+@pytest.mark.ci
 def test_every_row_of_every_file_is_stored_and_each_file_has_its_times(tmp_path: Path, plain: bool) -> None:
     workload = WORKLOAD.replace(r"x\t\\%", "x-%") if plain else WORKLOAD
     assert (workload != WORKLOAD) == plain
@@ -138,7 +138,7 @@ def test_tables_and_counts_that_files_cannot_have_are_said_at_the_point(tmp_path
     assert "write how many there are" in problems(written(tmp_path, (", count = 7", "")))
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_a_file_that_is_not_as_it_was_made_is_found_by_the_proof_and_made_anew_by_the_next_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

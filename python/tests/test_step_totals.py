@@ -69,7 +69,7 @@ def written(folder: Path, *changes: tuple[str, str], workload: str = WORKLOAD + 
     return path
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_a_step_is_done_at_its_values_alone_and_totals_add_up_those_that_were(tmp_path: Path) -> None:
     found = analyse(study_record(Results(run_study_file(written(tmp_path), tmp_path))))
     assert len(found.runs) == 6

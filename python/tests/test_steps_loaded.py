@@ -203,7 +203,7 @@ def test_a_step_by_itself_is_a_pipelines_run(finished: Analysis) -> None:
     assert (other.plan["kind"], other.rows("files")) == ("steps", [])
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_a_dump_comes_back_by_the_loader(tmp_path: Path) -> None:
     """generator → table → files of a dump → loader → table, and the rows are those of the generator."""
     again = '[[steps]]\nname = "again"\ndo = "read"\noperation = "one"\ncalls = 5\n'
@@ -230,7 +230,7 @@ def test_a_dump_comes_back_by_the_loader(tmp_path: Path) -> None:
 # --- limits and deaths
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_a_load_past_its_limit_is_stopped_and_said(tmp_path: Path) -> None:
     path = write_study(
         tmp_path,

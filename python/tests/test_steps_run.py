@@ -154,7 +154,7 @@ def test_the_clients_own_share_is_known_of_each_step(finished: Analysis, engine:
         assert found[f"{step}.engine_busy_cores"] >= 0
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_a_statement_past_its_limit_is_cancelled_and_what_it_left_is_said(tmp_path: Path) -> None:
     """On both engines the rows are proven after it, and figures before it stand."""
     study = STUDY.replace('operation = "index"', 'operation = "endless"\nlimit_s = 0.5', 1)
@@ -298,7 +298,7 @@ def examples(folder: Path, blocks: int) -> tuple[Path, list[str]]:
     return folder / "example.toml", parts
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_the_example_of_several_roles_runs_with_the_study_and_the_workload_before_it(tmp_path: Path) -> None:
     path, (step, more) = examples(tmp_path, 4)
     head, preset, rest = path.read_text().partition("\n[scale.xs]")
@@ -312,7 +312,7 @@ def test_the_example_of_several_roles_runs_with_the_study_and_the_workload_befor
     assert mine["mixed.users.latency_n"] > 0 and mine["mixed.users.wrong"] == 0
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_the_example_of_the_documentation_runs_at_xs(tmp_path: Path) -> None:
     path, _ = examples(tmp_path, 2)
     found = analyse(study_record(Results(run_study_file(path, tmp_path, scale="xs"))))

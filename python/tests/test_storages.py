@@ -126,7 +126,7 @@ def test_a_place_is_opened_for_each_storage_and_knows_its_name(tmp_path: Path) -
             )
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_each_run_has_its_files_and_the_facts_of_its_storage(inrush: Inrush, tmp_path: Path) -> None:
     places = both(tmp_path)
     said = inrush(

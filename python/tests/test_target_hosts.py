@@ -57,7 +57,7 @@ def test_a_run_says_which_hosts_of_its_target_are_its_own(
     assert {tuple(run.doc["target_hosts"]) for run in Results(folder.path).runs} == {("localhost",)}
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_workers_say_which_hosts_of_the_target_are_their_own(one: Fleet, tmp_path: Path) -> None:
     plan = shared(calls=100)
     plan["target"]["url"] = f"simulated://{HOSTS[0]}:1,{HOSTS[1]}:2/x"

@@ -186,7 +186,7 @@ def test_inserts_without_an_answer_into_a_table_too_large_to_read_back_are_told_
         assert f"{stored} {'was' if stored == 1 else 'were'} stored" in verdict.sentence
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_every_repetition_is_proven_with_its_own_inserts_without_an_answer(tmp_path: Path) -> None:
     again = ("schedule.at_least_s=100", "schedule.max_repetitions=3")
     run = ran(planned(tmp_path, ["cut:40"], again), tmp_path)

@@ -35,7 +35,7 @@ def test_an_extract_that_is_right_has_no_wrong_answer_and_that_is_judged(tmp_pat
     assert not analysis.crossed
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_a_wrong_extract_crosses_its_limit_and_the_expectation_is_wrong(tmp_path: Path) -> None:
     runs = extracting.run_study_file(extracting.write_study(tmp_path), tmp_path, ["answer_swap:100"])
     analysis = analysed(runs.values())

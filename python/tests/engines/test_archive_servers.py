@@ -69,15 +69,15 @@ def warm_copy(folder: Path, study: str) -> Path:
 
 #: 54 tables each: their types are those of PostgreSQL and MySQL.
 SAME_TYPES = ("timescaledb", "mariadb")
-#: The same on these takes minutes: PostgreSQL's types stand for them where time is short, beside test_column_types.
-DEAR = {("mysql", "archive-types"), ("clickhouse", "archive-types")}
+#: Of these the statements differ most from engine to engine.
+OF_CI = ("archive-cluster", "archive-extract")
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize(
     ("engine", "study"),
     [
-        pytest.param(e, s, marks=pytest.mark.campaign if (e, s) in DEAR else [])
+        pytest.param(e, s, marks=[] if s in OF_CI else pytest.mark.slow)
         for e in ENGINES
         for s in STUDIES
         if (s, e in SAME_TYPES) != ("archive-types", True)

@@ -163,7 +163,7 @@ def small_disk(folder: Path, engine: str) -> Iterator[Path]:
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     "engine",
-    [pytest.param(e, marks=pytest.mark.campaign if e == "mysql" else []) for e in ROOM],  # a minute to fill
+    [pytest.param(e, marks=pytest.mark.slow if e == "mysql" else []) for e in ROOM],  # a minute to fill
 )
 def test_a_full_data_disk_is_one_line_with_what_to_do(engine: str, folder: Path) -> None:
     if engine not in EMBEDDED:

@@ -60,7 +60,7 @@ __all__ = [
     "test_what_is_not_there_is_dropped_without_complaint",
 ]  # the same tests and their fixtures, on the server below
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.ci
 #: A Python that has chdb-core; else the one of `make chdb`.
 PYTHON = "INRUSH_CHDB_PYTHON"
 MADE = Path(__file__).parents[3] / ".chdb" / "bin" / "python"

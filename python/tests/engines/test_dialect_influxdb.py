@@ -214,7 +214,7 @@ def measured(target: Target, folder: Path, operations: tuple[str, ...], rows: in
     return run(Deployment(INFLUXDB, target), plan, folder / "run")
 
 
-@pytest.mark.campaign
+@pytest.mark.slow
 def test_every_telemetry_query_answers_as_the_oracle_does(influxdb: Target, folder: Path) -> None:
     ran = measured(influxdb, folder, QUERIES, 12_000)
     assert ran.last["event"] == "finished", ran.last

@@ -30,7 +30,7 @@ def study_on(engine: str, folder: Path, way: str) -> Path:
 WAYS = [(engine, way) for engine in ENGINES for way in server(engine).ways_out]
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize(("own", "way"), WAYS, indirect=["own"])
 def test_a_table_comes_back_from_its_files_by_every_way_out(own: Deployment, folder: Path, way: str) -> None:
     end, results = run(study_on(own.server.name, folder, way), own)

@@ -71,7 +71,7 @@ def ran(engine: str, way: str, deployment: Deployment, folder: Path, faults: lis
 
 
 @pytest.mark.parametrize("engine, way", WAYS)
-@pytest.mark.slow
+@pytest.mark.ci
 def test_rows_of_a_range_come_whole_and_in_order_and_others_are_told_from_them(
     engine: str, way: str, deployment: Deployment, folder: Path
 ) -> None:

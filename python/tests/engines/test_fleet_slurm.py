@@ -71,7 +71,7 @@ def test_the_batch_script_runs_a_study_on_a_worker_of_each_other_node(folder: Pa
     assert all("Registered to" in log.read_text() for log in home.glob("worker-*-0.log"))
 
 
-@pytest.mark.campaign
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_the_runner_of_dask_jobqueue_does_the_same_from_one_program(folder: Path) -> None:
     runner = need_package("dask_jobqueue", "dask-jobqueue")

@@ -15,7 +15,7 @@ from .servers import SETTINGS, need
 
 
 @pytest.mark.timeout(400)
-@pytest.mark.parametrize("engine", ["postgresql", pytest.param("mysql", marks=pytest.mark.campaign)])
+@pytest.mark.parametrize("engine", ["postgresql", pytest.param("mysql", marks=pytest.mark.slow)])
 def test_a_load_goes_on_when_its_server_was_killed_and_when_inrush_was(engine: str, folder: Path) -> None:
     need(engine)
     settings = ",".join(f"{name}={value}" for name, value in SETTINGS[engine].items())

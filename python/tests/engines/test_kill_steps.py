@@ -29,7 +29,7 @@ def test_a_kill_inside_a_step_leaves_nothing_and_costs_no_row(victim: str, step:
         assert found.rows == kills.ROWS, "the table that was left was looked at"
 
 
-@pytest.mark.campaign
+@pytest.mark.slow
 @pytest.mark.timeout(3600)
 @pytest.mark.parametrize(("engine", "in_load", "in_statement"), [("mysql", 0, 1), ("clickhouse", 1, 0)])
 def test_a_kill_of_each_in_a_step_of_other_kinds_of_servers(

@@ -232,7 +232,7 @@ def documents(wanted: Call, folder: Path) -> tuple[ends.Wanted, Any, list[tuple[
     return prepare(wanted, inputs, shards, targets, folder, silent), shards, targets
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("victim", ["client", "server"])
 def test_kill_9_at_random_points_of_either_end_stores_every_row_once(
     postgresql: Target, workers: list[str], table: str, tmp_path: Path, victim: str, whole: bool

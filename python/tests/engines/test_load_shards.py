@@ -56,7 +56,7 @@ def test_coordinator_and_shards_are_listed_and_a_second_start_is_refused(cluster
         instances.start(["postgresql"], data, silent)
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_a_coordinator_knows_its_shards_and_its_tables_their_key(cluster: Any, tmp_path: Path) -> None:
     _, rows = cluster
     into = rows[0]["url"]
@@ -91,7 +91,7 @@ def test_a_coordinator_knows_its_shards_and_its_tables_their_key(cluster: Any, t
     assert (plain.rows_stored, len(plain.shards)) == (3_000, 1)
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_what_a_stopped_shard_had_lies_on_its_replica_to_the_row(cluster: Any, tmp_path: Path) -> None:
     data, rows = cluster
     into = rows[0]["url"]

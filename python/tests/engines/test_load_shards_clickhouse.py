@@ -81,7 +81,7 @@ def test_the_one_in_front_and_its_shards_are_listed_and_a_second_start_is_refuse
         instances.start(["clickhouse"], data, silent)
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_the_one_in_front_knows_its_shards_and_its_tables_their_key(cluster: Cluster, tmp_path: Path) -> None:
     _, rows = cluster
     into = rows[0]["url"]
@@ -140,7 +140,7 @@ KEYS = ["intHash64(id)", "intHash64(small)", "intHash64(big)", "id", "small", "w
         "cityHash64(name)", "cityHash64(small, name, whole, big)"]  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_rows_lie_where_the_server_itself_puts_them(cluster: Cluster, tmp_path: Path) -> None:
     _, rows = cluster
     into, shards = rows[0]["url"], [row["url"] for row in rows[1:]]

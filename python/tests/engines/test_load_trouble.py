@@ -89,7 +89,7 @@ class Proxy:
                 end.close()
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 def test_a_network_that_is_cut_at_random_points_stores_every_row_once(
     postgresql: Target, table: str, tmp_path: Path
 ) -> None:

@@ -19,7 +19,7 @@ from inrush.targets.deployment import Deployment
 
 from .border import Ran, run
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.ci
 
 STUDY = str(Path(__file__).parent / "ndb.toml")
 ROWS, CALLS = 5_000, 20_000

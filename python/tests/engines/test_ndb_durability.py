@@ -75,7 +75,7 @@ def stored_after_restart(own: Deployment, plan: Mapping[str, Any]) -> int:
     return int(rows)
 
 
-@pytest.mark.parametrize("between_ms", ["2000", pytest.param("500", marks=pytest.mark.campaign)])
+@pytest.mark.parametrize("between_ms", ["2000", pytest.param("500", marks=pytest.mark.slow)])
 def test_when_all_nodes_die_no_more_is_lost_than_what_was_said(
     start: Callable[..., Deployment], folder: Path, between_ms: str
 ) -> None:

@@ -25,7 +25,7 @@ from .servers import REQUIRE, SETTINGS, START_NONE, control
 
 #: 400 MB for each node.
 SMALL = SETTINGS["ndb"]
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.ci, pytest.mark.timeout(600)]
 
 
 class ClusterTwin(Twin):

@@ -50,7 +50,7 @@ ALWAYS = ("connections", "lock")
 
 
 @pytest.mark.parametrize(
-    "option", [pytest.param(o, marks=[] if o in ALWAYS else pytest.mark.campaign) for o in OPTIONS]
+    "option", [pytest.param(o, marks=[] if o in ALWAYS else pytest.mark.slow) for o in OPTIONS]
 )
 def test_an_option_is_a_factor(option: str, ndb: Target, inrush: Inrush, folder: Path) -> None:
     values = OPTIONS[option]

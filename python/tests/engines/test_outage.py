@@ -86,7 +86,7 @@ def lookups(engine: str, folder: Path, *overrides: str) -> PlannedRun:
     return next(iter(plan_study(found, {engine: server(engine)}).block(1)))
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("own", ["postgresql", "mysql"], indirect=True)
 def test_a_server_killed_and_started_again_in_a_paced_segment_is_waited_for_and_not_the_clients_lag(
@@ -133,7 +133,7 @@ def writing(engine: str, rate_per_s: float, batches: int, batch: int) -> Planned
     return replace(run, plan={**plan, "segments": segments, "labels": labels})
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("own", ["postgresql", "mysql"], indirect=True)
 def test_rows_acknowledged_before_and_after_an_outage_are_there_once_and_the_run_is_valid(
@@ -260,10 +260,6 @@ along = "writers"
 """
 
 
-#: A disk of theirs takes a minute to fill.
-DEAR = ("mariadb", "influxdb")
-
-
 def filling(engine: str, folder: Path, method: str = "bulk") -> PlannedRun:
     study = folder / "full.toml"
     study.write_text(WRITES.format(engine=engine, method=method))
@@ -290,12 +286,12 @@ def says_full(message: str) -> bool:
     return any(word in message.lower() for word in words)
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize(
     ("engine", "method"),
     [
-        pytest.param(engine, method, marks=pytest.mark.campaign if engine in DEAR or method == "ilp" else [])
+        pytest.param(engine, method, marks=[] if engine == "postgresql" else pytest.mark.slow)
         for engine, method in (*((engine, "bulk") for engine in sorted(NEEDS_MB)), ("questdb", "ilp"))
     ],
 )

@@ -85,7 +85,7 @@ SMALL = (
 ASKED = f"postgresql,shards={SHARDS},profile=default,shared_buffers=16MB,max_connections=40"
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("asked", [ASKED, f"clickhouse,shards={SHARDS},profile=default"])
 def test_a_study_starts_its_shards_is_proven_over_them_and_ends_them(asked: str, tmp_path: Path) -> None:
     engine = asked.partition(",")[0]

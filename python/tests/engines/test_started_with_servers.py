@@ -154,7 +154,7 @@ def test_a_server_that_does_not_start_ends_the_study_and_says_how_to_go_on(
     assert life.working_in(folder / "data") == {}
 
 
-@pytest.mark.campaign
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_clusters_of_two_and_four_nodes_take_turns(inrush: Inrush, folder: Path) -> None:
     need("ndb")
@@ -181,7 +181,7 @@ def test_clusters_of_two_and_four_nodes_take_turns(inrush: Inrush, folder: Path)
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(n, marks=pytest.mark.campaign if n == "keylookup-senddelay" else [])
+        pytest.param(n, marks=pytest.mark.slow if n == "keylookup-senddelay" else [])
         for n in sorted(OF_SERVERS)
     ],
 )

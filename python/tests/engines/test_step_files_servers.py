@@ -17,7 +17,7 @@ from .test_steps_servers import own as own_server_of_a_test
 own = own_server_of_a_test
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("own", ("postgresql", "mysql", "clickhouse"), indirect=True)
 def test_files_go_in_as_they_are_by_every_way_of_a_server(own: Deployment, folder: Path) -> None:
     """The folder is one that the server's user may enter."""

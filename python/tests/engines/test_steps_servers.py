@@ -131,7 +131,7 @@ NEEDS_ROOT = pytest.mark.skipif(not page_cache.can_drop(), reason="dropping the 
 
 
 @NEEDS_ROOT
-@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("own", ENGINES, indirect=True)
 def test_every_kind_of_step_on_a_server_that_inrush_started(own: Deployment, folder: Path) -> None:
     # Ten calls, or the load of 20,000 rows, may be over before a busy machine has looked at them.
@@ -230,7 +230,7 @@ def worker_of(parent: int) -> int:
     raise AssertionError("no worker is at work")
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("own", ("postgresql",), indirect=True)
 def test_a_server_that_dies_in_a_statement_is_one_clear_line(own: Deployment, folder: Path) -> None:
     path = study_on("postgresql", folder, ('operation = "index"', 'operation = "slow"'), without_cold())

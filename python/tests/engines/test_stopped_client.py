@@ -58,7 +58,7 @@ def planned(engine: str, folder: Path) -> PlannedRun:
     return next(iter(found.block(1)))
 
 
-@pytest.mark.slow
+@pytest.mark.ci
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_client_stopped_for_a_second_tells_it_in_p99_and_is_invalid(
     engine: str, request: pytest.FixtureRequest, folder: Path

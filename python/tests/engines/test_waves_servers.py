@@ -56,7 +56,7 @@ schedule = {{ mode = "constant", rate_per_s = {1 / EVERY_S} }}
 """
 
 
-@pytest.mark.campaign
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_stalls_of_maintenance_are_a_wave_with_its_cause_and_gone_without_it(
     folder: Path, postgresql: Target, inrush: Inrush
