@@ -65,7 +65,7 @@ class Access:
     """The token, and what stands for it in a browser: a cookie of this process."""
 
     def __init__(self, token: str, made_for_page: bool = False) -> None:
-        """made_for_page: by us, for this page alone. The address that is printed has it then; one of the user's it never has."""
+        """made_for_page: inrush has made the token, for this page alone. The printed address has it then, and never has the user's."""
         self._token, self.made_for_page = token, made_for_page
         self.cookie = secrets.token_urlsafe(32)
 
