@@ -73,7 +73,7 @@ class Campaign:
         """inrush at work on the study, and its lines with their times; the study is resumed where it is there."""
         self.count += 1
         studies = [study.name for study in self.store.studies()]
-        fleet = ("--fleet", self.at.address, "--fleet-in-clear")
+        fleet = ("--fleet", self.at.address, "--fleet-insecure")
         words = ("run", "--resume", studies[-1]) if studies else (*self.study(), *fleet)
         env = {"INRUSH_RESULTS": str(self.store.root), "NO_COLOR": "1"}
         # It says how it went on stderr, and here both are one.

@@ -85,7 +85,7 @@ def run(at: Cluster, url: str, folder: Path, measure_s: float, more: Sequence[st
         f"schedule.measure_s={measure_s}",
         "--fleet",
         at.address,
-        "--fleet-in-clear",
+        "--fleet-insecure",
         *more,
     ]
     running = at.lab[HEAD].start(

@@ -22,6 +22,8 @@ from inrush.run.listener import Silent
 
 READERS = (0, 1, 50)
 ROLES = ("writers", "readers")
+#: The page shows nothing without it.
+TOKEN = "0123456789abcdef-of-the-bench"
 BUCKETS = 300
 #: A program that reads so many streams, all in one process.
 READ = """
@@ -30,7 +32,7 @@ port, count = int(sys.argv[1]), int(sys.argv[2])
 each = selectors.DefaultSelector()
 for _ in range(count):
     s = socket.create_connection(("127.0.0.1", port))
-    s.sendall(b"GET /events HTTP/1.1\\r\\nHost: localhost\\r\\n\\r\\n")
+    s.sendall(f"GET /events HTTP/1.1\\r\\nHost: localhost\\r\\nAuthorization: Bearer {sys.argv[3]}\\r\\n\\r\\n".encode())
     each.register(s, selectors.EVENT_READ)
 while True:
     for key, _ in each.select():
@@ -78,8 +80,8 @@ def measured(readers: int, seconds: float) -> tuple[float, float]:
         at = Address("127.0.0.1")
         listening = listening_socket(at)
         port = listening.getsockname()[1]
-        server = LiveServer(view, at, Access(None), listening, "", json.dumps({}))
-        read = [sys.executable, "-c", READ, str(port), str(readers)]
+        server = LiveServer(view, at, Access(TOKEN), listening, "", json.dumps({}))
+        read = [sys.executable, "-c", READ, str(port), str(readers), TOKEN]
         reader = subprocess.Popen(read) if readers else None
         hearing_s = 0.0
         try:

@@ -7,6 +7,7 @@ each figure the ratio with / without, as a geometric mean with its 95 % interval
 from __future__ import annotations
 
 import json
+import os
 import random
 import subprocess
 import sys
@@ -14,7 +15,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from benches.live_page import READ
+from benches.live_page import READ, TOKEN
+from inrush.live import access
 from inrush.results.store import Results
 from inrush.stats.measures import figures_of_run, study_record
 from inrush.stats.stats import log_t
@@ -26,14 +28,19 @@ def figures(words: Sequence[str], live: bool, folder: Path) -> dict[str, float]:
     """Of the first run of a study."""
     command = [sys.executable, "-m", "inrush.cli", "run", *words, "--json", *(["--live"] if live else [])]
     with subprocess.Popen(
-        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command,
+        cwd=folder,
+        env={**os.environ, access.TOKEN: TOKEN},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     ) as run:
         assert run.stdout is not None and run.stderr is not None
         reader = None
         if live:
             line = next(line for line in run.stderr if line.startswith("live: "))
             port = line.strip().rstrip("/").rpartition(":")[2]
-            reader = subprocess.Popen([sys.executable, "-c", READ, port, "1"])
+            reader = subprocess.Popen([sys.executable, "-c", READ, port, "1", TOKEN])
         errors, document = run.stderr.read(), run.stdout.read()
         if reader is not None:
             reader.kill()

@@ -97,7 +97,16 @@ def test_a_study_that_says_how_many_waits_for_a_scheduler_and_workers_that_come_
     coming.start()
     try:
         words = [word for word in STUDY if word != "--quiet"]
-        said = inrush(*words, "-P", "factors.clients=[2]", "--fleet", nodes.address, "--fleet-wait", "120")
+        said = inrush(
+            *words,
+            "-P",
+            "factors.clients=[2]",
+            "--fleet-insecure",
+            "--fleet",
+            nodes.address,
+            "--fleet-wait",
+            "120",
+        )
     finally:
         over.set()
         coming.join()
@@ -111,7 +120,9 @@ def test_fewer_workers_than_are_waited_for_are_named_and_nothing_has_run(
 ) -> None:
     nodes.scheduler()
     nodes.joined("first")
-    said = inrush(*STUDY, "-P", "factors.clients=[2]", "--fleet", nodes.address, "--fleet-wait", "1")
+    said = inrush(
+        *STUDY, "-P", "factors.clients=[2]", "--fleet-insecure", "--fleet", nodes.address, "--fleet-wait", "1"
+    )
     assert said.code == 2, said.err
     assert "1 of 2 workers came in 1 s" in said.err and "first on 127.0.0.1" in said.err, said.err
     assert "--fleet-wait" in said.err and not list(inrush.store.studies())
@@ -121,7 +132,7 @@ def test_fewer_workers_than_are_waited_for_are_named_and_nothing_has_run(
 def test_where_no_number_is_said_the_scheduler_is_waited_for_too(inrush: Inrush, nodes: Nodes) -> None:
     over, words = (
         threading.Event(),
-        ("run", "keylookup-threads", "null", "--scale", "xs", "--fleet", nodes.address),
+        ("run", "keylookup-threads", "null", "--scale", "xs", "--fleet-insecure", "--fleet", nodes.address),
     )
     said = inrush(*words, "--fleet-wait", "0", "--quiet")
     assert said.code == 1 and "no scheduler" in said.err, said.err
@@ -145,13 +156,32 @@ def test_where_no_number_is_said_the_scheduler_is_waited_for_too(inrush: Inrush,
 
 def test_a_scheduler_without_a_worker_asks_how_many_are_to_come(inrush: Inrush, nodes: Nodes) -> None:
     nodes.scheduler()
-    said = inrush("run", "keylookup-threads", "null", "--scale", "xs", "--quiet", "--fleet", nodes.address)
+    said = inrush(
+        "run",
+        "keylookup-threads",
+        "null",
+        "--scale",
+        "xs",
+        "--quiet",
+        "--fleet-insecure",
+        "--fleet",
+        nodes.address,
+    )
     assert said.code == 1 and "has no worker" in said.err and "-P clients=N" in said.err, said.err
     assert not list(inrush.store.studies())
 
 
 def test_what_a_call_says_is_planned_without_a_scheduler(inrush: Inrush, nodes: Nodes) -> None:
-    words = ("plan", "keylookup-threads", "null", "--scale", "xs", "--fleet", nodes.address)
+    words = (
+        "plan",
+        "keylookup-threads",
+        "null",
+        "--scale",
+        "xs",
+        "--fleet-insecure",
+        "--fleet",
+        nodes.address,
+    )
     said = inrush(*words, "-P", "clients=3", "--json")
     assert said.code == 0, said.err
     assert {run["share"]["of"] for run in said.json["runs"]} == {3}
@@ -230,7 +260,7 @@ def test_a_scheduler_that_is_asked_for_its_workers_is_waited_for(monkeypatch: py
 
     monkeypatch.setattr(arrival, "connected", late)
     waiting = WaitingTime(7.0)
-    assert workers_of("tcp://127.0.0.1:1", False, waiting)() == 2 and waited == [waiting]
+    assert workers_of("tcp://127.0.0.1:1", True, waiting)() == 2 and waited == [waiting]
 
 
 def test_each_that_comes_is_said_once_and_nothing_of_those_that_are_there() -> None:
@@ -272,8 +302,8 @@ def test_certificates_that_are_not_named_or_of_another_fleet_are_said_at_once(
     ca = "distributed.comm.tls.ca-file"
     import dask
 
-    with dask.config.set({ca: str(fleets_of[0] / "cert.pem")}):
-        monkeypatch.setenv("DASK_DISTRIBUTED__COMM__TLS__CA_FILE", str(fleets_of[1] / "cert.pem"))
+    with dask.config.set({ca: str(fleets_of[0] / "certificate.pem")}):
+        monkeypatch.setenv("DASK_DISTRIBUTED__COMM__TLS__CA_FILE", str(fleets_of[1] / "certificate.pem"))
         log = nodes.scheduler("--protocol", "tls")
         wait(lambda: "Scheduler at" in log.read_text(), 60.0)
         with pytest.raises(TargetError, match=r"CERTIFICATE_VERIFY_FAILED.*DASK_DISTRIBUTED__COMM__TLS"):

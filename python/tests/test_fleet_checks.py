@@ -23,19 +23,19 @@ from tests.terminal import Inrush
 
 
 @pytest.mark.parametrize(
-    ("text", "in_clear", "is_"),
+    ("text", "insecure", "is_"),
     [
         ("local:3", False, SchedulerAddress(local=3)),
-        ("tcp://127.0.0.1:8786", False, SchedulerAddress("tcp://127.0.0.1:8786")),
-        ("tcp://[::1]:8786", False, SchedulerAddress("tcp://[::1]:8786")),
+        ("tcp://127.0.0.1:8786", True, SchedulerAddress("tcp://127.0.0.1:8786")),
+        ("tcp://[::1]:8786", True, SchedulerAddress("tcp://[::1]:8786")),
         ("tls://scheduler:8786", False, SchedulerAddress("tls://scheduler:8786")),
         ("tcp://scheduler:8786", True, SchedulerAddress("tcp://scheduler:8786")),
     ],
 )
-def test_an_address_is_here_on_loopback_or_under_tls(
-    text: str, in_clear: bool, is_: SchedulerAddress
+def test_an_address_is_here_or_under_tls_or_said_to_be_insecure(
+    text: str, insecure: bool, is_: SchedulerAddress
 ) -> None:
-    assert parse(text, in_clear) == is_
+    assert parse(text, insecure) == is_
 
 
 @pytest.mark.parametrize(
@@ -49,8 +49,11 @@ def test_an_address_is_here_on_loopback_or_under_tls(
         ("tcp://[x", "not an address"),
         ("tls://[secret", "not an address"),
         ("http://scheduler:8786", "not an address"),
-        ("tcp://scheduler:8786", "--fleet-in-clear"),
+        ("tcp://scheduler:8786", "--fleet-insecure"),
         ("tcp://10.0.0.7:8786", "in clear"),
+        ("tcp://127.0.0.1:8786", "also another user of this machine"),
+        ("tcp://[::1]:8786", "also another user of this machine"),
+        ("tcp://localhost:8786", "also another user of this machine"),
         ("tls://me:secret@scheduler:8786", "without user, password"),
         ("tls://scheduler:8786?token=secret", "without user, password"),
     ],

@@ -61,7 +61,7 @@ def with_rows(folder: Path) -> set[str]:
 def ran(at: Cluster, url: str, folder: Path, way: str) -> dict[str, set[str]]:
     """One study; the names of the files that were seen in the folder of each worker meanwhile."""
     folder.mkdir()
-    fleet = ("--fleet", at.address, "--fleet-in-clear")
+    fleet = ("--fleet", at.address, "--fleet-insecure")
     running = at.lab[HEAD].start(
         [sys.executable, "-m", "inrush.cli", *STUDY, "-P", f"factors.way=[{value(way)}]", url, *fleet],
         folder / "log", {"INRUSH_RESULTS": str(folder / "results"), "NO_COLOR": "1"}, cwd=folder,

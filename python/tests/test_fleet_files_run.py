@@ -27,7 +27,7 @@ LIMIT_S = 60.0
 
 def left(at: Fleet) -> list[Path]:
     """What is in the folders of its workers, of runs."""
-    return [path for path in at.variables.parent.rglob("inrush-*") if path.is_dir()]
+    return [path for path in at.folder.rglob("inrush-*") if path.is_dir()]
 
 
 def folder_of(at: Fleet, worker: bytes) -> Path:
@@ -85,7 +85,7 @@ def test_a_worker_that_dies_while_files_are_made_or_loaded_leaves_none_with_the_
         (victim,), at = one.pids(b"002"), time.monotonic()
         os.kill(victim, signal.SIGKILL)
         failed = failure(worker, at, LIMIT_S)  # how soon is asked elsewhere: here all cores make files
-        assert failed["kind"] == "fleet" and "client process 2 of 2 (worker tcp://" in failed["message"]
+        assert failed["kind"] == "fleet" and "client process 2 of 2 (worker tls://" in failed["message"]
         heard(worker, "ended")
         assert worker.close() == 1
         assert none_left(one, LIMIT_S)

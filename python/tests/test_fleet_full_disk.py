@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from inrush.fleet import remote
 from inrush.fleet.remote import more_room, of_full_disk
 from inrush.results.parts import read
 from inrush.worker.process import Process
@@ -22,7 +21,7 @@ from tests.test_pipeline import placed
 
 need_distributed()
 
-from inrush.fleet.local import NODE, QUIET  # noqa: E402
+from inrush.fleet.local import NODE  # noqa: E402
 from tests.test_fleet_files_run import until  # noqa: E402
 from tests.test_fleet_run import Fleet, fleet, none_left, running  # noqa: E402
 
@@ -73,11 +72,10 @@ def with_small_second(path: Path, size: str) -> Iterator[Fleet]:
     """A fleet of two; the second one works on a small disk."""
     with small_disk(path, size), fleet(1) as at:
         command = [
-            *NODE, "worker", at.address, "--nworkers", "1", "--nthreads", "1", "--no-nanny", "--no-dashboard",
+            *NODE, "worker", at.address, "--host", "127.0.0.1", "--nworkers", "1", "--nthreads", "1", "--no-nanny", "--no-dashboard",
             "--memory-limit", "0", "--name", "002", "--local-directory", str(path), "--death-timeout", "10",
         ]  # fmt: skip
-        environment = {**QUIET, remote.SECRETS: str(at.variables)}
-        node: Process[Any] = Process(command, at.variables.parent / "second.log", environment)
+        node: Process[Any] = Process(command, at.folder / "second.log", at.environment())
         try:
             until(lambda: workers(at) == 2)
             yield at
@@ -87,9 +85,7 @@ def with_small_second(path: Path, size: str) -> Iterator[Fleet]:
 
 
 def workers(at: Fleet) -> int:
-    from inrush.fleet.link import Link
-
-    link = Link(at.address)
+    link = at.link()
     try:
         return len(link.workers())
     finally:
@@ -129,7 +125,7 @@ def test_a_disk_that_fills_while_files_are_made_ends_the_run_and_with_room_it_go
     plan = simulated(planned(2, AS_MADE, *many))
     with with_small_second(disk, "1m") as at:
         said = failure(at, tmp_path, plan, "full", disk)
-        assert said.startswith("client process 2 of 2 (worker tcp://127.0.0.1:"), said
+        assert said.startswith("client process 2 of 2 (worker tls://127.0.0.1:"), said
         assert f"making input file {disk}/" in said and "No space left on device" in said
         assert f"; make room in {disk}/" in said and "--local-directory DIR" in said and "\n" not in said
         # Not even its plan has room.
@@ -139,7 +135,7 @@ def test_a_disk_that_fills_while_files_are_made_ends_the_run_and_with_room_it_go
                 file.write(bytes(4_096))
         said = failure(at, tmp_path, plan, "none", disk)
         assert f"{disk}/" in said and "its files cannot be written: No space left on device" in said, said
-        assert "--local-directory DIR" in said and "worker tcp://127.0.0.1:" in said
+        assert "--local-directory DIR" in said and "worker tls://127.0.0.1:" in said
         (disk / "filling").unlink()
         resize(disk, "200m")
         with running(at, tmp_path, plan, "room") as worker:
@@ -158,7 +154,7 @@ def test_a_disk_that_fills_while_files_are_loaded_ends_the_run(tmp_path: Path) -
     plan["watch"]["every_ns"] = 100_000_000
     with with_small_second(disk, "20m") as at:
         said = failure(at, tmp_path, plan, "full", disk, fill=True)
-    assert said.startswith("client process 2 of 2 (worker tcp://127.0.0.1:"), said
+    assert said.startswith("client process 2 of 2 (worker tls://127.0.0.1:"), said
     assert "No space left on device" in said and f"; make room in {disk}/" in said
 
 
@@ -169,7 +165,7 @@ def test_a_client_of_a_pipeline_whose_disk_fills_is_named(tmp_path: Path) -> Non
     plan = placed("sqlite", tmp_path, "pipeline.pipeline_bytes_per_s=0")
     with with_small_second(disk, "300k") as at:
         said = failure(at, tmp_path, plan, "full", disk)
-        assert said.startswith("client 1 (worker tcp://127.0.0.1:"), said
+        assert said.startswith("client 1 (worker tls://127.0.0.1:"), said
         assert f"making input file {disk}/" in said and "No space left on device" in said
         assert f"; make room in {disk}/" in said and "\n" not in said
         resize(disk, "50m")

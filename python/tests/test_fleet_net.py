@@ -62,7 +62,7 @@ def ran(at: Cluster, folder: Path, *words: str) -> tuple[int, str]:
     """inrush on the head: its exit code, and what it said."""
     clients = ("-P", f"factors.clients=[{WORKERS}]")
     running = at.lab[HEAD].start(
-        [sys.executable, "-m", "inrush.cli", *STUDY, *clients, *words, "--fleet", at.address, "--fleet-in-clear"],
+        [sys.executable, "-m", "inrush.cli", *STUDY, *clients, *words, "--fleet", at.address, "--fleet-insecure"],
         folder / "log", {"INRUSH_RESULTS": str(folder / "results"), "NO_COLOR": "1"}, cwd=folder,
     )  # fmt: skip
     code = running.wait(LIMIT_S)

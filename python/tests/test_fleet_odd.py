@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import base64
-import os
+import copy
 import signal
 import subprocess
 import sys
@@ -16,6 +15,7 @@ import pytest
 
 from inrush.fleet import local
 from inrush.fleet.local import started
+from inrush.machine.secret_files import self_signed, write_secret
 from inrush.results.store import Results
 from inrush.worker.process import Process
 from tests.needed import need_distributed
@@ -32,12 +32,12 @@ def odd(monkeypatch: pytest.MonkeyPatch) -> Iterator[Fleet]:
     """Its worker 002 is odd in what the file `odd` says."""
     monkeypatch.setattr(local, "NODE", (sys.executable, "-m", "tests.odd_node"))
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
-    with started(2) as (address, variables):
-        yield Fleet(address, variables)
+    with started(2) as found:
+        yield Fleet(found.address, found.folder)
 
 
 def say(at: Fleet, what: str) -> None:
-    (at.variables.parent / "odd").write_text(what)
+    (at.folder / "odd").write_text(what)
 
 
 @pytest.mark.ci
@@ -69,24 +69,28 @@ def test_a_word_that_does_not_arrive_fails_the_run_and_no_process_waits_for_it(
     say(odd, "deaf")
     with running(odd, tmp_path, shared(1)) as worker:
         failed = failure(worker, time.monotonic(), 60.0)
-    assert failed["message"].startswith("client process 2 of 2 (worker tcp://")
+    assert failed["message"].startswith("client process 2 of 2 (worker tls://")
     assert "gave no answer for 1.6 s" in failed["message"]
     assert none_left(odd, 3.0)
 
 
 def test_a_worker_with_other_sources_is_refused_by_name_before_anything_runs(
-    odd: Fleet, inrush: Inrush
+    odd: Fleet, inrush: Inrush, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     say(odd, "sources")
+    configured(odd.certificate, monkeypatch)
     said = inrush(*STUDY, "-P", "factors.clients=[2]", "--fleet", odd.address)
     assert said.code == 2 and "its Python sources is 0ther" in said.err, said.err
-    assert said.err.count("worker tcp://") == 1, "the other one is as it should be"
+    assert said.err.count("worker tls://") == 1, "the other one is as it should be"
     assert not list(inrush.store.studies())
 
 
 @pytest.mark.slow
-def test_a_scheduler_that_runs_already_is_asked_how_many_workers_it_has(inrush: Inrush) -> None:
+def test_a_scheduler_that_runs_already_is_asked_how_many_workers_it_has(
+    inrush: Inrush, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with fleet() as at:
+        configured(at.certificate, monkeypatch)
         said = inrush(*STUDY, "-P", "factors.clients=[1,2]", "--fleet", at.address)
         assert said.code in (0, 3), said.err
         (study,) = inrush.store.studies()
@@ -95,7 +99,7 @@ def test_a_scheduler_that_runs_already_is_asked_how_many_workers_it_has(inrush: 
 
 
 def test_no_scheduler_is_one_line(inrush: Inrush) -> None:
-    said = inrush(*STUDY, "--fleet", "tcp://127.0.0.1:9", "--fleet-wait", "0")
+    said = inrush(*STUDY, "--fleet", "tcp://127.0.0.1:9", "--fleet-insecure", "--fleet-wait", "0")
     assert said.code == 1 and said.err.startswith(
         "inrush: tcp://127.0.0.1:9: no scheduler of Dask answers there"
     )
@@ -212,7 +216,9 @@ def test_a_scheduler_with_tls_is_spoken_to_under_its_certificate_alone(
         wait(lambda: "Registered to" in (tmp_path / "worker.log").read_text(), 60.0)
         ran = inrush(*STUDY, "-P", "factors.clients=[1]", "--fleet", address)
         assert ran.code in (0, 3), ran.err
-        in_clear = inrush(*STUDY, "--fleet", address.replace("tls://", "tcp://"), "--fleet-wait", "0")
+        in_clear = inrush(
+            *STUDY, "--fleet", address.replace("tls://", "tcp://"), "--fleet-insecure", "--fleet-wait", "0"
+        )
         assert in_clear.code == 1 and "no scheduler of Dask answers there" in in_clear.err
     finally:
         for one in reversed(held):
@@ -222,20 +228,21 @@ def test_a_scheduler_with_tls_is_spoken_to_under_its_certificate_alone(
 
 def certificates(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """One certificate for all roles, which is its own authority; named as Dask's configuration names it."""
-    from inrush import _core
+    certificate = folder / "certificate.pem"
+    write_secret(certificate, "".join(self_signed(["127.0.0.1"])))
+    configured(certificate, monkeypatch)
 
-    for name, der, kind in zip(
-        ("cert", "key"), _core.self_signed(["127.0.0.1"]), ("CERTIFICATE", "PRIVATE KEY"), strict=True
-    ):
-        text = base64.encodebytes(der).decode()
-        (folder / f"{name}.pem").write_text(f"-----BEGIN {kind}-----\n{text}-----END {kind}-----\n")
-    tls = {"ca-file": str(folder / "cert.pem")}
-    for role in ("scheduler", "worker", "client"):
-        tls |= {f"{role}.cert": str(folder / "cert.pem"), f"{role}.key": str(folder / "key.pem")}
+
+def configured(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dask's settings of this process and of those that it starts: what it reads once, when it is imported, too."""
     import dask
+    import distributed.security  # its settings are there then
 
-    settings = {f"distributed.comm.tls.{key}": value for key, value in tls.items()}
-    for key, value in settings.items():
-        monkeypatch.setenv("DASK_" + key.upper().replace(".", "__").replace("-", "_"), value)
-    dask.config.set(settings)
-    assert os.environ["DASK_DISTRIBUTED__COMM__TLS__CA_FILE"] == tls["ca-file"]
+    variables = local.tls_variables(certificate)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    # In its place: every function of Dask's configuration knows the dictionary itself.
+    settings = dask.config.config[distributed.__name__]
+    own = copy.deepcopy(settings["comm"])
+    dask.config.update(own, dask.config.collect_env(variables)["distributed"]["comm"])
+    monkeypatch.setitem(settings, "comm", own)

@@ -117,6 +117,6 @@ def test_a_study_says_it_before_its_first_run(inrush: Inrush, monkeypatch: pytes
     assert said.code in (0, 3), said.err
     (line,) = [line for line in said.err.splitlines() if "input files take" in line]
     assert (
-        line.startswith("fleet: worker tcp://127.0.0.1:") and f" on {remote.socket.gethostname()}: " in line
+        line.startswith("fleet: worker tls://127.0.0.1:") and f" on {remote.socket.gethostname()}: " in line
     )
     assert " free; the study's input files take up to " in line and line.endswith(" TB there")

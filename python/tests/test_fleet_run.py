@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from inrush.engines import server
-from inrush.fleet.local import started
+from inrush.fleet.local import LocalFleet, started, tls_variables
 from inrush.fleet.open import WORKER
 from inrush.plan.plan import plan_study
 from inrush.results.parts import read
@@ -33,10 +33,7 @@ FAILS_S = 2.0
 ENDS_S = 2.5
 
 
-class Fleet:
-    def __init__(self, address: str, variables: Path) -> None:
-        self.address, self.variables = address, variables
-
+class Fleet(LocalFleet):
     def pids(self, word: bytes) -> list[int]:
         """Processes of this fleet with a word in their command line: nodes, and client processes on workers."""
         found = []
@@ -44,7 +41,7 @@ class Fleet:
             with contextlib.suppress(OSError):
                 words = entry.read_bytes().split(b"\0")
                 dead = (entry.parent / "stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
-                mine = any(str(self.variables.parent).encode() in w for w in words)
+                mine = any(str(self.folder).encode() in w for w in words)
                 if not dead and mine and word in words:
                     found.append(int(entry.parent.name))
         return sorted(found)
@@ -55,8 +52,8 @@ class Fleet:
 
 @contextlib.contextmanager
 def fleet(workers: int = WORKERS) -> Iterator[Fleet]:
-    with started(workers) as (address, variables):
-        yield Fleet(address, variables)
+    with started(workers) as found:
+        yield Fleet(found.address, found.folder)
 
 
 @pytest.fixture
@@ -71,12 +68,12 @@ def shared(measure_s: float = 0.5, calls: int | None = None, **more: Any) -> dic
 
 @contextlib.contextmanager
 def running(
-    at: Fleet, tmp_path: Path, plan: dict[str, Any], name: str = "run", variables: str | None = None
+    at: Fleet, tmp_path: Path, plan: dict[str, Any], name: str = "run", fleet_folder: str | None = None
 ) -> Iterator[Worker]:
     folder = tmp_path / name
     (folder / "parts").mkdir(parents=True)
     (folder / "plan.json").write_text(json.dumps(plan))
-    command = [*WORKER, at.address, str(at.variables) if variables is None else variables, "", ""]
+    command = [*WORKER, at.address, str(at.folder) if fleet_folder is None else fleet_folder, "", ""]
     worker = Worker(folder / "plan.json", folder / "parts", folder / "log", command=command)
     try:
         yield worker
@@ -130,9 +127,7 @@ def test_the_calls_are_those_of_one_process_and_each_is_made_once(one: Fleet, tm
     assert len(document["starts"]) == 3 and all(
         None not in s["first_session_late_ns"] for s in document["starts"]
     )
-    assert none_left(one, FAILS_S) and not list(one.variables.parent.glob("*/inrush-*")), (
-        "nothing stays on a worker"
-    )
+    assert none_left(one, FAILS_S) and not list(one.folder.glob("*/inrush-*")), "nothing stays on a worker"
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
@@ -147,7 +142,7 @@ def test_a_worker_that_dies_or_stands_still_ends_the_run_in_two_seconds(
         os.kill(victim, how)
         failed = failure(worker, at)
         assert failed["kind"] == "fleet" and failed["message"].startswith(
-            "client process 2 of 2 (worker tcp://"
+            "client process 2 of 2 (worker tls://"
         )
         over(worker)
         assert worker.close() == 1
@@ -214,7 +209,7 @@ def test_a_password_reaches_client_processes_by_a_file_that_is_gone_before_they_
             time.sleep(0.02)
         os.kill(worker.pid, signal.SIGKILL)
         assert none_left(one, 3.0)
-    for folder in (one.variables.parent, tmp_path):
+    for folder in (one.folder, tmp_path):
         for path in folder.rglob("*"):
             assert not path.is_file() or secret.encode() not in path.read_bytes(), path
 
@@ -227,11 +222,13 @@ def test_workers_of_others_without_a_variable_are_refused_by_name(
     one: Fleet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def said(name: str) -> str:
-        # No file of variables: as with a scheduler that inrush did not start.
-        with running(one, tmp_path, on_postgresql(1), name, variables="") as worker:
+        # As with a scheduler that inrush did not start: certificates by Dask's settings, and no file of variables.
+        with running(one, tmp_path, on_postgresql(1), name, fleet_folder="") as worker:
             message: str = heard(worker, "failed")[-1]["message"]
             return message
 
+    for variable, value in tls_variables(one.certificate).items():
+        monkeypatch.setenv(variable, value)
     monkeypatch.setenv("PGSSLMODE", "disable")
     assert said("mode").count("PGSSLMODE is not set in its environment, and here disable") == WORKERS
     monkeypatch.setenv("PGPASSWORD", "a-secret-of-the-test-5520")

@@ -11,11 +11,12 @@ from typing import Any
 
 import pytest
 
+from inrush.live.access import Access
 from inrush.live.charts import specs
 from inrush.live.points import PointSoFar
 from inrush.report.draw import script, themes
 from tests.live_events import progress, role, usage
-from tests.test_live_server import Study, until
+from tests.test_live_server import TOKEN, Study, until
 from tests.test_report import browser, wait  # noqa: F401
 from tests.test_run import begin
 
@@ -27,6 +28,7 @@ class Busy(Study):
 
     def __init__(self, folder: Any) -> None:
         super().__init__(folder)
+        self.access = self.server.served.access = Access(TOKEN, made_for_page=True)
         self.server.served.charts = script()
         self.server.served.themes = json.dumps({"specs": specs(), "themes": themes()})
         self.view.seen.study = {
@@ -80,7 +82,7 @@ def opened(browser: Any, study: Busy, width: int = 1200) -> None:  # noqa: F811
         "Emulation.setDeviceMetricsOverride",
         {"width": width, "height": 1000, "deviceScaleFactor": 1, "mobile": False},
     )
-    browser.get(study.server.url)
+    browser.get(study.server.url + study.access.path())
     wait(browser, "document.documentElement.dataset.beats > 3 && document.documentElement.dataset.drawn > 2")
 
 

@@ -12,6 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families as plain_fam
 
 from inrush.errors import UsageError
 from inrush.live import opened
+from inrush.live.access import COOKIE
 from inrush.live.opened import LivePage, page, wanted
 from inrush.live.view import View
 from inrush.run.listener import Silent
@@ -41,7 +42,7 @@ def closing(of: LivePage) -> threading.Thread:
 
 def served(of: LivePage) -> str:
     connection = http.client.HTTPConnection("127.0.0.1", of.of.socket.getsockname()[1], timeout=LIMIT_S)
-    connection.request("GET", "/")
+    connection.request("GET", "/", headers={"Cookie": f"{COOKIE}={of.of.access.cookie}"})
     text = connection.getresponse().read().decode()
     connection.close()
     return text

@@ -20,7 +20,7 @@ import pytest
 
 from inrush.live.metrics import families
 from tests.live_events import progress, role, usage
-from tests.test_live_server import Study
+from tests.test_live_server import TOKEN, Study
 from tests.test_run import begin
 
 DASHBOARD = Path(__file__).parents[2] / "docs" / "live" / "grafana.json"
@@ -29,6 +29,7 @@ CONFIGURED = """
 global: {{ scrape_interval: 500ms, scrape_timeout: 400ms }}
 scrape_configs:
   - job_name: inrush
+    authorization: {{ credentials: {token} }}
     static_configs: [{{ targets: ["127.0.0.1:{port}"] }}]
 """
 
@@ -90,7 +91,7 @@ def prometheus(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple
     study = Study(begin(tmp_path))
     study.view.seen.study = {**study.view.seen.study, "accept": {"writers.errors": 5}}
     study.view.seen.ended_runs["done"] += 1
-    (tmp_path / "prometheus.yml").write_text(CONFIGURED.format(port=study.port))
+    (tmp_path / "prometheus.yml").write_text(CONFIGURED.format(port=study.port, token=TOKEN))
     port = free_port()
     server = subprocess.Popen(
         [program, f"--config.file={tmp_path / 'prometheus.yml'}", f"--storage.tsdb.path={tmp_path / 'data'}",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import socket
 import subprocess
 import sys
@@ -20,14 +21,13 @@ from tests.strategies import ENVIRONMENT
 from tests.terminal import Inrush
 
 SECRET = "0123456789abcdef-secret"
-SENT = {"Authorization": f"Bearer {SECRET}"}
 WORDS = ("quickstart", "sqlite", "-P", "batch_rows=1000", "-P", "repeats.count=2")
 
 
-def events_of(port: int) -> list[Mapping[str, Any]]:
+def events_of(port: int, token: str) -> list[Mapping[str, Any]]:
     """All events of a study until its last."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-    connection.request("GET", "/events", headers=SENT)
+    connection.request("GET", "/events", headers={"Authorization": f"Bearer {token}"})
     found = []
     with connection.getresponse() as answer:
         while line := answer.readline():
@@ -37,9 +37,9 @@ def events_of(port: int) -> list[Mapping[str, Any]]:
     return found
 
 
-def page_of(port: int) -> str:
+def page_of(port: int, token: str) -> str:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-    connection.request("GET", "/", headers=SENT)
+    connection.request("GET", "/", headers={"Authorization": f"Bearer {token}"})
     page = connection.getresponse().read().decode()
     connection.close()
     return page
@@ -54,15 +54,17 @@ def watched(
     ) as run:
         assert run.stderr is not None and run.stdout is not None
         line = next(line for line in run.stderr if line.startswith("live: "))
-        host, _, port = line.removeprefix("live: http://").strip().rstrip("/").rpartition(":")
+        host, port, path = re.fullmatch(r"live: http://(\S+):(\d+)/(\S*)\n", line).groups()  # type: ignore[union-attr]
+        # One of the user's is sent as it is; one of the page's own is in its address.
+        token = given.get(TOKEN) or path.removeprefix("login?token=")
         began_s = time.monotonic()
         while True:  # the address is said when its port is taken, the page comes with the first run
             try:
-                events = events_of(int(port))
+                events = events_of(int(port), token)
                 break
             except ConnectionError:
                 assert run.poll() is None and time.monotonic() - began_s < 60
-        page = page_of(int(port))
+        page = page_of(int(port), token)
         said, code = run.stderr.read(), run.wait(60)
         return host, events, page, said, code, json.loads(run.stdout.read())
 

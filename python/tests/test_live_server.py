@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from inrush.errors import UsageError
-from inrush.live import access, app, connections, hub, server
+from inrush.live import access, app, connections, hub, opened, server
 from inrush.live.access import Access, Address, listening_socket, read_address
 from inrush.live.charts import specs
 from inrush.live.server import LiveServer
@@ -26,13 +26,14 @@ from tests.test_live import Run
 from tests.test_run import begin
 
 TOKEN = "0123456789abcdef-token"
+SENT = {"Authorization": f"Bearer {TOKEN}"}
 LIMIT_S = 20.0
 
 
 class Study:
     """A view of a study with one run in hand, and its server."""
 
-    def __init__(self, folder: Any, token: str | None = None, host: str = "127.0.0.1") -> None:
+    def __init__(self, folder: Any, token: str = TOKEN, host: str = "127.0.0.1") -> None:
         self.view = View(Silent(), folder, [Run(0, []), Run(1, [])])  # type: ignore[list-item]
         self.folder = folder
         at = Address(host)
@@ -55,7 +56,12 @@ class Study:
     def get(
         self, path: str, method: str = "GET", body: str | None = None, **headers: str
     ) -> tuple[int, Any, str]:
-        """Status, headers and text."""
+        """Status, headers and text, of one who has the token."""
+        return self.get_without(path, method, body, **{**SENT, **headers})
+
+    def get_without(
+        self, path: str, method: str = "GET", body: str | None = None, **headers: str
+    ) -> tuple[int, Any, str]:
         connection = http.client.HTTPConnection(self.host, self.port, timeout=LIMIT_S)
         try:
             connection.request(method, path, body, {k.replace("_", "-"): v for k, v in headers.items()})
@@ -70,7 +76,7 @@ class Reader:
 
     def __init__(self, port: int, last_id: str = "", **headers: str) -> None:
         self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=LIMIT_S)
-        given = {**headers, **({"Last-Event-ID": last_id} if last_id else {})}
+        given = {**SENT, **headers, **({"Last-Event-ID": last_id} if last_id else {})}
         self.connection.request("GET", "/events", headers=given)
         self.answer = self.connection.getresponse()
         self.id = ""
@@ -189,7 +195,7 @@ def test_a_reader_that_takes_nothing_is_let_go_and_keeps_no_other_waiting(
     slow = socket.socket()
     slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
     slow.connect(("127.0.0.1", study.port))
-    slow.sendall(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    slow.sendall(f"GET /events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n\r\n".encode())
     until(lambda: study.server.hub.readers == 1, "the slow reader is there")
     quick = Reader(study.port)
     numbers = []
@@ -255,9 +261,8 @@ def test_everything_comes_from_the_server_itself(study: Study) -> None:
 
 
 def test_a_page_elsewhere_whose_name_leads_here_reads_nothing(study: Study) -> None:
-    assert study.get("/snapshot.json", Host=f"evil.example:{study.port}")[0] == 421
-    assert study.get("/snapshot.json", Host=f"localhost:{study.port}")[0] == 200
-    assert study.get("/snapshot.json", Host=f"127.0.0.1:{study.port}")[0] == 200
+    # Its reader's browser has the cookie for the printed address, and none for that name.
+    assert study.get_without("/snapshot.json", Host=f"evil.example:{study.port}")[0] == 401
 
 
 def test_the_address_that_is_printed_is_answered(tmp_path: Path) -> None:
@@ -265,7 +270,6 @@ def test_the_address_that_is_printed_is_answered(tmp_path: Path) -> None:
     try:
         assert study.server.url == f"http://127.0.0.2:{study.port}/"
         assert study.get("/snapshot.json")[0] == 200
-        assert study.get("/snapshot.json", Host="127.0.0.3")[0] == 421
     finally:
         study.server.end(None)
 
@@ -383,7 +387,7 @@ def test_a_path_in_the_name_of_the_host_opens_nothing(tmp_path: Path) -> None:
     try:
         for host in ("a/login?", "a/login#", "localhost/login?x="):
             for path in ("/snapshot.json", "/metrics", "/events"):
-                assert study.get(path, Host=host)[0] in (400, 401), (host, path)
+                assert study.get_without(path, Host=host)[0] in (400, 401), (host, path)
     finally:
         study.server.end(None)
 
@@ -393,12 +397,12 @@ def test_without_the_token_nothing_is_shown(tmp_path: Path, monkeypatch: pytest.
     study = Study(begin(tmp_path), TOKEN)
     try:
         for path in ("/snapshot.json", "/events", "/live.js", "/metrics", "/themes.json"):
-            status, headers, _ = study.get(path)
+            status, headers, _ = study.get_without(path)
             assert (status, headers["WWW-Authenticate"]) == (401, "Bearer"), path
             began_s = time.monotonic()
             assert study.get(path, Authorization="Bearer wrong")[0] == 401
             assert time.monotonic() - began_s >= 0.2, "who tries many waits for each"
-        assert study.get("/")[0] == 303
+        assert study.get_without("/")[0] == 303
         assert study.get("/snapshot.json", Authorization=f"Bearer {TOKEN}")[0] == 200
         # From elsewhere it has another name.
         assert study.get("/snapshot.json", Authorization=f"Bearer {TOKEN}", Host="bench.example")[0] == 200
@@ -406,17 +410,45 @@ def test_without_the_token_nothing_is_shown(tmp_path: Path, monkeypatch: pytest.
         study.server.end(None)
 
 
-def test_a_browser_gives_the_token_once_and_no_address_has_it(tmp_path: Path) -> None:
-    study = Study(begin(tmp_path), TOKEN)
+def test_a_browser_gives_the_users_token_once_and_no_address_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app, "WRONG_S", 0.2)
+    study = Study(begin(tmp_path))
     try:
-        assert study.get("/login", "POST", "token=wrong")[0] == 403
-        status, headers, _ = study.get("/login", "POST", f"token={TOKEN}")
+        assert study.get_without("/login", "POST", "token=wrong")[0] == 403
+        status, headers, text = study.get_without(f"/login?token={TOKEN}")
+        assert status == 200 and headers["Set-Cookie"] is None and "<form" in text
+        status, headers, _ = study.get_without("/login", "POST", f"token={TOKEN}")
         assert (status, headers["Location"]) == (303, "/")
         kept = headers["Set-Cookie"]
-        assert "httponly" in kept.lower() and "samesite=strict" in kept.lower() and TOKEN not in kept
+        assert "httponly" in kept.lower() and "samesite=lax" in kept.lower() and TOKEN not in kept
         cookie = kept.partition(";")[0]
-        assert study.get("/snapshot.json", Cookie=cookie)[0] == 200
-        assert study.get("/snapshot.json", Cookie=f"{cookie}x")[0] == 401
+        assert study.get_without("/snapshot.json", Cookie=cookie)[0] == 200
+        assert study.get_without("/snapshot.json", Cookie=f"{cookie}x")[0] == 401
+    finally:
+        study.server.end(None)
+
+
+def test_the_printed_address_opens_the_page_and_its_token_is_of_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app, "WRONG_S", 0.2)
+    for name in (access.TOKEN, access.TOKEN_FILE):
+        monkeypatch.delenv(name, raising=False)
+    of, another = opened.wanted(None), access.access(Address("127.0.0.1"))
+    study = Study(begin(tmp_path))
+    study.access = study.server.served.access = of.access
+    _, _, path = of.url.partition("/login")
+    of.socket.close()
+    try:
+        assert len(path) > len("?token=") + access.SHORTEST_TOKEN
+        status, headers, _ = study.get_without(f"/login{path}")
+        assert (status, headers["Location"]) == (303, "/")
+        cookie = headers["Set-Cookie"].partition(";")[0]
+        assert study.get_without("/snapshot.json", Cookie=cookie)[0] == 200
+        status, headers, _ = study.get_without(f"/{another.path()}")
+        assert status == 403 and headers["Set-Cookie"] is None
     finally:
         study.server.end(None)
 
@@ -427,7 +459,7 @@ def test_what_others_can_reach_needs_a_token(host: str, monkeypatch: pytest.Monk
     monkeypatch.delenv(access.TOKEN_FILE, raising=False)
     with pytest.raises(UsageError, match="others can reach it; give a token by INRUSH_LIVE_TOKEN"):
         access.access(Address(host))
-    assert not access.access(Address("127.0.0.1")).needed
+    assert access.access(Address("127.0.0.1")).made_for_page
     monkeypatch.setenv(access.TOKEN, "short")
     with pytest.raises(UsageError, match="at least 16 characters"):
         access.access(Address(host))

@@ -54,7 +54,7 @@ def at() -> Iterator[tuple[Cluster, str]]:
 
 def ran(at: Cluster, url: str, folder: Path, *more: str) -> tuple[int, str, Results]:
     running = at.lab[HEAD].start(
-        [sys.executable, "-m", "inrush.cli", *STUDY, url, *more, "--fleet", at.address, "--fleet-in-clear"],
+        [sys.executable, "-m", "inrush.cli", *STUDY, url, *more, "--fleet", at.address, "--fleet-insecure"],
         folder / "log", {"INRUSH_RESULTS": str(folder / "results"), "NO_COLOR": "1"}, cwd=folder,
     )  # fmt: skip
     code = running.wait(LIMIT_S)
@@ -120,7 +120,7 @@ def test_a_worker_that_is_killed_ends_the_run_with_its_name_and_its_tables_are_k
     server, client = CLIENT, SERVER
     running = hosts.lab[HEAD].start(
         [
-            sys.executable, "-m", "inrush.cli", *STUDY, *LONG, url, "--fleet", hosts.address, "--fleet-in-clear",
+            sys.executable, "-m", "inrush.cli", *STUDY, *LONG, url, "--fleet", hosts.address, "--fleet-insecure",
             "-P", f"pipeline.load_server_on={server}",
         ],
         folder / "log", {"INRUSH_RESULTS": str(folder / "results"), "NO_COLOR": "1"}, cwd=folder,

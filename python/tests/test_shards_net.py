@@ -60,7 +60,7 @@ def at() -> Iterator[tuple[Cluster, list[str]]]:
 def words(at: Cluster, urls: Sequence[str], more: Sequence[str]) -> list[str]:
     shards = f"options.postgresql.shards='{' '.join(urls)}'"
     return [
-        sys.executable, "-m", "inrush.cli", *STUDY, urls[0], "-P", shards, *more, "--fleet", at.address, "--fleet-in-clear",
+        sys.executable, "-m", "inrush.cli", *STUDY, urls[0], "-P", shards, *more, "--fleet", at.address, "--fleet-insecure",
     ]  # fmt: skip
 
 

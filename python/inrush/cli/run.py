@@ -10,7 +10,7 @@ import typer
 from inrush.cli.words import (
     AsJson,
     Fleet,
-    FleetInClear,
+    FleetInsecure,
     FleetWait,
     Input,
     Limits,
@@ -64,7 +64,7 @@ def run(
         ),
     ] = False,
     fleet: Fleet = None,
-    fleet_in_clear: FleetInClear = False,
+    fleet_insecure: FleetInsecure = False,
     fleet_wait: FleetWait = 60.0,
     live: Live = False,
     live_address: LiveAddress = None,
@@ -135,10 +135,10 @@ def run(
             input=lies_in(input_folder),
             limits=tuple(limits or ()),
             fleet=fleet,
-            fleet_in_clear=fleet_in_clear,
+            fleet_insecure=fleet_insecure,
         )
         call = with_clients(
-            call, workers_of(fleet, fleet_in_clear, waiting, (lambda _: None) if quiet else say)
+            call, workers_of(fleet, fleet_insecure, waiting, (lambda _: None) if quiet else say)
         )
         prepared, folder = begin(store, call, targets, quiet)
     with wanted as page:
@@ -157,7 +157,7 @@ def plan(
     input_folder: Input = None,
     limits: Limits = None,
     fleet: Fleet = None,
-    fleet_in_clear: FleetInClear = False,
+    fleet_insecure: FleetInsecure = False,
     as_json: AsJson = False,
 ) -> None:
     """Show what would run, for how long, and what would be created where. Changes nothing."""
@@ -171,9 +171,9 @@ def plan(
     call = StudyCall(
         study, scale, tuple(overrides or ()), shown, tuple(start or ()), seed,
         data=None if place is None else str(place), storages=storages, input=lies_in(input_folder),
-        limits=tuple(limits or ()), fleet=fleet, fleet_in_clear=fleet_in_clear,
+        limits=tuple(limits or ()), fleet=fleet, fleet_insecure=fleet_insecure,
     )  # fmt: skip
-    prepared = prepare(with_clients(call, workers_of(fleet, fleet_in_clear)), targets)
+    prepared = prepare(with_clients(call, workers_of(fleet, fleet_insecure)), targets)
     for reason in prepared.named_targets.left_out.values():
         say(f"left out: {reason}")
     if as_json:

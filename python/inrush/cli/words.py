@@ -138,11 +138,11 @@ Fleet = Annotated[
         "here.",
     ),
 ]
-FleetInClear = Annotated[
+FleetInsecure = Annotated[
     bool,
     typer.Option(
-        "--fleet-in-clear",
-        help="Take a scheduler on another host without TLS (tcp://), in a network of your own.",
+        "--fleet-insecure",
+        help="Take a scheduler without TLS (tcp://), where network and machines are your own.",
     ),
 ]
 FleetWait = Annotated[

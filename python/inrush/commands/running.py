@@ -124,7 +124,7 @@ def execute(
         try:
             # What needs no server is refused before one is started.
             refuse_impossible(
-                prepared.call.fleet, prepared.call.fleet_in_clear, [r.plan for r in prepared.plan.all_runs]
+                prepared.call.fleet, prepared.call.fleet_insecure, [r.plan for r in prepared.plan.all_runs]
             )
             if begun:
                 check_same_plan(prepared.plan.all_runs, folder)
@@ -163,7 +163,7 @@ def execute(
             program = held.enter_context(
                 fleet_opened(
                     call.fleet,
-                    call.fleet_in_clear,
+                    call.fleet_insecure,
                     waiting or WaitingTime(WAIT_S),
                     plans,
                     listener.note,

@@ -8,13 +8,15 @@ from urllib.parse import urlsplit
 
 from inrush.errors import UsageError
 
-OPTION, IN_CLEAR = "--fleet", "--fleet-in-clear"
+OPTION, INSECURE = "--fleet", "--fleet-insecure"
 WAIT = "--fleet-wait"
 #: What a start takes on hosts that are there: Python, its imports, a connection. A queue or an image takes longer, s.
 WAIT_S = 60.0
 FORMS = "local:N, tcp://HOST:PORT or tls://HOST:PORT"
 #: Each worker is a process with its threads, and the machine has so many cores at most.
 MOST_LOCAL = 64
+#: Where the nodes of a fleet on this machine listen.
+LOOPBACK = "127.0.0.1"
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,7 @@ class SchedulerAddress:
     local: int = 0
 
 
-def parse(text: str, in_clear: bool = False) -> SchedulerAddress:
+def parse(text: str, insecure: bool = False) -> SchedulerAddress:
     """Raises UsageError with what is wrong, and what to write."""
     if text.startswith("local:"):
         count = text.removeprefix("local:")
@@ -45,10 +47,11 @@ def parse(text: str, in_clear: bool = False) -> SchedulerAddress:
             f"{OPTION}: the address of a scheduler is {FORMS}, without user, password or query; certificates are "
             "named by Dask's own configuration (docs/fleet.md)"
         )
-    if parts.scheme == "tcp" and not in_clear and not is_loopback(host):
+    if parts.scheme == "tcp" and not insecure:
         raise UsageError(
-            f"{OPTION} {text}: plans and tables would travel in clear, and what reaches the scheduler can run programs "
-            f"there; start Dask with TLS and say tls://, or say {IN_CLEAR} where the network is your own"
+            f"{OPTION} {text}: without TLS plans and tables travel in clear, and everyone who reaches the scheduler, also "
+            f"another user of this machine, can run programs on its workers; start Dask with TLS and say tls:// "
+            f"(docs/fleet-recipes.md), or say {INSECURE} where network and machines are your own"
         )
     return SchedulerAddress(f"{parts.scheme}://{parts.netloc}")
 

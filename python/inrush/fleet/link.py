@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import Any, TypeVar, cast
 
 from inrush.errors import TargetError
 
@@ -28,8 +29,10 @@ class Unreached(TargetError):
 class Link:
     """One connection to a scheduler, for several threads at once."""
 
-    def __init__(self, address: str, connect_s: float | None = None) -> None:
-        """Raises TargetError if there is no scheduler. Certificates are those of Dask's own configuration."""
+    def __init__(self, address: str, connect_s: float | None = None, certificate: Path | None = None) -> None:
+        """Raises TargetError if there is no scheduler.
+
+        certificate: of a fleet on this machine, with its key; None: those of Dask's own configuration."""
         from distributed import Client
         from distributed.comm.core import FatalCommClosedError
 
@@ -37,10 +40,14 @@ class Link:
         for name in ("distributed", "tornado.application"):
             logging.getLogger(name).setLevel(logging.CRITICAL)
         self.address = address
-        refuse_without_certificates(address)
+        security = None if certificate is None else trusting(certificate)
+        if security is None:
+            refuse_without_certificates(address)
         try:
             connect: Any = Client
-            self.client: Any = connect(address, timeout=connect_s or CONNECT_S, set_as_default=False)
+            self.client: Any = connect(
+                address, timeout=connect_s or CONNECT_S, set_as_default=False, security=security
+            )
         except FatalCommClosedError as e:
             raise TargetError(f"{address}: {cause(e)}; {CERTIFICATES}") from None
         except (OSError, TypeError, ValueError) as e:
@@ -71,6 +78,14 @@ class Link:
     def close(self) -> None:
         with contextlib.suppress(Exception):
             self.client.close(timeout=1.0)
+
+
+def trusting(certificate: Path) -> Any:
+    """Settings by which Dask shows this certificate and takes no other."""
+    from distributed.security import Security
+
+    file, security = str(certificate), cast("Callable[..., Any]", Security)
+    return security(require_encryption=True, tls_ca_file=file, tls_client_cert=file, tls_client_key=file)
 
 
 #: What is to be done where both ends do not speak TLS with each other.

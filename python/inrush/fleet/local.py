@@ -1,4 +1,8 @@
-"""A fleet on this machine: a scheduler and its workers, each a process of Dask's own program, for one study."""
+"""A fleet on this machine: a scheduler and its workers, each a process of Dask's own program, for one study.
+
+Its nodes listen on loopback alone, without HTTP. They let in whoever has the certificate that is made for this one fleet,
+which lies in its folder: other users of the machine cannot read it.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +14,16 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from inrush.errors import TargetError
+from inrush.fleet.address import LOOPBACK
 from inrush.fleet.link import Link, Lost
 from inrush.fleet.remote import SECRETS
+from inrush.machine.secret_files import self_signed, write_secret
 from inrush.worker.process import Process
 
 #: Of the folder of a fleet, and of the file in it that the inrush that owns it has locked.
@@ -34,50 +41,94 @@ QUIET = {
     "DASK_DISTRIBUTED__SCHEDULER__WORK_STEALING": "False",
     "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "0",
 }
+#: A node has the port of Dask's own protocol, and no other.
+NO_HTTP = "inrush.fleet.no_http"
+
+
+@dataclass(frozen=True)
+class LocalFleet:
+    #: The scheduler's.
+    address: str
+    #: Of this user alone, and gone with the fleet.
+    folder: Path
+
+    @property
+    def variables(self) -> Path:
+        """The file from which its workers read variables. It is there while a run begins."""
+        return self.folder / "variables"
+
+    @property
+    def certificate(self) -> Path:
+        """The certificate of all nodes and of inrush, with its private key. It is its own authority."""
+        return self.folder / "certificate.pem"
+
+    def environment(self) -> Mapping[str, str]:
+        """What each of its nodes needs: paths, and nothing secret."""
+        return {
+            **QUIET,
+            **tls_variables(self.certificate),
+            "DASK_DISTRIBUTED__SCHEDULER__PRELOAD": NO_HTTP,
+            "DASK_DISTRIBUTED__WORKER__PRELOAD": NO_HTTP,
+            "DASK_TEMPORARY_DIRECTORY": str(self.folder),
+            SECRETS: str(self.variables),
+        }
+
+    def link(self) -> Link:
+        return Link(self.address, certificate=self.certificate)
+
+
+def tls_variables(certificate: Path) -> dict[str, str]:
+    """Dask's settings, as it reads them from the environment. They replace those of the user, which belong to another fleet."""
+    files = {f"{role}__{what}": str(certificate) for role in ROLES for what in ("CERT", "KEY")}
+    tls = {"CA_FILE": str(certificate), **files}
+    return {
+        "DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION": "True",
+        **{f"DASK_DISTRIBUTED__COMM__TLS__{name}": path for name, path in tls.items()},
+    }
+
+
+#: As Dask's settings name those that speak with each other.
+ROLES = ("SCHEDULER", "WORKER", "CLIENT")
 
 
 @contextlib.contextmanager
-def started(workers: int) -> Iterator[tuple[str, Path]]:
-    """The scheduler's address, and the file that its workers read variables from."""
+def started(workers: int) -> Iterator[LocalFleet]:
     remove_left(Path(tempfile.gettempdir()))
     with tempfile.TemporaryDirectory(prefix=PREFIX) as name, contextlib.ExitStack() as held:
         folder = Path(name)  # of this user alone
         held.enter_context(owned(folder))
-        secrets = folder / "variables"
+        fleet = LocalFleet("", folder)
+        write_secret(fleet.certificate, "".join(self_signed([LOOPBACK])))  # Dask looks for no name in it
 
         def start(role: str, log: str, *words: str) -> Process[Any]:
-            node: Process[Any] = Process(
-                [*NODE, role, *words],
-                folder / log,
-                {**QUIET, "DASK_TEMPORARY_DIRECTORY": name, SECRETS: str(secrets)},
-            )
+            node: Process[Any] = Process([*NODE, role, *words], folder / log, fleet.environment())
             held.callback(node.close)
             held.callback(node.kill)
             return node
 
         said = folder / "scheduler.json"
         scheduler = start(
-            "scheduler", "scheduler.log", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--no-show",
-            "--scheduler-file", str(said),
+            "scheduler", "scheduler.log", "--protocol", "tls", "--host", LOOPBACK, "--port", "0", "--no-dashboard",
+            "--no-show", "--scheduler-file", str(said),
         )  # fmt: skip
         until(lambda: address_of(said) != "", [scheduler], folder)
-        address = address_of(said)
+        fleet = LocalFleet(address_of(said), folder)
         nodes = [scheduler] + [
             start(
-                "worker", f"worker-{n}.log", address, "--nworkers", "1", "--nthreads", "1", "--no-nanny",
-                "--no-dashboard", "--memory-limit", "0", "--name", f"{n:03}", "--local-directory", str(folder),
-                "--death-timeout", "10",
+                "worker", f"worker-{n}.log", fleet.address, "--host", LOOPBACK, "--nworkers", "1", "--nthreads", "1",
+                "--no-nanny", "--no-dashboard", "--memory-limit", "0", "--name", f"{n:03}", "--local-directory",
+                str(folder), "--death-timeout", "10",
             )
             for n in range(1, workers + 1)
         ]  # fmt: skip
-        link = Link(address)
+        link = fleet.link()
         try:
             until(lambda: len(link.workers()) == workers, nodes, folder)
         except Lost as e:
             raise TargetError(str(e)) from None
         finally:
             link.close()
-        yield address, secrets
+        yield fleet
 
 
 @contextlib.contextmanager
@@ -103,8 +154,7 @@ def remove_left(temporary: Path) -> None:
 
 def write_variables(path: Path, variables: dict[str, str]) -> None:
     """Read by this user alone."""
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-        file.writelines(f"{name}={value}\n" for name, value in variables.items())
+    write_secret(path, "".join(f"{name}={value}\n" for name, value in variables.items()))
 
 
 def address_of(path: Path) -> str:

@@ -14,14 +14,14 @@ from inrush.fleet.address import OPTION, parse
 from inrush.fleet.waiting import WaitingTime
 from inrush.study.pipeline import KIND as PIPELINE
 
-#: The program of a run whose client processes are on workers; the scheduler, the file of variables, the workers' addresses, what
-#: they are on the hosts of, and plan and parts follow.
+#: The program of a run whose client processes are on workers; the scheduler, the folder of a fleet on this machine, the workers'
+#: addresses, what they are on the hosts of, and plan and parts follow.
 WORKER = (sys.executable, "-m", "inrush.fleet.worker")
 
 
 def workers_of(
     text: str | None,
-    in_clear: bool,
+    insecure: bool,
     waiting: WaitingTime | None = None,
     note: Callable[[str], None] = lambda _: None,
 ) -> Callable[[], int]:
@@ -33,7 +33,7 @@ def workers_of(
     """
     if text is None:
         return lambda: 1
-    address = parse(text, in_clear)
+    address = parse(text, insecure)
     need(f"{OPTION} {text}", "fleet")
     if address.local:
         return lambda: address.local
@@ -57,7 +57,7 @@ def workers_there(scheduler: str, waiting: WaitingTime | None, note: Callable[[s
         link.close()
 
 
-def refuse_impossible(text: str | None, in_clear: bool, plans: Sequence[AnyPlan]) -> None:
+def refuse_impossible(text: str | None, insecure: bool, plans: Sequence[AnyPlan]) -> None:
     """Before anything is started. Raises UsageError for runs that are not made there, by what their plans and the address say."""
     from inrush.fleet import checks
 
@@ -65,7 +65,7 @@ def refuse_impossible(text: str | None, in_clear: bool, plans: Sequence[AnyPlan]
         raise UsageError(why if text is None else f"{OPTION} {text}: {why}")
     if text is None:
         return
-    address, wanted = parse(text, in_clear), max(map(hosts_of, plans))
+    address, wanted = parse(text, insecure), max(map(hosts_of, plans))
     if 0 < address.local < wanted:
         raise UsageError(
             f"{OPTION} {text}: a run of the study takes {wanted} workers; say {OPTION} local:{wanted}"
@@ -75,7 +75,7 @@ def refuse_impossible(text: str | None, in_clear: bool, plans: Sequence[AnyPlan]
 @contextlib.contextmanager
 def opened(
     text: str | None,
-    in_clear: bool,
+    insecure: bool,
     waiting: WaitingTime,
     plans: Sequence[AnyPlan],
     note: Callable[[str], None],
@@ -87,7 +87,7 @@ def opened(
 
     Raises UsageError where its workers are not there or not alike, each by its name.
     """
-    refuse_impossible(text, in_clear, plans)
+    refuse_impossible(text, insecure, plans)
     if text is None:
         yield ()
         return
@@ -99,13 +99,11 @@ def opened(
     from inrush.fleet.place import looked_at, refused
     from inrush.fleet.room import short_of_room
 
-    address, wanted = parse(text, in_clear), max(map(hosts_of, plans))
+    address, wanted = parse(text, insecure), max(map(hosts_of, plans))
     with contextlib.ExitStack() as held:
-        scheduler, secrets = address.scheduler, ""
-        if address.local:
-            scheduler, path = held.enter_context(started(address.local))
-            secrets = str(path)
-        link = connected(scheduler, waiting, note)
+        here = held.enter_context(started(address.local)) if address.local else None
+        scheduler = here.address if here else address.scheduler
+        link = here.link() if here else connected(scheduler, waiting, note)
         try:
             if not address.local:
                 await_workers(link, wanted, waiting, note)
@@ -134,7 +132,7 @@ def opened(
             [
                 *WORKER,
                 scheduler,
-                secrets,
+                str(here.folder) if here else "",
                 ",".join(of.ends),
                 json.dumps({w: homes[w] for w in of.all if homes.get(w)}),
             ],

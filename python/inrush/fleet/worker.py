@@ -1,6 +1,6 @@
-"""One run by client processes on workers: `python -m inrush.fleet.worker SCHEDULER VARIABLES WORKERS HOMES PLAN.json PARTS_DIR`.
+"""One run by client processes on workers: `python -m inrush.fleet.worker SCHEDULER FOLDER WORKERS HOMES PLAN.json PARTS_DIR`.
 
-VARIABLES: a file of a fleet on this machine, which its workers read; empty: each worker has its own.
+FOLDER: of a fleet on this machine, with its certificate and the variables that its workers read; empty: each has its own.
 WORKERS: addresses of those that all runs of the study take, by commas; empty: any.
 HOMES: a JSON object of workers and the hosts of shards that each is on; those that are none of WORKERS watch them, and no more.
 """
@@ -24,7 +24,7 @@ from inrush.fleet import checks, dealing
 from inrush.fleet.dealing import Dealt, Homes
 from inrush.fleet.homes import asked_of as homes_of_target
 from inrush.fleet.link import Link
-from inrush.fleet.local import write_variables
+from inrush.fleet.local import LocalFleet, write_variables
 from inrush.fleet.own_files import makes_own
 from inrush.fleet.place import OnWorkers
 from inrush.machine.addresses import own_hosts
@@ -48,7 +48,7 @@ def made_by(plan: AnyPlan) -> tuple[str, Callable[..., int]]:
 
 def work(
     scheduler: str,
-    variables: str,
+    folder: str,
     workers: str,
     homes: str,
     plan_json: str,
@@ -66,12 +66,13 @@ def work(
     twin = server(target["engine"])
     names = [name for name in (twin.password_variable,) if name in os.environ]
     shown = twin.client_variables
-    if variables:
+    here = LocalFleet(scheduler, Path(folder)) if folder else None
+    if here:
         given = [*names, *(name for name in shown if name in os.environ)]
-        write_variables(Path(variables), {name: os.environ[name] for name in given})
+        write_variables(here.variables, {name: os.environ[name] for name in given})
     owner = f"{plan['study']} {plan['run_id']} of {socket.gethostname()} (process {os.getpid()})"
     try:
-        link = Link(scheduler)
+        link = here.link() if here else Link(scheduler)
         of, plan = dealt_to(plan, tuple(w for w in workers.split(",") if w), json.loads(homes or "{}"))
         place = OnWorkers(link, owner, hosts_of(plan), names, shown, of.ends, module, of.watchers)
         place.refuse_unfit(plan["record"]["interval_ns"])
@@ -94,8 +95,8 @@ def work(
         return 1
     finally:
         # Each worker has read it: whatever ends us from now on, leaves no password.
-        if variables:
-            Path(variables).unlink(missing_ok=True)
+        if here:
+            here.variables.unlink(missing_ok=True)
     try:
         return made(plan, Path(parts_dir), words, lambda e: say(events, json.dumps(e)), place)
     finally:

@@ -62,23 +62,22 @@ def read_address(text: str | None) -> Address:
 
 
 class Access:
-    """The token, and what stands for it in a browser: a cookie of this process, so that no URL has the token."""
+    """The token, and what stands for it in a browser: a cookie of this process."""
 
-    def __init__(self, token: str | None) -> None:
-        self._token = token
+    def __init__(self, token: str, made_for_page: bool = False) -> None:
+        """made_for_page: inrush has made the token, for this page alone. The printed address has it then, and never has the user's."""
+        self._token, self.made_for_page = token, made_for_page
         self.cookie = secrets.token_urlsafe(32)
 
-    @property
-    def needed(self) -> bool:
-        return self._token is not None
+    def path(self) -> str:
+        """Behind the address of the page, as it is printed."""
+        return f"login?token={self._token}" if self.made_for_page else ""
 
     def is_token(self, given: str) -> bool:
-        return self._token is not None and same(given, self._token)
+        return same(given, self._token)
 
     def allows(self, authorization: str, cookie: str) -> bool:
         """authorization: of a program, `Bearer TOKEN`. cookie: of a browser that has given the token."""
-        if not self.needed:
-            return True
         scheme, _, given = authorization.partition(" ")
         return (scheme.lower() == "bearer" and self.is_token(given.strip())) or same(cookie, self.cookie)
 
@@ -88,7 +87,8 @@ def same(a: str, b: str) -> bool:
 
 
 def access(address: Address) -> Access:
-    """The token of the environment, which no process that we start inherits.
+    """The token of the environment, which no process that we start inherits; without one, a token for this page alone: other users
+    of this machine reach every port of it.
 
     Raises UsageError where others could look and there is none, or it is too short.
     """
@@ -107,7 +107,7 @@ def access(address: Address) -> Access:
             f"--live-address {address.host}: others can reach it; give a token by {TOKEN} or {TOKEN_FILE}, or leave the "
             "address out: the page is then for this machine alone (`ssh -L` brings it to yours)"
         )
-    return Access(token or None)
+    return Access(token) if token else Access(secrets.token_urlsafe(24), made_for_page=True)
 
 
 #: A reader that is gone without a word, or takes nothing, is ended by the kernel after so long.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +23,7 @@ from starlette.responses import (
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from inrush.live.access import COOKIE, LOOPBACK, Access
+from inrush.live.access import COOKIE, Access
 from inrush.live.hub import SLOW_S, Hub, place_of
 from inrush.live.page import LOGIN_PAGE, live_page, live_script, live_style
 
@@ -43,7 +43,6 @@ POLICY = (
 REPORT_POLICY = POLICY.replace("script-src 'self'", "script-src 'unsafe-inline' blob:").replace(
     "connect-src 'self'", "connect-src 'none'"
 )
-LOOPBACK_NAMES = ("localhost", LOOPBACK, "::1")
 
 
 @dataclass
@@ -55,10 +54,6 @@ class Served:
     #: The bundle that draws charts, and its colours as JSON.
     charts: str
     themes: str
-    #: Only this machine can reach it.
-    loopback: bool = True
-    #: By which it was asked to serve.
-    host: str = LOOPBACK
     #: Set when the study has ended and its report is written.
     report: Path | None = None
 
@@ -77,15 +72,16 @@ def application(served: Served) -> ASGIApp:
         return Response(body, media_type=None, headers={"Content-Type": kind})
 
     async def login(request: Request) -> Response:
-        if request.method == "GET":
+        if request.method == "POST":
+            given = parse_qs((await limited_body(request)).decode(errors="replace")).get("token", [""])[0]
+        elif not (given := request.query_params.get("token", "")) or not served.access.made_for_page:
             return HTMLResponse(LOGIN_PAGE)
-        body = await limited_body(request)
-        given = parse_qs(body.decode(errors="replace")).get("token", [""])[0]
         if not served.access.is_token(given):
             await asyncio.sleep(WRONG_S)
             return HTMLResponse(LOGIN_PAGE.replace("<!--why-->", "That is not the token."), 403)
         found = RedirectResponse("/", 303)
-        found.set_cookie(COOKIE, served.access.cookie, httponly=True, samesite="strict", path="/")
+        # Lax: the printed address may be opened from a page, as of a terminal in a browser. Nothing here changes anything.
+        found.set_cookie(COOKIE, served.access.cookie, httponly=True, samesite="lax", path="/")
         return found
 
     def text(
@@ -140,13 +136,6 @@ class Guarded:
     def refused(self, request: Request) -> Response | None:
         # As it was asked for: of the address of a request the header `Host` is a part.
         access, path = self.served.access, request.scope["path"]
-        if (
-            self.served.loopback
-            and not access.needed
-            and not is_host(request.headers.get("host", ""), (*LOOPBACK_NAMES, self.served.host))
-        ):
-            # A page elsewhere, under a name that leads to this machine, would read it in the browser of its reader.
-            return PlainTextResponse("ask for it as localhost or 127.0.0.1\n", 421)
         if path == "/login":
             return None
         if access.allows(request.headers.get("authorization", ""), request.cookies.get(COOKIE, "")):
@@ -158,12 +147,6 @@ class Guarded:
             401,
             headers={"WWW-Authenticate": "Bearer"},
         )
-
-
-def is_host(host: str, names: Collection[str]) -> bool:
-    """host: as a request names it, with or without a port."""
-    name, colon, port = host.rpartition(":")
-    return (name if colon and port.isdecimal() else host).lower().strip("[]") in names
 
 
 def guarded(send: Send) -> Send:

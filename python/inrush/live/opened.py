@@ -38,7 +38,8 @@ class PageOptions:
 
     @property
     def url(self) -> str:
-        return self.address.url(self.socket.getsockname()[1])
+        """As it is printed: the one who reads it may see the page."""
+        return self.address.url(self.socket.getsockname()[1]) + self.access.path()
 
 
 def wanted(address: str | None, stay: bool = False, push: str | None = None) -> PageOptions:

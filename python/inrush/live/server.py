@@ -44,7 +44,7 @@ class LiveServer:
         """listening: bound to the address."""
         self.view, self.socket = view, listening
         self.hub = Hub(view)
-        self.served = Served(self.hub, access, charts, themes, address.is_loopback, address.host.lower())
+        self.served = Served(self.hub, access, charts, themes)
         self.url = address.url(listening.getsockname()[1])
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import secrets
 import socket
 import ssl
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from inrush.border.load import ServerPlan, Serves
 from inrush.errors import Interrupted, UsageError
 from inrush.load.remote import host_of, is_loopback, read_token
+from inrush.machine.secret_files import self_signed, write_secret
 from inrush.worker.stopping import Stopping
 
 if TYPE_CHECKING:
@@ -180,15 +180,13 @@ def certificate_files(call: Serving, host: str, folder: Path) -> tuple[Path, Pat
         return Path(call.certificate), Path(call.certificate_key)
     if not call.self_signed:
         return None
-    from inrush import _core
-
     names = own_names(host)
     mark = hashlib.sha256(" ".join(names).encode()).hexdigest()[:8]
     certificate, key = folder / f"certificate-{mark}.pem", folder / f"key-{mark}.pem"
     if not (certificate.is_file() and key.is_file()):
-        made, private = _core.self_signed(list(names))
-        write_secret(key, pem("PRIVATE KEY", bytes(private)))
-        certificate.write_text(pem("CERTIFICATE", bytes(made)))
+        made, private = self_signed(names)
+        write_secret(key, private)
+        certificate.write_text(made)
     return certificate, key
 
 
@@ -205,12 +203,6 @@ def own_names(host: str) -> Sequence[str]:
     return sorted(set(filter(None, found)))
 
 
-def pem(what: str, der: bytes) -> str:
-    """As every tool reads it."""
-    text = ssl.DER_cert_to_PEM_cert(der)
-    return text.replace("CERTIFICATE", what)
-
-
 def fingerprint(certificate: Path) -> str:
     """SHA-256 of the first certificate of a PEM file. Raises UsageError where there is none."""
     try:
@@ -223,12 +215,6 @@ def fingerprint(certificate: Path) -> str:
             f"--certificate {certificate}: no certificate can be read there ({error})"
         ) from error
     return "sha256:" + hashlib.sha256(der).hexdigest()
-
-
-def write_secret(path: Path, text: str) -> None:
-    """A file that only this user can read, from its first byte on."""
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-        file.write(text)
 
 
 def _noting(note: Callable[[str], None]) -> Callable[[Doc], None]:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 #: Keys of a call that are left out where they are empty.
-NEWER = ("storages", "input", "limits", "lacks", "fleet", "fleet_in_clear")
+NEWER = ("storages", "input", "limits", "lacks", "fleet", "fleet_insecure")
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class StudyCall:
 
     #: Where client processes live, and whether the way there may be without TLS; None: this machine.
     fleet: str | None = None
-    fleet_in_clear: bool = False
+    fleet_insecure: bool = False
 
     def command(self) -> str:
         """The line that makes this study again, as a shell takes it."""
@@ -81,7 +81,7 @@ class StudyCall:
         words += ["--input", self.input] if self.input else []
         words += [word for limit in self.limits for word in ("--limit", limit)]
         words += ["--fleet", self.fleet] if self.fleet else []
-        words += ["--fleet-in-clear"] if self.fleet_in_clear else []
+        words += ["--fleet-insecure"] if self.fleet_insecure else []
         return shlex.join(words)
 
     def storages_at(self, factors: Mapping[str, Any]) -> dict[str, str]:
