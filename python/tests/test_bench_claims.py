@@ -130,6 +130,7 @@ class Commands:
         if words[0] == "run":
             Store(root).new_study("writers", {"begun_unix_ns": len(self.made)})
         elif words[0] == "predict":
+            assert "--claim" in words, "nothing else is kept"
             for n in (8, 16):
                 kept.freeze({"id": f"c{n}", "results": words[1], "schema": 1, "created_unix_ns": n})
         elif words[0] == "prove":

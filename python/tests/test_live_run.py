@@ -115,7 +115,7 @@ def test_a_proof_is_shown_while_it_runs_with_what_was_claimed_of_it(inrush: Inru
         "run", "quickstart", "sqlite", "--scale", "xs", "-P", "batch_rows=[100,2000]", "-P", "repeats.count=2"
     )
     assert trained.code in (0, 3), trained.err
-    made = inrush("predict", "--to", "1000", "--where", "engine=sqlite", "--json")
+    made = inrush("predict", "--to", "1000", "--where", "engine=sqlite", "--claim", "--json")
     (claim,) = made.json["claims"]
     command = [sys.executable, "-m", "inrush.cli", "prove", claim["id"], "--live", "--json"]
     _, events, page, said, code, score = watched(

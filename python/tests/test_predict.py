@@ -465,11 +465,18 @@ def test_from_a_study_to_a_claim_to_its_proof_and_the_board(inrush: Inrush) -> N
         "run", "quickstart", "sqlite", "--scale", "xs", "-P", "batch_rows=[100,2000]", "-P", "repeats.count=2"
     )
     assert trained.code in (0, 3), trained.err
-    # A claim that no run can prove is not frozen: `prove` would refuse its plan.
-    beyond = inrush("predict", "--to", "60000", "--where", "engine=sqlite")
+    # A prediction is shown, and nothing is kept of it.
+    shown = inrush("predict", "--to", "1000", "--where", "engine=sqlite")
+    assert shown.code == 0 and "--claim freezes it" in shown.out and "frozen" not in shown.out, shown.err
+    (said,) = inrush("predict", "--to", "1000", "--where", "engine=sqlite", "--json").json["predictions"]
+    assert said["figure"] and "sha256" not in said
+    assert not (inrush.store.root / "predictions").exists() and inrush("scoreboard").code == 2
+    # A claim that no run can prove is not frozen: `prove` would refuse its plan. As a prediction it may be asked for.
+    assert inrush("predict", "--to", "60000", "--where", "engine=sqlite").code == 0
+    beyond = inrush("predict", "--to", "60000", "--where", "engine=sqlite", "--claim")
     assert beyond.code == 2 and "batch_rows 60,000 cannot be run" in beyond.err, beyond.err
     assert "name another --to" in beyond.err and inrush("scoreboard").code == 2
-    made = inrush("predict", "--to", "1000", "--where", "engine=sqlite", "--json")
+    made = inrush("predict", "--to", "1000", "--where", "engine=sqlite", "--claim", "--json")
     assert made.code == 0, made.err
     held = made.json["claims"][0]
     assert made.json["lo"] < made.json["median"] < made.json["hi"]
@@ -486,7 +493,7 @@ def test_from_a_study_to_a_claim_to_its_proof_and_the_board(inrush: Inrush) -> N
         assert "no claim is without a score" in inrush("prove", "open", "--with", "latest").err
     # The newest results are the proof's now, of one value: what was trained on is predicted from again.
     for which in ([], ["quickstart"]):
-        more = inrush("predict", *which, "--to", "1500", "--where", "engine=sqlite", "--json")
+        more = inrush("predict", *which, "--to", "1500", "--where", "engine=sqlite", "--claim", "--json")
         assert more.code == 0 and more.json["claims"][0]["results"] == held["results"], more.err
     assert "scoreboard:" in inrush("scoreboard").err
 
@@ -499,6 +506,18 @@ def test_predicting_nothing_and_nowhere_is_refused_in_a_sentence(inrush: Inrush)
     assert far.code == 2 and "--far is of results" in far.err, far.err
     assert inrush("scoreboard").code == 2
     assert inrush("predict", "--to", "4").code == 2
+    own = str(inrush.store.root.parent / "own.csv")
+    for words in ([own, "--to", "8"], ["--rows-per-s", "1000"], ["--for", "reads.ops_per_s=5"]):
+        refused = inrush("predict", *words, "--claim")
+        assert refused.code == 2 and "--claim: is about" in refused.err, refused.err
+    for words, why in (
+        ([], "name a claim"),
+        (["latest", "--of", "x"], "name a load, --to N"),
+        (["one", "two", "--to", "4"], "one study's results at most"),
+        (["one", "--to", "4", "--with", "latest"], "leave out --with"),
+    ):
+        refused = inrush("prove", *words)
+        assert refused.code == 2 and why in refused.err, refused.err
     assert issubclass(Refused, UsageError)
 
 

@@ -106,7 +106,7 @@ def test_a_claim_about_bytes_is_frozen_proven_by_its_own_run_and_scored(
     made = forecast_of(training(analysis, "load.grown_bytes"), 16_000)
     assert made.model == "proportion"
 
-    said = inrush("predict", "--to", "rows=16_000", "--of", "load.after_bytes", "--json")
+    said = inrush("predict", "--to", "rows=16_000", "--of", "load.after_bytes", "--claim", "--json")
     assert said.code == 0, said.err
     (claimed,) = said.json["claims"]
     assert (claimed["along"], claimed["kind"], claimed["forecast"]["x"]) == ("rows", "rows", 16_000)

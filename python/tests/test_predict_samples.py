@@ -153,7 +153,7 @@ def test_mixed_and_keepup_as_shipped_are_claimed_and_proven_by_the_commands(inru
     few = ["-P", "repeats.count=2", "-P", "factors.n=[1,2]"]
     ran = inrush("run", "telemetry-mixed", "duckdb", "--scale", "xs", *few)
     assert ran.code in (0, 3), ran.err
-    made = inrush("predict", "telemetry-mixed", "--to", "4", "--json")
+    made = inrush("predict", "telemetry-mixed", "--to", "4", "--claim", "--json")
     if (
         "Invalid runs train nothing" in made.err
     ):  # the machine was too busy for a paced reader: said, not hidden
@@ -168,7 +168,7 @@ def test_mixed_and_keepup_as_shipped_are_claimed_and_proven_by_the_commands(inru
         assert proven.json["verdict"] in ("confirmed", "rejected", "inconclusive", "invalid"), proven.err
     ran = inrush("run", "telemetry-keepup", "sqlite", "--scale", "xs", "-P", "readers=[0,1]")
     assert ran.code in (0, 3), ran.err
-    made = inrush("predict", "telemetry-keepup", "--to", "2", "--json")
+    made = inrush("predict", "telemetry-keepup", "--to", "2", "--claim", "--json")
     if made.code:
         assert ran.code == 3 and "Invalid runs train nothing" in made.err
         return

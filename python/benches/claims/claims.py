@@ -116,7 +116,7 @@ def frozen(of: SetUp, trained: str, root: Path) -> list[str]:
     """Claims for every target and figure; a figure that is refused is left out, its reason shown."""
     asked = [w for n in of.to for w in ("--to", f"{n:g}")]
     for figure in [["--of", figure] for figure in of.of or ()] or [[]]:
-        inrush(["predict", trained, *asked, "--along", of.along, *figure], root)
+        inrush(["predict", trained, "--claim", *asked, "--along", of.along, *figure], root)
     return [c.id for c in Predictions(Store(root)).all() if c.doc["results"] == trained]
 
 

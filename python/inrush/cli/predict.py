@@ -8,7 +8,34 @@ from typing import Annotated
 import typer
 
 from inrush.cli.words import AsJson, Data, Input, Live, LiveAddress
+from inrush.errors import UsageError
 from inrush.extras import need
+
+To = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--to",
+        metavar="[FACTOR=]N",
+        help="Load to predict, such as 16 or rows=3_200_000; may be given again.",
+    ),
+]
+Of = Annotated[
+    str | None,
+    typer.Option(help="Figure of the results (default: the study's); of a file: rate, time or latency."),
+]
+Along = Annotated[str | None, typer.Option(help="Factor to continue; default: the study's.")]
+Far = Annotated[
+    bool,
+    typer.Option(
+        "--far",
+        help="Predict times of loads and reads beyond 32 times the largest point too; their intervals widen with the reach.",
+    ),
+]
+Where = Annotated[
+    list[str] | None,
+    typer.Option(metavar="FACTOR=VALUE", help="Predict only these groups; may be given again."),
+]
+Level = Annotated[float, typer.Option(help="Share of predictions for which the interval shall be right.")]
 
 
 def predict(
@@ -19,14 +46,7 @@ def predict(
             help="A file of two columns (a load and its figure), or results; without it the latest that are no proof.",
         ),
     ] = None,
-    to: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--to",
-            metavar="[FACTOR=]N",
-            help="Load to predict, such as 16 or rows=3_200_000; may be given again.",
-        ),
-    ] = None,
+    to: To = None,
     within: Annotated[
         list[float] | None,
         typer.Option(
@@ -35,25 +55,18 @@ def predict(
             help="Instead of --to: find the highest rate with a latency below S seconds.",
         ),
     ] = None,
-    of: Annotated[
-        str | None,
-        typer.Option(help="Figure of the results (default: the study's); of a file: rate, time or latency."),
-    ] = None,
-    along: Annotated[str | None, typer.Option(help="Factor to continue; default: the study's.")] = None,
-    far: Annotated[
+    of: Of = None,
+    along: Along = None,
+    far: Far = False,
+    where: Where = None,
+    level: Level = 0.9,
+    claim: Annotated[
         bool,
         typer.Option(
-            "--far",
-            help="Claim times of loads and reads beyond 32 times the largest point too; their intervals widen with the reach.",
+            "--claim",
+            help="Keep each prediction from results as a claim, frozen with its hash: `inrush prove` runs and scores it.",
         ),
     ] = False,
-    where: Annotated[
-        list[str] | None,
-        typer.Option(metavar="FACTOR=VALUE", help="Predict only these groups; may be given again."),
-    ] = None,
-    level: Annotated[
-        float, typer.Option(help="Share of predictions for which the interval shall be right.")
-    ] = 0.9,
     rows_per_s: Annotated[
         float | None,
         typer.Option("--rows-per-s", help="Instead of --to: batch, writers, cores and disk for this rate."),
@@ -79,10 +92,12 @@ def predict(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Predict a load that was not measured; from results as a claim, frozen with its hash."""
+    """Predict a load that was not measured. Nothing is kept of it, but with --claim."""
     need("inrush predict", "stats")
     from inrush.commands import predict as command
 
+    if claim and (rows_per_s is not None or needed is not None):
+        raise UsageError("--claim: is about one load, --to N; remove it")
     if rows_per_s is not None:
         command.predict_need(rows_per_s, p99_ms, days, [what] if what else [], as_json)
         return
@@ -90,23 +105,31 @@ def predict(
         command.predict_for(needed, by, what, threads, level, as_json)
         return
     at, continued = command.targets(to or (), along)
-    command.predict(what, at, within or (), of, continued, where or (), level, as_json, far)
+    wanted = command.Wanted(what, at, of, continued, where or (), level, far)
+    command.predict(wanted, within or (), as_json, claim)
 
 
 def prove(
     predictions: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
-            metavar="CLAIM",
-            help="Claims: ids, beginnings of them, `latest`, or `open` for all without a score.",
+            metavar="CLAIM|RESULTS",
+            help="Claims: ids, beginnings of them, `latest`, or `open` for all without a score. With --to: results, of which "
+            "the claim is made first.",
         ),
-    ],
+    ] = None,
     results: Annotated[
         str | None,
         typer.Option(
             "--with", metavar="RESULTS", help="Results that contain the run already; without them it is run."
         ),
     ] = None,
+    to: To = None,
+    of: Of = None,
+    along: Along = None,
+    far: Far = False,
+    where: Where = None,
+    level: Level = 0.9,
     target: Annotated[
         list[str] | None, typer.Option(metavar="URL", help="Target in place of that of the training.")
     ] = None,
@@ -118,9 +141,25 @@ def prove(
 ) -> None:
     """Run what a prediction is about, and score it."""
     need("inrush prove", "report")
+    from inrush.commands import predict as predicting
     from inrush.commands import prove as command
 
-    command.prove(predictions, results, target or (), data, input_folder, as_json, live, live_address)
+    specs = predictions or ()
+    wanted = None
+    if to:
+        if results is not None or len(specs) > 1:
+            raise UsageError(
+                "--to makes a claim of one study's results and runs it; leave out --with and name one study's results at most"
+            )
+        at, continued = predicting.targets(to, along)
+        wanted = predicting.Wanted(specs[0] if specs else None, at, of, continued, where or (), level, far)
+    elif of or along or far or where:
+        raise UsageError("--of, --along, --where and --far say what --to predicts; name a load, --to N")
+    elif not specs:
+        raise UsageError(
+            "name a claim (`latest`, `open`), or results and a load: inrush prove RESULTS --to N"
+        )
+    command.prove(specs, results, target or (), data, input_folder, as_json, live, live_address, wanted)
 
 
 def scoreboard(

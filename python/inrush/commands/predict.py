@@ -1,9 +1,10 @@
-"""`inrush predict`: what a load that was not tried will give; from results it is a claim, frozen with its hash."""
+"""`inrush predict`: what a load that was not tried will give. With `--claim` what results say is frozen with its hash."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,9 +13,26 @@ from inrush.errors import UsageError
 from inrush.text import number, percent, show_s
 
 if TYPE_CHECKING:
+    from inrush.results.predictions import Claim, Predictions
     from inrush.results.store import Store
 
 KINDS = ("rate", "time", "latency")
+#: Behind predictions that nothing was kept of.
+NOT_KEPT = "next: nothing is kept of this; --claim freezes it before its run, and `inrush prove` in place of `inrush predict` runs and scores it too"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which results are continued, where to, and how sure the interval is to be."""
+
+    which: str | None
+    to: Sequence[float]
+    figure: str | None = None
+    along: str | None = None
+    where: Sequence[str] = ()
+    level: float = 0.9
+    #: Beyond the reach of a usual prediction.
+    far: bool = False
 
 
 def targets(to: Sequence[str], along: str | None) -> tuple[list[float], str | None]:
@@ -36,35 +54,35 @@ def targets(to: Sequence[str], along: str | None) -> tuple[list[float], str | No
     return found, along
 
 
-def predict(
-    what: str | None,
-    to: Sequence[float],
-    within_s: Sequence[float],
-    of: str | None,
-    along: str | None,
-    where: Sequence[str],
-    level: float,
-    as_json: bool,
-    far: bool = False,
-) -> None:
-    """A file of two columns is continued; of results, every group is, and each claim is frozen."""
-    if not 0.5 <= level < 1:
-        raise UsageError(f"--level {level:g}: write a share from 0.5 to below 1")
+def predict(wanted: Wanted, within_s: Sequence[float], as_json: bool, freeze: bool = False) -> None:
+    """Continues a file of two columns, or each group of results. freeze: keeps a claim of every prediction from results."""
+    refuse_level(wanted.level)
+    what = wanted.which
+    of_file = what is not None and Path(what).is_file()
+    if freeze and (of_file or within_s):
+        raise UsageError(
+            "--claim: is about results, whose study a run can repeat; no run of inrush scores a file's curve. Remove it"
+        )
     if within_s:
-        if what is None or not Path(what).is_file():
+        if what is None or not of_file:
             raise UsageError("--within takes a file of two columns: offered rates and latencies in s")
-        predict_within(Path(what), within_s, level, as_json)
+        predict_within(Path(what), within_s, wanted.level, as_json)
         return
-    if not to:
+    if not wanted.to:
         raise UsageError("say where to predict: --to N")
-    if far and what is not None and Path(what).is_file():
+    if wanted.far and of_file:
         raise UsageError("--far is of results, whose tables say what becomes of them as they grow; remove it")
-    if what is not None and Path(what).is_file():
-        predict_curve(Path(what), to, of, level, as_json)
+    if what is not None and of_file:
+        predict_curve(Path(what), wanted.to, wanted.figure, wanted.level, as_json)
     elif what is not None and Path(what).suffix in (".csv", ".tsv", ".txt"):
         raise UsageError(f"{what}: no such file")
     else:
-        predict_results(what, to, of, along, where, level, as_json, far)
+        predict_results(wanted, as_json, freeze)
+
+
+def refuse_level(level: float) -> None:
+    if not 0.5 <= level < 1:
+        raise UsageError(f"--level {level:g}: write a share from 0.5 to below 1")
 
 
 def predict_curve(path: Path, to: Sequence[float], of: str | None, level: float, as_json: bool) -> None:
@@ -112,53 +130,78 @@ def forecast_lines(points: Sequence[dict[str, Any]], x_name: str, y_name: str) -
     return [*columns(rows, header, right=(0, 1)), *(f"  {why}" for why in reasons)]
 
 
-def predict_results(
-    which: str | None,
-    to: Sequence[float],
-    figure: str | None,
-    along: str | None,
-    where: Sequence[str],
-    level: float,
-    as_json: bool,
-    far: bool = False,
-) -> None:
-    """Freezes a claim for each group and target. A group is reported and left out if its model does not hold."""
+def predict_results(wanted: Wanted, as_json: bool, freeze: bool) -> None:
+    """Shows a prediction for each group and target, or keeps it as a claim; what cannot be predicted is reported."""
+    from inrush.results.predictions import Predictions
+
+    store = opened_store()
+    kept = Predictions(store)
+    documents, refused = predictions(store, kept, wanted)
+    if freeze:
+        claims, unprovable = frozen(store, kept, documents)
+        documents, refused = [c.doc for c in claims], [*refused, *unprovable]
+    refuse_nothing(documents, refused)
+    if as_json:
+        name = "claims" if freeze else "predictions"
+        show_json({**documents[0]["forecast"], name: documents, "refused": refused})
+        return
+    for document in documents:
+        show(claim_lines(document))
+    if not freeze:
+        show([NOT_KEPT])
+
+
+def predictions(store: Store, kept: Predictions, wanted: Wanted) -> tuple[list[dict[str, Any]], list[str]]:
+    """A document for each group and target, and why others have none; nothing is written."""
     from inrush.analysis.analyse import analyse
     from inrush.analysis.points import say as say_point
     from inrush.model.forecast import MODEL_VERSION, Refused
     from inrush.predict.claims import archive_of, claim, far_off, forecast_of, halving_of, kept_up
     from inrush.predict.training import chosen, trainings
-    from inrush.results.predictions import Predictions
     from inrush.stats.measures import study_record
 
-    store = opened_store()
-    kept = Predictions(store)
-    analysis = analyse(study_record(store.find(which, kept.proofs())))
+    analysis = analyse(study_record(store.find(wanted.which, kept.proofs())))
     archives = {of_rows: archive_of(kept.scores(MODEL_VERSION, of_rows)) for of_rows in (False, True)}
-    frozen, refused = [], []
-    for training in chosen(trainings(analysis, along, figure), where):
-        training = far_off(training) if far else training
+    documents, refused = [], []
+    for training in chosen(trainings(analysis, wanted.along, wanted.figure), wanted.where):
+        training = far_off(training) if wanted.far else training
         archive, sources = archives[training.growth is not None]
-        for n in to:
+        for n in wanted.to:
             try:
-                made = forecast_of(training, n, archive, level)
-                schedule = kept_up(training, n, archive, level)
-                halved = halving_of(training, n, archive, level)
-                claimed = claim(analysis, training, made, time.time_ns(), sources, schedule, halved)
-                refuse_unprovable(store, claimed)
-                frozen.append(kept.freeze(claimed))
+                made = forecast_of(training, n, archive, wanted.level)
+                schedule = kept_up(training, n, archive, wanted.level)
+                halved = halving_of(training, n, archive, wanted.level)
+                documents.append(claim(analysis, training, made, time.time_ns(), sources, schedule, halved))
             except Refused as e:
                 refused.append(f"{say_point(training.group)}: {e}")
-    if not frozen:
+    return documents, refused
+
+
+def frozen(
+    store: Store, kept: Predictions, documents: Sequence[dict[str, Any]]
+) -> tuple[list[Claim], list[str]]:
+    """Keeps each prediction as a claim, but of loads that no run could be made of: those come back as reasons."""
+    from inrush.model.forecast import Refused
+
+    claims, refused = [], []
+    for document in documents:
+        try:
+            refuse_unprovable(store, document)
+        except Refused as e:
+            refused.append(f"{said_of(document['group'])}: {e}")
+        else:
+            claims.append(kept.freeze(document))
+    return claims, refused
+
+
+def refuse_nothing(documents: Sequence[object], refused: Sequence[str]) -> None:
+    """Says why groups have no prediction. Raises Refused where none has one."""
+    from inrush.model.forecast import Refused
+
+    if not documents:
         raise Refused("\n".join(refused))
     for refusal in refused:
         say(f"refused: {refusal}")
-    if as_json:
-        documents = [c.doc for c in frozen]
-        show_json({**documents[0]["forecast"], "claims": documents, "refused": refused})
-        return
-    for c in frozen:
-        show(claim_lines(c.doc))
 
 
 def refuse_unprovable(store: Store, claimed: Mapping[str, Any]) -> None:
@@ -246,27 +289,35 @@ def predict_for(
     show(fleet_lines(found, figure))
 
 
+def said_of(group: Mapping[str, Any]) -> str:
+    return ", ".join(f"{v}" if k == "engine" else f"{k} {v}" for k, v in group.items())
+
+
 def claim_lines(doc: dict[str, Any]) -> list[str]:
-    """A frozen claim in three lines, with the command that proves it."""
+    """A prediction in a few lines; where it was frozen, with its hash and the command that proves it."""
     from inrush.stats.quantity import show as shown
 
     made, figure = doc["forecast"], doc["figure"]
     bounds = f"[{shown(made['lo'], figure)}, {shown(made['hi'], figure)}]"
-    group = ", ".join(f"{v}" if k == "engine" else f"{k} {v}" for k, v in doc["group"].items())
     limit = {None: "", "load": "; no resource is full there"}.get(
         made["bottleneck"], f"; limited by {made['bottleneck']}"
     )
     sure = "calibrated" if made["calibrated"] else "uncalibrated"
     return [
-        f"{group}: {figure} at {doc['along']} {number(made['x'])} will be {shown(made['median'], figure)} {bounds} "
+        f"{said_of(doc['group'])}: {figure} at {doc['along']} {number(made['x'])} will be {shown(made['median'], figure)} {bounds} "
         f"({percent(made['level'])}, {sure}, {made['model']}){limit}",
         *([f"  {schedule_line(doc)}"] if "keeps_up" in doc else []),
         *hours_lines(doc),
         *(f"  {why}" for why in made["why"]),
         *([f"  {halving_line(doc)}"] if "halved_by" in doc else []),
-        f"  frozen: {doc['id']} sha256 {doc['sha256']}",
-        f"  next: inrush prove {doc['id']}",
+        *frozen_lines(doc),
     ]
+
+
+def frozen_lines(doc: dict[str, Any]) -> list[str]:
+    if "sha256" not in doc:
+        return []
+    return [f"  frozen: {doc['id']} sha256 {doc['sha256']}", f"  next: inrush prove {doc['id']}"]
 
 
 #: From here on a time is shown in hours as well.

@@ -15,6 +15,7 @@ from inrush.errors import Interrupted, UsageError
 from inrush.text import percent, signed_percent
 
 if TYPE_CHECKING:
+    from inrush.commands.predict import Wanted
     from inrush.results.predictions import Claim, Predictions
     from inrush.results.store import Store
     from inrush.run.prepare import StudyCall
@@ -32,8 +33,12 @@ def prove(
     as_json: bool,
     live: bool = False,
     live_address: str | None = None,
+    wanted: Wanted | None = None,
 ) -> None:
-    """Scores claims by results that exist, or by the runs that they are about; with `live` a page shows each study of these."""
+    """Scores claims by results that exist, or by the runs that they are about; with `live` a page shows each study of these.
+
+    wanted: the claims are made first, as `inrush predict --claim` makes them.
+    """
     from inrush.analysis.analyse import analyse
     from inrush.predict.proof import observed, score_document
     from inrush.results.predictions import Predictions
@@ -42,7 +47,7 @@ def prove(
     store = opened_store()
     store.refuse_unwritable()
     kept = Predictions(store)
-    claims = named_claims(kept, specs)
+    claims = named_claims(kept, specs) if wanted is None else made_claims(store, kept, wanted, as_json)
     documents = []
     runs = Runs(store, targets, data, input_folder, live, live_address)
     for c in claims:
@@ -61,7 +66,7 @@ def prove(
             show(score_lines(c.doc, document))
     if not documents:
         raise UsageError(
-            "no claim is without a score; `inrush scoreboard` shows the scores, `inrush predict` makes a claim"
+            "no claim is without a score; `inrush scoreboard` shows the scores, `inrush predict --claim` makes one"
             if not claims
             else "no claim was scored; the lines above say why"
         )
@@ -72,6 +77,19 @@ def prove(
         raise typer.Exit(INVALID)
 
 
+def made_claims(store: Store, kept: Predictions, wanted: Wanted, as_json: bool) -> list[Claim]:
+    """Claims about what was not measured, frozen before their runs begin. Raises Refused where nothing can be claimed."""
+    from inrush.commands.predict import claim_lines, frozen, predictions, refuse_level, refuse_nothing
+
+    refuse_level(wanted.level)
+    documents, refused = predictions(store, kept, wanted)
+    claims, unprovable = frozen(store, kept, documents)
+    refuse_nothing(claims, [*refused, *unprovable])
+    for c in claims if not as_json else ():
+        show(claim_lines(c.doc)[:-1])  # what comes next is its proof
+    return claims
+
+
 def named_claims(kept: Predictions, specs: Sequence[str]) -> list[Claim]:
     """Claims by name, or all without a valid score. Raises UsageError for one that has it."""
     if list(specs) == [OPEN]:
@@ -80,7 +98,7 @@ def named_claims(kept: Predictions, specs: Sequence[str]) -> list[Claim]:
     for c in claims:
         if c.scored:
             raise UsageError(
-                f"{c.id}: has a score already ({(c.score or {})['verdict']}), and a claim is scored once; make another one by inrush predict"
+                f"{c.id}: has a score already ({(c.score or {})['verdict']}), and a claim is scored once; make another one by inrush predict --claim"
             )
     return claims
 
@@ -185,7 +203,7 @@ def scoreboard(html: Path | None, as_json: bool) -> None:
         return
     if not entries:
         raise UsageError(
-            f"{kept.path}: nothing was predicted yet; `inrush predict RESULTS --to N` makes a claim"
+            f"{kept.path}: nothing was claimed yet; `inrush predict RESULTS --to N --claim` makes a claim"
         )
     show(board_lines(entries))
     say(f"scoreboard: {write_board(kept, html)}")
