@@ -28,7 +28,7 @@ from inrush.cli.words import (
     Study,
     Targets,
 )
-from inrush.commands.printing import opened_store, say, show, show_json
+from inrush.commands.printing import opened_store, say
 from inrush.errors import UsageError
 
 
@@ -161,6 +161,7 @@ def plan(
     as_json: AsJson = False,
 ) -> None:
     """Show what would run, for how long, and what would be created where. Changes nothing."""
+    from inrush.commands import plan as command
     from inrush.fleet.open import workers_of
     from inrush.run.prepare import StudyCall, prepare, with_clients
     from inrush.targets.deployment import split_password
@@ -173,15 +174,7 @@ def plan(
         data=None if place is None else str(place), storages=storages, input=lies_in(input_folder),
         limits=tuple(limits or ()), fleet=fleet, fleet_insecure=fleet_insecure,
     )  # fmt: skip
-    prepared = prepare(with_clients(call, workers_of(fleet, fleet_insecure)), targets)
-    for reason in prepared.named_targets.left_out.values():
-        say(f"left out: {reason}")
-    if as_json:
-        show_json({**prepared.document(), "runs": [dict(r.plan) for r in prepared.plan.all_runs]})
-    else:
-        from inrush.report.plan_text import plan_lines
-
-        show(plan_lines(prepared.plan, prepared.call.input))
+    command.plan(prepare(with_clients(call, workers_of(fleet, fleet_insecure)), targets), as_json)
 
 
 def lies_in(folder: Path | None) -> str | None:

@@ -2,6 +2,7 @@
 
 A point lasts as long as its schedule, where it has one and usual rates suggest that the engine keeps it; else as long
 as its work takes at usual rates. Usual rates are orders of magnitude: a warning that a schedule cannot be kept is one.
+They are of tables that memory holds. Where results have loads of fewer rows, the laws of claims continue those instead.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, log2
+from typing import Any, cast
 
 from inrush.engines import known_twin
 from inrush.engines.twin import Twin
@@ -20,6 +22,7 @@ from inrush.plan.search import sweeps
 from inrush.plan.units import LOAD_BATCH_ROWS
 from inrush.plan.work import Work
 from inrush.stats.quantity import show
+from inrush.stats.row_order import out_of_order
 from inrush.study.files import made_rows
 from inrush.text import show_s
 from inrush.workload import STORED_SHARE
@@ -32,12 +35,34 @@ CALIBRATION_S = 1.2
 REPEAT_S = 0.03
 #: Of the time that a row takes to be written: reading it back, and holding it against the generator's.
 READ_BACK_SHARE = 0.25
-#: Bytes of the row that a twin's `rate` speaks of.
+#: Bytes of the row that a twin's `rate` speaks of; one of fewer costs as much.
 ROW_BYTES = 72
 #: Points of one group that fresh repeats are made of: the best, and up to two that cannot be distinguished from it.
 FRESH = (1, 3)
 #: Warnings that are spelled out.
 MOST_WARNINGS = 3
+
+
+@dataclass(frozen=True)
+class Continued:
+    """What results say of a point that they do not have, or have: its loads, by the laws of claims."""
+
+    #: Load step -> seconds.
+    step_s: Mapping[str, float]
+    #: All tables in the end; None: usual shares say it.
+    bytes: float | None = None
+    #: A sentence for each step.
+    said: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A segment that takes longer than it may, and is cut then."""
+
+    takes_s: float
+    limit_s: float
+    #: Empty: the measured segment of a study without steps.
+    step: str = ""
 
 
 @dataclass(frozen=True)
@@ -49,8 +74,7 @@ class RunCost:
     measured_s: float
     #: Time that its work takes at usual rates, over the time that its schedules give it; 0 without one.
     demand: float = 0.0
-    #: The measured segment is longer than a segment may be: it is cut there.
-    cut: bool = False
+    cuts: tuple[Cut, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -82,15 +106,31 @@ class Cost:
     made: int = 0
     #: Least and most seconds of fresh repeats, which come on top.
     fresh_s: tuple[float, float] = (0.0, 0.0)
-    #: Schedules that usual rates do not keep, and segments that their limit would cut.
+    #: Schedules that usual rates do not keep, segments that their limit would cut, and tables that outgrow memory.
     warnings: tuple[str, ...] = ()
+    #: A table outgrows memory and no result says what that costs: it takes longer than `seconds`.
+    is_least: bool = False
+    #: What results say of points, a sentence for each load.
+    said: tuple[str, ...] = ()
 
 
-def cost(plan: StudyPlan, pilot_s: Mapping[str, float] | None = None, done: int = 0) -> Cost:
-    """pilot_s: point -> seconds its run took, from start to seal. done: runs that need not be made again."""
-    pilot_s = pilot_s or {}
+def cost(
+    plan: StudyPlan,
+    pilot_s: Mapping[str, float] | None = None,
+    done: int = 0,
+    continued: Mapping[str, Continued] | None = None,
+    memory_bytes: Mapping[str, float] | None = None,
+) -> Cost:
+    """pilot_s: point -> seconds its run took, from start to seal. done: runs that need not be made again. continued: point ->
+    what results say of it. memory_bytes: engine -> that of its machine, where it is known."""
+    pilot_s, continued = pilot_s or {}, continued or {}
     left = plan.all_runs[done:]
-    forecasts = {p.id: forecast(p.engine, plan.planned[p.id]) for p in plan.points if p.id in plan.planned}
+    forecasts = {
+        p.id: forecast(p.engine, plan.planned[p.id], continued.get(p.id))
+        for p in plan.points
+        if p.id in plan.planned
+    }
+    large = {} if pilot_s else outgrown(plan, continued, memory_bytes or {})
     run_s = {point: pilot_s.get(point) or of.seconds for point, of in forecasts.items()}
     candidates = longest_sweep(plan)
     shares = [(run, made_share(run, candidates)) for run in left]
@@ -98,15 +138,25 @@ def cost(plan: StudyPlan, pilot_s: Mapping[str, float] | None = None, done: int 
         runs=len(left),
         seconds=sum(share * run_s.get(run.point, CALIBRATION_S) for run, share in shares),
         rows=round(sum(share * plan.planned[run.point].rows for run, share in shares if run.point in run_s)),
-        peak_bytes=round(max((p.bytes for p in plan.planned.values()), default=0) * STORED_SHARE),
+        peak_bytes=round(
+            max((stored_bytes(p, continued.get(id)) for id, p in plan.planned.items()), default=0)
+        ),
         dumped_bytes=max((p.dumped_bytes for p in plan.planned.values()), default=0),
         file_bytes=max((p.file_bytes for p in plan.planned.values()), default=0),
         creates=tuple(creations(plan)),
         input_bytes=input_bytes(plan),
         made=ceil(sum(share for _, share in shares)),
         fresh_s=fresh_s(plan, run_s),
-        warnings=tuple(warnings(plan, forecasts)),
+        warnings=(*warnings(plan, forecasts), *shortened(list(large.values()))),
+        is_least=bool(large),
+        said=tuple(dict.fromkeys(said for of in continued.values() for said in of.said)),
     )
+
+
+def stored_bytes(point: PointPlan, continued: Continued | None = None) -> float:
+    """Approximate size in a database, indexes and logs included."""
+    known = continued.bytes if continued is not None else None
+    return point.bytes * STORED_SHARE if known is None else known
 
 
 def input_bytes(plan: StudyPlan) -> int:
@@ -135,27 +185,31 @@ def input_room_said(folder: str, free: int, needed: int) -> str:
 # --- one run
 
 
-def forecast(engine: str, point: PointPlan) -> RunCost:
-    """One run by its engine's usual rates."""
+def forecast(engine: str, point: PointPlan, continued: Continued | None = None) -> RunCost:
+    """One run by its engine's usual rates, and its loads by results where these say it."""
     twin = known_twin(engine)
     batch_s, row_s = twin.rate if twin else Twin.rate
     lasts, row_bytes = point.lasts, point.bytes / max(point.rows, 1)
 
     def rows_s(rows: int, of_bytes: float) -> float:
-        return rows * row_s * max(of_bytes / ROW_BYTES, 0.1)
+        return rows * row_s * max(of_bytes / ROW_BYTES, 1.0)
 
     def work_s(work: Work) -> float:
+        if continued is not None and work.role in continued.step_s:
+            return continued.step_s[work.role]
         return rows_s(work.rows, work.row_bytes) + work.calls * batch_s / work.parallel
 
-    closed_s = repeated_s(sum(work_s(w) for w in lasts.work if w.due_s is None), point)
+    cuts = [Cut(s, w.limit_s, w.role) for w in lasts.work if w.due_s is None and (s := work_s(w)) > w.limit_s]
+    closed_s = repeated_s(sum(min(work_s(w), w.limit_s) for w in lasts.work if w.due_s is None), point)
     demand = sum(work_s(w) / w.due_s for w in lasts.work if w.due_s is not None and w.due_s > 0)
     paced_s = (lasts.due_s or 0.0) * max(1.0, demand)
     measured_s = max(closed_s, paced_s, lasts.measure_s)
     loaded = max(point.rows - point.written_rows, 0)
     load_s = rows_s(loaded, row_bytes) + loaded / LOAD_BATCH_ROWS * batch_s
     around_s = START_S + point.fixed_s + load_s + READ_BACK_SHARE * rows_s(lasts.proven_rows, row_bytes)
-    cut = measured_s > lasts.limit_s
-    return RunCost(around_s + min(measured_s, lasts.limit_s), measured_s, demand, cut)
+    if measured_s > lasts.limit_s:
+        cuts.append(Cut(measured_s, lasts.limit_s))
+    return RunCost(around_s + min(measured_s, lasts.limit_s), measured_s, demand, tuple(cuts))
 
 
 def repeated_s(once_s: float, point: PointPlan) -> float:
@@ -217,13 +271,42 @@ def warnings(plan: StudyPlan, forecasts: Mapping[str, RunCost]) -> list[str]:
         for point, of in forecasts.items()
         if of.demand > 1
     }
-    cut = {
-        point: f"{point}: about {show_s(of.measured_s)} are measured, and schedule.limit_s cuts a segment after "
-        f"{show_s(plan.planned[point].lasts.limit_s)}; raise it"
-        for point, of in forecasts.items()
-        if of.cut
-    }
-    return [*shortened(list(behind.values())), *shortened(list(cut.values()))]
+    cut = [cut_said(point, cut) for point, of in forecasts.items() for cut in of.cuts]
+    return [*shortened(list(behind.values())), *shortened(cut)]
+
+
+def cut_said(point: str, cut: Cut) -> str:
+    if not cut.step:
+        return (
+            f"{point}: about {show_s(cut.takes_s)} are measured, and schedule.limit_s cuts a segment after "
+            f"{show_s(cut.limit_s)}; raise it"
+        )
+    return (
+        f"{point}: step {cut.step} takes about {show_s(cut.takes_s)}, and limit_s cuts it after {show_s(cut.limit_s)}; raise it, "
+        f"-P steps.{cut.step}.limit_s={ceil(2 * cut.takes_s)}"
+    )
+
+
+def outgrown(
+    plan: StudyPlan, continued: Mapping[str, Continued], memory_bytes: Mapping[str, float]
+) -> dict[str, str]:
+    """Point -> what to say of its tables, where loads meet their indexes in no order, memory does not hold them, and no result
+    has a load to continue."""
+    found = {}
+    for at in plan.points:
+        point, memory = plan.planned.get(at.id), memory_bytes.get(at.engine)
+        twin = known_twin(at.engine)
+        if point is None or memory is None or twin is None or not twin.answers or at.id in continued:
+            continue
+        labels = cast("Mapping[str, Any]", point.labels)
+        scattered = bool(labels.get("steps")) and out_of_order(cast("Mapping[str, Any]", point.plan), labels)
+        if scattered and (size := stored_bytes(point)) > memory:
+            found[at.id] = (
+                f"{at.id}: about {show(size, 'bytes')} of tables, and {show(memory, 'bytes')} of memory here: usual rates are of tables "
+                f"that memory holds, so it takes longer. Run it with fewer rows first, {at.engine} at a smaller --scale: inrush plan "
+                "continues those results"
+            )
+    return found
 
 
 def shortened(warnings: Sequence[str]) -> list[str]:

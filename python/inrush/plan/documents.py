@@ -320,5 +320,10 @@ def row_bytes(table: Table) -> int:
     return sum(VALUE_BYTES.get(column.type, 8) for column in table.columns)
 
 
+def held_bytes(table: Table) -> int:
+    """The same as a database holds them: texts of a fixed length are padded to it."""
+    return sum(column.chars or VALUE_BYTES.get(column.type, 8) for column in table.columns)
+
+
 def epoch_ns(epoch: str) -> int:
     return round(datetime.fromisoformat(epoch.replace("Z", "+00:00")).timestamp()) * NS

@@ -179,6 +179,16 @@ def around_s(study: Study) -> float:
     return sum(step.warm_s + step.cool_s for step in study.steps if isinstance(step, Read))
 
 
+def step_limits(study: Study) -> dict[str, float]:
+    """Role -> seconds after which its step is cut."""
+    usual = study.schedule.limit_s
+    return {
+        role: usual if step.limit_s is None else step.limit_s
+        for step in study.steps
+        for role in step.sessions
+    }
+
+
 def settle_s(study: Study) -> float:
     return sum(step.seconds for step in study.steps if isinstance(step, Settle))
 

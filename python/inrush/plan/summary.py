@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from inrush.border.labels import KeyCoverage, OptionalLabels, OraclePlan, PointLabels
 from inrush.border.plan import PointPlan as Document
-from inrush.plan.documents import row_bytes
+from inrush.plan.documents import held_bytes, row_bytes
 from inrush.plan.dumps import dumped_bytes
 from inrush.plan.intervals import coarser
 from inrush.plan.io import file_bytes, io_notes, laid_out_s
@@ -15,7 +15,7 @@ from inrush.plan.keys import coverage, sentence
 from inrush.plan.oracle import not_compared, oracle_plan
 from inrush.plan.planned_point import PointPlan
 from inrush.plan.roles import ALL_ROWS
-from inrush.plan.steps import around_s, read_s, settle_s
+from inrush.plan.steps import around_s, read_s, settle_s, step_limits
 from inrush.plan.units import LOAD_BATCH_ROWS, NS
 from inrush.plan.work import Lasts, read_back, read_until_time, works
 from inrush.study.step_kinds import KIND as STEPS
@@ -82,7 +82,7 @@ def summary(
         rows=sum(held.values()),
         written_rows=written,
         batch_rows=min((role.batch_rows for role in writers), default=LOAD_BATCH_ROWS),
-        bytes=sum(rows * row_bytes(draft.tables[name]) for name, rows in held.items()),
+        bytes=sum(rows * held_bytes(draft.tables[name]) for name, rows in held.items()),
         fixed_s=schedule.warm_s
         + schedule.cool_s
         + around_s(draft.study)
@@ -158,11 +158,11 @@ def lasts(draft: Draft) -> Lasts:
         return draft.rows_of(name) - (draft.retained[name].first_row if name in draft.retained else 0)
 
     return Lasts(
-        work=works(draft.roles, draft.tables, draft.server),
+        work=works(draft.roles, draft.tables, draft.server, step_limits(draft.study)),
         measure_s=read_s(draft.study) or (schedule.measure_s if read_until_time(draft.roles) else 0.0),
         at_least_s=0.0 if draft.study.kind in ("timed", STEPS) else schedule.at_least_s,
         max_repetitions=schedule.max_repetitions,
-        limit_s=schedule.limit_s,
+        limit_s=float("inf") if draft.study.kind == STEPS else schedule.limit_s,
         proven_rows=read_back(quiet, draft.tables, draft.read_back_rows),
     )
 

@@ -6,7 +6,7 @@ For forecasts alone (`plan/cost.py`): nothing of it crosses the border.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from inrush.engines.twin import Twin
 from inrush.plan.documents import row_bytes
@@ -29,6 +29,8 @@ class Work:
     row_bytes: float
     #: Seconds that its schedule lasts; None: closed, as fast as it goes.
     due_s: float | None = None
+    #: It is a step by itself, or a part of one, and is cut after so long.
+    limit_s: float = float("inf")
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class Lasts:
     #: A volume is repeated into fresh tables until it was measured so long, so many times at most.
     at_least_s: float = 0.0
     max_repetitions: int = 1
-    #: No segment lasts longer.
+    #: The measured segment lasts no longer; infinite where steps have limits of their own.
     limit_s: float = float("inf")
     #: Read back after the measurement.
     proven_rows: int = 0
@@ -52,15 +54,21 @@ class Lasts:
         return max((w.due_s for w in self.work if w.due_s is not None), default=None)
 
 
-def works(roles: Sequence[ActiveRole], tables: Mapping[str, Table], server: Twin) -> tuple[Work, ...]:
-    """Of every role with work that is known beforehand: not of those that end with another role, or with the time."""
+def works(
+    roles: Sequence[ActiveRole], tables: Mapping[str, Table], server: Twin, limits: Mapping[str, float]
+) -> tuple[Work, ...]:
+    """Of every role with work that is known beforehand: not of those that end with another role, or with the time.
+
+    limits: role -> seconds after which its step is cut, of a study with steps.
+    """
     found = []
     for role in roles:
+        limit_s = limits.get(role.name.partition("/")[0], float("inf"))
         if role.table is not None and role.rows < ALL_ROWS:
-            found.append(writing(role, tables[role.table], server))
+            found.append(replace(writing(role, tables[role.table], server), limit_s=limit_s))
         elif role.table is None and role.calls is not None:
             due_s = role.calls / role.rate_per_s if role.rate_per_s > 0 else None
-            found.append(Work(role.name, 0, role.calls, role.sessions * role.depth, 0.0, due_s))
+            found.append(Work(role.name, 0, role.calls, role.sessions * role.depth, 0.0, due_s, limit_s))
     return tuple(found)
 
 

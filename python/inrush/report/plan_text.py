@@ -17,9 +17,12 @@ if TYPE_CHECKING:
     from inrush.study.study import Study
 
 
-def plan_lines(plan: StudyPlan, inputs: str | None = None) -> list[str]:
-    """What would run, how long, how many bytes, what would be created where. inputs: a folder for input files alone."""
-    study, forecast = plan.study, cost(plan)
+def plan_lines(plan: StudyPlan, inputs: str | None = None, forecast: Cost | None = None) -> list[str]:
+    """What would run, how long, how many bytes, what would be created where.
+
+    inputs: a folder for input files alone. forecast: with what results and the machine say; without it usual rates alone.
+    """
+    study, forecast = plan.study, forecast or cost(plan)
     lines = [
         study.title,
         f"question: {study.question}",
@@ -39,7 +42,7 @@ def plan_lines(plan: StudyPlan, inputs: str | None = None) -> list[str]:
             if plan.confirmations
             else ""
         ),
-        f"about {show_s(forecast.seconds)}, {', '.join(amounts(forecast))}"
+        f"{'at least' if forecast.is_least else 'about'} {show_s(forecast.seconds)}, {', '.join(amounts(forecast))}"
         + (
             " (a forecast by usual rates; the pilot measures it)"
             if study.has_pilot
@@ -47,6 +50,7 @@ def plan_lines(plan: StudyPlan, inputs: str | None = None) -> list[str]:
         )
         if forecast.rows or forecast.file_bytes
         else "as many rows and seconds as the files hold: they are read when the study runs",
+        *forecast.said,
         *(f"warning: {said}" for said in forecast.warnings),
     ]
     lines += [

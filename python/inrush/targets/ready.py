@@ -21,7 +21,7 @@ from inrush.engines.sql import file_of
 from inrush.engines.twin import NoDatabase, Twin
 from inrush.errors import UsageError
 from inrush.machine import host
-from inrush.plan.cost import cost, input_room_said
+from inrush.plan.cost import Cost, cost, input_room_said
 from inrush.plan.planned import StudyPlan
 from inrush.stats.quantity import show
 from inrush.targets.deployment import Deployment, lifecycle_of
@@ -63,7 +63,7 @@ def refuse_unready(plan: StudyPlan, found: NamedTargets, data: Path, inputs: Pat
         if (file := database_file(deployment)) is not None
     ]
     places = tuple(found.storages.values()) or (data,)
-    is_local = any(engine in found.start or twin.embedded for engine, twin in twins.items())
+    is_local = local(found)
     problems: list[str] = []
     ready: list[str] = []
     for deployment, file in files:
@@ -86,8 +86,20 @@ def refuse_unready(plan: StudyPlan, found: NamedTargets, data: Path, inputs: Pat
     if problems:
         warnings = [warning for _, warning in named.values() if warning]
         raise UsageError("\n".join([*warnings, *problems]))
-    short = [line for place in places if is_local for line in short_of_room(plan, place)]
-    return [*ready, *short, *(short_of_input_room(plan, inputs) if inputs is not None else ())]
+    return [*ready, *short_of_rooms(cost(plan), found, data, inputs)]
+
+
+def local(found: NamedTargets) -> frozenset[str]:
+    """Engines whose files lie on this machine, in folders of inrush's choice or the user's."""
+    return frozenset(e for e, twin in found.servers().items() if e in found.start or twin.embedded)
+
+
+def short_of_rooms(forecast: Cost, found: NamedTargets, data: Path, inputs: Path | None) -> list[str]:
+    """What to say of each disk of this machine that has less room than the study needs; asks no server. data, inputs: as
+    `refuse_unready` has them."""
+    places = (tuple(found.storages.values()) or (data,)) if local(found) else ()
+    short = [line for place in places for line in short_of_room(forecast, place)]
+    return [*short, *(short_of_input_room(forecast, inputs) if inputs is not None else ())]
 
 
 def no_room(found: NamedTargets) -> Iterator[str]:
@@ -225,9 +237,9 @@ def check_fit(plan: StudyPlan, twins: Mapping[str, Twin], folder: Path) -> None:
             raise NotReady(f"{folder}: {why}")
 
 
-def short_of_room(plan: StudyPlan, data: Path) -> list[str]:
-    """What to say where the disk has less room than the study needs at once, by its forecast."""
-    free, peak = host.read_or_none(host.free_bytes, data), cost(plan).peak_bytes
+def short_of_room(forecast: Cost, data: Path) -> list[str]:
+    """What to say where the disk has less room than the study needs at once."""
+    free, peak = host.read_or_none(host.free_bytes, data), max(forecast.peak_bytes, forecast.file_bytes)
     if not isinstance(free, int) or free >= peak:
         return []
     return [f"{data}: {show(free, 'bytes')} free; the study holds up to {show(peak, 'bytes')} there at once"]
@@ -258,8 +270,8 @@ def read_by_server(plan: AnyPlan) -> bool:
     return any(of["way"] == "server" for segment in segments for of in segment["inputs"])
 
 
-def short_of_input_room(plan: StudyPlan, folder: Path) -> list[str]:
-    free, needed = host.read_or_none(host.free_bytes, folder), cost(plan).input_bytes
+def short_of_input_room(forecast: Cost, folder: Path) -> list[str]:
+    free, needed = host.read_or_none(host.free_bytes, folder), forecast.input_bytes
     if not isinstance(free, int) or free >= needed:
         return []
     return [input_room_said(str(folder), free, needed)]

@@ -1,0 +1,64 @@
+"""`inrush plan`: what a study would do, and how long that takes, by usual rates and by results that are there already."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from inrush.commands.printing import opened_store, say, show, show_json
+from inrush.extras import EXTRAS, is_absent
+
+if TYPE_CHECKING:
+    from inrush.plan.cost import Continued
+    from inrush.plan.planned import StudyPlan
+    from inrush.results.store import Store
+    from inrush.run.prepare import Prepared
+
+#: Results of the study that are read at most, the newest first: an engine that none of them has is forecast by usual rates.
+MOST_RESULTS = 5
+
+
+def plan(prepared: Prepared, as_json: bool) -> None:
+    """Prints the plan with its forecast, and what is short on this machine. Changes nothing, and asks no server."""
+    for reason in prepared.named_targets.left_out.values():
+        say(f"left out: {reason}")
+    if as_json:
+        show_json({**prepared.document(), "runs": [dict(r.plan) for r in prepared.plan.all_runs]})
+        return
+    from inrush.machine import host
+    from inrush.plan.cost import cost
+    from inrush.report.plan_text import plan_lines
+    from inrush.targets.ready import local, short_of_rooms
+
+    store, call, found = opened_store(), prepared.call, prepared.named_targets
+    data = Path(call.data) if call.data else store.instances_path if found.start else store.root
+    known = (
+        host.read_or_none(lambda _: host.meminfo_bytes("MemTotal"), data),
+        host.read_or_none(lambda _: host.cgroup_memory_bytes(), data),
+    )
+    memory = [float(m) for m in known if isinstance(m, int)]
+    of_engines = dict.fromkeys(local(found), min(memory)) if memory else {}
+    forecast = cost(prepared.plan, continued=continued(store, prepared.plan), memory_bytes=of_engines)
+    show(plan_lines(prepared.plan, call.input, forecast))
+    for line in short_of_rooms(forecast, found, data, Path(call.input) if call.input else None):
+        say(f"warning: {line}")
+
+
+def continued(store: Store, plan: StudyPlan) -> dict[str, Continued]:
+    """Point -> what the newest results of the study say of its loads, those of each engine from the newest that has it."""
+    from inrush.study.step_kinds import Load
+
+    if not any(isinstance(step, Load) for step in plan.study.steps) or any(map(is_absent, EXTRAS["stats"])):
+        return {}
+    from inrush.analysis.analyse import analyse
+    from inrush.predict.continued import continued as by_results
+    from inrush.results.store import Results
+    from inrush.stats.measures import study_record
+
+    done = [s for s in store.studies() if s.name == plan.study.name and s.doc.get("status") == "done"]
+    found: dict[str, Continued] = {}
+    for study in reversed(done[-MOST_RESULTS:]):
+        found = {**by_results(analyse(study_record(Results(study.path))), plan), **found}
+        if plan.planned.keys() <= found.keys():
+            break
+    return found
