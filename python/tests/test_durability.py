@@ -14,12 +14,14 @@ from inrush import _core
 from inrush.engines import ENGINES, server
 from inrush.engines.instance import Target
 from inrush.engines.survives import Survives
+from inrush.errors import UsageError
 from inrush.plan.plan import plan_study
 from inrush.study.study import load_study
-from inrush.targets import durability
+from inrush.targets import deployments, durability
 from inrush.targets.ask import connected
 from inrush.targets.deployment import Deployment
-from inrush.targets.durability import START, in_both, to_make_equal
+from inrush.targets.durability import START, as_said, in_both, to_make_equal
+from tests.terminal import Inrush
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -105,3 +107,70 @@ def test_the_files_form_of_a_setting_is_one_that_a_study_has(engine: str) -> Non
         document = tomllib.loads(said[said.index("start.") :].removesuffix(")"))
         settings = dict(setting.split("=") for setting in start["settings"].split(","))
         assert document == {"start": {engine: settings}}
+
+
+class Started(Exception):
+    """A server was started."""
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ("--start", "clickhouse", "--start", "mysql", "--start", "influxdb"),
+            (
+                "clickhouse: process crash; influxdb: power loss; mysql: power loss",
+                "influxdb has no setting for it",
+            ),
+        ),
+        (
+            ("--start", "postgresql,fsync=false", "--start", "mysql"),
+            ("mysql: power loss; postgresql: process crash",),
+        ),
+        (
+            ("sqlite", "-P", "options.sqlite.synchronous=OFF", "--start", "mariadb"),
+            ("sqlite: process crash",),
+        ),
+    ],
+)
+def test_what_cannot_be_compared_is_refused_before_a_server_is_started(
+    inrush: Inrush, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], said: tuple[str, ...]
+) -> None:
+    def started(*_: object, **__: object) -> None:
+        raise Started
+
+    monkeypatch.setattr(deployments, "started", started)
+    refused = inrush("run", "telemetry-batch", "--scale", "xs", *words)
+    assert refused.code == 2 and all(part in refused.err for part in said), refused.err
+    assert inrush.store.studies() == []
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--start", "postgresql", "--start", "mysql", "--start", "mariadb"),
+        ("--start", "postgresql,fsync=off", "--start", "mysql,innodb_flush_log_at_trx_commit=2"),
+        ("--start", "clickhouse", "--start", "mysql", "--unequal-durability"),
+    ],
+)
+def test_engines_that_are_equal_or_compared_all_the_same_are_started(
+    inrush: Inrush, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    def started(*_: object, **__: object) -> None:
+        raise UsageError("a server was started")
+
+    monkeypatch.setattr(deployments, "started", started)
+    begun = inrush("run", "telemetry-batch", "--scale", "xs", *words)
+    assert begun.code == 2 and "a server was started" in begun.err, begun.err
+
+
+def test_a_switch_is_read_however_it_is_written() -> None:
+    assert [as_said(v, "on") for v in ("on", "TRUE", "1", "no", "off", "local")] == [
+        "on",
+        "on",
+        "on",
+        "off",
+        "off",
+        "local",
+    ]
+    assert (as_said("0", "ON"), as_said("2", "1"), as_said("1", "1")) == ("OFF", "2", "1")

@@ -96,7 +96,7 @@ def execute(
     from inrush.run.stop_rules import StopRules, confirmations
     from inrush.run.unseen_servers import unseen_servers
     from inrush.targets.deployments import opened
-    from inrush.targets.durability import refuse_unequal
+    from inrush.targets.durability import refuse_unequal, refuse_unequal_ahead
     from inrush.targets.locks import locked
     from inrush.targets.marks import refuse_unmarked
     from inrush.worker.realtime import REALTIME_WORKER, realtime_environment, refuse_unable
@@ -137,6 +137,8 @@ def execute(
                 shared = any("share" in run.plan for run in prepared.plan.runs)
                 for kind in kinds:
                     refuse_unable(prepared.named_targets.engines, kind, shared)
+            if not begun:
+                refuse_unequal_ahead(prepared.plan, prepared.named_targets, data, folder.data_path)
             listener = held.enter_context(listening(folder, prepared.plan.all_runs, page, quiet))
             deployments = held.enter_context(
                 opened(

@@ -83,6 +83,7 @@ class Clickhouse(Twin):
     free_bytes = "SELECT min(free_space) FROM system.disks"
     password_variable = "CLICKHOUSE_PASSWORD"
     client_variables = ("CLICKHOUSE_USER", "SSL_CERT_FILE")
+    as_shipped: ClassVar[Mapping[str, str] | None] = {}
     survive_by: ClassVar[Mapping[Survives, str]] = {
         Survives.POWER_LOSS: "--start clickhouse,merge_tree.fsync_after_insert=1,merge_tree.fsync_part_directory=1 (not in 18.16)",
         Survives.PROCESS_CRASH: "as shipped",

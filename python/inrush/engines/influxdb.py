@@ -75,6 +75,7 @@ class Influxdb(Twin):
     schemes = ("influxdb",)
     lifecycle = InfluxdbLife()
     methods = ("bulk",)
+    as_shipped: ClassVar[Mapping[str, str] | None] = {FSYNC_DELAY: "0s"}
     survive_by: ClassVar[Mapping[Survives, str]] = {Survives.POWER_LOSS: "as shipped"}
     indexes = False
     protocol = Protocol.HTTP

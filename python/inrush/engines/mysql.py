@@ -134,6 +134,12 @@ class Mysql(Twin):
     grant = r"GRANT ALL ON `inrush\_%`.* TO the user"
     password_variable = "MYSQL_PWD"
     client_variables = ("SSL_CERT_FILE",)
+    as_shipped: ClassVar[Mapping[str, str] | None] = {
+        "innodb_flush_log_at_trx_commit": "1",
+        "innodb_doublewrite": "ON",
+        "log_bin": "ON",
+        "sync_binlog": "1",
+    }
     survive_by: ClassVar[Mapping[Survives, str]] = {
         Survives.POWER_LOSS: "--start {engine},innodb_flush_log_at_trx_commit=1,innodb_doublewrite=ON,sync_binlog=1",
         Survives.PROCESS_CRASH: "--start {engine},innodb_flush_log_at_trx_commit=2",
@@ -271,6 +277,12 @@ class Mariadb(Mysql):
     lifecycle = MariadbLife()
     loading = MariadbLoading(collation)
     rate = (2e-3, 3e-6)
+    as_shipped: ClassVar[Mapping[str, str] | None] = {
+        "innodb_flush_log_at_trx_commit": "1",
+        "innodb_doublewrite": "ON",
+        "log_bin": "OFF",
+        "sync_binlog": "0",
+    }
     methods = ("bulk", "load", "multirow")
     ways: ClassVar[Mapping[str, str]] = {}
     session_status = "information_schema.session_status"

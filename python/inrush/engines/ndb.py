@@ -66,6 +66,7 @@ class Ndb(Twin):
     usual_port = 1186
     grant = "give the cluster a free [api] section"
     unreported = frozenset({BETWEEN_CHECKPOINTS.lower()})
+    as_shipped: ClassVar[Mapping[str, str] | None] = {"replicas": "2"}
     survive_by: ClassVar[Mapping[Survives, str]] = {
         Survives.PROCESS_CRASH: "--start ndb,replicas=2",
     }

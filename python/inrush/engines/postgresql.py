@@ -152,6 +152,11 @@ class Postgresql(Twin):
     pages: ClassVar[Pages | None] = Pages("block_size", 8192, "shared_buffers", 16_384 * 8192)
     password_variable = "PGPASSWORD"
     client_variables = ("PGSSLMODE", "PGSSLROOTCERT", "PGPASSFILE", "SSL_CERT_FILE")
+    as_shipped: ClassVar[Mapping[str, str] | None] = {
+        "fsync": "on",
+        "full_page_writes": "on",
+        "synchronous_commit": "on",
+    }
     survive_by: ClassVar[Mapping[Survives, str]] = {
         Survives.POWER_LOSS: "--start {engine},fsync=on,full_page_writes=on,synchronous_commit=on",
         Survives.PROCESS_CRASH: "--start {engine},fsync=off",

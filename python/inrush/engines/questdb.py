@@ -104,6 +104,7 @@ class Questdb(Twin):
     password_variable = "PGPASSWORD"
     client_variables = ("PGSSLMODE", "PGSSLROOTCERT", "PGPASSFILE", "SSL_CERT_FILE")
     grant = "pg.security.readonly=false in server.conf"
+    as_shipped: ClassVar[Mapping[str, str] | None] = {COMMIT_MODE: "nosync"}
     survive_by: ClassVar[Mapping[Survives, str]] = {
         Survives.POWER_LOSS: "--start questdb,cairo.commit.mode=sync",
         Survives.PROCESS_CRASH: "--start questdb,cairo.commit.mode=nosync",

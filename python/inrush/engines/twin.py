@@ -113,6 +113,10 @@ class Twin(Dialect):
     #: what it was started with, of another they are not known.
     unreported: ClassVar[frozenset[str]] = frozenset()
 
+    #: Settings that `durability` asks for, as a server that inrush starts has them where nobody sets them; None: not known
+    #: before it is asked.
+    as_shipped: ClassVar[Mapping[str, str] | None] = None
+
     # what messages say of it
 
     #: What rows are to survive -> how it is set: the end of an `--start`, or an entry of `[options.<engine>]`.

@@ -68,6 +68,7 @@ class Valkey(Twin):
         {"valkey-server", "valkey-check-rdb", "redis-server", "redis-check-rdb"}
     )
     grant = "ACL SETUSER <user> ~inrush_* +@all"
+    as_shipped: ClassVar[Mapping[str, str] | None] = {"appendonly": "no", "appendfsync": "everysec"}
     survive_by: ClassVar[Mapping[Survives, str]] = {
         Survives.POWER_LOSS: "--start valkey,appendonly=yes,appendfsync=always",
         Survives.PROCESS_CRASH: "--start valkey,appendonly=yes,appendfsync=no",

@@ -17,6 +17,7 @@ from pathlib import Path
 from inrush.analysis.comparability import durability_difference, first_unequal
 from inrush.border.pipeline import AnyPlan
 from inrush.engines import server
+from inrush.engines.instance import LOG, Instance, Release, Target
 from inrush.engines.survives import Durability, Survives
 from inrush.errors import UsageError
 from inrush.guards.verdicts import is_instrument
@@ -24,7 +25,8 @@ from inrush.plan.planned import PlannedRun, StudyPlan
 from inrush.study.shipped import SHIPPED
 from inrush.targets.ask import ask as ask_target
 from inrush.targets.ask import connected
-from inrush.targets.deployment import Deployment, environment, key_of
+from inrush.targets.deployment import Deployment, environment, key_of, lifecycle_of, start_of, storage_of
+from inrush.targets.deployments import NamedTargets, deployment_at, settings_on
 
 #: Limit of one statement, s.
 ASK_S = 30.0
@@ -45,7 +47,7 @@ def refuse_unequal(
     data: folder for the files that embedded engines open to be asked. begun: runs of it were made before, perhaps by an
     inrush that did not ask: it goes on, since its answer and report say by each run's own settings what is not compared.
     """
-    if plan.study.unequal_durability or len(measured_engines(plan.runs)) < 2:
+    if not is_comparison(plan):
         return
     by_engine: dict[str, Durability | None] = {}
 
@@ -66,13 +68,84 @@ def refuse_unequal(
             "engine's figures stand alone; to have them compared all the same, begin it anew with --unequal-durability"
         )
     else:
-        own = "" if Path(plan.study.file).is_relative_to(SHIPPED) else Path(plan.study.file).name
-        ways = to_make_equal(engines, {e: server(e).survive_by for e in engines}, own)
-        raise UsageError(
-            f"{plan.study.name} runs engines side by side whose acknowledged rows survive different things "
-            f"({durability_difference([engines])}). Make them equal: {'; or '.join(ways)}. Or run them all the same with "
-            "--unequal-durability, which the report then says"
-        )
+        raise UsageError(refusal(plan, engines))
+
+
+def refuse_unequal_ahead(plan: StudyPlan, found: NamedTargets, data: Path, scratch: Path) -> None:
+    """Raises the same before any server is started, where it is certain: servers to start are judged by the settings that
+    they will be started with, all others are asked.
+
+    data: folder for the files of servers that are started. scratch: for the files that embedded engines open to be asked.
+    """
+    if not is_comparison(plan):
+        return
+    known: dict[str, Durability | None] = {}
+
+    def asked(run: PlannedRun) -> Durability | None:
+        target = run.plan["target"]
+        key = json.dumps([key_of(run), target.get("options", {})], sort_keys=True)
+        if key not in known:
+            known[key] = ahead(run, found, data, scratch)
+        return known[key]
+
+    if engines := unequal(plan.runs, asked):
+        raise UsageError(refusal(plan, engines))
+
+
+def ahead(run: PlannedRun, found: NamedTargets, data: Path, scratch: Path) -> Durability | None:
+    """What rows of a run will survive; None where only a server that is started can say it."""
+    engine = str(run.plan["target"]["engine"])
+    if engine not in found.start:
+        deployment, _ = deployment_at(engine, found.urls.get(engine, ""))
+        return ask(run.plan, deployment, scratch)
+    twin, storage = server(engine), storage_of(run.labels)
+    if twin.as_shipped is None:
+        return None
+    asked = {**settings_on(found, engine, storage), **start_of(run.labels)}
+    place = found.storages.get(storage, data)
+    release = Release(engine, "", place)
+    instance = Instance(engine, place, "", 0, 0, place / LOG, release, asked)
+    of_sessions = {
+        name.removeprefix(OF_SESSION): str(value)
+        for name, value in run.plan["target"].get("options", {}).items()
+        if name.startswith(OF_SESSION)
+    }
+    settings = {**lifecycle_of(twin).start_settings(instance), **of_sessions}
+    said = {name: as_said(value, twin.as_shipped.get(name, "")) for name, value in settings.items()}
+    of = Deployment(twin, Target(engine, "", instance=instance))
+    return of.durability({**twin.as_shipped, **said}, place)
+
+
+#: Before the names of settings of a session, in options of a target.
+OF_SESSION = "set."
+ON_OFF = {
+    **dict.fromkeys(("on", "true", "yes", "1"), "on"),
+    **dict.fromkeys(("off", "false", "no", "0"), "off"),
+}
+
+
+def as_said(value: str, shipped: str) -> str:
+    """A switch as its server says it, however it is written; anything else as it is."""
+    if shipped.lower() not in ("on", "off"):
+        return value
+    said = ON_OFF.get(value.lower(), value)
+    return said.upper() if shipped.isupper() else said
+
+
+def is_comparison(plan: StudyPlan) -> bool:
+    """Whether engines stand side by side, and nobody has asked for it in spite of what their rows survive."""
+    return not plan.study.unequal_durability and len(measured_engines(plan.runs)) > 1
+
+
+def refusal(plan: StudyPlan, engines: Mapping[str, str]) -> str:
+    """What differs, every way to make it equal, and which engine has none."""
+    own = "" if Path(plan.study.file).is_relative_to(SHIPPED) else Path(plan.study.file).name
+    ways = to_make_equal(engines, {e: server(e).survive_by for e in engines}, own)
+    return (
+        f"{plan.study.name} runs engines side by side whose acknowledged rows survive different things "
+        f"({durability_difference([engines])}). Make them equal: {'; or '.join(ways)}. Or run them all the same with "
+        "--unequal-durability, which the report then says"
+    )
 
 
 def measured_engines(runs: Sequence[PlannedRun]) -> set[str]:
