@@ -141,6 +141,26 @@ def test_the_best_is_confirmed_if_it_is_among_those_that_cannot_be_told_apart() 
     assert found == [Status.CONFIRMED, Status.CONTRADICTED, Status.NOT_TESTABLE]
 
 
+@pytest.mark.parametrize(
+    ("alike", "value", "status"),
+    [
+        ((5_000, 25_000, 30_000), 30_000, Status.NOT_TESTABLE),
+        ((25_000, 30_000), 25_000, Status.CONFIRMED),
+        ((25_000, 30_000), 1_000, Status.CONTRADICTED),
+    ],
+)
+def test_a_best_that_far_smaller_sizes_equal_is_not_confirmed(
+    alike: tuple[int, ...], value: int, status: Status
+) -> None:
+    """Of four sizes three were alike, and the largest was called confirmed."""
+    truth = {("duckdb", b): 1.0 if b in alike else 3.0 for b in (1_000, 5_000, 25_000, 30_000)}
+    record = synthetic.study(truth, seed=3, spread=0.02, resources=False, interval_s=10.0, rows=20_000)
+    claim = {"claim": "c", "unit": "x", "source": "s", "hardware": "h", "values": {"duckdb": value},
+             "rule": {"kind": "best", "of": "writers.makespan_s", "along": "batch_rows"}}  # fmt: skip
+    (found,) = judged_claims(analyse(replace(record, study={**record.study, "published": [claim]})))
+    assert found.status is status, found.because
+
+
 def test_a_limit_is_confirmed_by_a_point_that_stays_below_it() -> None:
     rule = {"kind": "at_most", "where": {"batch_rows": 400}}
     assert judged({"duckdb": 1.5}, rule).status is Status.CONFIRMED

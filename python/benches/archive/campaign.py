@@ -54,13 +54,16 @@ ROWS_A_MONTH = 4_082_099_171 * 0.012 / 24
 ORDERS = ("key", "time")
 #: Headings.
 STORED = (
-    "engine", "rows", "memory", "table", "stored by key", "stored by time", "a year by key", "a year by time", "after clustering",
+    "engine", "rows", "memory", "table", "stored by key", "stored by time", "a year by key, in proportion", "a year by time", "after clustering",
 )  # fmt: skip
 READ = (
     "engine", "order", "cold", "pages a row", "warm", "pages a row, warm", "clustered, cold", "pages a row, clustered",
     "clustered, warm", "clustering",
 )  # fmt: skip
-MONTH = ("engine", "order", "cold", "warm", "cold, clustered", "warm, clustered", "clustering a year")
+MONTH = (
+    "engine", "order", "a month, cold, in proportion", "warm", "cold, clustered", "warm, clustered",
+    "clustering a year, in proportion",
+)  # fmt: skip
 EXPLAINED = (
     "engine", "order", "pages", "time of a page", "cold, by its pages", "cold, measured", "penalty, by pages", "penalty, measured",
 )  # fmt: skip

@@ -5,7 +5,8 @@ figures is asked, and how near is near:
 
 speed_up   how many times better the figure is at `to` than at `from`: within a quarter of the claim's value
 cost       the figure at `to` over that at `from`, less 1, in %: from half to twice the value; a saving is below 0
-best       the value of `along` cannot be distinguished from the best, but others can, in every group that was measured
+best       in every group that was measured only the value, or what lies within a factor of two of it, cannot be distinguished
+           from the best; where it can, it is contradicted
 at_most    the figure is not above the value
 keeps_up   every sample of every run was stored before the next was due
 sustains   the highest value of `along` that a search found to hold is not below the value
@@ -44,6 +45,8 @@ from inrush.text import number
 
 #: How far a speed-up, and a cost, may lie from the claim's and still be called the same.
 SPEED_UP_WITHIN, COST_WITHIN = 1.25, 2.0
+#: How far other values that are as good may lie from one that is called the best.
+BEST_WITHIN = 2.0
 Values = dict[Any, dict[int, float]]
 
 
@@ -236,9 +239,18 @@ def best(analysis: Analysis, rule: Mapping[str, Any], engine: str, value: float)
             found.append(
                 Finding(None, f"{say(group)}: none of {shown_best} can be distinguished from another")
             )
+        elif value in part.best and not all(near(value, float(b)) for b in part.best):
+            found.append(
+                Finding(None, f"{say(group)}: {shown_best} cannot be distinguished from one another")
+            )
         else:
             found.append(Finding(value in part.best, f"{say(group)}: best {shown_best}"))
     return found
+
+
+def near(value: float, other: float) -> bool:
+    """Whether two sizes are the same for a claim about the best of them."""
+    return value / BEST_WITHIN <= other <= value * BEST_WITHIN
 
 
 def at_most(analysis: Analysis, rule: Mapping[str, Any], engine: str, value: float) -> list[Finding]:

@@ -9,10 +9,8 @@ use inrush_rows::error::Error;
 use inrush_rows::plan::{OpPlan, TablePlan};
 use inrush_rows::rows::Columns;
 
-/// Placeholders that a statement may have.
+/// Placeholders that a statement may have: all that limits the rows of an INSERT.
 const MAX_PARAMS: usize = 65_535;
-/// Rows of one INSERT: a longer one costs the server more per row.
-const STATEMENT_ROWS: usize = 1_024;
 /// Rows of one bulk packet; larger ones are no faster, and must be read whole before the first row is stored.
 const BULK_ROWS: usize = PART_ROWS;
 /// A bulk packet is closed when it has grown so large: every server takes 16 MB.
@@ -88,7 +86,7 @@ impl MultiRow {
         table: &TablePlan,
         batches: &[usize],
     ) -> Result<Vec<(usize, String)>, Error> {
-        let most = (MAX_PARAMS / table.columns.len().max(1)).clamp(1, STATEMENT_ROWS);
+        let most = (MAX_PARAMS / table.columns.len().max(1)).max(1);
         let of = |batch: &usize| [most.min(*batch), batch % most];
         let mut sizes: Vec<usize> = batches.iter().flat_map(of).chain(ODD_ROWS).collect();
         sizes.retain(|&rows| rows > 0 && rows <= most);
@@ -239,7 +237,7 @@ mod tests {
             let found = MultiRow::statements(&insert(), &table(columns), batches).unwrap();
             found.into_iter().map(|(rows, _)| rows).collect::<Vec<_>>()
         };
-        assert_eq!(sizes(1, &[5_000, 100]), [1_024, 904, 100, 32, 1]);
+        assert_eq!(sizes(1, &[5_000, 100]), [5_000, 100, 32, 1], "a batch is one statement");
         assert_eq!(sizes(1, &[]), [32, 1]);
         assert_eq!(sizes(100, &[5_000]), [655, 415, 32, 1], "placeholders are counted in 16 bits");
         assert_eq!(sizes(40_000, &[10]), [1]);
