@@ -192,11 +192,6 @@ ELSEWHERE: Mapping[str, Elsewhere] = {
         "python/tests/test_shipped_studies.py::test_a_shipped_study_runs_and_every_row_and_answer_is_proven",
         "run(inrush, study)",
     ),
-    "inrush predict bulkindex-outgrow": Elsewhere(
-        "results of a server",
-        "python/tests/test_knees.py::test_small_loads_have_no_such_figure_and_train_a_claim_about_it_by_their_bytes",
-        'trainings(analysis, "rows", "load.knee_rows")',
-    ),
     "inrush run bulkindex-storage --scale s -P sizes.file_bytes": Elsewhere(
         "a file of 100 GB",
         "python/tests/test_shipped_studies.py::test_a_shipped_study_runs_and_every_row_and_answer_is_proven",
@@ -251,6 +246,11 @@ ELSEWHERE: Mapping[str, Elsewhere] = {
     ),
     "inrush scoreboard": Elsewhere("claims", CLAIMED, 'inrush("scoreboard")'),
     "inrush predict RESULTS": Elsewhere("results of many points", CLAIMED, 'inrush("predict", "--to"'),
+    "inrush prove bulkindex-outgrow": Elsewhere(
+        "results of a server",
+        "python/tests/test_knees.py::test_small_loads_have_no_such_figure_and_train_a_claim_about_it_by_their_bytes",
+        'trainings(analysis, "rows", "load.knee_rows")',
+    ),
     "inrush prove": Elsewhere("a claim on results of many points", CLAIMED, 'inrush("prove"'),
 }
 
