@@ -1,4 +1,4 @@
-"""`inrush plan`: what a study would do, and how long that takes, by usual rates and by results that are there already."""
+"""`inrush plan`: what a study would do, and how long that takes, by usual rates or by results that are there."""
 
 from __future__ import annotations
 
