@@ -170,7 +170,8 @@ fn what_is_due_after_the_end_is_no_backlog_while_the_last_calls_are_under_way() 
     let (intervals, totals) = (&notes.recorded.intervals, notes.totals("readers"));
     assert_eq!(totals.ops + totals.unsent, 600, "{totals:?}");
     let most = intervals.iter().map(|of| of.backlog).max().unwrap();
-    assert!(most <= 110, "{most} of the 100 that were due meanwhile");
+    // Before the end the four calls under way may be counted as waiting.
+    assert!(most <= totals.unsent + 4, "{most} waited, of {} that were never sent", totals.unsent);
     assert_eq!(intervals.last().unwrap().backlog, totals.unsent);
 }
 
