@@ -81,7 +81,7 @@ def totals(start_ns: int, end_ns: int, done: Any) -> dict[str, list[dict[str, An
     where = {"segment": 1, "repetition": 0}
     repetitions = [
         {**where, "role": role, "start_ns": start_ns, "end_ns": end_ns, "rows": ops, "bytes": 100 * ops, "ops": ops,
-         "ok": ops, "errors": 0, "wrong": 0, "late": 0, "unsent": 0, "sessions": 2, "cpu_ns": 10_000 * ops}
+         "ok": ops, "errors": 0, "wrong": 0, "late": 0, "unsent": 0, "unseen": 0, "sessions": 2, "cpu_ns": 10_000 * ops}
         for role, ops in zip(ROLES, done.tolist(), strict=True)
     ]  # fmt: skip
     segments = [{

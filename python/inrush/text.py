@@ -53,13 +53,19 @@ def is_number(value: Any) -> bool:
 
 
 def show_s(seconds: float) -> str:
-    """Two units at most: `0.8 s`, `42 s`, `3 min`, `2 h 5 min`."""
+    """Two units at most: `0.8 s`, `42 s`, `3 min`, `2 h 5 min`, `4 days 3 h`; a forecast beyond years says no more than that."""
     if seconds < 10:
         return f"{seconds:.1f} s"
     if seconds < 90:
         return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
+    if seconds >= 1000 * 86_400:
+        return "more than 1,000 days"
+    minutes, hours = round(seconds / 60), round(seconds / 3600)
+    if minutes < 90:
+        return f"{minutes} min"
+    if hours < 72:
+        return f"{minutes // 60} h {minutes % 60} min"
+    return f"{hours // 24} days {hours % 24} h"
 
 
 def listed(words: Sequence[str]) -> str:

@@ -22,7 +22,7 @@ TYPES: dict[str, dict[str, pa.DataType]] = {
     "repetitions": {"segment": pa.uint16(), "repetition": pa.uint32(), "role": pa.string(), "start_ns": pa.uint64(),
               "end_ns": pa.uint64(), "rows": pa.uint64(), "bytes": pa.uint64(), "ops": pa.uint64(), "ok": pa.uint64(),
               "errors": pa.uint64(), "wrong": pa.uint64(), "late": pa.uint64(), "unsent": pa.uint64(),
-              "sessions": pa.uint32(), "cpu_ns": pa.uint64()},
+              "sessions": pa.uint32(), "cpu_ns": pa.uint64(), "unseen": pa.uint64()},
     "samples": {"segment": pa.uint16(), "repetition": pa.uint32(), "role": pa.string(), "sample": pa.uint64(),
                 "due_ns": pa.uint64(), "collected_ns": pa.uint64(), "sent_ns": pa.uint64(), "done_ns": pa.uint64(),
                 "rows": pa.uint64(), "missing": pa.uint32(), "seen_ns": pa.uint64(), "sent_on_time_ns": pa.uint64(),

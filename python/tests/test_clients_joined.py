@@ -87,7 +87,7 @@ class Process:
                                   "first_message": f"of {self.number}", "first_ns": end_ns - 10}]  # fmt: skip
         found["repetitions"] = [{
             **of, "start_ns": self.start_ns, "end_ns": end_ns, "rows": rows, "bytes": 100 * rows,
-            "ops": len(self.calls), "ok": rows, "errors": failed, "wrong": 0, "late": 0, "unsent": 0, "sessions": 2,
+            "ops": len(self.calls), "ok": rows, "errors": failed, "wrong": 0, "late": 0, "unsent": 0, "unseen": 0, "sessions": 2,
             "cpu_ns": round(self.cpu_s * 1e9),
         }]  # fmt: skip
         found["sessions"] = [

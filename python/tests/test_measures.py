@@ -148,6 +148,34 @@ def test_what_was_due_and_never_sent_is_slower_than_every_percentile_that_it_rea
     assert np.isfinite(closed["writers.latency_s"])
 
 
+def test_a_row_that_was_never_seen_is_slower_than_every_row_that_was() -> None:
+    """A reader saw 15 rows after 40 ms each and 15 not at all: half of all rows have no percentile above the median."""
+    run = synthetic.run("postgresql")
+    looking = {"name": "page", "kind": "query", "holds": [{"kind": "freshness", "table": 0, "series": 3}]}
+    readers = synthetic.role_plan("readers", "page", "constant")
+    plan = {
+        **run.plan,
+        "operations": [*run.plan["operations"], looking],
+        "segments": [*run.plan["segments"][:-1], {**run.plan["segments"][-1], "roles": [readers]}],
+    }
+    where = {"segment": 2, "repetition": 0, "role": "readers"}
+    seen = {**where, "op": "page", "kind": "freshness", "t_ns": 10**9, **synthetic.hist([40_000_000] * 15)}
+
+    def found(unseen: int) -> dict[str, float]:
+        totals = {**where, "start_ns": 10**9, "end_ns": 2 * 10**9, "ops": 30, "ok": 30, "sessions": 1}
+        tables = {
+            "hist": synthetic.table("hist", [seen]),
+            "repetitions": synthetic.table("repetitions", [{**totals, "unseen": unseen}]),
+        }
+        return figures_of_run(replace(run, plan=plan, tables={**run.tables, **tables}, _rows={}))
+
+    half, whole = found(15), found(0)
+    assert half["readers.freshness_p50_s"] == pytest.approx(0.040, rel=0.01)
+    assert half["readers.freshness_p90_s"] == half["readers.freshness_p999_s"] == float("inf")
+    assert (half["readers.freshness_n"], half["readers.unseen"]) == (15, 15)
+    assert whole["readers.freshness_p999_s"] == pytest.approx(0.040, rel=0.01) and not whole["readers.unseen"]
+
+
 def test_a_run_without_tables_has_no_figures_rather_than_zeros() -> None:
     assert figures_of_run(RunRecord("r", {"target": {"engine": "null"}}, {}, {})) == {}
 

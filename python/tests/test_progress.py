@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from inrush.run.progress import StudyClock, load_line, written_per_s
+from inrush.text import show_s
 
 ROWS, CALLS = 5_000, 20
 EVERY_S = 0.25
@@ -159,3 +160,8 @@ def test_nothing_says_how_long_the_first_of_several_runs_is_that_ends_with_its_w
     study.begun(6, 6, "mysql", 0, (), timed(("measure", None)))
     study.event({**beat(1, rows=1, ops=1), "left_s": 8.4})
     assert study.left_s() == pytest.approx(8.4)
+
+
+def test_a_forecast_of_centuries_says_no_more_than_that() -> None:
+    assert show_s(5.5e13) == show_s(float("inf")) == "more than 1,000 days"
+    assert (show_s(86_400 * 4 + 3 * 3600), show_s(71 * 3600)) == ("4 days 3 h", "71 h 0 min")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -142,6 +143,8 @@ def test_every_problem_is_reported_at_once_with_file_key_value_and_remedy() -> N
         ({"answer": {"kind": "best", "of": "writers.makespan_s"}}, "answer", "along"),
         ({"schedule": {"mode": "poisson"}}, "schedule", "needs rate_per_s"),
         ({"schedule": {"mode": "closed", "rate_per_s": 5}}, "schedule.rate_per_s", "no rate"),
+        ({"schedule": {"mode": "constant", "rate_per_s": 1e-7}}, "schedule.rate_per_s", "between 1e-06 and 1,000,000,000"),
+        ({"schedule": {"mode": "poisson", "rate_per_s": 2e9}}, "schedule.rate_per_s", "between 1e-06 and 1,000,000,000"),
         ({"kind": "timed"}, "schedule", "needs measure_s"),
         ({"sizes": {"portz": 3}}, "sizes.portz", "`ports`"),
         ({"options": {"sqlit": {"synchronous": "FULL"}}}, "options.sqlit", "`sqlite`"),
@@ -431,3 +434,26 @@ def test_values_that_are_wrong_for_one_reason_are_one_line_in_the_order_of_the_p
         "f: refill; say 1",
     ]
     assert len(whole.problems) == 5
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ".".join(["a"] * 20_000) + " = 1",
+        "[" + " . ".join(['"a b"'] * 20_000) + "]",
+        "x = { " + ".".join(["'a'"] * 20_000) + " = 1 }",
+    ],
+    ids=["key", "table", "inline"],
+)
+def test_a_key_of_many_parts_is_refused_before_it_takes_memory(text: str) -> None:
+    """20,000 parts took 1.7 GB: every prefix of the key is kept."""
+    tracemalloc.start()
+    with pytest.raises(StudyInvalid, match=r"line 2.*more than 64 parts"):
+        parse_toml(f"schema = 1\n{text}\n".encode(), "a.toml")
+    assert tracemalloc.get_traced_memory()[1] < 50 << 20
+    tracemalloc.stop()
+
+
+def test_many_dots_in_values_are_no_key() -> None:
+    numbers = ", ".join(["0.25"] * 1000)
+    assert parse_toml(f"a.b = [{numbers}]\nc = '{'. ' * 500}'".encode(), "a.toml")["a"]["b"][999] == 0.25

@@ -12,10 +12,13 @@ import pytest
 
 from inrush.analysis.analyse import analyse
 from inrush.analysis.answer import answer
+from inrush.analysis.conclusion import conclusion
 from inrush.analysis.moved import about, moved_sentence
+from inrush.analysis.overview import overview
 from inrush.analysis.points import Analysis
-from inrush.guards.trends import NAME, service_time_steady
+from inrush.guards.trends import NAME, service_time_steady, table_of_one_size
 from inrush.guards.verdicts import Outcome
+from inrush.report.overview import text_table
 from inrush.stats.record import RunRecord, StudyRecord
 from inrush.stats.trends import service_trends
 from tests import synthetic
@@ -105,6 +108,62 @@ def test_the_verdict_says_that_a_growing_table_was_measured() -> None:
     assert verdict is not None and verdict.outcome is Outcome.NOTE
     assert verdict.sentence.startswith("readers: service time rises to ")
     assert "50,000 rows were written: this run measured a growing table" in verdict.sentence
+
+
+def written_and_read(loaded: int, written: int) -> RunRecord:
+    """Readers of a table into which writers put rows meanwhile, behind a load."""
+    made = synthetic.run("postgresql", makespan_s=2.0, rows=written, reader_ns=[10**6] * 100)
+
+    def puts(name: str) -> dict[str, Any]:
+        return {**synthetic.role_plan(name), "work": {"kind": "rows", "table": 0}}
+
+    asks = {"name": "page", "kind": "query", "text": "SELECT count(*) FROM home.t WHERE k > $1"}
+    phases = [("load", puts("load/t"), "load"), ("create", None, ""), ("measure", puts("writers"), "measure")]
+    roles = {"readers": synthetic.role_plan("readers", "page")}
+    plan = {
+        **made.plan,
+        "tables": [{"name": "t", "columns": []}],
+        "operations": [{"name": "insert", "kind": "insert", "table": 0}, asks],
+        "segments": [
+            {
+                "kind": "drive",
+                "label": label,
+                "phase": phase,
+                "roles": [role, *roles.values()] if phase == "measure" else [role],
+            }
+            if role
+            else {"kind": "control", "label": label}
+            for label, role, phase in phases
+        ],
+    }
+    loads = {"segment": 0, "role": "load/t", "rows": loaded, "ops": 1, "ok": 1, "sessions": 1}
+    tables = {
+        "repetitions": synthetic.table("repetitions", [loads, *made.rows("repetitions")]),
+        "segments": synthetic.table("segments", [
+            {"segment": 0, "kind": "drive", "phase": "load", "end_ns": SECOND},
+            *(s for s in made.rows("segments") if s["phase"] == "measure"),
+        ]),
+        "sizes": synthetic.table("sizes", [{"segment": 3, "name": "table:home.t", "value": "2500000"}]),
+    }  # fmt: skip
+    return replace(made, plan=plan, tables={**made.tables, **tables}, _rows={})
+
+
+def test_a_table_that_grew_while_it_was_read_is_named_with_its_size_at_begin_and_end() -> None:
+    verdict = table_of_one_size(written_and_read(0, 50_000), {})
+    assert verdict is not None and verdict.outcome is Outcome.NOTE
+    assert verdict.sentence.startswith("growing: readers read t, which grew from 0 rows to 50,000 (2.50 MB)")
+    # A tenth more is one size.
+    assert table_of_one_size(written_and_read(1_000_000, 50_000), {}) is None
+
+    def said(run: RunRecord) -> str:
+        asked = {"kind": "comparison", "of": "readers.latency_p90_s", "along": "engine"}
+        analysis = analyse(StudyRecord({**synthetic.STUDY, "answer": asked}, [run]))
+        found = answer(analysis)
+        return "\n".join([conclusion(analysis, found), *text_table(analysis, overview(analysis, found))])
+
+    grew = said(written_and_read(0, 50_000))
+    assert "Of a growing table: readers read t, which grew from 0 rows to 50,000 (2.50 MB)." in grew
+    assert "growing*" in grew and "growing" not in said(written_and_read(1_000_000, 50_000))
 
 
 def test_a_steady_run_passes_and_a_short_one_is_not_judged() -> None:

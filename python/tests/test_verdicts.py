@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,16 +16,19 @@ from inrush.analysis.analyse import analyse
 from inrush.analysis.answer import Part, answer
 from inrush.analysis.conclusion import conclusion
 from inrush.analysis.decisions import same_decision
+from inrush.analysis.overview import overview
 from inrush.analysis.points import Analysis
 from inrush.analysis.study_guards import STUDY_GUARDS, guard_study
 from inrush.guards.verdicts import Outcome, grouped_figures, said_figures
 from inrush.report.comparison import compare_lines
 from inrush.report.export import FAILED_NS, bmf, encode_v2, place_of, with_failed, with_failed_alone
 from inrush.report.figures import figures
-from inrush.report.page import banner, places
-from inrush.report.points import summed
-from inrush.report.report import verdict_line
-from inrush.report.summary import summary
+from inrush.report.overview import text_table
+from inrush.report.page import banner, page, places
+from inrush.report.point_lines import point_lines
+from inrush.report.points import points_table, summed
+from inrush.report.report import closing_lines, verdict_line
+from inrush.report.summary import summary, summary_lines
 from inrush.results.histogram import merge, of_values
 from inrush.stats.measures import figures_of_run
 from inrush.stats.record import RunRecord, StudyRecord
@@ -79,7 +83,7 @@ def test_an_engine_with_a_late_client_leaves_the_answers_of_the_others_valid() -
     )
     assert not by_engine["postgresql"].invalid and not by_engine["mysql"].invalid
     assert not analysis.valid, "a part of what was asked is invalid"
-    assert "Client on time (clickhouse, batch_rows 10)" in banner(analysis)
+    assert "Client on time (latency p99 of writers; clickhouse, batch_rows 10)" in banner(analysis)
     assert analysis.broken("writers.rows_per_s", analysis.points[0]) == []
 
 
@@ -149,7 +153,7 @@ def test_a_rate_near_the_null_floor_is_invalid_at_its_point_alone() -> None:
     assert analysis.broken("writers.rows_per_s", where[1]) and not analysis.broken(
         "writers.rows_per_s", where[2]
     )
-    assert places(analysis, analysis.broken("writers.rows_per_s", where[1])) == "sqlite, batch_rows 1"
+    assert places(analysis, analysis.broken("writers.rows_per_s", where[1])) == ["sqlite, batch_rows 1"]
 
 
 def test_figures_are_named_by_role_and_kind() -> None:
@@ -238,7 +242,7 @@ def answer_line(analysis: Analysis) -> str:
     other = analyse(replace(analysis.record, study={**synthetic.STUDY, "answer": asked}))
     found = answer(other)
     assert found is not None
-    assert "PostgreSQL has no p99 of writers: too many calls failed; MySQL has a latency of" in conclusion(
+    assert "PostgreSQL has no p99 of writers: 2 of 100 calls failed; MySQL has a latency of" in conclusion(
         other, found
     )
     return found.line
@@ -246,7 +250,7 @@ def answer_line(analysis: Analysis) -> str:
 
 def test_a_failed_percentile_is_called_failed_wherever_it_is_shown() -> None:
     analysis = failed_analysis(accept={P99: 10.0})
-    assert "failed in 5 of 5 runs" in answer_line(analysis)
+    assert "without a value in 5 of 5 runs" in answer_line(analysis)
     assert analysis.crossed == [
         "writers.latency_p99_s is failed at postgresql, batch_rows 1; accepted is at most 10"
     ]
@@ -257,7 +261,7 @@ def test_a_failed_percentile_is_called_failed_wherever_it_is_shown() -> None:
     assert exported["writers: postgresql, batch_rows 1"]["failed-calls"]["value"] == pytest.approx(0.02)
     assert "latency-p99" in exported["writers: mysql, batch_rows 1"]
     lines = "\n".join(compare_lines(analysis, failed_analysis()))
-    assert "failed in 5 of 5 runs" in lines and "failed: no ratio" in lines
+    assert "without a value in 5 of 5 runs" in lines and "failed: no ratio" in lines
 
 
 @pytest.mark.parametrize(("runs", "bounds"), [(1, False), (2, False), (3, True)])
@@ -509,3 +513,86 @@ def test_no_guard_of_a_study_is_without_a_study_that_does_not_pass_it() -> None:
     analysis = analyse(synthetic.study({("duckdb", 1): 1.0}))
     names = [v.guard for v in guard_study(analysis)]
     assert sorted(names) == sorted({*FAILING, *ELSEWHERE}) and set(STUDY_GUARDS) <= set(names)
+
+
+def test_unsent_refused_and_failed_are_three_words() -> None:
+    """Of each kind 5 calls of 55: the percentile has no value, and the word says why."""
+
+    def without(outcome: str = "timeout", **more: Any) -> str:
+        made = [
+            synthetic.run(
+                "postgresql", {}, b, latency_ns=[MS] * 50, schedule="constant", lag_ns=[0] * 50, **more
+            )
+            for b in (1, 2)
+        ]
+        asked = {"kind": "comparison", "of": P99, "along": "engine"}
+        failures = [{**f, "outcome": outcome} for f in made[0].rows("failures")]
+        tables = {"failures": synthetic.table("failures", failures)}
+        runs = [replace(run, tables={**run.tables, **tables}, _rows={}) for run in made]
+        analysis = analyse(StudyRecord({**synthetic.STUDY, "answer": asked, "accept": {P99: 1.0}}, runs))
+        found = answer(analysis)
+        assert not any("nan" in line or " inf" in line for line in closing_lines(analysis))
+        return "\n".join(
+            [*analysis.crossed, conclusion(analysis, found), *text_table(analysis, overview(analysis, found))]
+        )
+
+    unsent = without(totals={"unsent": 5})
+    assert "is unsent at" in unsent and "no p99 of writers: 5 of 55 calls were not sent" in unsent
+    assert "failed" not in unsent and "refused" not in unsent
+    failed = without(failed=5)
+    assert "is failed at" in failed and "5 of 55 calls failed" in failed and "sent" not in failed
+    refused = without("refused", failed=5)
+    assert (
+        "is refused at" in refused and "5 of 55 calls were refused" in refused and "failed" not in refused
+    ), refused
+
+
+def test_a_percentile_that_is_the_largest_of_few_calls_says_so() -> None:
+    asked = {"kind": "comparison", "of": P99, "along": "engine"}
+
+    def study(calls: int) -> Analysis:
+        runs = [
+            synthetic.run("postgresql", {}, b, latency_ns=[MS * b] * calls, rows=1000 * calls)
+            for b in (1, 2, 3)
+        ]
+        return analyse(StudyRecord({**synthetic.STUDY, "answer": asked, "accept": {P99: 1e-9}}, runs))
+
+    few, many = study(41), study(200)
+    for analysis, word in ((few, "max of 41"), (many, "")):
+        found = answer(analysis)
+        lines = [conclusion(analysis, found), *point_lines(analysis, found, P99), *analysis.crossed]
+        assert sum("max of" in line for line in lines) == (3 if word else 0), lines
+        assert word in points_table(analysis, found) and all(word in line for line in (lines[0], lines[-1]))
+
+
+def test_a_crossed_limit_is_the_first_line_whatever_else_is_invalid() -> None:
+    late, slow = {"postgresql": 2.0}, {"postgresql": 6.0}
+    rate = {"kind": "comparison", "of": "writers.rows_per_s", "along": "engine"}
+    limits = {P99: 1e-6, "writers.makespan_s": 1e-6}
+    analysis = analyse(paced_study(late, slow, answer=rate, accept=limits))
+    assert not analysis.valid and len(analysis.crossed) == 2
+    doubted = [line for line in analysis.crossed if "INVALID" in line]
+    assert doubted == [line for line in analysis.crossed if line.startswith(P99)], "the other figure stands"
+    first, second, *_ = closing_lines(analysis)
+    assert first == f"limit crossed: {analysis.crossed[0]}" and second.startswith("limit crossed: ")
+    results = SimpleNamespace(study={**analysis.study, "id": "s"}, runs=analysis.runs)
+    assert summary_lines(results, analysis)[0] == first
+    text = page(analysis, answer(analysis), [], {}, "")
+    assert text.index("limit crossed") < text.index("<h1>") < text.index("INVALID.")
+
+
+def test_an_invalid_limit_of_one_role_leaves_the_answer_of_another_as_it_is() -> None:
+    rate = {"kind": "comparison", "of": "writers.rows_per_s", "along": "engine"}
+    analysis = analyse(paced_study({"postgresql": 2.0}, {"postgresql": 6.0}, answer=rate, accept={P99: 1.0}))
+    found = answer(analysis)
+    assert not analysis.valid and analysis.answer_outcome is not Outcome.INVALID
+    assert "(latency p99 of writers)" in verdict_line(analysis) and "latency p99 of writers" in banner(
+        analysis
+    )
+    seen = overview(analysis, found)
+    assert seen is not None and not seen.rows[0].undecided
+    # Sentence, table and badge agree: the rate stands, and what does not is named.
+    assert "INVALID" not in conclusion(analysis, found)
+    row = next(line for line in text_table(analysis, seen) if line.startswith("postgresql"))
+    assert row.endswith("valid*"), row
+    assert '<div class="answer">' in page(analysis, found, [], {}, "")

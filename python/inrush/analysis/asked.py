@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
+from math import isfinite
 
 from inrush.analysis.conclusion import value_said
 from inrush.analysis.overview import engines
@@ -14,6 +15,7 @@ from inrush.analysis.percentiles import has_too_few, merged_s
 from inrush.analysis.points import Analysis, Point
 from inrush.analysis.wording import centre, name
 from inrush.engines import title
+from inrush.stats.extremes import without_value
 from inrush.stats.quantity import show
 from inrush.text import listed
 
@@ -122,7 +124,11 @@ def cell(analysis: Analysis, point: Point, figure: str) -> str:
     invalid = sum(bool(analysis.broken(f, point)) for f in values)
     if "*" not in figure:
         value = value_of(analysis, point, figure)
-        return NO_VALUE if value is None else show(value, figure) + (" INVALID" if invalid else "")
+        runs = [m.figures for m in analysis.runs if m.counts and m.point == point]
+        if value is None:
+            return NO_VALUE
+        shown = show(value, figure) if isfinite(value) else without_value(figure, runs)
+        return shown + (" INVALID" if invalid else "")
     low, high = (choose(values, key=lambda f: values[f]) for choose in (min, max))
     marked = f" (INVALID in {invalid} of them)" if invalid else ""
     if show(values[low], low) == show(values[high], high):

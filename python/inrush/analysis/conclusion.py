@@ -89,7 +89,7 @@ def in_a_row(sentences: Sequence[str]) -> str:
 
 def judged_rows(found: Answer, seen: Overview) -> tuple[list[EngineRow], list[EngineRow]]:
     """Rows that decide nothing, since what the sentence rests on is invalid, and rows that it can speak of."""
-    broken = [row for row in seen.rows if row.point is not None and decides_nothing(row, found, seen)]
+    broken = [row for row in seen.rows if row.undecided]
     return broken, [row for row in seen.rows if row not in broken and has_figure(row, found)]
 
 
@@ -111,11 +111,6 @@ def no_decision(analysis: Analysis) -> list[str]:
     """Guards of the study by which every figure stands and the answer does not; `beside` speaks of unequal promises."""
     found = [v.guard for v in analysis.study_verdicts if v.outcome is Outcome.INVALID and v.figures == ()]
     return [guard for guard in found if guard != EQUAL_DURABILITY or refused(analysis) is None]
-
-
-def decides_nothing(row: EngineRow, found: Answer, seen: Overview) -> bool:
-    """Whether a figure that the sentence rests on is invalid; percentiles beside it are judged by themselves."""
-    return bool({found.figure, seen.stated} & set(row.broken))
 
 
 def has_figure(row: EngineRow, found: Answer) -> bool:
@@ -142,6 +137,7 @@ def beside(analysis: Analysis, seen: Overview) -> list[str]:
     said = []
     if len([row for row in seen.rows if row.point]) > 1 and (why := refused(analysis)):
         said.append(f"These engines are not compared: acknowledged rows survive different things ({why})")
+    said += dict.fromkeys(f"Of a growing table: {row.growing}" for row in seen.rows if row.growing)
     if seen.others:
         said.append(
             f"The study has {counted(seen.others, 'other condition')} too; the table of every point shows {'it' if seen.others == 1 else 'them'}"
@@ -173,9 +169,9 @@ def level(analysis: Analysis, cell: Cell) -> str:
     if metric == "makespan_s":
         return f"takes {value}"
     if q and not isfinite(cell.value):
-        return f"has no {q} of {role}: too many calls failed"
+        return f"has no {q} of {role}: {cell.because}"
     if q:
-        return f"has a {kind} of {value} ({q} of {role})"
+        return f"has a {kind} of {value} ({q} of {role}{f', the {cell.few}' if cell.few else ''})"
     if metric in ("ops", "rows"):
         return f"has {value} {name(cell.figure)}"
     verbs = {"rows_per_s": "stores" if writes else "returns", "keys_per_s": "looks up", "bytes_per_s": "takes in",
@@ -380,7 +376,7 @@ def bounds_said(cell: Cell, runs: int, fresh: bool = False) -> str:
     """`1.80 to 2.00 M rows/s (5 runs)`; `(3 fresh runs)` where they were made after the value was chosen."""
     i, n = cell.interval, counted(runs, "fresh run" if fresh else "run")
     if failed := sum(not isfinite(v) for v in cell.values):
-        return f"failed in {failed} of {n}"
+        return f"{cell.lacks} in {failed} of {n}"
     if has_range(cell):
         low, high = (show(f(cell.values), cell.figure) for f in (min, max))
         return f"{low} to {high} ({n})" if len(cell.values) > 1 else f"none ({n})"

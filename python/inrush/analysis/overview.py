@@ -17,11 +17,14 @@ from typing import Any
 from inrush.analysis.answer import Answer, groups_of
 from inrush.analysis.parts import tries
 from inrush.analysis.percentiles import merged_s, percentile_of
-from inrush.analysis.points import Analysis, Point, roles, say
+from inrush.analysis.points import Analysis, Measured, Point, roles, say
 from inrush.analysis.settled import Values, settled
 from inrush.analysis.wording import centre, interval_of, ordered
+from inrush.guards.trends import grew
 from inrush.guards.verdicts import Outcome, is_instrument, promised
 from inrush.stats import stats
+from inrush.stats.extremes import largest_said, why_without, without_value
+from inrush.stats.growing import growing_tables
 from inrush.stats.headroom import client_share, idle_share
 from inrush.stats.levels import levels_off
 from inrush.stats.measures import scheduled_operations, whole, writing_roles
@@ -46,6 +49,11 @@ class Cell:
     #: Each run's own.
     values: tuple[float, ...]
     broken: bool
+    #: `max of 41`: of the answer's percentile, above which no call of a run lies.
+    few: str = ""
+    #: Why it has no value, where it has none: in a word, and in a sentence.
+    lacks: str = ""
+    because: str = ""
 
 
 @dataclass(frozen=True)
@@ -74,6 +82,10 @@ class EngineRow:
     absent: str = ""
     #: Whether a guard has a note on a run of the row, or on the study at its points.
     noted: bool = False
+    #: Whether the figure that the sentence rests on is invalid; another one of `broken` leaves the row's answer as it is.
+    undecided: bool = False
+    #: What the answer's role read while another one wrote it: `readers read t, which grew from 0 rows to 50,000`.
+    growing: str = ""
 
 
 @dataclass(frozen=True)
@@ -265,6 +277,8 @@ def engine_row(
     behind = tried if found.kind in CHOSEN else (point,)
     verdicts = [(f, v) for f in held for _, v in analysis.broken(f, point)]
     verdicts += [(found.figure, v) for p in behind for _, v in analysis.broken(found.figure, p)]
+    broken = tuple(dict.fromkeys(f for f, _ in verdicts))
+    answering = {found.figure, *([stated.figure] if stated is not None else [])}
     return EngineRow(
         engine,
         point,
@@ -278,7 +292,9 @@ def engine_row(
         idle_share=least(idle_share(m.run) for m in counted),
         client_share=most(client_share(m.run, m.figures) for m in counted),
         survives=" or ".join(dict.fromkeys(promised(m.run) for m in counted)),
-        broken=tuple(dict.fromkeys(f for f, _ in verdicts)),
+        broken=broken,
+        undecided=bool(answering & set(broken)),
+        growing=growing_read(counted, found.figure),
         guards=tuple(dict.fromkeys(v.guard for _, v in verdicts)),
         noted=any(
             v.outcome is Outcome.NOTE
@@ -293,6 +309,13 @@ def engine_row(
             ]
         ),
     )
+
+
+def growing_read(counted: Sequence[Measured], figure: str) -> str:
+    """What the figure's role read while it grew, in the run with the largest table; empty where all stood still."""
+    role = whole(figure.rsplit(".", 1)[0])
+    each = [growths for m in counted if (growths := growing_tables(m.run).get(role))]
+    return grew(role, max(each, key=lambda of: max(g.end_rows for g in of))) if each else ""
 
 
 def cell(analysis: Analysis, found: Answer, point: Point, figure: str | None) -> Cell | None:
@@ -310,7 +333,17 @@ def cell(analysis: Analysis, found: Answer, point: Point, figure: str | None) ->
     if value is None:
         value = centre(of)
     broken = bool(analysis.broken(figure, point))
-    return Cell(figure, value, interval if isfinite(value) else None, tuple(of.values()), broken)
+    runs = [m.figures for m in analysis.runs if m.point == point and (m.counts or m.run.confirms)]
+    return Cell(
+        figure,
+        value,
+        interval if isfinite(value) else None,
+        tuple(of.values()),
+        broken,
+        few=largest_said(figure, runs) if figure == found.figure else "",
+        lacks=without_value(figure, runs),
+        because=why_without(figure, runs),
+    )
 
 
 def is_percentile(figure: str) -> bool:

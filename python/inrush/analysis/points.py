@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from inrush.guards.verdicts import Outcome, Verdict, paced_roles, worst
+from inrush.guards.verdicts import Outcome, Verdict, grouped_figures, paced_roles, worst
 from inrush.results.histogram import Histogram, merge
 from inrush.stats import stats
 from inrush.stats.brackets import brackets
+from inrush.stats.extremes import calls_of_largest, largest_said, without_value
 from inrush.stats.measures import measured_windows, role_histograms, writing_roles
 from inrush.stats.record import FloatArray, RunRecord, StudyRecord
 from inrush.stats.samples import role_samples
@@ -82,10 +83,14 @@ class PointSummary:
     interval: stats.Interval | None
     outliers: int
     outcome: Outcome
+    #: `max of 41`: of a percentile above which no call of a run lies.
+    few: str = ""
+    #: Why it has no value in some runs: `failed`, `unsent`, …
+    lacks: str = "failed"
 
     @property
     def failed(self) -> int:
-        """Runs in which the figure has no value: so many of their calls failed."""
+        """Runs in which the figure has no value: so many of their calls failed, or were not sent."""
         return sum(not np.isfinite(v) for v in self.values)
 
     @property
@@ -146,6 +151,7 @@ class Analysis:
 
     def summary(self, point: Point, of: Mapping[int, float], figure: str, level: float) -> PointSummary:
         values = tuple(of[b] for b in sorted(of))
+        runs = [m.figures for m in self.runs if m.point == point and m.enters(figure) and figure in m.figures]
         positive = len(values) > 1 and min(values) > 0 and bool(np.isfinite(values).all())
         return PointSummary(
             point,
@@ -155,6 +161,8 @@ class Analysis:
             within_whole(figure, stats.log_t(values, level)) if positive else None,
             int(stats.outliers([v for v in values if np.isfinite(v)]).sum()),
             Outcome.INVALID if self.broken(figure, point) else Outcome.PASS,
+            largest_said(figure, runs),
+            without_value(figure, runs),
         )
 
     def broken(self, figure: str, point: Point) -> list[tuple[str, Verdict]]:
@@ -268,8 +276,21 @@ class Analysis:
         return not self.invalidating
 
     @cached_property
+    def answer_outcome(self) -> Outcome:
+        """Of the answer alone: an invalid figure that only a limit rests on leaves it as it is."""
+        asked = headline(self)
+        if any(not v.figures or (asked is not None and v.breaks(asked)) for _, v in self.invalidating):
+            return Outcome.INVALID
+        return Outcome.NOTE if self.invalidating else self.outcome
+
+    def undecided(self, verdicts: Iterable[Verdict]) -> str:
+        """`latency p99 of readers`: of the figures that decide, those that these make invalid; empty where it is a whole run."""
+        held = [v for v in verdicts if v.figures]
+        return grouped_figures(dict.fromkeys(f for f in self.decisive if any(v.breaks(f) for v in held)))
+
+    @cached_property
     def crossed(self) -> list[str]:
-        """Limits of `[accept]` that a counted run crossed, as sentences. A failed percentile crosses every limit."""
+        """Limits of `[accept]` that a counted run crossed, as sentences. A percentile without a value crosses every limit."""
         found = []
         for figure, limit in (self.study.get("accept") or {}).items():
             over = [
@@ -279,8 +300,13 @@ class Analysis:
             ]
             if over:
                 value, m = max(over, key=lambda pair: pair[0])
-                text = number(value, 4) if np.isfinite(value) else "failed"
-                found.append(f"{figure} is {text} at {say(m.point)}; accepted is at most {number(limit, 4)}")
+                text = number(value, 4) if np.isfinite(value) else without_value(figure, [m.figures])
+                n = calls_of_largest(figure, m.figures)
+                most = f" (max of {n:,})" if n is not None and np.isfinite(value) else ""
+                doubt = "; the figure is INVALID" if self.broken(figure, m.point) else ""
+                found.append(
+                    f"{figure} is {text}{most} at {say(m.point)}; accepted is at most {number(limit, 4)}{doubt}"
+                )
         return found
 
 
@@ -321,7 +347,7 @@ def lower_is_better(figure: str) -> bool:
 
 
 #: Metrics that count what went wrong. 0 is measured: of a time it would mean that nothing was.
-FAULTS = ("wrong", "errors", "late", "unsent", "failed_share")
+FAULTS = ("wrong", "errors", "late", "unsent", "unseen", "failed_share")
 
 
 def counts_faults(figure: str) -> bool:

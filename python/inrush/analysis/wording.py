@@ -61,7 +61,7 @@ def shown(of: Mapping[int, float], figure: str) -> str:
     if len(of) == 1:
         return show(next(iter(of.values())), figure) + " (one run)"
     if failed := sum(not isfinite(v) for v in of.values()):
-        return f"failed in {failed} of {len(of)} runs"
+        return f"without a value in {failed} of {len(of)} runs"
     low, high = show(min(of.values()), figure), show(max(of.values()), figure)
     what = f"{len(of)} runs" if interval is not None else f"median of {len(of)} runs"
     return f"{show(centre(of), figure)} ({what}, {low} to {high})"

@@ -233,6 +233,8 @@ class ProofPlan(TypedDict):
     items: Sequence[ChecksumItem]
     #: All columns in order; empty: not read back.
     read_back: Statement
+    #: The same, asked only where rows of equal identity are one and no sum says which of them is there; absent: never.
+    read_back_collapsed: NotRequired[Statement]
     #: Asked until it gives no rows, before anything is read; absent: what was acknowledged is seen at once.
     unseen: NotRequired[str]
     #: The operation whose files are read back in place of the table.

@@ -44,6 +44,8 @@ class RepetitionRow(Where):
     unsent: int
     sessions: int
     cpu_ns: int
+    #: None in results of schema 8 and older.
+    unseen: int | None
 
 
 class SampleRow(Where):

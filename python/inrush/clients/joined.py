@@ -116,7 +116,7 @@ def segments(each: Iterable[pa.Table]) -> pa.Table:
 
 def repetitions(each: Iterable[pa.Table]) -> pa.Table:
     counts = (
-        "rows", "bytes", "ops", "ok", "errors", "wrong", "late", "unsent", "sessions", "cpu_ns",
+        "rows", "bytes", "ops", "ok", "errors", "wrong", "late", "unsent", "sessions", "cpu_ns", "unseen",
     )  # fmt: skip
 
     def joined(rows: Rows) -> dict[str, Any]:

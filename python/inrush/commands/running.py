@@ -245,6 +245,8 @@ def finish(store: Store, outcome: StudyEnd, as_json: bool, in_browser: bool = Fa
     if in_browser:
         open_page(results.report_path)
     if as_json:
+        for sentence in analysis.crossed:
+            say(f"limit crossed: {sentence}")
         verdicts = [verdict_document(run, v) for run, v in analysis.verdicts]
         show_json(
             {
@@ -263,8 +265,6 @@ def finish(store: Store, outcome: StudyEnd, as_json: bool, in_browser: bool = Fa
     if not analysis.valid:
         raise typer.Exit(INVALID)
     if analysis.crossed:
-        for sentence in analysis.crossed:
-            say(f"limit crossed: {sentence}")
         raise typer.Exit(LIMIT_CROSSED)
 
 

@@ -69,6 +69,7 @@ FSYNC_DELAY = "config-data.wal-fsync-delay"
 class Influxdb(Twin):
     name = "influxdb"
     title = "InfluxDB"
+    collapses = True
     lacks: ClassVar[frozenset[str]] = frozenset({"blob", "date", "json"})
     keeps_not_finite: ClassVar[frozenset[str]] = frozenset()
     keeps_not_finite_items: ClassVar[frozenset[str]] = frozenset()

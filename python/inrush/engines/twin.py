@@ -79,6 +79,9 @@ class Twin(Dialect):
     takes_records: ClassVar[bool] = False
     #: Gives back what it was given; instruments keep nothing, so they are not asked.
     answers: ClassVar[bool] = True
+    #: Rows of equal identity are one, which of them is left to the engine: sums cannot prove them. Twin of Rust's
+    #: `Caps::identity_collapses`.
+    collapses: ClassVar[bool] = False
     #: Cuts a table by time as `partitions` of the workload says; `counted`: makes each partition beforehand.
     partitions: ClassVar[Literal["", "cut", "counted"]] = ""
     #: The same by the values of a column.

@@ -56,6 +56,7 @@ class Valkey(Twin):
     methods = ("bulk",)
     keeps_null_items: ClassVar[frozenset[str] | None] = frozenset()
     max_depth = 1024
+    collapses = True
     indexes = False
     rate = (1e-4, 1.5e-6)
     password_variable = "REDISCLI_AUTH"

@@ -327,6 +327,7 @@ RUN_GUARDS: tuple[Guard, ...] = (
     Guard("long enough", notes.long_enough, "No repetition has a length"),
     Guard(waves.NAME, waves.no_waves, "No role with enough intervals"),
     Guard("service time steady", trends.service_time_steady, "Too few intervals to see a trend"),
+    Guard("table of one size", trends.table_of_one_size, "No role reads a table that another one writes"),
     Guard(
         "data larger than caches",
         notes.data_larger_than_caches,

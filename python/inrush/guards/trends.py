@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from inrush.guards.verdicts import Figures, Verdict, noted, passed
+from inrush.stats.growing import Growth, growing_tables
 from inrush.stats.measures import measured_windows, whole, writing_roles
+from inrush.stats.quantity import show
 from inrush.stats.record import RunRecord
 from inrush.stats.trends import Trend, service_trends
-from inrush.text import show_s
+from inrush.text import listed, show_s
 
 NAME = "service time steady"
+ONE_SIZE = "table of one size"
 
 
 def service_time_steady(run: RunRecord, _: Figures) -> Verdict | None:
@@ -23,6 +28,27 @@ def service_time_steady(run: RunRecord, _: Figures) -> Verdict | None:
     return passed(NAME, f"No trend of service times was found: {', '.join(trends)}")
 
 
+def table_of_one_size(run: RunRecord, _: Figures) -> Verdict | None:
+    """What a role reads while another writes it begins empty: figures of it say nothing of a larger table."""
+    growing = growing_tables(run)
+    if growing:
+        each = "; ".join(grew(role, growths) for role, growths in growing.items())
+        return noted(
+            ONE_SIZE, f"growing: {each}. Times of the reader are of tables of that size, and of no larger one"
+        )
+    return None
+
+
+def grew(role: str, growths: Sequence[Growth]) -> str:
+    """`readers read port_errors, which grew from 0 rows to 50,000 (2.50 MB)`"""
+    each = [
+        f"{g.table}, which grew from {g.begin_rows:,} rows to {g.end_rows:,}"
+        + (f" ({show(g.end_bytes, 'bytes')})" if g.end_bytes else "")
+        for g in growths
+    ]
+    return f"{role} read {listed(each)}"
+
+
 def sentence(role: str, t: Trend) -> str:
     word = "rises" if t.times > 1 else "falls"
     return f"{role}: service time {word} to {t.times:.2g} times within {show_s(t.seconds)} (p = {t.p:.1g})"
@@ -33,7 +59,7 @@ def because(run: RunRecord, moved: dict[str, Trend]) -> str:
     if rows and any(t.times > 1 for t in moved.values()):
         return (
             f"Meanwhile {rows:,.0f} rows were written: this run measured a growing table, and its means and percentiles are "
-            "of no one size. Read them over the rows, or fill the table first (`load`)"
+            "of no one size. Read them over the rows"
         )
     if any(t.times > 1 for t in moved.values()):
         return "No table grew: look for what else did (temperature, other work, memory)"

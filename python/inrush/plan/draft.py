@@ -277,6 +277,8 @@ class Draft:
             }
             if not proof.checksum_query:
                 continue
+            if whole and not read_back and self.server.collapses and self.tables[name].identity:
+                document["read_back_collapsed"] = text
             if unseen := self.server.unseen(self.plans[name]):
                 document["unseen"] = unseen
             found.append(document)

@@ -9,7 +9,17 @@ from inrush.border.plan import InputWay, Refill
 from inrush.engines.twin import Twin
 from inrush.errors import Problem
 from inrush.plan.units import LOAD_BATCH_ROWS
-from inrush.study.forms import Best, BestOf, FromFactor, PerSession, best_value, resolve, rows_of
+from inrush.study.forms import (
+    RATES_LIE,
+    RATES_PER_S,
+    Best,
+    BestOf,
+    FromFactor,
+    PerSession,
+    best_value,
+    resolve,
+    rows_of,
+)
 from inrush.study.io import IoCalls
 from inrush.study.keys import KeysOf
 from inrush.study.operations import tables_of
@@ -231,6 +241,11 @@ def writers(
             continue
         if role.events is not None:
             found.append(subscriber(role, role.events, sessions, table, split, point, best, notes))
+            if not RATES_PER_S[0] <= (rate := found[-1].rate_per_s) <= RATES_PER_S[1]:
+                key = f"roles.{role.name}.events"
+                problems.append(
+                    problem(key, f"{rate:g} batches a second", f"{RATES_LIE}: another batch_rows")
+                )
             continue
         rows = rows_of(role.rows, writing, point) if role.rows is not None else ALL_ROWS
         if role.rows is None and not from_files:

@@ -20,8 +20,11 @@ NONE = "–"
 MARK = "!"
 #: Columns of a terminal.
 WIDEST = 60
-#: `WITH_NOTES` in the terminal's table, and the line below it.
-NOTED, NOTED_WORDS = "valid*", "*: with notes; the report lists them"
+#: Of figures of a table that grew while it was read.
+GROWING = f"{WITH_NOTES}, growing"
+#: The same in the terminal's table, and the line below it.
+IN_SHORT = {WITH_NOTES: "valid*", GROWING: "growing*"}
+NOTED_WORDS = "*: with notes; the report lists them"
 
 
 def text_table(analysis: Analysis, seen: Overview | None) -> list[str]:
@@ -36,11 +39,11 @@ def text_table(analysis: Analysis, seen: Overview | None) -> list[str]:
             time_cell(row.read),
             NONE if row.idle_share is None else percent(row.idle_share),
             row.survives or NONE,
-            NOTED if verdict_word(row) == WITH_NOTES else verdict_word(row),
+            IN_SHORT.get(verdict_word(row), verdict_word(row)),
         )
         for row in seen.rows
     ]
-    noted = [NOTED_WORDS] if any(row[-1] == NOTED for row in rows) else []
+    noted = [NOTED_WORDS] if any(row[-1] in IN_SHORT.values() for row in rows) else []
     header = ("engine", rate_unit(seen.rate), "write", "read", "idle", "survives", "verdict")
     lines = columns(rows, header, right=(1, 2, 3, 4))
     wide = max(map(len, lines)) > WIDEST
@@ -200,7 +203,7 @@ def time_cell(cell: Cell | None) -> str:
     shown = (
         show_known(cell.value, cell.interval, cell.figure)
         if isfinite(cell.value)
-        else show(cell.value, cell.figure)
+        else cell.lacks or show(cell.value, cell.figure)
     )
     return shown + (MARK if cell.broken else "")
 
@@ -221,14 +224,20 @@ def headroom_words(row: EngineRow) -> str:
 def verdict_word(row: EngineRow) -> str:
     if row.point is None:
         return "not measured" if row.runs else "no runs"
-    return "INVALID" if row.broken else WITH_NOTES if row.noted else "valid"
+    if row.undecided:
+        return "INVALID"
+    if row.growing:
+        return GROWING
+    return WITH_NOTES if row.noted or row.broken else "valid"
 
 
 def long_verdict(row: EngineRow) -> str:
     """With what is invalid, or why there is no run: words that a terminal's table has no room for."""
     if row.absent:
         return f"{verdict_word(row)}: {row.absent}"
-    return f"INVALID: {broken_words(row)}" if row.broken else verdict_word(row)
+    if row.undecided:
+        return f"INVALID: {broken_words(row)}"
+    return f"{verdict_word(row)}{f'; INVALID: {broken_words(row)}' if row.broken else ''}"
 
 
 def broken_words(row: EngineRow) -> str:

@@ -61,7 +61,7 @@ def page(
     title = title_of(study)
     specs = chart_specs(figures)
     body = "\n".join(section for section in (
-        top(analysis), f"<h1>{escape(title)}</h1>", asked(analysis), banner(analysis),
+        top(analysis), limits(analysis), f"<h1>{escape(title)}</h1>", asked(analysis), banner(analysis),
         answered(analysis, answer),
         section("What the question asks for", asked_table(analysis)),
         section("What is full, and where", resources_table(analysis)),
@@ -153,14 +153,28 @@ def banner(analysis: Analysis) -> str:
         return ""
     broken = by_guard(analysis.invalidating)
     named = "; ".join(
-        f"{guard} ({where})" if (where := places(analysis, found)) else guard
+        f"{guard} ({'; '.join(said)})"
+        if (said := [*undecided(analysis, found), *places(analysis, found)])
+        else guard
         for guard, found in broken.items()
     )
     return f'<div class="banner" role="alert">INVALID. {escape(named[:1].upper() + named[1:])}: see below before any figure.</div>'
 
 
-def places(analysis: Analysis, found: Sequence[tuple[str, Verdict]]) -> str:
-    """The points at which verdicts of one guard make something invalid; empty where that is everywhere."""
+def limits(analysis: Analysis) -> str:
+    """Limits of `[accept]` that were crossed: what a reader sees first, whatever is invalid beside them."""
+    crossed = [f'<p><span class="badge note">limit crossed</span> {escape(c)}</p>' for c in analysis.crossed]
+    return f'<div class="limits" role="alert">{"".join(crossed)}</div>' if crossed else ""
+
+
+def undecided(analysis: Analysis, found: Sequence[tuple[str, Verdict]]) -> list[str]:
+    """The figures that decide and that verdicts of one guard make invalid."""
+    figures = analysis.undecided(v for _, v in found)
+    return [figures] if figures else []
+
+
+def places(analysis: Analysis, found: Sequence[tuple[str, Verdict]]) -> list[str]:
+    """The points at which verdicts of one guard make something invalid; none where that is everywhere."""
     of_run = {m.run.run_id: m.point for m in analysis.runs}
     points = dict.fromkeys(
         point
@@ -169,9 +183,9 @@ def places(analysis: Analysis, found: Sequence[tuple[str, Verdict]]) -> str:
         for point in ([of_run[where]] if where else v.points or analysis.points)
     )
     if len(points) >= len(analysis.points):
-        return ""
+        return []
     first, *others = [say(point) for point in points]
-    return first + (f" and {len(others)} more" if others else "")
+    return [first + (f" and {len(others)} more" if others else "")]
 
 
 def answered(analysis: Analysis, answer: Answer | None) -> str:
@@ -182,11 +196,8 @@ def answered(analysis: Analysis, answer: Answer | None) -> str:
         seen = overview(analysis, answer)
         said = f'<p class="said">{escape(first_sentence(analysis, answer, seen))}</p>\n{html_table(analysis, seen)}'
         said += others_said(other_conditions(analysis, answer, seen)) + parts_said(answer)
-    crossed = "".join(
-        f'<p><span class="badge note">limit crossed</span> {escape(c)}</p>' for c in analysis.crossed
-    )
-    kind = "answer" if analysis.valid else "answer invalid"
-    return f'<div class="{kind}"><span class="label">Answer</span> {badge(analysis.outcome)}\n{said}{crossed}</div>'
+    kind = "answer invalid" if analysis.answer_outcome is Outcome.INVALID else "answer"
+    return f'<div class="{kind}"><span class="label">Answer</span> {badge(analysis.answer_outcome)}\n{said}</div>'
 
 
 def others_said(sentences: Sequence[str]) -> str:

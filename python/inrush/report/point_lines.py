@@ -90,12 +90,12 @@ def numeric(rows: Sequence[Row], varied: int) -> list[int]:
 
 def summed(s: PointSummary, factor: float) -> str:
     """`269 [204, 355]`; without an interval the centre and the range of the runs."""
-    mark = " INVALID" if s.outcome is Outcome.INVALID else ""
+    mark = f"{f' ({s.few})' if s.few else ''}{' INVALID' if s.outcome is Outcome.INVALID else ''}"
     if s.interval is not None and not says_nothing(s.interval):
         i = s.interval
         return f"{digits(i.value / factor)} {show_bounds(i.scaled(1 / factor))}{mark}"
     if s.failed:
-        return f"failed in {s.failed} of {len(s.values)}{mark}"
+        return f"{s.lacks} in {s.failed} of {len(s.values)}{mark}"
     if len(s.values) == 1:
         return f"{digits(s.values[0] / factor)}{mark}"
     low, high = (digits(f(s.values) / factor) for f in (min, max))

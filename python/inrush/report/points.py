@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
+from math import isfinite
 
 from inrush.analysis.answer import Answer
 from inrush.analysis.overview import rate_figure
@@ -13,6 +14,7 @@ from inrush.analysis.wording import centre, name, plain
 from inrush.guards.verdicts import Outcome
 from inrush.report.html import Cells, number, table
 from inrush.stats import quantity
+from inrush.stats.extremes import largest_said, without_value
 
 #: Latency quantiles of the point table.
 QUANTILES = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
@@ -119,12 +121,12 @@ def point_row(
 
 def summed(s: PointSummary) -> list[str]:
     """The figure, and below it its interval or what is known in its place."""
-    mark = " INVALID" if s.outcome is Outcome.INVALID else ""
+    mark = f"{f' ({s.few})' if s.few else ''}{' INVALID' if s.outcome is Outcome.INVALID else ''}"
     if s.interval is not None and not quantity.says_nothing(s.interval):
         value, _, bounds = quantity.show_interval(s.interval, s.figure).partition(" [")
         return [value + mark, f"[{bounds}"]
     if s.failed:
-        return [f"failed in {s.failed} of {len(s.values)} runs{mark}"]
+        return [f"{s.lacks} in {s.failed} of {len(s.values)} runs{mark}"]
     value = quantity.show(s.centre, s.figure) + mark
     if len(s.values) == 1:
         return [value, "one run"]
@@ -138,10 +140,17 @@ def percentiles(
     found = []
     for named, q in of.items():
         figure = f"{role}.latency_{named.replace('.', '')}_s"
+        figures = [m.figures for m in analysis.runs if m.counts and m.point == point]
         runs = analysis.values(figure).get(point, {}) if figure == asked else {}
         value = centre(runs) if runs else quantile_s(analysis, point, role, q)
         mark = " INVALID" if value is not None and analysis.broken(figure, point) else ""
-        found.append("–" if value is None else quantity.show(value, "latency_s") + mark)
+        few = largest_said(figure, figures) if runs else ""
+        shown = None if value is None else quantity.show(value, "latency_s") if isfinite(value) else ""
+        found.append(
+            "–"
+            if shown is None
+            else (shown or without_value(figure, figures)) + (f" ({few})" if few else "") + mark
+        )
     return found if set(found) != {"–"} else ["–"]
 
 

@@ -19,6 +19,7 @@ from inrush.report.asked import asked_lines
 from inrush.report.first_sentence import first_sentence
 from inrush.report.next_command import next_command
 from inrush.report.overview import text_table
+from inrush.report.summary import crossed_lines
 from inrush.stats.measures import study_record
 from inrush.stats.record import StudyRecord
 
@@ -74,6 +75,7 @@ def closing_lines(results: Any) -> list[str]:
     seen = overview(analysis, found)
     rows = text_table(analysis, seen)
     return [
+        *crossed_lines(analysis),
         first_sentence(analysis, found, seen),
         *(["", *rows, ""] if rows else []),
         *asked_lines(analysis),
@@ -94,7 +96,8 @@ def verdict_line(analysis: Analysis) -> str:
     if broken:
         guard, sentence = next(iter(broken.items()))
         more = f" (and {len(broken) - 1} more)" if len(broken) > 1 else ""
-        return f"INVALID: {guard}: {sentence}{more}"
+        figures = analysis.undecided(v for _, v in analysis.invalidating if v.guard == guard)
+        return f"INVALID: {guard}{f' ({figures})' if figures else ''}: {sentence}{more}"
     crossed = (
         f"; {len(analysis.crossed)} limit{'s' * (len(analysis.crossed) != 1)} crossed: {analysis.crossed[0]}"
         if analysis.crossed

@@ -36,6 +36,7 @@ def summary_lines(results: Results, analysis: Analysis) -> list[str]:
     table = text_table(analysis, seen)
     figure = seen.stated if seen else headline(analysis)
     lines = [
+        *crossed_lines(analysis),
         title_of(study),
         f"{study['id']} · {study.get('status', '')} · {len(results.runs)} of {wanted_runs(study)} runs sealed"
         f" · {standing(analysis)}",
@@ -88,10 +89,16 @@ def markdown_lines(analysis: Analysis) -> list[str]:
     return [*markdown(analysis, seen, first_sentence(analysis, found, seen)), *expected]
 
 
+def crossed_lines(analysis: Analysis) -> list[str]:
+    """Limits of `[accept]` that were crossed: before everything else, whatever is invalid beside them."""
+    return [f"limit crossed: {sentence}" for sentence in analysis.crossed]
+
+
 def standing(analysis: Analysis) -> str:
     """`valid` is said of figures: a pilot has none."""
     if not analysis.valid:
-        return "INVALID"
+        figures = analysis.undecided(v for _, v in analysis.invalidating)
+        return f"INVALID ({figures})" if figures else "INVALID"
     if not any(m.counts or m.run.confirms for m in analysis.runs):
         return "nothing measured yet"
     return WITH_NOTES if analysis.outcome is Outcome.NOTE else "valid"

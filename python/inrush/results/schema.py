@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 #: Version of the result schema that this inrush writes; the history is in `docs/results.md`.
-RESULT_SCHEMA = 8
+RESULT_SCHEMA = 9
 
 _U16, _U32, _U64, _UTF8 = pa.uint16(), pa.uint32(), pa.uint64(), pa.string()
 
@@ -42,6 +42,7 @@ SCHEMAS: dict[str, pa.Schema] = {
             ("unsent", _U64),
             ("sessions", _U32),
             ("cpu_ns", _U64),
+            ("unseen", _U64),
         ]
     ),
     "samples": pa.schema(

@@ -1,12 +1,12 @@
-"""Calls that failed, and calls that were due and never sent, by role and operation. Pure.
+"""Calls that failed, calls that were due and never sent, and rows that were never seen, by role and operation. Pure.
 
-Neither has a latency. In every percentile of its role it counts as slower than all others: a server that stands still
+None of them has a time. In every percentile of its role it counts as slower than all others: a server that stands still
 until the end of a role keeps what is due meanwhile from being sent, and would look fast without it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -54,11 +54,37 @@ def unsent_calls(run: RunRecord, segments: Iterable[int]) -> dict[tuple[str, str
     return found
 
 
-def classified_failures(run: RunRecord, segments: Iterable[int]) -> dict[tuple[str, str], int]:
-    """The same by the table `failures`, which counts each failed call when it ends: independent of histograms."""
+def unseen_rows(run: RunRecord, segments: Iterable[int]) -> dict[tuple[str, str], int]:
+    """(role, operation) -> rows that its sessions looked for and never saw; only where there are any."""
+    looking = {
+        operation["name"]
+        for operation in run.plan.get("operations", ())
+        if any(hold["kind"] == "freshness" for hold in operation.get("holds", ()))
+    }
+    called = {
+        role["name"]: weighted["operation"]
+        for segment in run.plan.get("segments", ())
+        if phase_of(segment) == "measure"
+        for role in roles_of(segment)
+        for weighted in role["operations"]
+        if weighted["operation"] in looking
+    }
+    wanted, found = set(segments), dict[tuple[str, str], int]()
+    for totals in run.rows("repetitions"):
+        if totals["segment"] in wanted and totals["role"] in called and totals.get("unseen"):
+            key = (totals["role"], called[totals["role"]])
+            found[key] = found.get(key, 0) + int(totals["unseen"] or 0)
+    return found
+
+
+def classified_failures(
+    run: RunRecord, segments: Iterable[int], outcomes: Collection[str] | None = None
+) -> dict[tuple[str, str], int]:
+    """The same by the table `failures`, which counts each failed call when it ends: independent of histograms. outcomes:
+    those of these classes; None: of all."""
     wanted, found = set(segments), dict[tuple[str, str], int]()
     for row in run.rows("failures"):
-        if row["segment"] in wanted:
+        if row["segment"] in wanted and (outcomes is None or row["outcome"] in outcomes):
             key = (row["role"], row["op"])
             found[key] = found.get(key, 0) + int(row["count"])
     return found

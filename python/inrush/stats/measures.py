@@ -10,13 +10,15 @@ of the role before the slash (`writers`): its figures are those of all its parts
                         a makespan lasts at least until the next call would be due, so that no rate is above the schedule's
     attempts_per_s      all calls that ended, failed ones included, over the same
     keys_per_s          of roles with calls for lists of keys: keys of calls that were answered correctly
-    rows, bytes, ops, ok, errors, wrong, late, unsent, repetitions, sessions
+    rows, bytes, ops, ok, errors, wrong, late, unsent, repetitions, sessions; unseen, where a reader looks for rows; refused, of
+                        the errors those that the server refused
     achieved_share      calls that succeeded / calls due; attempted_share: calls that ended / calls due
     failed_share        calls that failed / calls that ended
     samples, stored_share, in_time_share, caught_up, sample_s, sample_p50_s, …     of roles that write samples: `samples.py`
     keeps_up, pending_max, pending_end, pending_grew, event_p50_s, event_p99_s     of roles that insert at a rate: `pending.py`
     files, file_bytes_per_s (median over files), file_p50_s, file_p90_s      of pipelines: `files.py`; files of dumps
-    freshness_p50_s, …  of readers that look for rows; freshness_n rows seen
+    freshness_p50_s, …  of readers that look for rows; freshness_n rows seen. A row that was due and never seen is slower
+                        than every other
     first_row_p50_s, …  of extracts: from when a call was due until its first row came; of calls with the right answer
     latency_n           calls in the latency histograms; latency_s the worst of them;
                         latency_p50_s, _p90_s, _p99_s, _p999_s, and the same of service_, wait_, lag_
@@ -52,7 +54,7 @@ import pyarrow as pa
 from inrush.border.tables import RepetitionRow
 from inrush.results.histogram import Histogram, merge, of_table, of_values
 from inrush.stats.devices import device_figures
-from inrush.stats.failures import failed_calls, unsent_calls
+from inrush.stats.failures import classified_failures, failed_calls, unseen_rows, unsent_calls
 from inrush.stats.files import file_figures
 from inrush.stats.gaps import Window, gaps_of, worked, worked_in, worked_ns
 from inrush.stats.pages import page_figures
@@ -77,6 +79,8 @@ KINDS = ("latency", "service", "wait", "lag", "on_time", "freshness", "first_row
 OF_CALLS = ("latency", "service", "on_time")
 #: Kinds in which a call that was due and never sent is slower than every other: it had no service.
 NEVER_SERVED = ("latency", "on_time")
+#: Kinds in which a row that was never seen is slower than every other.
+OF_ROWS = ("freshness",)
 
 
 def study_record(results: Any) -> StudyRecord:
@@ -188,7 +192,7 @@ def figures_of_phase(run: RunRecord) -> dict[str, float]:
     for (role, kind), histogram in role_histograms(run, windows).items():
         figures |= {f"{role}.{kind}_{name}": value for name, value in histogram_figures(histogram).items()}
         if kind == "freshness":
-            figures[f"{role}.freshness_n"] = float(histogram.n)
+            figures |= {f"{role}.freshness_n": float(histogram.n), f"{role}.unseen": float(histogram.failed)}
         if kind == "latency":
             figures[f"{role}.latency_n"] = float(histogram.n)
         if kind in ("latency", "on_time") and histogram.calls:
@@ -197,6 +201,8 @@ def figures_of_phase(run: RunRecord) -> dict[str, float]:
         figures |= {f"{role}.{name}_per_s": figures[f"{role}.{name}"] / busy_s for name in ("rows", "bytes")}
     for role, sampled in role_samples(run, windows).items():
         figures |= {f"{role}.{name}": value for name, value in sample_figures(sampled).items()}
+    for role, count in refused_calls(run, windows).items():
+        figures[f"{role}.refused"] = float(count)
     figures |= send_figures(run, windows)
     figures |= pending_figures(run, repetitions)
     figures |= file_figures(run)
@@ -206,6 +212,15 @@ def figures_of_phase(run: RunRecord) -> dict[str, float]:
     writers = writing_roles(run.plan)
     written = [s for s in repetitions if s["role"] in writers] or repetitions
     return figures | cpu_figures(run, windows, sum(s["rows"] for s in written), all_calls(repetitions))
+
+
+def refused_calls(run: RunRecord, segments: Collection[int]) -> dict[str, int]:
+    """Role, and its whole -> calls that the server refused; only where it refused some."""
+    found: dict[str, int] = {}
+    for (role, _), count in classified_failures(run, segments, ("refused",)).items():
+        for name in dict.fromkeys((role, whole(role))):
+            found[name] = found.get(name, 0) + count
+    return found
 
 
 def all_calls(repetitions: Sequence[RepetitionRow]) -> int:
@@ -328,7 +343,7 @@ def role_histograms(run: RunRecord, segments: Iterable[int]) -> dict[tuple[str, 
     on_time = {role for role, _, kind in held if kind == "on_time"}
     without = [
         (key, count, kinds)
-        for of, kinds in ((failed_calls, OF_CALLS), (unsent_calls, NEVER_SERVED))
+        for of, kinds in ((failed_calls, OF_CALLS), (unsent_calls, NEVER_SERVED), (unseen_rows, OF_ROWS))
         for key, count in of(run, segments).items()
     ]
     for (role, op), count, kinds in without:

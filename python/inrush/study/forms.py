@@ -17,6 +17,9 @@ from inrush.study.document import I64, Node, Reader, unknown
 
 #: Rows of one role in one run: more is a mistake in the file, not a plan.
 MAX_ROWS = 10**12
+#: Calls a second of a paced role, smallest and largest; twin of Rust's `schedule::RATES_PER_S`.
+RATES_PER_S = (1e-6, 1e9)
+RATES_LIE = f"a rate lies between {RATES_PER_S[0]:g} and {RATES_PER_S[1]:,.0f} a second"
 
 
 @dataclass(frozen=True)
@@ -116,6 +119,18 @@ def read_number(node: Node, factors: Factors, high: float) -> float | FromFactor
         return found
 
     return read_form(node, factors, checked, high)
+
+
+def read_rate(node: Node, factors: Factors) -> float | FromFactor:
+    """Calls a second of a role, or a factor of such rates."""
+
+    def checked(one: Node) -> float:
+        found = one.number(above=True)
+        if not RATES_PER_S[0] <= found <= RATES_PER_S[1]:
+            one.problem(RATES_LIE)
+        return found
+
+    return read_form(node, factors, checked, 1.0)
 
 
 def read_rows(node: Node, factors: Factors) -> Total | PerSession:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from inrush.border.labels import UP_AND_DOWN
 from inrush.study.document import I64, Node, Reader, given, unknown, whole, word
-from inrush.study.forms import Factors, FromFactor, read_form
+from inrush.study.forms import Factors, FromFactor, read_form, read_rate
 from inrush.text import is_number
 
 MODES = ("closed", "constant", "poisson")
@@ -19,7 +19,7 @@ ANSWERS = ("best", "curve", "scaling", "comparison", "keeps_up", "sustained", "l
 #: Figures of a role that limits and answers may name; `measures.py` computes them.
 METRICS = (
     "makespan_s", "rows_per_s", "bytes_per_s", "ops_per_s", "keys_per_s", "rows", "bytes", "ops", "ok", "errors", "wrong",
-    "late", "unsent", "achieved_share", "attempted_share", "failed_share", "attempts_per_s", "sends", "ops_per_send", "bytes_per_send", "client_cpu_us_per_row", "client_cpu_us_per_op",
+    "late", "unsent", "unseen", "achieved_share", "attempted_share", "failed_share", "attempts_per_s", "sends", "ops_per_send", "bytes_per_send", "client_cpu_us_per_row", "client_cpu_us_per_op",
     *(f"{kind}_{q}_s" for kind in ("latency", "service", "wait", "lag", "on_time", "freshness", "first_row") for q in ("p50", "p90", "p99", "p999")),
     "keeps_up", "pending_max", "pending_end", "pending_grew", "event_p50_s", "event_p99_s",
     "samples", "stored_share", "in_time_share", "caught_up", "sample_s",
@@ -125,7 +125,7 @@ def parse_schedule(node: Node | None, factors: Factors, of_role: bool = False) -
         return Schedule()
     readers: dict[str, Reader] = {
         "mode": word(MODES, "mode"),
-        "rate_per_s": lambda rate: read_form(rate, factors, above_zero, None),
+        "rate_per_s": lambda rate: read_rate(rate, factors),
         "think_s": seconds("think_s"),
         "refill": lambda refill: read_form(refill, factors, word(REFILLS, "refill"), REFILLS[0]),
         "delay_s": lambda delay: read_form(delay, factors, seconds("delay_s"), 0.0),
@@ -146,10 +146,6 @@ def parse_schedule(node: Node | None, factors: Factors, of_role: bool = False) -
                 "a session thinks before each call, or it sends calls together; remove this or think_s"
             )
     return schedule
-
-
-def above_zero(node: Node) -> float:
-    return node.number(above=True)
 
 
 def seconds(key: str) -> Reader:

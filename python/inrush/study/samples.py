@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from inrush.study.document import Node, Reader, given
-from inrush.study.forms import MAX_ROWS, Factors, FromFactor, count
+from inrush.study.forms import MAX_ROWS, RATES_PER_S, Factors, FromFactor, count
 
 #: Distributions that a collector may have; twin of `CollectPlan` in plan/segment.rs.
 DISTRIBUTIONS = ("lognormal",)
@@ -39,10 +39,17 @@ def parse_samples(node: Node, factors: Factors) -> SamplesSpec:
     readers: dict[str, Reader] = {
         "count": count(factors, 1, 10**7),
         "rows": count(factors, 1, MAX_ROWS),
-        "every_s": lambda every: every.number(above=True),
+        "every_s": sample_gap,
         "collect": parse_collector,
     }
     return SamplesSpec(**given(node.fields(readers, required=("count",)), readers, count=1))
+
+
+def sample_gap(node: Node) -> float:
+    found = node.number(above=True)
+    if not 1 / RATES_PER_S[1] <= found <= 1 / RATES_PER_S[0]:
+        node.problem(f"between {1 / RATES_PER_S[1]:g} and {1 / RATES_PER_S[0]:,.0f} seconds")
+    return found
 
 
 def parse_collector(node: Node) -> Collector:

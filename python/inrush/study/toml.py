@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,12 @@ else:
 
 #: A study is a page of text; what is larger was named by mistake.
 MAX_BYTES = 4 << 20
+#: Parts of a dotted key: ours have three. The parser keeps every prefix of a key, and so memory by the square of its parts.
+MOST_PARTS = 64
+#: A part of a key, quoted or not; the dot between two of them; anything else. A quoted part is as long as a name may be.
+TOKEN = re.compile(
+    r"""(?P<part>"(?:[^"\\]|\\.){0,255}"|'[^']{0,255}'|[A-Za-z0-9_-]+)|(?P<dot>[ \t]*\.[ \t]*)|."""
+)
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -31,7 +38,19 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 def parse_toml(raw: bytes, file: str) -> dict[str, Any]:
     try:
-        document: dict[str, Any] = tomllib.loads(raw.decode())
+        text = raw.decode()
+        if line := line_of_long_key(text):
+            raise StudyInvalid(
+                [
+                    Problem(
+                        file,
+                        f"line {line}",
+                        "",
+                        f"has a key of more than {MOST_PARTS} parts; write fewer dots",
+                    )
+                ]
+            )
+        document: dict[str, Any] = tomllib.loads(text)
         return document
     except UnicodeDecodeError as error:
         problem = Problem(file, f"byte {error.start}", "", "is not UTF-8; save the file as UTF-8")
@@ -42,8 +61,25 @@ def parse_toml(raw: bytes, file: str) -> dict[str, Any]:
     raise StudyInvalid([problem])
 
 
+def line_of_long_key(text: str) -> int:
+    """The first line with a key of more than MOST_PARTS parts; 0: none."""
+    for number, line in enumerate(text.split("\n"), 1):
+        dots, behind_part = 0, False
+        for token in TOKEN.finditer(line) if line.count(".") >= MOST_PARTS else ():
+            if token["dot"]:
+                dots = dots + 1 if behind_part else 0
+            elif not token["part"]:
+                dots = 0
+            behind_part = bool(token["part"])
+            if dots >= MOST_PARTS:
+                return number
+    return 0
+
+
 def toml_value(text: str) -> Any:
     """A value as the right-hand side of `key = value`; a bare word is a text."""
+    if line_of_long_key(text):
+        return text
     try:
         found = tomllib.loads(f"value = {text}")
     except (tomllib.TOMLDecodeError, RecursionError, ValueError):

@@ -140,6 +140,42 @@ fn readers_of_a_role_that_is_one_per_table_end_with_the_last_of_its_parts() {
 }
 
 #[test]
+fn a_call_that_is_due_after_the_writers_have_ended_is_neither_sent_nor_unsent() {
+    let behaviour = |service_ns| Behaviour { service_ns, ..Default::default() };
+    let follows = r#"{"kind": "role", "name": "writers"}"#;
+    // The first: due within the last wait. The second: due while a call of another session is still under way.
+    for (operation, sessions, gap_ms, writes, service_ns) in
+        [("ask", 1, 125u64, 20, 5 * MS), ("ask", 2, 25, 5, 30 * MS), ("page", 1, 125, 20, 5 * MS)]
+    {
+        let mut notes = Notes::default();
+        let schedule = format!(r#"{{"kind": "constant", "rate_per_s": {}}}"#, 1000 / gap_ms);
+        let writers = role("writers", "insert", 1, CLOSED, &rows(writes, 1), r#"{"kind": "work"}"#);
+        let readers = role("readers", operation, sessions, &schedule, ENDLESS, follows);
+        run(&format!("{writers}, {readers}"), 60 * S, behaviour(service_ns), &mut notes);
+        let (writers, readers) = (notes.totals("writers"), notes.totals("readers"));
+        let due_before = |end_ns: u64| (end_ns - readers.start_ns).div_ceil(gap_ms * MS);
+        let (least, most) = (due_before(writers.end_ns), due_before(writers.end_ns + 10 * MS));
+        assert!((least..=most).contains(&(readers.ops + readers.unsent)), "{writers:?} {readers:?}");
+        let waits = notes.recorded.intervals.iter().filter(|of| of.role == "readers").map(|of| of.backlog);
+        assert_eq!(waits.last().unwrap(), readers.unsent, "{readers:?}");
+    }
+}
+
+#[test]
+fn what_is_due_after_the_end_is_no_backlog_while_the_last_calls_are_under_way() {
+    let mut notes = Notes::default();
+    let readers = role("readers", "ask", 4, THOUSAND_PER_S, ENDLESS, &for_time(600 * MS));
+    let frozen = Some((500 * MS, 1500 * MS));
+    run(&readers, 60 * S, Behaviour { frozen, ..Default::default() }, &mut notes);
+    let (intervals, totals) = (&notes.recorded.intervals, notes.totals("readers"));
+    assert_eq!(totals.ops + totals.unsent, 600, "{totals:?}");
+    let most = intervals.iter().map(|of| of.backlog).max().unwrap();
+    // Before the end the four calls under way may be counted as waiting.
+    assert!(most <= totals.unsent + 4, "{most} waited, of {} that were never sent", totals.unsent);
+    assert_eq!(intervals.last().unwrap().backlog, totals.unsent);
+}
+
+#[test]
 fn an_answer_that_breaks_its_promise_has_no_latency() {
     let mut notes = Notes::default();
     let readers =
@@ -238,7 +274,36 @@ fn a_row_that_never_shows_ends_the_reader_all_the_same() {
     let (driven, _) = run(&format!("{writers}, {readers}"), 2 * S, behaviour, &mut notes);
     assert_eq!(driven.ended_by, EndedBy::Limit);
     assert_eq!(notes.hist("readers", Kind::Freshness).n(), 0);
+    assert_eq!(notes.totals("readers").unseen, 1, "the row of series 3");
     assert!(notes.recorded.samples.iter().all(|s| s.missing == 0 && s.seen_ns == 0));
+}
+
+#[test]
+fn a_reader_with_a_time_of_its_own_sees_what_was_due_before_its_end_and_nothing_else() {
+    let mut notes = Notes::default();
+    let every_100_ms = r#"{"kind": "constant", "rate_per_s": 10.0}"#;
+    let writers = role("writers", "insert", 1, every_100_ms, &rows(200, 10), &for_time(1_500 * MS));
+    let readers =
+        role("readers", "fresh", 1, r#"{"kind": "constant", "rate_per_s": 50.0}"#, ENDLESS, &for_time(S));
+    let behaviour = Behaviour { service_ns: MS, visible_after_ns: Some(250 * MS), ..Default::default() };
+    run(&format!("{writers}, {readers}"), 60 * S, behaviour, &mut notes);
+    let readers = notes.totals("readers");
+    let fresh = notes.hist("readers", Kind::Freshness);
+    assert_eq!((fresh.n(), readers.unseen), (10, 0), "sweeps that were due in its second");
+    assert!(readers.end_ns - readers.start_ns < 1_400 * MS, "{readers:?} looked for rows that came later");
+}
+
+#[test]
+fn rows_that_were_due_and_never_sent_were_never_seen() {
+    let mut notes = Notes::default();
+    let writers = role("writers", "insert", 1, THOUSAND_PER_S, &rows(5_000, 10), &for_time(500 * MS));
+    let readers = role("readers", "fresh", 1, CLOSED, ENDLESS, r#"{"kind": "role", "name": "writers"}"#);
+    let behaviour = Behaviour { service_ns: 20 * MS, visible_after_ns: Some(MS), ..Default::default() };
+    run(&format!("{writers}, {readers}"), 60 * S, behaviour, &mut notes);
+    let (writers, readers) = (notes.totals("writers"), notes.totals("readers"));
+    let seen = notes.hist("readers", Kind::Freshness).n();
+    assert_eq!((writers.ops, writers.ops + writers.unsent), (seen, 500), "{writers:?}");
+    assert_eq!(readers.unseen, writers.unsent);
 }
 
 #[test]

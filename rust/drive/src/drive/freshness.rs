@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use crate::drive::role_queue::RoleQueue;
+use crate::drive::samples::SampleLog;
 use crate::record::Recorder;
 use inrush_engines::engine::{Answer, Ns};
 use inrush_rows::error::Error;
@@ -23,6 +24,8 @@ pub struct Freshness {
     /// By sweep; all before `next` were seen.
     seen: Vec<bool>,
     next: usize,
+    /// Rows that are due from then on are none of this role's: it has ended. Run time.
+    until: Ns,
 }
 
 impl Freshness {
@@ -53,11 +56,13 @@ impl Freshness {
             places: op.params.iter().enumerate().filter(|(_, p)| later(p)).map(|(k, _)| k).collect(),
             seen: Vec::new(),
             next: 0,
+            until: Ns::MAX,
         }))
     }
 
-    /// Before a repetition: nothing is there yet.
-    pub fn restart(&mut self, queues: &[RoleQueue]) {
+    /// Before a repetition: nothing is there yet. `until`: when the reader's own time ends.
+    pub fn restart(&mut self, queues: &[RoleQueue], until: Option<Ns>) {
+        self.until = until.unwrap_or(Ns::MAX);
         let end_row = queues.iter().filter_map(|l| l.sample_log(self.table)).map(|b| b.end_row()).max();
         self.seen.clear();
         self.seen.resize(self.watched.sweeps(end_row.unwrap_or(0)), false);
@@ -92,7 +97,7 @@ impl Freshness {
                 written.filter_map(|sample_log| Some((sample_log, sample_log.sample_of(row)?))).next();
             let Some((sample_log, sample)) = found else { continue };
             // Seen before its session has written down that it was sent: the next poll finds it again.
-            let Some(due) = sample_log.due(sample) else { continue };
+            let Some(due) = sample_log.due(sample).filter(|&due| due < self.until) else { continue };
             self.seen[sweep] = true;
             sample_log.seen(sample, now);
             recorder.freshness(slot, now.saturating_sub(due));
@@ -102,14 +107,38 @@ impl Freshness {
         }
     }
 
-    /// Whether a row was stored that this session has not seen yet.
+    /// Whether a row was stored, or is being stored, that this session has not seen yet.
     pub fn is_behind(&self, queues: &[RoleQueue]) -> bool {
-        (self.next..self.seen.len()).filter(|&sweep| !self.seen[sweep]).any(|sweep| {
+        self.unseen(queues).any(|(queue, sample_log, sample)| {
+            let sent = sample_log.due(sample).is_some_and(|due| due < self.until);
+            sent && (sample_log.is_stored(sample) || queue.ended().is_none())
+        })
+    }
+
+    /// Rows that were due and that this session did not see: those that were never sent, too.
+    pub fn never_seen(&self, queues: &[RoleQueue], t0: Ns) -> u64 {
+        let due_before: Vec<u64> = queues.iter().map(|queue| queue.due_before(self.until - t0)).collect();
+        let is_due = |(queue, sample_log, sample): &(&RoleQueue, &SampleLog, usize)| {
+            let at = queues.iter().position(|of| std::ptr::eq(of, *queue)).expect("it is one of them");
+            match sample_log.due(*sample) {
+                Some(due) => due < self.until,
+                None => sample_log.first_ticket(*sample) < due_before[at],
+            }
+        };
+        self.unseen(queues).filter(is_due).count() as u64
+    }
+
+    /// Each row that was not seen: who writes it, and the sample that it is in.
+    fn unseen<'q>(
+        &'q self,
+        queues: &'q [RoleQueue],
+    ) -> impl Iterator<Item = (&'q RoleQueue, &'q SampleLog, usize)> {
+        (self.next..self.seen.len()).filter(|&sweep| !self.seen[sweep]).filter_map(move |sweep| {
             let row = self.watched.row(sweep);
-            let written = queues.iter().filter_map(|queue| queue.sample_log(self.table));
-            written
-                .filter_map(|sample_log| Some(sample_log.is_stored(sample_log.sample_of(row)?)))
-                .any(|stored| stored)
+            queues.iter().find_map(|queue| {
+                let sample_log = queue.sample_log(self.table)?;
+                Some((queue, sample_log, sample_log.sample_of(row)?))
+            })
         })
     }
 

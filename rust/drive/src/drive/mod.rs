@@ -134,6 +134,7 @@ pub fn drive(
             drive_target,
             segment,
             stages: &stages,
+            queues: &queues,
             halt: &halt,
             inbox,
             collector,
@@ -162,6 +163,7 @@ struct Driver<'a> {
     drive_target: &'a DriveTarget<'a>,
     segment: &'a DriveSegment,
     stages: &'a [RoleStage<'a>],
+    queues: &'a [role_queue::RoleQueue],
     halt: &'a AtomicBool,
     inbox: Receiver<Report>,
     collector: Collector,
@@ -268,6 +270,7 @@ impl Driver<'_> {
             self.watch(now, &mut shutdown);
             self.stages.iter().for_each(|stage| stage.queue().look(now.saturating_sub(t0)));
             if now >= meter.next {
+                self.end_offers(t0);
                 let recorded = self.collector.take();
                 self.observer.recorded(recorded)?;
                 let recent = self.collector.progress();
@@ -287,8 +290,8 @@ impl Driver<'_> {
             .iter()
             .zip(&ends)
             .flat_map(|(stage, &end_ns)| {
-                let offer_end_ns = match stage.queue().end_ns {
-                    Some(ns) if shutdown.is_none() => t0 + ns,
+                let offer_end_ns = match self.offer_end(stage, t0) {
+                    Some(ns) if shutdown.is_none() => ns,
                     _ => end_ns,
                 };
                 std::iter::repeat_n(RoleEnd { offer_end_ns, end_ns }, stage.specs().len())
@@ -312,6 +315,23 @@ impl Driver<'_> {
         let batches = self.stages.iter().filter_map(RoleStage::batch);
         let files = batches.filter_map(|b| Some((b.table, b.source.summary()?))).collect();
         Ok((Driven { ended_by, fatal, files }, makespan_ns))
+    }
+
+    fn offer_end(&self, stage: &RoleStage<'_>, t0: Ns) -> Option<Ns> {
+        stage.queue().offer_end(self.queues, t0)
+    }
+
+    /// What is due after a role's end is no backlog of it either.
+    fn end_offers(&mut self, t0: Ns) {
+        let ends: Vec<Ns> = self
+            .stages
+            .iter()
+            .flat_map(|stage| {
+                let end_ns = self.offer_end(stage, t0).unwrap_or(Ns::MAX);
+                std::iter::repeat_n(end_ns, stage.specs().len())
+            })
+            .collect();
+        self.collector.end_offers(&ends);
     }
 
     /// When the first and the last session began.

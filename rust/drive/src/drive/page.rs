@@ -106,7 +106,7 @@ impl<'a> Member<'a> {
         self.recorder.finish(now, thread_cpu_ns() - cpu_before);
         // The leader's CPU stands beside its own member's calls.
         pages.finish(now, 0);
-        self.role.queue.leave();
+        self.role.queue.leave(now);
         self.fatal.take()
     }
 
@@ -122,7 +122,8 @@ impl<'a> Member<'a> {
         while let Some(ticket) = tickets.take() {
             let due = if queue.is_paced() { Some(start.t0 + arrivals.due_ns(ticket)) } else { None };
             let earliest = due.unwrap_or(ready.at);
-            if self.is_past(start.t0, earliest) || !self.wait(&pacer, pages, earliest) {
+            let in_time = || queue.is_due_in_time(self.role.queues, start.t0, earliest);
+            if self.role.is_stopped() || !in_time() || !self.wait(&pacer, pages, earliest) || !in_time() {
                 return;
             }
             let sent = clock.now();
@@ -258,10 +259,6 @@ impl<'a> Member<'a> {
         self.role.halt.store(true, Relaxed);
         let done_ns = self.role.clock.now();
         (Done { ticket, done_ns, outcome: Outcome::Other, rows: 0, bytes: 0 }, false)
-    }
-
-    fn is_past(&self, t0: Ns, due: Ns) -> bool {
-        self.role.is_stopped() || self.role.queue.end_ns.is_some_and(|end| due >= t0 + end)
     }
 
     fn wait(&mut self, pacer: &Pacer, pages: &mut Recorder, until: Ns) -> bool {

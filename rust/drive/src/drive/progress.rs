@@ -111,6 +111,8 @@ impl ProgressMeter {
         (self.last, self.next) = (now, now + PROGRESS_EVERY_NS);
         let elapsed_s = now.saturating_sub(t0) as f64 / 1e9;
         let left_s = share.filter(|s| *s > 0.0).map(|s| elapsed_s * (1.0 - s) / s);
+        // However little has been done: the segment ends at its limit.
+        let left_s = left_s.map(|s| s.min(driver.limit_left_s(now)));
         Progress { t_ns: now, repetition, began_ns: t0, share, left_s, roles }
     }
 }

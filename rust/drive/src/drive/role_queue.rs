@@ -1,6 +1,6 @@
 //! A role's arrival queue with what ends it: its sessions are the queue's servers.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 use crate::drive::freshness::watched;
@@ -31,7 +31,8 @@ pub struct RoleQueue {
     /// Ends when these roles have ended; empty: it has an end of its own.
     follows: Box<[usize]>,
     sessions_left: AtomicU32,
-    ended: AtomicBool,
+    /// When its last session left; 0: not yet.
+    ended: AtomicU64,
     /// Calls that may wait in it, and whether more did.
     most_waiting: u64,
     full: AtomicBool,
@@ -61,7 +62,7 @@ impl RoleQueue {
             },
             follows,
             sessions_left: AtomicU32::new(role.sessions),
-            ended: AtomicBool::new(false),
+            ended: AtomicU64::new(0),
             most_waiting: role.queue_calls.unwrap_or(u64::MAX),
             full: AtomicBool::new(false),
             sample_log: None,
@@ -89,7 +90,7 @@ impl RoleQueue {
         *self.queue.lock().unpoisoned() = fresh;
         *self.marks.lock().unpoisoned() = Arc::default();
         self.sessions_left.store(self.sessions, Relaxed);
-        self.ended.store(false, Relaxed);
+        self.ended.store(0, Relaxed);
         self.full.store(false, Relaxed);
         if let Some(sample_log) = &self.sample_log {
             sample_log.reset();
@@ -143,21 +144,47 @@ impl RoleQueue {
         self.queue.lock().unpoisoned().taken()
     }
 
-    /// A session has left the queue; the last one ends the role.
-    pub fn leave(&self) {
+    /// A session leaves the queue at `now`; the last one ends the role.
+    pub fn leave(&self, now: Ns) {
         if self.sessions_left.fetch_sub(1, Relaxed) == 1 {
-            self.ended.store(true, Relaxed);
+            self.ended.store(now.max(1), Relaxed);
         }
     }
 
-    pub fn has_ended(&self) -> bool {
-        self.ended.load(Relaxed)
+    /// Calls of a paced role with a time of its own that were due in its first `ns`; 0 of any other, which sends all of its
+    /// calls.
+    pub fn due_before(&self, ns: Ns) -> u64 {
+        let Some(end_ns) = self.end_ns.filter(|_| self.is_paced()) else { return 0 };
+        let due = Arrivals::new(&self.schedule, self.seed).offered_before(ns.min(end_ns));
+        self.stride.among(due).min(self.count.unwrap_or(u64::MAX))
     }
 
-    /// The roles that this one follows have all ended.
+    /// When its last session left; `None` while one works.
+    pub fn ended(&self) -> Option<Ns> {
+        Some(self.ended.load(Relaxed)).filter(|&at| at > 0)
+    }
+
+    /// When the last of the roles that this one follows ended; `None` while one of them works, or where it follows none.
     #[inline]
-    pub fn is_left_alone(&self, queues: &[RoleQueue]) -> bool {
-        !self.follows.is_empty() && self.follows.iter().all(|&leader| queues[leader].has_ended())
+    pub fn left_alone_since(&self, queues: &[RoleQueue]) -> Option<Ns> {
+        let mut last = None;
+        for &leader in &self.follows {
+            last = last.max(Some(queues[leader].ended()?));
+        }
+        last
+    }
+
+    /// Nothing that is due from then on belongs to this role, whose repetition began at `t0`. `None`: not known yet, or
+    /// its work alone ends it.
+    #[inline]
+    pub fn offer_end(&self, queues: &[RoleQueue], t0: Ns) -> Option<Ns> {
+        self.end_ns.map(|ns| t0 + ns).or_else(|| self.left_alone_since(queues))
+    }
+
+    /// False of a call that is due at the end of its role, or later: it belongs to no figure.
+    #[inline]
+    pub fn is_due_in_time(&self, queues: &[RoleQueue], t0: Ns, due: Ns) -> bool {
+        self.offer_end(queues, t0).is_none_or(|end| due < end)
     }
 
     /// Which of the role's calls are those of this process.

@@ -111,6 +111,11 @@ impl SampleLog {
         Some((offset / self.batch_rows / self.parts) as usize)
     }
 
+    /// The ticket that is the first part of `sample`.
+    pub fn first_ticket(&self, sample: usize) -> Ticket {
+        sample as u64 * self.parts
+    }
+
     /// When `sample` was due; `None` before any of it was sent.
     pub fn due(&self, sample: usize) -> Option<Ns> {
         let sample = &self.samples[sample];

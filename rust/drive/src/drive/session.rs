@@ -162,7 +162,7 @@ impl<'a> Worker<'a> {
         self.refilling.restart();
         self.count_on();
         for freshness in self.ops.iter_mut().filter_map(|op| op.freshness.as_mut()) {
-            freshness.restart(self.role.queues);
+            freshness.restart(self.role.queues, self.role.queue.end_ns.map(|ns| t0 + ns));
         }
         (self.published, self.checked_cpu_ns) = (Published::default(), 0);
         self.live.clear();
@@ -174,6 +174,9 @@ impl<'a> Worker<'a> {
         self.live.began.store(self.role.clock.now(), Relaxed);
         self.work();
         let cpu_ns = thread_cpu_ns() - cpu_before - self.checked_cpu_ns;
+        let looking = self.ops.iter().filter_map(|op| op.freshness.as_ref());
+        let never_seen = looking.map(|freshness| freshness.never_seen(self.role.queues, t0)).sum();
+        self.recorder.never_saw(never_seen);
         self.recorder.finish(self.role.clock.now(), cpu_ns);
         if let (Some(batch), Some(stored)) = (&self.role.batch, self.stored.take()) {
             self.role.counts[batch.table].store(stored);
@@ -184,7 +187,7 @@ impl<'a> Worker<'a> {
         if let (Some(batch), false) = (&self.role.batch, self.unanswered.is_empty()) {
             self.role.counts[batch.table].leave_open(&mut self.unanswered);
         }
-        self.role.queue.leave();
+        self.role.queue.leave(self.role.clock.now());
         self.fatal.take()
     }
 
@@ -236,7 +239,7 @@ impl<'a> Worker<'a> {
             Ok(call) => call,
             Err(next) => return next,
         };
-        if call.earliest > 0 && !self.wait(call.earliest) {
+        if call.earliest > 0 && !self.wait_in_time(&call) {
             return Next::End;
         }
         self.submit(&call);

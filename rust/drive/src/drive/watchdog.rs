@@ -44,6 +44,16 @@ impl Driver<'_> {
         (limit_ns > 0 && now > self.began + limit_ns).then_some(EndedBy::Limit)
     }
 
+    /// Seconds until the segment is cut at its limit; endless without one.
+    pub(super) fn limit_left_s(&self, now: Ns) -> f64 {
+        let left_ns = (self.began + self.segment.limit_ns).saturating_sub(now);
+        if self.segment.limit_ns > 0 {
+            left_ns as f64 / 1e9
+        } else {
+            f64::INFINITY
+        }
+    }
+
     /// Deadlines of calls, the limit of the segment, and the wish to stop. Never waits for a server.
     pub(super) fn watch(&mut self, now: Ns, shutdown: &mut Option<Shutdown>) {
         if let (None, Some(why)) = (&shutdown, self.ends_early(now)) {

@@ -71,7 +71,7 @@ impl RoleWork<'_> {
     /// Whatever is left of the role's work: it is not to be begun any more.
     #[inline]
     pub fn is_stopped(&self) -> bool {
-        self.halt.load(Relaxed) || self.queue.is_left_alone(self.queues)
+        self.halt.load(Relaxed) || self.queue.left_alone_since(self.queues).is_some()
     }
 
     /// False when the role ended while waiting. `tick` sees the time now and then.

@@ -2,13 +2,13 @@
 //!
 //! What must be there is then one row for each identity, and each must be one of the rows that share it: which of
 //! them was written last is for several sessions to settle, so that any is right. Sums depend on that and are not
-//! compared.
+//! compared. So the rows are read back: how many there are says nothing of their values, and is no proof by itself.
 
 use super::{compared, BATCH_ROWS};
 use crate::tables::ProofRow;
 use inrush_engines::engine::{Engine, OpId};
 use inrush_rows::error::Error;
-use inrush_rows::plan::{ProofPlan, RunPlan};
+use inrush_rows::plan::{ProofPlan, RunPlan, Statement};
 use inrush_rows::rows::{row_hashes, Columns, RowGen};
 
 /// More rows than this are not looked through for equal identities: 32 bytes each.
@@ -36,10 +36,20 @@ pub(super) fn prove(
     if let Some(counted) = counted {
         found.push(compared(table, item, points.distinct.to_string(), counted.found.clone()));
     }
-    if !proof.read_back.is_empty() {
-        found.push(points.read(plan, engine, proof)?);
-    }
+    let read_back = if proof.read_back.is_empty() { &proof.read_back_collapsed } else { &proof.read_back };
+    found.push(if read_back.is_empty() {
+        compared(table, READ_BACK.into(), points_text(points.distinct, 0), NOT_READ.into())
+    } else {
+        points.read(plan, engine, proof, read_back)?
+    });
     Ok(Some(found))
+}
+
+const READ_BACK: &str = "read_back";
+const NOT_READ: &str = "not read back: their sums cannot show that they are right";
+
+fn points_text(points: u64, foreign: u64) -> String {
+    format!("{points} points, {foreign} that are none of their rows")
 }
 
 impl Points {
@@ -69,13 +79,19 @@ impl Points {
         Ok((repeated > 0).then_some(Points { pairs, distinct, identity }))
     }
 
-    fn read(&self, plan: &RunPlan, engine: &dyn Engine, proof: &ProofPlan) -> Result<ProofRow, Error> {
+    fn read(
+        &self,
+        plan: &RunPlan,
+        engine: &dyn Engine,
+        proof: &ProofPlan,
+        read_back: &Statement,
+    ) -> Result<ProofRow, Error> {
         let spec = &plan.tables[proof.table];
         let no_operations: [OpId; 0] = [];
         let mut session = engine.open(&no_operations)?;
         let (mut keys, mut hashes) = (Vec::new(), Vec::new());
         let (mut seen, mut foreign) = (Vec::with_capacity(self.distinct as usize), 0u64);
-        session.scan(&proof.read_back, &Columns::of(spec), &mut |columns| {
+        session.scan(read_back, &Columns::of(spec), &mut |columns| {
             hash(columns, &self.identity, &mut keys, &mut hashes);
             for pair in keys.iter().copied().zip(hashes.iter().copied()) {
                 match self.pairs.binary_search(&pair) {
@@ -87,10 +103,8 @@ impl Points {
         session.close()?;
         seen.sort_unstable();
         seen.dedup();
-        let text =
-            |points: u64, foreign: u64| format!("{points} points, {foreign} that are none of their rows");
-        let found = text(seen.len() as u64, foreign);
-        Ok(compared(&spec.name, "read_back".into(), text(self.distinct, 0), found))
+        let found = points_text(seen.len() as u64, foreign);
+        Ok(compared(&spec.name, READ_BACK.into(), points_text(self.distinct, 0), found))
     }
 }
 
@@ -99,4 +113,49 @@ fn hash(columns: &Columns, identity: &[usize], keys: &mut Vec<u128>, hashes: &mu
     let own = identity.iter().map(|&at| columns.columns[at].clone()).collect();
     row_hashes(&Columns::new(columns.rows, own), keys);
     row_hashes(columns, hashes);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{prove, Expectations, FromSessions};
+    use super::*;
+    use inrush_engines::engine::{Answer, Caps, Session};
+    use inrush_rows::rows::Value;
+
+    /// It has counted as many rows as there are identities. Nothing more is known of them.
+    struct Counts(i64);
+
+    impl Engine for Counts {
+        fn caps(&self) -> Caps {
+            Caps { identity_collapses: true, ..Caps::default() }
+        }
+
+        fn open(&self, _: &[OpId]) -> Result<Box<dyn Session>, Error> {
+            unreachable!("nothing is read back")
+        }
+
+        fn control(&self, _: &str, _: u64) -> Result<Answer, Error> {
+            let row = vec![Value::I64(self.0), Value::I64(77)];
+            Ok(Answer { names: ["n".into(), "sum".into()].into(), rows: vec![row] })
+        }
+    }
+
+    #[test]
+    fn as_many_rows_as_identities_are_no_proof_of_their_values() {
+        let table = serde_json::json!({"name": "t", "stream": "t", "identity": ["k"],
+            "source": {"kind": "generated", "series": 1, "period_ns": 1}, "columns": [
+            {"name": "k", "type": "i64", "wire": "", "gen": {"kind": "cycle", "modulo": 5}},
+            {"name": "v", "type": "i64", "wire": "", "gen": {"kind": "sequence", "start": 1, "step": 1}}]});
+        let target =
+            serde_json::from_value(serde_json::json!({"engine": "null", "url": ""})).expect("a target");
+        let plan = RunPlan::of_target(target, vec![serde_json::from_value(table).expect("a table")]);
+        let proof = serde_json::json!({"table": 0, "first_row": 0, "rows": 10, "screen": "q", "read_back": "",
+            "items": [{"kind": "rows"}, {"kind": "sum_wrapped", "column": "v"}]});
+        let proof: ProofPlan = serde_json::from_value(proof).expect("a proof");
+        let found =
+            prove(&plan, &Counts(5), &proof, FromSessions::default(), &mut Expectations::default(), 1)
+                .expect("it answers");
+        assert!(found[0].holds && found[0].found == "5", "{found:?}");
+        assert!(found.iter().any(|row| !row.holds && row.found == NOT_READ), "{found:?}");
+    }
 }

@@ -102,8 +102,15 @@ impl Collector {
                 passed.store(0, Ordering::Release);
             }
             role.pending.clear();
-            role.next = 0;
+            (role.next, role.offer_end_ns) = (0, u64::MAX);
             role.total = Total::new(&role.spec);
+        }
+    }
+
+    /// From when on nothing is offered, as far as it is known (run time, else `u64::MAX`); in order of the roles.
+    pub fn end_offers(&mut self, ends: &[u64]) {
+        for (role, &end_ns) in self.roles.iter_mut().zip(ends) {
+            role.offer_end_ns = end_ns;
         }
     }
 
@@ -126,6 +133,7 @@ impl Collector {
         let mut out = Recorded::default();
         for (index, end) in ends.iter().enumerate() {
             self.roles[index].drain();
+            self.roles[index].offer_end_ns = end.offer_end_ns;
             let role = &self.roles[index];
             let end_ns = end.end_ns.max(role.total.last_done_ns);
             let ran = end_ns.saturating_sub(self.origin_ns).div_ceil(self.interval_ns);

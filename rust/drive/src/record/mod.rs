@@ -220,6 +220,8 @@ pub struct RepetitionRow {
     pub unsent: u64,
     pub sessions: u32,
     pub cpu_ns: u64,
+    /// Rows that its sessions looked for and that were due, and that they never saw: of all sessions together.
+    pub unseen: u64,
 }
 
 #[cfg(test)]

@@ -61,6 +61,7 @@ pub struct Recorder {
     /// What was last reported to the collector.
     reported_in_flight: Vec<u32>,
     failures: Vec<Failure>,
+    unseen: u64,
     full: SyncSender<Box<Snapshot>>,
     free: Receiver<Box<Snapshot>>,
     /// Intervals of this repetition that this session will not add to any more.
@@ -114,6 +115,8 @@ pub(super) struct PacedHists {
 /// What a session says at its end.
 pub(super) struct Ended {
     pub cpu_ns: u64,
+    /// Rows that it looked for and that were due, and that it never saw.
+    pub unseen: u64,
     pub failures: Vec<Failure>,
 }
 
@@ -144,6 +147,7 @@ impl Recorder {
             in_flight: vec![0; ops],
             reported_in_flight: vec![0; ops],
             failures: Vec::new(),
+            unseen: 0,
             full,
             free,
             passed,
@@ -162,6 +166,7 @@ impl Recorder {
         self.in_flight.fill(0);
         self.reported_in_flight.fill(0);
         self.failures.clear();
+        self.unseen = 0;
         self.current = Some(snapshot);
     }
 
@@ -223,6 +228,11 @@ impl Recorder {
         seen.expect("the role's spec says that it looks for rows").record(ns);
     }
 
+    /// So many rows were due in this repetition that the session looked for, and never saw.
+    pub fn never_saw(&mut self, rows: u64) {
+        self.unseen += rows;
+    }
+
     /// The first row of operation `op`, recorded just now as ok, came `ns` after its due.
     pub fn first_row(&mut self, op: usize, ns: u64) {
         let snapshot = self.current.as_mut().expect("`record` comes before `first_row`");
@@ -259,7 +269,8 @@ impl Recorder {
         let Some(mut snapshot) = self.current.take() else {
             return;
         };
-        snapshot.ended = Some(Ended { cpu_ns, failures: std::mem::take(&mut self.failures) });
+        let failures = std::mem::take(&mut self.failures);
+        snapshot.ended = Some(Ended { cpu_ns, unseen: self.unseen, failures });
         self.hand_over(snapshot);
         self.boundary_ns = u64::MAX;
         self.passed.store(u64::MAX, Ordering::Release);

@@ -26,6 +26,8 @@ pub(super) struct Role {
     /// Rows were given out for all intervals before.
     pub(super) next: u64,
     pub(super) total: Total,
+    /// Nothing is offered from then on; run time, `u64::MAX` until it is known.
+    pub(super) offer_end_ns: u64,
     /// Latency of the intervals that were given out since the last `Collector::progress`.
     pub(super) unseen: Hist,
 }
@@ -74,7 +76,8 @@ pub(super) fn open_role(spec: RoleSpec, interval_ns: u64) -> (Role, Vec<Recorder
     }
     let total = Total::new(&spec);
     let (pending, unseen) = (BTreeMap::new(), Hist::new());
-    (Role { spec, full, free, passed, pending, next: 0, total, unseen }, recorders)
+    let role = Role { spec, full, free, passed, pending, next: 0, total, offer_end_ns: u64::MAX, unseen };
+    (role, recorders)
 }
 
 impl Role {
@@ -129,7 +132,7 @@ impl Role {
         for (session, in_flight) in span.in_flight {
             self.total.sessions[session].in_flight = in_flight;
         }
-        let end_ns = place.t_ns + place.dt_ns - place.origin_ns;
+        let end_ns = (place.t_ns + place.dt_ns).min(self.offer_end_ns).saturating_sub(place.origin_ns);
         self.total.offer_until(&self.spec, end_ns);
         if span.sends > 0 {
             out.sends.push(SendRow {

@@ -15,6 +15,7 @@ pub(super) struct Total {
     pub(super) start_ns: u64,
     pub(super) last_done_ns: u64,
     pub(super) failures: Vec<Failure>,
+    pub(super) unseen: u64,
     pub(super) arrivals: Arrivals,
     /// Tickets with an operation that was added to `OpTotal::offered`.
     pub(super) offered: u64,
@@ -59,6 +60,7 @@ impl Total {
             start_ns: u64::MAX,
             last_done_ns: 0,
             failures: Vec::new(),
+            unseen: 0,
             arrivals: Arrivals::new(&spec.schedule, spec.seed),
             offered: 0,
             last: None,
@@ -74,8 +76,9 @@ impl Total {
             session.ops += counts.ops;
             session.rows += counts.rows;
         }
-        if let Some(Ended { cpu_ns, failures }) = snapshot.ended.take() {
+        if let Some(Ended { cpu_ns, unseen, failures }) = snapshot.ended.take() {
             session.cpu_ns = cpu_ns;
+            self.unseen += unseen;
             for failure in failures {
                 self.add_failure(failure);
             }
@@ -198,6 +201,7 @@ impl Total {
             unsent: offered.saturating_sub(ops + in_flight),
             sessions: spec.sessions,
             cpu_ns,
+            unseen: self.unseen,
         }
     }
 }

@@ -23,7 +23,7 @@ use crate::drive::Progress;
 use crate::tables::{ProbeTable, Tables};
 use crate::watch::{Processes, ThreadNames};
 use inrush_engines::engine::Context;
-use inrush_engines::mix;
+use inrush_engines::{mix, schedule};
 use inrush_rows::clock::Clock;
 use inrush_rows::error::Error;
 use inrush_rows::handle::{self, WorkEvent};
@@ -220,6 +220,8 @@ pub fn problems(plan: &RunPlan) -> Vec<String> {
                     if role.sessions == 0 {
                         found.push(format!("role {}: sessions is 0; leave the role out", role.name));
                     }
+                    let schedule = schedule::check(&role.schedule).err();
+                    found.extend(schedule.map(|error| format!("role {}: {error}", role.name)));
                 }
             }
             Segment::Statement(statement) => {

@@ -18,7 +18,7 @@ use crate::record::{
 use inrush_rows::error::Error;
 
 /// Version of the tables' shapes; stands in every file's schema metadata as `inrush_schema`.
-pub const SCHEMA_VERSION: u32 = 8;
+pub const SCHEMA_VERSION: u32 = 9;
 
 /// All tables of one run.
 pub struct Tables {
@@ -161,6 +161,7 @@ rows! {
     SegmentRow { segment, kind, label, phase, start_ns, end_ns, ended_by, client_cpu_ns, step }
     RepetitionRow {
         segment, repetition, role, start_ns, end_ns, rows, bytes, ops, ok, errors, wrong, late, unsent, sessions, cpu_ns,
+        unseen,
     }
     SampleRow {
         segment, repetition, role, sample, due_ns, collected_ns, sent_ns, done_ns, rows, missing, seen_ns,

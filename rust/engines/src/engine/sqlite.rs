@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
-use self::statement::{interrupt_when, Failure, Over, Statement};
+use self::statement::{Failure, Interrupted, Over, Statement};
 use super::extract::{answer_columns, check_way, Extraction};
 use super::shared::{columns_of, largest_batch, repeat_values, statement_sizes, value_bytes, ReadBack};
 use super::{
@@ -21,6 +21,7 @@ use super::{
     Submit, Ticket, Work,
 };
 use inrush_rows::error::{AfterLimit, Error, TargetFault};
+use inrush_rows::lock::Unpoisoned;
 use inrush_rows::plan::{self, OpKind, Target};
 use inrush_rows::rows::Columns;
 
@@ -84,12 +85,11 @@ impl Engine for Sqlite {
     }
 
     fn control(&self, text: &str, limit_ns: u64) -> Result<Answer, Error> {
-        let db = self.control.lock().expect("no holder of this lock panics");
+        let db = self.control.lock().unpoisoned();
         let over = Over { until: Instant::now() + Duration::from_nanos(limit_ns), stop: &self.ctx.stop };
-        // SAFETY: the handler is taken away again before `over` ends.
-        unsafe { interrupt_when(&db, Some(&over)) };
+        let interrupted = Interrupted::when(&db, &over);
         let answer = run_all(&db, text);
-        unsafe { interrupt_when(&db, None) };
+        drop(interrupted);
         answer.map_err(|failure| {
             if failure.outcome() == Outcome::Timeout {
                 return over_limit(&self.ctx, text, limit_ns);
@@ -329,12 +329,33 @@ fn insert(
         return insert_rows(sizes, columns);
     }
     transaction.begin.run()?;
-    let result = insert_rows(sizes, columns).and_then(|()| transaction.commit.run());
-    if result.is_err() {
-        // An error may have ended the transaction already: then there is nothing to roll back.
-        let _ = transaction.rollback.run();
+    let mut begun = Begun { transaction, is_committed: false };
+    insert_rows(sizes, columns)?;
+    begun.commit()
+}
+
+/// A transaction that is rolled back where it was not committed: after an error, and after a panic, of which the next call
+/// of the session would take it for one that its caller had begun.
+struct Begun<'a> {
+    transaction: &'a mut Transaction,
+    is_committed: bool,
+}
+
+impl Begun<'_> {
+    fn commit(&mut self) -> Result<(), Failure> {
+        self.transaction.commit.run()?;
+        self.is_committed = true;
+        Ok(())
     }
-    result
+}
+
+impl Drop for Begun<'_> {
+    fn drop(&mut self) {
+        if !self.is_committed {
+            // An error may have ended the transaction already: then there is nothing to roll back.
+            let _ = self.transaction.rollback.run();
+        }
+    }
 }
 
 fn insert_rows(sizes: &mut [(usize, Statement)], columns: &Columns) -> Result<(), Failure> {

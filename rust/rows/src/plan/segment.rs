@@ -307,6 +307,9 @@ pub struct ProofPlan {
     /// All columns of the table in order, any row order. Empty: no read-back.
     #[serde(default)]
     pub read_back: Statement,
+    /// The same, asked only where rows of equal identity are one and no sum says which of them is there. Empty: never.
+    #[serde(default, skip_serializing_if = "Statement::is_empty")]
+    pub read_back_collapsed: Statement,
     /// Asked until it gives no rows, before anything is read: what was acknowledged is then seen. Empty: it is at once.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub unseen: String,
@@ -330,6 +333,7 @@ impl ProofPlan {
     fn each_statement(&mut self, each: &mut dyn FnMut(&mut Statement)) {
         each(&mut self.checksum_query);
         each(&mut self.read_back);
+        each(&mut self.read_back_collapsed);
     }
 }
 

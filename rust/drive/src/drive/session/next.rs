@@ -20,7 +20,7 @@ impl Worker<'_> {
         let Some(ticket) = self.held.take().or_else(|| self.next_ticket()) else { return Err(Next::End) };
         let paced = self.role.queue.is_paced();
         let due = if paced { self.t0 + self.arrivals.due_ns(ticket) } else { 0 };
-        if paced && self.role.queue.end_ns.is_some_and(|end| due >= self.t0 + end) {
+        if paced && self.is_over_before(due) {
             return Err(Next::End);
         }
         let earliest = self.earliest(ticket, due);
@@ -38,9 +38,19 @@ impl Worker<'_> {
         }
     }
 
+    /// Whether its role ends before a call that is due at `due`. A reader that looks for rows goes on while some are there
+    /// that it has not seen.
+    fn is_over_before(&mut self, due: Ns) -> bool {
+        if self.role.queue.is_due_in_time(self.role.queues, self.t0, due) {
+            return false;
+        }
+        self.lingers_since = self.lingers_since.or_else(|| Some(self.role.clock.now()));
+        is_stopped(self.role, &self.ops, self.lingers_since)
+    }
+
     /// Whether there is a call to send at `at`, which is then held.
     pub(super) fn has_next_at(&mut self, at: Ns) -> bool {
-        if self.role.queue.end_ns.is_some_and(|end| at >= self.t0 + end) || self.is_over() {
+        if self.role.halt.load(Relaxed) || self.is_over_before(at) || self.is_over() {
             return false;
         }
         self.held = self.held.take().or_else(|| self.next_ticket());
@@ -79,6 +89,13 @@ impl Worker<'_> {
         }
     }
 
+    /// Waits until a call may be sent; false where the role ends before it is due. A wait is as long as a look: the role
+    /// may have ended within the last one.
+    pub(super) fn wait_in_time(&mut self, call: &ReadyCall) -> bool {
+        let due = if call.due > 0 { call.due } else { call.earliest };
+        !self.is_over_before(due) && self.wait(call.earliest) && !self.is_over_before(due)
+    }
+
     /// False when the role ended while waiting.
     pub(super) fn wait(&mut self, until: Ns) -> bool {
         let (role, ops, lingers_since) = (self.role, &self.ops, self.lingers_since);
@@ -95,11 +112,10 @@ impl Worker<'_> {
     /// ready: since when the next call could be sent.
     #[inline]
     fn is_over_at(&mut self, ready: Ns) -> bool {
-        if self.lingers_since.is_none() && self.role.queue.is_left_alone(self.role.queues) {
-            self.lingers_since = Some(self.role.clock.now());
-        }
-        is_stopped(self.role, &self.ops, self.lingers_since)
-            || self.role.queue.end_ns.is_some_and(|end| ready >= self.t0 + end)
+        let queue = self.role.queue;
+        // A closed call is due when it is sent, and so after an end that is there.
+        let is_left = !queue.is_paced() && queue.left_alone_since(self.role.queues).is_some();
+        self.role.halt.load(Relaxed) || self.is_over_before(if is_left { Ns::MAX } else { ready })
     }
 
     #[inline]
@@ -151,10 +167,9 @@ impl Worker<'_> {
 /// A reader that looks for rows sees what was stored last before it ends, or gives up.
 #[inline]
 fn is_stopped(role: &RoleWork<'_>, ops: &[OpWork], lingers_since: Option<Ns>) -> bool {
-    if !role.is_stopped() {
-        return false;
-    }
-    let Some(since) = lingers_since else { return role.halt.load(Relaxed) || !looks(ops) };
+    let Some(since) = lingers_since else {
+        return role.is_stopped() && (role.halt.load(Relaxed) || !looks(ops));
+    };
     role.halt.load(Relaxed)
         || role.clock.now() > since + LINGER_NS
         || !ops.iter().filter_map(|op| op.freshness.as_ref()).any(|f| f.is_behind(role.queues))

@@ -412,20 +412,28 @@ unsafe fn text_of(text: *const std::ffi::c_char) -> Option<String> {
     (!text.is_null()).then(|| CStr::from_ptr(text).to_string_lossy().into_owned())
 }
 
-/// Ends what `db` runs once `over` says so; asked every few thousand steps of SQLite's machine.
-///
-/// SAFETY: `over` must live until the next call on the same connection or its end.
-pub unsafe fn interrupt_when(db: &Connection, over: Option<&Over>) {
-    extern "C" fn ask(over: *mut c_void) -> c_int {
-        // SAFETY: SQLite hands back the pointer it was given below.
-        unsafe { (*over.cast::<Over>()).now() as c_int }
-    }
-    match over {
-        Some(over) => {
-            let arg = std::ptr::from_ref(over).cast_mut().cast();
-            ffi::sqlite3_progress_handler(db.handle(), 5_000, Some(ask), arg);
+/// While it lives, what `db` runs ends once `over` says so; asked every few thousand steps of SQLite's machine.
+pub struct Interrupted<'a> {
+    db: &'a Connection,
+}
+
+impl<'a> Interrupted<'a> {
+    pub fn when(db: &'a Connection, over: &'a Over<'a>) -> Interrupted<'a> {
+        extern "C" fn ask(over: *mut c_void) -> c_int {
+            // SAFETY: SQLite hands back the pointer it was given below.
+            unsafe { (*over.cast::<Over>()).now() as c_int }
         }
-        None => ffi::sqlite3_progress_handler(db.handle(), 0, None, null_mut()),
+        let arg = std::ptr::from_ref(over).cast_mut().cast();
+        // SAFETY: the handler is taken away when this is dropped, before `over` ends: after a panic, too.
+        unsafe { ffi::sqlite3_progress_handler(db.handle(), 5_000, Some(ask), arg) };
+        Interrupted { db }
+    }
+}
+
+impl Drop for Interrupted<'_> {
+    fn drop(&mut self) {
+        // SAFETY: the connection is open.
+        unsafe { ffi::sqlite3_progress_handler(self.db.handle(), 0, None, null_mut()) };
     }
 }
 
