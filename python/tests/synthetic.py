@@ -22,7 +22,7 @@ TYPES: dict[str, dict[str, pa.DataType]] = {
     "repetitions": {"segment": pa.uint16(), "repetition": pa.uint32(), "role": pa.string(), "start_ns": pa.uint64(),
               "end_ns": pa.uint64(), "rows": pa.uint64(), "bytes": pa.uint64(), "ops": pa.uint64(), "ok": pa.uint64(),
               "errors": pa.uint64(), "wrong": pa.uint64(), "late": pa.uint64(), "unsent": pa.uint64(),
-              "sessions": pa.uint32(), "cpu_ns": pa.uint64(), "unseen": pa.uint64()},
+              "sessions": pa.uint32(), "cpu_ns": pa.uint64(), "unseen": pa.uint64(), "queued_ns": pa.uint64()},
     "samples": {"segment": pa.uint16(), "repetition": pa.uint32(), "role": pa.string(), "sample": pa.uint64(),
                 "due_ns": pa.uint64(), "collected_ns": pa.uint64(), "sent_ns": pa.uint64(), "done_ns": pa.uint64(),
                 "rows": pa.uint64(), "missing": pa.uint32(), "seen_ns": pa.uint64(), "sent_on_time_ns": pa.uint64(),
@@ -133,7 +133,7 @@ def run(
         tables["repetitions"].append(
             {**where, "start_ns": t_ns, "end_ns": end_ns, "rows": rows, "bytes": rows * row_bytes, "ops": ops + failed,
              "ok": ops, "errors": failed,
-             "sessions": writers, "cpu_ns": int(0.2 * span_s * SECOND * writers), **(totals or {})}
+             "sessions": writers, "cpu_ns": int(0.2 * span_s * SECOND * writers), "queued_ns": 0, **(totals or {})}
         )  # fmt: skip
         steps = max(1, round(span_s / interval_s))
         weights = np.array([rate(i * interval_s) for i in range(steps)])
@@ -175,7 +175,7 @@ def run(
         if reader_ns:
             mine = {**where, "role": "readers"}
             tables["repetitions"].append({**mine, "start_ns": t_ns, "end_ns": end_ns, "ops": len(reader_ns),
-                                    "ok": len(reader_ns), "sessions": 1, "cpu_ns": 10**6})  # fmt: skip
+                                    "ok": len(reader_ns), "sessions": 1, "cpu_ns": 10**6, "queued_ns": 0})  # fmt: skip
             tables["hist"].append({**mine, "op": "page", "kind": "latency", "t_ns": t_ns, **hist(reader_ns)})
         t_ns = end_ns
     tables["segments"] += [

@@ -27,6 +27,7 @@ from inrush.stats.brackets import (
 )
 from inrush.stats.measures import figures_of_run
 from inrush.stats.record import RunRecord
+from inrush.stats.starved import Starved
 from tests import synthetic
 from tests.synthetic import SECOND
 from tests.test_plan import planned
@@ -212,8 +213,10 @@ def test_freshness_of_older_results_is_not_checked_where_their_writers_may_have_
 
 
 def stalled(latency: Sequence[int], stood_s: float, measured_s: float, **how: Any) -> RunRecord:
+    said = {"stall_total_s": stood_s, "stalls": max(1.0, round(stood_s / 0.2))}
     stalls = [
-        {"role": "client", "t_ns": 2 * SECOND, "metric": "stall_total_s", "device": "", "value": stood_s}
+        {"role": "client", "t_ns": 2 * SECOND, "metric": metric, "device": "", "value": value}
+        for metric, value in said.items()
     ]
     return synthetic.run(
         "postgresql", makespan_s=measured_s, latency_ns=latency, rows=len(latency), batch_rows=1, more={"resources": stalls}, **how
@@ -312,7 +315,7 @@ def test_a_stall_is_in_the_freshness_of_what_a_reader_saw() -> None:
 def test_without_its_stall_every_rate_of_a_closed_role_had_been_higher() -> None:
     rates = ("rows_per_s", "bytes_per_s", "ops_per_s", "attempts_per_s", "keys_per_s")
     figures = {f"readers.{rate}": 90.0 for rate in rates} | {"readers.makespan_s": 10.0}
-    found = slowed("readers", figures, 1.0, 10.0)
+    found = slowed("readers", figures, Starved(stood=0.1))
     assert {name: b.on_time for name, b in found.items()} == pytest.approx(
         {f"readers.{rate}": 100.0 for rate in rates} | {"readers.makespan_s": 9.0}
     )

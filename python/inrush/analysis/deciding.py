@@ -2,17 +2,19 @@
 
 A decision is taken with the figure as measured and as if the client had been on time. Where both decide alike, lateness
 decided nothing, however far the two ends lie apart. Every other cause that makes the figure invalid forbids a decision,
-except one: a run that was cut at its time limit needed at least as long as it shows.
+except one: a run that was cut at its time limit needed at least as long as it shows. A decision against a server that lacked
+what other processes took is none (`guards/lacking.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from inrush.analysis.points import Analysis, Measured, say
 from inrush.guards import lateness
+from inrush.guards.lacking import lack_of
 from inrush.guards.verdicts import Verdict, counted, noted, passed
 from inrush.stats.trials import Trial, Tried
 from inrush.text import number
@@ -72,12 +74,24 @@ def tried(m: Measured, on_time: Measured, figure: str, at_least: float) -> Tried
     reached = reaches(m.figures.get(figure, 0.0))
     if found is not None and (reached or not found.stands):
         return Tried(Trial.UNDECIDED, m.run.block, found.why)
+    if not reached and (lack := lack_of(m.run)) is not None:
+        return Tried(Trial.UNDECIDED, m.run.block, lack.words)
     return Tried(Trial.HELD if reached else Trial.FAILED, m.run.block)
 
 
 def above(m: Measured, on_time: Measured, figure: str, limit: float) -> Objection | None:
     """What speaks against stopping by this figure, which is above the limit."""
-    return objection(m, on_time, figure, lambda value: value > limit, missing=float("-inf"))
+    found = objection(m, on_time, figure, lambda value: value > limit, missing=float("-inf"))
+    if (found is None or found.stands) and (lack := lack_of(m.run)) is not None:
+        return Objection(f"{figure} is {number(m.figures.get(figure, float('-inf')), 4)}, and {lack.words}")
+    return found
+
+
+def undecided_by(late: Sequence[Measured], figure: str) -> str:
+    """Who took what the server lacked, where that was so in every run that was late; empty where one run shows it by itself."""
+    lacks = [lack_of(m.run) for m in late if m.broken(figure)]
+    first = next((lack for lack in lacks if lack is not None), None)
+    return first.words if first is not None and None not in lacks and len(lacks) == len(late) else ""
 
 
 def stop_rules_stand(analysis: Analysis) -> Verdict | None:

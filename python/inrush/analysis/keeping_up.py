@@ -8,6 +8,7 @@ from typing import Any
 
 from inrush.analysis.answer import Answer
 from inrush.analysis.comparability import refused
+from inrush.analysis.deciding import undecided_by
 from inrush.analysis.overview import Cell, EngineRow, Overview, highest_held, reading_roles
 from inrush.analysis.parts import KEEPS_UP, caught_up, is_late, late_words, role_of, tries
 from inrush.analysis.points import Analysis, Measured, Point
@@ -50,6 +51,8 @@ def missed(analysis: Analysis, found: Answer, point: Point | None) -> list[Measu
 
 def behind_said(analysis: Analysis, found: Answer, seen: Overview, row: EngineRow, load: str) -> str:
     late = missed(analysis, found, row.point)
+    if lacks := undecided_by(late, found.figure):
+        return f"is not decided{load}: {lacks}"
     behind = sum(not caught_up(m, found.figure) for m in late)
     if behind:
         said = f"falls behind{load} (in {behind} of {counted(row.runs, 'run')})"

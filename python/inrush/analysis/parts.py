@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
-from inrush.analysis.deciding import tried
+from inrush.analysis.deciding import tried, undecided_by
 from inrush.analysis.points import Analysis, Measured, Point, lower_is_better, say, say_value
 from inrush.analysis.settled import Values, at_edge, beside, best_of_each, run_once, settled
 from inrush.analysis.wording import (
@@ -279,7 +279,7 @@ def keeps_up_part(analysis: Analysis, figure: str, along: str, group: Point, of:
     """
     points = {dict(p).get(along): p for p in of}
     kept: list[Any] = []
-    up, late, down = [], [], []
+    up, late, down, open_ = [], [], [], []
     for value in ordered(points):
         runs = of[points[value]].values()
         missed = [m for m in analysis.runs if m.counts and m.point == points[value] and is_late(m, figure)]
@@ -287,13 +287,15 @@ def keeps_up_part(analysis: Analysis, figure: str, along: str, group: Point, of:
         if not missed:
             kept.append(value)
             up.append(f"{plain(value)} (in {len(runs)} of {len(runs)} runs)")
+        elif lacks := undecided_by(missed, figure):
+            open_.append(f"{plain(value)} is not decided: {lacks}")
         elif behind:
             down.append(f"{plain(value)} (in {behind} of {len(runs)} runs)")
         else:
             late.append(f"{plain(value)} {late_words(missed, figure)} (in {len(missed)} of {len(runs)} runs)")
     said = (
         ([f"keeps up at {along} {', '.join(up)}"] if up else [])
-        + [f"at {along} {each}" for each in late]
+        + [f"at {along} {each}" for each in (*late, *open_)]
         + ([f"falls behind at {along} {', '.join(down)}"] if down else [])
     )
     if along == "engine":

@@ -46,6 +46,8 @@ class RepetitionRow(Where):
     cpu_ns: int
     #: None in results of schema 8 and older.
     unseen: int | None
+    #: None where the kernel does not count it, and in results of schema 8 and older.
+    queued_ns: int | None
 
 
 class SampleRow(Where):

@@ -86,8 +86,10 @@ def grouped(each: Iterable[pa.Table], key: Callable[[Mapping[str, Any]], Any]) -
     return found
 
 
-def total(rows: Rows, *columns: str) -> dict[str, int]:
-    return {column: sum(row[column] for row in rows) for column in columns}
+def total(rows: Rows, *columns: str) -> dict[str, int | None]:
+    """None of what one of them does not know."""
+    each = {column: [row[column] for row in rows] for column in columns}
+    return {column: None if None in values else sum(values) for column, values in each.items()}
 
 
 def where(row: Mapping[str, Any]) -> Where:
@@ -116,7 +118,7 @@ def segments(each: Iterable[pa.Table]) -> pa.Table:
 
 def repetitions(each: Iterable[pa.Table]) -> pa.Table:
     counts = (
-        "rows", "bytes", "ops", "ok", "errors", "wrong", "late", "unsent", "sessions", "cpu_ns", "unseen",
+        "rows", "bytes", "ops", "ok", "errors", "wrong", "late", "unsent", "sessions", "cpu_ns", "unseen", "queued_ns",
     )  # fmt: skip
 
     def joined(rows: Rows) -> dict[str, Any]:

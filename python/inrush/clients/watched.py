@@ -23,6 +23,7 @@ CLIENT, HOST = "client", "host"
 #: A process that stood still did so with the machine: they did at the same time.
 AT_ENDS: Mapping[str, Callable[[Sequence[float]], float]] = {
     "repetition_cpu_s": sum,
+    "stalls": max,
     "stall_longest_s": max,
     "stall_total_s": max,
 }

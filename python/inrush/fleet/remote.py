@@ -190,7 +190,7 @@ def quota() -> float | None:
     """Cores that a group of the kernel allows."""
     from inrush.machine import host
 
-    with contextlib.suppress(OSError, ValueError):  # no group, or one of an older kind
+    with contextlib.suppress(OSError, ValueError):  # no group
         return host.cgroup_cpu_cores()
     return None
 

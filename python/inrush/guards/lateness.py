@@ -22,11 +22,13 @@ from inrush.guards.verdicts import (
 )
 from inrush.results.histogram import Histogram, bucket_upper
 from inrush.stats import quantity
-from inrush.stats.brackets import RESOLUTION, WIDEST, Bracket, brackets, stalled_s
+from inrush.stats.brackets import RESOLUTION, WIDEST, Bracket, brackets, starved_closed
 from inrush.stats.files import is_pipeline
 from inrush.stats.hosts import servers_here, workers_of
 from inrush.stats.measures import measured_windows, role_histograms, whole
+from inrush.stats.others import took_most
 from inrush.stats.record import RunRecord
+from inrush.stats.starved import Starved, held_back, stalled_s
 from inrush.stats.steal_free import STEAL_SHARE, steal_free_part
 from inrush.text import percent
 
@@ -42,7 +44,7 @@ def client_on_time(run: RunRecord, figures: Figures) -> Verdict:
     paced = paced_roles(run)
     found = brackets(run, figures, paced)
     if not found:
-        return not_checked(NAME, "No paced call and no stall was recorded: no figure has a bracket")
+        return not_checked(NAME, "No call was timed: no figure has a bracket")
     broken = {name: b for name, b in found.items() if is_broken(name, b) and not b.old}
     unknown = {name: b for name, b in found.items() if is_broken(name, b) and name not in broken}
     touched = [*broken, *overloaded(figures, broken, paced)]
@@ -50,7 +52,7 @@ def client_on_time(run: RunRecord, figures: Figures) -> Verdict:
         name, bracket = worst_of(broken)
         return invalid(
             NAME,
-            f"The client itself was late: {shown(name, bracket)}{stall(run)}{late_arrivals(run, paced)}. Invalid: "
+            f"The client itself was late: {shown(name, bracket)}{stall(run)}{starved(run, paced, broken)}{late_arrivals(run, paced)}. Invalid: "
             f"{grouped_figures(touched)}. {remedies(run)}{taken_by_others(run, roles_of(broken))}",
             figures=touched,
         )
@@ -60,6 +62,8 @@ def client_on_time(run: RunRecord, figures: Figures) -> Verdict:
             f"{grouped_figures(unknown)}: these results only bound what the client's lateness did to it, at most "
             f"{shown(*worst_of(unknown))}. Run the study anew to decide",
         )
+    if doubt := in_doubt(run, found, paced):
+        return not_checked(NAME, doubt)
     name, bracket = worst_of(found)
     if bracket.ratio > RESOLUTION:
         return noted(NAME, f"Within {percent(WIDEST - 1)}: {shown(name, bracket)}{late_arrivals(run, paced)}")
@@ -86,12 +90,18 @@ NO_PRIORITY = Cause(
     "The client had no real-time priority on the machine that it shares with the server: take --realtime",
     "--realtime",
 )
+QUOTA = Cause(
+    "A control group holds the client to a quota of CPU that it used up: raise the quota, or give it processors of its own "
+    "in place of a share (cpuset)",
+    "",
+)
 ANYWHERE = "Lower the rate, use fewer sessions or more cores, run nothing beside it"
 
 
 def causes(run: RunRecord) -> list[Cause]:
     """What this machine and this call have of it, as `inrush doctor` and the run's own record show."""
-    found = [UNJOURNALED] if run.env.get("data_journal") is False else []
+    found = [QUOTA] if held_back(run).share > 1 - 1 / WIDEST else []
+    found += [UNJOURNALED] if run.env.get("data_journal") is False else []
     # Processes of a fleet have none at all.
     if beside_a_server(run) and not workers_of(run) and "client_scheduling" not in run.env:
         found.append(NO_PRIORITY)
@@ -149,6 +159,54 @@ def roles_of(brackets: Mapping[str, Bracket]) -> list[str]:
 def stall(run: RunRecord) -> str:
     stood_s, measured_s = stalled_s(run)
     return f"; its process stood still for {stood_s * 1e3:.3g} ms of {measured_s:.3g} s" if stood_s else ""
+
+
+def starved(run: RunRecord, paced: Sequence[str], broken: Mapping[str, Bracket]) -> str:
+    """What kept closed roles from running: the one that waited most."""
+    roles = roles_of(broken)
+    found = {role: of for role, of in starved_closed(run, paced).items() if role in roles and of.queued}
+    quota = held_back(run)
+    throttled = f"; its quota of CPU was used up in {quota.throttled:,} of {quota.periods:,} periods" * (
+        quota.throttled > 0
+    )
+    if not found:
+        return throttled
+    role, of = max(found.items(), key=lambda item: item[1].queued or 0.0)
+    waited = f"; its sessions of {role} waited for a processor for {percent(of.queued or 0.0)} of their time"
+    if not of.others:
+        return f"{waited}{throttled}"
+    who = f" ({took})" if (took := took_most(run)) else ""
+    return f"{waited}{throttled}; other processes took {percent(of.others)} of the processors that it may use{who}"
+
+
+def in_doubt(run: RunRecord, found: Mapping[str, Bracket], paced: Sequence[str]) -> str:
+    """Of closed roles that may have been kept from running: what is not known of it, and how it can be."""
+    doubtful = {
+        role: of
+        for role, of in starved_closed(run, paced).items()
+        if too_much(of.most) and not too_much(of.share) and f"{role}.ops_per_s" in found
+    }
+    if not doubtful:
+        return ""
+    role, of = max(doubtful.items(), key=lambda item: item[1].most)
+    names = [name for name in found if name.rsplit(".", 1)[0] in doubtful and name.endswith(RATES)]
+    why = unknown_of(of)
+    return f"{grouped_figures(names)}: sessions of {role} may have been kept from running for {percent(of.most)} of their time, and {why}"
+
+
+def unknown_of(of: Starved) -> str:
+    if of.queued is None:
+        return (
+            "this kernel does not count how long a thread waits for a processor: run nothing beside the study"
+        )
+    return (
+        "it is not known by whom: the processes of the server, or the machine, were not watched. Run inrush as root or as the "
+        "server's own user, or on a machine of its own"
+    )
+
+
+def too_much(share: float) -> bool:
+    return share > 1 - 1 / WIDEST
 
 
 def late_arrivals(run: RunRecord, paced: Sequence[str]) -> str:

@@ -6,8 +6,8 @@ from inrush.border.pipeline import loads_of, phase_of, repeat_of
 from inrush.guards.caches import only_cache
 from inrush.guards.verdicts import Figures, Verdict, noted, paced_roles, passed
 from inrush.stats import series
-from inrush.stats.gaps import Window, gaps_of, worked_in
-from inrush.stats.measures import measured_windows, writing_roles
+from inrush.stats.measures import writing_roles
+from inrush.stats.others import worked_windows
 from inrush.stats.quantity import show
 from inrush.stats.rates import role_rates
 from inrush.stats.record import RunRecord
@@ -220,8 +220,3 @@ def stored_bytes(run: RunRecord) -> float:
         sum(s["bytes"] for s in run.rows("repetitions") if s["role"] in writers and s["repetition"] == 0)
     )
     return max(probed, default=sent)
-
-
-def worked_windows(run: RunRecord) -> list[Window]:
-    """The measured segments without gaps, in which nothing of the run went on."""
-    return worked_in(measured_windows(run).values(), gaps_of(run))

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from inrush.guards.notes import worked_windows
 from inrush.guards.verdicts import Figures, Verdict, is_embedded, not_checked, noted, passed
 from inrush.stats.gaps import Window
 from inrush.stats.hosts import WatchedHost, hosts_of, on, unwatched
+from inrush.stats.others import host_s, others_share, worked_windows
 from inrush.stats.record import RunRecord
 from inrush.stats.steal_free import STEAL_SHARE
-from inrush.stats.watched import Looks, cumulative, spent_in, wholes
 from inrush.text import percent
 
 NAME = "quiet machine"
@@ -91,17 +90,15 @@ def noise_by_host(run: RunRecord) -> list[tuple[WatchedHost, Noise]]:
 
 def noise(run: RunRecord, host: WatchedHost, windows: Sequence[Window]) -> Noise:
     def over_windows(metric: str) -> float | None:
-        held = cumulative(run, metric).get(host.role)
-        return None if held is None else spent_in(run, held, windows)
+        return host_s(run, host, metric, windows)
 
     wall_s = sum(end - start for start, end in windows) / 1e9
-    total_s, busy_s, steal_s = (over_windows(f"cpu_{what}_s") for what in ("total", "busy", "steal"))
-    ours_s = ours_in(run, host, windows)
+    total_s, steal_s = (over_windows(f"cpu_{what}_s") for what in ("total", "steal"))
     shares = {}
     if total_s and steal_s is not None:
         shares["steal"] = steal_s / total_s
-    if total_s and busy_s is not None and ours_s is not None:
-        shares[OTHERS] = max(0.0, busy_s - ours_s - (steal_s or 0.0)) / total_s
+    if (others := others_share(run, host, windows)) is not None:
+        shares[OTHERS] = others
     # Whether pressure is the run's own is known by what else its processors did.
     judged = wall_s > 0 and not host.may_have_server
     if judged and (pressure_s := over_windows("psi_cpu_some_s")) is not None:
@@ -113,17 +110,3 @@ def noise(run: RunRecord, host: WatchedHost, windows: Sequence[Window]) -> Noise
     if sent is not None and again is not None and sent + again >= LEAST_SEGMENTS and not is_embedded(run):
         shares["TCP segments sent again"] = again / (sent + again)
     return shares
-
-
-def ours_in(run: RunRecord, host: WatchedHost, windows: Sequence[Window]) -> float | None:
-    """CPU time on this host of what was watched; None where it is not known of some, or a server was not watched."""
-    if host.may_have_server:
-        return None
-    over = [spent_in(run, looks, windows) for looks in ours_on(cumulative(run, "cpu_s"), host)]
-    return sum(s for s in over if s is not None) if over and None not in over else None
-
-
-def ours_on(held: Mapping[str, Looks], host: WatchedHost) -> list[Looks]:
-    if host.roles is None:
-        return wholes(held)
-    return [held[role] for role in host.roles] if set(host.roles) <= held.keys() else []

@@ -13,6 +13,7 @@ from math import inf
 from inrush.guards import (
     disk,
     gaps,
+    lacking,
     lateness,
     laws,
     notes,
@@ -296,6 +297,7 @@ RUN_GUARDS: tuple[Guard, ...] = (
         saturation.client_not_saturated,
         "The client is what is measured, or its CPU was not watched",
     ),
+    Guard(lacking.NAME, lacking.server_had_its_processors, "No role was paced"),
     Guard(starts.NAME, starts.one_start, "The run had one client process"),
     Guard("cold was cold", cold_was_cold, "Nothing was to be made cold"),
     Guard(

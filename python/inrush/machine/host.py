@@ -19,6 +19,9 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
+from inrush.machine.cgroup import CGROUPS
+from inrush.machine.held import quotas
+
 Value = str | int | float | bool | dict[str, str]
 
 
@@ -126,9 +129,8 @@ def boot() -> str:
 
 
 def cgroup_cpu_cores() -> float | None:
-    """The quota of the cgroup we live in, v2; None when there is none."""
-    quota, period = text(f"/sys/fs/cgroup{own_cgroup()}/cpu.max").split()
-    return None if quota == "max" else int(quota) / int(period)
+    """The least quota of the cgroups that we live in, of either version, and of those above them; None where none has one."""
+    return min(quotas(Path("/proc/self/cgroup").read_text(), CGROUPS), default=None)
 
 
 def cgroup_memory_bytes() -> int | None:
@@ -288,7 +290,7 @@ KEYS: tuple[Key, ...] = (
     Key("dirty_ratio", int, "%", "vm.dirty_ratio", lambda _: int(text("/proc/sys/vm/dirty_ratio"))),
     Key("dirty_background_ratio", int, "%", "vm.dirty_background_ratio",
         lambda _: int(text("/proc/sys/vm/dirty_background_ratio"))),
-    Key("cgroup_cpu_cores", float, "cores", "CPU quota of our cgroup; absent: none", lambda _: cgroup_cpu_cores()),
+    Key("cgroup_cpu_cores", float, "cores", "least CPU quota of our cgroups and of those above; absent: none", lambda _: cgroup_cpu_cores()),
     Key("cgroup_memory_bytes", int, "bytes", "memory limit of our cgroup; absent: none", lambda _: cgroup_memory_bytes()),
     Key("open_files_limit", int, "files", "open files that a process may have",
         lambda _: resource.getrlimit(resource.RLIMIT_NOFILE)[0]),

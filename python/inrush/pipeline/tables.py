@@ -36,7 +36,7 @@ def totals(
     return {
         "segment": segment, "repetition": 0, "role": role, "start_ns": of.start_ns, "end_ns": of.end_ns,
         "rows": of.rows, "bytes": of.bytes, "ops": of.files, "ok": of.files, "errors": 0, "wrong": 0, "late": 0,
-        "unsent": max(0, due - of.files), "sessions": pipelines, "cpu_ns": cpu_ns, "unseen": 0,
+        "unsent": max(0, due - of.files), "sessions": pipelines, "cpu_ns": cpu_ns, "unseen": 0, "queued_ns": None,
     }  # fmt: skip
 
 

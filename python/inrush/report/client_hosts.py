@@ -8,12 +8,12 @@ from html import escape
 import pyarrow.compute as pc
 
 from inrush.analysis.points import Analysis, Measured
-from inrush.guards.notes import worked_windows
 from inrush.guards.quiet import noise
 from inrush.report.html import Cells, number, table
 from inrush.stats.gaps import Window
 from inrush.stats.headroom import idle_share_of
 from inrush.stats.hosts import WatchedHost, hosts_of, unwatched
+from inrush.stats.others import worked_windows
 from inrush.stats.processors import LOOPBACK
 from inrush.stats.quantity import show
 from inrush.stats.record import RunRecord

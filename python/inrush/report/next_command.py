@@ -72,10 +72,10 @@ def on_time_command(again: str, analysis: Analysis) -> str | None:
     """The same study with the options that keep its client on time; None where that is not what is wrong, or none is known."""
     late = {run for run, v in analysis.invalidating if v.guard == lateness.NAME}
     found = [cause for m in analysis.runs if m.run.run_id in late for cause in lateness.causes(m.run)]
-    if not found:
+    if not any(cause.option for cause in found):
         return None
     if lateness.UNJOURNALED in found:
         again = re.sub(r" --data ('[^']*'|\S+)", "", again)
-    options = " ".join(dict.fromkeys(cause.option for cause in found))
+    options = " ".join(dict.fromkeys(cause.option for cause in found if cause.option))
     note = "   (DIR on a filesystem with a journal)" if lateness.UNJOURNALED in found else ""
     return f"{again} {options}{note}"

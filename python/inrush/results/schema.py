@@ -43,6 +43,7 @@ SCHEMAS: dict[str, pa.Schema] = {
             ("sessions", _U32),
             ("cpu_ns", _U64),
             ("unseen", _U64),
+            ("queued_ns", _U64),
         ]
     ),
     "samples": pa.schema(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import time
@@ -23,6 +24,7 @@ from inrush.guards.verdicts import counted
 from inrush.machine import host
 from inrush.machine.addresses import own_hosts
 from inrush.machine.disk_probe import disk_probe
+from inrush.machine.processes import processes
 from inrush.plan.planned import PlannedRun
 from inrush.results.store import Doc, OpenRun, StudyFolder, read_json
 from inrush.run import full_disk, oracle
@@ -34,7 +36,7 @@ from inrush.stats.measures import writing_roles
 from inrush.study.files import at_dumps, at_files, at_inputs, with_inputs_watched
 from inrush.study.pipeline import KIND as PIPELINE
 from inrush.targets.deployment import Deployment, at_deployment, lifecycle_of
-from inrush.targets.standing import beside, neighbours, standing
+from inrush.targets.standing import beside, neighbours, others, standing
 from inrush.worker.patience import Graces, Patience
 from inrush.worker.process import Worker, death_message
 from inrush.worker.stopping import Stopping
@@ -65,7 +67,7 @@ def run_one(
     if opened is None:
         opened = folder.open_run(run.run_id, placed, env)
     begun = {"begun_unix_ns": time.time_ns()}
-    before, beside_before = host.noise_counters(), neighbours(deployment)
+    before, beside_before, ran_before = host.noise_counters(), neighbours(deployment), processes()
     disk, memory = full_disk.DiskWatch(deployment.data_place(own), listener), MemoryKills(deployment)
     worker = Worker(
         opened.plan_path, opened.parts, opened.log, deployment.environment, command or kind.command
@@ -124,6 +126,7 @@ def run_one(
             **unseen,
             **standing(deployment, own),
             **beside(beside_before, neighbours(deployment)),
+            **others(ran_before, processes(), ours(placed)),
             **begun,
             "ended_unix_ns": ended_unix_ns,
             "noise": noise,
@@ -238,6 +241,12 @@ def of_our_instance(deployment: Deployment) -> Doc:
         "settings_asked": dict(lifecycle.start_settings(instance)),
         "settings_by_profile": list(lifecycle.by_profile(instance)),
     }
+
+
+def ours(plan: AnyPlan) -> set[int]:
+    """This process, and those that were watched as servers."""
+    watched = (plan.get("watch") or {}).get("processes") or {}
+    return {os.getpid(), *(pid for pids in watched.values() for pid in pids)}
 
 
 def of_unseen_server(plan: AnyPlan, deployment: Deployment) -> Doc:

@@ -16,12 +16,15 @@ stalled     while the client's process stood still for T of M measured seconds, 
             were late, and those after it until the line was empty: a share T / M / (1 - u) at utilisation u. On a closed
             schedule each stall delays one call a session. At best all of them had been the fastest: so many are left
             out from above.
+starved     a closed role that did not run for a share s of its time (`starved.py`): without that its work had taken that
+            much less time. Where it waited for processors, so had its calls
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -32,14 +35,12 @@ from inrush.stats.measures import QUANTILES, measured_windows, role_histograms, 
 from inrush.stats.record import FloatArray, RunRecord
 from inrush.stats.samples import QUANTILES as SAMPLE_QUANTILES
 from inrush.stats.samples import Sampled, role_samples
-from inrush.stats.watched import cumulative
+from inrush.stats.starved import Starved, stalled_s, stalls, starved_roles
 
 #: A figure is invalid where its ends differ by more: what a comparison of five runs can resolve at best.
 WIDEST = 1.05
 #: Ends nearer than this are one bucket of the histograms: they cannot be distinguished from each other.
 RESOLUTION = 1.01
-#: Heartbeats later than this are a stall (rust/drive/src/watch/heartbeat.rs): so many fit into a stalled time.
-STALL_S = 0.2
 #: Shares of the largest lateness that a bound may leave out.
 LEFT_OUT = (0.0, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
 
@@ -85,11 +86,24 @@ def brackets(run: RunRecord, figures: Mapping[str, float], paced: Sequence[str])
 
     paced: roles with calls that have a due time of their own.
     """
-    held = role_histograms(run, measured_windows(run)) if paced or stalled_s(run)[0] else {}
+    starved = starved_closed(run, paced)
+    held = role_histograms(run, measured_windows(run)) if paced or starved else {}
     found = recorded(figures) | bounded(run, figures, held, paced)
-    for name, bracket in stall_brackets(run, figures, held, paced).items():
-        found[name] = farther(found[name], bracket) if name in found else bracket
+    of_stalls = stall_brackets(run, figures, held, paced)
+    of_starved = [slowed(role, figures, of) for role, of in starved.items() if (role, "latency") in held]
+    for more in (of_stalls, *of_starved):
+        for name, bracket in more.items():
+            found[name] = farther(found[name], bracket) if name in found else bracket
     return found
+
+
+def starved_closed(run: RunRecord, paced: Sequence[str]) -> dict[str, Starved]:
+    """Closed roles of which it is known. Of a paced one each call has its own lateness."""
+    return {
+        role: of
+        for role, of in starved_roles(run).items()
+        if role not in paced and (of.stood or of.quota or of.queued is not None or of.others is not None)
+    }
 
 
 def farther(a: Bracket, b: Bracket) -> Bracket:
@@ -280,26 +294,6 @@ def parts(run: RunRecord, role: str) -> int:
 # --- stalled
 
 
-def stalled_s(run: RunRecord) -> tuple[float, float]:
-    """Seconds in which the client's process stood still, and all seconds, of the measured repetitions.
-
-    The core's heartbeat counts what an ordinarily busy machine does not do (rust/drive/src/watch/heartbeat.rs).
-    """
-    windows = measured_windows(run)
-    t_ns, total_s = cumulative(run, "stall_total_s").get("client", ((), ()))
-    stalled = sum(
-        s
-        for t, s in zip(t_ns, total_s, strict=True)
-        if any(begin <= t <= end for begin, end in windows.values())
-    )
-    repetitions: dict[tuple[int, int], float] = {}
-    for totals in run.rows("repetitions"):
-        if totals["segment"] in windows:
-            key = (totals["segment"], totals["repetition"])
-            repetitions[key] = max(repetitions.get(key, 0.0), (totals["end_ns"] - totals["start_ns"]) / 1e9)
-    return float(stalled), sum(repetitions.values())
-
-
 def stall_brackets(
     run: RunRecord,
     figures: Mapping[str, float],
@@ -310,14 +304,12 @@ def stall_brackets(
     if stood_s <= 0 or measured_s <= 0:
         return {}
     by_role: dict[str, Bracket] = {}
-    times = np.ceil(stood_s / STALL_S)
+    times = max(1.0, stalls(run))
     for role in {role for role, _ in histograms}:
         calls = max((h.calls for (r, _), h in histograms.items() if r == role), default=0)
         share = times * figures.get(f"{role}.sessions", 1.0) / max(1, calls)
         if role in paced:
             share += stood_s / measured_s / (1 - utilisation(run, role))
-        else:
-            by_role |= slowed(role, figures, stood_s, measured_s)
         for kind in ("latency", "service", "freshness"):
             histogram = histograms.get((role, kind))
             if histogram is not None:
@@ -334,17 +326,29 @@ def stall_brackets(
     return by_role
 
 
-def slowed(role: str, figures: Mapping[str, float], stood_s: float, measured_s: float) -> dict[str, Bracket]:
-    """Rates and makespan of a closed role: without the stall its work had taken that much less time."""
-    left = max(0.0, 1 - stood_s / measured_s)
-    found = {}
-    for metric in ("makespan_s", "rows_per_s", "bytes_per_s", "ops_per_s", "attempts_per_s", "keys_per_s"):
-        name = f"{role}.{metric}"
-        if name in figures:
-            value = figures[name]
-            better = value * left if metric == "makespan_s" else value / left if left else float("inf")
-            found[name] = Bracket(better, value, recorded=False)
-    return found
+CALLS = tuple(f"{kind}_{q}_s" for kind in ("latency", "service") for q in QUANTILES)
+RATES = ("rows_per_s", "bytes_per_s", "ops_per_s", "attempts_per_s", "keys_per_s")
+
+
+def slowed(role: str, figures: Mapping[str, float], of: Starved) -> dict[str, Bracket]:
+    """Rates and times of a closed role that did not run for a share of its time: without that its work had taken that much
+    less. Which calls were longer is not known: they are taken to be so alike. A stall is in few of them (`stall_brackets`)."""
+    work, call = left(of.share), left(of.share - of.stood)
+    better = {
+        "makespan_s": work,
+        **dict.fromkeys(CALLS, call),
+        **dict.fromkeys(RATES, 1 / work if work else inf),
+    }
+    return {
+        f"{role}.{metric}": Bracket(value * factor, value, recorded=False)
+        for metric, factor in better.items()
+        if (value := figures.get(f"{role}.{metric}")) is not None
+    }
+
+
+def left(share: float) -> float:
+    """Of a time, without this share of it; all, where buckets of histograms would not show that it is missing."""
+    return 1 - share if share > 1 - 1 / RESOLUTION else 1.0
 
 
 def without_the_slowest(

@@ -27,8 +27,17 @@ def client_hosts(run: RunRecord, figures: Mapping[str, float]) -> list[ClientHos
     """Each with all of its client processes."""
     if workers := workers_of(run):
         return busy_hosts([of for of in workers if of.role.partition("/")[0] == CLIENT], figures)
-    cores = float(run.env.get("cgroup_cpu_cores") or run.env.get("cpu_logical") or 0)
-    return [ClientHost("", figures.get("client.busy_cores"), cores or None)]
+    held = [float(cores) for key in ("cgroup_cpu_cores", "cpu_logical") if (cores := run.env.get(key))]
+    return [ClientHost("", figures.get("client.busy_cores"), min(held, default=None))]
+
+
+def allowed_cores(run: RunRecord, kernel: str) -> float | None:
+    """Processors that the client processes on a machine may be on, whatever a quota leaves them of their time."""
+    mine = [of.said.get("cpus") or () for of in workers_of(run) if of.kernel == kernel]
+    if mine:
+        return float(len(set[int]().union(*mine))) or None
+    cores = run.env.get("cpu_logical")
+    return float(cores) if cores else None
 
 
 def busy_hosts(workers: Sequence[PlacedRole], figures: Mapping[str, float]) -> list[ClientHost]:

@@ -93,3 +93,32 @@ def beside(before: Mapping[int, Doc] | None, after: Mapping[int, Doc] | None) ->
 
 def same_program(a: RunningProcess, b: RunningProcess) -> bool:
     return Path(a.program).name == Path(b.program).name
+
+
+# All others.
+
+#: So many that used most are named.
+NAMED = 3
+
+
+def others(before: Mapping[int, RunningProcess], after: Mapping[int, RunningProcess], ours: set[int]) -> Doc:
+    """`others` of run.json: the processes that used most CPU time during the run and are none of ours. Pure.
+
+    What their children used that have ended counts as theirs: a compiler's in `make`.
+    """
+    own = {pid for pid in after if first_among(pid, after, ours)}
+    used = {
+        pid: p.cpu_s - (before[pid].cpu_s if pid in before else 0.0)
+        for pid, p in after.items()
+        if pid not in own
+    }
+    most = sorted((pid for pid in used if used[pid] > 0), key=lambda pid: -used[pid])[:NAMED]
+    named = [{"pid": pid, "program": Path(after[pid].program).name, "cpu_s": used[pid]} for pid in most]
+    return {"others": named} if named else {}
+
+
+def first_among(pid: int, running: Mapping[int, RunningProcess], ours: set[int]) -> bool:
+    """Whether a process is one of ours, or a child of one."""
+    while pid in running and pid not in ours:
+        pid = running[pid].parent
+    return pid in ours

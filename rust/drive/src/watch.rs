@@ -7,6 +7,7 @@
 pub mod heartbeat;
 mod host;
 mod procfs;
+mod quota;
 mod threads;
 mod tree;
 
@@ -21,6 +22,7 @@ use inrush_rows::lock::Unpoisoned;
 use inrush_rows::plan::WatchPlan;
 
 use host::Host;
+use quota::Quotas;
 use tree::Role;
 
 /// Below this the watch would disturb what it watches.
@@ -236,6 +238,7 @@ struct Eye {
     thread_names: ThreadNames,
     /// None: another process watches the machine.
     host: Option<Host>,
+    quotas: Quotas,
     client: Name,
     none: Name,
     next_scan_ns: u64,
@@ -267,6 +270,7 @@ impl Eye {
                 .filter_map(|(tid, name)| Some((tid.parse().ok()?, name.clone())))
                 .collect(),
             host,
+            quotas: Quotas::of_this_process(),
             client: "client".into(),
             none: "".into(),
             next_scan_ns: 0,
@@ -337,6 +341,9 @@ impl Eye {
         }
         if let (true, Some(host)) = (whole, &mut self.host) {
             host.sample(&self.clock, &mut self.scratch, &mut out);
+        }
+        if scan {
+            self.quotas.sample(&self.client, &self.clock, &self.none, &mut self.scratch, &mut out);
         }
         self.sample_cost(&mut out);
         drop(out);

@@ -83,6 +83,36 @@ pub fn thread_cpu_ns() -> u64 {
     clock_ns(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
+/// What a thread computed, and how long it could have and did not.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ThreadTime {
+    pub cpu_ns: u64,
+    /// Ready to run and waiting for a processor: others were on it, or a quota was used up. None where the kernel does
+    /// not count it.
+    pub queued_ns: Option<u64>,
+}
+
+impl ThreadTime {
+    /// Of the calling thread, so far. Some 10 µs: at the ends of a repetition, never per operation.
+    pub fn now() -> ThreadTime {
+        let text = std::fs::read("/proc/thread-self/schedstat").unwrap_or_default();
+        ThreadTime { cpu_ns: thread_cpu_ns(), queued_ns: queued_ns(&text) }
+    }
+
+    pub fn since(self, before: ThreadTime) -> ThreadTime {
+        let queued_ns = self.queued_ns.zip(before.queued_ns).map(|(now, then)| now.saturating_sub(then));
+        ThreadTime { cpu_ns: self.cpu_ns - before.cpu_ns, queued_ns }
+    }
+}
+
+/// The second number of a thread's `schedstat`: ns in which it was ready to run and did not. A kernel that does not
+/// count gives zeros, of which the third one, the number of times that it ran, can be none of a thread.
+pub fn queued_ns(schedstat: &[u8]) -> Option<u64> {
+    let mut numbers = std::str::from_utf8(schedstat).ok()?.split_whitespace().map(str::parse::<u64>);
+    let (queued, times) = (numbers.nth(1)?.ok()?, numbers.next()?.ok()?);
+    (times > 0).then_some(queued)
+}
+
 /// CPU time of this process with all its threads, ns.
 pub fn process_cpu_ns() -> u64 {
     clock_ns(libc::CLOCK_PROCESS_CPUTIME_ID)

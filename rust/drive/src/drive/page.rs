@@ -13,7 +13,7 @@ use crate::drive::work::{Live, OpWork, RoleWork};
 use crate::record::{Recorder, Times};
 use inrush_engines::engine::{Done, Ns, Outcome, Session, Submit, Ticket, Work};
 use inrush_engines::pace::{Pacer, Spin};
-use inrush_rows::clock::thread_cpu_ns;
+use inrush_rows::clock::ThreadTime;
 use inrush_rows::lock::Unpoisoned;
 
 /// Where the members of one page session meet.
@@ -96,16 +96,16 @@ impl<'a> Member<'a> {
 
     /// Leads the page session: takes tickets, starts each page, does its own share, records the page.
     pub fn lead(&mut self, start: PageRepetition<'_>, pages: &mut Recorder) -> Option<String> {
-        let cpu_before = thread_cpu_ns();
+        let before = ThreadTime::now();
         self.live.clear();
         self.recorder.begin(start.repetition, start.t0);
         pages.begin(start.repetition, start.t0);
         self.pages(start, pages);
         start.page_barrier.finish(start.number);
         let now = self.role.clock.now();
-        self.recorder.finish(now, thread_cpu_ns() - cpu_before);
-        // The leader's CPU stands beside its own member's calls.
-        pages.finish(now, 0);
+        self.recorder.finish(now, ThreadTime::now().since(before));
+        // The leader's time stands beside its own member's calls.
+        pages.finish(now, ThreadTime { cpu_ns: 0, queued_ns: Some(0) });
         self.role.queue.leave(now);
         self.fatal.take()
     }
@@ -156,14 +156,14 @@ impl<'a> Member<'a> {
 
     /// Follows the leader until the pages of this repetition are over.
     pub fn follow(&mut self, start: PageRepetition<'_>) -> Option<String> {
-        let cpu_before = thread_cpu_ns();
+        let before = ThreadTime::now();
         self.live.clear();
         self.recorder.begin(start.repetition, start.t0);
         while let Some((number, ticket, due, ready)) = start.page_barrier.next(self.seen, start.number) {
             self.seen = number;
             self.call(ticket, due, ready, start);
         }
-        self.recorder.finish(self.role.clock.now(), thread_cpu_ns() - cpu_before);
+        self.recorder.finish(self.role.clock.now(), ThreadTime::now().since(before));
         self.fatal.take()
     }
 

@@ -20,7 +20,7 @@ use inrush_engines::engine::socket::{self, Sent};
 use inrush_engines::engine::{Done, Ns, OpId, Outcome, Payload, Session, Submit, Ticket, Work};
 use inrush_engines::pace::{Pacer, Spin};
 use inrush_engines::schedule::{Arrivals, Tickets};
-use inrush_rows::clock::thread_cpu_ns;
+use inrush_rows::clock::ThreadTime;
 use inrush_rows::lock::Unpoisoned;
 use inrush_rows::rows::{Columns, Expected};
 
@@ -168,16 +168,17 @@ impl<'a> Worker<'a> {
         self.live.clear();
         (self.sent, self.handed_over) = (socket::sent(), 0);
         self.recorder.begin(repetition, t0);
-        let cpu_before = thread_cpu_ns();
+        let before = ThreadTime::now();
         self.first = if self.role.queue.is_paced() { Some(self.make_next()) } else { None };
         self.pace.wait_until(t0);
         self.live.began.store(self.role.clock.now(), Relaxed);
         self.work();
-        let cpu_ns = thread_cpu_ns() - cpu_before - self.checked_cpu_ns;
+        let mut spent = ThreadTime::now().since(before);
+        spent.cpu_ns -= self.checked_cpu_ns;
         let looking = self.ops.iter().filter_map(|op| op.freshness.as_ref());
         let never_seen = looking.map(|freshness| freshness.never_seen(self.role.queues, t0)).sum();
         self.recorder.never_saw(never_seen);
-        self.recorder.finish(self.role.clock.now(), cpu_ns);
+        self.recorder.finish(self.role.clock.now(), spent);
         if let (Some(batch), Some(stored)) = (&self.role.batch, self.stored.take()) {
             self.role.counts[batch.table].store(stored);
         }

@@ -222,6 +222,8 @@ pub struct RepetitionRow {
     pub cpu_ns: u64,
     /// Rows that its sessions looked for and that were due, and that they never saw: of all sessions together.
     pub unseen: u64,
+    /// Of all its sessions' threads, ready to run and waiting for a processor.
+    pub queued_ns: Option<u64>,
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::hist::Hist;
 use inrush_engines::engine::Outcome;
 use inrush_engines::schedule::LATE_NS;
+use inrush_rows::clock::ThreadTime;
 
 /// An interval in which a call still runs is handed over so long after its end: more than a step of a wait for an answer
 /// (`engine::socket::WAIT_STEP`), so that a wait that begins in the interval is a single read.
@@ -114,7 +115,7 @@ pub(super) struct PacedHists {
 
 /// What a session says at its end.
 pub(super) struct Ended {
-    pub cpu_ns: u64,
+    pub spent: ThreadTime,
     /// Rows that it looked for and that were due, and that it never saw.
     pub unseen: u64,
     pub failures: Vec<Failure>,
@@ -263,14 +264,14 @@ impl Recorder {
         self.boundary_ns.saturating_add(LOOK_LATE_NS)
     }
 
-    /// The session has done its part of this repetition, with `cpu_ns` of its thread's time.
-    pub fn finish(&mut self, now_ns: u64, cpu_ns: u64) {
+    /// The session has done its part of this repetition, which took so much of its thread's time.
+    pub fn finish(&mut self, now_ns: u64, spent: ThreadTime) {
         self.tick(now_ns);
         let Some(mut snapshot) = self.current.take() else {
             return;
         };
         let failures = std::mem::take(&mut self.failures);
-        snapshot.ended = Some(Ended { cpu_ns, unseen: self.unseen, failures });
+        snapshot.ended = Some(Ended { spent, unseen: self.unseen, failures });
         self.hand_over(snapshot);
         self.boundary_ns = u64::MAX;
         self.passed.store(u64::MAX, Ordering::Release);

@@ -1,6 +1,7 @@
 use super::*;
 use inrush_engines::engine::Outcome;
 use inrush_engines::schedule::Stride;
+use inrush_rows::clock::ThreadTime;
 use inrush_rows::plan::Schedule;
 
 const SECOND: u64 = 1_000_000_000;
@@ -48,7 +49,7 @@ fn call(recorder: &mut Recorder, sent_ms: u64, done_ms: u64, outcome: Outcome) {
 
 fn finish(collector: &mut Collector, recorders: &mut [Recorder], end_ms: u64) -> Recorded {
     let end_ns = ORIGIN + end_ms * 1_000_000;
-    recorders.iter_mut().for_each(|r| r.finish(end_ns, 7));
+    recorders.iter_mut().for_each(|r| r.finish(end_ns, ThreadTime { cpu_ns: 7, queued_ns: Some(3) }));
     collector.end(&[RoleEnd { offer_end_ns: end_ns, end_ns }])
 }
 
@@ -287,7 +288,7 @@ fn repetitions_do_not_mix() {
         let recorded = finish(&mut collector, &mut recorders, 20);
         let totals = &recorded.repetitions[0];
         assert_eq!((totals.repetition, totals.ops, totals.errors), (repetition, 1, 0));
-        assert_eq!(recorded.sessions[0].cpu_ns, 7);
+        assert_eq!((recorded.sessions[0].cpu_ns, totals.queued_ns), (7, Some(3)));
         assert_eq!(recorded.intervals[0].cum_rows, 10);
     }
 }
@@ -326,7 +327,7 @@ fn progress_shows_each_call_once_however_often_it_is_looked_at() {
         collector.take();
         seen += collector.progress().iter().map(|p| p.latency.n).sum::<u64>();
     }
-    recorders[0].finish(ORIGIN + 6 * SECOND, 0);
+    recorders[0].finish(ORIGIN + 6 * SECOND, ThreadTime::default());
     let end_ns = ORIGIN + 6 * SECOND;
     collector.end(&[RoleEnd { offer_end_ns: end_ns, end_ns }]);
     let [last] = &collector.progress()[..] else { panic!("one role") };

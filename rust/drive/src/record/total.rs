@@ -7,6 +7,7 @@ use super::role::Place;
 use super::{FailureRow, Recorded, RepetitionRow, SessionRow};
 use inrush_engines::engine::Outcome;
 use inrush_engines::schedule::Arrivals;
+use inrush_rows::clock::ThreadTime;
 
 /// Sums since the repetition began.
 pub(super) struct Total {
@@ -38,7 +39,7 @@ pub(super) struct SessionTotal {
     pub(super) ops: u64,
     pub(super) rows: u64,
     pub(super) busy_ns: u64,
-    pub(super) cpu_ns: u64,
+    pub(super) spent: ThreadTime,
     pub(super) in_flight: Vec<u32>,
 }
 
@@ -76,8 +77,8 @@ impl Total {
             session.ops += counts.ops;
             session.rows += counts.rows;
         }
-        if let Some(Ended { cpu_ns, unseen, failures }) = snapshot.ended.take() {
-            session.cpu_ns = cpu_ns;
+        if let Some(Ended { spent, unseen, failures }) = snapshot.ended.take() {
+            session.spent = spent;
             self.unseen += unseen;
             for failure in failures {
                 self.add_failure(failure);
@@ -166,7 +167,7 @@ impl Total {
                 repetition: ending.repetition,
                 role: spec.name.clone(),
                 session: session as u32,
-                cpu_ns: sums.cpu_ns,
+                cpu_ns: sums.spent.cpu_ns,
                 busy_ns: sums.busy_ns,
                 ops: sums.ops,
                 rows: sums.rows,
@@ -181,7 +182,8 @@ impl Total {
         let start_ns = if ops == 0 { ending.origin_ns } else { self.start_ns };
         let wrong = sum(|o| o.outcomes[Outcome::Wrong as usize] + o.outcomes[Outcome::Missing as usize]);
         let (rows, bytes, late) = (sum(|o| o.rows), sum(|o| o.bytes), sum(|o| o.late));
-        let cpu_ns = self.sessions.iter().map(|s| s.cpu_ns).sum();
+        let cpu_ns = self.sessions.iter().map(|s| s.spent.cpu_ns).sum();
+        let queued_ns = self.sessions.iter().map(|s| s.spent.queued_ns).sum();
         // The cursor stands at the last interval, not far from the end of what was offered.
         let offer_end_ns = ending.offer_end_ns.saturating_sub(ending.origin_ns);
         let offered = spec.own(self.arrivals.clone().offered_before(offer_end_ns));
@@ -202,6 +204,7 @@ impl Total {
             sessions: spec.sessions,
             cpu_ns,
             unseen: self.unseen,
+            queued_ns,
         }
     }
 }

@@ -140,6 +140,19 @@ plain! {
     &'static str => StringBuilder,
 }
 
+impl Cell for Option<u64> {
+    type Builder = UInt64Builder;
+    const OPTIONAL: bool = true;
+
+    fn builder() -> UInt64Builder {
+        UInt64Builder::new()
+    }
+
+    fn append(&self, to: &mut UInt64Builder) {
+        to.append_option(*self);
+    }
+}
+
 impl Cell for Option<String> {
     type Builder = StringBuilder;
     const OPTIONAL: bool = true;

@@ -161,7 +161,7 @@ rows! {
     SegmentRow { segment, kind, label, phase, start_ns, end_ns, ended_by, client_cpu_ns, step }
     RepetitionRow {
         segment, repetition, role, start_ns, end_ns, rows, bytes, ops, ok, errors, wrong, late, unsent, sessions, cpu_ns,
-        unseen,
+        unseen, queued_ns,
     }
     SampleRow {
         segment, repetition, role, sample, due_ns, collected_ns, sent_ns, done_ns, rows, missing, seen_ns,

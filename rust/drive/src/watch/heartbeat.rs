@@ -1,26 +1,30 @@
 //! Whether this process runs when it wants to: a thread that wakes at fixed times and notes how late it was.
 //!
 //! Between two calls a client that stands still is not seen: a closed schedule has no lag, and on a paced one
-//! only the first call after a stall has any. Here a stall shows whatever the sessions do.
+//! only the first call after a stall has any. Here a stall shows whatever the sessions do: stopped, frozen, or with the
+//! whole machine. Lateness in which this thread was ready to run and waited for a processor is none: sessions have their
+//! own account of that ([`ThreadTime`](inrush_rows::clock::ThreadTime)), and a machine that the run itself fills has
+//! some of it at every wake-up.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use inrush_engines::pace::{raise_realtime_priority, Pacer, Spin, Wake};
-use inrush_rows::clock::Clock;
+use inrush_rows::clock::{queued_ns, Clock};
 use inrush_rows::error::Error;
+
+use super::procfs::KeptFile;
 
 /// Fifty wake-ups a second cost less than a thousandth of a core.
 const PERIOD_NS: u64 = 20_000_000;
-/// Lateness below this is an ordinarily busy machine: a thread that wakes among ten others of its core waits some
-/// tens of ms, and one that has used up its quota of CPU waits for the rest of its period of 100 ms. Beyond it, the
-/// process was stopped, swapped out or starved.
-const STALL_NS: u64 = 200_000_000;
+/// Lateness below this is the timer's, or a processor's that has to be woken.
+const STALL_NS: u64 = 1_000_000;
 
 /// Stalls since they were last taken.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stalls {
+    pub count: u64,
     pub longest_ns: u64,
     pub total_ns: u64,
 }
@@ -33,6 +37,7 @@ pub struct Heartbeat {
 
 #[derive(Default)]
 struct Shared {
+    count: AtomicU64,
     longest_ns: AtomicU64,
     total_ns: AtomicU64,
 }
@@ -47,9 +52,10 @@ impl Heartbeat {
                 // A hundred sessions that encode at once are no stall of the process.
                 raise_realtime_priority();
                 let pacer = Pacer::new(clock, stopped, Spin::Never);
+                let mut queue = Queue::of_this_thread();
                 let mut due_ns = clock.now() + PERIOD_NS;
                 while let Wake::Due(woke_ns) = pacer.wait_until(due_ns) {
-                    noted.note(stalled_ns(due_ns, woke_ns));
+                    noted.note(stalled_ns(due_ns, woke_ns, queue.grown_ns()));
                     due_ns = next_due_ns(due_ns, woke_ns);
                 }
             })
@@ -59,6 +65,7 @@ impl Heartbeat {
 
     pub fn take(&self) -> Stalls {
         Stalls {
+            count: self.shared.count.swap(0, Relaxed),
             longest_ns: self.shared.longest_ns.swap(0, Relaxed),
             total_ns: self.shared.total_ns.swap(0, Relaxed),
         }
@@ -78,19 +85,43 @@ impl Drop for Heartbeat {
 impl Shared {
     fn note(&self, stalled_ns: u64) {
         if stalled_ns > 0 {
+            self.count.fetch_add(1, Relaxed);
             self.longest_ns.fetch_max(stalled_ns, Relaxed);
             self.total_ns.fetch_add(stalled_ns, Relaxed);
         }
     }
 }
 
-/// How long the process stood still before it woke, 0 where it was merely late.
-fn stalled_ns(due_ns: u64, woke_ns: u64) -> u64 {
-    let late_ns = woke_ns.saturating_sub(due_ns);
-    if late_ns >= STALL_NS {
-        late_ns
-    } else {
-        0
+/// How long this thread has waited for a processor: one file of `/proc`, read at each beat in about 1 µs.
+struct Queue {
+    file: Option<KeptFile>,
+    seen_ns: u64,
+}
+
+impl Queue {
+    fn of_this_thread() -> Queue {
+        let mut queue = Queue { file: KeptFile::open("/proc/thread-self/schedstat").ok(), seen_ns: 0 };
+        queue.grown_ns();
+        queue
+    }
+
+    /// Since it was last asked; 0 where the kernel does not count it.
+    fn grown_ns(&mut self) -> u64 {
+        let mut text = [0; 128];
+        let now_ns = self.file.as_ref().and_then(|f| f.head(&mut text).ok()).and_then(queued_ns);
+        let before_ns = std::mem::replace(&mut self.seen_ns, now_ns.unwrap_or(self.seen_ns));
+        self.seen_ns - before_ns
+    }
+}
+
+/// How long the process stood still before it woke, 0 where it was merely late. A stall of a period or more began before
+/// its first beat was due: by half a period on average.
+fn stalled_ns(due_ns: u64, woke_ns: u64, queued_ns: u64) -> u64 {
+    let late_ns = woke_ns.saturating_sub(due_ns).saturating_sub(queued_ns);
+    match late_ns {
+        0..STALL_NS => 0,
+        STALL_NS..PERIOD_NS => late_ns,
+        PERIOD_NS.. => late_ns + PERIOD_NS / 2,
     }
 }
 
@@ -109,8 +140,32 @@ mod tests {
 
     #[test]
     fn a_busy_machine_is_late_and_a_stopped_process_has_stalled() {
-        assert_eq!(stalled_ns(1_000 * MS, 1_150 * MS), 0);
-        assert_eq!(stalled_ns(1_000 * MS, 1_400 * MS), 400 * MS);
+        assert_eq!(stalled_ns(1_000 * MS, 1_150 * MS, 150 * MS), 0);
+        assert_eq!(stalled_ns(1_000 * MS, 1_000 * MS + 300_000, 0), 0);
+        assert_eq!(stalled_ns(1_000 * MS, 1_015 * MS, 0), 15 * MS);
+        assert_eq!(stalled_ns(1_000 * MS, 1_400 * MS, 100 * MS), 310 * MS);
+    }
+
+    /// 140 ms of every 280, wherever the beats fall.
+    #[test]
+    fn short_stalls_add_up_to_their_share() {
+        let (mut due_ns, mut stood_ns) = (7 * MS, 0);
+        let awake_ns = |t: u64| if t % (281 * MS) < 140 * MS { t / (281 * MS) * (281 * MS) + 140 * MS } else { t };
+        while due_ns < 1_000 * 281 * MS {
+            let woke_ns = awake_ns(due_ns);
+            stood_ns += stalled_ns(due_ns, woke_ns, 0);
+            due_ns = next_due_ns(due_ns, woke_ns);
+        }
+        let share = stood_ns as f64 / (1_000 * 281 * MS) as f64;
+        assert!((share / (140.0 / 281.0) - 1.0).abs() < 0.01, "{share}");
+    }
+
+    /// The thread of this test computes beside others on one core: it is late, and it has not stood still.
+    #[test]
+    fn waiting_for_a_processor_is_counted_and_stalls_nothing() {
+        let mut queue = Queue::of_this_thread();
+        assert!(queue.file.is_some() && queue.seen_ns > 0, "the kernel counts");
+        assert!(queue.grown_ns() < 1_000 * MS);
     }
 
     #[test]
@@ -122,7 +177,10 @@ mod tests {
         beat.shared.note(0);
         beat.shared.note(200 * MS);
         let stalls = beat.take();
-        assert!(stalls.longest_ns >= 300 * MS && stalls.total_ns >= 500 * MS, "{stalls:?}");
+        assert!(
+            stalls.count >= 2 && stalls.longest_ns >= 300 * MS && stalls.total_ns >= 500 * MS,
+            "{stalls:?}"
+        );
     }
 
     proptest! {

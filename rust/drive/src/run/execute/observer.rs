@@ -90,7 +90,10 @@ impl Observer for RunObserver<'_> {
     }
 
     fn start_at(&mut self, earliest: Ns) -> Result<Option<Ns>, Error> {
-        self.run.start_at(self.index, earliest)
+        let at = self.run.start_at(self.index, earliest);
+        // What stalled before a repetition, or between two, is in none.
+        self.heartbeat.take();
+        at
     }
 
     fn began(&mut self, repetition: u32, t0: Ns, first: Ns, last: Ns) {
@@ -115,18 +118,20 @@ impl Observer for RunObserver<'_> {
     fn spent(&mut self, cpu_ns: u64) {
         let t_ns = self.run.context.clock.now();
         let stalls = self.heartbeat.take();
+        let s = |ns: u64| ns as f64 / 1e9;
         let figures = [
-            ("repetition_cpu_s", cpu_ns),
-            ("stall_longest_s", stalls.longest_ns),
-            ("stall_total_s", stalls.total_ns),
+            ("repetition_cpu_s", s(cpu_ns)),
+            ("stalls", stalls.count as f64),
+            ("stall_longest_s", s(stalls.longest_ns)),
+            ("stall_total_s", s(stalls.total_ns)),
         ];
-        for (metric, ns) in figures {
+        for (metric, value) in figures {
             self.run.tables.resource(&ResourceRow {
                 role: "client".to_owned(),
                 t_ns,
                 metric,
                 device: String::new(),
-                value: ns as f64 / 1e9,
+                value,
             });
         }
     }
@@ -144,8 +149,6 @@ impl Observer for RunObserver<'_> {
         for statement in &repeat.fresh {
             perform(self.engine.as_ref(), statement, DEFAULT_LIMIT_NS, &self.run.context.stop)?;
         }
-        // What stalled between two repetitions is in neither.
-        self.heartbeat.take();
         Ok(true)
     }
 

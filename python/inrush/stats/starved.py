@@ -1,0 +1,150 @@
+"""For which share of its time a role did not run although it should have, and what kept it. Pure.
+
+stood    its process stood still: stopped, frozen, or with the whole machine (rust/drive/src/watch/heartbeat.rs)
+queued   its sessions were ready to run and waited for a processor, by the kernel's account of each thread. They also wait
+         for each other and for the run's own server: that is the load, and no fault of the client. So of that time counts
+         no more than what others can have caused:
+others   of the processors that the client may use, what other processes used. Without them the same work had
+         taken that much less time, at most
+quota    the share of the time in which a control group of the client was held back
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import inf
+
+from inrush.stats.gaps import gaps_of, worked_ns
+from inrush.stats.headroom import allowed_cores
+from inrush.stats.hosts import CLIENT, each_kernel, hosts_of, workers_of
+from inrush.stats.measures import measured_windows, whole
+from inrush.stats.others import host_s, others_share, worked_windows
+from inrush.stats.record import RunRecord
+from inrush.stats.watched import Looks, cumulative, spent_in
+
+
+@dataclass(frozen=True)
+class Starved:
+    """Of one role, or of one client. Shares of its time; None: not known."""
+
+    stood: float = 0.0
+    queued: float | None = None
+    others: float | None = None
+    quota: float = 0.0
+
+    @property
+    def share(self) -> float:
+        """What is known of it."""
+        return min(1.0, self.stood + min(self.queued or 0.0, (self.others or 0.0) + self.quota))
+
+    @property
+    def most(self) -> float:
+        """What it may have been where one of the two is not known."""
+        bounds = [
+            b
+            for b in (self.queued, None if self.others is None else self.others + self.quota)
+            if b is not None
+        ]
+        return min(1.0, self.stood + min(bounds, default=self.quota))
+
+
+@dataclass(frozen=True)
+class HeldBack:
+    """By a quota of CPU."""
+
+    share: float = 0.0
+    throttled: int = 0
+    periods: int = 0
+
+
+def starved_roles(run: RunRecord) -> dict[str, Starved]:
+    """Role, and whole of roles -> what is known of it; of roles with sessions."""
+    windows, idle = measured_windows(run), gaps_of(run)
+    had, queued = dict[str, float](), dict[str, float | None]()
+    for r in run.rows("repetitions"):
+        if r["segment"] not in windows:
+            continue
+        for role in dict.fromkeys((r["role"], whole(r["role"]))):
+            had[role] = had.get(role, 0.0) + r["sessions"] * worked_ns(r["start_ns"], r["end_ns"], idle)
+            before, own = queued.get(role, 0.0), r["queued_ns"]
+            queued[role] = None if before is None or own is None else before + own
+    others, quota = others_of_client(run), held_back(run).share
+    stood_s, measured_s = stalled_s(run)
+    stood = stood_s / measured_s if measured_s > 0 else 0.0
+    return {
+        role: Starved(stood, None if (ns := queued[role]) is None else min(1.0, ns / span), others, quota)
+        for role, span in had.items()
+        if span > 0
+    }
+
+
+def others_of_client(run: RunRecord) -> float | None:
+    """Of the processors that the client may use, what other processes used, where it was most; None where one host is not known."""
+    clients = {of.kernel for of in workers_of(run) if of.role.partition("/")[0] == CLIENT}
+    hosts = [
+        host
+        for host in each_kernel(hosts_of(run))
+        if not clients or host.kernel in clients or not host.kernel
+    ]
+    shares = [others_over_allowed(run, host.kernel) for host in hosts]
+    known = [share for share in shares if share is not None]
+    return max(known) if known and len(known) == len(shares) else None
+
+
+def others_over_allowed(run: RunRecord, kernel: str) -> float | None:
+    windows = worked_windows(run)
+    (host, *_) = [host for host in hosts_of(run) if host.kernel == kernel]
+    share, total_s = others_share(run, host, windows), host_s(run, host, "cpu_total_s", windows)
+    wall_s = sum(end - begin for begin, end in windows) / 1e9
+    if share is None or not total_s or wall_s <= 0:
+        return None
+    cores = total_s / wall_s
+    return min(1.0, share * cores / min(cores, allowed_cores(run, kernel) or inf))
+
+
+def held_back(run: RunRecord) -> HeldBack:
+    """By the quotas of its groups; of several client processes, which may share a group, that of the worst one."""
+    windows = worked_windows(run)
+    wall_s = sum(end - begin for begin, end in windows) / 1e9
+    found = [HeldBack()]
+    grown = {
+        metric: of_clients(cumulative(run, metric))
+        for metric in ("quota_throttled_s", "quota_throttled", "quota_periods")
+    }
+    for role in grown["quota_throttled_s"]:
+        over = [spent_in(run, held[role], windows) or 0.0 for held in grown.values() if role in held]
+        if wall_s > 0 and len(over) == len(grown):
+            found.append(HeldBack(min(1.0, over[0] / wall_s), round(over[1]), round(over[2])))
+    return max(found, key=lambda of: of.share)
+
+
+def of_clients(held: Mapping[str, Looks]) -> dict[str, Looks]:
+    """Parts, where there are any: their sum counts a group that they share once for each."""
+    parts = {role: of for role, of in held.items() if role.startswith(f"{CLIENT}/")}
+    return parts or {role: of for role, of in held.items() if role == CLIENT}
+
+
+def stalled_s(run: RunRecord) -> tuple[float, float]:
+    """Seconds in which the client's process stood still, and all seconds, of the measured repetitions."""
+    repetitions: dict[tuple[int, int], float] = {}
+    windows = measured_windows(run)
+    for totals in run.rows("repetitions"):
+        if totals["segment"] in windows:
+            key = (totals["segment"], totals["repetition"])
+            repetitions[key] = max(repetitions.get(key, 0.0), (totals["end_ns"] - totals["start_ns"]) / 1e9)
+    return at_ends(run, "stall_total_s"), sum(repetitions.values())
+
+
+def stalls(run: RunRecord) -> float:
+    """How often it stood still."""
+    return at_ends(run, "stalls")
+
+
+def at_ends(run: RunRecord, metric: str) -> float:
+    """Of the client, said once at the end of each repetition: the sum over those that were measured."""
+    t_ns, each = cumulative(run, metric).get(CLIENT, ((), ()))
+    windows = measured_windows(run).values()
+    return float(
+        sum(v for t, v in zip(t_ns, each, strict=True) if any(begin <= t <= end for begin, end in windows))
+    )

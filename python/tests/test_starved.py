@@ -1,0 +1,194 @@
+"""A client that did not run when it should have: which share of its time, by whom, and which figures that moves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from inrush.analysis.deciding import above, tried
+from inrush.analysis.points import Measured
+from inrush.guards.lacking import NAME as LACKING
+from inrush.guards.lacking import server_had_its_processors
+from inrush.guards.lateness import client_on_time
+from inrush.guards.verdicts import Outcome, Verdict
+from inrush.machine.processes import RunningProcess
+from inrush.stats.brackets import brackets
+from inrush.stats.measures import figures_of_run
+from inrush.stats.record import RunRecord
+from inrush.stats.starved import Starved, held_back, others_of_client
+from inrush.stats.trials import Trial
+from inrush.targets.standing import others
+from tests import synthetic
+from tests.synthetic import SECOND
+
+MS = 1_000_000
+#: Of 8 processors; synthetic clients and servers use 1 of them.
+RATE, P99 = "writers.rows_per_s", "writers.latency_p99_s"
+
+
+def closed(
+    queued: float | None, others: float = 0.0, more: dict[str, float] | None = None, **how: Any
+) -> RunRecord:
+    """A closed role of 10 s whose sessions waited for processors for a share of their time, and what its client says of quotas
+    at its end."""
+    metrics = [
+        {"role": "client", "t_ns": t * SECOND, "metric": metric, "device": "", "value": value * (t - 1) / 10}
+        for metric, value in (more or {}).items()
+        for t in (1, 11)
+    ]
+    return synthetic.run("postgresql", makespan_s=10.0, latency_ns=[MS] * 500, noise={"others": others},
+                         totals={"queued_ns": None if queued is None else int(queued * 10 * SECOND)}, more={"resources": metrics}, **how)  # fmt: skip
+
+
+def verdict(run: RunRecord) -> Verdict:
+    return client_on_time(run, figures_of_run(run))
+
+
+@pytest.mark.parametrize(
+    ("of", "share", "most"),
+    [
+        (Starved(), 0.0, 0.0),
+        (Starved(stood=0.5, queued=0.0, others=0.0), 0.5, 0.5),
+        (Starved(queued=0.4, others=0.0), 0.0, 0.0),  # its own sessions and server
+        (Starved(queued=0.0, others=0.9), 0.0, 0.0),  # others, on other processors
+        (Starved(queued=0.4, others=0.1), 0.1, 0.1),
+        (Starved(queued=0.3, others=0.1, quota=0.9), 0.3, 0.3),
+        (Starved(stood=0.6, queued=0.7, others=1.0), 1.0, 1.0),
+        (Starved(queued=0.4), 0.0, 0.4),  # a server that was not watched
+        (Starved(others=0.4), 0.0, 0.4),  # a kernel that does not count
+        (Starved(quota=0.4), 0.0, 0.4),
+    ],
+)
+def test_what_is_lost_is_what_was_waited_for_and_taken(of: Starved, share: float, most: float) -> None:
+    assert (of.share, of.most) == pytest.approx((share, most))
+
+
+def test_a_closed_role_that_others_kept_from_running_is_invalid_in_its_rates_and_times() -> None:
+    run = replace(closed(0.4, others=0.3), summary={
+        "begun_unix_ns": SECOND, "ended_unix_ns": 11 * SECOND, "others": [{"pid": 7, "program": "rustc", "cpu_s": 24.0}],
+    })  # fmt: skip
+    found = verdict(run)
+    assert found.outcome is Outcome.INVALID and found.breaks(RATE) and found.breaks(P99), found
+    assert not found.breaks("writers.rows"), "what was counted stands"
+    assert "waited for a processor for 40 % of their time" in found.sentence, found.sentence
+    assert (
+        "other processes took 30 % of the processors that it may use (rustc (process 7) 2.4 cores)"
+        in found.sentence
+    )
+    bracket = brackets(run, figures_of_run(run), [])[RATE]
+    assert bracket.on_time == pytest.approx(bracket.measured / 0.7)
+
+
+@pytest.mark.parametrize(
+    ("queued", "others"),
+    [(0.6, 0.0), (0.6, 0.04), (0.04, 0.6), (0.0, 0.0)],
+    ids=["its own load", "little of others", "others elsewhere", "undisturbed"],
+)
+def test_waiting_that_nobody_else_caused_and_work_of_others_that_nobody_waited_for_are_no_fault(
+    queued: float, others: float
+) -> None:
+    found = verdict(closed(queued, others))
+    assert found.outcome in (Outcome.PASS, Outcome.NOTE), found
+
+
+def test_a_client_on_one_processor_is_held_against_that_one() -> None:
+    """A fourteenth of 8 processors is more than half of one."""
+    of_all, of_one = closed(0.5, others=0.07), closed(0.5, others=0.07, env={"cpu_logical": 1})
+    assert others_of_client(of_all) == pytest.approx(0.07) and others_of_client(of_one) == pytest.approx(0.56)
+    assert verdict(of_one).breaks(RATE)
+
+
+THROTTLED = {"quota_throttled_s": 9.0, "quota_throttled": 64.0, "quota_periods": 68.0}
+
+
+def test_a_quota_that_was_used_up_is_named_with_its_periods_and_invalid_where_sessions_waited() -> None:
+    run = closed(0.8, more=THROTTLED)
+    assert held_back(run).share == pytest.approx(0.9)
+    found = verdict(run)
+    assert found.breaks(RATE) and "its quota of CPU was used up in 64 of 68 periods" in found.sentence, found
+    assert "raise the quota" in found.sentence
+    assert verdict(closed(0.01, more=THROTTLED)).outcome is not Outcome.INVALID, "without effect"
+    assert verdict(closed(0.8)).outcome is not Outcome.INVALID, "without a quota"
+
+
+def test_what_a_kernel_does_not_count_and_what_was_not_watched_are_not_checked() -> None:
+    untold = verdict(closed(None, others=0.3))
+    assert untold.outcome is Outcome.NOT_CHECKED and "does not count" in untold.sentence, untold
+    run = closed(0.4)
+    unseen = replace(run, plan={**run.plan, "watch": {"processes": {}}, "target": {"engine": "postgresql", "url": "postgresql://u@127.0.0.1:5432/d"}})  # fmt: skip
+    silent = verdict(unseen)
+    if others_of_client(unseen) is None:
+        assert silent.outcome is Outcome.NOT_CHECKED and "not known by whom" in silent.sentence, silent
+    else:
+        pytest.fail("the plan's server is not taken for one that is unseen here")
+
+
+def test_one_percent_is_less_than_buckets_resolve_and_moves_no_decision() -> None:
+    run = closed(0.009, others=0.5)
+    figures = figures_of_run(run)
+    assert all(b.on_time == b.measured for b in brackets(run, figures, []).values())
+
+
+# The server.
+
+
+def paced(others: float, late: bool = True) -> RunRecord:
+    """A role at a rate, on 8 processors of which it keeps 1 busy, and others a share; two of five calls were never sent."""
+    made = synthetic.run(
+        "postgresql", schedule="constant", makespan_s=10.0, latency_ns=[MS] * 500, noise={"others": others}
+    )
+    (totals,) = made.rows("repetitions")
+    rows = [{**totals, "unsent": 200 if late else 0}]
+    return replace(
+        made, tables={**made.tables, "repetitions": synthetic.table("repetitions", rows)}, _rows={}
+    )
+
+
+@pytest.mark.parametrize(
+    ("others", "late", "outcome"),
+    [
+        (0.85, True, Outcome.INVALID),
+        (0.5, True, Outcome.PASS),  # 37 % were idle: the server could have had them
+        (0.0, True, Outcome.PASS),
+        (0.85, False, Outcome.PASS),  # it kept up beside them
+    ],
+)
+def test_a_server_that_lacked_what_others_took_has_not_shown_that_it_falls_behind(
+    others: float, late: bool, outcome: Outcome
+) -> None:
+    run = paced(others, late)
+    figures = figures_of_run(run)
+    found = server_had_its_processors(run, figures)
+    assert found is not None and found.guard == LACKING and found.outcome is outcome, found
+    share = "writers.attempted_share"
+    assert found.breaks(share) is (outcome is Outcome.INVALID)
+    m = Measured(run, figures, [found])
+    trial = tried(m, m, share, 0.99).trial
+    assert trial is (Trial.UNDECIDED if outcome is Outcome.INVALID else Trial.FAILED if late else Trial.HELD)
+    stops = above(m, m, P99, 0.5 * figures[P99])
+    assert (stops is not None) is (others == 0.85), stops
+    if outcome is Outcome.INVALID:
+        assert (
+            "other processes took 85 % of the processors" in found.sentence
+            and "not decided" in found.sentence
+        )
+
+
+def test_who_took_processors_are_those_that_are_none_of_ours_the_largest_first() -> None:
+    def process(pid: int, parent: int, program: str, cpu_s: float) -> RunningProcess:
+        return RunningProcess(pid, parent, f"/usr/bin/{program}", cpu_s)
+
+    before = {1: process(1, 0, "init", 5.0), 40: process(40, 1, "make", 1.0)}
+    after = {
+        1: process(1, 0, "init", 5.0),
+        40: process(40, 1, "make", 9.0),
+        50: process(50, 1, "inrush", 3.0),
+        51: process(51, 50, "worker", 20.0),
+        60: process(60, 1, "mysqld", 30.0),
+        70: process(70, 1, "hog", 12.0),
+    }
+    found = others(before, after, {50, 60})["others"]
+    assert [(o["program"], o["cpu_s"]) for o in found] == [("hog", 12.0), ("make", 8.0)]
+    assert others(before, before, set()) == {}
