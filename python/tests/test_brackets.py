@@ -355,14 +355,16 @@ def slow_samples(run: RunRecord, first: int, took_ms: int, measured_s: float, st
         row |= {"done_ns": row["due_ns"] + took_ms * MS, "done_on_time_ns": row["due_ns"] + took_ms * MS}
     (totals,) = run.rows("repetitions")
     ends = round(measured_s * SECOND)
-    stall = {"role": "client", "t_ns": 50 * SECOND, "metric": "stall_total_s", "device": "", "value": stood_s}
+    stood = {"role": "client", "t_ns": 50 * SECOND, "device": ""}
+    stall = {**stood, "metric": "stall_total_s", "value": stood_s}
+    stalls = {**stood, "metric": "stalls", "value": stood_s / 0.2}
     tables = {
         "samples": synthetic.table("samples", rows),
         "repetitions": synthetic.table("repetitions", [{**totals, "end_ns": SECOND + ends}]),
         "segments": synthetic.table(
             "segments", [{**r, "end_ns": SECOND + ends} if r["phase"] else r for r in run.rows("segments")]
         ),
-        "resources": synthetic.table("resources", [*run.rows("resources"), stall]),
+        "resources": synthetic.table("resources", [*run.rows("resources"), stall, stalls]),
     }
     return replace(run, tables={**run.tables, **tables}, _rows={})
 

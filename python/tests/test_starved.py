@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from inrush.analysis.answer import answer
+from inrush.analysis.conclusion import conclusion
 from inrush.analysis.deciding import above, tried
 from inrush.analysis.points import Measured
 from inrush.guards.lacking import NAME as LACKING
@@ -16,12 +18,14 @@ from inrush.guards.verdicts import Outcome, Verdict
 from inrush.machine.processes import RunningProcess
 from inrush.stats.brackets import brackets
 from inrush.stats.measures import figures_of_run
-from inrush.stats.record import RunRecord
+from inrush.stats.record import RunRecord, StudyRecord
 from inrush.stats.starved import Starved, held_back, others_of_client
 from inrush.stats.trials import Trial
 from inrush.targets.standing import others
 from tests import synthetic
 from tests.synthetic import SECOND
+from tests.test_conclusion import KEEPS_UP, analysis_of
+from tests.test_conclusion import paced as paced_samples
 
 MS = 1_000_000
 #: Of 8 processors; synthetic clients and servers use 1 of them.
@@ -192,3 +196,39 @@ def test_who_took_processors_are_those_that_are_none_of_ours_the_largest_first()
     found = others(before, after, {50, 60})["others"]
     assert [(o["program"], o["cpu_s"]) for o in found] == [("hog", 12.0), ("make", 8.0)]
     assert others(before, before, set()) == {}
+
+
+@pytest.mark.parametrize("share", [0.85, 0.0])
+def test_an_answer_names_who_took_what_a_server_lacked_in_place_of_its_falling_behind(share: float) -> None:
+    """MySQL stores a second's rows in 1.5 s: beside others it is not decided, alone it falls behind."""
+    runs = []
+    for block in (1, 2, 3):
+        made = paced_samples("mysql", 4, block, [1.5] * 40)
+        end_ns = max(s["end_ns"] for s in made.rows("segments"))
+        host = synthetic.table("resources", synthetic.resource_rows(end_ns, 0.1, {"others": share}, 8))
+        took = {"begun_unix_ns": block * 100 * SECOND, "ended_unix_ns": (block * 100 + 40) * SECOND, "others": [{"pid": 7, "program": "rustc", "cpu_s": 240.0}]}  # fmt: skip
+        runs.append(
+            replace(
+                made, tables={**made.tables, "resources": host}, summary={**made.summary, **took}, _rows={}
+            )
+        )
+    measured = [
+        Measured(run, figures, [found] if (found := server_had_its_processors(run, figures)) else [])
+        for run in runs
+        for figures in (figures_of_run(run),)
+    ]
+    analysis = analysis_of(StudyRecord({**synthetic.STUDY, "accept": {}, "answer": KEEPS_UP}, runs), measured)
+    said = conclusion(analysis, answer(analysis))
+    part = answer(analysis)
+    assert part is not None
+    if share:
+        words = "is not decided at 20,000 rows/s with 4 readers: other processes took 85 % of the processors (rustc (process 7) 6 cores)"
+        assert words in said and "falls behind" not in said + part.line, said
+        assert "4 is not decided: other processes took 85 %" in part.line, part.line
+        assert not analysis.valid, "no decision is no result"
+    else:
+        assert "falls behind at 20,000 rows/s" in said and "falls behind at readers 4" in part.line, (
+            said,
+            part.line,
+        )
+        assert analysis.valid

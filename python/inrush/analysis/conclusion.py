@@ -12,7 +12,7 @@ from typing import Any
 
 from inrush.analysis.answer import Answer
 from inrush.analysis.comparability import refused
-from inrush.analysis.keeping_up import headed, keeps_up_said, sustained_said
+from inrush.analysis.keeping_up import headed, keeps_up_said, not_decided, sustained_said
 from inrush.analysis.levelling import levels_off_said
 from inrush.analysis.overview import (
     PACED,
@@ -57,7 +57,7 @@ def conclusion(analysis: Analysis, found: Answer | None, seen: Overview | None =
     if found is None or seen is None or not any(row.point for row in seen.rows):
         return NOTHING
     broken, sound = judged_rows(found, seen)
-    sentences = [*stated(analysis, found, seen, sound), *left_out(seen, broken, sound)]
+    sentences = [*stated(analysis, found, seen, sound), *left_out(analysis, found, seen, broken, sound)]
     undecided = (
         [f"INVALID: no decision ({', '.join(guards)})"] if sound and (guards := no_decision(analysis)) else []
     )
@@ -74,7 +74,7 @@ def other_conditions(analysis: Analysis, found: Answer | None, seen: Overview | 
         if there is None:
             continue
         broken, sound = judged_rows(found, there)
-        missing = left_out(there, broken, sound)
+        missing = left_out(analysis, found, there, broken, sound)
         said.append(
             in_a_row([*stated(analysis, found, there, sound), *missing])
             if sound
@@ -117,14 +117,17 @@ def has_figure(row: EngineRow, found: Answer) -> bool:
     return row.point is not None and (found.kind in PACED or row.stated is not None)
 
 
-def left_out(seen: Overview, broken: Sequence[EngineRow], sound: Sequence[EngineRow]) -> list[str]:
+def left_out(
+    analysis: Analysis, found: Answer, seen: Overview, broken: Sequence[EngineRow], sound: Sequence[EngineRow]
+) -> list[str]:
     """Engines without a figure that stands, and why."""
     absent = [row for row in seen.rows if row not in broken and row not in sound]
     unexplained = [row for row in absent if not row.absent]
-    said = []
-    if broken:
-        guards = dict.fromkeys(guard for row in broken for guard in row.guards)
-        named = listed([title(row.engine) for row in broken])
+    lacking = {row.engine: words for row in broken if (words := not_decided(analysis, found, row))}
+    said = [*lacking.values()]
+    if invalid := [row for row in broken if row.engine not in lacking]:
+        guards = dict.fromkeys(guard for row in invalid for guard in row.guards)
+        named = listed([title(row.engine) for row in invalid])
         said.append(f"INVALID: the figures of {named} ({', '.join(guards)})")
     said += [f"{title(row.engine)} has no run ({row.absent})" for row in absent if row.absent]
     if unexplained:

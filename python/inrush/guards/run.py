@@ -291,7 +291,7 @@ RUN_GUARDS: tuple[Guard, ...] = (
     Guard("answers right", answers_right, "No operation that was called promises anything about its answers"),
     Guard("oracle agrees", oracle_agrees, "The oracle was asked no quiet query"),
     Guard("errors not counted as fast", errors_not_fast, "No call was timed"),
-    Guard("client on time", lateness.client_on_time, "No call was paced"),
+    Guard("client on time", lateness.client_on_time, "No call was timed"),
     Guard(
         "client not saturated",
         saturation.client_not_saturated,

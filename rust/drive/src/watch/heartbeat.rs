@@ -108,9 +108,9 @@ impl Queue {
     /// Since it was last asked; 0 where the kernel does not count it.
     fn grown_ns(&mut self) -> u64 {
         let mut text = [0; 128];
-        let now_ns = self.file.as_ref().and_then(|f| f.head(&mut text).ok()).and_then(queued_ns);
-        let before_ns = std::mem::replace(&mut self.seen_ns, now_ns.unwrap_or(self.seen_ns));
-        self.seen_ns - before_ns
+        let read = self.file.as_ref().and_then(|f| f.head(&mut text).ok()).and_then(queued_ns);
+        let now_ns = read.unwrap_or(self.seen_ns);
+        now_ns.saturating_sub(std::mem::replace(&mut self.seen_ns, now_ns))
     }
 }
 
@@ -150,7 +150,8 @@ mod tests {
     #[test]
     fn short_stalls_add_up_to_their_share() {
         let (mut due_ns, mut stood_ns) = (7 * MS, 0);
-        let awake_ns = |t: u64| if t % (281 * MS) < 140 * MS { t / (281 * MS) * (281 * MS) + 140 * MS } else { t };
+        let awake_ns =
+            |t: u64| if t % (281 * MS) < 140 * MS { t / (281 * MS) * (281 * MS) + 140 * MS } else { t };
         while due_ns < 1_000 * 281 * MS {
             let woke_ns = awake_ns(due_ns);
             stood_ns += stalled_ns(due_ns, woke_ns, 0);
