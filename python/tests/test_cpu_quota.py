@@ -12,6 +12,8 @@ import pytest
 
 from inrush.errors import StudyInvalid, UsageError
 from inrush.machine.cgroup import quota
+from inrush.machine.held import quotas
+from inrush.machine.host import cgroup_cpu_cores
 from inrush.pipeline import cpu_quota
 from inrush.pipeline.cpu_quota import AFFINITY, QUOTA, chosen_cores, limited, threads_of
 from inrush.run.prepare import StudyCall, prepare
@@ -113,3 +115,20 @@ def test_cores_of_a_study_may_be_parts_and_factors(tmp_path: Path) -> None:
     assert cores(varied) == [0.1, 1.0]
     with pytest.raises(StudyInvalid, match=r"factors\.cores\[1\]"):
         cores(varied, "cores=[0.1, -1]")
+
+
+def test_what_inrush_may_use_is_the_least_quota_of_its_groups_and_of_those_above(tmp_path: Path) -> None:
+    """A group without a quota below one of half a core, below one of two; here by files as the kernel has them, of each
+    version."""
+    for version, (name, text) in {1: ("cpu.cfs_quota_us", "{}"), 2: ("cpu.max", "{} 100000")}.items():
+        root = tmp_path / str(version)
+        mount = root / "cpu" if version == 1 else root
+        (mount / "pods" / "one" / "run").mkdir(parents=True)
+        for folder, quota_us in (("pods", 200_000), ("pods/one", 50_000), ("pods/one/run", None)):
+            none = "-1" if version == 1 else "max"
+            (mount / folder / name).write_text(text.format(none if quota_us is None else quota_us))
+            if version == 1:
+                (mount / folder / "cpu.cfs_period_us").write_text("100000")
+        groups = "1:cpu,cpuacct:/pods/one/run\n" if version == 1 else "0::/pods/one/run\n"
+        assert sorted(quotas(groups, root)) == [0.5, 2.0]
+        assert cgroup_cpu_cores(groups, root) == 0.5 and cgroup_cpu_cores("3:pids:/\n", root) is None

@@ -14,6 +14,7 @@ from inrush.analysis.points import Measured
 from inrush.guards.lacking import NAME as LACKING
 from inrush.guards.lacking import server_had_its_processors
 from inrush.guards.lateness import client_on_time
+from inrush.guards.saturation import client_not_saturated
 from inrush.guards.verdicts import Outcome, Verdict
 from inrush.machine.processes import RunningProcess
 from inrush.stats.brackets import brackets
@@ -102,6 +103,17 @@ def test_a_client_on_one_processor_is_held_against_that_one() -> None:
     of_all, of_one = closed(0.5, others=0.07), closed(0.5, others=0.07, env={"cpu_logical": 1})
     assert others_of_client(of_all) == pytest.approx(0.07) and others_of_client(of_one) == pytest.approx(0.56)
     assert verdict(of_one).breaks(RATE)
+
+
+@pytest.mark.parametrize(
+    "env", [{"cgroup_cpu_cores": 2.0}, {"cpu_logical": 2}, {"cgroup_cpu_cores": 6.0, "cpu_logical": 2}]
+)
+def test_what_a_client_computes_is_held_against_the_cores_that_it_may_use(env: dict[str, float]) -> None:
+    run = closed(0.0, client_cores=1.8, env=env)
+    found = client_not_saturated(run, figures_of_run(run))
+    assert found is not None and "1.80 of 2 cores" in found.sentence and found.outcome is Outcome.INVALID, (
+        found
+    )
 
 
 THROTTLED = {"quota_throttled_s": 9.0, "quota_throttled": 64.0, "quota_periods": 68.0}

@@ -128,9 +128,10 @@ def boot() -> str:
     return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
 
 
-def cgroup_cpu_cores() -> float | None:
+def cgroup_cpu_cores(groups: str | None = None, root: Path = CGROUPS) -> float | None:
     """The least quota of the cgroups that we live in, of either version, and of those above them; None where none has one."""
-    return min(quotas(Path("/proc/self/cgroup").read_text(), CGROUPS), default=None)
+    own = Path("/proc/self/cgroup").read_text() if groups is None else groups
+    return min(quotas(own, root), default=None)
 
 
 def cgroup_memory_bytes() -> int | None:

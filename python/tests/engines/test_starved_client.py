@@ -103,7 +103,7 @@ class Hinderer(Silent):
             self.done = True
             (pid,) = children(os.getpid())
             self.held.enter_context(HOW[self.how](pid))
-        if event["event"] == "segment" or event["event"] == "end":
+        if event["event"] == "segment":
             self.held.close()
 
 
