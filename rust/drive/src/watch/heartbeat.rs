@@ -161,12 +161,27 @@ mod tests {
         assert!((share / (140.0 / 281.0) - 1.0).abs() < 0.01, "{share}");
     }
 
-    /// The thread of this test computes beside others on one core: it is late, and it has not stood still.
+    /// Two threads compute on one processor: each waits for the other, and neither stands still.
     #[test]
-    fn waiting_for_a_processor_is_counted_and_stalls_nothing() {
-        let mut queue = Queue::of_this_thread();
-        assert!(queue.file.is_some() && queue.seen_ns > 0, "the kernel counts");
-        assert!(queue.grown_ns() < 1_000 * MS);
+    fn waiting_for_a_processor_is_counted_and_is_no_stall() {
+        let computes = |clock: Clock| {
+            // SAFETY: the set is plain bits, for which zeros are none, and it outlives the call.
+            unsafe {
+                let mut one: libc::cpu_set_t = std::mem::zeroed();
+                libc::CPU_SET(libc::sched_getcpu() as usize, &mut one);
+                libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &one);
+            }
+            let mut queue = Queue::of_this_thread();
+            let began_ns = clock.now();
+            std::thread::spawn(move || while clock.now() < began_ns + 200 * MS {});
+            while clock.now() < began_ns + 200 * MS {}
+            (clock.now() - began_ns, queue.grown_ns())
+        };
+        let clock = Clock::start();
+        let waiter = std::thread::spawn(move || computes(clock));
+        let (took_ns, queued_ns) = waiter.join().unwrap();
+        assert!(queued_ns > 20 * MS && queued_ns < took_ns, "{queued_ns} of {took_ns}");
+        assert_eq!(stalled_ns(0, queued_ns, queued_ns), 0);
     }
 
     #[test]
