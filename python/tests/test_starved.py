@@ -136,7 +136,10 @@ def test_what_a_kernel_does_not_count_and_what_was_not_watched_are_not_checked()
     unseen = replace(run, plan={**run.plan, "watch": {"processes": {}}, "target": {"engine": "postgresql", "url": "postgresql://u@127.0.0.1:5432/d"}})  # fmt: skip
     silent = verdict(unseen)
     if others_of_client(unseen) is None:
-        assert silent.outcome is Outcome.NOT_CHECKED and "not known by whom" in silent.sentence, silent
+        assert (
+            silent.outcome is Outcome.NOT_CHECKED
+            and "what else used the processors is not known" in silent.sentence
+        ), silent
     else:
         pytest.fail("the plan's server is not taken for one that is unseen here")
 

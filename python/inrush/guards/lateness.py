@@ -200,7 +200,7 @@ def unknown_of(of: Starved) -> str:
             "this kernel does not count how long a thread waits for a processor: run nothing beside the study"
         )
     return (
-        "it is not known by whom: the processes of the server, or the machine, were not watched. Run inrush as root or as the "
+        "what else used the processors is not known: the processes of the server, or the machine, were not watched. Run inrush as root or as the "
         "server's own user, or on a machine of its own"
     )
 
