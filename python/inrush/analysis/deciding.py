@@ -88,7 +88,7 @@ def above(m: Measured, on_time: Measured, figure: str, limit: float) -> Objectio
 
 
 def undecided_by(late: Sequence[Measured], figure: str) -> str:
-    """Who took what the server lacked, where that was so in every run that was late; empty where one run shows it by itself."""
+    """Which processes took what the server lacked, where that was so in every run that was late; empty where one run shows it by itself."""
     lacks = [lack_of(m.run) for m in late if m.broken(figure)]
     first = next((lack for lack in lacks if lack is not None), None)
     return first.words if first is not None and None not in lacks and len(lacks) == len(late) else ""

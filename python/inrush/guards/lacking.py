@@ -30,13 +30,13 @@ class Lack:
 
     others: float
     idle: float
-    #: Who took them; empty where it is not known.
-    who: str
+    #: The processes that took them; empty where they are not known.
+    takers: str
 
     @property
     def words(self) -> str:
-        who = f" ({self.who})" if self.who else ""
-        return f"other processes took {percent(self.others)} of the processors{who} and left {percent(self.idle)} idle"
+        named = f" ({self.takers})" if self.takers else ""
+        return f"other processes took {percent(self.others)} of the processors{named} and left {percent(self.idle)} idle"
 
 
 def lack_of(run: RunRecord) -> Lack | None:

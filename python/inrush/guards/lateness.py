@@ -175,8 +175,8 @@ def starved(run: RunRecord, paced: Sequence[str], broken: Mapping[str, Bracket])
     waited = f"; its sessions of {role} waited for a processor for {percent(of.queued or 0.0)} of their time"
     if not of.others:
         return f"{waited}{throttled}"
-    who = f" ({took})" if (took := took_most(run)) else ""
-    return f"{waited}{throttled}; other processes took {percent(of.others)} of the processors that it may use{who}"
+    named = f" ({took})" if (took := took_most(run)) else ""
+    return f"{waited}{throttled}; other processes took {percent(of.others)} of the processors that it may use{named}"
 
 
 def in_doubt(run: RunRecord, found: Mapping[str, Bracket], paced: Sequence[str]) -> str:

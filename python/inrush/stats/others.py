@@ -49,7 +49,7 @@ def ours_on(held: Mapping[str, Looks], host: WatchedHost) -> list[Looks]:
 
 
 def took_most(run: RunRecord) -> str:
-    """`rustc (process 4242) 1.2, python3 (process 17) 0.1 cores`: who it was, over the whole run; empty where none is known."""
+    """`rustc (process 4242) 1.2, python3 (process 17) 0.1 cores`: other processes, over the whole run; empty where none is known."""
     others = run.summary.get("others") or ()
     begun, ended = run.summary.get("begun_unix_ns"), run.summary.get("ended_unix_ns")
     if not others or not begun or not ended:
