@@ -68,7 +68,7 @@ def measured(here: Path, files: int, say: Callable[[str], None]) -> None:
     )
     say(
         f"in all {cpu_s(resource.RUSAGE_SELF) - first.began_cpu_s:.2f} CPU-s of the command, "
-        f"{cpu_s(resource.RUSAGE_CHILDREN):.2f} of client and load server, {done.seconds:.1f} s wall from the first row on; "
+        f"{cpu_s(resource.RUSAGE_CHILDREN):.2f} of client and load server, {done.seconds:.1f} s wall; "
         f"the proof took {done.costs['proof_s']:.2f} s of them"
     )
     say(

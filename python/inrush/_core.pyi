@@ -20,10 +20,11 @@ __all__ = [
     "file_rows",
     "generate",
     "generators",
-    "look_at_files",
     "max_depth",
     "read_files",
     "read_table",
+    "rounded_values",
+    "sample_files",
     "self_signed",
     "simulate",
     "start",
@@ -100,16 +101,23 @@ def ask_load_server(link_json: str, question_json: str) -> str:
     {"ask": "statement", "shard": place or null (the coordinator), "statement", "limit_s"} -> rows, [[…]]
     """
 
-def file_digest(path: str) -> tuple[str, int]:
-    """128 bits over what a file holds, as 32 hexadecimal digits, and its length in bytes. Raises CoreFailure."""
+def file_digest(path: str, bytes: int = ...) -> tuple[str, int]:
+    """128 bits over what a file holds, as 32 hexadecimal digits, and its length in bytes. Raises CoreFailure.
 
-def look_at_files(
-    paths: Sequence[str], delimiter: int, format: str, header: bool, said: tuple[bool, bool], rows: int
-) -> list[tuple[tuple[int, int, int, int], str | None, int | None] | None]:
-    """Which of many text files are alike by their first rows, in their order; None for one that cannot be read. Of each its
-    stamp (`spool.Stamp`), digest where it is not long, and the place of the file that stands for it.
+    bytes: of its first ones alone, as if it ended behind them."""
 
-    delimiter, format, header: of the first one. said: a command line says whether line 1 is a header; and the format."""
+def sample_files(
+    paths: Sequence[str], said_json: str, rows: int, alike: bool
+) -> list[tuple[tuple[int, int, int, int], str | None, int | None, str | None] | None]:
+    """What the first rows of text files hold, as the core reads them, in their order; None for a file that cannot be read. Of
+    each its stamp (`spool.Stamp`), digest where it is not long, the place of the file that stands for it, and JSON: `Sample`
+    of rust/rows/src/rows/files/sample, or {"refused": why}; none of a packed or Parquet file.
+
+    said: `Said` there. alike: a file like another one before it has no sample of its own."""
+
+def rounded_values(floats_json: str) -> list[int]:
+    """Of columns of floats, how many values of a text file have more digits than they keep: `Floats` of
+    rust/rows/src/rows/files/sample. Raises CoreFailure."""
 
 def read_table(scan_json: str) -> str:
     """A table read through the query path: `ScanPlan` of rust/load/src/readback.rs -> JSON {"rows", "digest", "sums"}."""

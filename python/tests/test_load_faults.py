@@ -193,13 +193,19 @@ def test_a_changed_file_given_again_is_another_import_whose_stored_files_are_ref
     assert "and so were 4 more of 8 files; leave such files out" in str(refused.value)
     assert str(refused.value).count(" was stored by import ") == 3
     place.files = place.files[:1]
-    assert place.load().verdict == "proven"
+    with pytest.raises(
+        UsageError, match=r"it has grown since import .*40 rows|it has grown since import .*80 rows"
+    ):
+        place.load()
 
 
 def test_a_file_that_changes_while_it_is_looked_at_is_loaded_from_nowhere(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from inrush import _core
+
+    # Of a short file the digest is taken with its first rows.
+    place.files[1].write_text(lines(ROWS, 20_000))
 
     def digest(path: str) -> tuple[str, int]:
         found = real(path)
@@ -285,7 +291,8 @@ def test_a_full_disk_is_named_with_what_was_unpacked_to_it_and_nothing_is_left_o
     with pytest.raises(CoreError) as failed:
         place.load()
     into = place.folder / "loads" / "spool"
-    assert f"a.tsv.gz: unpacked: cannot be written to {into} (No space left on device, " in str(failed.value)
+    assert f"a.tsv.gz: unpacked: cannot be written to {into}/" in str(failed.value)
+    assert " (No space left on device, " in str(failed.value)
     assert "INRUSH_RESULTS" in str(failed.value)
     assert list(into.iterdir()) == []
 
@@ -365,3 +372,40 @@ def test_a_document_of_the_ledger_is_encoded_as_ever() -> None:
     text = "".join(map(chr, range(32, 127))) + "%22 %2522 100%"
     assert ledger.encoded(text) == quote(text, safe=",: []{}")
     assert ledger.decoded(ledger.encoded(text)) == text
+
+
+# --- what is unpacked
+
+
+def kept(place: Place) -> list[Path]:
+    return [path for path in (place.folder / "loads").rglob("*") if path.parent.parent.name == "spool"]
+
+
+def test_what_was_unpacked_is_for_its_owner_alone_and_gone_when_the_load_has_ended(place: Place) -> None:
+    place.files = [place.folder / "a.tsv.gz"]
+    place.files[0].write_bytes(packed(lines(0), "gz"))
+    modes: list[tuple[int, int]] = []
+
+    def on_event(event: Any) -> None:
+        modes.extend(
+            (path.stat().st_mode & 0o777, path.parent.stat().st_mode & 0o777) for path in kept(place)
+        )
+
+    assert place.load(on_event, bytes_per_s=40_000.0).verdict == "proven"
+    assert modes and set(modes) == {(0o600, 0o700)}
+    assert not (place.folder / "loads" / "spool").exists()
+
+
+def test_what_was_unpacked_stays_for_the_command_that_goes_on_and_for_no_other(place: Place) -> None:
+    place.files = [place.folder / "a.tsv.gz"]
+    place.files[0].write_bytes(packed(lines(0), "gz"))
+    place.ask("CREATE TRIGGER no BEFORE INSERT ON t WHEN NEW.id = 3000 BEGIN SELECT raise(ABORT, 'no'); END")
+    with pytest.raises(InrushError):
+        place.load()
+    assert len(kept(place)) == 1
+    place.ask("DROP TRIGGER no")
+    assert place.load().verdict == "proven" and kept(place) == []
+    place.files[0].write_bytes(packed(lines(9 * ROWS), "gz"))
+    with pytest.raises(UsageError):
+        place.load(columns="a,b,c", header="no")
+    assert kept(place) == []

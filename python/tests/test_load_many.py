@@ -5,15 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from inrush.errors import UsageError
-from inrush.load import input as load_input
 from inrush.load.expand import expand, pattern
-from inrush.load.input import LOOK_ROWS, open_inputs
+from inrush.load.input import LOOK_ROWS, looked_at, open_inputs
 from inrush.load.spool import seen
+from inrush.study.sniff import sniff
 from inrush.worker.worker import Lines
 
 FILES = 300
@@ -25,43 +24,28 @@ def made(folder: Path, text: Callable[[int], str], ending: str = "tsv") -> list[
     return expand([f"{folder}/*.{ending}"])
 
 
-@pytest.fixture
-def sniffed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The files that are looked at closely."""
-    found: list[str] = []
-
-    def sniff(path: Path, *words: Any) -> Any:
-        found.append(path.name)
-        return real(path, *words)
-
-    real = load_input.sniff
-    monkeypatch.setattr(load_input, "sniff", sniff)
-    return found
-
-
 def test_of_many_files_that_are_alike_a_few_are_looked_at_and_each_has_its_size_and_digest(
-    tmp_path: Path, sniffed: list[str]
+    tmp_path: Path,
 ) -> None:
     from inrush import _core
 
     names = made(tmp_path, lambda n: f"{n}\tname {n}\t{n * 0.25}\n" * (n % 7 + 1))
     inputs = open_inputs(names, tmp_path / "spool", LOOK_ROWS)
-    assert [i.shown for i in inputs] == names and 0 < len(sniffed) < 10
-    assert [i.shown for i in inputs if i.looked] == [str(tmp_path / name) for name in sniffed]
+    assert [i.shown for i in inputs] == names and 0 < len(looked_at(inputs)) < 10
     for of in inputs[1:]:
         digest, size = _core.file_digest(of.shown)
         assert of.stamp == seen(of.shown) and of.stamp.bytes == size
-        assert of.digest in (digest, "" if of.looked else digest)
+        assert of.digest == digest
         # As each would be by itself.
-        alone = load_input.sniff(Path(of.shown), LOOK_ROWS)
+        alone = sniff(Path(of.shown), LOOK_ROWS)
         assert (alone.format, alone.delimiter, alone.header, alone.null) == (
             of.sniffed.format, of.sniffed.delimiter, of.sniffed.header, of.sniffed.null,
         )  # fmt: skip
 
 
-def test_a_new_table_takes_its_types_from_every_file(tmp_path: Path, sniffed: list[str]) -> None:
-    open_inputs(made(tmp_path, lambda n: f"{n}\ta\n"), tmp_path / "spool")
-    assert len(sniffed) == FILES
+def test_a_new_table_takes_its_types_from_every_file(tmp_path: Path) -> None:
+    inputs = open_inputs(made(tmp_path, lambda n: f"{n}\ta\n"), tmp_path / "spool")
+    assert len(looked_at(inputs)) == FILES
 
 
 @pytest.mark.parametrize(
@@ -81,12 +65,12 @@ def test_one_file_of_another_kind_among_many_is_named(tmp_path: Path, text: str,
     assert str(refused.value).startswith(f"{names[211]}: ") and said in str(refused.value)
 
 
-def test_each_file_has_its_own_word_for_null(tmp_path: Path, sniffed: list[str]) -> None:
+def test_each_file_has_its_own_word_for_null(tmp_path: Path) -> None:
     words = ("", "NA", "NULL")
     names = made(tmp_path, lambda n: f"k,v\n{n},1\n{n},{words[n % 3]}\n", "csv")
     inputs = open_inputs(names, tmp_path / "spool", LOOK_ROWS)
     assert [i.sniffed.null or "" for i in inputs] == [words[n % 3] for n in range(FILES)]
-    assert len(sniffed) < 10
+    assert len(looked_at(inputs)) < 10
 
 
 def test_a_pattern_of_one_folder_is_what_a_pattern_is(

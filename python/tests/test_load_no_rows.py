@@ -18,11 +18,11 @@ from inrush.study.sniff import sniff
         ("a,b\n\n\n", "has no rows below its header"),
         (
             "a,b\n1,2,3\n4,5,6\n",
-            "none of its rows can be read: line 1 has 2 fields, and each row has more, or a quote that does not end it",
+            "none of its rows can be read; line 2: too many fields: 3 for 2",
         ),
         (
             'a,b\n1,"2\n',
-            "none of its rows can be read: line 1 has 2 fields, and each row has more, or a quote that does not end it",
+            "none of its rows can be read; line 2: unbalanced quote",
         ),
     ],
 )

@@ -37,3 +37,7 @@ def test_rejected_rows_are_done_and_all_that_is_read_is_the_most() -> None:
     assert seen(rows_stored=100_000)["left_s"] == pytest.approx(2.0)
     assert seen(rows_sent=50_000, rows_stored=0, rejected=50_000)["stored_bytes"] == 5_000_000
     assert seen(rows_stored=300_000)["stored_bytes"] == 10_000_000
+
+
+def test_what_an_earlier_command_has_stored_is_not_left() -> None:
+    assert seen(bytes_before=8_000_000)["left_s"] == pytest.approx(10.0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from inrush.load.input import open_inputs
 from inrush.load.ledger import Header
 from inrush.load.proof import LoadEvidence, judge
 from inrush.load.shards import loading_of
+from inrush.load.times import Times
 
 ITEMS = (
     {"kind": "rows"},
@@ -330,8 +332,12 @@ def test_content_is_one_number(tmp_path: Path) -> None:
 
 
 def test_the_last_lines_say_what_was_compared_and_what_it_cost() -> None:
-    costs = {"digest_s": 0.05, "proof_s": 0.5, "verify_s": 0.0}
-    assert cost_line(costs) == "the proof took 500 ms of these; the digests of the files 50.0 ms before"
+    costs = {
+        "digest_s": 0.05, "proof_s": 0.5, "verify_s": 0.0, "sampling_s": 0.2, "storing_s": 1.0, "rest_s": 0.3,
+    }  # fmt: skip
+    assert cost_line(costs) == (
+        "of these sampling took 200 ms, storing 1.00 s, the proof 500 ms, the rest 300 ms (digests of the files 50.0 ms)"
+    )
     assert "reading back 2.00 s" in cost_line({**costs, "verify_s": 2.0})
     assert "reading back 4.56 µs" in cost_line({**costs, "verify_s": 4.56e-6})
     done = Loaded(
@@ -346,3 +352,15 @@ def test_the_last_lines_say_what_was_compared_and_what_it_cost() -> None:
         and "empty the table and give --again" in said[-1]
     )
     assert "not stored twice" in lines(replace(done, verdict="proven"))[-1]
+
+
+def test_the_parts_of_a_load_are_its_whole_time() -> None:
+    times = Times()
+    with times.part("sampling_s"):
+        time.sleep(0.02)
+    with times.part("storing_s"):
+        time.sleep(0.03)
+    time.sleep(0.01)
+    parts, whole_s = times.parts(), times.whole_s
+    assert parts["sampling_s"] >= 0.02 and parts["storing_s"] >= 0.03 and parts["rest_s"] >= 0.01
+    assert sum(parts.values()) == pytest.approx(whole_s, abs=0.01)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import io
+import json
 import sqlite3
+import tempfile
+from collections import Counter
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -16,9 +18,10 @@ from hypothesis import strategies as st
 from inrush.load.call import Call
 from inrush.load.run import Loaded, load
 from inrush.study.chosen import choose_columns, lines
+from inrush.study.first_line import FirstLineGiven
 from inrush.study.new import write_new
-from inrush.study.quoted import NULL_WORDS
-from inrush.study.sniff import FileDialect, sniff, whole_records
+from inrush.study.sniff import look_at, sniff
+from inrush.study.types import KINDS, NULL_WORDS, QUOTED
 
 VALUES = [
     *NULL_WORDS,
@@ -43,7 +46,7 @@ CELL = st.tuples(st.sampled_from(VALUES), st.booleans())
     st.sampled_from([",", ";", "\t", "|"]),
     st.sampled_from(["\n", "\r\n"]),
 )
-def test_the_quotes_stay_around_the_words_for_null_that_have_them_and_around_nothing_else(
+def test_words_for_null_are_texts_where_quotes_stand_around_them_and_nowhere_else(
     rows: list[list[tuple[str, bool]]], delimiter: str, end: str
 ) -> None:
     def must(value: str) -> bool:
@@ -52,10 +55,23 @@ def test_the_quotes_stay_around_the_words_for_null_that_have_them_and_around_not
     def field(value: str, quoted: bool) -> str:
         return '"' + value.replace('"', '""') + '"' if quoted or must(value) else value
 
-    written = "".join(delimiter.join(field(*cell) for cell in row) + end for row in rows)
-    dialect = FileDialect("csv", delimiter, False, tuple("abcde"[: len(rows[0])]))
-    found = [record for _, record in whole_records(iter(io.StringIO(written, newline="")), dialect)]
-    assert found == [[f'"{v}"' if quoted and v in NULL_WORDS else v for v, quoted in row] for row in rows]
+    names = "abcde"[: len(rows[0])]
+    written = [delimiter.join(names), *(delimiter.join(field(*cell) for cell in row) for row in rows)]
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "a.csv")
+        # Enough lines of it that this delimiter is the one.
+        file.write_bytes(
+            "".join(line + end for line in [*written, *[delimiter.join("z" * len(names))] * 250]).encode()
+        )
+        [looked] = look_at([str(file)], len(rows), FirstLineGiven(True, (), "csv"), False)
+    assert looked is not None and looked.sample is not None
+    for at, column in enumerate(json.loads(looked.sample)["columns"]):
+        words = Counter(
+            value for value, quoted in (row[at] for row in rows) if value in NULL_WORDS and not quoted
+        )
+        assert {NULL_WORDS[seen["of"]]: seen["count"] for seen in column["words"]} == dict(words)
+        texts = sum(value in NULL_WORDS and quoted for value, quoted in (row[at] for row in rows))
+        assert sum(seen["count"] for seen in column["kinds"] if KINDS[seen["of"]] is QUOTED) == texts
 
 
 @pytest.mark.parametrize(
@@ -70,9 +86,9 @@ def test_the_quotes_stay_around_the_words_for_null_that_have_them_and_around_not
         ('1,"open\n2,b\n3,"c\n4,d\n', [["2", "b"], ["4", "d"]]),
     ],
 )
-def test_records_are_those_of_the_core_s_reader(text: str, records: list[list[str]], tmp_path: Path) -> None:
-    dialect = FileDialect("csv", ",", False, ("a", "b"))
-    assert [found for _, found in whole_records(iter(io.StringIO(text, newline="")), dialect)] == records
+def test_a_record_that_is_none_costs_no_other_one(
+    text: str, records: list[list[str]], tmp_path: Path
+) -> None:
     file = tmp_path / "a.csv"
     file.write_text(text)
     call = Call((str(file),), "t", into=f"sqlite://{tmp_path}/t.sqlite", header="no", columns="a,b")

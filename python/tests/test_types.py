@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,8 @@ from inrush.study.chosen import Asked, DatesUndecided, choose_columns, lines, re
 from inrush.study.new import write_new
 from inrush.study.sniff import sniff
 from inrush.study.study import load_study
-from inrush.study.types import Evidence, Seen, TextKind, choose, evidence_of, kind_of, together
+from inrush.study.types import Evidence, Seen, TextKind, choose, together
+from tests.evidence import evidence_of, kind_of
 from tests.strategies import KNOWN
 
 ROWS, BAD = 100_000, 21
@@ -307,15 +307,15 @@ A_VALUE = st.one_of(
 
 @given(st.lists(st.lists(A_VALUE), min_size=1, max_size=4))
 def test_evidence_of_parts_is_evidence_of_the_whole(parts: list[list[str]]) -> None:
-    whole = evidence_of(Counter(v for part in parts for v in part))
-    assert together([evidence_of(Counter(part)) for part in parts]) == Evidence(whole.kinds)
+    whole = evidence_of([v for part in parts for v in part])
+    assert together([evidence_of(part) for part in parts]) == Evidence(whole.kinds)
 
 
 @given(st.lists(A_VALUE, min_size=1), st.booleans())
 def test_every_value_fits_the_type_that_is_chosen_or_is_counted_as_a_misfit(
     values: list[str], strict: bool
 ) -> None:
-    choice = choose(evidence_of(Counter(values)), strict)
+    choice = choose(evidence_of(values), strict)
     if choice.fit.type != "text":
         outside = sum(choice.fit not in kind_of(v).fits for v in values)
         assert outside == (choice.misfits if choice.rejects else 0)

@@ -129,6 +129,8 @@ class ClientFile(TypedDict):
     reject_path: str
     #: Without, it may change while it is loaded.
     stamp: NotRequired[FileStamp | None]
+    #: Of an Arrow stream: bytes of the file that it was made of, for each row.
+    unit_bytes: NotRequired[float]
 
 
 class ClientPlan(_OfImport):

@@ -70,6 +70,7 @@ def lines(done: Loaded) -> list[str]:
     ]
     found += [f"{column}: {how}" for column, how in done.columns.items() if NOT_EQUAL.search(how)]
     found.append(cost_line(done.costs))
+    found += done.warned
     if done.rejected:
         why = f" ({done.reason})" if done.reason else ""
         found.append(f"{rows(done.rejected)} rejected{why}, each with line and reason: {done.rejects}")
@@ -93,16 +94,19 @@ def is_good(done: Loaded) -> bool:
 
 
 def cost_line(costs: Mapping[str, float]) -> str:
-    """What identity and proof took. Pure."""
+    """Where the time of the whole went. Pure."""
     from inrush.stats.quantity import show
 
     def took(part: str) -> str:
         return show(costs[part], part)
 
-    parts = [f"the proof took {took('proof_s')} of these"]
+    proof = f"the proof {took('proof_s')}"
     if costs.get("verify_s"):
-        parts.append(f"reading back {took('verify_s')}")
-    return f"{', '.join(parts)}; the digests of the files {took('digest_s')} before"
+        proof += f" (reading back {took('verify_s')})"
+    return (
+        f"of these sampling took {took('sampling_s')}, storing {took('storing_s')}, {proof}, the rest {took('rest_s')} (digests of "
+        f"the files {took('digest_s')})"
+    )
 
 
 #: What people read first.

@@ -75,9 +75,10 @@ COLUMN_TYPES: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("real", "float", "double", "double precision", "float8", "float64"), ("f64",)),
     "integer milliseconds": ("time_ms",),
     "integer microseconds": ("time_us",),
+    # SQLite has no type of times: such a column holds what is written into it, and its functions of times read texts.
     **dict.fromkeys(
         ("timestamp with time zone", "timestamptz", "timestamp without time zone", "timestamp", "datetime"),
-        ("time_us",),
+        ("text",),
     ),
     **dict.fromkeys(("text", "varchar", "character varying", "char", "character", "bpchar"), ("text",)),
     **dict.fromkeys(("string", "mediumtext", "longtext"), ("text",)),
@@ -133,7 +134,9 @@ class SqliteLoading(Loading):
         name = quote(column.name)
         # The digits of NULL are an empty text here.
         digits = f"iif({name} IS NULL, NULL, lower(hex({name}))) AS {name}"
-        return digits if column.type == "bytes" else name
+        # A text that looks like a number is one in a column that is not declared as one of texts.
+        text = f"CAST({name} AS TEXT) AS {name}"
+        return {"bytes": digits, "text": text}.get(column.type, name)
 
     def figure(self, item: Item, column: Callable[[str], Column]) -> str:
         return _figure(item, column)

@@ -31,6 +31,7 @@ class Loaded:
     rows_before: int
     rejected: int
     bytes: int
+    #: Of the whole command.
     seconds: float
     files: int
     shards: tuple[Doc, ...]
@@ -46,10 +47,13 @@ class Loaded:
     columns: Mapping[str, str] = field(default_factory=dict)
     #: By `--verify`: the table was read back and is what the files are; None: it was not read.
     verified: bool | None = None
-    #: Seconds that identity and proof took: `digest_s`, `proof_s`, `verify_s`.
+    #: Seconds of the whole, by part: `times.PARTS` and `rest_s`; and of these the digests and the reading back: `digest_s`,
+    #: `verify_s`.
     costs: Mapping[str, float] = field(default_factory=dict)
     #: What most rows were rejected for.
     reason: str = ""
+    #: Rows that may be there twice.
+    warned: tuple[str, ...] = ()
 
     @property
     def proven(self) -> bool:
@@ -71,6 +75,7 @@ class Loaded:
             "columns": dict(self.columns),
             "verified": self.verified,
             "costs": dict(self.costs),
+            "warned": list(self.warned),
             "bytes": self.bytes,
             "seconds": self.seconds,
             "files": self.files,

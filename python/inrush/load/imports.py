@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from inrush.border import plan as border
 from inrush.errors import RowsMissing, UsageError
 from inrush.load import identity, ledger, proof
+from inrush.load.grown import Grown, going_on, grown_of
+from inrush.load.grown import refuse as refuse_grown
+from inrush.load.grown import refuse_changed as refuse_other_content
 from inrush.load.identity import Content
 from inrush.load.ledger import Header
 from inrush.load.spool import refuse_changed
@@ -55,6 +58,10 @@ class Import:
     digest_s: float
     #: Rows are stored.
     stored: bool = False
+    #: What is said of rows that may be there twice, whatever else is not said.
+    warned: tuple[str, ...] = ()
+    #: Its files have grown since it was begun: its line in the ledger says what they hold now.
+    grown: bool = False
 
     @property
     def load(self) -> str:
@@ -172,6 +179,31 @@ def settle(
     base = call.import_id or identity.base_id(contents, ledgers.table, _identity(ledgers))
     headers = ledgers.headers()
     own = max((h for h in headers[0] if h.base == base), key=lambda h: h.again, default=None)
+    warned: list[str] = []
+    grown: list[Grown] = []
+    if own is None and not call.again and call.import_id is None:
+        rows = summed_of(ledgers.rows([h.load for h in headers[0]]))
+        others = [h for h in headers[0] if rows.get(h.load)]
+        parts = parts_of(ledgers, others, rows)
+        grown = grown_of(contents, others, starts_of(inputs))
+        if (known := going_on(contents, grown, parts)) is not None:
+            names = ", ".join(g.content.shown for g in grown)
+            note(
+                f"import {known.load}{identity.date_of(known)} goes on: {names} has grown since, and {rows[known.load]:,} rows that "
+                "are stored stay"
+            )
+            places = [named_of(found, known.load) for found in headers]
+            identity.check_same(known, contents, places)
+            now = tuple(
+                replace(h, base=base, files=known.files, sizes=known.sizes, names=known.names)
+                for h in places
+                if h
+            )
+            numbers = identity.numbers(known, contents)
+            of = Import(
+                ledgers.name, ledgers.table, now, numbers, known.chunk_rows, True, digest_s, grown=True
+            )
+            return replace(of, stored=refuse_missing(ledgers, of, headers, table))
     if own is None or call.again:
         old = None if own or call.again else _of_version_1(call, inputs, ledgers, headers)
         if old is not None:
@@ -182,13 +214,19 @@ def settle(
         if not call.again:
             rows = summed_of(ledgers.rows([h.load for h in others]))
             parts = parts_of(ledgers, others, rows)
+            refuse_other_content(contents, others, rows, parts, ledgers.table)
             identity.refuse_stored(contents, others, rows, ledgers.table, parts)
+            refuse_grown(grown, rows, ledgers.table)
             if said := identity.namesake(contents, others, rows, parts):
-                note(said)
-            note_unfinished(ledgers, others, rows, note)
+                warned.append(said)
+            warned += lines_of_unfinished(ledgers, others, rows)
+            for line in warned:
+                note(line)
         new = _new(base, again, contents, call.chunk_rows, ledgers)
         numbers = tuple(range(len(contents)))
-        return Import(ledgers.name, ledgers.table, new, numbers, call.chunk_rows, True, digest_s)
+        return Import(
+            ledgers.name, ledgers.table, new, numbers, call.chunk_rows, True, digest_s, warned=tuple(warned)
+        )
     places = [named_of(found, own.load) for found in headers]
     identity.check_same(own, contents, places)
     found = Import(
@@ -200,18 +238,33 @@ def settle(
     return replace(found, stored=refuse_missing(ledgers, found, headers, table))
 
 
-def note_unfinished(
-    ledgers: Ledgers, others: Sequence[Header], rows: Rows, note: Callable[[str], None]
-) -> None:
-    """Says of which imports a part is in the table: their files may be in it again, changed, under a new import."""
+def starts_of(inputs: Sequence[Input]) -> Callable[[Content, int, str], bool]:
+    """Whether the first bytes of a file have a digest, and a line ends with them."""
+    from inrush import _core
+
+    at = {i.shown: i.at for i in inputs}
+
+    def is_start(content: Content, size: int, digest: str) -> bool:
+        path = at[content.shown]
+        with Path(path).open("rb") as file:
+            file.seek(size - 1)
+            ends = file.read(1) == b"\n"
+        found: str = _core.file_digest(path, size)[0]
+        return ends and found == digest
+
+    return is_start
+
+
+def lines_of_unfinished(ledgers: Ledgers, others: Sequence[Header], rows: Rows) -> list[str]:
+    """Of which imports a part is in the table: their files may be in it again, changed, under a new import."""
     stored = [other for other in others if rows.get(other.load)]
     left = unfinished(ledgers, stored)
-    for other in stored:
-        if other.load in left:
-            note(
-                f"import {other.load}{identity.date_of(other)} of {identity.names_of(other)} was not finished, and "
-                f"{rows[other.load]:,} of its rows are in the table; if a file was changed since, its rows are there twice now"
-            )
+    return [
+        f"import {other.load}{identity.date_of(other)} of {identity.names_of(other)} was not finished, and "
+        f"{rows[other.load]:,} of its rows are in the table; if a file was changed since, its rows are there twice now"
+        for other in stored
+        if other.load in left
+    ]
 
 
 def parts_of(ledgers: Ledgers, others: Sequence[Header], rows: Rows) -> identity.Parts:
@@ -277,6 +330,7 @@ def _new(
             rows_before=0,
             place=k,
             shards=len(ledgers.targets),
+            sizes=tuple(c.bytes for c in contents),
         )
         for k in range(len(ledgers.targets))
     )
@@ -343,6 +397,13 @@ def begin(
     """
     from inrush import _core
 
+    if of.grown:
+        for k, header in enumerate(of.headers):
+            if ledgers.transactional:
+                ledgers.ask(k, ledger.forget_header(ledgers.name, of.load))
+            later = header if ledgers.transactional else replace(header, began=_now())
+            ledgers.ask(k, ledger.note_header(ledgers.name, later))
+        return of
     if not of.sums or of.stored:
         return of
     headers = ledgers.headers()

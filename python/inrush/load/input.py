@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,7 +28,7 @@ from inrush.study.chosen import (
 from inrush.study.files import arrow_stream
 from inrush.study.first_line import NOTHING_SAID, FirstLineGiven
 from inrush.study.found import SAMPLE_ROWS, Sniffed
-from inrush.study.sniff import sniff
+from inrush.study.sniff import look_at, sniff, sniffed
 from inrush.workload import Column, Table
 
 #: Rows that show a file's format, header and word for NULL; the types are the table's.
@@ -64,8 +64,7 @@ def open_inputs(
     """Looks at every file; compressed ones and standard input are written to `spool` first.
 
     sample_rows: of each file, that decide what it is; `LOOK_ROWS` do where the table is there and has types. Then of
-    more than `few` files those are looked at closely of which it is not certain, by their first rows, that this would find
-    the same as in another one.
+    more than `few` files one stands for all that are like it.
     Raises UsageError for files that cannot be read, are empty, or are of different kinds.
     """
 
@@ -74,21 +73,26 @@ def open_inputs(
         stamp = seen(path)
         return Input(name, str(path), sniff(path, sample_rows, said), stamp)
 
-    inputs = [closely(names[0])]
-    looks = look_at_all(inputs[0], names, said) if len(names) > few and sample_rows <= LOOK_ROWS else []
-    # Place -> whether that file is read as the first one, as it was taken for.
-    stands: dict[int, bool] = {}
-    for name, look in zip_longest(names[1:], looks[1:]):
-        stamp, digest, like = look or (None, None, None)
-        if stamp is None or like is None or is_packed_by_name(name):
+    plain = [name for name in names if name != STDIN and not is_packed_by_name(name)]
+    alike = len(names) > few and sample_rows <= LOOK_ROWS
+    looks = iter(look_at(plain, sample_rows, said, alike))
+    # By their places among `plain`.
+    looked: list[Input] = []
+    inputs = []
+    for name in names:
+        is_plain = name != STDIN and not is_packed_by_name(name)
+        look = next(looks) if is_plain else None
+        if look is None or (look.sample is None and look.like is None):
             inputs.append(closely(name))
-            continue
-        if like not in stands:
-            stands[like] = _read_as(inputs[like].sniffed) == _read_as(inputs[0].sniffed)
-        if stands[like]:
-            inputs.append(Input(name, name, inputs[like].sniffed, Stamp(*stamp), digest or "", False))
         else:
-            inputs.append(closely(name))
+            digest, stamp = look.digest or "", Stamp(*look.stamp)
+            if look.like is not None:
+                inputs.append(Input(name, name, looked[look.like].sniffed, stamp, digest, False))
+            else:
+                found = sniffed(json.loads(str(look.sample)), name, said)
+                inputs.append(Input(name, name, found, stamp, digest))
+        if is_plain:
+            looked.append(inputs[-1])
     kind = _kind(inputs[0].sniffed)
     for other in inputs:
         if other.looked and _kind(other.sniffed) != kind:
@@ -98,26 +102,8 @@ def open_inputs(
     return inputs
 
 
-def look_at_all(
-    first: Input, names: Sequence[str], said: FirstLineGiven
-) -> Sequence[tuple[tuple[int, int, int, int], str | None, int | None] | None]:
-    """Which files are alike, by how the first one is read; nothing where they are no plain texts."""
-    from inrush import _core
-
-    of = first.sniffed
-    if first.at != first.shown or of.format == "parquet" or STDIN in names:
-        return []
-    delimiter = of.delimiter or ("," if of.format == "csv" else "\t")
-    is_said = said.header is not None, said.format is not None
-    return _core.look_at_files(names, ord(delimiter), of.format, of.header, is_said, LOOK_ROWS)
-
-
-def _read_as(sniffed: Sniffed) -> tuple[Any, ...]:
-    return sniffed.delimiter, *_kind(sniffed)
-
-
-def _kind(sniffed: Sniffed) -> tuple[Any, ...]:
-    return sniffed.format, sniffed.header, tuple(c.name for c in sniffed.columns)
+def _kind(of: Sniffed) -> tuple[Any, ...]:
+    return of.format, of.header, tuple(c.name for c in of.columns)
 
 
 def table_of(
@@ -284,4 +270,5 @@ def file_document(source: Input, table: Table, cache: Path, here: str) -> TextFi
     path = Path(at)
     stream = arrow_stream(path, {c.name: c.type for c in table.columns}, cache / digest_of(path))
     refuse_changed(path, source.shown, source.stamp)
-    return {**document, "path": str(stream), "format": "arrow"}
+    unit_bytes = source.stamp.bytes / source.sniffed.rows
+    return {**document, "path": str(stream), "format": "arrow", "unit_bytes": unit_bytes}

@@ -57,6 +57,8 @@ class Header:
     types: Mapping[str, str] = field(default_factory=dict)
     #: How its files are read and its rows placed: `reading.reading_of`. Empty: an earlier version began it.
     reading: Mapping[str, Any] = field(default_factory=dict)
+    #: Bytes of the files; empty: an earlier version began it.
+    sizes: tuple[int, ...] = ()
 
 
 def ledger_name(schema: str) -> str:
@@ -84,7 +86,12 @@ def headers(rows: Iterable[Sequence[Any]], table: str) -> list[Header]:
         if load == OWN or not text:
             continue
         document = json.loads(decoded(str(text)))
-        header = Header(**{**document, **{key: tuple(document[key]) for key in ("files", "names", "items")}})
+        header = Header(
+            **{
+                **document,
+                **{key: tuple(document.get(key, ())) for key in ("files", "names", "items", "sizes")},
+            }
+        )
         if header.table == table and (
             header.load not in first_lines or first_lines[header.load].began < header.began
         ):

@@ -38,10 +38,10 @@ def prepare(
     inputs: Sequence[Input],
     shards: Shards | RemoteShards,
     targets: Sequence[tuple[str, border.Target]],
-    folder: Path,
+    spool: Path,
     note: Callable[[str], None],
 ) -> ends.Wanted:
-    """Tables and ledgers on every shard, and the plans of both ends."""
+    """Tables and ledgers on every shard, and the plans of both ends. spool: where Parquet becomes what the core reads."""
     from inrush import _core
 
     if call.replica and (len(targets) < 2 or not shards.loading.transactional):
@@ -103,7 +103,6 @@ def prepare(
     weak = proof.weak_columns(kinds, shards.loading)
     proven_by = readback.load_proof(shards.loading, table, physical, kinds, weak)
     rule = call.rule or create.rule_of(shards.twin, [declared[name] for name in call.key], len(targets))
-    spool = folder / "spool"
     documents = [file_document(i, table, spool, here) for i in inputs]
     files = reading.files_as_begun(documents, of.numbers, as_begun)
     if inputs[0].sniffed.format != "parquet":

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import struct
+import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import Any
 
 from inrush.load.proof import NOT_COMPARED, LoadVerdict
 from inrush.study.formats import DELIMITERS
-from inrush.study.sniff import FileDialect, records_of
-from inrush.study.types import BLANKS, NUMBER, is_kept
 from inrush.workload import Table
 
 #: Files up to so many bytes are read once more for it, and any that `--verify` reads again.
@@ -54,54 +51,16 @@ def size_of(file: Mapping[str, Any]) -> int:
 
 def rounded(file: Mapping[str, Any], names: Sequence[str], floats: Mapping[str, str]) -> Counter[str]:
     """Column -> how many of its values are other numbers as floats."""
-    delimiter = file["delimiter"] or DELIMITERS[file["format"]]
-    dialect = FileDialect(file["format"], delimiter, file["header"], tuple(names))
-    looked = [(names.index(c), c, keeps(kind)) for c, kind in floats.items() if c in names]
-    counts: Counter[str] = Counter()
-    for _, record in records_of(Path(file["path"]), dialect):
-        if len(record) != len(names):
-            continue
-        for at, column, kept in looked:
-            if not kept(record[at]):
-                counts[column] += 1
-    return counts
+    from inrush import _core
 
-
-def keeps(kind: str) -> Callable[[str], bool]:
-    """Whether a type has the number that a text writes; what is no number is none of its business."""
-    if kind == "list_f64":
-        return lambda text: all(map(number_kept, text.strip(BLANKS).strip("[]").split(",")))
-    return number_kept if kind == "f64" else number_kept_in_32_bits
-
-
-def number_kept(text: str) -> bool:
-    if len(text) <= 15:
-        return "e" not in text.lower() or kept_if_number(text, is_kept)
-    return kept_if_number(text, is_kept)
-
-
-def number_kept_in_32_bits(text: str) -> bool:
-    return kept_if_number(text, is_kept_in_32_bits)
-
-
-def kept_if_number(text: str, kept: Callable[[str], bool]) -> bool:
-    text = text.strip(BLANKS)
-    if NUMBER.match(text) is None or not any(c.isdigit() for c in text):
-        return True
-    return kept(text)
-
-
-def is_kept_in_32_bits(text: str) -> bool:
-    """Whether the shortest text of the nearest float of 32 bits is the number that is written."""
-    try:
-        (value,) = struct.unpack("f", struct.pack("f", float(text)))
-    except OverflowError:  # rejected
-        return True
-    for digits in range(1, 10):
-        short = f"{value:.{digits}g}"
-        if struct.unpack("f", struct.pack("f", float(short)))[0] == value:
-            break
-    try:
-        return Decimal(text) == Decimal(short)
-    except InvalidOperation:
-        return False
+    looked = [column for column in floats if column in names]
+    document = {
+        "path": file["path"],
+        "format": file["format"],
+        "delimiter": file["delimiter"] or DELIMITERS[file["format"]],
+        "header": file["header"],
+        "fields": len(names),
+        "columns": [(names.index(column), floats[column] == "f32") for column in looked],
+    }
+    counts = dict(zip(looked, _core.rounded_values(json.dumps(document)), strict=True))
+    return Counter({column: n for column, n in counts.items() if n})

@@ -16,7 +16,7 @@ from typing import Any
 from inrush.border import plan as border
 from inrush.border.load import ImportPlan, LinkPlan
 from inrush.errors import InrushError, UsageError, from_core
-from inrush.load import create, proof, readback
+from inrush.load import create, grown, proof, readback
 from inrush.load.call import Call
 from inrush.load.check import Loaded, checked, rows_by_ledger
 from inrush.load.databases import need_databases
@@ -34,7 +34,9 @@ from inrush.load.resumed import Resumed
 from inrush.load.rounding import with_rounding
 from inrush.load.series import LoadSeries, refuse_path, sizes_watched
 from inrush.load.shards import Shards, shards_at, shards_of
+from inrush.load.spool import spool_of
 from inrush.load.time_left import with_time_left
+from inrush.load.times import Times
 from inrush.plan import ends
 from inrush.study.first_line import read_said
 from inrush.study.found import SAMPLE_ROWS
@@ -80,12 +82,30 @@ def load(call: Call, folder: Path, note: Callable[[str], None], on_event: OnEven
     names = expand(call.files)
     if call.series is not None:
         refuse_path(call.series)
+    place = (call.into or "", *call.shards, call.server or "", call.table)
+    times = Times()
+    with spool_of([*names, *place], folder / "spool") as spool:
+        done = load_from(names, call, folder, spool, note, on_event, times)
+    return replace(done, seconds=times.whole_s, costs={**done.costs, **times.parts()})
+
+
+def load_from(
+    names: Sequence[str],
+    call: Call,
+    folder: Path,
+    spool: Path,
+    note: Callable[[str], None],
+    on_event: OnEvent,
+    times: Times,
+) -> Loaded:
+    """`load` of these files. spool: for what is unpacked of them."""
 
     @cache
     def look() -> list[Input]:
         folder.mkdir(parents=True, exist_ok=True)
         said = read_said(call.header, call.columns, call.format)
-        return open_inputs(names, folder / "spool", SAMPLE_ROWS if call.create else LOOK_ROWS, said)
+        with times.part("sampling_s"):
+            return open_inputs(names, spool, SAMPLE_ROWS if call.create else LOOK_ROWS, said)
 
     shards: Shards | RemoteShards
     if call.server:
@@ -105,7 +125,7 @@ def load(call: Call, folder: Path, note: Callable[[str], None], on_event: OnEven
         inputs = look()
         targets = shards.documents()
         with shards.held_open():
-            wanted = prepare(call, inputs, shards, targets, folder, note)
+            wanted = prepare(call, inputs, shards, targets, spool, note)
         own = folder / wanted.import_id
         own.mkdir(parents=True, exist_ok=True)
         series = LoadSeries(own) if call.series is not None else None
@@ -115,18 +135,19 @@ def load(call: Call, folder: Path, note: Callable[[str], None], on_event: OnEven
             if isinstance(shards, RemoteShards) or not call.process_per_file:
                 on_event = series.watched(on_event)
         on_event = with_time_left(on_event, sum(i.stamp.bytes for i in inputs))
-        began = time.monotonic()
         (own / "rejects").mkdir(exist_ok=True)
         if isinstance(shards, RemoteShards):
             setup = ends.import_plan(wanted, shards.twin, targets)
             if series is not None:  # what earlier calls had stored, its load server knows
                 series.begin(0)
-            counts = run_clients(
-                call, wanted, shards, client, None, shards.link, own, on_event, setup, series
-            )
+            with times.part("storing_s"), rows_said(wanted, shards, targets, None):
+                counts = run_clients(
+                    call, wanted, shards, client, None, shards.link, own, on_event, setup, series
+                )
             if series is not None:
                 series.write(Path(str(call.series)), len(targets))
-            return proven(wanted, shards, targets, counts, began, own)
+            with times.part("proof_s"):
+                return proven(wanted, shards, targets, counts, own)
         assert load_server is not None, "it was started for shards of our own"
         token = secrets.token_hex(16)
         document = ends.server_plan(
@@ -137,11 +158,12 @@ def load(call: Call, folder: Path, note: Callable[[str], None], on_event: OnEven
             with ExitStack() as looking:
                 if series is not None:
                     looking.enter_context(sizes_watched(series, shards, wanted, targets))
-                counts = each.load(load_server, client)
+                with times.part("storing_s"), rows_said(wanted, shards, targets, None):
+                    counts = each.load(load_server, client)
             if series is not None:
                 series.write(Path(str(call.series)), len(targets))
-            with shards.held_open():
-                return proven(wanted, shards, targets, counts, began, own, each.said)
+            with shards.held_open(), times.part("proof_s"):
+                return proven(wanted, shards, targets, counts, own, each.said)
         load_server.begin(document, own / "server.log")
         listening = load_server.wait_for("listening", on_event)
         before = None
@@ -149,27 +171,52 @@ def load(call: Call, folder: Path, note: Callable[[str], None], on_event: OnEven
             before = Resumed(note, wanted.import_id, int(listening["resumed_rows"]))
             on_event = before.watched(on_event)
         way = ends.link_plan(listening["address"], token)
-        try:
-            with ExitStack() as looking:
-                if series is not None:
-                    series.begin(int(listening["resumed_rows"]))
-                    looking.enter_context(sizes_watched(series, shards, wanted, targets))
-                counts = run_clients(
-                    call, wanted, shards, client, load_server, way, own, on_event, series=series
-                )
-        except InrushError:
-            # Without transactions the line of a chunk follows its rows: a server that is killed between them leaves rows
-            # that no ledger has.
-            if not shards.loading.transactional:
-                load_server.settle()
-            raise
+        with ExitStack() as looking:
+            if series is not None:
+                series.begin(int(listening["resumed_rows"]))
+                looking.enter_context(sizes_watched(series, shards, wanted, targets))
+            looking.enter_context(times.part("storing_s"))
+            looking.enter_context(rows_said(wanted, shards, targets, load_server))
+            counts = run_clients(call, wanted, shards, client, load_server, way, own, on_event, series=series)
         if series is not None:
             series.write(Path(str(call.series)), len(targets))
         if before is not None:
             before.end(counts["rows_stored"])
-        last = load_server.stop(on_event)
-    with shards.held_open():
-        return proven(wanted, shards, targets, counts, began, own, last["shards"])
+        with times.part("storing_s"):
+            last = load_server.stop(on_event)
+    with shards.held_open(), times.part("proof_s"):
+        return proven(wanted, shards, targets, counts, own, last["shards"])
+
+
+@contextmanager
+def rows_said(
+    wanted: ends.Wanted,
+    shards: Shards | RemoteShards,
+    targets: Sequence[tuple[str, border.Target]],
+    load_server: End | None,
+) -> Iterator[None]:
+    """A load that ends because a file changed says how many of its rows are stored. load_server: of this load alone."""
+    from inrush import _core
+
+    try:
+        yield
+    except InrushError as failed:
+        # Without transactions the line of a chunk follows its rows: a server that is killed between them leaves rows that no
+        # ledger has. And what is on its way is not stored yet.
+        is_changed = grown.CHANGED in str(failed)
+        if load_server is not None and (is_changed or not shards.loading.transactional):
+            load_server.settle()
+        if not is_changed:
+            raise
+        if load_server is not None:
+            load_server.kill()  # an embedded database has one process at a time
+        places = [target for _, target in targets]
+        try:
+            with shards.held_open():
+                stored = sum(rows_by_ledger(shards, places, wanted.import_id, wanted.ledger))
+        except _core.CoreFailure:
+            raise failed from None
+        raise grown.with_rows(failed, stored, wanted.target_table) from None
 
 
 @contextmanager
@@ -197,14 +244,12 @@ def proven(
     shards: Shards | RemoteShards,
     targets: Sequence[tuple[str, border.Target]],
     counts: Doc,
-    began: float,
     own: Path,
     said: Sequence[Doc] | None = None,
 ) -> Loaded:
     """What was done, and what the ledgers have of it. said: of the shards, by a load server of our own."""
     from inrush import _core
 
-    ended = time.monotonic()
     try:
         in_ledger = rows_by_ledger(shards, [target for _, target in targets], wanted.import_id, wanted.ledger)
         places = ends.replica_places(targets) if wanted.replica_table else []
@@ -212,13 +257,13 @@ def proven(
         on_replicas = rows_by_ledger(shards, [target for _, target in places], load, wanted.ledger)
         copied = on_replicas if places else None
         found = checked(wanted, shards, targets, counts, in_ledger, copied)
-        proof_s = time.monotonic() - ended
         verified, verify_s = None, 0.0
         begun = begun_of(wanted)
         if begun.verify:
+            began = time.monotonic()
             verified, found = readback.verified(wanted, shards, targets, found)
             # Where the sums say enough, nothing is read back.
-            verify_s = 0.0 if verified is None else time.monotonic() - ended - proof_s
+            verify_s = 0.0 if verified is None else time.monotonic() - began
         columns = [column.name for column in begun.inputs[0].sniffed.columns]
         found = with_rounding(found, wanted.table, wanted.files, columns, begun.verify)
     except _core.CoreFailure as failure:
@@ -242,7 +287,7 @@ def proven(
         counts["rows_before"],
         counts["rejected"],
         counts["bytes"],
-        time.monotonic() - began,
+        0.0,  # it is still going on
         len(wanted.files),
         tuple(said),
         rejects,
@@ -252,8 +297,9 @@ def proven(
         found.why,
         found.columns,
         verified,
-        {"digest_s": begun.of.digest_s, "proof_s": proof_s, "verify_s": verify_s},
+        {"digest_s": begun.of.digest_s, "verify_s": verify_s},
         reasons.most if reasons is not None else "",
+        begun.of.warned,
     )
 
 

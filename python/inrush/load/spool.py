@@ -1,29 +1,61 @@
-"""Packed files and standard input as files that can be read more than once, in the folder of this tool's loads."""
+"""Packed files and standard input as files that can be read more than once, in the folder of this tool's loads.
+
+They hold what the input holds: nobody but their owner may read them.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import lzma
 import os
 import shutil
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, NamedTuple
 
 from inrush.border.load import FileStamp
 from inrush.errors import CoreError, UsageError
 from inrush.load.expand import STDIN
+from inrush.study.parquet import OF_PARQUET
 
 #: First bytes of a compressed file -> how it is packed.
 PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 #: Ending of a name -> what its first bytes then are.
 ENDINGS = {".gz": "gzip", ".bz2": "bz2", ".xz": "xz", ".zst": "zstd", ".parquet": "Parquet"}
-OF_PARQUET = b"PAR1"
+#: How the names of what comes through standard input begin.
+OF_STDIN = "stdin-"
+
+
+@contextmanager
+def spool_of(command: Sequence[str], folder: Path) -> Iterator[Path]:
+    """A folder for what one command unpacks, which nobody else may read; it is gone when the command has done its work.
+
+    Where rows may be stored and more are to come, it stays: the same command goes on with it. command: what it is known by.
+    """
+    key = hashlib.sha256("\0".join(command).encode(errors="surrogateescape")).hexdigest()[:16]
+    spool = folder / key
+    spool.mkdir(mode=0o700, parents=True, exist_ok=True)
+    try:
+        yield spool
+    except UsageError:
+        shutil.rmtree(spool, ignore_errors=True)
+        raise
+    except BaseException:
+        # What came through a pipe comes again with the command.
+        for piped in spool.glob(f"{OF_STDIN}*"):
+            piped.unlink(missing_ok=True)
+        with suppress(OSError):  # something is there to go on with
+            spool.rmdir()
+        raise
+    shutil.rmtree(spool, ignore_errors=True)
+    with suppress(OSError):  # another command has something there
+        folder.rmdir()
 
 
 def spooled(name: str, spool: Path) -> Path:
-    """The file itself, or what it holds once unpacked. Kept until the import is done, so that it can go on.
+    """The file itself, or what it holds once unpacked.
 
     Raises UsageError for a file that cannot be read or unpacked, or is not what its name says, CoreError without room.
     """
@@ -36,31 +68,47 @@ def spooled(name: str, spool: Path) -> Path:
             head = file.read(6)
     except OSError as error:
         raise UsageError(f"{path}: cannot be read ({error.strerror or error})") from error
-    packing = next((kind for start, kind in PACKED.items() if head.startswith(start)), None)
+    packing = packing_of(head)
     refuse_misnamed(path, head, packing)
     if packing is None:
         return path
     # By what it holds: another file may have its name, size and time.
     into = spool / f"{path.name}.{digest_of(path)}"
-    if into.is_file():
-        return into
-    with written(into, f"{path}: unpacked") as out:
-        try:
-            with unpacking(path, packing) as packed:
-                copy(packed, out)
-        except (EOFError, lzma.LZMAError, Unpackable) as error:
-            raise UsageError(
-                f"{path}: cannot be unpacked ({error}); it ends early, or is damaged: fetch it again"
-            ) from error
-        refuse_changed(path, str(path), before)
+    if not into.is_file():
+        with written(into, f"{path}: unpacked") as out:
+            unpack(path, str(path), packing, out)
+            refuse_changed(path, str(path), before)
     return into
 
 
+def packing_of(head: bytes) -> str | None:
+    return next((kind for start, kind in PACKED.items() if head.startswith(start)), None)
+
+
+def unpack(path: Path, shown: str, packing: str, out: IO[bytes]) -> None:
+    try:
+        with unpacking(path, packing) as packed:
+            copy(packed, out)
+    except (EOFError, lzma.LZMAError, Unpackable) as error:
+        raise UsageError(
+            f"{shown}: cannot be unpacked ({error}); it ends early, or is damaged: fetch it again"
+        ) from error
+
+
 def of_stdin(spool: Path) -> Path:
-    unfinished = spool / f"stdin-{os.getpid()}"
-    with written(unfinished, "standard input") as out:
+    """What comes through standard input, packed or not."""
+    piped = spool / f"{OF_STDIN}{os.getpid()}"
+    with written(piped, "standard input") as out:
         copy(sys.stdin.buffer, out)
-    return unfinished.rename(spool / f"stdin-{digest_of(unfinished)}")
+    with piped.open("rb") as file:
+        packing = packing_of(file.read(6))
+    if packing is not None:
+        into = piped.with_name(f"{piped.name}.unpacked")
+        with written(into, "standard input: unpacked") as out:
+            unpack(piped, "standard input", packing, out)
+        piped.unlink()
+        piped = into
+    return piped.rename(spool / f"{OF_STDIN}{digest_of(piped)}")
 
 
 class Unpackable(Exception):
@@ -85,7 +133,7 @@ def written(into: Path, what: str) -> Iterator[IO[bytes]]:
     unfinished = into.with_name(f"{into.name}-{os.getpid()}.part")
     try:
         into.parent.mkdir(parents=True, exist_ok=True)
-        with unfinished.open("wb") as out:
+        with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
             yield out
         unfinished.rename(into)
     except OSError as error:

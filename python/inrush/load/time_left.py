@@ -17,7 +17,8 @@ def with_time_left(on_event: OnEvent, total_bytes: int) -> OnEvent:
             stored = stored_bytes(event)
             event = {**event, "stored_bytes": stored}
             if stored:
-                event["left_s"] = max(0.0, total_bytes - stored) * event["seconds"] / stored
+                left = total_bytes - event.get("bytes_before", 0) - stored
+                event["left_s"] = max(0.0, left) * event["seconds"] / stored
         on_event(event)
 
     return on_progress

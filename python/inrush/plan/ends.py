@@ -60,6 +60,8 @@ class TextFile(TypedDict):
     null: str | None
     #: How it was when its digest was taken. Without, as of an Arrow stream of our own, it may change.
     stamp: NotRequired[FileStamp]
+    #: Of an Arrow stream: bytes of the file that it was made of, for each row.
+    unit_bytes: NotRequired[float]
 
 
 #: The source of a table with rows from elsewhere.
@@ -357,6 +359,8 @@ def client_plan(
         }
         if "stamp" in file:
             found["stamp"] = file["stamp"]
+        if "unit_bytes" in file:
+            found["unit_bytes"] = file["unit_bytes"]
         return found
 
     read = [client_file(number) for number in chosen]

@@ -39,7 +39,7 @@ NOUNS = {
 }  # fmt: skip
 ORDER_NAMES = {"dmy": "day/month/year", "mdy": "month/day/year"}
 #: Types by what they hold: a later one holds every value of an earlier one of its line.
-WIDENINGS = (("i32", "i64", "u64"), ("i16", "i32", "i64"), ("i32", "f64"), ("i64", "f64"), ("f32", "f64"), ("time_ms", "time_us"))  # fmt: skip
+WIDENINGS = (("i32", "i64", "u64"), ("i16", "i32", "i64"), ("i32", "f64"), ("i64", "f64"), ("f32", "f64"), ("date", "time_ms", "time_us"))  # fmt: skip
 
 
 class DatesUndecided(UsageError):
@@ -121,6 +121,8 @@ def chosen_column(same: Sequence[Found], asked: Asked, complete: bool) -> Chosen
         spans = [c.span_s for c in same if c.span_s is not None]
         far = any(not NEAR_S[0] <= low <= high < NEAR_S[1] for low, high in spans)
         kind = widest(same)
+        if kind == "date" and not asked.days:
+            kind = "time_ms"
         if kind == "u64" and not asked.unsigned:
             kind = "i64"  # a file with larger values is refused before anything is stored
         return Chosen(name, kind, nulls, longest=longest, far=far)

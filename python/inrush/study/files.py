@@ -262,6 +262,7 @@ def arrow_schema(types: Mapping[str, str]) -> pa.Schema:
         "time_ms": pa.timestamp("ms", tz="UTC"),
         "time_us": pa.timestamp("us", tz="UTC"),
         "text": pa.string(),
+        "date": pa.string(),
         "list_f64": pa.list_(pa.float64()),
         "list_i64": pa.list_(pa.int64()),
         "uuid": pa.string(),

@@ -27,6 +27,8 @@ class Found:
     longest: int = 0
     #: Of a Parquet column of times: the least and the greatest that were looked at, s since 1970.
     span_s: tuple[int, int] | None = None
+    #: Of a text, the least time of each form that its values may have (iso, dmy, mdy), µs since 1970.
+    least_us: tuple[int | None, ...] = (None, None, None)
     #: Of MySQL's text: a value holds a NUL, so that the column is one of bytes.
     nul: bool = False
 

@@ -48,7 +48,7 @@ def write_new(
             raise UsageError(f"{path}: has other columns than {sources[0]}; name files of one table")
     columns, names = choose_columns(seen, asked), [str(path) for path in sources]
     refuse_undecided(columns, names)
-    epoch = epoch_of(sources, seen, columns)
+    epoch = epoch_of(seen, columns)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         rows = sum(s.rows for s in seen)

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
 
+#: The first bytes of such a file.
+OF_PARQUET = b"PAR1"
+
+
 def sniff_parquet(path: Path, sample_rows: int = SAMPLE_ROWS) -> Sniffed:
     """sample_rows: that are looked at for NULL and for the longest texts."""
     import pyarrow as pa
@@ -113,7 +117,9 @@ def arrow_type(path: Path, field: pa.Field) -> str:
         return "f32"
     if types.is_float64(kind):
         return "f64"
-    if types.is_date(kind) or (types.is_timestamp(kind) and kind.unit in ("s", "ms")):
+    if types.is_date(kind):
+        return "date"
+    if types.is_timestamp(kind) and kind.unit in ("s", "ms"):
         return "time_ms"
     if types.is_timestamp(kind) and kind.unit == "us":
         return "time_us"

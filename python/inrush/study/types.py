@@ -1,44 +1,19 @@
 """Which types the values of a column fit, and the one that is chosen. Pure.
 
-A value is given its kind: the types that hold it. How many values there are of each kind is the evidence of a column;
+The core gives a value its kind: the types that hold it. How many values there are of each kind is the evidence of a column;
 that of several files is the sum of theirs. A type that all values fit is taken, the narrowest first. Where some values fit
 none that the others do, the column is text, or with `strict` the type that 99 % fit: the reader rejects the rest.
 """
 
 from __future__ import annotations
 
-import math
-import re
-from bisect import bisect_right
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
-from decimal import Decimal, InvalidOperation
-from functools import lru_cache
 from typing import Literal, NamedTuple
 
-#: A value of a text file that says nothing but blanks around it: what `trim_ascii` of the core takes away.
-BLANKS = " \t\n\x0c\r"
-#: A whole number, or with a group of what makes it none.
-NUMBER = re.compile(
-    r"[+-]?(?:\d+(\.\d*(?:[eE][+-]?\d+)?|[eE][+-]?\d+)?|(\.\d+(?:[eE][+-]?\d+)?|inf(?:inity)?|nan))\Z",
-    re.ASCII | re.IGNORECASE,
-)
-#: Codes such as 007 or 00501 are not numbers: they would come back without their zeros.
-CODE = re.compile(r"[+-]?0\d+\Z", re.ASCII)
-TRUTHS = frozenset(("true", "false", "t", "f"))
-#: Words that the reader takes for a truth value too: they would come back as another word.
-WORDS = frozenset(("yes", "no", "y", "n", "on", "off"))
-CLOCK = r"([Tt ]([01]\d|2[0-3]):[0-5]\d(:[0-5]\d(\.\d+)?)?(Z|z| UTC|[+-](0\d|1[0-5])(:?[0-5]\d)?)?)?\Z"
-TIME = re.compile(r"\d{4}-\d\d-\d\d" + CLOCK, re.ASCII)
-DAY = re.compile(
-    r"(?P<first>\d{1,2})(?P<by>[/.-])(?P<second>\d{1,2})(?P=by)(?P<year>\d{4})" + CLOCK, re.ASCII
-)
-#: Digits of a second that say something; empty where there are none.
-FRACTION = re.compile(r"(?:\.(\d*?)0*)?(?:Z|z| UTC|[+-]\d\d(?::?\d\d)?)?\Z")
-LIST = re.compile(r"\[\s*([+-]?[\d.eE+-]+\s*(,\s*[\d.eE+-]+\s*)*)?\]\Z", re.ASCII)
-
+#: Words that files write for NULL; the first that lets most columns have a type of their own is taken. Twin of NULL_WORDS
+#: in rust/rows/src/rows/files/sample/kinds.rs.
+NULL_WORDS = ("", "NA", "NULL", "null", "N/A", "None", "\\N", "-")
 Form = Literal["iso", "dmy", "mdy"]
 ORDERS: tuple[Form, Form] = ("dmy", "mdy")
 #: Years that every type for times has, whatever the zone (ClickHouse's DateTime64: 1900 to 2299).
@@ -95,67 +70,7 @@ FLOAT_LIST = TextKind(frozenset((Fit("list_f64"),)))
 ROUNDED_LIST = TextKind(frozenset(), FLOAT_LIST.fits)
 
 
-def kind_of(value: str) -> TextKind:
-    """By the rules of the core's reader (rust/rows/src/rows/files/parse), and stricter where it would change a value."""
-    text = value.strip(BLANKS)
-    if found := NUMBER.match(text):
-        if text[0] == "+":
-            return A_CODE
-        if found.lastindex is not None:  # a fraction, an exponent, or a word
-            return float_kind(text)
-        return A_CODE if CODE.match(text) else INTEGER_KINDS[bisect_right(BOUNDS, int(text))]
-    if found := TIME.match(text):
-        return time_kind(text, "iso", int(text[:4]), int(text[5:7]), int(text[8:10]), found[1] is None)
-    if found := DAY.match(text):
-        first, second, year = (int(found[name]) for name in ("first", "second", "year"))
-        alone = found.end("year") == len(text)
-        dmy = time_kind(text, "dmy", year, second, first, alone)
-        return either(dmy, time_kind(text, "mdy", year, first, second, alone))
-    if (word := text.lower()) in TRUTHS:
-        return A_TRUTH
-    if word in WORDS:
-        return A_WORD
-    if LIST.match(text):
-        return list_kind(text)
-    return NOTHING
-
-
-#: Without an exponent: so many digits a double keeps.
-KEPT_DIGITS = 15
-
-
-def float_kind(text: str) -> TextKind:
-    """Of a text that `NUMBER` takes for no whole number."""
-    if not any(c.isdigit() for c in text):
-        return NOT_FINITE
-    if not math.isfinite(float(text)):
-        return NOTHING
-    return A_FLOAT if is_kept(text) else ROUNDED
-
-
-def is_kept(text: str) -> bool:
-    """Whether the number that is written is that of a double as programs print one: its shortest text, or 17 digits.
-
-    Of 17 digits (`%.17g`) a double is known, though the number that they write is not exactly its own.
-    """
-    if len(text) <= KEPT_DIGITS + ("." in text) and "e" not in text and "E" not in text:
-        return True
-    try:
-        number = float(text)
-        return Decimal(text) in (Decimal(repr(number)), Decimal(f"{number:.17g}"))
-    except InvalidOperation:  # an exponent beyond any number
-        return False
-
-
-def list_kind(text: str) -> TextKind:
-    if not set(text) & set(".eE"):
-        return INTEGER_LIST
-    items = [item.strip() for item in text[1:-1].split(",")]
-    finite = (NUMBER.match(item) is not None and item[0] != "+" for item in items)
-    return FLOAT_LIST if all(map(is_kept, items)) or not all(finite) else ROUNDED_LIST
-
-
-#: First whole numbers of the ranges that differ in what holds them.
+#: First whole numbers of the ranges that differ in what holds them. Twin of BOUNDS in sample/kinds.rs.
 BOUNDS = (-(2**63), -(2**53), -(2**31), 0, 2, 2**31, 2**53 + 1, 2**63, 2**64)
 
 
@@ -177,42 +92,24 @@ def range_kind(value: int) -> TextKind:
 INTEGER_KINDS = tuple(range_kind(value) for value in (BOUNDS[0] - 1, *BOUNDS))
 
 
-def time_kind(text: str, form: Form, year: int, month: int, day: int, alone: bool) -> TextKind:
-    """Of a day that there is, to the microsecond. alone: without a time of day."""
-    if not is_a_day(year, month, day):
-        return NOTHING
-    far = year not in NEAR_YEARS
-    if alone:
-        return a_date(form, far)
-    found = FRACTION.search(text) if "." in text else None
-    return times_of_digits(form, len(found[1] or "") if found else 0, far)
+def time_kinds(forms: Sequence[Form]) -> Iterator[TextKind]:
+    """A day alone, then times by the digits of a second's fraction: at most 3, at most 6, more; then of far years."""
+    for far in (False, True):
+        for alone, digits in ((True, 0), (False, 3), (False, 6), (False, 9)):
+            fits = {
+                Fit(f"time_{unit}", form)
+                for form in forms
+                for unit, most in (("ms", 3), ("us", 6))
+                if digits <= most
+            }
+            yield TextKind(frozenset(fits | {Fit("date", form) for form in forms if alone}), far=far)
 
 
-@lru_cache(4096)
-def is_a_day(year: int, month: int, day: int) -> bool:
-    try:
-        date(year, month, day)
-    except ValueError:
-        return False
-    return True
-
-
-@lru_cache
-def either(one: TextKind, other: TextKind) -> TextKind:
-    """Of dates that there may be in two orders."""
-    return one if one is other else TextKind(one.fits | other.fits, far=one.far or other.far)
-
-
-@lru_cache
-def a_date(form: Form, far: bool = False) -> TextKind:
-    return TextKind(times_of_digits(form, 0).fits | {Fit("date", form)}, far=far)
-
-
-@lru_cache
-def times_of_digits(form: Form, digits: int, far: bool = False) -> TextKind:
-    """digits: of a second's fraction."""
-    fits = (Fit(f"time_{unit}", form) for unit, most in (("ms", 3), ("us", 6)) if digits <= most)
-    return TextKind(frozenset(fits), far=far)
+#: Of the numbers that the core gives them: `kind_of` in rust/rows/src/rows/files/sample/kinds.rs says which value is of which.
+KINDS: tuple[TextKind, ...] = (
+    NOTHING, QUOTED, A_TRUTH, A_WORD, INTEGER_LIST, FLOAT_LIST, ROUNDED_LIST, NOT_FINITE, A_CODE, A_FLOAT, ROUNDED,
+    *INTEGER_KINDS, *(kind for forms in (("iso",), ("dmy",), ("mdy",), ORDERS) for kind in time_kinds(forms)),
+)  # fmt: skip
 
 
 class FilePlace(NamedTuple):
@@ -290,14 +187,6 @@ def is_quoted(kind: TextKind) -> bool:
 
 def in_either_order(kind: TextKind) -> bool:
     return all(has_form(order)(kind) for order in ORDERS)
-
-
-def evidence_of(counts: Mapping[str, int]) -> Evidence:
-    """counts: value -> how often it stands in the column."""
-    kinds: Counter[TextKind] = Counter()
-    for value, n in counts.items():
-        kinds[kind_of(value)] += n
-    return Evidence({kind: Seen(n) for kind, n in kinds.items()})
 
 
 def together(parts: Sequence[Evidence]) -> Evidence:

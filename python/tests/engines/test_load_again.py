@@ -207,11 +207,18 @@ def test_a_column_that_has_another_name_meanwhile_is_refused(here: Place, file: 
 # --- files and tables as they come
 
 
-def test_a_file_that_grew_since_is_said_to_be_there_twice(here: Place, file: Path, tmp_path: Path) -> None:
+def test_a_file_that_grew_since_is_refused_and_another_one_of_its_name_is_said_to_be_there_twice(
+    here: Place, file: Path, tmp_path: Path
+) -> None:
     here.make()
     here.load([file], tmp_path)
+    content = file.read_text()
     with file.open("a") as more:
         more.write(f"{ROWS},2026-01-01,1,1,x\n")
+    with pytest.raises(UsageError, match=r"it has grown since import .*tail -c"):
+        here.load([file], tmp_path)
+    assert here.rows() == ROWS
+    file.write_text(content.rpartition("\n")[0].rpartition("\n")[0] + f"\n{ROWS},2026-01-01,1,1,x\n")
     said: list[str] = []
     load(Call((str(file),), "t", here.url), tmp_path, said.append, silent)
     assert any("a file of this name and other content" in note and "twice" in note for note in said), said

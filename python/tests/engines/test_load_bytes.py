@@ -14,7 +14,7 @@ import pytest
 from inrush.engines.instance import Target
 from inrush.load.call import Call
 from inrush.load.run import Loaded, load
-from inrush.study.sniff import mysql_lines, sniff
+from inrush.study.sniff import sniff
 from tests.engines.test_load_proof import Place, database
 
 SERVERS = ["postgresql", "mysql", "mariadb", "clickhouse"]
@@ -150,7 +150,6 @@ def test_a_new_table_has_a_column_of_bytes_where_a_value_has_a_nul(place: Place,
 
 
 def test_lines_of_mysql_s_text_end_where_nothing_escapes_their_end(file: Path) -> None:
-    assert mysql_lines("a\tb\\\nc\td\\\\\n2\t\\\tx\ty") == ["a\tb\\nc\td\\\\", "2\t\\tx\ty"]
     from inrush.study.first_line import FirstLineGiven
 
     seen = sniff(file, said=FirstLineGiven(header=False, format="mysql"))

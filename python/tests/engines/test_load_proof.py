@@ -347,13 +347,19 @@ def test_a_file_of_another_import_is_refused_with_its_date(here: Place, file: Pa
     assert here.load([file], tmp_path, "u").rows_stored == ROWS
 
 
-def test_a_changed_file_after_a_load_that_was_not_finished_is_noted(here: Place, tmp_path: Path) -> None:
+def test_a_changed_file_after_a_load_that_was_not_finished_is_refused_with_its_rows(
+    here: Place, tmp_path: Path
+) -> None:
     files = part_of_two(here, tmp_path)
+    before = here.rows()
     for file in files:
-        file.write_text(file.read_text() + "-1,2026-01-01,1,1,x\n")
-    said: list[str] = []
-    load(Call(tuple(map(str, files)), "t", here.url), tmp_path, said.append, silent)
-    assert any("was not finished" in note and "rows are in the table" in note for note in said), said
+        first, _, rest = file.read_text().partition("\n")
+        file.write_text(f"{first}\n-1,2026-01-01,1,1,x\n{rest}")
+    with pytest.raises(
+        UsageError, match=r"was not finished, and [\d,]+ of its rows are in table .*To remove them"
+    ):
+        here.load(files, tmp_path)
+    assert here.rows() == before
 
 
 def test_a_changed_file_is_another_import(here: Place, file: Path, tmp_path: Path) -> None:

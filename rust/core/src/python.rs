@@ -21,7 +21,9 @@ use inrush_load as load;
 use inrush_rows::error::Error;
 use inrush_rows::lock::Unpoisoned;
 use inrush_rows::plan::{RunPlan, Statement, TablePlan, Target};
+use inrush_rows::rows::files::sample::Found;
 use inrush_rows::rows::{self, RowGen};
+use load::look::Like;
 
 pyo3::create_exception!(_core, CoreFailure, pyo3::exceptions::PyException, "args: (kind, message)");
 
@@ -40,7 +42,8 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(start_load, m)?)?;
     m.add_function(wrap_pyfunction!(ask_load_server, m)?)?;
     m.add_function(wrap_pyfunction!(file_digest, m)?)?;
-    m.add_function(wrap_pyfunction!(look_at_files, m)?)?;
+    m.add_function(wrap_pyfunction!(sample_files, m)?)?;
+    m.add_function(wrap_pyfunction!(rounded_values, m)?)?;
     m.add_function(wrap_pyfunction!(file_rows, m)?)?;
     m.add_function(wrap_pyfunction!(read_files, m)?)?;
     m.add_function(wrap_pyfunction!(read_table, m)?)?;
@@ -156,41 +159,49 @@ fn polled(
 }
 
 #[pyfunction]
-fn file_digest(py: Python<'_>, path: PathBuf) -> PyResult<(String, u64)> {
-    let (digest, bytes) = py.detach(|| load::content::file_digest(&path)).map_err(failure)?;
+#[pyo3(signature = (path, bytes = u64::MAX))]
+fn file_digest(py: Python<'_>, path: PathBuf, bytes: u64) -> PyResult<(String, u64)> {
+    let (digest, bytes) = py.detach(|| load::content::start_digest(&path, bytes)).map_err(failure)?;
     Ok((format!("{digest:032x}"), bytes))
 }
 
-/// Bytes, times of the last write and the last change in ns, number on its disk; then digest, and the place of the file that
-/// stands for it.
-type Looked = ((u64, i64, i64, u64), Option<String>, Option<usize>);
+/// Bytes, times of the last write and the last change in ns, number on its disk; then digest, the place of the file that
+/// stands for it, and what was found of it as JSON.
+type Looked = ((u64, i64, i64, u64), Option<String>, Option<usize>, Option<String>);
 
 /// `None` of a file that cannot be read.
 #[pyfunction]
-fn look_at_files(
+fn sample_files(
     py: Python<'_>,
     paths: Vec<PathBuf>,
-    delimiter: u8,
-    format: &str,
-    header: bool,
-    said: (bool, bool),
-    rows: usize,
+    said_json: &str,
+    rows: u64,
+    alike: bool,
 ) -> PyResult<Vec<Option<Looked>>> {
-    let format = match format {
-        "csv" => load::look::TextFormat::Csv,
-        "tsv" => load::look::TextFormat::Tsv,
-        "mysql" => load::look::TextFormat::Mysql,
-        other => return Err(failure(Error::Plan(format!("{other} is no format of text")))),
-    };
-    let (header_said, format_said) = said;
-    let seen = load::look::Seen { delimiter, format, header, header_said, format_said, rows };
-    let found = py.detach(|| load::look::look(&paths, seen));
+    let said = serde_json::from_str(said_json).map_err(unread)?;
+    let found = py.detach(|| load::look::look(&paths, &said, rows, alike));
     let shown = |look: load::look::Look| {
-        let stamp = look.stamp?;
-        let of = (stamp.bytes, stamp.mtime_ns, stamp.ctime_ns, stamp.inode);
-        Some((of, look.digest.map(|d| format!("{d:032x}")), look.like))
+        let stamp = (look.stamp.bytes, look.stamp.mtime_ns, look.stamp.ctime_ns, look.stamp.inode);
+        let (like, sampled) = match look.found {
+            Like::Other(k) => (Some(k), None),
+            Like::Itself(Found::Other) => (None, None),
+            Like::Itself(Found::Refused(why)) => {
+                (None, Some(serde_json::json!({ "refused": why }).to_string()))
+            }
+            Like::Itself(Found::Sample(sample)) => {
+                (None, Some(serde_json::to_string(&sample).expect("it is plain data")))
+            }
+        };
+        (stamp, look.digest.map(|d| format!("{d:032x}")), like, sampled)
     };
-    Ok(found.into_iter().map(shown).collect())
+    Ok(found.into_iter().map(|look| look.map(shown)).collect())
+}
+
+/// Values of a file that are other numbers as floats, of each column.
+#[pyfunction]
+fn rounded_values(py: Python<'_>, floats_json: &str) -> PyResult<Vec<u64>> {
+    let floats = serde_json::from_str(floats_json).map_err(unread)?;
+    py.detach(|| rows::files::sample::rounded(&floats)).map_err(failure)
 }
 
 #[pyfunction]

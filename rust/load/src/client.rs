@@ -77,6 +77,13 @@ pub struct ClientFile {
     /// As it was when its digest was taken. Without: it may change.
     #[serde(default)]
     pub stamp: Option<FileStamp>,
+    /// Of an Arrow stream, whose positions are rows: bytes of the file that it was made of, for each of them.
+    #[serde(default = "one")]
+    pub unit_bytes: f64,
+}
+
+fn one() -> f64 {
+    1.0
 }
 
 impl ClientPlan {
@@ -96,6 +103,11 @@ impl ClientFile {
             reject_path.clone_from(&self.reject_path);
         }
         own
+    }
+
+    /// Bytes of the user's file up to a position.
+    fn bytes_until(&self, offset: u64) -> u64 {
+        (offset as f64 * self.unit_bytes) as u64
     }
 
     /// Errors: it is not as it was when it was looked at.
@@ -126,6 +138,8 @@ struct Shared {
     files_done: AtomicUsize,
     /// Rows and rejects that an earlier attempt had brought to their end.
     rows_before: AtomicU64,
+    /// Bytes behind them.
+    bytes_before: AtomicU64,
     /// Of every row that is stored by now or was before; `None` where a ledger does not have those of before.
     sums: Mutex<Option<Checksums>>,
     bucket: Mutex<Option<Bucket>>,
@@ -151,6 +165,7 @@ pub fn run(plan: ClientPlan, event_sender: &EventSender) -> Result<Json, Error> 
         rejected: AtomicU64::new(0),
         files_done: AtomicUsize::new(0),
         rows_before: AtomicU64::new(0),
+        bytes_before: AtomicU64::new(0),
         bucket,
         failed: AtomicBool::new(false),
     });
@@ -197,6 +212,7 @@ impl Shared {
             "rows_sent": self.rows_sent.load(Relaxed),
             "rows_stored": self.rows_stored.load(Relaxed),
             "rows_before": self.rows_before.load(Relaxed),
+            "bytes_before": self.bytes_before.load(Relaxed),
             "rejected": self.rejected.load(Relaxed),
             "files_done": self.files_done.load(Relaxed),
             "files": self.plan.files.len(),
@@ -288,6 +304,10 @@ fn send_file(
         shared.rows_before.fetch_add(reached.after.stored, Relaxed);
         shared.rejected.fetch_add(reached.after.rejected, Relaxed);
         shared.add_sums(&reached.sums);
+        // Behind its last row a file's position is the beginning of the next one.
+        let read =
+            if reached.done { file_bytes(file, table) } else { file.bytes_until(reached.after.offset) };
+        shared.bytes_before.fetch_add(read, Relaxed);
         if reached.done {
             return Ok(sum);
         }
@@ -297,7 +317,7 @@ fn send_file(
         rows.seek(&reached.after)?;
         (chunk, before) = (reached.chunk, reached.after);
     }
-    let whole = file_bytes(table);
+    let whole = file_bytes(file, table);
     let mut batch = rows.columns();
     let mut sums = Checksums::new(&shared.plan.items, &batch)?;
     let mut body = Vec::new();
@@ -317,9 +337,8 @@ fn send_file(
                 shared.plan.reject_limit
             )));
         }
-        // Behind its last row a file's position is the beginning of the next one.
-        let until = if after.file == before.file { after.offset } else { whole };
-        let read = until.saturating_sub(before.offset);
+        let until = if after.file == before.file { file.bytes_until(after.offset) } else { whole };
+        let read = until.saturating_sub(file.bytes_until(before.offset));
         shared.throttle(read, event_sender);
         if let Some(bucket) = bucket {
             pause(bucket.take(read as f64), event_sender);
@@ -343,11 +362,11 @@ fn send_file(
     }
 }
 
-/// Size of the one text file of a table; 0 for an Arrow stream, where positions count rows.
-fn file_bytes(table: &TablePlan) -> u64 {
+/// Size of a text file; 0 for an Arrow stream, whose last position is its last row.
+fn file_bytes(file: &ClientFile, table: &TablePlan) -> u64 {
     match &table.source {
-        RowSource::Files { paths, format, .. } if format != "arrow" => {
-            paths.first().and_then(|path| std::fs::metadata(path).ok()).map_or(0, |m| m.len())
+        RowSource::Files { format, .. } if format != "arrow" => {
+            std::fs::metadata(&file.path).map_or(0, |found| found.len())
         }
         _ => 0,
     }

@@ -18,8 +18,13 @@ const STRIPE: usize = LANES * WORD;
 ///
 /// Against accidents, not against a search for two files of one digest. Errors: a file that cannot be read.
 pub fn file_digest(path: &Path) -> Result<(u128, u64), Error> {
+    start_digest(path, u64::MAX)
+}
+
+/// The same of the first bytes of a file, as if it ended behind them.
+pub fn start_digest(path: &Path, bytes: u64) -> Result<(u128, u64), Error> {
     let failed = |e| Error::io(path.display().to_string(), e);
-    let mut file = File::open(path).map_err(failed)?;
+    let mut file = File::open(path).map_err(failed)?.take(bytes);
     let mut hasher = Hasher::default();
     let mut block = vec![0; BLOCK];
     loop {
@@ -37,13 +42,6 @@ pub fn file_digest(path: &Path) -> Result<(u128, u64), Error> {
             return Ok((hasher.finish(), hasher.bytes));
         }
     }
-}
-
-/// The same of what is in memory.
-pub fn digest_of(bytes: &[u8]) -> u128 {
-    let mut hasher = Hasher::default();
-    hasher.add(bytes);
-    hasher.finish()
 }
 
 /// Eight lanes of 64 bits, each a bijection of itself for given input: a changed word always changes its lane.

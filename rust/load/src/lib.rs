@@ -7,8 +7,8 @@
 //!
 //! Reading order: `frame` (the messages), `wire`, `tls` and `certificate` (how they travel), `client`, `link` (the way to a
 //! server), `server` (which clients may connect), `import`, `hashers`, `queue`, `raw` (bytes
-//! out of their digits), `shard` (storing); `content` (which file is it), `look`, `look_dialect`, `look_kinds` and `look_times`
-//! (which files are alike), `readback` (is the table what the files are).
+//! out of their digits), `shard` (storing); `content` (which file is it), `look` (which files are alike),
+//! `readback` (is the table what the files are).
 
 pub mod certificate;
 mod client;
@@ -21,9 +21,6 @@ mod import;
 mod ipc;
 pub mod link;
 pub mod look;
-mod look_dialect;
-mod look_kinds;
-mod look_times;
 mod queue;
 mod raw;
 pub mod readback;

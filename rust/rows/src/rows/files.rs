@@ -1,8 +1,9 @@
 //! The user's own files as a source of rows: every row is stored or rejected, never lost.
 //!
-//! Reading order: `split` (bytes to fields), `parse` (field to value), `fast_path` (both at once, of plain
-//! records), `text` (files to batches), `reject`, `feed` (batches to sessions). `arrow` reads what Parquet files were turned
-//! into; `stamp` says whether a file is as it was.
+//! Reading order: `split` (bytes to fields), `window` (a file to records), `parse` (field to value), `fast_path` (both at
+//! once, of plain records), `text` (files to batches), `reject`, `feed` (batches to sessions). `sample` finds out how a
+//! file is to be read, by the same reader. `arrow` reads what Parquet files were turned into; `stamp` says whether a file is
+//! as it was.
 
 mod arrow;
 mod batch;
@@ -11,9 +12,11 @@ mod feed;
 mod limit;
 mod parse;
 mod reject;
+pub mod sample;
 mod split;
 mod stamp;
 mod text;
+mod window;
 
 use std::collections::BTreeMap;
 

@@ -1,21 +1,16 @@
 //! Text files in order, as batches of typed rows; what is no row goes to the reject file.
 
-use std::fs::File;
-use std::io::Read;
-
 use crate::error::Error;
 
 use super::super::columns::Columns;
 use super::batch::{mark_present, push_null, truncate};
-use super::fast_path::{FastPath, Room, PAD_BYTES};
+use super::fast_path::{FastPath, Room};
 use super::limit;
 use super::parse::{self, Reason};
 use super::reject::Rejects;
-use super::split::{first_line, split, unescaped, Around, Dialect, Field, Quoting, Split};
+use super::split::{unescaped, Dialect, Field, Split};
+use super::window::{Judged, Window};
 use super::{Layout, Position, BATCH_BYTES};
-
-/// First size of the window on a file; doubles for longer records.
-const WINDOW_BYTES: usize = 1 << 20;
 
 pub struct TextFiles {
     layout: Layout,
@@ -30,23 +25,6 @@ pub struct TextFiles {
     fast_path: Option<FastPath>,
     fields: Vec<Field>,
     scratch: Vec<u8>,
-}
-
-/// One file, seen through a buffer that starts at a record and has zeros behind its end.
-struct Window {
-    file: File,
-    path: String,
-    bytes: Vec<u8>,
-    start: usize,
-    end: usize,
-    /// Byte of the file and number of the line at `start`.
-    offset: u64,
-    line: u64,
-    ended: bool,
-    crlf: bool,
-    /// The record before `start` was given up, and none of as many fields as columns was read since: see `Around`. No batch
-    /// ends in this state, so that a position need not name it.
-    given_up: bool,
 }
 
 impl TextFiles {
@@ -108,45 +86,28 @@ impl TextFiles {
     /// Stores the record at the window's start or rejects it, and steps over it; gives its length.
     fn store(&mut self, found: Split, out: &mut Columns, rejects: &mut Rejects) -> Result<usize, Error> {
         let window = self.open.as_mut().expect("a record was found in it");
-        let bytes = &window.bytes[window.start..window.end];
-        let (len, lines, problem) = match found {
-            Split::Broken { len, reason } => {
-                window.given_up = self.dialect.quoting == Quoting::Quotes;
-                (len, 1, Some((None, reason)))
-            }
-            Split::Record { len, lines } => {
-                let expected = self.order.len();
-                if self.fields.len() == expected {
-                    window.given_up = false;
-                    let problem = store_fields(
-                        &self.layout,
-                        &self.dialect,
-                        &self.order,
-                        &self.fields,
-                        bytes,
-                        &mut self.scratch,
-                        out,
-                    );
-                    (len, lines, problem.err().map(|(column, reason)| (Some(column), reason)))
-                } else if lines > 1 && self.dialect.quoting == Quoting::Quotes {
-                    // A quote left open has run into a later one: the lines between may be good.
-                    let len = first_line(bytes).expect("there are line breaks");
-                    window.given_up = true;
-                    (len, 1, Some((None, Reason::UnbalancedQuote)))
-                } else {
-                    (len, lines, Some((None, field_count(self.fields.len(), expected))))
-                }
-            }
-            Split::More => unreachable!("`next_record` has read more"),
+        let Judged { len, lines, broken } =
+            window.judge(found, &self.fields, self.order.len(), &self.dialect);
+        let bytes = window.bytes();
+        let problem = match broken {
+            Some(reason) => Some((None, reason)),
+            None => store_fields(
+                &self.layout,
+                &self.dialect,
+                &self.order,
+                &self.fields,
+                bytes,
+                &mut self.scratch,
+                out,
+            )
+            .err()
+            .map(|(column, reason)| (Some(column), reason)),
         };
         if let Some((column, reason)) = problem {
             let column = column.map_or("", |c: usize| self.layout.columns[c].name.as_str());
             rejects.add(&window.path, window.line, column, reason, &bytes[..len])?;
         }
-        if let Split::Broken { reason: Reason::LongLine { .. }, .. } = found {
-            return window.skip_line().map(|()| len);
-        }
-        window.step(len, lines);
+        window.pass(found, len, lines)?;
         Ok(len)
     }
 
@@ -177,14 +138,6 @@ impl TextFiles {
             window.jump(to.offset, to.line)?;
         }
         Ok(())
-    }
-}
-
-fn field_count(found: usize, expected: usize) -> Reason {
-    if found < expected {
-        Reason::FewFields { found, expected }
-    } else {
-        Reason::ManyFields { found, expected }
     }
 }
 
@@ -233,15 +186,7 @@ fn read_header(
     fields: &mut Vec<Field>,
 ) -> Result<Vec<Option<usize>>, Error> {
     let path = window.path.clone();
-    let Some(Split::Record { len, lines }) = window.next_record(dialect, limit_bytes, fields)? else {
-        return Err(Error::Plan(format!("{path}: no header line; say `header = false` if there is none")));
-    };
-    let mut scratch = Vec::new();
-    let bytes = &window.bytes[window.start..window.end];
-    let names: Vec<String> = fields
-        .iter()
-        .map(|f| String::from_utf8_lossy(unescaped(dialect, bytes, *f, &mut scratch)).trim().to_string())
-        .collect();
+    let names = window.header(dialect, limit_bytes, fields)?;
     for column in &layout.columns {
         let times = names.iter().filter(|n| **n == column.name).count();
         if times != 1 {
@@ -253,145 +198,7 @@ fn read_header(
             )));
         }
     }
-    window.step(len, lines);
     Ok(names.iter().map(|n| layout.columns.iter().position(|c| c.name == *n)).collect())
-}
-
-impl Window {
-    fn open(path: &str) -> Result<Window, Error> {
-        let file = File::open(path).map_err(|e| Error::io(path, e))?;
-        let mut window = Window {
-            file,
-            path: path.to_string(),
-            bytes: vec![0; WINDOW_BYTES + PAD_BYTES],
-            start: 0,
-            end: 0,
-            offset: 0,
-            line: 1,
-            ended: false,
-            crlf: false,
-            given_up: false,
-        };
-        window.read_more()?;
-        let head = &window.bytes[..window.end];
-        for (magic, what) in
-            [(&[0x1f, 0x8b][..], "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"PAR1", "Parquet")]
-        {
-            if head.starts_with(magic) {
-                return Err(Error::Plan(format!(
-                    "{path} is {what}, not text: unpack it, or name its format"
-                )));
-            }
-        }
-        if head.starts_with(b"\xef\xbb\xbf") {
-            window.step(3, 0);
-        }
-        while first_line(&window.bytes[..window.end]).is_none() && !window.ended && window.end < WINDOW_BYTES
-        {
-            window.read_more()?;
-        }
-        let head = &window.bytes[..window.end];
-        window.crlf = first_line(head).is_some_and(|len| head[..len].ends_with(b"\r\n"));
-        Ok(window)
-    }
-
-    /// The next record, found at `start`; `None` at the end of the file.
-    fn next_record(
-        &mut self,
-        dialect: &Dialect,
-        limit_bytes: usize,
-        fields: &mut Vec<Field>,
-    ) -> Result<Option<Split>, Error> {
-        loop {
-            let bytes = &self.bytes[self.start..self.end];
-            if bytes.is_empty() && self.ended {
-                return Ok(None);
-            }
-            let seen = bytes.len();
-            let around = Around { last: self.ended, crlf: self.crlf, given_up: self.given_up };
-            let found = split(dialect, bytes, around, fields);
-            let too_long = match found {
-                Split::More => seen > limit_bytes,
-                Split::Record { len, .. } | Split::Broken { len, .. } => len > limit_bytes,
-            };
-            if too_long {
-                // A quote left open makes one record of all that follows; its first line may be short.
-                return Ok(Some(match first_line(bytes) {
-                    Some(len) if len <= limit_bytes => Split::Broken { len, reason: Reason::UnbalancedQuote },
-                    _ => Split::Broken { len: seen.min(4096), reason: Reason::LongLine { limit_bytes } },
-                }));
-            }
-            if found != Split::More {
-                return Ok(Some(found));
-            }
-            self.read_more()?;
-        }
-    }
-
-    /// Reads on behind what is there, in a larger buffer when that is full.
-    fn read_more(&mut self) -> Result<(), Error> {
-        self.bytes.copy_within(self.start..self.end, 0);
-        self.end -= self.start;
-        self.start = 0;
-        let mut room = self.bytes.len() - PAD_BYTES;
-        if self.end == room {
-            room *= 2;
-            self.bytes.resize(room + PAD_BYTES, 0);
-        }
-        let n = loop {
-            match self.file.read(&mut self.bytes[self.end..room]) {
-                Err(e) if e.kind() == std::io::ErrorKind::Interrupted => continue,
-                read => break read.map_err(|e| Error::io(&self.path, e))?,
-            }
-        };
-        self.end += n;
-        self.ended = n == 0;
-        self.bytes[self.end..self.end + PAD_BYTES].fill(0);
-        Ok(())
-    }
-
-    /// What is there, and zeros.
-    fn padded(&self) -> &[u8] {
-        &self.bytes[self.start..self.end + PAD_BYTES]
-    }
-
-    fn step(&mut self, len: usize, lines: u64) {
-        self.start += len;
-        self.offset += len as u64;
-        self.line += lines;
-    }
-
-    /// Steps over a line of any length.
-    fn skip_line(&mut self) -> Result<(), Error> {
-        loop {
-            let bytes = &self.bytes[self.start..self.end];
-            if let Some(len) = first_line(bytes) {
-                self.step(len, 1);
-                return Ok(());
-            }
-            let len = bytes.len();
-            self.step(len, 0);
-            if self.ended {
-                return Ok(());
-            }
-            self.read_more()?;
-        }
-    }
-
-    fn jump(&mut self, offset: u64, line: u64) -> Result<(), Error> {
-        use std::io::{Seek, SeekFrom};
-        let size = self.file.metadata().map_err(|e| Error::io(&self.path, e))?.len();
-        if offset > size {
-            return Err(Error::Plan(format!(
-                "{}: cannot go on at byte {offset}, the file has {size} now: it has changed since",
-                self.path
-            )));
-        }
-        self.file.seek(SeekFrom::Start(offset)).map_err(|e| Error::io(&self.path, e))?;
-        (self.start, self.end, self.offset, self.line, self.ended) = (0, 0, offset, line, false);
-        self.bytes[..PAD_BYTES].fill(0);
-        Ok(())
-    }
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Times and dates of a known form: day and month in the order that the plan says.
 
+use super::times::time;
 use super::{push, Reason};
 use crate::plan::{LogicalType, TimeForm};
 use crate::rows::columns::Column;
@@ -21,6 +22,17 @@ pub fn push_time(column: &mut Column, text: &[u8], form: TimeForm) -> Result<(),
     let mut iso = [0u8; LONGEST_BYTES];
     let len = as_iso(text, form, &mut iso).ok_or(wrong)?;
     push(column, &iso[..len])
+}
+
+/// The instant of a time of this form, µs since 1970; `None` of what is none, or finer.
+pub fn instant_us(text: &[u8], form: TimeForm) -> Option<i64> {
+    let text = text.trim_ascii();
+    if form == TimeForm::Iso {
+        return time(text, 1_000_000).ok();
+    }
+    let mut iso = [0u8; LONGEST_BYTES];
+    let len = as_iso(text, form, &mut iso)?;
+    time(&iso[..len], 1_000_000).ok()
 }
 
 /// The date at the start of `text` as `2026-01-03` and what follows as it stands; gives the length.

@@ -15,7 +15,7 @@ use lists::{push_list, Nulls};
 use numbers::{float, integer_within, unsigned};
 use times::time;
 
-pub use form::push_time;
+pub use form::{instant_us, push_time};
 pub use reason::{type_name, Reason};
 pub use times::day;
 

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::super::fast_path::{FastPath, Room, PAD_BYTES};
+use super::super::split::Quoting;
 use super::super::ColumnSpec;
 use super::*;
 use crate::plan::{Limits, LogicalType, TimeForm};

@@ -1,10 +1,10 @@
-//! Days and times by the rules of python/inrush/study/types.py (`TIME`, `DAY`, `CLOCK`). Pure.
+//! Days and times by their form: what types hold them depends on it. Pure.
 
 /// Kinds of times of one order of day and month: by what stands behind the day, in years that every database has or not.
-const KINDS: u32 = 8;
+pub const KINDS: usize = 8;
 
 /// `2026-01-31`, with a time of day or without: below 8.
-pub fn iso(text: &[u8]) -> Option<u32> {
+pub fn iso(text: &[u8]) -> Option<usize> {
     let shape = |k: usize, b: &u8| if k == 4 || k == 7 { *b == b'-' } else { b.is_ascii_digit() };
     let date = text.get(..10)?;
     if !date.iter().enumerate().all(|(k, b)| shape(k, b)) {
@@ -15,7 +15,7 @@ pub fn iso(text: &[u8]) -> Option<u32> {
 }
 
 /// `31/01/2026`, `1.31.2026`: in one order of day and month, in the other, or in both; below 24.
-pub fn day(text: &[u8]) -> Option<u32> {
+pub fn day(text: &[u8]) -> Option<usize> {
     let (first, rest) = digits(text, 1..=2)?;
     let (by, rest) = rest.split_first().filter(|(by, _)| b"/.-".contains(by))?;
     let (second, rest) = digits(rest, 1..=2)?;
@@ -29,7 +29,7 @@ pub fn day(text: &[u8]) -> Option<u32> {
     Some(order * KINDS + clock(rest)? + far(year))
 }
 
-fn far(year: u32) -> u32 {
+fn far(year: u32) -> usize {
     if (1901..2299).contains(&year) {
         0
     } else {
@@ -48,7 +48,7 @@ fn is_a_day(year: u32, month: u32, day: u32) -> bool {
 }
 
 /// Of what stands behind a day: 0 nothing, then by the digits of a second's fraction. `None`: it is no time of day.
-fn clock(text: &[u8]) -> Option<u32> {
+fn clock(text: &[u8]) -> Option<usize> {
     let Some((first, rest)) = text.split_first() else { return Some(0) };
     if !b"Tt ".contains(first) {
         return None;

@@ -1,0 +1,183 @@
+//! How a text writes its rows, by its first lines: the delimiter that splits them most evenly, `\N` for escapes. Pure.
+
+use super::super::split::{split, unescaped, Around, Dialect, Field, Quoting, Split};
+
+/// Records that decide.
+const RECORDS: usize = 200;
+/// Of two that split as evenly, the first is taken.
+const DELIMITERS: [u8; 4] = *b",\t;|";
+const MYSQL: &str = "mysql";
+
+/// The first bytes of a file.
+pub struct Head<'a> {
+    pub bytes: &'a [u8],
+    /// They end in the middle of the file.
+    pub cut: bool,
+    pub crlf: bool,
+}
+
+/// A record of the first lines; `fields` as the reader gives them.
+pub struct Record {
+    pub fields: Vec<String>,
+    /// It begins with a #, without a quote before.
+    pub is_hashed: bool,
+}
+
+/// Format by its name, and how it is split.
+pub fn find(head: &Head, said: Option<&str>) -> (&'static str, Dialect) {
+    if said == Some(MYSQL) {
+        return of_format(MYSQL, b'\t');
+    }
+    // `max_by_key` takes the last of several.
+    let even = |d: &u8| evenness(&records(head, &of_format("csv", *d).1));
+    let delimiter = DELIMITERS.into_iter().rev().max_by_key(even).expect("there are four");
+    match said {
+        Some("tsv") => of_format("tsv", delimiter),
+        Some(_) => of_format("csv", delimiter),
+        None => of_format(format_of(head, delimiter), delimiter),
+    }
+}
+
+pub fn of_format(format: &str, delimiter: u8) -> (&'static str, Dialect) {
+    let (name, quoting, null) = match format {
+        "tsv" => ("tsv", Quoting::PostgresEscapes, &b"\\N"[..]),
+        MYSQL => (MYSQL, Quoting::MysqlEscapes, &b"\\N"[..]),
+        _ => ("csv", Quoting::Quotes, &b""[..]),
+    };
+    (name, Dialect { delimiter, quoting, null: null.to_vec() })
+}
+
+/// Those that are whole, without blank lines.
+pub fn records(head: &Head, dialect: &Dialect) -> Vec<Record> {
+    let (mut found, mut fields, mut scratch) = (Vec::new(), Vec::<Field>::new(), Vec::new());
+    let (mut rest, mut given_up) = (head.bytes, false);
+    while !rest.is_empty() && found.len() < RECORDS {
+        let around = Around { last: !head.cut, crlf: head.crlf, given_up };
+        rest = match split(dialect, rest, around, &mut fields) {
+            Split::More => break,
+            Split::Broken { len, .. } => {
+                given_up = true;
+                &rest[len..]
+            }
+            Split::Record { len, .. } => {
+                given_up = false;
+                let is_blank = fields.len() == 1 && fields[0].start == fields[0].end && !fields[0].quoted;
+                if !is_blank {
+                    let mut text = |f: &Field| {
+                        String::from_utf8_lossy(unescaped(dialect, rest, *f, &mut scratch)).into_owned()
+                    };
+                    let fields = fields.iter().map(&mut text).collect();
+                    found.push(Record { fields, is_hashed: rest[0] == b'#' });
+                }
+                &rest[len..]
+            }
+        };
+    }
+    found
+}
+
+/// (records with the most frequent number of fields above one, that number).
+fn evenness(records: &[Record]) -> (usize, usize) {
+    usual(records.iter().map(|r| r.fields.len()).filter(|n| *n > 1)).unwrap_or((0, 1))
+}
+
+/// (how often the most frequent number is there, that number); of several the first.
+pub fn usual(numbers: impl Iterator<Item = usize>) -> Option<(usize, usize)> {
+    let mut counts = Vec::<(usize, usize)>::new();
+    for number in numbers {
+        match counts.iter_mut().find(|(_, known)| *known == number) {
+            Some((count, _)) => *count += 1,
+            None => counts.push((1, number)),
+        }
+    }
+    counts.into_iter().rev().max_by_key(|(count, _)| *count)
+}
+
+fn format_of(head: &Head, delimiter: u8) -> &'static str {
+    if delimiter == b'\t' {
+        return "tsv";
+    }
+    let lines = || head.bytes.split(|b| *b == b'\n').filter(|line| !line.is_empty()).take(RECORDS);
+    let fields = || {
+        lines().flat_map(move |line| line.strip_suffix(b"\r").unwrap_or(line).split(move |b| *b == delimiter))
+    };
+    let is_in_quotes = |f: &[u8]| f.len() > 1 && f.starts_with(b"\"") && f.ends_with(b"\"");
+    let mut escapes = Escapes::default();
+    fields().for_each(|field| escapes.add(field));
+    // CSV may write NULL like that too, or mean the text; a file that quotes does not escape.
+    let is_mysqls = fields().any(|f| f == b"\\N") && !fields().any(is_in_quotes) && escapes.are_mysqls();
+    if is_mysqls {
+        MYSQL
+    } else {
+        "csv"
+    }
+}
+
+/// Fields with backslashes, by whether MySQL writes such ones.
+#[derive(Default)]
+pub struct Escapes {
+    written: u64,
+    others: u64,
+}
+
+impl Escapes {
+    pub fn add(&mut self, field: &[u8]) {
+        if field.contains(&b'\\') && field != b"\\N" {
+            *(if is_written(field) { &mut self.written } else { &mut self.others }) += 1;
+        }
+    }
+
+    /// Whether backslashes escape in most fields that have some.
+    pub fn are_mysqls(&self) -> bool {
+        self.others == 0 || self.written > self.others
+    }
+}
+
+/// MySQL writes a backslash only in front of what would not come back without one: no `C:\temp`, that is `C:\\temp` there.
+fn is_written(field: &[u8]) -> bool {
+    let mut rest = field;
+    while let Some(at) = rest.iter().position(|b| *b == b'\\') {
+        match rest.get(at + 1) {
+            None => return true,
+            Some(b) if b"N0\\,;|\"'\t\n\r".contains(b) => rest = &rest[at + 2..],
+            Some(_) => return false,
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(text: &str) -> (&'static str, char) {
+        let (format, dialect) = find(&Head { bytes: text.as_bytes(), cut: false, crlf: false }, None);
+        (format, dialect.delimiter as char)
+    }
+
+    #[test]
+    fn the_delimiter_that_splits_every_line_into_the_most_fields_is_found() {
+        for (text, delimiter) in [
+            ("k,v\n1;2,3\n", ','),
+            ("k;v,w\n1;2,3\n", ','),
+            ("k;v;w,x\n1;2;3,y\n", ';'),
+            ("1,\"a;b;c\"\n2,\"d;e;f\"\n", ','),
+            ("\"a;b;c\",1\n\"d;e;f\",2\n", ','),
+            ("a\nb\n", ','),
+            ("a|b\nc|d\n", '|'),
+            ("a,b\n1,2\nx;y;z\n", ','),
+        ] {
+            assert_eq!(found(text).1, delimiter, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_escapes_quotes_nothing() {
+        assert_eq!(found("1,\\N\n"), ("mysql", ','));
+        assert_eq!(found("1,2\n"), ("csv", ','));
+        assert_eq!(found("\"1\",\\N\n"), ("csv", ','));
+        assert_eq!(found("\"1\"\t\\N\n"), ("tsv", '\t'));
+        assert_eq!(found("C:\\temp,\\N\n").0, "csv");
+        assert_eq!(found("C:\\\\temp,\\N\n").0, "mysql");
+    }
+}

@@ -1,0 +1,112 @@
+//! What decides is what the reader stores: the same records, by the same rules.
+
+use super::*;
+
+fn found(text: &[u8], said: &Said, rows: u64) -> Result<Sample, String> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a");
+    std::fs::write(&path, text).unwrap();
+    match sample(&path, said, rows).unwrap() {
+        Found::Sample(sample) => Ok(*sample),
+        Found::Refused(why) => Err(why),
+        Found::Other => Err("other".into()),
+    }
+}
+
+fn of(text: &str) -> Sample {
+    found(text.as_bytes(), &Said::default(), 1_000).unwrap()
+}
+
+/// The numbers of the kinds of a column, and how many values each has.
+fn kinds(column: &SampledColumn) -> Vec<(usize, u64)> {
+    column.kinds.iter().map(|seen| (seen.of, seen.count)).collect()
+}
+
+#[test]
+fn records_that_are_no_rows_decide_nothing_and_are_named() {
+    let sample = of("a,b\n5,6\nx\n\n\"y\nz\",3,4\n5, \"6\"\n7,8\n");
+    assert_eq!((sample.rows, sample.complete), (2, true));
+    assert!(sample.columns.iter().all(|column| kinds(column) == [(kind_of(b"7"), 2)]));
+    let said: Vec<_> = sample.problems.iter().map(|(line, why)| (*line, why.as_str())).collect();
+    assert_eq!(
+        said,
+        [
+            (3, "too few fields: 1 of 2"),
+            (5, "too many fields: 3 for 2"),
+            (7, "quote inside an unquoted field")
+        ]
+    );
+}
+
+#[test]
+fn a_line_ends_where_the_reader_ends_it() {
+    let sample = of("id,name\n1,a\rb\n2,\"c\r\nd\"\n");
+    assert_eq!(sample.rows, 2);
+    assert_eq!(sample.columns[1].longest, 4);
+    assert_eq!(of("\"a\nb\",c\r\n1,2\r\n").columns[0].name, "a\nb");
+}
+
+#[test]
+fn words_for_null_are_counted_apart_and_in_quotes_are_texts() {
+    let sample = of("k,v\n1,NA\n2,\n3,\"\"\n4,NA\n");
+    let words: Vec<_> = sample.columns[1].words.iter().map(|seen| (seen.of, seen.count, seen.line)).collect();
+    assert_eq!(words, [(0, 1, 3), (1, 2, 2)]);
+    assert_eq!(kinds(&sample.columns[1]), [(QUOTED, 1)]);
+    assert_eq!(sample.columns[1].kinds[0].value, "\"\"");
+}
+
+#[test]
+fn the_least_time_is_known_in_every_order_that_it_may_have() {
+    let least = |text: &str| of(&format!("id,at\n1,{text}\n")).columns[1].least_us;
+    let day = 86_400_000_000;
+    assert_eq!(least("1970-01-02 00:00:00+01:00"), [Some(day - 3_600_000_000), None, None]);
+    assert_eq!(least("02/03/1970"), [None, Some(60 * day), Some(33 * day)]);
+    assert_eq!(least("31/01/1970"), [None, Some(30 * day), None]);
+    assert_eq!(least("x"), [None; 3]);
+}
+
+#[test]
+fn what_is_no_table_is_refused() {
+    for (text, said) in [
+        ("", "is empty"),
+        ("{\"a\": 1}\n{\"a\": 2}\n", "is JSON"),
+        ("{\n \"a\": 1\n}\n", "is JSON"),
+        ("[\"a\", 1]\n[\"b\", 2]\n", "is JSON"),
+        ("# made on Monday\nid,n\n1,x\n", "line 1 is a comment"),
+        ("## a\n#id,n\n1,x\n", "line 1 is a comment"),
+        ("a\rb\r", "a carriage return alone"),
+        ("\nid,n\n1,x\n", "line 1 is blank"),
+        ("\"id,n\nid,n\n1,x\n", "line 1 is"),
+        ("id,n\n", "has no rows below its header"),
+        ("id,n\n1\n", "none of its rows can be read; line 2: too few fields: 1 of 2"),
+    ] {
+        let why = found(text.as_bytes(), &Said::default(), 10).unwrap_err();
+        assert!(why.contains(said), "{text:?}: {why}");
+    }
+    assert!(found(b"\xff\xfea\0", &Said::default(), 10).unwrap_err().contains("iconv"));
+    for text in ["#id,n\n1,x\n", "#\n", "[1,2]\n", "\"{\"\"a\"\": 1}\",2\n"] {
+        assert!(
+            found(text.as_bytes(), &Said { header: Some(false), ..Said::default() }, 10).is_ok(),
+            "{text}"
+        );
+    }
+    let tsv = Said { format: Some("tsv".into()), ..Said::default() };
+    assert!(found(b"{\"a\": 1}\n{\"a\": 2}\n", &tsv, 10).is_ok(), "the command line says what it is");
+}
+
+#[test]
+fn a_line_of_any_length_takes_no_more_memory_than_the_reader() {
+    let long = "x".repeat(LINE_LIMIT_BYTES + 10);
+    let sample = of(&format!("a,b\n1,{long}\n2,y\n"));
+    assert_eq!((sample.rows, sample.problems.len()), (1, 1));
+    assert!(sample.problems[0].1.starts_with("line longer than"));
+    let why = found(long.as_bytes(), &Said::default(), 10).unwrap_err();
+    assert!(why.contains("line 1 is longer than 1 MiB"), "{why}");
+}
+
+#[test]
+fn no_more_rows_are_looked_at_than_are_asked_for() {
+    let text = "id\n1\n2\n3\n";
+    let rows = |rows| found(text.as_bytes(), &Said::default(), rows).map(|s| (s.rows, s.complete)).unwrap();
+    assert_eq!([rows(2), rows(3), rows(4)], [(2, false), (3, true), (3, true)]);
+}
