@@ -172,6 +172,9 @@ def simulate(cluster_json: str) -> str:
 def build_profile() -> str:
     """`release` or `debug`."""
 
+def read_address(text: str) -> str:
+    """JSON of what an address says, without a connection: `inrush.border.address` has its fields."""
+
 def engines() -> list[str]:
     """Names of the engines that this core was built with."""
 

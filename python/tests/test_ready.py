@@ -141,24 +141,23 @@ def test_an_answer_is_of_one_protocol_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "protocol", "port"),
+    ("url", "port"),
     [
-        ("postgresql://me@db/d", Protocol.POSTGRESQL, Port("db", 5432)),
-        ("postgresql://me:x@[::1]:6000/d?sslmode=require", Protocol.POSTGRESQL, Port("::1", 6000)),
-        ("postgresql://me@a/d?host=b&port=7", Protocol.POSTGRESQL, Port("b", 7)),
-        ("postgresql://me@:5433/d?host=/var/run/postgresql", Protocol.POSTGRESQL, None),
-        ("postgresql://me@%2Fvar%2Frun%2Fpostgresql/d", Protocol.POSTGRESQL, None),
-        ("mysql://me@localhost/?socket=/tmp/s", Protocol.MYSQL, None),
-        ("mysql://", Protocol.MYSQL, Port("localhost", 5432)),
-        ("clickhouse://h:8443/?secure=true", Protocol.HTTP, None),
-        ("clickhouse://h:8123/?secure=false", Protocol.HTTP, Port("h", 8123)),
-        ("postgresql://h:port/d", Protocol.POSTGRESQL, None),
+        ("postgresql://me@db/d", Port("db", 5432)),
+        ("postgresql://me:x@[::1]:6000/d?sslmode=require", Port("::1", 6000)),
+        ("postgresql://me@a/d?host=b&port=7", Port("b", 7)),
+        ("postgresql://me@:5433/d?host=/var/run/postgresql", None),
+        ("postgresql://me@%2Fvar%2Frun%2Fpostgresql/d", None),
+        ("mysql://me@localhost/?socket=/tmp/s", None),
+        ("mysql://", Port("localhost", 3306)),
+        ("postgresql://a,b/d", None),
+        ("clickhouse://h:8443/?secure=true", None),
+        ("clickhouse://h:8123/?secure=false", Port("h", 8123)),
+        ("postgresql://h:port/d", None),
     ],
 )
-def test_a_url_leads_to_a_port_or_is_left_to_the_core(
-    url: str, protocol: Protocol, port: Port | None
-) -> None:
-    assert port_of(url, protocol, 5432) == port
+def test_a_url_leads_to_a_port_or_is_left_to_the_core(url: str, port: Port | None) -> None:
+    assert port_of(url) == port
 
 
 def test_every_server_that_can_be_reached_has_a_protocol_a_port_and_a_way_to_get_rights() -> None:

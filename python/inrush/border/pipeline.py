@@ -3,11 +3,10 @@ client and load server do."""
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict, cast, final
-from urllib.parse import parse_qsl, urlsplit
 
+from inrush.border import address
 from inrush.border.load import ClientPlan, LedgerPlan, ServerPlan
 from inrush.border.plan import (
     ControlSegment,
@@ -311,28 +310,8 @@ def server_hosts(plan: AnyPlan) -> list[str]:
 
 
 def hosts_in(url: str) -> list[str]:
-    """Several of an address with several servers; none of a socket, and of what cannot be read. `host` among its options stands in
-    place of the one before the path, as in the core."""
-    try:
-        parts = urlsplit(url)
-        options, place = dict(parse_qsl(parts.query)), parts.netloc.rpartition("@")[2]
-        if is_socket(url):
-            return []
-        if named := options.get("host"):
-            return [host.strip("[]") for host in named.split(",") if host]
-        return [host for end in place.split(",") if (host := urlsplit(f"//{end}").hostname)]
-    except ValueError:
-        return []
-
-
-def is_socket(url: str) -> bool:
-    """Whether a server is reached by a file of its machine; not of what is no address, which is refused elsewhere."""
-    with contextlib.suppress(ValueError):
-        parts = urlsplit(url)
-        options = dict(parse_qsl(parts.query))
-        place = options.get("host") or parts.netloc.rpartition("@")[2]
-        return place.startswith("/") or "%2F" in place.upper() or "socket" in options
-    return False
+    """Several of an address with several servers; none of a socket, and of what cannot be read."""
+    return [host for host, _ in address.read(url).hosts]
 
 
 def loads_of(plan: AnyPlan) -> Mapping[str, StepEnds]:

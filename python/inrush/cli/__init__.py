@@ -10,11 +10,11 @@ import errno
 import os
 import sys
 from collections.abc import Callable, Mapping
-from typing import Annotated, NoReturn
+from typing import Annotated, NoReturn, TextIO, cast
 
 import typer
 
-from inrush.cli import engines, load, predict, results, run, studies
+from inrush.cli import engines, load, passwords, predict, results, run, studies
 from inrush.commands.printing import say
 from inrush.errors import InrushError, from_core
 
@@ -104,6 +104,9 @@ ASKING_SERVERS = (["run"], ["prove"], ["load"])
 def main() -> None:
     """Entry point: every error of ours is one message and its exit code, never a traceback."""
     sys.meta_path.insert(0, WithoutPandas)  # before any command imports pyarrow
+    if hidden := passwords.masks(sys.argv[1:]):
+        sys.stdout = cast(TextIO, passwords.Masked(sys.stdout, hidden))
+        sys.stderr = cast(TextIO, passwords.Masked(sys.stderr, hidden))
     if sys.argv[1:2] in ASKING_SERVERS and not {"-h", "--help"} & set(sys.argv):
         from inrush.engines.client_libraries import load_before_others
 

@@ -83,13 +83,13 @@ def run(
     as_json: AsJson = False,
 ) -> None:
     """Run a study and show the answer, the verdict and the next command."""
+    from inrush.border.address import without_password
     from inrush.commands.running import begin, check_targets, execute, finish, shown_live
     from inrush.fleet.open import workers_of
     from inrush.fleet.waiting import WaitingTime
     from inrush.run.prepare import StudyCall, prepare, unfinished, with_clients
     from inrush.run.resume import Given, resumed
     from inrush.study.shipped import from_anywhere
-    from inrush.targets.deployment import split_password
     from inrush.targets.storages import read_data
 
     if not 0 <= fleet_wait < float("inf"):
@@ -120,7 +120,7 @@ def run(
     else:
         if study is None:
             raise UsageError("say which study to run; `inrush studies` lists them")
-        shown = tuple(split_password(t)[0] if "://" in t else t for t in targets or ())
+        shown = tuple(map(without_password, targets or ()))
         call = StudyCall(
             from_anywhere(study),
             scale,
@@ -161,14 +161,14 @@ def plan(
     as_json: AsJson = False,
 ) -> None:
     """Show what would run, for how long, and what would be created where. Changes nothing."""
+    from inrush.border.address import without_password
     from inrush.commands import plan as command
     from inrush.fleet.open import workers_of
     from inrush.run.prepare import StudyCall, prepare, with_clients
-    from inrush.targets.deployment import split_password
     from inrush.targets.storages import read_data
 
     place, storages = read_data(data or ())
-    shown = tuple(split_password(t)[0] if "://" in t else t for t in targets or ())
+    shown = tuple(map(without_password, targets or ()))
     call = StudyCall(
         study, scale, tuple(overrides or ()), shown, tuple(start or ()), seed,
         data=None if place is None else str(place), storages=storages, input=lies_in(input_folder),

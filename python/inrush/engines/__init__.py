@@ -8,6 +8,7 @@ import importlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from inrush.border import address
 from inrush.errors import UsageError
 from inrush.known import ENGINES
 
@@ -23,7 +24,7 @@ def server(engine: str) -> Twin:
     if name not in ENGINES or (wire and name != "null"):
         near = difflib.get_close_matches(name, ENGINES, 1)
         hint = f"did you mean {near[0]}?" if near else f"it is one of {', '.join(ENGINES)}"
-        raise UsageError(f"{engine}: no such engine; {hint}")
+        raise UsageError(f"{address.shown(engine)}: no such engine; {hint}")
     found = twins(ENGINES[name])
     # A wire that plans as its engine does has a twin of its own.
     return found.get(engine, found[name])()
@@ -45,20 +46,20 @@ def title(engine: str) -> str:
 
 
 def engine_of_url(url: str) -> str:
-    """The engine that a URL's scheme names. Raises UsageError when none does."""
-    scheme = url.partition(":")[0]
-    # Most schemes are names of engines: the first twin that is loaded knows it.
-    for name in sorted(ENGINES, key=lambda name: name != scheme):
-        if scheme in server(name).schemes:
-            return name
-    schemes = sorted(s for name in ENGINES for s in server(name).schemes)
-    if scheme == url:
+    """The engine that a URL's scheme names. Raises UsageError when none does, and for an address with anything wrong."""
+    if address.PLAIN.fullmatch(url):
         file = Path(url).absolute()
         raise UsageError(
             f"{url}: this is no URL; a database file is written sqlite://{file} or duckdb://{file}"
         )
+    read = address.read(url).check()
+    # Most schemes are names of engines: the first twin that is loaded knows it.
+    for name in sorted(ENGINES, key=lambda name: name != read.scheme):
+        if read.scheme in server(name).schemes:
+            return name
+    schemes = sorted(s for name in ENGINES for s in server(name).schemes)
     raise UsageError(
-        f"{url}: no engine speaks {scheme}://; known are {', '.join(f'{s}://' for s in schemes)}"
+        f"{read.shown}: no engine speaks {read.scheme}://; known are {', '.join(f'{s}://' for s in schemes)}"
     )
 
 

@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import quote as encoded
-from urllib.parse import unquote, urlsplit
 
+from inrush.border import address
 from inrush.border.load import Distributed, Hash
 from inrush.engines.cluster import ShardedTable
 from inrush.engines.sql import literal, quote
@@ -56,7 +56,7 @@ def table(
     whole = ".".join(map(quote, name.split(".")))
     declared = ", ".join(f"{quote(column)} {kind}" for column, kind in columns)
     # As a literal: 18.16 keeps the word currentDatabase() in the definition, and a later session is in another database.
-    database = literal(schema or unquote(urlsplit(urls[0]).path.lstrip("/")))
+    database = literal(schema or address.read(urls[0]).database)
     kinds = dict(columns)
     by = f"{function([kinds[column] for column in key])}({', '.join(map(quote, key))})"
     return [

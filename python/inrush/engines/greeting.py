@@ -10,7 +10,8 @@ import struct
 import time
 from dataclasses import dataclass
 from enum import Enum
-from urllib.parse import parse_qsl, unquote, urlsplit
+
+from inrush.border import address
 
 
 class Protocol(Enum):
@@ -59,23 +60,12 @@ class Port:
     number: int
 
 
-def port_of(url: str, protocol: Protocol, usual: int) -> Port | None:
-    """Where a URL leads; None for a Unix socket, for HTTP or RESP inside of TLS, and for a URL that is none: the core says so.
-
-    Pure.
+def port_of(url: str) -> Port | None:
+    """Where a URL leads; None for a Unix socket, for several hosts, for HTTP or RESP inside of TLS, and for a URL that is none:
+    the core says so. Pure.
     """
-    try:
-        parts = urlsplit(url)
-        options = dict(parse_qsl(parts.query))
-        host = options.get("host") or unquote(parts.hostname or "localhost")
-        number = int(options.get("port") or parts.port or usual)
-    except ValueError:
-        return None
-    secure = protocol in (Protocol.HTTP, Protocol.RESP) and options.get("secure", "false") not in (
-        "false",
-        "0",
-    )
-    return None if host.startswith("/") or "socket" in options or secure else Port(host, number)
+    place = address.read(url)
+    return None if place.secure or len(place.hosts) != 1 else Port(*place.hosts[0])
 
 
 def heard(port: Port, expected: Protocol) -> Protocol | None:

@@ -11,9 +11,9 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlsplit
 from urllib.parse import quote as encoded
 
+from inrush.border import address
 from inrush.engines.cluster import HASH_PARTITIONS, Cluster, ShardedTable
 from inrush.engines.sql import literal, oid, quote
 from inrush.errors import UsageError
@@ -96,20 +96,19 @@ def on_all(own: Sequence[str], spread: Sequence[str]) -> str:
 
 def worker_statements(k: int, url: str, password: str | None) -> list[str]:
     """The worker as a foreign server, made anew: its address may have changed."""
-    parts = urlsplit(url)
-    queried = dict(parse_qsl(parts.query))
+    place = address.read(url).check()
     options = {
-        "host": queried.get("host") or host_in_front(parts.netloc) or "127.0.0.1",
-        "port": queried.get("port") or str(parts.port or 5432),
-        "dbname": unquote(parts.path.lstrip("/")) or "postgres",
+        "host": place.socket or ",".join(host for host, _ in place.hosts),
+        "port": str(place.port) if place.socket else ",".join(str(port) for _, port in place.hosts),
+        "dbname": place.database or "postgres",
         "fetch_size": str(FETCH_ROWS),
         "batch_size": str(BATCH_ROWS),
         "async_capable": "true",
         # The workers' own statistics: the coordinator has none of its foreign tables.
         "use_remote_estimate": "true",
     }
-    options |= {name: queried[name] for name in TLS if name in queried}
-    user = {"user": unquote(parts.username or "postgres")}
+    options |= {name: place.options[name] for name in TLS if name in place.options}
+    user = {"user": place.user or "postgres"}
     if password is not None:
         user["password"] = password
     server = WORKER.format(k=k)
@@ -128,12 +127,6 @@ def worker_statements(k: int, url: str, password: str | None) -> list[str]:
             user,
         ),
     ]
-
-
-def host_in_front(netloc: str) -> str:
-    """As it is written; `urlsplit` would change the case of a socket's folder."""
-    place = netloc.rpartition("@")[2]
-    return unquote(place[1:].partition("]")[0] if place.startswith("[") else place.partition(":")[0])
 
 
 def set_to(what: str, options_of: str, options: Mapping[str, str]) -> str:

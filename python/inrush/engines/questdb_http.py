@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
-from urllib.parse import parse_qs, urlsplit
+
+from inrush.border import address
 
 #: Option of its URLs, and the port as shipped. Twin of HTTP in questdb.rs.
 OPTION, USUAL_PORT = "http", 9000
@@ -14,16 +15,16 @@ BINARY = 2
 ASK_S = 5.0
 
 
-def port_of(url: str) -> str:
-    return parse_qs(urlsplit(url).query).get(OPTION, [str(USUAL_PORT)])[0]
+def port_of(url: str) -> int:
+    return int(address.read(url).options.get(OPTION) or USUAL_PORT)
 
 
 def takes_lines(url: str) -> bool:
     """True also of a server that encrypts or asks for a password first: then the core says what it finds."""
-    parts, port = urlsplit(url), port_of(url)
-    if not port.isdigit() or parse_qs(parts.query).get("sslmode", ["disable"])[0] != "disable":
+    place = address.read(url)
+    if not place.host or place.options.get("sslmode", "disable") != "disable":
         return True
-    connection = http.client.HTTPConnection(parts.hostname or "localhost", int(port), timeout=ASK_S)
+    connection = http.client.HTTPConnection(place.host, port_of(url), timeout=ASK_S)
     with contextlib.closing(connection), contextlib.suppress(OSError, http.client.HTTPException):
         connection.request("GET", "/settings")
         response = connection.getresponse()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
 
+from inrush.border import address
 from inrush.border.plan import ChecksumItem, Product, ValueHash
 from inrush.engines.plans import OpPlan, Proof, TablePlan, Unsupported
 from inrush.workload import FLOAT_TYPES, Column, Operation, Table
@@ -62,7 +63,7 @@ def instant_text(at_ns: int) -> str:
 
 def file_of(url: str) -> str:
     """The file of an embedded database's URL: `sqlite:///absolute`, `sqlite://relative`, `sqlite:relative`."""
-    return url.partition(":")[2].removeprefix("//")
+    return address.read(url).database if url else ""
 
 
 def question(_position: int) -> str:

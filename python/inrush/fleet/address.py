@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ipaddress
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
+from inrush.border.address import read
 from inrush.errors import UsageError
 
 OPTION, INSECURE = "--fleet", "--fleet-insecure"
@@ -34,26 +34,23 @@ def parse(text: str, insecure: bool = False) -> SchedulerAddress:
         if not count.isdecimal() or not 1 <= int(count) <= MOST_LOCAL:
             raise UsageError(f"{OPTION} {text}: the number of workers is from 1 to {MOST_LOCAL}")
         return SchedulerAddress(local=int(count))
-    try:
-        parts = urlsplit(text)
-        host, port = parts.hostname, parts.port
-    except ValueError:
-        parts, host, port = urlsplit(""), None, None
-    if parts.scheme not in ("tcp", "tls") or not host or not port or parts.path.strip("/"):
+    at = read(text)
+    host, port = at.hosts[0] if len(at.hosts) == 1 else ("", 0)
+    if at.scheme not in ("tcp", "tls") or not host or not port or at.database.strip("/"):
         # What was written may hold a password.
         raise UsageError(f"{OPTION}: not an address of a scheduler; it is {FORMS}")
-    if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
+    if at.user or at.password is not None or at.options or "#" in text:
         raise UsageError(
             f"{OPTION}: the address of a scheduler is {FORMS}, without user, password or query; certificates are "
             "named by Dask's own configuration (docs/fleet.md)"
         )
-    if parts.scheme == "tcp" and not insecure:
+    if at.scheme == "tcp" and not insecure:
         raise UsageError(
             f"{OPTION} {text}: without TLS plans and tables travel in clear, and everyone who reaches the scheduler, also "
             f"another user of this machine, can run programs on its workers; start Dask with TLS and say tls:// "
             f"(docs/fleet-recipes.md), or say {INSECURE} where network and machines are your own"
         )
-    return SchedulerAddress(f"{parts.scheme}://{parts.netloc}")
+    return SchedulerAddress(at.before)
 
 
 def is_loopback(host: str) -> bool:
@@ -65,9 +62,8 @@ def is_loopback(host: str) -> bool:
 
 def reached_only_here(url: str) -> bool:
     """Whether a server's address means another one, or none, on another host."""
-    parts = urlsplit(url)
-    return not parts.hostname or "%2F" in parts.netloc.upper() or has_loopback(url)
+    return not read(url).hosts or has_loopback(url)
 
 
 def has_loopback(url: str) -> bool:
-    return is_loopback(urlsplit(url).hostname or "")
+    return any(is_loopback(host) for host, _ in read(url).hosts)

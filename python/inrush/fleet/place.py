@@ -14,8 +14,8 @@ from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
+from inrush.border import address
 from inrush.border.events import Event, FilesMade
 from inrush.clients.clocks import Clock
 from inrush.clients.place import Client, Hear, Host, Part, watch_of
@@ -115,7 +115,7 @@ class OnWorkers:
 
     def address(self, process: int) -> str:
         """Its scheduler and the other workers reach a worker there."""
-        return urlsplit(self.workers[process]).hostname or ""
+        return address.read(self.workers[process]).host
 
     def start(self, process: int, plan: Part, folder: Path, hear: Hear) -> Client:
         worker = self.workers[process]

@@ -11,9 +11,10 @@ import socket
 import threading
 from collections.abc import Callable
 from http.client import HTTPException
-from urllib.parse import quote, urlsplit, urlunsplit
+from urllib.parse import quote
 from urllib.request import Request, urlopen
 
+from inrush.border import address
 from inrush.errors import UsageError
 from inrush.live.view import View
 
@@ -27,25 +28,18 @@ def push_url(gateway: str, results: str) -> tuple[str, dict[str, str]]:
 
     Raises UsageError for what is no address of HTTP.
     """
-    try:
-        parts = urlsplit(gateway if "://" in gateway else f"http://{gateway}")
-        port = parts.port
-        known = parts.scheme in ("http", "https") and bool(parts.hostname)
-    except ValueError:  # a port, or an address in brackets, that cannot be
-        known = False
-    if not known:
-        shown = gateway.rpartition("@")[2]  # what is before it is a secret
+    at = address.read(gateway if address.is_url(gateway) else f"http://{gateway}")
+    if at.problems or at.scheme not in ("http", "https") or not at.host:
+        shown = at.shown if at.problems else "the address"  # a gateway's path may be a secret, too
         raise UsageError(f"--live-push {shown}: write the gateway's address, as http://gateway:9091")
     group = f"/metrics/job/{JOB}/instance/{quote(socket.gethostname(), safe='')}/results/{quote(results, safe='')}"
-    name = str(parts.hostname)
+    (name, port), path = at.hosts[0], quote(at.database.rstrip("/"))
     host = f"[{name}]" if ":" in name else name
-    at = urlunsplit(
-        (parts.scheme, f"{host}:{port}" if port else host, parts.path.rstrip("/") + group, "", "")
-    )
-    if parts.username is None:
-        return at, {}
-    secret = base64.b64encode(f"{parts.username}:{parts.password or ''}".encode()).decode()
-    return at, {"Authorization": f"Basic {secret}"}
+    url = f"{at.scheme}://{host}{f':{port}' if port else ''}{f'/{path}' if path else ''}{group}"
+    if not at.user and at.password is None:
+        return url, {}
+    secret = base64.b64encode(f"{at.user}:{at.password or ''}".encode()).decode()
+    return url, {"Authorization": f"Basic {secret}"}
 
 
 class Pusher:

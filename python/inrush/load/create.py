@@ -13,7 +13,7 @@ from inrush.engines.instance import Target
 from inrush.engines.loading import Loading
 from inrush.engines.sampled import SampledColumns
 from inrush.engines.twin import Twin
-from inrush.errors import UsageError
+from inrush.errors import UsageError, from_core
 from inrush.load.input import Input, table_of, times_of
 from inrush.load.names import refuse_long_columns
 from inrush.load.shards import Shards, loading_of
@@ -149,6 +149,14 @@ def coordinate(call: Call, shards: AnyShards, described: Described, note: Callab
     url, variables, warning = split_password(call.into or "")
     if warning:
         note(warning)
+    from inrush import _core
+
     whole = Shards(shards.engine, shards.twin, [Target(shards.engine, url)], variables)
-    for statement in made:
-        whole.ask(whole.documents()[0][1], statement)
+    try:
+        for statement in made:
+            whole.ask(whole.documents()[0][1], statement)
+    except _core.CoreFailure as failure:
+        # The statement that failed tells the coordinator the shards' password.
+        kind, message = failure.args
+        said = str(message).partition("\n  in: ")[0]
+        raise from_core(kind, said if password is None else said.replace(password, "…")) from None

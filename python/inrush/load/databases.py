@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from urllib.parse import unquote
 
+from inrush.border import address
 from inrush.engines.instance import Target
 from inrush.errors import UsageError, from_core
 from inrush.load.shards import Shards
@@ -25,7 +25,7 @@ def need_databases(
         return
     for target in shards.targets:
         failure = connecting(shards, target)
-        name = database_of(target.url)
+        name = address.read(target.url).database
         if failure is None:
             continue
         if not name or not failure[1].endswith(MISSING):
@@ -54,7 +54,7 @@ def make(shards: Shards, target: Target, name: str) -> None:
     """Raises TargetError, CoreError with the server's words."""
     from inrush import _core
 
-    first = replace(target, url=with_database(target.url, shards.loading.first_database or ""))
+    first = replace(target, url=address.read(target.url).with_database(shards.loading.first_database or ""))
     there = replace(shards, targets=[first])
     try:
         there.ask(there.documents()[0][1], shards.loading.create_database(name))
@@ -62,16 +62,3 @@ def make(shards: Shards, target: Target, name: str) -> None:
         # Another load may have made it at the same moment.
         if connecting(shards, target) is not None:
             raise from_core(*failure.args) from None
-
-
-def database_of(url: str) -> str:
-    """The database that a URL names; empty where it names none. Pure."""
-    place = url.partition("?")[0].partition("://")[2]
-    return unquote(place.partition("/")[2])
-
-
-def with_database(url: str, name: str) -> str:
-    """The same server with another database. Pure."""
-    head, mark, options = url.partition("?")
-    scheme, slashes, place = head.partition("://")
-    return f"{scheme}{slashes}{place.partition('/')[0]}/{name}{mark}{options}"

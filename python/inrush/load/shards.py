@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
+from inrush.border import address
 from inrush.border import plan as border
 from inrush.border.load import Scan, ScanPlan
 from inrush.engines import engine_of_url, server
@@ -126,11 +126,11 @@ def refuse_shards_of_configuration(into: str) -> None:
     twin = server(engine_of_url(into))
     if twin.cluster is None:
         raise UsageError(
-            f"--into {into} with --shard: {twin.name} has no coordinator of ours; leave --into out"
+            f"--into {address.shown(into)} with --shard: {twin.name} has no coordinator of ours; leave --into out"
         )
     if twin.cluster.configured:
         raise UsageError(
-            f"--into {into} with --shard: {twin.name} has its shards from its configuration and reports them; leave --shard out"
+            f"--into {address.shown(into)} with --shard: {twin.name} has its shards from its configuration and reports them; leave --shard out"
         )
 
 
@@ -152,8 +152,8 @@ def shards_at(urls: Sequence[str], note: Callable[[str], None]) -> Shards:
         shown, variables, warning = split_password(url)
         if warning:
             note(warning)
-        if loading.in_database and not urlsplit(shown).path.strip("/"):
-            raise UsageError(f"name a database in the URL: {shown.partition('?')[0].rstrip('/')}/DATABASE")
+        if loading.in_database and not address.read(shown).database:
+            raise UsageError(f"name a database in the URL: {address.read(shown).before}/DATABASE")
         if any(secret.get(k, v) != v for k, v in variables.items()):
             raise UsageError(
                 "the shards have several passwords; give them one, or use the engine's password file"

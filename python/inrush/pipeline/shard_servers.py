@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from inrush.border import address
 from inrush.border.pipeline import PipelinePlan, SeenServer, ShardServer
 from inrush.engines import server
-from inrush.targets.server_processes import address
 
 #: Role of all of them; of several each is a part of it, by the first of its shards.
 SHARDS = "shards"
@@ -28,7 +28,9 @@ def servers_at(engine: str, urls: Sequence[str]) -> list[ShardServer]:
         return []
     at: dict[tuple[str, int], list[int]] = {}
     for shard, url in enumerate(urls):
-        at.setdefault(address(url, twin.usual_port), []).append(shard)
+        hosts = address.read(url).hosts
+        # Of several addresses in one, and of a socket, no host is known by it.
+        at.setdefault(hosts[0] if len(hosts) == 1 else ("", 0), []).append(shard)
     return [
         {"role": SHARDS if len(at) == 1 else f"{SHARDS}/shard_{shards[0]}", "engine": engine, "host": host, "port": port,
          "shards": shards}

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from inrush.analysis.points import is_number
+from inrush.border.address import is_url
 from inrush.engines import engine_of_url
 from inrush.errors import UsageError
 from inrush.predict.training import Training
@@ -31,9 +32,7 @@ def proving_call(claim: Mapping[str, Any], targets: Sequence[str] = ()) -> Study
         call,
         targets=mine[:1] or (engine,),
         storages=call.storages_at(claim["group"]),
-        start=tuple(
-            s for s in call.start if s.split(",")[0] == engine and not any("://" in t for t in mine[:1])
-        ),
+        start=tuple(s for s in call.start if s.split(",")[0] == engine and not any(map(is_url, mine[:1]))),
         overrides=last_of_each([*call.overrides, *(f"{k}=[{toml(v)}]" for k, v in changed.items())]),
     )
 
@@ -82,7 +81,7 @@ def writers_command(study: Mapping[str, Any], engine: str) -> str | None:
 
 
 def engine_of_target(target: str) -> str:
-    return engine_of_url(target) if "://" in target else target
+    return engine_of_url(target) if is_url(target) else target
 
 
 def plain(factor: str, value: Any, call: StudyCall) -> bool:

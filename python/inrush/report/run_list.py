@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from inrush.border.address import is_url
 from inrush.engines import engine_of_url
 from inrush.errors import UsageError
 from inrush.guards.verdicts import WITH_NOTES, Outcome
@@ -77,7 +78,7 @@ def status(study: StudyFolder) -> str:
 def targets(study: Mapping[str, Any]) -> tuple[str, ...]:
     """Where the engines of a study ran: the URL as it was given, or `postgresql (started)`, and on which storages. Pure."""
     call = study.get("call") or {}
-    urls = {engine_or_none(t): t for t in call.get("targets") or () if "://" in t}
+    urls = {engine_or_none(t): t for t in call.get("targets") or () if is_url(t)}
     begun = {word.partition(",")[0] for word in call.get("start") or ()}
     on = f" on {', '.join(call['storages'])}" if call.get("storages") else ""
     return tuple(

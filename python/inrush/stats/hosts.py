@@ -10,10 +10,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
 import pyarrow.compute as pc
 
+from inrush.border import address
 from inrush.border.pipeline import server_hosts
 from inrush.stats.record import RunRecord
 
@@ -279,4 +279,4 @@ def servers_here(run: RunRecord) -> set[str]:
 
 
 def address_of(of: PlacedRole) -> str:
-    return urlsplit(str(of.said.get("address") or "")).hostname or ""
+    return address.read(str(of.said.get("address") or "")).host

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from inrush.border.address import masked
 from inrush.errors import Problem
 
 #: Bounds of what the core reads.
@@ -29,7 +30,7 @@ class Node:
     problems: list[Problem]
 
     def problem(self, remedy: str) -> None:
-        self.problems.append(Problem(self.file, self.key or "the file", shown(self.value), remedy))
+        self.problems.append(Problem(self.file, self.key or "the file", masked(shown(self.value)), remedy))
 
     def at(self, key: str | int, value: Any) -> Node:
         """A value inside this one."""

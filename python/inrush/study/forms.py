@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
-from urllib.parse import parse_qs, urlsplit
 
+from inrush.border.address import is_url, read
 from inrush.study.document import I64, Node, Reader, unknown
 
 #: Rows of one role in one run: more is a mistake in the file, not a plan.
@@ -183,9 +183,16 @@ def option_text(value: Any) -> str:
 
 def check_no_password(node: Node, text: str) -> None:
     """Addresses among options are kept with every plan and result, so a password has no place in them."""
-    for word in text.split():
-        if "://" in word and (urlsplit(word).password or "password" in parse_qs(urlsplit(word).query)):
-            node.problem(
-                "leave the password out of the address: the engine's variable or password file holds it"
-            )
-            return
+    if is_url(text) and any(map(may_hold_password, text.split())):
+        node.problem("leave the password out of the address: the engine's variable or password file holds it")
+
+
+def may_hold_password(word: str) -> bool:
+    """Of a text with addresses. One of a service that no engine speaks to is let through where it can hold none."""
+    if not is_url(word):
+        return "@" in word  # behind a blank in a password
+    at = read(word)
+    other = all(problem.startswith("no engine speaks") for problem in at.problems)
+    return at.password is not None or bool(
+        at.problems and not (other and "@" not in word and "=" not in word)
+    )

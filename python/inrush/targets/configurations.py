@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping
 
+from inrush.border.address import shown
 from inrush.engines import server, server_limits
 from inrush.errors import Problem, UsageError
 from inrush.study.settings import start_factors, started_with
@@ -79,9 +80,3 @@ def written(value: object) -> str:
     """A setting's value as the study writes it."""
     factor, field = getattr(value, "factor", None), getattr(value, "field", None)
     return str(value) if factor is None else f"@{factor}" + (f".{field}" if field else "")
-
-
-def shown(url: str) -> str:
-    """Without user and password."""
-    scheme, _, rest = url.partition("://")
-    return f"{scheme}://{rest.rpartition('@')[2]}"

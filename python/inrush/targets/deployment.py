@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
-from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
+from inrush.border import address
 from inrush.border.labels import start_of, storage_of
 from inrush.border.pipeline import AnyPlan
 from inrush.border.plan import Statement, WatchPlan
@@ -294,22 +294,15 @@ def by_transport(deployment: Deployment, options: Mapping[str, str], shard: Targ
 def split_password(url: str) -> tuple[str, dict[str, str], str | None]:
     """URL without its password, the environment that carries it instead, and a warning for the user.
 
-    A user that can list processes or read the shell's history reads a password in a URL.
+    A user that can list processes or read the shell's history reads a password in a URL. Raises UsageError for an address
+    with anything wrong.
     """
-    parts = urlsplit(url)
-    queried = dict(parse_qsl(parts.query, keep_blank_values=True))
-    password = queried.pop("password", None) or (
-        unquote(parts.password) if parts.password is not None else None
-    )
-    if password is None:
+    read = address.read(url).check() if address.is_url(url) else None
+    if read is None or read.password is None:
         return url, {}, None
-    user = f"{quote(unquote(parts.username), safe='')}@" if parts.username else ""
-    # As it is written: a host may be the folder of a socket, whose name has capitals.
-    place = user + parts.netloc.rpartition("@")[2]
-    shown = urlunsplit(parts._replace(netloc=place, query=urlencode(queried)))
-    variable = password_variable(url)
-    warning = f"{shown}: a password in the URL can be read by others; put it into {variable} instead"
-    return shown, {variable: password}, warning
+    variable = password_variable(read.shown)
+    warning = f"{read.shown}: a password in the URL can be read by others; put it into {variable} instead"
+    return read.shown, {variable: read.password}, warning
 
 
 def password_variable(url: str) -> str:

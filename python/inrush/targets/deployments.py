@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
+from inrush.border import address
 from inrush.engines import ENGINES, engine_of_url, server, server_limits
 from inrush.engines.instance import Stop, Target
 from inrush.engines.twin import Twin
@@ -56,17 +57,17 @@ def named_targets(
     urls: dict[str, str] = {}
     named: list[str] = []
     for target in targets:
-        is_url = "://" in target
+        is_url = address.is_url(target)
         engine = engine_of_url(target) if is_url else target
         if not is_url and not server(engine).embedded and engine not in begun:
             raise UsageError(needs_target(engine))
         if is_url and not server(engine).takes_url:
             raise UsageError(
-                f"{target}: {engine} makes a file of its own, and takes none of yours; write {engine}, and --data DIR for its folder"
+                f"{address.shown(target)}: {engine} makes a file of its own, and takes none of yours; write {engine}, and --data DIR for its folder"
             )
         if engine in named:
             raise UsageError(
-                f"{target}: {engine} is named twice; a study compares engines, not addresses of one"
+                f"{address.shown(target)}: {engine} is named twice; a study compares engines, not addresses of one"
             )
         named.append(engine)
         if is_url:

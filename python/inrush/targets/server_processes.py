@@ -8,9 +8,8 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
 
-from inrush.border.pipeline import hosts_in, is_socket
+from inrush.border import address
 from inrush.engines.twin import Twin
 from inrush.machine.addresses import is_own, own_addresses, resolved
 from inrush.machine.held import cores_of_process
@@ -44,10 +43,11 @@ def found_here(twin: Twin, url: str) -> FoundServer | None:
     """The server at an address of this machine; None of one elsewhere, and of an engine that is none."""
     if twin.embedded or twin.protocol is None or not url:
         return None
-    host, port = address(url, twin.usual_port)
-    if not host:
-        return FoundServer(why=BY_SOCKET) if is_socket(url) else None
-    return found_at(twin, host, port)
+    place = address.read(url)
+    if place.socket is not None:
+        return FoundServer(why=BY_SOCKET)
+    # Of several addresses in one, the server is not known by it.
+    return found_at(twin, *place.hosts[0]) if len(place.hosts) == 1 else None
 
 
 def found_at(twin: Twin, host: str, port: int) -> FoundServer | None:
@@ -109,17 +109,3 @@ BY_SOCKET = "its URL names a Unix socket, and a server is looked for by its port
 def hidden_from(seer: str) -> str:
     """The port is taken, and the process that has it is another user's."""
     return f"its process is not shown to {seer}; start {seer} as root or as the server's user, in the same space of processes"
-
-
-# Addresses. Pure.
-
-
-def address(url: str, usual_port: int) -> tuple[str, int]:
-    """Host and port; of a socket, of several addresses in one, whose server is not known by it, and of what is no address, no host."""
-    hosts = hosts_in(url)
-    if len(hosts) != 1:
-        return "", 0
-    with contextlib.suppress(ValueError):
-        parts = urlsplit(url)
-        return hosts[0], int(dict(parse_qsl(parts.query)).get("port") or parts.port or usual_port)
-    return "", 0

@@ -23,7 +23,7 @@ def foreign_protocols(servers: Sequence[tuple[Twin, str]]) -> list[str | None]:
 def foreign_protocol(twin: Twin, url: str) -> str | None:
     if twin.protocol is None:
         return None
-    port = greeting.port_of(url, twin.protocol, twin.usual_port)
+    port = greeting.port_of(url)
     if port is None:
         return None
     try:

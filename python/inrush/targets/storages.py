@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
+from inrush.border import address
 from inrush.border.labels import STORAGE
 from inrush.engines import server
 from inrush.errors import Problem, UsageError
@@ -86,7 +87,7 @@ def storage_problems(study: Study, found: NamedTargets, plain: str | None) -> It
         what = "file" if server(engine).embedded else "server"
         use = engine if server(engine).embedded else f"--start {engine}"
         remedy = f"the {what} lies where its URL says, on no storage of the study; use {use}"
-        yield Problem("targets", engine, found.urls[engine].rpartition("@")[2], remedy)
+        yield Problem("targets", engine, address.shown(found.urls[engine]), remedy)
 
 
 def shared_folders(given: Mapping[str, Path]) -> Iterator[Problem]:

@@ -10,11 +10,11 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from inrush.border.address import read
 from inrush.commands.load import lines
 from inrush.engines.instance import Target
 from inrush.errors import InrushError, TargetError, UsageError
 from inrush.load.call import Call
-from inrush.load.databases import database_of, with_database
 from inrush.load.run import load
 from tests.engines.servers import control, own_server
 from tests.engines.test_load import rows_file, silent
@@ -32,14 +32,14 @@ def server(request: pytest.FixtureRequest) -> Target:
 def missing(server: Target) -> Iterator[str]:
     """The address of a database that is not there."""
     name = f"inrush New-{random.randrange(1 << 40):x}"
-    yield with_database(server.url, name.replace(" ", "%20"))
+    yield read(server.url).with_database(name)
     control(server, f'DROP DATABASE IF EXISTS "{name}"')
 
 
 def test_a_missing_database_is_one_line_and_create_makes_it(
     server: Target, missing: str, tmp_path: Path
 ) -> None:
-    name, files = database_of(missing), (str(rows_file(tmp_path / "a.csv", 0, ROWS)),)
+    name, files = read(missing).database, (str(rows_file(tmp_path / "a.csv", 0, ROWS)),)
     with pytest.raises(UsageError, match=f"database {name} does not exist; --create makes it") as refused:
         load(Call(files, "t", missing), tmp_path / "loads", silent, silent)
     assert refused.value.exit_code == 2 and "\n" not in str(refused.value)
@@ -67,7 +67,7 @@ def test_files_that_are_refused_make_no_database(
 ) -> None:
     name, file = f"inrush_none_{random.randrange(1 << 40):x}", tmp_path / "a.csv"
     file.write_text(text)
-    wanted = Call((str(file),), "t", with_database(postgresql.url, name), create=True, **asked)
+    wanted = Call((str(file),), "t", read(postgresql.url).with_database(name), create=True, **asked)
     with pytest.raises(UsageError, match=why):
         load(wanted, tmp_path / "loads", silent, silent)
     assert control(postgresql, f"SELECT 1 FROM pg_database WHERE datname = '{name}'") == []
@@ -77,7 +77,7 @@ def test_files_that_are_refused_make_no_database(
 def test_a_table_may_have_any_name(postgresql: Target, tmp_path: Path, table: str) -> None:
     """`to_regclass` reads its text as SQL does: a blank was a syntax error, a capital letter a small one."""
     name = f"inrush_names_{random.randrange(1 << 40):x}"
-    url = with_database(postgresql.url, name)
+    url = read(postgresql.url).with_database(name)
     try:
         for begin, create in ((0, True), (50, False)):
             files = (str(rows_file(tmp_path / f"{begin}.csv", begin, 50)),)
@@ -105,7 +105,7 @@ def test_texts_of_a_new_database_have_the_usual_character_set(mysql: Target, tmp
     file = tmp_path / "a.csv"
     file.write_text("id,word\n1,日本語\n2,🙂\n", encoding="utf-8")
     try:
-        wanted = Call((str(file),), "t", with_database(mysql.url, name), create=True, verify=True)
+        wanted = Call((str(file),), "t", read(mysql.url).with_database(name), create=True, verify=True)
         assert load(wanted, tmp_path / "loads", silent, silent).verified
         asked = (
             f"SELECT default_character_set_name FROM information_schema.schemata WHERE schema_name = '{name}'"
@@ -132,7 +132,7 @@ def test_a_user_who_may_make_no_database_gets_the_servers_words(postgresql: Targ
     name = f"inrush_user_{random.randrange(1 << 40):x}"
     control(postgresql, f"CREATE USER {name}")
     try:
-        url = with_database(postgresql.url, f"{name}_database")
+        url = read(postgresql.url).with_database(f"{name}_database")
         scheme, _, place = url.partition("://")
         url = f"{scheme}://{name}@{place.rpartition('@')[2]}"
         with pytest.raises(InrushError, match="permission denied to create database") as refused:
@@ -154,8 +154,8 @@ def test_a_user_who_may_make_no_database_gets_the_servers_words(postgresql: Targ
     ],
 )
 def test_an_address_names_its_database(url: str, name: str, first: str) -> None:
-    assert database_of(url) == name
-    assert with_database(url, "postgres") == first
+    assert read(url).database == name
+    assert read(url).with_database("postgres") == first
 
 
 @pytest.mark.parametrize("scheme", ["mysql", "clickhouse"])

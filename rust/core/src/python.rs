@@ -52,6 +52,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(check_table, m)?)?;
     m.add_function(wrap_pyfunction!(generators, m)?)?;
     m.add_function(wrap_pyfunction!(engines, m)?)?;
+    m.add_function(wrap_pyfunction!(read_address, m)?)?;
     m.add_function(wrap_pyfunction!(max_depth, m)?)?;
     m.add_function(wrap_pyfunction!(generate, m)?)?;
     m.add_function(wrap_pyfunction!(control, m)?)?;
@@ -255,6 +256,11 @@ fn generators() -> String {
 #[pyfunction]
 fn engines() -> Vec<&'static str> {
     engine::names()
+}
+
+#[pyfunction]
+fn read_address(text: &str) -> String {
+    engine::reading::read(text).to_string()
 }
 
 #[pyfunction]

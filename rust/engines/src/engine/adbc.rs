@@ -22,6 +22,7 @@ use arrow_schema::SchemaRef;
 use self::session::{collect, AdbcSession};
 use super::extract::{answer_columns, check_way};
 use super::shared::{columns_of, largest_batch, repeat_values, statement_sizes};
+use super::url::Url;
 use super::whole_file::SERVER_FILE;
 use super::{arrow, Answer, Caps, Context, Engine, OpId, Outcome, Session};
 use inrush_rows::error::{AfterLimit, Error, TargetFault};
@@ -52,6 +53,9 @@ pub struct Driven {
     pub most_rows: fn(&[ColumnPlan]) -> Option<usize>,
 }
 
+/// Where a password of the driver's address is kept. Twin of `password_variable` in twin.py.
+const PASSWORD: &str = "INRUSH_PASSWORD";
+
 pub struct Adbc {
     ctx: Context,
     driven: Driven,
@@ -69,7 +73,8 @@ impl Adbc {
             named.map(|(name, value)| (OptionDatabase::from(name), value.as_str().into())).collect();
         if let Some(uri) = target.url.strip_prefix("adbc:").map(|u| u.trim_start_matches("//")) {
             if !uri.is_empty() {
-                options.push((OptionDatabase::Uri, uri.into()));
+                let uri = with_password(uri, std::env::var(PASSWORD).ok());
+                options.push((OptionDatabase::Uri, uri.as_str().into()));
             }
         }
         let driven = Driven {
@@ -381,6 +386,14 @@ fn unreachable(target: &Target, error: &AdbcError) -> Error {
 
 fn failed(target: &Target, text: &str, error: &AdbcError) -> Error {
     Error::Statement { target: target.url.clone(), statement: text.into(), message: error.message.clone() }
+}
+
+/// The driver's address as it was given: without the password it is in plans and messages.
+fn with_password(uri: &str, password: Option<String>) -> String {
+    match (Url::read(uri), password) {
+        (Ok(url), Some(password)) if url.password.is_none() => url.with_password(&password),
+        _ => uri.to_owned(),
+    }
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use address::Address;
+pub use address::Spelled;
 use decode::{AnswerReader, Blocks, Reader, Stream};
 use failure::Failure;
 use request::Requests;

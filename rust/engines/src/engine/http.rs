@@ -21,7 +21,7 @@ use base64::Engine as _;
 
 use super::inbox::Inbox;
 use super::secrets::sent_in_clear;
-use super::socket::{dial, unreachable, Endpoint, CONNECT};
+use super::socket::{dial, unreachable, Endpoint};
 use super::stream::Stream;
 use super::tls::{Tls, When};
 use super::Outcome;
@@ -159,8 +159,8 @@ impl Client {
         }
         let (socket, _) = dial(&self.place)?;
         let failed = |e: io::Error| unreachable(&self.place, &e);
-        socket.set_write_timeout(Some(CONNECT)).map_err(failed)?;
-        socket.set_read_timeout(Some(CONNECT)).map_err(failed)?;
+        socket.set_write_timeout(Some(self.place.limit)).map_err(failed)?;
+        socket.set_read_timeout(Some(self.place.limit)).map_err(failed)?;
         let shared = socket.try_clone().map_err(failed)?;
         *self.hang_up.lock().unpoisoned() = Some(shared);
         let mut stream = Stream::plain(socket);

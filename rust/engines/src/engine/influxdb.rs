@@ -14,7 +14,7 @@ mod statement;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-pub use address::Address;
+pub use address::{spelled, Address};
 
 use answer::Reader;
 use failure::Failure;

@@ -25,6 +25,7 @@ mod ndb;
 mod null;
 mod postgresql;
 mod questdb;
+pub mod reading;
 mod record_call;
 mod resp;
 pub mod secrets;

@@ -14,12 +14,14 @@ mod fuzz;
 mod insert;
 mod message;
 mod session;
+mod spelled;
 mod written;
 
 use std::io;
 use std::sync::Arc;
 
 pub use address::Address;
+pub use spelled::Spelled;
 
 use connection::{garbled, Connection};
 use failure::Failure;

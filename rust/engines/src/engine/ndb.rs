@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use super::{Answer, Caps, Context, Engine, OpId, Session};
+pub use address::spelled;
 use address::Address;
 use connection::Connection;
 use inrush_rows::error::Error;

@@ -5,6 +5,8 @@
 //! pipelined: all that was submitted before a `flush` shares one Sync, which to PostgreSQL is one transaction.
 
 mod address;
+mod binding;
+mod choice;
 mod connection;
 mod copied;
 mod decode;
@@ -16,12 +18,14 @@ mod insert;
 mod message;
 mod session;
 mod speaker;
+mod spelled;
 
 use std::sync::Arc;
 
 pub use address::Address;
 pub use failure::Failure;
 pub use speaker::{Speaker, POSTGRESQL};
+pub use spelled::{socket_file, Spelled};
 
 use connection::Connection;
 use decode::AnswerColumn;
@@ -46,10 +50,11 @@ impl Postgresql {
         Postgresql::speaking(ctx, &POSTGRESQL)
     }
 
-    /// Connects once: a wrong port, password or database shows here.
+    /// Connects once: a wrong port, password or database shows here. Of several hosts the one that answers is used by all
+    /// sessions, so that the figures are those of one server.
     pub fn speaking(ctx: &Context, speaker: &'static Speaker) -> Result<Postgresql, Error> {
-        let address = Arc::new(Address::of(&ctx.plan.target.url, speaker)?);
-        let control = Control::new(Connection::open(&address)?);
+        let (address, connection) = choice::first(Address::all(&ctx.plan.target.url, speaker)?)?;
+        let (address, control) = (Arc::new(address), Control::new(connection));
         Ok(Postgresql { ctx: ctx.clone(), address, control })
     }
 

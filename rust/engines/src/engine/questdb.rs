@@ -11,12 +11,12 @@ use super::{Answer, Caps, Context, Engine, OpId, Outcome, Session};
 use ilp::IlpSession;
 use inrush_rows::error::Error;
 
-/// Option of its URLs: the port of HTTP, and the one as shipped.
-const HTTP: (&str, u16) = ("http", 9000);
+/// The port of its HTTP as shipped.
+const HTTP: u16 = 9000;
 /// The insert method that goes there.
 const ILP: &str = "ilp";
 
-const SPEAKER: Speaker = Speaker {
+pub const SPEAKER: Speaker = Speaker {
     schemes: &["questdb"],
     port: 8812,
     user: "admin",
@@ -27,7 +27,7 @@ const SPEAKER: Speaker = Speaker {
     // shorter statements are one transaction all the same, and go in twice as fast.
     most_params: 1_000,
     reads_late: true,
-    more_options: &[HTTP.0],
+    has_http: true,
     outcome: |failure: &Failure| meaning(&failure.message),
 };
 
@@ -69,17 +69,13 @@ impl Engine for Questdb {
 
 /// For the server's HTTP, not yet connected: with the same user, and encrypted where the URL insists on it.
 fn client(address: &Address) -> Result<Client, Error> {
-    let port = match address.more_options.iter().find(|(name, _)| name == HTTP.0) {
-        Some((_, port)) => {
-            port.parse().map_err(|_| Error::Plan(format!("target.url: http={port} is not a port")))?
-        }
-        None => HTTP.1,
-    };
+    let port = address.http.unwrap_or(HTTP);
     let tls = match address.tls.when {
         When::Always => address.tls.clone(),
         _ => Tls::new(&TlsOptions::NEVER, "sslrootcert")?,
     };
-    let place = Endpoint::new(&address.host, port, address.to_string());
+    let place =
+        Endpoint { limit: address.connect, ..Endpoint::new(&address.host, port, address.to_string()) };
     let password = address.password().unwrap_or_default();
     Ok(Client::new(&place, &tls, Some((&address.user, &password)), &[]))
 }
@@ -119,7 +115,7 @@ mod tests {
     fn http_is_where_the_url_says_or_as_shipped() {
         assert_eq!(port_of("questdb://h:8813/qdb"), Ok(9000));
         assert_eq!(port_of("questdb://h:8813/qdb?http=9001"), Ok(9001));
-        assert!(port_of("questdb://h/?http=x").unwrap_err().contains("http=x is not a port"));
+        assert!(port_of("questdb://h/?http=x").unwrap_err().contains("http is not a port"));
         let other = Address::of("postgresql://h/?http=9001", &crate::engine::postgresql::POSTGRESQL);
         assert!(other.unwrap_err().to_string().contains("option http is not known"));
     }

@@ -13,7 +13,7 @@ use std::time::Instant;
 use super::inbox::Inbox;
 use super::messages::Messages;
 use super::secrets::sent_in_clear;
-use super::socket::{self, CONNECT};
+use super::socket;
 use super::stream::Stream;
 use super::tls::When;
 use super::{Answer, Outcome};
@@ -21,7 +21,7 @@ use inrush_rows::encode::resp::{bulk, head};
 use inrush_rows::error::{Error, TargetFault};
 use inrush_rows::rows::Value;
 
-pub use address::Address;
+pub use address::{spelled, Address};
 use token::{front, Front};
 pub use token::{garbled, Kind, Token};
 
@@ -111,7 +111,7 @@ impl Connection {
     pub fn open(address: &Address) -> Result<Connection, Error> {
         let unreachable = |e: io::Error| socket::unreachable(&address.place, &e);
         let (socket, _) = socket::dial(&address.place)?;
-        socket.set_read_timeout(Some(CONNECT)).map_err(unreachable)?;
+        socket.set_read_timeout(Some(address.place.limit)).map_err(unreachable)?;
         let shared = Arc::new(socket.try_clone().map_err(unreachable)?);
         let mut stream = Stream::plain(socket);
         if address.tls.when != When::Never {
@@ -141,11 +141,11 @@ impl Connection {
         };
         let mut connection = Connection { stream, inbox: Inbox::new(INBOX_BYTES), front: None, socket };
         connection.stream.socket().set_read_timeout(Some(socket::WAIT_STEP)).map_err(unreachable)?;
-        connection.limit_sends(Some(CONNECT)).map_err(unreachable)?;
+        connection.limit_sends(Some(address.place.limit)).map_err(unreachable)?;
         let mut out = Vec::new();
         let replies = address.hello(&mut out);
         connection.send(&out).map_err(unreachable)?;
-        let until = Some(Instant::now() + CONNECT);
+        let until = Some(Instant::now() + address.place.limit);
         for _ in 0..replies {
             if let Reply::Error(refusal) = connection.reply(until).map_err(unreachable)? {
                 return Err(address.refused(&refusal));

@@ -9,6 +9,26 @@ use super::socket::Endpoint;
 use super::tls::is_loopback;
 use inrush_rows::lock::Unpoisoned;
 
+/// A password that an address gave: it is in no message, and not shown where a value is printed for its finder.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(pub String);
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("…")
+    }
+}
+
+/// What a server said of a log-in, without the password that it was told: some servers repeat what they refuse.
+pub fn without(said: &str, password: Option<&str>, user: &str) -> String {
+    /// A shorter one is a part of many words.
+    const SHORTEST: usize = 6;
+    match password.filter(|password| password.len() >= SHORTEST && *password != user) {
+        Some(password) => said.replace(password, "…"),
+        None => said.to_owned(),
+    }
+}
+
 /// Text of a file with passwords. As libpq: a file that others can read is not used, and a line on stderr says so.
 pub fn private_text(path: &Path) -> Option<String> {
     let mode = std::fs::metadata(path).ok()?.permissions().mode();
@@ -45,6 +65,13 @@ fn warn_once(text: String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_that_repeats_a_password_is_quoted_without_it() {
+        assert_eq!(without("no user hidden1", Some("hidden1"), "me"), "no user …");
+        assert_eq!(without("no user me", Some("me"), "me"), "no user me");
+        assert_eq!(without("no", None, "me"), "no");
+    }
 
     #[test]
     fn what_stays_on_this_machine_is_not_warned_about() {

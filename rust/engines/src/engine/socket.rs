@@ -15,7 +15,7 @@ use inrush_rows::error::{Error, TargetFault};
 
 pub use unix::PATH_MOST;
 
-/// Longest time to connect and to log in.
+/// Longest time to connect and to log in, where an address says nothing else.
 pub const CONNECT: Duration = Duration::from_secs(10);
 
 /// A read that waits for an answer returns without one after this; a longer wait is several reads.
@@ -60,12 +60,14 @@ pub struct Endpoint {
     pub file: Option<PathBuf>,
     /// The target as people may read it: without password.
     pub target: String,
+    /// Longest time to connect and to log in.
+    pub limit: Duration,
 }
 
 impl Endpoint {
     /// On a port of the network.
     pub fn new(host: impl Into<String>, port: u16, target: impl Into<String>) -> Endpoint {
-        Endpoint { host: host.into(), port, file: None, target: target.into() }
+        Endpoint { host: host.into(), port, file: None, target: target.into(), limit: CONNECT }
     }
 
     /// For messages: `on port 5432`, or the socket's file.
@@ -95,10 +97,10 @@ pub enum Peer {
 }
 
 impl Peer {
-    pub fn dial(&self) -> io::Result<Socket> {
+    pub fn dial(&self, limit: Duration) -> io::Result<Socket> {
         match self {
-            Peer::Tcp(address) => tcp::connect(address, CONNECT).map(Socket::Tcp),
-            Peer::Unix(file) => unix::connect(file, CONNECT).map(Socket::Unix),
+            Peer::Tcp(address) => tcp::connect(address, limit).map(Socket::Tcp),
+            Peer::Unix(file) => unix::connect(file, limit).map(Socket::Unix),
         }
     }
 }
@@ -109,7 +111,7 @@ pub fn reach(place: &Endpoint) -> Result<(Socket, Peer), Error> {
         return dial(place).map(|(socket, address)| (socket.into(), Peer::Tcp(address)));
     };
     let peer = Peer::Unix(file.clone());
-    peer.dial().map(|socket| (socket, peer)).map_err(|e| unreachable(place, &e))
+    peer.dial(place.limit).map(|socket| (socket, peer)).map_err(|e| unreachable(place, &e))
 }
 
 /// Connected without Nagle's delay: a request is sent in one piece, and its end is not to wait for an acknowledgement.
@@ -121,7 +123,7 @@ pub fn dial(place: &Endpoint) -> Result<(TcpStream, SocketAddr), Error> {
     })?;
     let mut last = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
     for address in addresses {
-        match tcp::connect(&address, CONNECT) {
+        match tcp::connect(&address, place.limit) {
             Ok(stream) => {
                 stream.set_nodelay(true).map_err(|e| unreachable(place, &e))?;
                 return Ok((stream, address));
@@ -144,7 +146,7 @@ pub fn unreachable(place: &Endpoint, error: &io::Error) -> Error {
         ),
         io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => {
             let check = if place.file.is_some() { "does the server hang?" } else { "check host, port and firewall" };
-            format!("no answer within {} s; {check}", CONNECT.as_secs())
+            format!("no answer within {} s; {check}", place.limit.as_secs_f64())
         }
         io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => {
             "the server closed the connection before login; see its log".to_owned()

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rustls::ClientConnection;
 
 use super::abort::{self, Registration};
-use super::socket::{self, Endpoint, Socket, CONNECT};
+use super::socket::{self, Endpoint, Socket};
 use super::tls::Tls;
 use inrush_rows::error::Error;
 
@@ -60,11 +60,11 @@ impl Stream {
         Stream { _registration: registration, socket, tls: None, sends: SendLimit::default() }
     }
 
-    /// With TLS from here on: both sides have agreed to it. The handshake ends within [`CONNECT`], however slowly its
+    /// With TLS from here on: both sides have agreed to it. The handshake ends within the limit of the place, however slowly its
     /// bytes come; a read then has as long, until its limit is set.
     pub fn secure(&mut self, tls: &Tls, place: &Endpoint) -> Result<(), Error> {
-        self.secure_by(Instant::now() + CONNECT, tls, place)?;
-        self.socket.set_read_timeout(Some(CONNECT)).map_err(|e| tls.failed(place, &e))
+        self.secure_by(Instant::now() + place.limit, tls, place)?;
+        self.socket.set_read_timeout(Some(place.limit)).map_err(|e| tls.failed(place, &e))
     }
 
     fn secure_by(&mut self, until: Instant, tls: &Tls, place: &Endpoint) -> Result<(), Error> {
@@ -84,6 +84,12 @@ impl Stream {
         secured.push(&mut self.socket, &mut self.sends).map_err(failed)?;
         self.tls = Some(secured);
         Ok(())
+    }
+
+    /// The server's certificate as it came, in DER; none without TLS.
+    pub fn certificate(&self) -> Option<Vec<u8>> {
+        let chain = self.tls.as_ref()?.session.peer_certificates()?;
+        chain.first().map(|certificate| certificate.to_vec())
     }
 
     pub fn is_secure(&self) -> bool {

@@ -22,7 +22,7 @@ use template::Template;
 pub const MAX_DEPTH: u32 = 1024;
 /// Schemes of its URLs. Twin of `schemes` in valkey.py.
 const SCHEMES: [&str; 2] = ["valkey", "redis"];
-const PORT: u16 = 6379;
+pub const PORT: u16 = 6379;
 /// As the servers' own clients read it. Twin of `password_variable` in valkey.py.
 const PASSWORD: &str = "REDISCLI_AUTH";
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use crate::engine::http::{options as http_options, Client};
 use crate::engine::socket::Endpoint;
 use crate::engine::tls::{Tls, When};
-use crate::engine::url::{escape, Url};
+use crate::engine::url::{escape, host_and_port, Url};
 use inrush_rows::error::Error;
 
 /// The port that `http_port` is by default.
@@ -15,6 +15,8 @@ const PORT: u16 = 8123;
 const SECURE_PORT: u16 = 8443;
 /// The server's own ports for programs of its own protocol.
 const OTHER_PORTS: [u16; 2] = [9000, 9440];
+/// Of drivers, for their own waits and logs.
+const WITHOUT_EFFECT: [&str; 3] = ["client_name", "send_receive_timeout", "socket_timeout"];
 
 pub struct Address {
     pub place: Endpoint,
@@ -25,33 +27,61 @@ pub struct Address {
     pub base: String,
 }
 
+/// What a URL says. Pure.
+pub struct Spelled {
+    pub host: String,
+    pub port: u16,
+    /// Empty: the user's own.
+    pub database: String,
+    pub said: http_options::Said,
+}
+
+impl Spelled {
+    /// Fails with all that is wrong.
+    pub fn of(url: &Url) -> Result<Spelled, Vec<String>> {
+        let mut options = url.options();
+        let said = http_options::said(&mut options);
+        let database = options.text(&["database"]).unwrap_or_else(|| url.path.clone());
+        options.only(&["compress"], &["false", "0", "none"], "inrush does not compress");
+        options.without_effect(&WITHOUT_EFFECT);
+        let mut problems = Vec::new();
+        let host = url.one_host(&mut problems);
+        let secure = said.tls_options.when != When::Never;
+        let port = host.port.unwrap_or(if secure { SECURE_PORT } else { PORT });
+        if OTHER_PORTS.contains(&port) {
+            problems.push(format!(
+                "port {port} is for ClickHouse's own protocol; inrush speaks HTTP, whose port is {PORT} as shipped"
+            ));
+        }
+        problems.extend(options.end("; a setting is the target's option set.<name>"));
+        if problems.is_empty() {
+            Ok(Spelled { host: host.name, port, database, said })
+        } else {
+            Err(problems)
+        }
+    }
+}
+
 impl Address {
     /// `clickhouse://user:password@host:8123/database?secure=true`. What the URL leaves out: `CLICKHOUSE_USER` or `default`,
     /// `CLICKHOUSE_PASSWORD`, the user's own database. Options `set.<name>` are settings of every request.
     pub fn parse(url: &str, options: &BTreeMap<String, String>) -> Result<Address, Error> {
         let url = Url::parse(url, &["clickhouse"], "clickhouse://user@host:8123/database")?;
-        let tls = http_options::tls(&url.options, "; a setting is the target's option set.<name>")?;
-        let or = |given: String, variable: &str, usual: &str| match given.is_empty() {
-            true => std::env::var(variable).unwrap_or_else(|_| usual.to_owned()),
-            false => given,
+        let wrong = |problems: Vec<String>| Error::Plan(format!("target.url: {}", problems.join("; ")));
+        let Spelled { host, port, database, said } = Spelled::of(&url).map_err(wrong)?;
+        let user = match url.user.as_str() {
+            "" => std::env::var("CLICKHOUSE_USER").unwrap_or_else(|_| "default".to_owned()),
+            user => user.to_owned(),
         };
-        let user = or(url.user, "CLICKHOUSE_USER", "default");
-        let host = if url.host.is_empty() { "localhost".to_owned() } else { url.host };
-        let port = url.port.unwrap_or(if tls.when == When::Never { PORT } else { SECURE_PORT });
-        if OTHER_PORTS.contains(&port) {
-            return Err(Error::Plan(format!(
-                "target.url: port {port} is for ClickHouse's own protocol; inrush speaks HTTP, whose port is {PORT} as shipped"
-            )));
-        }
-        let target = format!("clickhouse://{user}@{host}:{port}/{}", url.path);
+        let target = format!("clickhouse://{user}@{}/{database}", host_and_port(&host, port));
         Ok(Address {
-            place: Endpoint::new(host, port, target),
-            tls,
+            tls: Tls::new(&said.tls_options, http_options::ROOTS)?,
+            place: Endpoint { limit: said.connect, ..Endpoint::new(host, port, target) },
             user,
             password: url
                 .password
                 .unwrap_or_else(|| std::env::var("CLICKHOUSE_PASSWORD").unwrap_or_default()),
-            base: base(&url.path, options)?,
+            base: base(&database, options)?,
         })
     }
 
@@ -125,6 +155,9 @@ mod tests {
         assert_eq!(parse("clickhouse://h:8124?secure=true&verify=false").unwrap().place.port, 8124);
         let message = parse("clickhouse://h?gzip=1").err().map(|e| e.to_string()).unwrap_or_default();
         assert!(message.contains("option gzip") && message.contains("set.<name>"), "{message}");
+        assert_eq!(parse("clickhouse://h?compress=0&database=mine").unwrap().base, "/?database=mine&");
+        let message = parse("clickhouse://h?compress=1").err().map(|e| e.to_string()).unwrap_or_default();
+        assert!(message.contains("does not compress"), "{message}");
     }
 
     #[test]

@@ -1,66 +1,61 @@
-//! What the URLs of all engines behind HTTP have in common: `secure`, `ca_cert` and `verify`.
+//! What the URLs of all engines behind HTTP and RESP have in common: `secure`, `ca_cert`, `verify` and a limit of connecting.
 
-use crate::engine::tls::{Check, Roots, Tls, TlsOptions, When};
-use inrush_rows::error::Error;
+use std::time::Duration;
+
+use crate::engine::tls::{Check, Roots, TlsOptions, When};
+use crate::engine::url::Options;
 
 /// The option that names the roots.
-const ROOTS: &str = "ca_cert";
+pub const ROOTS: &str = "ca_cert";
 
-/// TLS as the options ask for it. Any other option is refused; `remedy` says what to write instead.
-pub fn tls(options: &[(String, String)], remedy: &str) -> Result<Tls, Error> {
-    Tls::new(&tls_options(options, remedy)?, ROOTS)
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Said {
+    pub tls_options: TlsOptions,
+    /// Longest time to connect and to log in.
+    pub connect: Duration,
 }
 
 /// `secure=true`: TLS with a certificate that is checked, `verify=false`: with any. `ca_cert=FILE`: roots that
-/// count instead of the system's.
-fn tls_options(options: &[(String, String)], remedy: &str) -> Result<TlsOptions, Error> {
-    let (mut secure, mut verify, mut roots) = (false, true, None);
-    for (name, value) in options {
-        match name.as_str() {
-            "secure" => secure = truth(name, value)?,
-            "verify" => verify = truth(name, value)?,
-            ROOTS => roots = Some(Roots::named(value)),
-            _ => {
-                return Err(Error::Plan(format!(
-                    "target.url: option {name} is not known; known are secure, verify, {ROOTS}{remedy}"
-                )))
-            }
-        }
-    }
+/// count instead of the system's. Pure.
+pub fn said(options: &mut Options) -> Said {
+    let secure = options.truth(&["secure", "ssl"]).unwrap_or(false);
+    let verify = options.truth(&["verify"]).unwrap_or(true);
+    let roots = options.text(&[ROOTS]).map(|text| Roots::named(&text));
+    let connect = options.connect_limit(&["connect_timeout"], &["connection_timeout"]);
     if !secure && (roots.is_some() || !verify) {
-        return Err(Error::Plan(format!("target.url: {ROOTS} and verify are for TLS; add secure=true")));
-    }
-    if !secure {
-        return Ok(TlsOptions::NEVER);
+        options.problems.push(format!("{ROOTS} and verify are for TLS; add secure=true"));
     }
     let check = if verify { Check::ChainAndName } else { Check::Nothing };
-    Ok(TlsOptions { when: When::Always, check, roots: roots.unwrap_or(Roots::System) })
-}
-
-fn truth(name: &str, value: &str) -> Result<bool, Error> {
-    match value {
-        "true" | "1" => Ok(true),
-        "false" | "0" => Ok(false),
-        _ => Err(Error::Plan(format!("target.url: {name}={value}, but it is true or false"))),
-    }
+    let tls_options = match secure {
+        false => TlsOptions::NEVER,
+        true => TlsOptions { when: When::Always, check, roots: roots.unwrap_or(Roots::System) },
+    };
+    Said { tls_options, connect }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::url::Url;
 
     fn of(query: &str) -> Result<TlsOptions, String> {
-        let pairs = query.split_terminator('&').map(|pair| pair.split_once('=').expect("a pair"));
-        let options: Vec<_> = pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-        tls_options(&options, "").map_err(|e| e.to_string())
+        let mut options = Url::read(&format!("http://h?{query}")).unwrap().options();
+        let said = said(&mut options);
+        let problems = options.end("");
+        if problems.is_empty() {
+            Ok(said.tls_options)
+        } else {
+            Err(problems.join("; "))
+        }
     }
 
     #[test]
     fn tls_is_asked_for_and_then_checked_unless_that_is_given_up() {
         assert_eq!(of(""), Ok(TlsOptions::NEVER));
-        assert_eq!(of("secure=false"), Ok(TlsOptions::NEVER));
+        assert_eq!(of("secure=false&connect_timeout=3"), Ok(TlsOptions::NEVER));
         let checked = TlsOptions { when: When::Always, check: Check::ChainAndName, roots: Roots::System };
         assert_eq!(of("secure=true"), Ok(checked.clone()));
+        assert_eq!(of("ssl=true"), Ok(checked.clone()));
         assert_eq!(
             of("secure=1&ca_cert=/r"),
             Ok(TlsOptions { roots: Roots::File("/r".into()), ..checked.clone() })

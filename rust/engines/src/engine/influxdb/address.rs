@@ -1,9 +1,12 @@
 //! Where the server is, and the user. The password is never part of any message.
 
+use std::time::Duration;
+
 use crate::engine::http::{options as http_options, Client};
+use crate::engine::secrets::Secret;
 use crate::engine::socket::Endpoint;
 use crate::engine::tls::Tls;
-use crate::engine::url::Url;
+use crate::engine::url::{host_and_port, Host, Url};
 use inrush_rows::error::Error;
 
 #[derive(Debug, Clone)]
@@ -15,15 +18,31 @@ pub struct Address {
     /// Must be there when it is named; runs have databases of their own.
     pub database: String,
     tls: Tls,
+    /// Longest time to connect.
+    connect: Duration,
     /// From the URL only; see [`Address::password`].
-    given: Option<String>,
+    given: Option<Secret>,
 }
 
 impl std::fmt::Display for Address {
     /// As people may read it: without password.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let at = if self.user.is_empty() { "" } else { "@" };
-        write!(f, "influxdb://{}{at}{}:{}/{}", self.user, self.host, self.port, self.database)
+        write!(f, "influxdb://{}{at}{}/{}", self.user, host_and_port(&self.host, self.port), self.database)
+    }
+}
+
+/// Host, port and options of a URL; fails with all that is wrong. Pure.
+pub fn spelled(url: &Url) -> Result<(String, u16, http_options::Said), Vec<String>> {
+    let mut options = url.options();
+    let said = http_options::said(&mut options);
+    let mut problems = Vec::new();
+    let Host { name, port } = url.one_host(&mut problems);
+    problems.extend(options.end(""));
+    if problems.is_empty() {
+        Ok((name, port.unwrap_or(8086), said))
+    } else {
+        Err(problems)
     }
 }
 
@@ -31,19 +50,21 @@ impl Address {
     /// `influxdb://user@host:port/database?secure=true`. The user defaults to `INFLUX_USERNAME`, then to none.
     pub fn parse(url: &str) -> Result<Address, Error> {
         let url = Url::parse(url, &["influxdb"], "influxdb://user@host:port/database")?;
-        let tls = http_options::tls(&url.options, "")?;
-        let host = if url.host.is_empty() { "localhost".to_owned() } else { url.host };
+        let wrong = |problems: Vec<String>| Error::Plan(format!("target.url: {}", problems.join("; ")));
+        let (host, port, said) = spelled(&url).map_err(wrong)?;
         let user = match url.user.as_str() {
             "" => std::env::var("INFLUX_USERNAME").unwrap_or_default(),
             user => user.to_owned(),
         };
-        let port = url.port.unwrap_or(8086);
-        Ok(Address { host, port, user, database: url.path, tls, given: url.password })
+        let tls = Tls::new(&said.tls_options, http_options::ROOTS)?;
+        let given = url.password.map(Secret);
+        Ok(Address { host, port, user, database: url.path, tls, connect: said.connect, given })
     }
 
     /// Not yet connected.
     pub fn client(&self) -> Client {
-        let place = Endpoint::new(&self.host, self.port, self.to_string());
+        let place =
+            Endpoint { limit: self.connect, ..Endpoint::new(&self.host, self.port, self.to_string()) };
         let password = self.password().unwrap_or_default();
         let login = (!self.user.is_empty()).then_some((self.user.as_str(), password.as_str()));
         Client::new(&place, &self.tls, login, &[])
@@ -51,7 +72,8 @@ impl Address {
 
     /// From the URL, or `INFLUX_PASSWORD`.
     fn password(&self) -> Option<String> {
-        self.given.clone().or_else(|| std::env::var("INFLUX_PASSWORD").ok())
+        let given = self.given.as_ref().map(|Secret(given)| given.clone());
+        given.or_else(|| std::env::var("INFLUX_PASSWORD").ok())
     }
 }
 

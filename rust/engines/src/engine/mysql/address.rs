@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use crate::engine::secrets::private_text;
-use crate::engine::socket::{Endpoint, PATH_MOST};
-use crate::engine::tls::{is_loopback, Check, Roots, Tls, TlsOptions, When};
-use crate::engine::url::{escape, Url};
+use super::spelled::Spelled;
+use crate::engine::secrets::{private_text, Secret};
+use crate::engine::socket::Endpoint;
+use crate::engine::tls::Tls;
+use crate::engine::url::{escaped_path, host_and_port, Url};
 use inrush_rows::error::Error;
 
 #[derive(Debug, Clone)]
@@ -25,23 +27,23 @@ pub struct Address {
     pub allow_cleartext: bool,
     /// Without TLS the password may go under a key that the server has just sent.
     pub trust_key: bool,
+    /// Longest time to connect and to log in.
+    pub connect: Duration,
     /// Variables that every session sets for itself, as SQL behind a SET: `, name = value`.
     pub session: String,
     /// From the URL only; see [`Address::password`].
-    given: Option<String>,
+    given: Option<Secret>,
 }
 
 impl std::fmt::Display for Address {
     /// As people may read it: without password.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}://{}@{}:{}/{}", self.engine, self.user, self.host, self.port, self.database)?;
-        let Some(socket) = &self.socket else { return Ok(()) };
-        let mut path = String::new();
-        for name in socket.to_string_lossy().split('/').skip(1) {
-            path.push('/');
-            escape(name, &mut path);
+        let place = host_and_port(&self.host, self.port);
+        write!(f, "{}://{}@{place}/{}", self.engine, self.user, self.database)?;
+        match &self.socket {
+            None => Ok(()),
+            Some(socket) => write!(f, "?socket={}", escaped_path(&socket.to_string_lossy())),
         }
-        write!(f, "?socket={path}")
     }
 }
 
@@ -50,25 +52,22 @@ impl Address {
     ///
     /// With `?socket=/path/of/mysql.sock` the server is reached by that Unix socket, as its clients' `--socket` does.
     pub fn parse(engine: &str, url: &str) -> Result<Address, Error> {
-        let mut url = Url::parse(url, &[engine], &format!("{engine}://user@host:port/database"))?;
-        let socket = take_socket(&mut url.options)?;
-        let named = |name: String, default: &str| if name.is_empty() { default.to_owned() } else { name };
-        let host = named(url.host, "localhost");
-        let allow_cleartext = taken(&mut url.options, "allow-cleartext-password")?;
-        let trust_key = taken(&mut url.options, "get-server-public-key")?;
-        let tls_options = tls_options(&host, &url.options)?;
+        let url = Url::parse(url, &[engine], &format!("{engine}://user@host:port/database"))?;
+        let wrong = |problems: Vec<String>| Error::Plan(format!("target.url: {}", problems.join("; ")));
+        let spelled = Spelled::of(&url).map_err(wrong)?;
         Ok(Address {
-            allow_cleartext,
-            trust_key,
+            allow_cleartext: spelled.allow_cleartext,
+            trust_key: spelled.trust_key,
+            connect: spelled.connect,
             session: String::new(),
-            tls: Tls::new(if socket.is_some() { &TlsOptions::NEVER } else { &tls_options }, "ssl-ca")?,
-            host,
-            port: url.port.unwrap_or(3306),
-            socket,
-            user: named(url.user, "root"),
-            database: url.path,
+            tls: Tls::new(&spelled.tls_options, "ssl-ca")?,
+            host: spelled.host,
+            port: spelled.port,
+            socket: spelled.socket,
+            user: spelled.user,
+            database: spelled.database,
             engine: engine.to_owned(),
-            given: url.password,
+            given: url.password.map(Secret),
         })
     }
 
@@ -92,7 +91,11 @@ impl Address {
     }
 
     pub fn place(&self) -> Endpoint {
-        Endpoint { file: self.socket.clone(), ..Endpoint::new(&self.host, self.port, self.to_string()) }
+        Endpoint {
+            file: self.socket.clone(),
+            limit: self.connect,
+            ..Endpoint::new(&self.host, self.port, self.to_string())
+        }
     }
 
     /// From the URL, `MYSQL_PWD`, or `~/.my.cnf`, in this order; empty where none is given, as the clients do.
@@ -101,74 +104,9 @@ impl Address {
             let path = Path::new(&std::env::var_os("HOME")?).join(".my.cnf");
             password_in(&private_text(&path)?, &self.engine)
         };
-        self.given.clone().or_else(|| std::env::var("MYSQL_PWD").ok()).or_else(file).unwrap_or_default()
+        let given = self.given.as_ref().map(|Secret(given)| given.clone());
+        given.or_else(|| std::env::var("MYSQL_PWD").ok()).or_else(file).unwrap_or_default()
     }
-}
-
-/// The option `socket`, taken out of the others.
-fn take_socket(options: &mut Vec<(String, String)>) -> Result<Option<PathBuf>, Error> {
-    let Some(at) = options.iter().position(|(name, _)| name == "socket") else { return Ok(None) };
-    let (_, path) = options.remove(at);
-    if !path.starts_with('/') || path.len() > PATH_MOST {
-        return Err(Error::Plan(format!(
-            "target.url: socket={path} is no absolute path of at most {PATH_MOST} bytes; a symbolic link can shorten it"
-        )));
-    }
-    Ok(Some(PathBuf::from(path)))
-}
-
-/// Whether an option that is there or not is set to true; it is taken out.
-fn taken(options: &mut Vec<(String, String)>, name: &str) -> Result<bool, Error> {
-    let mut set = false;
-    for (_, value) in options.extract_if(.., |(found, _)| found == name) {
-        set = match value.as_str() {
-            "true" | "1" => true,
-            "false" | "0" => false,
-            _ => return Err(Error::Plan(format!("target.url: {name}={value}, but it is true or false"))),
-        };
-    }
-    Ok(set)
-}
-
-/// What `ssl-mode` and `ssl-ca` mean to MySQL's clients.
-///
-/// They prefer TLS where nothing is said. So do we, but on this machine's own addresses nothing is encrypted then.
-fn tls_options(host: &str, options: &[(String, String)]) -> Result<TlsOptions, Error> {
-    let (mut mode, mut roots) = (None, None);
-    for (name, value) in options {
-        match name.as_str() {
-            "ssl-mode" => mode = Some(value.to_ascii_uppercase()),
-            "ssl-ca" => roots = Some(Roots::named(value)),
-            _ => {
-                return Err(Error::Plan(format!(
-                    "target.url: option {name} is not known; known are socket, ssl-mode, ssl-ca, \
-                     allow-cleartext-password, \
-                     get-server-public-key"
-                )))
-            }
-        }
-    }
-    let mode = mode.unwrap_or_else(|| {
-        let usual = match roots {
-            Some(_) => "VERIFY_CA",
-            None if is_loopback(host) => "DISABLED",
-            None => "PREFERRED",
-        };
-        usual.to_owned()
-    });
-    let (when, check) = match mode.as_str() {
-        "DISABLED" => return Ok(TlsOptions::NEVER),
-        "PREFERRED" => (When::IfOffered, Check::Nothing),
-        "REQUIRED" => (When::Always, Check::Nothing),
-        "VERIFY_CA" => (When::Always, Check::Chain),
-        "VERIFY_IDENTITY" => (When::Always, Check::ChainAndName),
-        _ => {
-            return Err(Error::Plan(format!(
-                "target.url: ssl-mode={mode} is not known; known are DISABLED, PREFERRED, REQUIRED, VERIFY_CA, VERIFY_IDENTITY"
-            )))
-        }
-    };
-    Ok(TlsOptions { when, check, roots: roots.unwrap_or(Roots::System) })
 }
 
 /// `password` of an option file's section `[client]` or of the engine's own; the last one counts.
@@ -215,6 +153,8 @@ fn option_value(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::socket::PATH_MOST;
+    use crate::engine::tls::When;
 
     #[test]
     fn a_url_is_taken_apart_and_defaults_are_those_of_the_clients() {
@@ -244,24 +184,6 @@ mod tests {
     #[test]
     fn an_address_of_the_other_engine_is_refused() {
         assert!(Address::parse("mysql", "mariadb://h").unwrap_err().to_string().contains("mysql://"));
-    }
-
-    #[test]
-    fn modes_mean_what_they_mean_to_the_clients() {
-        let of = |host: &str, query: &str| {
-            let pairs = query.split_terminator('&').map(|pair| pair.split_once('=').expect("a pair"));
-            let options: Vec<_> = pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-            tls_options(host, &options).map(|tls_options| (tls_options.when, tls_options.check))
-        };
-        assert_eq!(of("127.0.0.1", "").unwrap(), (When::Never, Check::Nothing));
-        assert_eq!(of("db.example", "").unwrap(), (When::IfOffered, Check::Nothing));
-        assert_eq!(of("db.example", "ssl-mode=DISABLED").unwrap(), (When::Never, Check::Nothing));
-        assert_eq!(of("localhost", "ssl-mode=preferred").unwrap(), (When::IfOffered, Check::Nothing));
-        assert_eq!(of("h", "ssl-mode=REQUIRED&ssl-ca=/r").unwrap(), (When::Always, Check::Nothing));
-        assert_eq!(of("localhost", "ssl-ca=/r").unwrap(), (When::Always, Check::Chain));
-        assert_eq!(of("h", "ssl-mode=VERIFY_IDENTITY").unwrap(), (When::Always, Check::ChainAndName));
-        assert!(of("h", "ssl-mode=ON").unwrap_err().to_string().contains("ssl-mode=ON is not known"));
-        assert!(of("h", "ssl-key=/k").unwrap_err().to_string().contains("option ssl-key"));
     }
 
     #[test]

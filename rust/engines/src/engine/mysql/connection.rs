@@ -9,7 +9,7 @@ use super::message::{self, Login, HEAD_BYTES, PACKET_MOST};
 use super::{auth, decode, Address};
 use crate::engine::inbox::Inbox;
 use crate::engine::messages::Messages;
-use crate::engine::socket::{self, CONNECT};
+use crate::engine::socket;
 use crate::engine::stream::Stream;
 use crate::engine::tls::{is_loopback, When};
 use crate::engine::Canceller;
@@ -58,7 +58,7 @@ impl Connection {
     pub fn open(address: &Arc<Address>) -> Result<Connection, Error> {
         let failed = |e: io::Error| unreachable(address, &e);
         let (socket, _) = socket::reach(&address.place())?;
-        socket.set_read_timeout(Some(CONNECT)).map_err(failed)?;
+        socket.set_read_timeout(Some(address.connect)).map_err(failed)?;
         Connection::begin(address, Stream::plain(socket))
     }
 
@@ -73,9 +73,9 @@ impl Connection {
             number: 0,
             id: 0,
             leaves_out: false,
-            logged_in_by: Some(Instant::now() + CONNECT),
+            logged_in_by: Some(Instant::now() + address.connect),
         };
-        connection.limit_sends(Some(CONNECT)).map_err(failed)?;
+        connection.limit_sends(Some(address.connect)).map_err(failed)?;
         connection.log_in()?;
         let settings = format!("{SETTINGS}{}", address.session);
         connection.command(&settings).map_err(failed)?.map_err(|failure| failure.on_connect(address))?;

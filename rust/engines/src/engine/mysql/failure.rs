@@ -1,5 +1,6 @@
 //! What the server says when it refuses, and what we make of it.
 
+use crate::engine::secrets::without;
 use crate::engine::Outcome;
 use inrush_rows::error::{Error, TargetFault};
 
@@ -91,7 +92,8 @@ impl Failure {
             }
             _ => (TargetFault::Other, "see the server's log"),
         };
-        Error::Target { target: address.to_string(), class, message: format!("{self}; {remedy}") }
+        let said = without(&self.to_string(), Some(&address.password()), &address.user);
+        Error::Target { target: address.to_string(), class, message: format!("{said}; {remedy}") }
     }
 }
 

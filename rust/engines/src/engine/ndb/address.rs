@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::engine::url::{host_and_port, Url};
 use inrush_rows::error::Error;
 use inrush_rows::plan::Target;
 
@@ -56,24 +57,14 @@ const USUAL: [(&str, &str); 7] = [
 impl Address {
     /// Options of the target come before those of its URL.
     pub fn of(target: &Target) -> Result<Address, Error> {
-        let wrong = |what: String| Error::Plan(format!("target.url: {what}; write {FORM}"));
-        let rest = target.url.strip_prefix("ndb://");
-        let rest = rest.ok_or_else(|| wrong("it does not begin with ndb://".to_owned()))?;
-        let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
-        let (servers, database) = rest.split_once('/').unwrap_or((rest, ""));
-        let servers = servers.split(',').map(|server| place(server).map_err(&wrong));
-        let management = servers.collect::<Result<Vec<_>, _>>()?.join(",");
-        let database = if database.is_empty() { DATABASE } else { database };
-        if !database.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
-            return Err(wrong(format!("{database} is no name of a database")));
-        }
-        let mut options = BTreeMap::new();
-        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            options.insert(name.to_owned(), value.to_owned());
-        }
+        let url = Url::parse(&target.url, &["ndb"], FORM)?;
+        let wrong =
+            |problems: Vec<String>| Error::Plan(format!("target.url: {}; write {FORM}", problems.join("; ")));
+        let (servers, database) = spelled(&url).map_err(wrong)?;
+        let servers: Vec<String> = servers.iter().map(|(host, port)| host_and_port(host, *port)).collect();
+        let mut options: BTreeMap<String, String> = url.options.into_iter().collect();
         options.extend(target.options.clone());
-        Ok(Address { management, database: database.to_owned(), options: Options::of(&options)? })
+        Ok(Address { management: servers.join(","), database, options: Options::of(&options)? })
     }
 
     /// Host and port of each management server.
@@ -96,16 +87,32 @@ impl std::fmt::Display for Address {
     }
 }
 
-/// `host:port`; NDB's own port where there is none.
-fn place(server: &str) -> Result<String, String> {
-    let (host, port) = server.rsplit_once(':').unwrap_or((server, ""));
-    if host.is_empty() || host.contains(['@', ';', ' ']) {
-        return Err(format!("{server:?} is no management server"));
+/// Management servers and database of a URL; fails with all that is wrong. Pure.
+#[allow(clippy::type_complexity)]
+pub fn spelled(url: &Url) -> Result<(Vec<(String, u16)>, String), Vec<String>> {
+    let mut problems = Vec::new();
+    if !url.user.is_empty() || url.password.is_some() {
+        problems.push("a management server takes no user and no password".to_owned());
     }
-    match if port.is_empty() { Ok(PORT) } else { port.parse() } {
-        Ok(port) => Ok(format!("{host}:{port}")),
-        Err(_) => Err(format!("{port} is not a port")),
+    if url.hosts.iter().any(|host| host.name.is_empty() || host.name.contains([';', ' '])) {
+        problems.push("a host is no management server".to_owned());
     }
+    let database = if url.path.is_empty() { DATABASE } else { &url.path };
+    if !database.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+        problems.push("what stands behind the / is no name of a database".to_owned());
+    }
+    let known = |name: &str| name == "library" || USUAL.iter().any(|(known, _)| *known == name);
+    if url.guarded || url.options.iter().any(|(name, _)| !known(name)) {
+        let names: Vec<&str> = USUAL.iter().map(|(name, _)| *name).collect();
+        let strange = url.options.iter().find(|(name, _)| !known(name) && !url.guarded);
+        let strange = strange.map_or("an option", |(name, _)| name);
+        problems.push(format!("{strange} is not known; options of ndb are {}", names.join(", ")));
+    }
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    let servers = url.hosts.iter().map(|host| (host.name.clone(), host.port.unwrap_or(PORT))).collect();
+    Ok((servers, database.to_owned()))
 }
 
 impl Options {
@@ -175,7 +182,7 @@ mod tests {
     fn what_makes_no_sense_is_refused_with_what_would() {
         for (url, options, why) in [
             ("mysql://one", ("hint", "true"), "does not begin with ndb://"),
-            ("ndb://one:port/", ("hint", "true"), "port is not a port"),
+            ("ndb://one:port/", ("hint", "true"), "not a port"),
             ("ndb:///database", ("hint", "true"), "no management server"),
             ("ndb://one/a b", ("hint", "true"), "no name of a database"),
             ("ndb://one", ("lock", "none"), "one of committed, shared, exclusive"),

@@ -1,14 +1,16 @@
 //! Where the server is, and where its password is found. The password is never part of any message.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::speaker::Speaker;
 #[cfg(test)]
 use super::speaker::POSTGRESQL;
-use crate::engine::secrets::private_text;
-use crate::engine::socket::{Endpoint, PATH_MOST};
-use crate::engine::tls::{is_loopback, Check, Roots, Tls, TlsOptions, When};
-use crate::engine::url::{escape, Url};
+use super::spelled::{socket_file, tls_options, Binding, Spelled, Wanted, MODES};
+use crate::engine::secrets::{private_text, Secret};
+use crate::engine::socket::Endpoint;
+use crate::engine::tls::{Roots, Tls, TlsOptions};
+use crate::engine::url::{escaped_path, host_and_port, Url};
 use inrush_rows::error::Error;
 
 /// Where its packages put the server's sockets: then a password file may call the host `localhost`.
@@ -23,10 +25,17 @@ pub struct Address {
     pub database: String,
     pub tls: Tls,
     pub speaker: &'static Speaker,
-    /// Those of the URL that its speaker has beside PostgreSQL's.
-    pub more_options: Vec<(String, String)>,
+    /// Port of its HTTP, where the URL names one and its speaker has it.
+    pub http: Option<u16>,
+    /// Settings of every session that the URL asks for, as the first message has them.
+    pub startup: Vec<(&'static str, String)>,
+    pub binding: Binding,
+    /// What the server must be, of several that the URL names.
+    pub wanted: Wanted,
+    /// Longest time to connect and to log in.
+    pub connect: Duration,
     /// From the URL only; see [`Address::password`].
-    given: Option<String>,
+    given: Option<Secret>,
 }
 
 impl std::fmt::Display for Address {
@@ -35,62 +44,72 @@ impl std::fmt::Display for Address {
         let (user, host, port, database) = (&self.user, &self.host, self.port, &self.database);
         let scheme = self.speaker.schemes[0];
         if self.socket_file().is_none() {
-            return write!(f, "{scheme}://{user}@{host}:{port}/{database}");
+            return write!(f, "{scheme}://{user}@{}/{database}", host_and_port(host, port));
         }
-        let mut folder = String::new();
-        for name in host.split('/').skip(1) {
-            folder.push('/');
-            escape(name, &mut folder);
-        }
-        write!(f, "{scheme}://{user}@:{port}/{database}?host={folder}")
+        write!(f, "{scheme}://{user}@:{port}/{database}?host={}", escaped_path(host))
     }
 }
 
 impl Address {
     /// `postgresql://user@host:port/database`; `postgres://` too. User and database default to `postgres`.
     ///
-    /// As libpq: `host` and `port` among the options count before those in front, and a host that begins with `/` is
-    /// the folder of a Unix socket, where nothing is encrypted whatever `sslmode` says.
+    /// A host that begins with `/` is the folder of a Unix socket, where nothing is encrypted whatever `sslmode` says.
     #[cfg(test)]
     pub fn parse(url: &str) -> Result<Address, Error> {
         Address::of(url, &POSTGRESQL)
     }
 
-    /// The same of any speaker: its schemes, and what it has where the URL says nothing.
+    #[cfg(test)]
     pub fn of(url: &str, speaker: &'static Speaker) -> Result<Address, Error> {
+        Address::all(url, speaker).map(|mut all| all.remove(0))
+    }
+
+    /// The same of any speaker, one for each host that the URL names, in the order in which they are tried.
+    pub fn all(url: &str, speaker: &'static Speaker) -> Result<Vec<Address>, Error> {
         let form = format!("{}://user@host:port/database", speaker.schemes[0]);
-        let mut url = Url::parse(url, speaker.schemes, &form)?;
-        let named = |name: String, default: &str| if name.is_empty() { default.to_owned() } else { name };
-        let mut more_options = Vec::new();
-        for (name, value) in std::mem::take(&mut url.options) {
-            match name.as_str() {
-                own if speaker.more_options.contains(&own) => more_options.push((name, value)),
-                "host" => url.host = value,
-                "port" => url.port = Some(port(&value)?),
-                _ => url.options.push((name, value)),
-            }
-        }
-        let host = named(url.host, "localhost");
-        let port = url.port.unwrap_or(speaker.port);
-        let tls_options = tls_options(&host, &url.options, |name| std::env::var(name).ok(), implied_roots())?;
-        let tls_options = match socket_file(&host, port) {
-            None => tls_options,
-            Some(file) => only_here(&file).map(|()| TlsOptions::NEVER)?,
+        let url = Url::parse(url, speaker.schemes, &form)?;
+        let wrong = |problems: Vec<String>| Error::Plan(format!("target.url: {}", problems.join("; ")));
+        let spelled = Spelled::of(&url, speaker).map_err(wrong)?;
+        let hosts =
+            spelled.hosts.iter().map(|(host, port)| Address::at(host, *port, &spelled, &url, speaker));
+        hosts.collect()
+    }
+
+    fn at(
+        host: &str,
+        port: u16,
+        spelled: &Spelled,
+        url: &Url,
+        speaker: &'static Speaker,
+    ) -> Result<Address, Error> {
+        let wrong = |problem: String| Error::Plan(format!("target.url: {problem}"));
+        let tls_options = match socket_file(host, port) {
+            Some(_) => TlsOptions::NEVER,
+            None => with_variables(host, spelled, |name| std::env::var(name).ok(), implied_roots())
+                .map_err(wrong)?,
         };
         Ok(Address {
             tls: Tls::new(&tls_options, "sslrootcert")?,
-            host,
+            host: host.to_owned(),
             port,
-            user: named(url.user, speaker.user),
-            database: named(url.path, speaker.database),
-            given: url.password,
+            user: spelled.user.clone(),
+            database: spelled.database.clone(),
+            given: url.password.clone().map(Secret),
             speaker,
-            more_options,
+            http: spelled.http,
+            startup: spelled.startup.clone(),
+            binding: spelled.binding,
+            wanted: spelled.wanted,
+            connect: spelled.connect,
         })
     }
 
     pub fn place(&self) -> Endpoint {
-        Endpoint { file: self.socket_file(), ..Endpoint::new(&self.host, self.port, self.to_string()) }
+        Endpoint {
+            file: self.socket_file(),
+            limit: self.connect,
+            ..Endpoint::new(&self.host, self.port, self.to_string())
+        }
     }
 
     fn socket_file(&self) -> Option<PathBuf> {
@@ -105,8 +124,8 @@ impl Address {
                 .or_else(|| std::env::var_os("HOME").map(|home| Path::new(&home).join(".pgpass")))?;
             private_text(&path).and_then(|text| self.password_in(&text))
         };
-        self.given
-            .clone()
+        let given = self.given.as_ref().map(|Secret(given)| given.clone());
+        given
             .or_else(|| std::env::var("PGPASSWORD").ok())
             .or_else(file)
             .or_else(|| self.speaker.password.map(str::to_owned))
@@ -128,86 +147,29 @@ impl Address {
     }
 }
 
-/// The socket's file in the folder that `host` names; `None` for a host of the network.
-fn socket_file(host: &str, port: u16) -> Option<PathBuf> {
-    host.starts_with('/').then(|| Path::new(host).join(format!(".s.PGSQL.{port}")))
-}
-
-/// The kernel takes no longer paths, and a server could not have listened there.
-fn only_here(file: &Path) -> Result<(), Error> {
-    let bytes = file.as_os_str().len();
-    if bytes <= PATH_MOST {
-        return Ok(());
-    }
-    Err(Error::Plan(format!(
-        "target.url: {} has {bytes} bytes, and the path of a socket {PATH_MOST} at most; name a folder with a shorter \
-         path (a symbolic link will do), or the server's port",
-        file.display()
-    )))
-}
-
-fn port(text: &str) -> Result<u16, Error> {
-    text.parse().map_err(|_| Error::Plan(format!("target.url: port={text} is not a port")))
-}
-
 /// As libpq: a file of roots that is there is used without being named.
 fn implied_roots() -> Option<PathBuf> {
     let path = Path::new(&std::env::var_os("HOME")?).join(".postgresql/root.crt");
     path.exists().then_some(path)
 }
 
-/// What `sslmode` and `sslrootcert` mean to libpq; `PGSSLMODE` and `PGSSLROOTCERT` where the URL has none.
-///
-/// libpq prefers TLS where nothing is said. So do we, but on this machine's own addresses nothing is encrypted then.
-fn tls_options(
+/// `PGSSLMODE` and `PGSSLROOTCERT` stand in for what the URL leaves out.
+fn with_variables(
     host: &str,
-    options: &[(String, String)],
+    spelled: &Spelled,
     variable: impl Fn(&str) -> Option<String>,
     implied: Option<PathBuf>,
-) -> Result<TlsOptions, Error> {
-    let (mut mode, mut roots) = (variable("PGSSLMODE"), variable("PGSSLROOTCERT"));
-    for (name, value) in options {
-        match name.as_str() {
-            "sslmode" => mode = Some(value.clone()),
-            "sslrootcert" => roots = Some(value.clone()),
-            _ => {
-                return Err(Error::Plan(format!(
-                    "target.url: option {name} is not known; known are host, port, sslmode, sslrootcert"
-                )))
-            }
+) -> Result<TlsOptions, String> {
+    let said = |name: &str| variable(name).filter(|text| !text.is_empty());
+    let mode = match (spelled.mode, said("PGSSLMODE")) {
+        (None, Some(word)) => {
+            let known = MODES.iter().find(|(known, _)| *known == word);
+            Some(known.ok_or("the variable PGSSLMODE is no sslmode")?.1)
         }
-    }
-    let roots = roots.filter(|text| !text.is_empty()).map(|text| Roots::named(&text));
-    let mode = mode.filter(|text| !text.is_empty()).unwrap_or_else(|| {
-        let usual = match roots {
-            Some(Roots::System) => "verify-full",
-            None if is_loopback(host) => "disable",
-            _ => "prefer",
-        };
-        usual.to_owned()
-    });
-    let (when, check) = match mode.as_str() {
-        "disable" => return Ok(TlsOptions::NEVER),
-        "allow" => (When::IfRefused, Check::Nothing),
-        "prefer" => (When::IfOffered, Check::Nothing),
-        "require" => (When::Always, Check::Nothing),
-        "verify-ca" => (When::Always, Check::Chain),
-        "verify-full" => (When::Always, Check::ChainAndName),
-        _ => {
-            return Err(Error::Plan(format!(
-                "target.url: sslmode={mode} is not known; known are disable, allow, prefer, require, verify-ca, verify-full"
-            )))
-        }
+        (mode, _) => mode,
     };
-    if roots == Some(Roots::System) && check != Check::ChainAndName {
-        return Err(Error::Plan(format!(
-            "target.url: with sslrootcert=system any host's certificate would do for sslmode={mode}; use verify-full"
-        )));
-    }
-    // As libpq: if roots are at hand the chain is checked, whatever the mode.
-    let roots = roots.or(implied.map(Roots::File));
-    let check = if roots.is_some() { check.max(Check::Chain) } else { check };
-    Ok(TlsOptions { when, check, roots: roots.unwrap_or(Roots::System) })
+    let roots = spelled.roots.clone().or_else(|| said("PGSSLROOTCERT").map(|text| Roots::named(&text)));
+    tls_options(host, mode, roots, implied)
 }
 
 /// Split at colons; a backslash keeps the next character.
@@ -229,6 +191,7 @@ fn pgpass_fields(line: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::tls::{Check, When};
 
     #[test]
     fn a_url_is_taken_apart() {
@@ -244,7 +207,7 @@ mod tests {
     fn what_is_left_out_has_a_default() {
         assert_eq!(
             Address::parse("postgres://[::1]").unwrap().to_string(),
-            "postgresql://postgres@::1:5432/postgres"
+            "postgresql://postgres@[::1]:5432/postgres"
         );
         assert_eq!(
             Address::parse("postgresql:///db").unwrap().to_string(),
@@ -274,62 +237,21 @@ mod tests {
         assert_eq!(network.to_string(), "postgresql://me@db.example:5433/db");
         assert_eq!(network.place().file, None);
         let message = Address::parse("postgresql:///db?port=sql").unwrap_err().to_string();
-        assert!(message.contains("port=sql is not a port"), "{message}");
-    }
-
-    #[test]
-    fn a_folder_whose_path_is_too_long_for_a_socket_is_named_before_anybody_connects() {
-        let of = |bytes: usize| Address::parse(&format!("postgresql:///db?host=/{}", "f".repeat(bytes)));
-        // With `/` in front and `/.s.PGSQL.5432` behind.
-        of(92).unwrap();
-        let message = of(93).unwrap_err().to_string();
-        assert!(message.contains("has 108 bytes, and the path of a socket 107 at most"), "{message}");
-    }
-
-    fn tls_options_of(host: &str, query: &str, environment: &[(&str, &str)]) -> Result<TlsOptions, Error> {
-        let options: Vec<_> = query.split_terminator('&').filter_map(|pair| pair.split_once('=')).collect();
-        let options: Vec<_> = options.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
-        let variable =
-            |name: &str| environment.iter().find(|(key, _)| *key == name).map(|(_, value)| value.to_string());
-        tls_options(host, &options, variable, None)
-    }
-
-    #[test]
-    fn nothing_said_prefers_tls_but_on_this_machine() {
-        for host in ["localhost", "127.0.0.1", "127.1.2.3", "::1"] {
-            assert_eq!(tls_options_of(host, "", &[]).unwrap(), TlsOptions::NEVER, "{host}");
-            assert_eq!(tls_options_of(host, "sslmode=prefer", &[]).unwrap().when, When::IfOffered, "{host}");
-        }
-        let far = tls_options_of("db.example", "", &[]).unwrap();
-        assert_eq!((far.when, far.check), (When::IfOffered, Check::Nothing));
-    }
-
-    #[test]
-    fn modes_and_roots_mean_what_they_mean_to_libpq() {
-        let of = |query: &str| {
-            tls_options_of("db.example", query, &[]).map(|tls_options| (tls_options.when, tls_options.check))
-        };
-        assert_eq!(of("sslmode=disable&sslrootcert=/r").unwrap(), (When::Never, Check::Nothing));
-        assert_eq!(of("sslmode=allow").unwrap(), (When::IfRefused, Check::Nothing));
-        assert_eq!(of("sslmode=require").unwrap(), (When::Always, Check::Nothing));
-        assert_eq!(of("sslmode=require&sslrootcert=/r").unwrap(), (When::Always, Check::Chain));
-        assert_eq!(of("sslmode=verify-ca").unwrap(), (When::Always, Check::Chain));
-        assert_eq!(of("sslmode=verify-full").unwrap(), (When::Always, Check::ChainAndName));
-        assert_eq!(of("sslrootcert=system").unwrap(), (When::Always, Check::ChainAndName));
-        let message = of("sslmode=require&sslrootcert=system").unwrap_err().to_string();
-        assert!(message.contains("use verify-full"), "{message}");
-        let message = of("sslmode=on").unwrap_err().to_string();
-        assert!(message.contains("sslmode=on is not known"), "{message}");
-        assert!(of("sslcert=/c").unwrap_err().to_string().contains("option sslcert"));
+        assert!(message.contains("port is not a port"), "{message}");
     }
 
     #[test]
     fn the_environment_is_asked_where_the_url_says_nothing() {
-        let environment = [("PGSSLMODE", "verify-full"), ("PGSSLROOTCERT", "/r")];
-        let tls_options = tls_options_of("localhost", "", &environment).unwrap();
+        let of = |query: &str, mode: &str| {
+            let url = Url::read(&format!("postgresql://localhost/d{query}")).unwrap();
+            let variable = |name: &str| Some(if name == "PGSSLMODE" { mode } else { "/r" }.to_owned());
+            with_variables("localhost", &Spelled::of(&url, &POSTGRESQL).unwrap(), variable, None)
+        };
+        let tls_options = of("", "verify-full").unwrap();
         assert_eq!((tls_options.when, tls_options.check), (When::Always, Check::ChainAndName));
         assert_eq!(tls_options.roots, Roots::File("/r".into()));
-        assert_eq!(tls_options_of("localhost", "sslmode=disable", &environment).unwrap(), TlsOptions::NEVER);
+        assert_eq!(of("?sslmode=disable", "verify-full").unwrap(), TlsOptions::NEVER);
+        assert_eq!(of("", "S3cr").unwrap_err(), "the variable PGSSLMODE is no sslmode");
     }
 
     #[test]

@@ -7,14 +7,16 @@ use std::io::{self, IoSlice, Read, Write};
 use std::time::Instant;
 
 use postgres_protocol::authentication::md5_hash;
-use postgres_protocol::authentication::sasl::{ChannelBinding, ScramSha256, SCRAM_SHA_256};
+use postgres_protocol::authentication::sasl::ScramSha256;
 
+use super::binding;
 use super::failure::Failure;
+use super::spelled::Binding;
 use super::{message, Address};
 use crate::engine::inbox::Inbox;
 use crate::engine::messages::Messages;
 use crate::engine::secrets::sent_in_clear;
-use crate::engine::socket::{self, Peer, Socket, CONNECT};
+use crate::engine::socket::{self, Peer, Socket};
 use crate::engine::stream::Stream;
 use crate::engine::Canceller;
 use inrush_rows::error::{Error, TargetFault};
@@ -32,6 +34,9 @@ const SCRAM_ROUNDS: u64 = 1_000_000;
 
 /// The authentication request for the password as it is.
 const CLEAR_PASSWORD: u32 = 3;
+const MD5_PASSWORD: u32 = 5;
+const UNBOUND: &str =
+    "the server asks for no proof that is bound to its certificate, which channel_binding=require asks for";
 const IN_CLEAR_REMEDY: &str =
     "let the server ask by scram-sha-256 (pg_hba.conf), or use sslmode=verify-full with sslrootcert=FILE";
 
@@ -60,16 +65,16 @@ impl Connection {
 
     fn attempt(address: &Address, secure: bool) -> Result<Connection, Error> {
         let (socket, peer) = socket::reach(&address.place())?;
-        socket.set_read_timeout(Some(CONNECT)).map_err(|e| unreachable(address, &e))?;
+        socket.set_read_timeout(Some(address.connect)).map_err(|e| unreachable(address, &e))?;
         Connection::begin(address, negotiated(address, socket, secure)?, peer)
     }
 
     /// Logged in through `stream`.
     pub(super) fn begin(address: &Address, stream: Stream, peer: Peer) -> Result<Connection, Error> {
-        let until = Some(Instant::now() + CONNECT);
+        let until = Some(Instant::now() + address.connect);
         let mut connection =
             Connection { stream, peer, inbox: Inbox::new(INBOX_BYTES), key: (0, 0), logged_in_by: until };
-        connection.limit_sends(Some(CONNECT)).map_err(|e| unreachable(address, &e))?;
+        connection.limit_sends(Some(address.connect)).map_err(|e| unreachable(address, &e))?;
         connection.log_in(address)?;
         connection.limit_sends(None).map_err(|e| unreachable(address, &e))?;
         connection.logged_in_by = None;
@@ -84,9 +89,10 @@ impl Connection {
     /// Until the server is ready for the first query.
     fn log_in(&mut self, address: &Address) -> Result<(), Error> {
         let mut out = Vec::new();
-        message::startup(&mut out, &address.user, &address.database);
+        message::startup(&mut out, &address.user, &address.database, &address.startup);
         let mut scram: Option<ScramSha256> = None;
         let verified = self.stream.is_secure() && address.tls.verifies();
+        let certificate = self.stream.certificate();
         loop {
             self.send(&out).map_err(|e| unreachable(address, &e))?;
             out.clear();
@@ -94,12 +100,12 @@ impl Connection {
             match tag {
                 b'E' => return Err(Failure::read(body).on_connect(address)),
                 b'K' if body.len() >= 8 => self.key = (word(body, 0), word(body, 4)),
-                b'Z' => return Ok(()),
+                b'Z' => return bound(address, scram.as_ref()),
                 b'R' => {
                     if body.len() >= 4 && word(body, 0) == CLEAR_PASSWORD && !verified {
                         sent_in_clear(&address.place(), "the password", IN_CLEAR_REMEDY);
                     }
-                    answer(address, body, &mut scram, &mut out)?
+                    answer(address, body, certificate.as_deref(), &mut scram, &mut out)?
                 }
                 b'S' | b'N' | b'K' => {}
                 _ => return Err(not_postgresql(address)),
@@ -202,8 +208,8 @@ impl Connection {
         Box::new(move || {
             let mut out = Vec::new();
             message::cancel(&mut out, process, secret);
-            let Ok(socket) = peer.dial() else { return };
-            let _ = socket.set_read_timeout(Some(CONNECT));
+            let Ok(socket) = peer.dial(address.connect) else { return };
+            let _ = socket.set_read_timeout(Some(address.connect));
             if let Ok(mut stream) = negotiated(&address, socket, secure) {
                 // The server closes the connection as soon as it has acted; then the read ends.
                 let _ = stream.write_all(&out).and_then(|()| stream.read_exact(&mut [0; 1]));
@@ -297,6 +303,7 @@ fn not_postgresql(address: &Address) -> Error {
 fn answer(
     address: &Address,
     body: &[u8],
+    certificate: Option<&[u8]>,
     scram: &mut Option<ScramSha256>,
     out: &mut Vec<u8>,
 ) -> Result<(), Error> {
@@ -314,18 +321,19 @@ fn answer(
     let rest = &body[4..];
     match word(body, 0) {
         0 => {}
+        CLEAR_PASSWORD | MD5_PASSWORD if address.binding == Binding::Always => {
+            return Err(refused(UNBOUND.to_owned()))
+        }
         CLEAR_PASSWORD => message::password(out, &password()?),
-        5 if rest.len() == 4 => {
+        MD5_PASSWORD if rest.len() == 4 => {
             let salt = [rest[0], rest[1], rest[2], rest[3]];
             message::password(out, &md5_hash(address.user.as_bytes(), password()?.as_bytes(), salt));
         }
         10 => {
-            let offered = rest.split(|&byte| byte == 0).any(|name| name == SCRAM_SHA_256.as_bytes());
-            if !offered {
-                return Err(refused("the server offers no SCRAM-SHA-256".to_owned()));
-            }
-            let first = ScramSha256::new(password()?.as_bytes(), ChannelBinding::unsupported());
-            message::sasl_first(out, SCRAM_SHA_256, first.message());
+            let (mechanism, binding) = binding::chosen(address.binding, rest, certificate)
+                .map_err(|missing| refused(missing.to_owned()))?;
+            let first = ScramSha256::new(password()?.as_bytes(), binding);
+            message::sasl_first(out, mechanism, first.message());
             *scram = Some(first);
         }
         11 => {
@@ -348,6 +356,15 @@ fn answer(
         }
     }
     Ok(())
+}
+
+/// A server that has let us in without the exchange that the address asks for may be another one.
+fn bound(address: &Address, scram: Option<&ScramSha256>) -> Result<(), Error> {
+    if address.binding != Binding::Always || scram.is_some() {
+        return Ok(());
+    }
+    let target = address.to_string();
+    Err(Error::Target { target, class: TargetFault::Auth, message: UNBOUND.to_owned() })
 }
 
 /// `i=` of the server's first message; one that is not there or too long for a number is for the exchange to refuse.

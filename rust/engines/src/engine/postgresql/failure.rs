@@ -1,5 +1,6 @@
 //! What the server says when it refuses, and what we make of it.
 
+use crate::engine::secrets::without;
 use crate::engine::Outcome;
 use inrush_rows::error::{Error, TargetFault};
 
@@ -73,7 +74,8 @@ impl Failure {
             state if state.starts_with("28") => (TargetFault::Auth, CHECK_LOG_IN),
             _ => (TargetFault::Other, "see the server's log"),
         };
-        Error::Target { target: address.to_string(), class, message: format!("{self}; {remedy}") }
+        let said = without(&self.to_string(), address.password().as_deref(), &address.user);
+        Error::Target { target: address.to_string(), class, message: format!("{said}; {remedy}") }
     }
 }
 

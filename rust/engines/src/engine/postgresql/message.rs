@@ -33,7 +33,8 @@ fn count(out: &mut Vec<u8>, n: usize) {
     out.extend_from_slice(&(n as u16).to_be_bytes());
 }
 
-pub fn startup(out: &mut Vec<u8>, user: &str, database: &str) {
+/// asked: settings that an address asks for, before ours of the same name.
+pub fn startup(out: &mut Vec<u8>, user: &str, database: &str, asked: &[(&'static str, String)]) {
     const PROTOCOL_3_0: u32 = 3 << 16;
     let settings = [
         ("user", user),
@@ -45,7 +46,9 @@ pub fn startup(out: &mut Vec<u8>, user: &str, database: &str) {
     ];
     sized(out, 4, |out| {
         out.extend_from_slice(&PROTOCOL_3_0.to_be_bytes());
-        for (name, value) in settings {
+        let asked = asked.iter().map(|(name, value)| (*name, value.as_str()));
+        let ours = settings.into_iter().filter(|(name, _)| !asked.clone().any(|(asked, _)| asked == *name));
+        for (name, value) in ours.chain(asked.clone()) {
             text(out, name);
             text(out, value);
         }

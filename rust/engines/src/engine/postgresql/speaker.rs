@@ -18,8 +18,8 @@ pub struct Speaker {
     pub most_params: usize,
     /// See [`crate::engine::Caps::reads_late`].
     pub reads_late: bool,
-    /// Options of its URLs beside PostgreSQL's.
-    pub more_options: &'static [&'static str],
+    /// HTTP on a port of its own, which the option `http` of its URLs names.
+    pub has_http: bool,
     /// What a refusal means.
     pub outcome: fn(&Failure) -> Outcome,
 }
@@ -35,6 +35,6 @@ pub const POSTGRESQL: Speaker = Speaker {
     // As many as the protocol can count.
     most_params: u16::MAX as usize,
     reads_late: false,
-    more_options: &[],
+    has_http: false,
     outcome: Failure::outcome,
 };

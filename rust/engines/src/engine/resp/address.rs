@@ -2,9 +2,10 @@
 
 use super::{outcome, put_command};
 use crate::engine::http::options as url_options;
+use crate::engine::secrets::without;
 use crate::engine::socket::Endpoint;
 use crate::engine::tls::Tls;
-use crate::engine::url::Url;
+use crate::engine::url::{host_and_port, Host, Url};
 use crate::engine::Outcome;
 use inrush_rows::error::{Error, TargetFault};
 
@@ -21,6 +22,23 @@ pub struct Address {
     variable: &'static str,
 }
 
+/// Host, port and options of a URL; fails with all that is wrong. Pure.
+pub fn spelled(url: &Url, usual_port: u16) -> Result<(String, u16, url_options::Said), Vec<String>> {
+    let mut options = url.options();
+    let said = url_options::said(&mut options);
+    let mut problems = Vec::new();
+    let Host { name, port } = url.one_host(&mut problems);
+    if !url.path.bytes().all(|byte| byte.is_ascii_digit()) {
+        problems.push("the database behind the / is no number; write /0, or leave it out".to_owned());
+    }
+    problems.extend(options.end(""));
+    if problems.is_empty() {
+        Ok((name, port.unwrap_or(usual_port), said))
+    } else {
+        Err(problems)
+    }
+}
+
 impl Address {
     /// `scheme://user:password@host:port/0?secure=true`. Without a password in it: that of `variable`, if it is set.
     pub fn parse(
@@ -31,20 +49,13 @@ impl Address {
     ) -> Result<Address, Error> {
         let scheme = schemes[0];
         let url = Url::parse(url, schemes, &format!("{scheme}://user@host:{usual_port}/0"))?;
-        if !url.path.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Err(Error::Plan(format!(
-                "target.url: the database /{} is no number; write /0, or leave it out",
-                url.path
-            )));
-        }
-        let tls = url_options::tls(&url.options, "")?;
-        let host = if url.host.is_empty() { "localhost".to_owned() } else { url.host };
-        let port = url.port.unwrap_or(usual_port);
+        let wrong = |problems: Vec<String>| Error::Plan(format!("target.url: {}", problems.join("; ")));
+        let (host, port, said) = spelled(&url, usual_port).map_err(wrong)?;
         let login = if url.user.is_empty() { String::new() } else { format!("{}@", url.user) };
-        let target = format!("{scheme}://{login}{host}:{port}/{}", url.path);
+        let target = format!("{scheme}://{login}{}/{}", host_and_port(&host, port), url.path);
         Ok(Address {
-            place: Endpoint::new(host, port, target),
-            tls,
+            tls: Tls::new(&said.tls_options, url_options::ROOTS)?,
+            place: Endpoint { limit: said.connect, ..Endpoint::new(host, port, target) },
             user: if url.user.is_empty() { "default".to_owned() } else { url.user },
             password: url.password.or_else(|| std::env::var(variable).ok().filter(|text| !text.is_empty())),
             database: url.path,
@@ -83,6 +94,7 @@ impl Address {
             }
             _ => (TargetFault::Other, "see the server's log".to_owned()),
         };
+        let refusal = without(refusal, self.password.as_deref(), &self.user);
         Error::Target { target: self.to_string(), class, message: format!("{refusal}; {remedy}") }
     }
 }
