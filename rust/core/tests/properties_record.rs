@@ -6,6 +6,7 @@ use inrush_drive::record::{
 };
 use inrush_engines::engine::Outcome;
 use inrush_engines::schedule::Stride;
+use inrush_rows::clock::ThreadTime;
 use inrush_rows::plan::Schedule;
 use proptest::prelude::*;
 
@@ -183,7 +184,7 @@ fn record(calls: &[Call], interval_ns: u64, take_every: usize, paced: bool) -> R
         }
     }
     let end_ns = calls.iter().map(|c| c.times.done_ns).max().unwrap_or(ORIGIN + 1);
-    recorders.iter_mut().for_each(|r| r.finish(end_ns, 1));
+    recorders.iter_mut().for_each(|r| r.finish(end_ns, ThreadTime { cpu_ns: 1, queued_ns: Some(0) }));
     keep(collector.end(&[RoleEnd { offer_end_ns: end_ns, end_ns }]));
     all
 }

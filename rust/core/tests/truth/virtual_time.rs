@@ -7,6 +7,7 @@ use inrush_drive::record::{Collector, Recorded, RoleEnd, RoleSpec, Times};
 use inrush_engines::engine::simulated::{Options, Servers};
 use inrush_engines::engine::{Ns, Outcome};
 use inrush_engines::schedule::{is_paced, Arrivals, Stride};
+use inrush_rows::clock::ThreadTime;
 use inrush_rows::plan::Schedule;
 
 /// One role at the simulated servers.
@@ -95,7 +96,7 @@ impl Record {
 
     fn end(mut self) -> Recorded {
         for recorder in &mut self.recorders {
-            recorder.finish(self.end_ns, 0);
+            recorder.finish(self.end_ns, ThreadTime { cpu_ns: 0, queued_ns: Some(0) });
         }
         let end = RoleEnd { offer_end_ns: self.end_ns, end_ns: self.end_ns };
         let recorded = self.collector.end(&[end]);

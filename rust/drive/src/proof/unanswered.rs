@@ -263,6 +263,7 @@ mod tests {
             items: Vec::new(),
             read_back: Statement::default(),
             unseen: String::new(),
+            read_back_collapsed: Statement::default(),
             dump: None,
             series: None,
         };
