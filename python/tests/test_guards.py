@@ -51,6 +51,8 @@ PROVOKED: dict[str, tuple[Mapping[str, Any] | Callable[[], RunRecord], Outcome, 
                       Outcome.INVALID, "the oracle has 20"),
     "client on time": ({"schedule": "constant", "lag_ns": [2_000_000] * 50, "latency_ns": [4_000_000] * 50},
                        Outcome.INVALID, "of writers is 4.01 ms, and with a client on time 2.01 ms"),
+    "server had its processors": ({"schedule": "constant", "totals": {"unsent": 20}, "noise": {"others": 0.85}},
+                                  Outcome.INVALID, "writers did not keep up, and other processes took 85 % of the processors"),
     "one start": ({"doc": {"clients": {"count": 2, "starts": [
                       {"segment": 2, "repetition": 0, "first_session_late_ns": [0, 0], "last_session_late_ns": [0, 900_000_000]}]}}},
                   Outcome.INVALID, "the last session of client process 2 began 0.9 s late"),
