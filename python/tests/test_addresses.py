@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 import inrush
-from inrush.border.address import Address, masked, read, shown, without_password
+from inrush.border.address import ServerUrl, masked, read, shown, without_password
 from inrush.cli import main
 from inrush.engines import ENGINES, engine_of_url, server
 from inrush.errors import InrushError, UsageError
@@ -260,7 +260,7 @@ def arguments_below(pid: int) -> list[str]:
 
 
 def test_an_address_is_compared_without_its_secret() -> None:
-    assert isinstance(read("postgresql://u:S3cr@h/d"), Address)
+    assert isinstance(read("postgresql://u:S3cr@h/d"), ServerUrl)
     assert "S3cr" not in repr(read("postgresql://u:S3cr@h/d"))
 
 

@@ -414,7 +414,11 @@ def test_an_instance_of_ours_is_restarted_at_its_data(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("url", "shown", "variable"),
     [
-        ("postgresql://u:s%40crt@h:5/db?x=1", "postgresql://u@h:5/db?x=1", {"PGPASSWORD": "s@crt"}),
+        (
+            "postgresql://u:s%40crt@h:5/db?connect_timeout=1",
+            "postgresql://u@h:5/db?connect_timeout=1",
+            {"PGPASSWORD": "s@crt"},
+        ),
         (
             "postgresql://u:secret@%2FVar%2Frun:5/db?sslmode=disable",
             "postgresql://u@%2FVar%2Frun:5/db?sslmode=disable",

@@ -37,7 +37,13 @@ def test_servers_are_known_by_address_and_shards_of_one_are_namespaces_of_it() -
         {"role": "shards", "engine": "postgresql", "host": "db", "port": 5432, "shards": [0, 1]},
     ]  # fmt: skip
     several = servers_at(
-        "clickhouse", ["http://10.0.0.1", "http://10.0.0.1:9", "http://[fd00::1]:8123", "http://10.0.0.1"]
+        "clickhouse",
+        [
+            "clickhouse://10.0.0.1",
+            "clickhouse://10.0.0.1:9",
+            "clickhouse://[fd00::1]:8123",
+            "clickhouse://10.0.0.1",
+        ],
     )
     assert [(of["role"], of["host"], of["port"], of["shards"]) for of in several] == [
         ("shards/shard_0", "10.0.0.1", 8123, [0, 3]), ("shards/shard_1", "10.0.0.1", 9, [1]),

@@ -83,7 +83,6 @@ def test_a_number_is_the_same_in_both_halves(path: str, name: str, value: int) -
     [
         ("engines/src/engine/influxdb.rs", "MARK", [influxdb.MARK]),
         ("rows/src/encode/line/roles.rs", "ROW_FIELD", [influxdb.ROW_FIELD]),
-        ("engines/src/engine/questdb.rs", "HTTP", [questdb_http.OPTION]),
         ("engines/src/engine/valkey.rs", "SCHEMES", list(valkey.Valkey.schemes)),
         ("engines/src/engine/valkey.rs", "PASSWORD", [valkey.Valkey.password_variable]),
     ],

@@ -38,7 +38,7 @@ class _Document(TypedDict):
 
 
 @dataclass(frozen=True)
-class Address:
+class ServerUrl:
     scheme: str
     user: str
     password: str | None = field(repr=False)
@@ -71,14 +71,14 @@ class Address:
         """The same server's other database, without password."""
         return f"{self.before}/{quote(name, safe='')}{self.behind}"
 
-    def check(self) -> Address:
+    def check(self) -> ServerUrl:
         """Raises UsageError with all that is wrong."""
         if self.problems:
             raise UsageError(f"{self.shown}: {'; '.join(self.problems)}")
         return self
 
 
-def read(text: str) -> Address:
+def read(text: str) -> ServerUrl:
     """Never raises: what cannot be read has problems."""
     from inrush import _core
 
@@ -87,7 +87,7 @@ def read(text: str) -> Address:
     except UnicodeError:  # from bytes on the command line that are no UTF-8
         said = cast(_Document, json.loads(_core.read_address("")))
         said["problems"] = ["it is no UTF-8; write other bytes with %"]
-    return Address(
+    return ServerUrl(
         said["scheme"],
         said["user"],
         said["password"],

@@ -156,7 +156,7 @@ def coordinate(call: Call, shards: AnyShards, described: Described, note: Callab
         for statement in made:
             whole.ask(whole.documents()[0][1], statement)
     except _core.CoreFailure as failure:
-        # The statement that failed tells the coordinator the shards' password.
+        # The statement that failed holds the shards' password.
         kind, message = failure.args
         said = str(message).partition("\n  in: ")[0]
         raise from_core(kind, said if password is None else said.replace(password, "…")) from None

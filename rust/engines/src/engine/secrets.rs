@@ -19,7 +19,7 @@ impl std::fmt::Debug for Secret {
     }
 }
 
-/// What a server said of a log-in, without the password that it was told: some servers repeat what they refuse.
+/// What a server said of a log-in, without the password that it was sent: some servers repeat what they refuse.
 pub fn without(said: &str, password: Option<&str>, user: &str) -> String {
     /// A shorter one is a part of many words.
     const SHORTEST: usize = 6;

@@ -11,7 +11,7 @@ pub use options::Options;
 
 /// What is said of a part that may be a piece of a password.
 const ESCAPES: &str = "in a password write # as %23, / as %2F, ? as %3F, @ as %40 and % as %25";
-/// Options of every server's address that say who logs in.
+/// Options of every server's address that name the user and its password.
 const USER: &str = "user";
 const PASSWORD: &str = "password";
 
@@ -143,7 +143,7 @@ impl Url {
         format!("{}{}{}", self.before, self.written_path, self.behind)
     }
 
-    /// With a password that it has not: for a driver that takes it there alone, and for nobody's eyes.
+    /// With a password that it has not: for a driver that takes it there alone, and in no message.
     pub fn with_password(&self, password: &str) -> String {
         let mut escaped = String::new();
         escape(password, &mut escaped);
@@ -154,7 +154,7 @@ impl Url {
         format!("{login}:{escaped}@{place}{}{}", self.written_path, self.behind)
     }
 
-    /// What its options say; [`Options::end`] names those that nobody asked for.
+    /// What its options say; [`Options::end`] names those that are not known.
     pub fn options(&self) -> Options {
         Options::new(self.options.clone(), self.guarded)
     }

@@ -1,5 +1,5 @@
 //! SCRAM with channel binding (RFC 5929, `tls-server-end-point`): the proof of a password is for the server whose
-//! certificate the connection has, so that nobody in between can pass it on.
+//! certificate the connection has, so that no machine in between can pass it on.
 
 use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, SCRAM_SHA_256_PLUS};
 use sha2::{Digest, Sha256, Sha384, Sha512};
@@ -22,7 +22,7 @@ pub fn chosen(
         (true, None) if wanted == Binding::Always => Err("the server's certificate is signed in a way that names no hash, which channel_binding=require needs"),
         (false, _) if wanted == Binding::Always => Err("the server offers no SCRAM-SHA-256-PLUS, which channel_binding=require asks for"),
         _ if !offers(SCRAM_SHA_256) => Err("the server offers no SCRAM-SHA-256"),
-        // The server learns that we could: it refuses us where somebody has hidden that it can, too.
+        // The server learns that we could: it refuses us where a machine in between has hidden its own ability.
         (false, Some(_)) => Ok((SCRAM_SHA_256, ChannelBinding::unrequested())),
         _ => Ok((SCRAM_SHA_256, ChannelBinding::unsupported())),
     }

@@ -29,7 +29,7 @@ const WITHOUT_EFFECT: [&str; 8] = [
     "sslcompression",
 ];
 
-/// Whether a password is proven together with the certificate of the connection: nobody in between can pass it on then.
+/// Whether a password is proven together with the certificate of the connection: no machine in between can pass it on then.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Binding {
     Never,
