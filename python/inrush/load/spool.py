@@ -1,6 +1,6 @@
 """Packed files and standard input as files that can be read more than once, in the folder of this tool's loads.
 
-They hold what the input holds: nobody but their owner may read them.
+They hold what the input holds: only their owner may read them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ OF_STDIN = "stdin-"
 
 @contextmanager
 def spool_of(command: Sequence[str], folder: Path) -> Iterator[Path]:
-    """A folder for what one command unpacks, which nobody else may read; it is gone when the command has done its work.
+    """A folder for what one command unpacks, which only its owner may read; it is gone when the command has done its work.
 
     Where rows may be stored and more are to come, it stays: the same command goes on with it. command: what it is known by.
     """

@@ -22,7 +22,7 @@ from inrush.study.types import KINDS, NOTHING, NULL_WORDS, Evidence, FilePlace, 
 Doc = Mapping[str, Any]
 
 
-class Looked(NamedTuple):
+class FileLook(NamedTuple):
     """One of many files, as the core looked at it."""
 
     #: Bytes, times of the last write and the last change in ns, number on its disk.
@@ -35,13 +35,15 @@ class Looked(NamedTuple):
     sample: str | None
 
 
-def look_at(paths: Sequence[str], sample_rows: int, said: FirstLineGiven, alike: bool) -> list[Looked | None]:
+def look_at(
+    paths: Sequence[str], sample_rows: int, said: FirstLineGiven, alike: bool
+) -> list[FileLook | None]:
     """All of them at once; None for one that cannot be read. alike: one stands for others."""
     from inrush import _core
 
     words = {"header": said.header, "columns": said.columns, "format": said.format}
     found = _core.sample_files(paths, json.dumps(words), sample_rows, alike)
-    return [None if one is None else Looked(*one) for one in found]
+    return [None if one is None else FileLook(*one) for one in found]
 
 
 def sniff(path: Path, sample_rows: int = SAMPLE_ROWS, said: FirstLineGiven = NOTHING_SAID) -> Sniffed:
