@@ -21,6 +21,8 @@ pub struct Record {
     pub fields: Vec<String>,
     /// It begins with a #, without a quote before.
     pub is_hashed: bool,
+    /// A quote stands in a field without quotes around it.
+    pub is_odd: bool,
 }
 
 /// Format by its name, and how it is split.
@@ -63,11 +65,13 @@ pub fn records(head: &Head, dialect: &Dialect) -> Vec<Record> {
                 given_up = false;
                 let is_blank = fields.len() == 1 && fields[0].start == fields[0].end && !fields[0].quoted;
                 if !is_blank {
+                    let is_odd_one = |f: &Field| !f.quoted && rest[f.start..f.end].contains(&b'"');
+                    let is_odd = fields.iter().any(is_odd_one);
                     let mut text = |f: &Field| {
                         String::from_utf8_lossy(unescaped(dialect, rest, *f, &mut scratch)).into_owned()
                     };
                     let fields = fields.iter().map(&mut text).collect();
-                    found.push(Record { fields, is_hashed: rest[0] == b'#' });
+                    found.push(Record { fields, is_hashed: rest[0] == b'#', is_odd });
                 }
                 &rest[len..]
             }
@@ -76,9 +80,12 @@ pub fn records(head: &Head, dialect: &Dialect) -> Vec<Record> {
     found
 }
 
-/// (records with the most frequent number of fields above one, that number).
-fn evenness(records: &[Record]) -> (usize, usize) {
-    usual(records.iter().map(|r| r.fields.len()).filter(|n| *n > 1)).unwrap_or((0, 1))
+/// (records with the most frequent number of fields above one that have no quote inside a field, those that have one too, that
+/// number): of `1,"a;b;c"` the quotes say that `;` is none.
+fn evenness(records: &[Record]) -> (usize, usize, usize) {
+    let many = || records.iter().filter(|r| r.fields.len() > 1);
+    let Some((count, number)) = usual(many().map(|r| r.fields.len())) else { return (0, 0, 1) };
+    (many().filter(|r| r.fields.len() == number && !r.is_odd).count(), count, number)
 }
 
 /// (how often the most frequent number is there, that number); of several the first.

@@ -290,7 +290,7 @@ mod tests {
             ("0.1", true, true),
             ("16777217", true, false),
             ("0.1234567890123456789", false, false),
-            ("0.12345678", true, false),
+            ("0.123456789", true, false),
             ("[0.5, 0.1234567890123456789]", false, false),
             ("1e39", true, true),
             ("nan", true, true),
