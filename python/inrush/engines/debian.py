@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from inrush.engines import life
+from inrush.engines import life, private
 from inrush.engines.instance import Release
 from inrush.errors import TargetError
 
@@ -127,7 +127,7 @@ def fetched(wanted: Packages) -> Release:
         "source": source,
         "packages": [vars(p) for p in packages],
     }
-    life.write_whole(home / RECORD, json.dumps(doc, indent=1) + "\n")
+    private.write(home / RECORD, json.dumps(doc, indent=1) + "\n", mode=0o644)
     for package in packages:
         (archives / package.file).unlink(missing_ok=True)
     return Release(wanted.engine, str(doc["version"]), home, source)

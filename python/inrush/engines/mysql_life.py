@@ -7,9 +7,10 @@ import re
 import socket
 from collections.abc import Sequence
 from pathlib import Path
+from typing import ClassVar
 from urllib.parse import quote
 
-from inrush.engines import debian, life
+from inrush.engines import debian, life, private, secret
 from inrush.engines.instance import Instance, Release
 from inrush.engines.own_server import OwnServer, ServerPlace
 
@@ -34,8 +35,10 @@ MARIADB = {
         "usr/sbin/mariadbd",
     ),
 }
-#: The account that may log in, from this machine alone and without a password.
+#: The account that runs log in by, from this machine alone.
 ACCOUNT = "inrush"
+#: Statements that a server runs before anybody can log in.
+FIRST = "first.sql"
 #: For tables that `inrush load` makes: its URL names a database.
 DATABASE = "inrush"
 #: First byte of the greeting that a server sends to each client that connects.
@@ -50,6 +53,9 @@ class MysqlLife(OwnServer):
     name = "mysql"
     title = "MySQL"
     home = "data"
+    account = ACCOUNT
+    #: What takes away accounts that its maker made beside root@localhost.
+    fewer_accounts: ClassVar[tuple[str, ...]] = ()
     unknown_setting = re.compile(r"unknown (?:variable|option) '-*([^'=]+)")
     reserved = frozenset(
         {
@@ -75,7 +81,7 @@ class MysqlLife(OwnServer):
     def make(self, place: ServerPlace) -> None:
         life.run_as(
             place.user,
-            [self.program(place.release), *_common(place), "--initialize-insecure"],
+            [self.program(place.release), *_common(place), "--initialize"],
             place.home,
             "mysqld --initialize",
         )
@@ -85,18 +91,25 @@ class MysqlLife(OwnServer):
             (place.home / left).unlink(missing_ok=True)  # no server works here: they are a dead one's
 
     def command(self, place: ServerPlace) -> Sequence[str | Path]:
-        return [
-            self.program(place.release),
-            *_common(place),
-            *_serve(place),
-            "--mysqlx=OFF",
-        ]
+        self._write_first(place)
+        return [self.program(place.release), *_common(place), *_serve(place), "--mysqlx=OFF"]
+
+    def _write_first(self, place: ServerPlace) -> None:
+        statements = (*self.fewer_accounts, *first_statements(secret.of(place.data)))
+        private.write(place.data / FIRST, "".join(f"{one};\n" for one in statements), place.user)
+
+    def after_launch(self, place: ServerPlace) -> None:
+        (place.data / FIRST).unlink(missing_ok=True)
 
     def socket_url(self, instance: Instance) -> str | None:
         file = instance.data / self.home / SOCKET
         if len(bytes(file)) > life.SOCKET_PATH_BYTES:
             return None
-        return f"{self.name}://{ACCOUNT}@localhost:{instance.port}/{DATABASE}?socket={quote(str(file))}"
+        url = f"{self.name}://{ACCOUNT}@localhost:{instance.port}/{DATABASE}?socket={quote(str(file))}"
+        return secret.named(url, instance.data)
+
+    def client(self, instance: Instance, process: str = "") -> str:
+        return client(self.name, instance.release, instance.data, instance.port, ACCOUNT)
 
     def setting_name(self, name: str) -> str:
         return name.replace("-", "_").lower()
@@ -114,6 +127,10 @@ class MariadbLife(MysqlLife):
     title = "MariaDB"
 
     offers = MARIADB
+    fewer_accounts = (
+        "DELETE FROM mysql.global_priv WHERE User IN ('root', '') AND Host <> 'localhost'",
+        "FLUSH PRIVILEGES",
+    )
     with_less_memory = "innodb_buffer_pool_size"
 
     def make(self, place: ServerPlace) -> None:
@@ -124,6 +141,7 @@ class MariadbLife(MysqlLife):
         life.run_as(place.user, [*script, *folders, *options], place.home, "mariadb-install-db")
 
     def command(self, place: ServerPlace) -> Sequence[str | Path]:
+        self._write_first(place)
         return [self.program(place.release), *_common(place), *_serve(place)]
 
 
@@ -149,32 +167,41 @@ def _common(place: ServerPlace) -> list[str | Path]:
         f"--plugin-dir={usr}/lib/mysql/plugin",
         f"--datadir={place.home}",
         f"--tmpdir={place.home}",
-        # LOAD DATA INFILE reads what the server's user may read: as COPY of PostgreSQL does.
+        # LOAD DATA INFILE reads what the server's user may read, as COPY of PostgreSQL does: a study names the folder of its
+        # files (`server_file`). It takes an account with the right FILE, and none has no password.
         "--secure-file-priv=",
     ]
 
 
 def _serve(place: ServerPlace) -> list[str | Path]:
     """Loopback only; the log goes where the process writes."""
-    account = place.data / "account.sql"
-    account.write_text(
-        f"CREATE DATABASE IF NOT EXISTS {DATABASE};\n"
-        + "".join(
-            f"CREATE USER IF NOT EXISTS {ACCOUNT}@'{host}';\nGRANT ALL ON *.* TO {ACCOUNT}@'{host}' WITH GRANT OPTION;\n"
-            for host in ("127.0.0.1", "localhost")  # by the network and by the socket
-        )
-    )
-    account.chmod(0o644)
     return [
         f"--port={place.port}",
         "--bind-address=127.0.0.1",
         f"--socket={SOCKET}",
         f"--pid-file={place.home}/server.pid",
-        f"--init-file={account}",
+        f"--init-file={place.data / FIRST}",
         "--skip-name-resolve",
         "--local-infile=1",
         *[option(name, value) for name, value in place.settings.items()],
     ]
+
+
+def first_statements(password: str) -> list[str]:
+    """Accounts and the database of runs. Pure."""
+    both = [f"{ACCOUNT}@'{host}'" for host in ("127.0.0.1", "localhost")]  # by the network and by the socket
+    return [
+        f"ALTER USER root@localhost IDENTIFIED BY '{password}'",
+        f"CREATE DATABASE IF NOT EXISTS {DATABASE}",
+        *(f"CREATE USER IF NOT EXISTS {who} IDENTIFIED BY '{password}'" for who in both),
+        *(f"GRANT ALL ON *.* TO {who} WITH GRANT OPTION" for who in both),
+    ]
+
+
+def client(name: str, release: Release, data: Path, port: int, user: str) -> str:
+    """A command of its own client. The variable is read by the clients of both, and shown to no other user."""
+    program = life.client_program(release.path, name)
+    return secret.to_variable(data, "MYSQL_PWD", f"{program} -h 127.0.0.1 -P {port} -u {user}")
 
 
 def option(name: str, value: str) -> str:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inrush.border import plan as border
 from inrush.border.load import Rule
+from inrush.engines import secret
 from inrush.engines.cluster import HASH_PARTITIONS
 from inrush.engines.instance import Target
 from inrush.engines.loading import Loading
@@ -134,8 +136,10 @@ def coordinate(call: Call, shards: AnyShards, described: Described, note: Callab
         raise UsageError(
             f"{shards.engine}: servers of this kind have no coordinator; name each shard by --shard"
         )
-    password = next(iter(shards.secrets.values()), None)
-    passwords = {t.url: password for t in shards.targets} if password is not None else {}
+    shared = next(iter(shards.secrets.values()), None)
+    # The coordinator's own process logs in to them, and may not be able to read a file of ours.
+    known = {t.url: secret.in_file(Path(secret.file_in(t.url))) or shared for t in shards.targets}
+    passwords = {url: password for url, password in known.items() if password is not None}
     columns = [(name, kind) for name, kind, _ in described]
     urls = [t.url for t in shards.targets]
     made = (

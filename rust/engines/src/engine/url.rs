@@ -1,6 +1,12 @@
 //! Addresses of servers: `scheme://user:password@host:port/path?option=value`. A password is never part of a message.
 
+use std::path::PathBuf;
+
+use super::secrets::{password_in, private_text};
 use inrush_rows::error::Error;
+
+/// Option of every engine's URL: a file with its password, in the format of `~/.pgpass`. As libpq has it.
+const PASSFILE: &str = "passfile";
 
 /// A URL taken apart, %-escapes decoded; what was left out is empty.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,7 +17,9 @@ pub struct Url {
     pub port: Option<u16>,
     /// Without its first slash.
     pub path: String,
+    /// All but `passfile`, which [`Url::password_of`] reads.
     pub options: Vec<(String, String)>,
+    passfile: Option<PathBuf>,
 }
 
 impl Url {
@@ -42,13 +50,37 @@ impl Url {
             _ => None,
         };
         let pairs = query.split('&').filter(|option| !option.is_empty());
-        let options = pairs
+        let mut options = pairs
             .map(|pair| {
                 let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
                 Ok((decoded(name)?, decoded(value)?))
             })
-            .collect::<Result<_, Error>>()?;
-        Ok(Url { user: decoded(user)?, password, host: decoded(host)?, port, path: decoded(path)?, options })
+            .collect::<Result<Vec<_>, Error>>()?;
+        let passfile =
+            options.extract_if(.., |(name, _)| name == PASSFILE).last().map(|(_, path)| path.into());
+        let (user, host, path) = (decoded(user)?, decoded(host)?, decoded(path)?);
+        Ok(Url { user, password, host, port, path, options, passfile })
+    }
+
+    /// The password that the URL gives: its own, else the one in the file that it names. `None`: it gives none.
+    ///
+    /// The place is the one that the URL means, with what it leaves out. A file that is named and has no password for
+    /// that place is an error: the log-in would fail anyway, for a reason that is harder to find.
+    pub fn password_of(
+        &self,
+        hosts: &[&str],
+        port: u16,
+        database: &str,
+        user: &str,
+    ) -> Result<Option<String>, Error> {
+        let (None, Some(path)) = (&self.password, &self.passfile) else { return Ok(self.password.clone()) };
+        let wrong = |why: String| Error::Plan(format!("target.url: {PASSFILE}={}: {why}", path.display()));
+        let text = private_text(path).map_err(|e| wrong(e.to_string()))?;
+        let found = password_in(&text, hosts, port, database, user);
+        found.map(Some).ok_or_else(|| {
+            let host = hosts.first().copied().unwrap_or_default();
+            wrong(format!("no line of it is for {host}:{port}:{database}:{user}; the last field of a line is the password"))
+        })
     }
 }
 
@@ -114,6 +146,35 @@ mod tests {
             assert!(message.starts_with("plan: target.url: ") && !message.contains("hid"), "{message}");
             assert!(message.ends_with(FORM), "{message}");
         }
+    }
+
+    #[test]
+    fn a_file_that_the_url_names_has_the_password_for_its_place() {
+        use std::os::unix::fs::PermissionsExt;
+
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a file");
+        std::fs::write(&file, "# ours\nh:1:d:other:wrong\nh:*:d:u:hid\\:den:too\n").unwrap();
+        let mode = |mode| std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+        let name = file.display().to_string().replace(' ', "%20");
+        let of = |login: &str, user: &str| {
+            let url = Url::parse(&format!("db://{login}@h/d?a=1&passfile={name}"), &["db"], FORM).unwrap();
+            assert_eq!(url.options, [("a".into(), "1".into())], "an engine does not see it");
+            url.password_of(&["h"], 1, "d", user).map_err(|e| e.to_string())
+        };
+        mode(0o600);
+        assert_eq!(of("u", "u"), Ok(Some("hid:den:too".into())));
+        assert_eq!(of("u:own", "u"), Ok(Some("own".into())), "the one in the URL counts before it");
+        let message = of("me", "me").unwrap_err();
+        assert!(
+            message.contains("a file: no line of it is for h:1:d:me") && !message.contains("hid"),
+            "{message}"
+        );
+        mode(0o640);
+        let message = of("u", "u").unwrap_err();
+        assert!(message.contains("other users can read it; run chmod 600"), "{message}");
+        std::fs::remove_file(&file).unwrap();
+        assert!(of("u", "u").unwrap_err().contains("a file: No such file"));
     }
 
     proptest! {

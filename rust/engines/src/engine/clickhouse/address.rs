@@ -35,8 +35,8 @@ impl Address {
             true => std::env::var(variable).unwrap_or_else(|_| usual.to_owned()),
             false => given,
         };
-        let user = or(url.user, "CLICKHOUSE_USER", "default");
-        let host = if url.host.is_empty() { "localhost".to_owned() } else { url.host };
+        let user = or(url.user.clone(), "CLICKHOUSE_USER", "default");
+        let host = if url.host.is_empty() { "localhost".to_owned() } else { url.host.clone() };
         let port = url.port.unwrap_or(if tls.when == When::Never { PORT } else { SECURE_PORT });
         if OTHER_PORTS.contains(&port) {
             return Err(Error::Plan(format!(
@@ -44,13 +44,12 @@ impl Address {
             )));
         }
         let target = format!("clickhouse://{user}@{host}:{port}/{}", url.path);
+        let given = url.password_of(&[&host], port, &url.path, &user)?;
         Ok(Address {
             place: Endpoint::new(host, port, target),
             tls,
             user,
-            password: url
-                .password
-                .unwrap_or_else(|| std::env::var("CLICKHOUSE_PASSWORD").unwrap_or_default()),
+            password: given.unwrap_or_else(|| std::env::var("CLICKHOUSE_PASSWORD").unwrap_or_default()),
             base: base(&url.path, options)?,
         })
     }

@@ -15,7 +15,7 @@ pub struct Address {
     /// Must be there when it is named; runs have databases of their own.
     pub database: String,
     tls: Tls,
-    /// From the URL only; see [`Address::password`].
+    /// From the URL or the file that it names; see [`Address::password`].
     given: Option<String>,
 }
 
@@ -32,13 +32,14 @@ impl Address {
     pub fn parse(url: &str) -> Result<Address, Error> {
         let url = Url::parse(url, &["influxdb"], "influxdb://user@host:port/database")?;
         let tls = http_options::tls(&url.options, "")?;
-        let host = if url.host.is_empty() { "localhost".to_owned() } else { url.host };
+        let host = if url.host.is_empty() { "localhost".to_owned() } else { url.host.clone() };
         let user = match url.user.as_str() {
             "" => std::env::var("INFLUX_USERNAME").unwrap_or_default(),
             user => user.to_owned(),
         };
         let port = url.port.unwrap_or(8086);
-        Ok(Address { host, port, user, database: url.path, tls, given: url.password })
+        let given = url.password_of(&[&host], port, &url.path, &user)?;
+        Ok(Address { host, port, user, database: url.path, tls, given })
     }
 
     /// Not yet connected.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::engine::secrets::private_text;
+use crate::engine::secrets::usual_private_text;
 use crate::engine::socket::{Endpoint, PATH_MOST};
 use crate::engine::tls::{is_loopback, Check, Roots, Tls, TlsOptions, When};
 use crate::engine::url::{escape, Url};
@@ -27,7 +27,7 @@ pub struct Address {
     pub trust_key: bool,
     /// Variables that every session sets for itself, as SQL behind a SET: `, name = value`.
     pub session: String,
-    /// From the URL only; see [`Address::password`].
+    /// From the URL or the file that it names; see [`Address::password`].
     given: Option<String>,
 }
 
@@ -53,22 +53,24 @@ impl Address {
         let mut url = Url::parse(url, &[engine], &format!("{engine}://user@host:port/database"))?;
         let socket = take_socket(&mut url.options)?;
         let named = |name: String, default: &str| if name.is_empty() { default.to_owned() } else { name };
-        let host = named(url.host, "localhost");
+        let host = named(std::mem::take(&mut url.host), "localhost");
+        let (user, port) = (named(url.user.clone(), "root"), url.port.unwrap_or(3306));
         let allow_cleartext = taken(&mut url.options, "allow-cleartext-password")?;
         let trust_key = taken(&mut url.options, "get-server-public-key")?;
         let tls_options = tls_options(&host, &url.options)?;
+        let given = url.password_of(&[&host], port, &url.path, &user)?;
         Ok(Address {
             allow_cleartext,
             trust_key,
             session: String::new(),
             tls: Tls::new(if socket.is_some() { &TlsOptions::NEVER } else { &tls_options }, "ssl-ca")?,
             host,
-            port: url.port.unwrap_or(3306),
+            port,
             socket,
-            user: named(url.user, "root"),
+            user,
             database: url.path,
             engine: engine.to_owned(),
-            given: url.password,
+            given,
         })
     }
 
@@ -99,7 +101,7 @@ impl Address {
     pub fn password(&self) -> String {
         let file = || {
             let path = Path::new(&std::env::var_os("HOME")?).join(".my.cnf");
-            password_in(&private_text(&path)?, &self.engine)
+            password_in(&usual_private_text(&path)?, &self.engine)
         };
         self.given.clone().or_else(|| std::env::var("MYSQL_PWD").ok()).or_else(file).unwrap_or_default()
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::speaker::Speaker;
 #[cfg(test)]
 use super::speaker::POSTGRESQL;
-use crate::engine::secrets::private_text;
+use crate::engine::secrets::{password_in, usual_private_text};
 use crate::engine::socket::{Endpoint, PATH_MOST};
 use crate::engine::tls::{is_loopback, Check, Roots, Tls, TlsOptions, When};
 use crate::engine::url::{escape, Url};
@@ -25,7 +25,7 @@ pub struct Address {
     pub speaker: &'static Speaker,
     /// Those of the URL that its speaker has beside PostgreSQL's.
     pub more_options: Vec<(String, String)>,
-    /// From the URL only; see [`Address::password`].
+    /// From the URL or the file that it names; see [`Address::password`].
     given: Option<String>,
 }
 
@@ -70,20 +70,23 @@ impl Address {
                 _ => url.options.push((name, value)),
             }
         }
-        let host = named(url.host, "localhost");
+        let host = named(std::mem::take(&mut url.host), "localhost");
         let port = url.port.unwrap_or(speaker.port);
         let tls_options = tls_options(&host, &url.options, |name| std::env::var(name).ok(), implied_roots())?;
         let tls_options = match socket_file(&host, port) {
             None => tls_options,
             Some(file) => only_here(&file).map(|()| TlsOptions::NEVER)?,
         };
+        let user = named(url.user.clone(), speaker.user);
+        let database = named(url.path.clone(), speaker.database);
+        let given = url.password_of(&Address::names(&host), port, &database, &user)?;
         Ok(Address {
             tls: Tls::new(&tls_options, "sslrootcert")?,
             host,
             port,
-            user: named(url.user, speaker.user),
-            database: named(url.path, speaker.database),
-            given: url.password,
+            user,
+            database,
+            given,
             speaker,
             more_options,
         })
@@ -103,7 +106,7 @@ impl Address {
             let path = std::env::var_os("PGPASSFILE")
                 .map(PathBuf::from)
                 .or_else(|| std::env::var_os("HOME").map(|home| Path::new(&home).join(".pgpass")))?;
-            private_text(&path).and_then(|text| self.password_in(&text))
+            usual_private_text(&path).and_then(|text| self.password_in(&text))
         };
         self.given
             .clone()
@@ -112,19 +115,14 @@ impl Address {
             .or_else(|| self.speaker.password.map(str::to_owned))
     }
 
-    /// The first line `host:port:database:user:password` that matches; `*` matches everything.
     fn password_in(&self, text: &str) -> Option<String> {
-        let wanted = [&self.host, &self.port.to_string(), &self.database, &self.user];
-        let usual = USUAL_FOLDERS.contains(&self.host.as_str());
-        text.lines().filter(|line| !line.starts_with('#')).find_map(|line| {
-            let mut fields = pgpass_fields(line);
-            if usual && fields[0] == "localhost" {
-                fields[0].clone_from(&self.host);
-            }
-            let matches = fields.len() == 5
-                && wanted.iter().zip(&fields).all(|(wanted, field)| field == "*" || field == *wanted);
-            matches.then(|| fields[4].clone())
-        })
+        password_in(text, &Address::names(&self.host), self.port, &self.database, &self.user)
+    }
+
+    /// Names of the host in a file of passwords.
+    fn names(host: &str) -> Vec<&str> {
+        let usual = USUAL_FOLDERS.contains(&host);
+        [host].into_iter().chain(usual.then_some("localhost")).collect()
     }
 }
 
@@ -172,7 +170,7 @@ fn tls_options(
             "sslrootcert" => roots = Some(value.clone()),
             _ => {
                 return Err(Error::Plan(format!(
-                    "target.url: option {name} is not known; known are host, port, sslmode, sslrootcert"
+                    "target.url: option {name} is not known; known are host, port, passfile, sslmode, sslrootcert"
                 )))
             }
         }
@@ -208,22 +206,6 @@ fn tls_options(
     let roots = roots.or(implied.map(Roots::File));
     let check = if roots.is_some() { check.max(Check::Chain) } else { check };
     Ok(TlsOptions { when, check, roots: roots.unwrap_or(Roots::System) })
-}
-
-/// Split at colons; a backslash keeps the next character.
-fn pgpass_fields(line: &str) -> Vec<String> {
-    let mut fields = vec![String::new()];
-    let mut chars = line.chars();
-    while let Some(ch) = chars.next() {
-        let count = fields.len();
-        let last = fields.last_mut().expect("starts with one field");
-        match ch {
-            '\\' => last.extend(chars.next()),
-            ':' if count < 5 => fields.push(String::new()),
-            _ => last.push(ch),
-        }
-    }
-    fields
 }
 
 #[cfg(test)]

@@ -38,15 +38,17 @@ impl Address {
             )));
         }
         let tls = url_options::tls(&url.options, "")?;
-        let host = if url.host.is_empty() { "localhost".to_owned() } else { url.host };
+        let host = if url.host.is_empty() { "localhost".to_owned() } else { url.host.clone() };
         let port = url.port.unwrap_or(usual_port);
+        let user = if url.user.is_empty() { "default" } else { url.user.as_str() }.to_owned();
+        let given = url.password_of(&[&host], port, &url.path, &user)?;
         let login = if url.user.is_empty() { String::new() } else { format!("{}@", url.user) };
         let target = format!("{scheme}://{login}{host}:{port}/{}", url.path);
         Ok(Address {
             place: Endpoint::new(host, port, target),
             tls,
-            user: if url.user.is_empty() { "default".to_owned() } else { url.user },
-            password: url.password.or_else(|| std::env::var(variable).ok().filter(|text| !text.is_empty())),
+            user,
+            password: given.or_else(|| std::env::var(variable).ok().filter(|text| !text.is_empty())),
             database: url.path,
             variable,
         })
