@@ -61,6 +61,8 @@ class ClickhouseLife(OwnServer):
     )
 
     offers = CLICKHOUSE
+    #: A server of today is one program that does what its first argument says.
+    programs = ("clickhouse-server", "clickhouse")
 
     def url_of(self, port: int) -> str:
         return f"clickhouse://{self.account}@127.0.0.1:{port}/default"
@@ -79,10 +81,9 @@ class ClickhouseLife(OwnServer):
         password = secret.of(place.data)
         private.write(place.data / "config.xml", config(place, native, password), place.user)
         private.write(place.data / "users.xml", users(place.settings, password), place.user)
-        return [
-            self.program(place.release),
-            f"--config-file={place.data / 'config.xml'}",
-        ]
+        program = self.program(place.release)
+        server = ["server"] if program.name == "clickhouse" else []
+        return [program, *server, f"--config-file={place.data / 'config.xml'}"]
 
     def known_settings(self, release: Release) -> frozenset[str] | None:
         return None  # the server refuses what it does not know, and names it

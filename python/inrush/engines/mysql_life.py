@@ -72,6 +72,7 @@ class MysqlLife(OwnServer):
     )
 
     offers = MYSQL
+    programs = ("mysqld",)
     #: Its tables take about 200 MB, whatever the buffer pool is.
     with_less_memory = "performance_schema=OFF, innodb_buffer_pool_size"
 
@@ -81,7 +82,7 @@ class MysqlLife(OwnServer):
     def make(self, place: ServerPlace) -> None:
         life.run_as(
             place.user,
-            [self.program(place.release), *_common(place), "--initialize"],
+            [self.program(place.release), *self._common(place), "--initialize"],
             place.home,
             "mysqld --initialize",
         )
@@ -92,7 +93,10 @@ class MysqlLife(OwnServer):
 
     def command(self, place: ServerPlace) -> Sequence[str | Path]:
         self._write_first(place)
-        return [self.program(place.release), *_common(place), *_serve(place), "--mysqlx=OFF"]
+        return [self.program(place.release), *self._common(place), *_serve(place), "--mysqlx=OFF"]
+
+    def _common(self, place: ServerPlace) -> list[str]:
+        return [*folders(self.program(place.release)), f"--datadir={place.home}", f"--tmpdir={place.home}"]
 
     def _write_first(self, place: ServerPlace) -> None:
         statements = (*self.fewer_accounts, *first_statements(secret.of(place.data)))
@@ -127,6 +131,7 @@ class MariadbLife(MysqlLife):
     title = "MariaDB"
 
     offers = MARIADB
+    programs = ("mariadbd", "mysqld")
     fewer_accounts = (
         "DELETE FROM mysql.global_priv WHERE User IN ('root', '') AND Host <> 'localhost'",
         "FLUSH PRIVILEGES",
@@ -134,15 +139,17 @@ class MariadbLife(MysqlLife):
     with_less_memory = "innodb_buffer_pool_size"
 
     def make(self, place: ServerPlace) -> None:
-        usr = place.release.path / "usr"
-        script: list[str | Path] = ["sh", usr / "bin/mariadb-install-db", "--no-defaults", f"--basedir={usr}"]
-        folders = [f"--datadir={place.home}", f"--tmpdir={place.home}"]
+        base = self.program(place.release).parent.parent
+        makers = (base / "bin/mariadb-install-db", base / "scripts/mariadb-install-db")
+        maker = next((path for path in makers if path.is_file()), makers[0])
+        script: list[str | Path] = ["sh", maker, "--no-defaults", f"--basedir={base}"]
+        places = [f"--datadir={place.home}", f"--tmpdir={place.home}"]
         options = ["--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve"]
-        life.run_as(place.user, [*script, *folders, *options], place.home, "mariadb-install-db")
+        life.run_as(place.user, [*script, *places, *options], place.home, "mariadb-install-db")
 
     def command(self, place: ServerPlace) -> Sequence[str | Path]:
         self._write_first(place)
-        return [self.program(place.release), *_common(place), *_serve(place)]
+        return [self.program(place.release), *self._common(place), *_serve(place)]
 
 
 def greets(port: int) -> bool:
@@ -157,16 +164,16 @@ def greets(port: int) -> bool:
     return False
 
 
-def _common(place: ServerPlace) -> list[str | Path]:
-    usr = place.release.path / "usr"
+def folders(program: Path) -> list[str]:
+    """Where the files of a server's release are: as in a package, or as in an archive of its maker."""
+    base = program.parent.parent
+    share = next((f for f in (base / "share/mysql", base / "share") if (f / "charsets").is_dir()), None)
+    plugin = next((f for f in (base / "lib/mysql/plugin", base / "lib/plugin") if f.is_dir()), None)
     return [
         "--no-defaults",
-        f"--basedir={usr}",
-        f"--lc-messages-dir={usr}/share/mysql",
-        f"--character-sets-dir={usr}/share/mysql/charsets",
-        f"--plugin-dir={usr}/lib/mysql/plugin",
-        f"--datadir={place.home}",
-        f"--tmpdir={place.home}",
+        f"--basedir={base}",
+        *([f"--lc-messages-dir={share}", f"--character-sets-dir={share}/charsets"] if share else []),
+        *([f"--plugin-dir={plugin}"] if plugin else []),
         # LOAD DATA INFILE reads what the server's user may read, as COPY of PostgreSQL does: a study names the folder of its
         # files (`server_file`). It takes an account with the right FILE, and none has no password.
         "--secure-file-priv=",

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from inrush.engines import life, private, secret
 from inrush.engines.instance import Release
-from inrush.engines.mysql_life import FIRST, MysqlLife, greets
+from inrush.engines.mysql_life import FIRST, MysqlLife, folders, greets
 from inrush.engines.ndb_release import HOME, SQL_FOLDER, SQL_PROGRAM
 from inrush.engines.own_server import ServerPlace, ServerProcess
 from inrush.engines.ports import serves
@@ -131,22 +131,7 @@ def process(place: ServerPlace, found: Path, log: Path, node_id: int) -> ServerP
 
 
 def common(found: Path, home: Path) -> Sequence[str | Path]:
-    """Where its own files are: as in a package, or as in an archive."""
-    base = found.parent.parent
-    shares = (base / "share/mysql", base / "share")
-    plugins = (base / "lib/mysql/plugin", base / "lib/plugin")
-    share = next((folder for folder in shares if (folder / "charsets").is_dir()), None)
-    plugin = next((folder for folder in plugins if folder.is_dir()), None)
-    return [
-        "--no-defaults",
-        f"--basedir={base}",
-        *([f"--lc-messages-dir={share}", f"--character-sets-dir={share}/charsets"] if share else []),
-        *([f"--plugin-dir={plugin}"] if plugin else []),
-        f"--datadir={home / 'data'}",
-        f"--tmpdir={home}",
-        # Packages name a folder of the system, and without it no server starts.
-        "--secure-file-priv=",
-    ]
+    return [*folders(found), f"--datadir={home / 'data'}", f"--tmpdir={home}"]
 
 
 def failure(lines: Sequence[str]) -> str:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
-from inrush.engines import life, origin, page_cache, ports, private, profiles, secret, server_limits
+from inrush.engines import by_path, life, origin, page_cache, ports, private, profiles, secret, server_limits
 from inrush.engines.instance import Cold, Instance, NotCold, Release, Stop, Target, log_of
 from inrush.engines.lifecycle import Lifecycle
 from inrush.engines.offer import Offer
@@ -85,6 +85,8 @@ class OwnServer(Lifecycle):
 
     # what an engine says
 
+    #: Names of the server's program in a folder that the user names; empty: none can be named.
+    programs: ClassVar[tuple[str, ...]] = ()
     #: Version → what inrush fetches for it, the usual one first.
     offers: ClassVar[Mapping[str, Offer]] = {}
 
@@ -136,10 +138,14 @@ class OwnServer(Lifecycle):
     # its programs
 
     def fetch(self, version: str | None = None) -> Release:
-        return self.offer(version).release()
+        return self.named(version) or self.offer(version).release()
 
     def fetched(self, version: str | None = None) -> Release | None:
-        return self.offer(version).cached()
+        return self.named(version) or self.offer(version).cached()
+
+    def named(self, version: str | None) -> Release | None:
+        """The programs in the folder that the user names. A version that is asked for is one that inrush fetches."""
+        return by_path.release(self.name, self.programs) if self.programs and version is None else None
 
     def offer(self, version: str | None) -> Offer:
         chosen = version or next(iter(self.offers))
@@ -152,7 +158,8 @@ class OwnServer(Lifecycle):
 
     def program(self, release: Release) -> Path:
         """The server's program."""
-        return next(iter(self.offers.values())).program_in(release.path)
+        own = by_path.program(release.path, self.programs)
+        return own or next(iter(self.offers.values())).program_in(release.path)
 
     # the life
 

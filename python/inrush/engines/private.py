@@ -15,6 +15,7 @@ from pathlib import Path
 from inrush.engines.life import User
 from inrush.errors import TargetError
 
+REMEDY = "choose another --data"
 #: Who ran `sudo`: folders of theirs are named on purpose.
 SUDO = "SUDO_UID"
 #: More than any file that is read here.
@@ -27,7 +28,8 @@ def folder(path: Path, owner: User = User(), mode: int = 0o700) -> Path:  # noqa
     Raises TargetError for one of another user, for a link, and below a folder in which others may rename it.
     """
     check_above(path, owner)
-    path.mkdir(mode=mode, parents=True, exist_ok=True) if not path.is_symlink() else None
+    with contextlib.suppress(FileExistsError):
+        path.mkdir(mode=mode, parents=True)
     try:
         opened = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError as e:
@@ -45,9 +47,6 @@ def folder(path: Path, owner: User = User(), mode: int = 0o700) -> Path:  # noqa
     finally:
         os.close(opened)
     return path
-
-
-REMEDY = "choose another --data"
 
 
 def check_above(path: Path, owner: User = User()) -> None:  # noqa: B008

@@ -44,6 +44,7 @@ class ValkeyLife(OwnServer):
     )
     unknown_setting = re.compile(r">>> '([\w.-]+) .*'\s+Bad directive")
     offers = PACKAGES
+    programs = ("valkey-server", "redis-server")
 
     def url_of(self, port: int) -> str:
         return f"valkey://127.0.0.1:{port}/"

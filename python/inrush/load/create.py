@@ -100,6 +100,13 @@ def make_table(
         shards.ask(target, statement)
 
 
+def refuse_old(shards: AnyShards, targets: Sequence[tuple[str, border.Target]]) -> None:
+    """Raises UsageError for a server that is older than those that inrush works with."""
+    for url, target in targets if shards.twin.least_version else ():
+        if problem := shards.twin.too_old(version_of(shards, target)):
+            raise UsageError(f"{url}: {problem}")
+
+
 def version_of(shards: AnyShards, target: border.Target) -> str:
     query = shards.twin.probes(()).version
     assert isinstance(query, str), "what inrush load fills answers as its text says"

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from inrush.engines import ENGINES, origin, private, server
+from inrush.engines import ENGINES, origin, private, server, versions
 from inrush.engines.instance import Instance, Release, Stop
 from inrush.engines.own_server import VERSION
 from inrush.engines.twin import Twin
-from inrush.errors import UsageError
+from inrush.errors import InrushError, UsageError
 from inrush.targets import register, shards
 from inrush.targets.deployment import lifecycle_of
 from inrush.targets.deployments import started_words as words
@@ -52,11 +53,25 @@ def listed(names: Sequence[str], data: Path, note: Note) -> Listing:
     """Every engine: its insert methods, and what it takes to run on it."""
     return Listing(
         [
-            {"engine": name, "methods": ", ".join(twin.methods), "runs": how_it_runs(twin)}
+            {
+                "engine": name,
+                "version": version_here(twin),
+                "methods": ", ".join(twin.methods),
+                "runs": how_it_runs(twin),
+            }
             for name in names or ENGINES
             for twin in [server(name)]
         ]
     )
+
+
+def version_here(twin: Twin) -> str | None:
+    """The version of the programs that `--start` takes here, and the year that it is of; None: there are none."""
+    release = None
+    if twin.lifecycle is not None:
+        with contextlib.suppress(InrushError):
+            release = twin.lifecycle.fetched()
+    return versions.shown(release.version, twin.year_of(release.version)) if release else None
 
 
 def how_it_runs(twin: Twin) -> str:

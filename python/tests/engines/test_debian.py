@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from inrush.engines import debian, life
+from inrush.engines import debian, private
 from inrush.engines.instance import Release
 from inrush.errors import TargetError
 
