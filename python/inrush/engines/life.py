@@ -404,7 +404,7 @@ def _leave_running() -> None:
 
 def client_program(release: Path, name: str) -> str:
     """A client's program: of the release that a server is of, else one that is installed; a word of a shell."""
-    found = (folder / name for folder in (release, release / "usr/bin"))
+    found = (folder / name for folder in (release, release / "usr/bin", release.parent / "bin"))
     own = next((str(path) for path in found if path.is_absolute() and os.access(path, os.X_OK)), None)
     return shlex.quote(own or shutil.which(name) or name)
 

@@ -16,7 +16,7 @@ from inrush.engines.sql import literal
 from inrush.engines.survives import Survives
 from inrush.workload import DIGIT_TYPES, DRAWN_TYPES, FILE_TYPES, LOGICAL_TYPES, Column, Operation, Table
 from tests.engines.checksum_queries import ALL_TYPES, PORTS, expected, rows_of
-from tests.engines.servers import control
+from tests.engines.servers import control, password_of
 
 POSTGRESQL = Postgresql()
 
