@@ -95,6 +95,8 @@ def config(place: ServerPlace, between: int) -> str:
         "data.wal-dir": f"{place.home}/wal",
         "http.bind-address": f"127.0.0.1:{place.port}",
         "http.auth-enabled": "true",
+        # Its pages are shown without a log-in, and hold what lies in the memory.
+        "http.pprof-enabled": "false",
         "http.log-enabled": "false",
         "data.query-log-enabled": "false",
     }

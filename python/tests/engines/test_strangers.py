@@ -29,6 +29,7 @@ AS_STRANGER = """
 import json, os, sys, urllib.request
 from pathlib import Path
 from inrush import _core
+"h".encode("idna")  # a codec that is looked for when it is first used
 uid, engine, ask, urls, pages, files = json.loads(sys.stdin.read())
 if uid is not None:
     os.setgroups([]); os.setgid(uid); os.setuid(uid)
@@ -43,7 +44,7 @@ for url in urls:
 for page in pages:
     try:
         with urllib.request.urlopen(page, timeout=10) as answer:
-            said["entered"].append(page + " " + answer.read().decode()[:200])
+            said["entered"].append(page + " " + answer.read().decode(errors="replace")[:200])
     except OSError as error:
         said["messages"].append(str(error))
 for file in files:
@@ -121,8 +122,9 @@ def visited(target: Target, uid: int | None) -> dict[str, list[str]]:
         capture_output=True,
         text=True,
         timeout=300,
-        check=True,
+        check=False,
     )
+    assert done.returncode == 0, done.stderr
     found: dict[str, list[str]] = json.loads(done.stdout)
     assert len(found["messages"]) + len(found["entered"]) == len(urls) + len(pages)
     return found
