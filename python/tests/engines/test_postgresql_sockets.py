@@ -109,7 +109,7 @@ def test_files_are_loaded_over_shards_that_coordinator_and_loader_reach_by_socke
 def test_nobody_at_the_socket_is_one_line_that_names_it(instance: Instance, folder: Path) -> None:
     wrong = url(instance).replace(f":{instance.port}/", ":1/")
     message = refusal(Target("postgresql", wrong))
-    assert f"there is no socket at {instance.data}/.s.PGSQL.1;" in message
+    assert f"there is no socket at {instance.data}/cluster/.s.PGSQL.1;" in message
     deep = f"postgresql:///postgres?host={folder}/{'d' * 100}"
     message = refusal(Target("postgresql", deep))
     assert "the path of a socket 107 at most" in message and "symbolic link" in message
