@@ -71,7 +71,7 @@ def test_a_folder_of_another_user_is_refused_and_stays_as_it_is(planted: Path) -
 def test_a_folder_below_one_of_another_user_is_refused_and_not_made(planted: Path, mode: int) -> None:
     os.chown(planted, STRANGER, STRANGER)
     planted.chmod(mode)
-    with pytest.raises(TargetError, match=r"planted belongs to user daemon, who could put another folder"):
+    with pytest.raises(TargetError, match=r"planted belongs to user daemon, and could be replaced"):
         private.folder(planted / "mysql", life.servant())
     assert not (planted / "mysql").exists()
 

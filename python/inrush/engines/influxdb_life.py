@@ -62,9 +62,9 @@ class InfluxdbLife(OwnServer):
         return names(output.stdout)
 
     def is_ready(self, place: ServerPlace) -> bool:
-        """A new server lets everybody do one thing, which is to make the first account: it is made here.
+        """A new server lets every user make the first account, and do nothing else before: it is made here.
 
-        Raises TargetError where somebody else was faster: then that server is theirs, and it has no data of ours.
+        Raises TargetError where another user was faster: then that server is theirs, and it has no data of ours.
         """
         if life.http_answer(place.port, "/ping")[0] != 204:
             return False

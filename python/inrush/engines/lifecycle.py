@@ -66,7 +66,7 @@ class Lifecycle(ABC):
         return
 
     def client(self, instance: Instance, process: str = "") -> str:
-        """A command that opens a client of a server of ours, as it stands, for the user who started it; empty: there is none.
+        """A command that opens a client of a server of ours, as it stands, for the user of inrush; empty: there is none.
 
         The password is in no argument of it. process: one of the server's processes, by its name.
         """

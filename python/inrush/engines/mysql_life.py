@@ -37,7 +37,7 @@ MARIADB = {
 }
 #: The account that runs log in by, from this machine alone.
 ACCOUNT = "inrush"
-#: Statements that a server runs before anybody can log in.
+#: Statements that a server runs before it takes connections.
 FIRST = "first.sql"
 #: For tables that `inrush load` makes: its URL names a database.
 DATABASE = "inrush"
@@ -54,7 +54,7 @@ class MysqlLife(OwnServer):
     title = "MySQL"
     home = "data"
     account = ACCOUNT
-    #: What takes away accounts that its maker made beside root@localhost.
+    #: What takes away accounts that its installer made beside root@localhost.
     fewer_accounts: ClassVar[tuple[str, ...]] = ()
     unknown_setting = re.compile(r"unknown (?:variable|option) '-*([^'=]+)")
     reserved = frozenset(
@@ -140,9 +140,9 @@ class MariadbLife(MysqlLife):
 
     def make(self, place: ServerPlace) -> None:
         base = self.program(place.release).parent.parent
-        makers = (base / "bin/mariadb-install-db", base / "scripts/mariadb-install-db")
-        maker = next((path for path in makers if path.is_file()), makers[0])
-        script: list[str | Path] = ["sh", maker, "--no-defaults", f"--basedir={base}"]
+        scripts = (base / "bin/mariadb-install-db", base / "scripts/mariadb-install-db")
+        installer = next((path for path in scripts if path.is_file()), scripts[0])
+        script: list[str | Path] = ["sh", installer, "--no-defaults", f"--basedir={base}"]
         places = [f"--datadir={place.home}", f"--tmpdir={place.home}"]
         options = ["--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve"]
         life.run_as(place.user, [*script, *places, *options], place.home, "mariadb-install-db")
@@ -165,7 +165,7 @@ def greets(port: int) -> bool:
 
 
 def folders(program: Path) -> list[str]:
-    """Where the files of a server's release are: as in a package, or as in an archive of its maker."""
+    """Where the files of a server's release are: as in a package, or as in an archive of its vendor."""
     base = program.parent.parent
     share = next((f for f in (base / "share/mysql", base / "share") if (f / "charsets").is_dir()), None)
     plugin = next((f for f in (base / "lib/mysql/plugin", base / "lib/plugin") if f.is_dir()), None)

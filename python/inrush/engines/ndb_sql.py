@@ -106,7 +106,7 @@ def make(place: ServerPlace, found: Path) -> None:
         secret.make(place.data)
         alone = [found, *common(found, home), "--ndbcluster=OFF"]
         life.run_as(place.user, [*alone, "--initialize"], home, f"{PROGRAM} --initialize")
-        # Apart from the cluster: of a change of its accounts the engine wants to tell all nodes, which it has not joined yet.
+        # Apart from the cluster: the engine sends a change of accounts to all nodes, which it has not joined yet.
         alone += ["--skip-networking", "--mysqlx=OFF", f"--socket={SOCKET}", f"--pid-file={home}/server.pid"]
         statements = f"ALTER USER {ACCOUNT}@localhost IDENTIFIED BY '{secret.of(place.data)}';\nSHUTDOWN;\n"
         with private.for_a_while(place.data / FIRST, statements, place.user) as file:

@@ -75,7 +75,7 @@ class OwnServer(Lifecycle):
     home: ClassVar[str] = "files"
     #: What inrush sets itself: no user may.
     reserved: ClassVar[frozenset[str]] = frozenset()
-    #: Who logs in, by the password of the instance. Empty: the engine has no passwords.
+    #: The account that logs in by the password of the instance. Empty: the engine has no passwords.
     account: ClassVar[str] = ""
     #: What every user of the machine can do nevertheless, in one line; empty: nothing.
     left_open: ClassVar[str] = ""
@@ -322,7 +322,7 @@ class OwnServer(Lifecycle):
         names = self.unknown_setting.findall(written)
         return next((name for name in names if name in place.settings), None)
 
-    # who may enter
+    # log-in
 
     def url_in(self, data: Path, port: int) -> str:
         """It names the file of the password, and not the password."""

@@ -1,6 +1,6 @@
-"""Folders and files beside those of other users: made, written and read so that nobody else's link or folder is followed.
+"""Folders and files beside those of other users: made, written and read so that no link or folder of another user is followed.
 
-A folder counts as ours by who owns it and by the folders above it. Nobody else can then change what lies in it.
+A folder counts as ours by its owner and by the folders above it. Then no other user can change what lies in it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from inrush.engines.life import User
 from inrush.errors import TargetError
 
 REMEDY = "choose another --data"
-#: Who ran `sudo`: folders of theirs are named on purpose.
+#: The user that ran `sudo`, whose folders are named on purpose.
 SUDO = "SUDO_UID"
 #: More than any file that is read here.
 MOST_BYTES = 1 << 20
@@ -59,9 +59,9 @@ def check_above(path: Path, owner: User = User()) -> None:  # noqa: B008
             found = above.lstat()
             others_write = found.st_mode & stat.S_IWOTH and not found.st_mode & stat.S_ISVTX
             if found.st_uid not in trusted:
-                why = f"belongs to {name_of(found.st_uid)}, who could put another folder in its place"
+                why = f"belongs to {name_of(found.st_uid)}, and could be replaced by that user"
             elif others_write and not stat.S_ISLNK(found.st_mode):
-                why = "can be changed by every user, who could put another folder in its place"
+                why = "can be changed by every user, and so could what lies in it"
             else:
                 continue
             raise TargetError(f"{path}: {above} {why}; {REMEDY}")

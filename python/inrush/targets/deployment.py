@@ -306,7 +306,7 @@ def split_password(url: str) -> tuple[str, dict[str, str], str | None]:
     user = f"{quote(unquote(parts.username), safe='')}@" if parts.username else ""
     # As it is written: a host may be the folder of a socket, whose name has capitals.
     place = user + parts.netloc.rpartition("@")[2]
-    shown = urlunsplit(parts._replace(netloc=place, query=urlencode(queried)))
+    shown = urlunsplit(parts._replace(netloc=place, query=urlencode(queried, quote_via=quote)))
     variable = password_variable(url)
     warning = f"{shown}: a password in the URL can be read by others; put it into {variable} instead"
     return shown, {variable: password}, warning

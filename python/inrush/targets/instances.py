@@ -327,7 +327,7 @@ def forget(twin: Twin, data: Path) -> None:
 
 
 def read(path: Path) -> Instance | None:
-    """None where there is none of this user's: whoever wrote it chose which process `stop` ends."""
+    """None where there is none of this user's: its author chose which process `stop` ends."""
     if (text := private.text_of(path)) is None:
         return None
     doc = json.loads(text)

@@ -78,7 +78,7 @@ def start(
     """
     lifecycle, cluster = lifecycle_of(twin), cluster_of(twin)
     begun: list[Instance] = []
-    # The coordinator logs in to its shards, and whoever finds them by it has one password for all.
+    # The coordinator logs in to its shards, and a load that finds them by it has one password for all.
     lifecycle.share_password([kept, *(folder(kept, k) for k in range(shards))])
     try:
         for k in range(shards):
