@@ -72,7 +72,7 @@ class MysqlLife(OwnServer):
     )
 
     offers = MYSQL
-    programs = ("mysqld",)
+    programs: ClassVar[tuple[str, ...]] = ("mysqld",)
     #: Its tables take about 200 MB, whatever the buffer pool is.
     with_less_memory = "performance_schema=OFF, innodb_buffer_pool_size"
 

@@ -55,7 +55,7 @@ class PostgresqlLife(OwnServer):
         options = ["-U", self.account, "-A", "scram-sha-256", "-E", "UTF8", "--locale=C"]
         initdb = self.program(place.release).parent / "initdb"
         with private.for_a_while(place.data / "first", secret.of(place.data) + "\n", place.user) as password:
-            command = [initdb, "-D", place.home, *options, f"--pwfile={password}"]
+            command: list[str | Path] = [initdb, "-D", place.home, *options, f"--pwfile={password}"]
             life.run_as(place.user, command, place.home, "initdb")
 
     def made_by(self, home: Path) -> str:
