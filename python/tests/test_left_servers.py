@@ -68,7 +68,7 @@ def test_its_version_is_that_of_its_programs_or_not_known_whatever_its_data_say(
         listing = instances.status([ENGINE], tmp_path, lambda _: None)
         (row,) = listing.rows
         assert (row["version"], row["running"]) == ("18.6" if known else None, True)
-        assert [*listing.lines[-1].split()][:3] == [ENGINE, "-", "18.6" if known else "-"]
+        assert [*listing.lines[1].split()][:3] == [ENGINE, "-", "18.6" if known else "-"]
         (folder / HOME / "PG_VERSION").unlink(missing_ok=True)
     assert lifecycle_of(server(ENGINE)).made_by(folder / HOME) == ""  # type: ignore[attr-defined]
 

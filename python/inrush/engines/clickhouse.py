@@ -24,6 +24,7 @@ from inrush.engines.plans import OpPlan, Probes, Proof, TablePlan, Unsupported
 from inrush.engines.sql import literal, quote
 from inrush.engines.survives import Durability, Survives
 from inrush.engines.twin import Twin
+from inrush.engines.versions import number_of
 from inrush.workload import Column, Operation, Table
 
 LOSSES: Mapping[str, str] = {
@@ -62,6 +63,7 @@ class Clickhouse(Twin):
     name = "clickhouse"
     partitions = "cut"
     title = "ClickHouse"
+    least_version = "18.16"
     lifecycle = ClickhouseLife()
     cluster = ClickhouseCluster()
     loading = ClickhouseLoading()
@@ -88,6 +90,11 @@ class Clickhouse(Twin):
         Survives.POWER_LOSS: "--start clickhouse,merge_tree.fsync_after_insert=1,merge_tree.fsync_part_directory=1 (not in 18.16)",
         Survives.PROCESS_CRASH: "as shipped",
     }
+
+    def year_of(self, version: str) -> int | None:
+        """Its versions begin with it."""
+        first = number_of(version).partition(".")[0]
+        return 2000 + int(first) if first else None
 
     def folder_of_data(self, opened: Iterable[str]) -> str:
         return folder_of_data(opened)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-from inrush.engines import clickhouse_shards, debian, life
+from inrush.engines import clickhouse_shards, debian, life, private, secret
 from inrush.engines.instance import Instance, Release
 from inrush.engines.own_server import OwnServer, ServerPlace
 
@@ -53,19 +54,22 @@ class ClickhouseLife(OwnServer):
     name = "clickhouse"
     title = "ClickHouse"
     series = 1
+    account = "default"
     unknown_setting = re.compile(r"Unknown setting '?([\w.]+)")
     reserved = frozenset(
         {"http_port", "tcp_port", "interserver_http_port", "listen_host", "path", "tmp_path", "timezone"}
     )
 
     offers = CLICKHOUSE
+    #: A server of today is one program that does what its first argument says.
+    programs = ("clickhouse-server", "clickhouse")
 
     def url_of(self, port: int) -> str:
-        return f"clickhouse://default@127.0.0.1:{port}/default"
+        return f"clickhouse://{self.account}@127.0.0.1:{port}/default"
 
     def make(self, place: ServerPlace) -> None:
         for folder in FOLDERS:
-            life.own_folder(place.home / folder, place.user)
+            private.folder(place.home / folder, place.user)
 
     def start_settings(self, instance: Instance) -> dict[str, str]:
         return {name: value for name, value in super().start_settings(instance).items() if name != SHARDS}
@@ -74,29 +78,35 @@ class ClickhouseLife(OwnServer):
         # As before, where it is free: a server in front knows its shards by this port.
         last = native_port(place.data)
         native = last if last and life.is_free(last) else life.free_port()
-        between = life.free_port()
-        _write(place.data / "config.xml", config(place, native, between))
-        _write(place.data / "users.xml", users(place.settings))
-        return [
-            self.program(place.release),
-            f"--config-file={place.data / 'config.xml'}",
-        ]
+        password = secret.of(place.data)
+        private.write(place.data / "config.xml", config(place, native, password), place.user)
+        private.write(place.data / "users.xml", users(place.settings, password), place.user)
+        program = self.program(place.release)
+        server = ["server"] if program.name == "clickhouse" else []
+        return [program, *server, f"--config-file={place.data / 'config.xml'}"]
 
     def known_settings(self, release: Release) -> frozenset[str] | None:
         return None  # the server refuses what it does not know, and names it
 
     def is_ready(self, place: ServerPlace) -> bool:
-        status, body = life.http_answer(place.port, "/?query=SELECT%201")
+        login = (self.account, secret.of(place.data))
+        status, body = life.http_answer(place.port, "/?query=SELECT%201", login)
         return (status, body.strip()) == (200, b"1")
 
+    def client(self, instance: Instance, process: str = "") -> str:
+        # Its own client takes a password as an argument, or from a file in a format of its own.
+        address = f"http://127.0.0.1:{instance.port}/?query=SELECT+version()"
+        return secret.to_curl(instance.data, self.account, address)
 
-def config(place: ServerPlace, native: int, between: int) -> str:
-    """config.xml. native: the port for its own clients and for a server in front; between: for replicas, of which there are none."""
+
+def config(place: ServerPlace, native: int, password: str) -> str:
+    """config.xml. native: the port for its own clients and for a server in front. There is none for replicas.
+
+    password: of its shards too, which it logs in to.
+    """
     own = {
         "http_port": str(place.port),
         "tcp_port": str(native),
-        "interserver_http_port": str(between),
-        "interserver_http_host": "127.0.0.1",
         "listen_host": "127.0.0.1",
         "path": f"{place.home}/data/",
         "tmp_path": f"{place.home}/tmp/",
@@ -113,7 +123,7 @@ def config(place: ServerPlace, native: int, between: int) -> str:
     # Without a file of its own the log goes where the process writes.
     return _document(
         "<logger><level>warning</level><console>1</console></logger>",
-        *clickhouse_shards.configuration([(int(native), int(http)) for native, http in shards]),
+        *clickhouse_shards.configuration([(int(native), int(http)) for native, http in shards], password),
         *_elements(own),
         *_elements(chosen),
         "<merge_tree>",
@@ -134,17 +144,19 @@ def folder_of_data(opened: Iterable[str]) -> str:
 
 def native_port(data: Path) -> int:
     """The port of ClickHouse's own protocol that the last server in this folder had; 0: there was none."""
-    path = data / "config.xml"
-    found = re.search(r"<tcp_port>(\d+)</tcp_port>", path.read_text()) if path.is_file() else None
+    file = data / "config.xml"
+    found = re.search(r"<tcp_port>(\d+)</tcp_port>", file.read_text()) if file.is_file() else None
     return int(found[1]) if found else 0
 
 
-def users(settings: Mapping[str, str]) -> str:
-    """users.xml: one account without password, from this machine alone."""
+def users(settings: Mapping[str, str], password: str) -> str:
+    """users.xml: one account, from this machine alone."""
     profile = {
         k: v for k, v in settings.items() if k not in {*OF_SERVER, SHARDS} and not k.startswith(OF_TABLES)
     }
-    account = "<password></password><networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota>"
+    hashed = hashlib.sha256(password.encode()).hexdigest()
+    account = f"<password_sha256_hex>{hashed}</password_sha256_hex>"
+    account += "<networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota>"
     return _document(
         "<profiles><default>",
         *_elements(profile),
@@ -161,8 +173,3 @@ def _document(*lines: str) -> str:
 
 def _elements(settings: Mapping[str, str]) -> list[str]:
     return [f"<{name}>{escape(value)}</{name}>" for name, value in settings.items()]
-
-
-def _write(path: Path, text: str) -> None:
-    path.write_text(text)
-    path.chmod(0o644)

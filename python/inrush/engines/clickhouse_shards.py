@@ -30,12 +30,15 @@ WHOLE = re.compile(r"u?int(8|16|32|64)|bool")
 PLAIN = re.compile(r"\w+")
 
 
-def configuration(shards: Sequence[tuple[int, int]]) -> list[str]:
-    """Elements of the configuration of the server in front. shards: (native port, HTTP port) of each, on this machine."""
+def configuration(shards: Sequence[tuple[int, int]], password: str) -> list[str]:
+    """Elements of the configuration of the server in front. shards: (native port, HTTP port) of each, on this machine.
+
+    password: of all of them; their account is `default`.
+    """
     if not shards:
         return []
     each = [
-        f"<shard><replica><host>127.0.0.1</host><port>{native}</port></replica></shard>"
+        f"<shard><replica><host>127.0.0.1</host><port>{native}</port><password>{password}</password></replica></shard>"
         for native, _ in shards
     ]
     places = [f"<{HTTP_OF}{k}>127.0.0.1:{http}</{HTTP_OF}{k}>" for k, (_, http) in enumerate(shards, start=1)]

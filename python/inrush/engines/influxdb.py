@@ -70,6 +70,8 @@ class Influxdb(Twin):
     name = "influxdb"
     title = "InfluxDB"
     collapses = True
+    least_version = "1.6"
+    years: ClassVar[Mapping[str, int]] = {"1.6": 2018, "1.7": 2018, "1.8": 2020}
     lacks: ClassVar[frozenset[str]] = frozenset({"blob", "date", "json"})
     keeps_not_finite: ClassVar[frozenset[str]] = frozenset()
     keeps_not_finite_items: ClassVar[frozenset[str]] = frozenset()

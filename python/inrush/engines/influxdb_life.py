@@ -8,9 +8,10 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from inrush.engines import debian, life
-from inrush.engines.instance import Release
+from inrush.engines import debian, life, private, secret
+from inrush.engines.instance import Instance, Release
 from inrush.engines.own_server import OwnServer, ServerPlace
+from inrush.errors import TargetError
 
 INFLUXDB = {
     "1.6": debian.Packages(
@@ -18,6 +19,9 @@ INFLUXDB = {
     )
 }
 FOLDERS = ("meta", "data", "wal")
+SHOW = "/query?q=SHOW+DATABASES"
+#: What a server without an account answers.
+FIRST = b"create admin user first"
 
 #: Section of the file -> its name among the settings that the server reports.
 SHOWN_SECTIONS = {"http": "httpd"}
@@ -27,21 +31,24 @@ class InfluxdbLife(OwnServer):
     name = "influxdb"
     title = "InfluxDB"
     series = 1
-    reserved = frozenset({"bind-address", "http.bind-address", "meta.dir", "data.dir", "data.wal-dir"})
+    account = "inrush"
+    left_open = "its port for backups, on the loopback address, asks for no password: every user of this machine can copy its data"
+    reserved = frozenset(
+        {"bind-address", "http.bind-address", "http.auth-enabled", "meta.dir", "data.dir", "data.wal-dir"}
+    )
 
     offers = INFLUXDB
 
     def url_of(self, port: int) -> str:
-        return f"influxdb://127.0.0.1:{port}/"
+        return f"influxdb://{self.account}@127.0.0.1:{port}/"
 
     def make(self, place: ServerPlace) -> None:
         for folder in FOLDERS:
-            life.own_folder(place.home / folder, place.user)
+            private.folder(place.home / folder, place.user)
 
     def command(self, place: ServerPlace) -> Sequence[str | Path]:
         file = place.data / "influxdb.conf"
-        file.write_text(config(place, life.free_port()))
-        file.chmod(0o644)
+        private.write(file, config(place, life.free_port()), place.user)
         return [self.program(place.release), "run", "-config", file]
 
     def setting_name(self, name: str) -> str:
@@ -55,8 +62,27 @@ class InfluxdbLife(OwnServer):
         return names(output.stdout)
 
     def is_ready(self, place: ServerPlace) -> bool:
-        status, _ = life.http_answer(place.port, "/ping")
-        return status == 204
+        """A new server lets every user make the first account, and do nothing else before: it is made here.
+
+        Raises TargetError where another user was faster: then that server is theirs, and it has no data of ours.
+        """
+        if life.http_answer(place.port, "/ping")[0] != 204:
+            return False
+        password = secret.of(place.data)
+        status, body = life.http_answer(place.port, SHOW, (self.account, password))
+        if status == 403 and FIRST in body:
+            made = f"CREATE USER {self.account} WITH PASSWORD '{password}' WITH ALL PRIVILEGES"
+            life.http_answer(place.port, "/query", form={"q": made})
+            status, body = life.http_answer(place.port, SHOW, (self.account, password))
+        if status == 401:
+            raise TargetError(
+                f"{self.title} in {place.data}: its account is not the one of this folder; another user of this machine may have "
+                "made the first one; choose another --data"
+            )
+        return status == 200
+
+    def client(self, instance: Instance, process: str = "") -> str:
+        return secret.to_curl(instance.data, self.account, f"http://127.0.0.1:{instance.port}{SHOW}")
 
 
 def config(place: ServerPlace, between: int) -> str:
@@ -68,6 +94,9 @@ def config(place: ServerPlace, between: int) -> str:
         "data.dir": f"{place.home}/data",
         "data.wal-dir": f"{place.home}/wal",
         "http.bind-address": f"127.0.0.1:{place.port}",
+        "http.auth-enabled": "true",
+        # Its pages are shown without a log-in, and hold what lies in the memory.
+        "http.pprof-enabled": "false",
         "http.log-enabled": "false",
         "data.query-log-enabled": "false",
     }

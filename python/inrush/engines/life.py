@@ -7,6 +7,7 @@ before the next start, and `stop` returns only when every process of the server 
 from __future__ import annotations
 
 import atexit
+import base64
 import contextlib
 import fcntl
 import http.client
@@ -14,6 +15,7 @@ import os
 import pwd
 import random
 import re
+import shlex
 import shutil
 import signal
 import socket
@@ -22,6 +24,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlencode
 
 from inrush.errors import TargetError
 
@@ -88,13 +91,6 @@ def starting_in(data: Path) -> Iterator[None]:
         os.close(folder)
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Readers see the old file or the new one, never a part."""
-    part = path.with_name(path.name + ".part")
-    part.write_text(text)
-    part.replace(path)
-
-
 def free_port() -> int:
     """A loopback port that no process listens on now.
 
@@ -120,20 +116,6 @@ def is_free(port: int) -> bool:
         except OSError:
             return False
     return True
-
-
-def own_folder(path: Path, user: User) -> Path:
-    """A folder that belongs to `user` alone. Raises TargetError when `user` cannot get there."""
-    path.mkdir(parents=True, exist_ok=True)
-    path.chmod(0o700)
-    if user.uid is not None and user.gid is not None:
-        os.chown(path, user.uid, user.gid)
-        if (closed := closed_above(path, user)) is not None:
-            raise TargetError(
-                f"{path}: as root, servers run as {SERVANT}, which cannot enter {closed}; choose another folder with "
-                "--data (for instance /var/tmp/inrush), or run inrush as an ordinary user"
-            )
-    return path
 
 
 def closed_above(path: Path, user: User) -> Path | None:
@@ -188,7 +170,8 @@ def launch(
 
     admit: gets its process before the server runs in it, to hold it to limits; what it raises is raised, and no server runs.
     """
-    with log.open("ab") as out:
+    # Of us alone: it can hold statements and settings.
+    with os.fdopen(os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o600), "ab") as out:
         process = subprocess.Popen(
             [*(() if admit is None else ADMITTED), *(str(a) for a in argv)],
             cwd=cwd,
@@ -282,11 +265,20 @@ def log_tail(log: Path, begin: int = 0) -> str:
     return "\n".join(f"  {line.strip()}" for line in log_lines(log, begin=begin)) or "  (nothing)"
 
 
-def http_answer(port: int, path: str) -> tuple[int, bytes]:
-    """Status and body of one request to a server on this machine; status 0 when there is none."""
+def http_answer(
+    port: int, path: str, login: tuple[str, str] | None = None, form: Mapping[str, str] | None = None
+) -> tuple[int, bytes]:
+    """Status and body of one request to a server on this machine; status 0 when there is none.
+
+    login: user and password. form: what is sent, which is in no address then.
+    """
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=ASK_S)
+    headers = {} if form is None else {"Content-Type": "application/x-www-form-urlencoded"}
+    if login is not None:
+        headers["Authorization"] = f"Basic {base64.b64encode(':'.join(login).encode()).decode()}"
     with contextlib.closing(connection), contextlib.suppress(OSError, http.client.HTTPException):
-        connection.request("GET", path)
+        body = None if form is None else urlencode(form)
+        connection.request("GET" if form is None else "POST", path, body, headers)
         response = connection.getresponse()
         return response.status, response.read()
     return 0, b""
@@ -408,6 +400,13 @@ def _leave_running() -> None:
     """What was not stopped goes on without us, as `inrush engines start` means it to: Popen would warn of it."""
     for pid in running_children():
         _CHILDREN[pid].returncode = 0
+
+
+def client_program(release: Path, name: str) -> str:
+    """A client's program: of the release that a server is of, else one that is installed; a word of a shell."""
+    found = (folder / name for folder in (release, release / "usr/bin", release.parent / "bin"))
+    own = next((str(path) for path in found if path.is_absolute() and os.access(path, os.X_OK)), None)
+    return shlex.quote(own or shutil.which(name) or name)
 
 
 def program(name: str, remedy: str) -> str:

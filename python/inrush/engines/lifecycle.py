@@ -61,6 +61,17 @@ class Lifecycle(ABC):
         """The same with what only the files of its instance's folder say."""
         return self.url_of(port)
 
+    def share_password(self, folders: Sequence[Path]) -> None:
+        """Gives the instances in these folders, which will stand as one, the same password."""
+        return
+
+    def client(self, instance: Instance, process: str = "") -> str:
+        """A command that opens a client of a server of ours, as it stands, for the user of inrush; empty: there is none.
+
+        The password is in no argument of it. process: one of the server's processes, by its name.
+        """
+        return ""
+
     def process_url(self, instance: Instance, process: str) -> str:
         """The address of one of its processes, by the process's name: the instance's where it has none of its own."""
         return instance.url

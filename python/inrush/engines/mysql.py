@@ -96,6 +96,19 @@ INSERTS: Mapping[str, Insert] = {
 class Mysql(Twin):
     name: ClassVar[str] = "mysql"
     title = "MySQL"
+    least_version: ClassVar[str] = "8.0.17"
+    years: ClassVar[Mapping[str, int]] = {
+        "8.0": 2018,
+        "8.4": 2024,
+        "9.0": 2024,
+        "9.1": 2024,
+        "9.2": 2025,
+        "9.3": 2025,
+        "9.4": 2025,
+        "9.5": 2025,
+        "9.6": 2026,
+        "9.7": 2026,
+    }
     keeps_not_finite: ClassVar[frozenset[str]] = frozenset()
     keeps_not_finite_items: ClassVar[frozenset[str]] = frozenset()
     schemes: ClassVar[tuple[str, ...]] = ("mysql",)
@@ -266,6 +279,8 @@ class Mysql(Twin):
 class Mariadb(Mysql):
     name = "mariadb"
     title = "MariaDB"
+    least_version = "10.11"
+    years: ClassVar[Mapping[str, int]] = {"10.11": 2023, "11.4": 2024, "11.8": 2025}
     most_scale = 38
     hashed = sql.HASHED_TYPES | {"json"}
     known_losses: ClassVar[Mapping[str, str]] = {

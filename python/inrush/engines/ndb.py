@@ -55,6 +55,8 @@ COUNTED = (
 class Ndb(Twin):
     name = "ndb"
     title = "NDB"
+    least_version = "9.7"
+    years: ClassVar[Mapping[str, int]] = {"9.7": 2026}
     schemes = ("ndb",)
     lifecycle = NdbLife()
     methods = ("bulk",)

@@ -8,8 +8,18 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from inrush.engines import life, ndb_config, ndb_management, ndb_sql, ports, profiles, server_limits
+from inrush.engines import (
+    life,
+    ndb_config,
+    ndb_management,
+    ndb_sql,
+    ports,
+    private,
+    profiles,
+    server_limits,
+)
 from inrush.engines.instance import Instance, Release, log_of
+from inrush.engines.mysql_life import client
 from inrush.engines.ndb_release import HINT, ClusterPrograms
 from inrush.engines.own_server import PROFILE, STOP_S, OwnServer, ServerPlace, ServerProcess
 from inrush.errors import TargetError, UsageError
@@ -40,6 +50,7 @@ class NdbLife(OwnServer):
     title = "NDB"
     #: Data of one series are opened by the next only by a rolling upgrade.
     series = 2
+    left_open = "MySQL Cluster has no passwords: every user of this machine can reach its processes on the loopback address"
     unknown_setting = re.compile(r"Unknown parameter: (\w+)")
     with_less_memory = "DataMemory"
     reserved = frozenset(ndb_config.RESERVED)
@@ -104,8 +115,8 @@ class NdbLife(OwnServer):
     def make(self, place: ServerPlace) -> None:
         of = ndb_config.shape(place.settings)
         for name in (MANAGEMENT, *of.names):
-            life.own_folder(place.home / name, place.user)
-        (place.home / SHAPE).write_text(json.dumps({"nodes": of.nodes, "replicas": of.replicas}) + "\n")
+            private.folder(place.home / name, place.user)
+        private.write(place.home / SHAPE, json.dumps({"nodes": of.nodes, "replicas": of.replicas}) + "\n")
 
     def before_launch(self, place: ServerPlace) -> None:
         of = ndb_config.shape(place.settings)
@@ -125,8 +136,7 @@ class NdbLife(OwnServer):
         of, home = ndb_config.shape(place.settings), place.home
         config = place.data / CONFIG
         text = ndb_config.file(of, parameters(place.settings), place.port, free_ports(of.nodes), home)
-        config.write_text(text)
-        config.chmod(0o644)
+        private.write(config, text, place.user)
         return [
             self.program(place.release).with_name("ndb_mgmd"),
             "--nodaemon",
@@ -174,7 +184,14 @@ class NdbLife(OwnServer):
 
     def process_url(self, instance: Instance, process: str) -> str:
         is_sql = process == ndb_sql.ROLE
-        return ndb_sql.url_of(ndb_sql.last_port(instance.data)) if is_sql else instance.url
+        return ndb_sql.url_in(instance.data) if is_sql else instance.url
+
+    def client(self, instance: Instance, process: str = "") -> str:
+        if process != ndb_sql.ROLE:
+            return ""
+        return client(
+            "mysql", instance.release, instance.data, ndb_sql.last_port(instance.data), ndb_sql.ACCOUNT
+        )
 
     def _node(self, place: ServerPlace, node: int) -> Sequence[str | Path]:
         return [
@@ -201,7 +218,7 @@ class NdbLife(OwnServer):
             ]
             if any(begins_anew(file) for file in files):
                 return False
-            mark.touch()
+            private.write(mark, "")
         return True
 
     def before_end(self, port: int) -> None:

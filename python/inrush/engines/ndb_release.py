@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from inrush.engines import client_libraries, life, ndb_build
+from inrush.engines import client_libraries, life, ndb_build, private
 from inrush.engines.instance import Release
 from inrush.errors import TargetError
 
@@ -98,7 +98,7 @@ class ClusterPrograms:
             if found != Path(home or ""):
                 keep_sql(found, part)
             version = version_of(part)
-            life.write_whole(
+            private.write(
                 part / RECORD, json.dumps({"version": version, "source": came_from}, indent=1) + "\n"
             )
             shutil.rmtree(self.folder, ignore_errors=True)
@@ -220,7 +220,7 @@ def bind(folder: Path) -> None:
             f"{compiler} could not compile inrush's binding to MySQL Cluster in {folder}: {' '.join(errors[:1])}"
         )
     part.replace(folder / BINDING)
-    life.write_whole(folder / f"{BINDING}.made", made_of() + "\n")
+    private.write(folder / f"{BINDING}.made", made_of() + "\n")
 
 
 def is_bound(folder: Path) -> bool:

@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from inrush.engines import life
+from inrush.engines import life, private, secret
 from inrush.engines.instance import Release
-from inrush.engines.mysql_life import MysqlLife, greets
+from inrush.engines.mysql_life import FIRST, MysqlLife, folders, greets
 from inrush.engines.ndb_release import HOME, SQL_FOLDER, SQL_PROGRAM
 from inrush.engines.own_server import ServerPlace, ServerProcess
 from inrush.engines.ports import serves
@@ -83,12 +83,9 @@ def refusal(release: Release) -> str:
     )
 
 
-def url_of(port: int) -> str:
-    """Of the account that a new server has, from this machine alone and without a password.
-
-    Another one could not be made by a file of statements: the engine wants to send it to all nodes before it has joined.
-    """
-    return f"mysql://{ACCOUNT}@127.0.0.1:{port}/"
+def url_in(data: Path) -> str:
+    """The address of the node of the cluster in this folder."""
+    return secret.named(f"mysql://{ACCOUNT}@127.0.0.1:{last_port(data)}/", data)
 
 
 def last_port(data: Path) -> int:
@@ -105,11 +102,21 @@ def make(place: ServerPlace, found: Path) -> None:
     if port == 0:
         # A folder without a port is one of a start that was cut off.
         shutil.rmtree(home, ignore_errors=True)
-        life.own_folder(home, place.user)
-        command = [found, *common(found, home), "--initialize-insecure", "--ndbcluster=OFF"]
-        life.run_as(place.user, command, home, f"{PROGRAM} --initialize")
+        private.folder(home, place.user)
+        secret.make(place.data)
+        alone = [found, *common(found, home), "--ndbcluster=OFF"]
+        life.run_as(place.user, [*alone, "--initialize"], home, f"{PROGRAM} --initialize")
+        # Apart from the cluster: the engine sends a change of accounts to all nodes, which it has not joined yet.
+        alone += ["--skip-networking", "--mysqlx=OFF", f"--socket={SOCKET}", f"--pid-file={home}/server.pid"]
+        statements = f"ALTER USER {ACCOUNT}@localhost IDENTIFIED BY '{secret.of(place.data)}';\nSHUTDOWN;\n"
+        with private.for_a_while(place.data / FIRST, statements, place.user) as file:
+            life.run_as(
+                place.user, [*alone, f"--init-file={file}"], home, f"{PROGRAM} with its first password"
+            )
+    else:
+        secret.of(place.data)
     if port == 0 or not life.is_free(port):
-        (place.data / PORT).write_text(f"{life.free_port()}\n")
+        private.write(place.data / PORT, f"{life.free_port()}\n")
 
 
 def process(place: ServerPlace, found: Path, log: Path, node_id: int) -> ServerProcess:
@@ -124,22 +131,7 @@ def process(place: ServerPlace, found: Path, log: Path, node_id: int) -> ServerP
 
 
 def common(found: Path, home: Path) -> Sequence[str | Path]:
-    """Where its own files are: as in a package, or as in an archive."""
-    base = found.parent.parent
-    shares = (base / "share/mysql", base / "share")
-    plugins = (base / "lib/mysql/plugin", base / "lib/plugin")
-    share = next((folder for folder in shares if (folder / "charsets").is_dir()), None)
-    plugin = next((folder for folder in plugins if folder.is_dir()), None)
-    return [
-        "--no-defaults",
-        f"--basedir={base}",
-        *([f"--lc-messages-dir={share}", f"--character-sets-dir={share}/charsets"] if share else []),
-        *([f"--plugin-dir={plugin}"] if plugin else []),
-        f"--datadir={home / 'data'}",
-        f"--tmpdir={home}",
-        # Packages name a folder of the system, and without it no server starts.
-        "--secure-file-priv=",
-    ]
+    return [*folders(found), f"--datadir={home / 'data'}", f"--tmpdir={home}"]
 
 
 def failure(lines: Sequence[str]) -> str:

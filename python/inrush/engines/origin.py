@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from inrush.engines import life
+from inrush.engines import life, private
 from inrush.errors import TargetError
 
 FILE = "instance.json"
@@ -29,21 +29,21 @@ def write(
     }
     if processes:
         doc["processes"] = {name: [each, life.started_at(each)] for name, each in processes.items()}
-    (data / FILE).write_text(json.dumps(doc) + "\n")
+    private.write(data / FILE, json.dumps(doc) + "\n")
 
 
 def remove(data: Path) -> None:
     """The port stays on record: the next start takes it again, so that addresses hold over a restart."""
     path = data / FILE
     if doc := read(data):
-        path.write_text(json.dumps({"port": doc.get("port")}) + "\n")
+        private.write(path, json.dumps({"port": doc.get("port")}) + "\n")
 
 
 def read(data: Path) -> dict[str, Any]:
-    """What was started here; empty when nothing was, or the record is damaged."""
+    """What was started here; empty when nothing was, or the record is damaged or another user's."""
     try:
-        doc = json.loads((data / FILE).read_text())
-    except (FileNotFoundError, ValueError):
+        doc = json.loads(private.text_of(data / FILE) or "{}")
+    except ValueError:
         return {}
     return doc if isinstance(doc, dict) else {}
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
-from inrush.engines import life, origin, page_cache, ports, profiles, server_limits
+from inrush.engines import by_path, life, origin, page_cache, ports, private, profiles, secret, server_limits
 from inrush.engines.instance import Cold, Instance, NotCold, Release, Stop, Target, log_of
 from inrush.engines.lifecycle import Lifecycle
 from inrush.engines.offer import Offer
@@ -75,12 +75,18 @@ class OwnServer(Lifecycle):
     home: ClassVar[str] = "files"
     #: What inrush sets itself: no user may.
     reserved: ClassVar[frozenset[str]] = frozenset()
+    #: The account that logs in by the password of the instance. Empty: the engine has no passwords.
+    account: ClassVar[str] = ""
+    #: What every user of the machine can do nevertheless, in one line; empty: nothing.
+    left_open: ClassVar[str] = ""
     #: What it writes to its log where it ends because of a setting that it does not know; the group is the setting's name.
     #: None: it passes over such a setting.
     unknown_setting: ClassVar[re.Pattern[str] | None] = None
 
     # what an engine says
 
+    #: Names of the server's program in a folder that the user names; empty: none can be named.
+    programs: ClassVar[tuple[str, ...]] = ()
     #: Version → what inrush fetches for it, the usual one first.
     offers: ClassVar[Mapping[str, Offer]] = {}
 
@@ -117,6 +123,9 @@ class OwnServer(Lifecycle):
     def before_launch(self, place: ServerPlace) -> None:
         """What a dead server may have left that would keep the next from starting."""
 
+    def after_launch(self, place: ServerPlace) -> None:
+        """Takes away what was there for the launch alone, whether it went well or not."""
+
     def is_made(self, home: Path) -> bool:
         """Whether the server's data are here, made to the end: a killed maker has left no record."""
         return (home.parent / MADE_BY).is_file()
@@ -129,10 +138,14 @@ class OwnServer(Lifecycle):
     # its programs
 
     def fetch(self, version: str | None = None) -> Release:
-        return self.offer(version).release()
+        return self.named(version) or self.offer(version).release()
 
     def fetched(self, version: str | None = None) -> Release | None:
-        return self.offer(version).cached()
+        return self.named(version) or self.offer(version).cached()
+
+    def named(self, version: str | None) -> Release | None:
+        """The programs in the folder that the user names. A version that is asked for is one that inrush fetches."""
+        return by_path.release(self.name, self.programs) if self.programs and version is None else None
 
     def offer(self, version: str | None) -> Offer:
         chosen = version or next(iter(self.offers))
@@ -145,7 +158,8 @@ class OwnServer(Lifecycle):
 
     def program(self, release: Release) -> Path:
         """The server's program."""
-        return next(iter(self.offers.values())).program_in(release.path)
+        own = by_path.program(release.path, self.programs)
+        return own or next(iter(self.offers.values())).program_in(release.path)
 
     # the life
 
@@ -157,8 +171,10 @@ class OwnServer(Lifecycle):
         """
         limits = server_limits.limits_of(server_limits.split(settings)[1])
         release, user = self.fetch(settings.get(VERSION)), life.servant()
+        if self.left_open:
+            self.note(f"{self.name}: {self.left_open}")
         chosen = self.chosen(release, settings)
-        data = life.own_folder(data.absolute(), user)
+        data = instance_folder(data.absolute(), user)
         home = data / self.home
         with life.starting_in(data):
             origin.end_leftover(data, home, self.stop_signal, STOP_S, self.before_end)
@@ -174,6 +190,8 @@ class OwnServer(Lifecycle):
                     if not left or not any(ports.was_taken(log, size) for log, size in written.items()):
                         raise
                     place = replace(place, port=life.free_port())
+                finally:
+                    self.after_launch(place)
         raise AssertionError("the last attempt returns or raises")
 
     def _launched(
@@ -304,6 +322,17 @@ class OwnServer(Lifecycle):
         names = self.unknown_setting.findall(written)
         return next((name for name in names if name in place.settings), None)
 
+    # log-in
+
+    def url_in(self, data: Path, port: int) -> str:
+        """It names the file of the password, and not the password."""
+        url = self.url_of(port)
+        return secret.named(url, data) if self.account else url
+
+    def share_password(self, folders: Sequence[Path]) -> None:
+        if self.account:
+            secret.share([instance_folder(data.absolute(), life.servant()) for data in folders])
+
     def start_settings(self, instance: Instance) -> dict[str, str]:
         """What a server of ours was started with, by the names under which it reports its settings. Pure but for the
         machine's memory, of which a profile takes its share."""
@@ -332,16 +361,32 @@ class OwnServer(Lifecycle):
         if not self.is_made(place.home):
             # A server that was killed while it was made: half a server is none.
             shutil.rmtree(place.home, ignore_errors=True)
-            life.own_folder(place.home, place.user)
+            private.folder(place.home, place.user)
+            if self.account:
+                secret.make(place.data)
             self.make(place)
-            (place.data / MADE_BY).write_text(place.release.version + "\n")
+            private.write(place.data / MADE_BY, place.release.version + "\n")
             return
+        if self.account:
+            secret.of(place.data)
         made_by = self.made_by(place.home)
         if made_by and _series(made_by, self.series) != _series(place.release.version, self.series):
             raise TargetError(
                 f"{place.home} was made by {self.title} {made_by} and cannot be opened by {place.release.version}; "
                 "name that version's programs, or choose another --data"
             )
+
+
+def instance_folder(data: Path, user: life.User) -> Path:
+    """The folder of an instance. It is ours: the server's user, which other programs may have too, gets through it and
+    changes nothing in it. Raises TargetError when that user cannot get there."""
+    private.folder(data, mode=0o700 if user.uid is None else 0o711)
+    if (closed := life.closed_above(data, user)) is not None:
+        raise TargetError(
+            f"{data}: as root, servers run as {life.SERVANT}, which cannot enter {closed}; choose another folder with "
+            "--data (for instance /var/tmp/inrush), or run inrush as an ordinary user"
+        )
+    return data
 
 
 def _series(version: str, parts: int) -> list[str]:

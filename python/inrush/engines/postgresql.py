@@ -125,6 +125,8 @@ WHERE datname = current_database()"""
 class Postgresql(Twin):
     name = "postgresql"
     title = "PostgreSQL"
+    least_version: ClassVar[str] = "15"
+    years: ClassVar[Mapping[str, int]] = {"15": 2022, "16": 2023, "17": 2024, "18": 2025}
     schemes: ClassVar[tuple[str, ...]] = ("postgresql", "postgres")
     lifecycle = PostgresqlLife()
     cluster = PostgresqlCluster("postgresql")

@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import signal
 from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import quote
 
-from inrush.engines import life, postgresql_release
+from inrush.engines import life, postgresql_release, private, secret
 from inrush.engines.instance import Instance, Release
 from inrush.engines.own_server import OwnServer, ServerPlace
 from inrush.errors import UsageError
 
 
 class PostgresqlLife(OwnServer):
-    """initdb, postgres, and a log in the instance's folder; any user of this machine may log in."""
+    """initdb, postgres, and a log in the instance's folder."""
 
     name = "postgresql"
     title = "PostgreSQL"
     #: Data files are the same within a major version.
     series = 1
     home = "cluster"
+    account = "postgres"
     #: A fast shutdown: sessions end, a checkpoint is written.
     stop_signal = signal.SIGINT
     with_less_memory = "shared_buffers, maintenance_work_mem"
@@ -43,16 +45,18 @@ class PostgresqlLife(OwnServer):
         return release.path / "postgres"
 
     def url_of(self, port: int) -> str:
-        return f"{self.name}://postgres@127.0.0.1:{port}/postgres"
+        return f"{self.name}://{self.account}@127.0.0.1:{port}/postgres"
 
     def is_made(self, home: Path) -> bool:
         return (home / "PG_VERSION").is_file()
 
     def make(self, place: ServerPlace) -> None:
         """An empty database in UTF-8 and plain byte order."""
-        options = ["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C"]
+        options = ["-U", self.account, "-A", "scram-sha-256", "-E", "UTF8", "--locale=C"]
         initdb = self.program(place.release).parent / "initdb"
-        life.run_as(place.user, [initdb, "-D", place.home, *options], place.data, "initdb")
+        with private.for_a_while(place.data / "first", secret.of(place.data) + "\n", place.user) as password:
+            command: list[str | Path] = [initdb, "-D", place.home, *options, f"--pwfile={password}"]
+            life.run_as(place.user, command, place.home, "initdb")
 
     def made_by(self, home: Path) -> str:
         try:
@@ -63,7 +67,7 @@ class PostgresqlLife(OwnServer):
     def before_launch(self, place: ServerPlace) -> None:
         # No server works here: they are a dead one's, whose id may be another process's by now.
         (place.home / "postmaster.pid").unlink(missing_ok=True)
-        for left in place.data.glob(".s.PGSQL.*"):
+        for left in place.home.glob(".s.PGSQL.*"):
             left.unlink()
 
     def command(self, place: ServerPlace) -> Sequence[str | Path]:
@@ -79,9 +83,15 @@ class PostgresqlLife(OwnServer):
         return argv
 
     def socket_url(self, instance: Instance) -> str | None:
-        if not socket_fits(instance.data, instance.port):
+        folder = instance.data / self.home
+        if not socket_fits(folder, instance.port):
             return None
-        return f"{self.name}://postgres@:{instance.port}/postgres?host={quote(str(instance.data))}"
+        url = f"{self.name}://{self.account}@:{instance.port}/postgres?host={quote(str(folder))}"
+        return secret.named(url, instance.data)
+
+    def client(self, instance: Instance, process: str = "") -> str:
+        url = instance.url.replace(f"{self.name}://", "postgresql://", 1)
+        return f"{life.client_program(instance.release.path, 'psql')} {shlex.quote(url)}"
 
     def setting_name(self, name: str) -> str:
         return name.lower()
@@ -99,7 +109,7 @@ class PostgresqlLife(OwnServer):
             return False
         from inrush import _core
 
-        target = {"engine": self.name, "url": self.url_of(place.port), "options": {}}
+        target = {"engine": self.name, "url": self.url_in(place.data, place.port), "options": {}}
         try:
             _core.control(json.dumps(target), "SELECT 1", 10.0)
         except _core.CoreFailure:
@@ -107,13 +117,13 @@ class PostgresqlLife(OwnServer):
         return True
 
 
-def socket_fits(data: Path, port: int) -> bool:
-    return len(bytes(data / f".s.PGSQL.{port}")) <= life.SOCKET_PATH_BYTES
+def socket_fits(folder: Path, port: int) -> bool:
+    return len(bytes(folder / f".s.PGSQL.{port}")) <= life.SOCKET_PATH_BYTES
 
 
 def socket_folder(place: ServerPlace) -> str:
-    """The instance's folder as a list of one name; none where a socket's path would be too long, which keeps a server from
+    """The server's folder, which no other user enters, as a list of one name; none where a socket's path would be too long, which keeps a server from
     starting: a URL that names that folder is refused with the reason."""
-    if not socket_fits(place.data, place.port):
+    if not socket_fits(place.home, place.port):
         return ""
-    return '"' + str(place.data).replace('"', '""') + '"'
+    return '"' + str(place.home).replace('"', '""') + '"'

@@ -85,6 +85,8 @@ SUSPENDED = "the table is suspended, see errorMessage in wal_tables() and the se
 class Questdb(Twin):
     name = "questdb"
     title = "QuestDB"
+    least_version = "9.3"
+    years: ClassVar[Mapping[str, int]] = {"9.3": 2026}
     keeps_not_finite: ClassVar[frozenset[str]] = frozenset()
     keeps_not_finite_items: ClassVar[frozenset[str]] = frozenset()
     keeps_null_items: ClassVar[frozenset[str] | None] = frozenset()

@@ -8,9 +8,9 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from inrush.engines import greeting, life, maven
+from inrush.engines import greeting, life, maven, private, secret
 from inrush.engines.greeting import Protocol
-from inrush.engines.instance import Release
+from inrush.engines.instance import Instance, Release
 from inrush.engines.own_server import OwnServer, ServerPlace
 from inrush.errors import TargetError
 
@@ -45,16 +45,17 @@ PORT, HTTP = "pg.net.bind.to", "http.bind.to"
 class QuestdbLife(OwnServer):
     name = "questdb"
     title = "QuestDB"
+    account = "admin"
     reserved = frozenset({*OWN, *USERS, PORT, HTTP, "cairo.root"})
 
     unknown_setting = re.compile(r"^\s*\* ([\w.]+)$", re.MULTILINE)
     offers = QUESTDB
 
     def url_of(self, port: int) -> str:
-        return f"questdb://admin@127.0.0.1:{port}/qdb"
+        return f"questdb://{self.account}@127.0.0.1:{port}/qdb"
 
     def url_in(self, data: Path, port: int) -> str:
-        return f"{self.url_of(port)}?http={http_port(data / self.home)}"
+        return secret.named(f"{self.url_of(port)}?http={http_port(data / self.home)}", data)
 
     def make(self, place: ServerPlace) -> None:
         """The server makes its files itself."""
@@ -63,10 +64,8 @@ class QuestdbLife(OwnServer):
         # As before, where it is free: a run that restarts its server knows it by this port.
         last = http_port(place.home)
         http = last if last and life.is_free(last) else life.free_port()
-        life.own_folder(place.home / "conf", place.user)
-        file = config_file(place.home)
-        file.write_text(config(place, http))
-        file.chmod(0o644)
+        private.folder(place.home / "conf", place.user)
+        private.write(config_file(place.home), config(place, http, secret.of(place.data)), place.user)
         return [java(), *OPTIONS, "-p", self.program(place.release), "-m", MAIN, "-d", place.home]
 
     def known_settings(self, release: Release) -> frozenset[str] | None:
@@ -75,7 +74,8 @@ class QuestdbLife(OwnServer):
 
     def is_ready(self, place: ServerPlace) -> bool:
         """It listens last, when its tables are open: for HTTP, then for PostgreSQL's protocol."""
-        if life.http_answer(http_port(place.home), "/ping")[0] != 204:
+        login = (self.account, secret.of(place.data))
+        if life.http_answer(http_port(place.home), "/ping", login)[0] != 204:
             return False
         with contextlib.suppress(OSError):
             port = greeting.Port("127.0.0.1", place.port)
@@ -83,14 +83,19 @@ class QuestdbLife(OwnServer):
             return said is not None and greeting.protocol_of(said) is Protocol.POSTGRESQL
         return False
 
+    def client(self, instance: Instance, process: str = "") -> str:
+        address = f"http://127.0.0.1:{http_port(instance.data / self.home)}/exec?query=SELECT+build()"
+        return secret.to_curl(instance.data, self.account, address)
+
 
 def config_file(home: Path) -> Path:
     return home / "conf" / "server.conf"
 
 
-def config(place: ServerPlace, http: int) -> str:
+def config(place: ServerPlace, http: int, password: str) -> str:
     """The whole configuration; what is left out is as shipped. http: the port of HTTP. Pure."""
-    own = {**OWN, PORT: f"127.0.0.1:{place.port}", HTTP: f"127.0.0.1:{http}"}
+    login = {name: password if name.endswith("password") else QuestdbLife.account for name in USERS}
+    own = {**OWN, **login, PORT: f"127.0.0.1:{place.port}", HTTP: f"127.0.0.1:{http}"}
     return "".join(f"{name}={value}\n" for name, value in {**own, **place.settings}.items())
 
 

@@ -17,6 +17,7 @@ from inrush.engines.page_counters import PageCounters
 from inrush.engines.pages import Pages
 from inrush.engines.plans import Unsupported
 from inrush.engines.survives import Survives
+from inrush.engines.versions import is_older, number_of, year_of
 from inrush.workload import NOT_FINITE
 
 
@@ -56,6 +57,10 @@ class Twin(Dialect):
     usual_port: ClassVar[int] = 0
     #: Files of the programs that its server is: what else listens at its port is a proxy, whose CPU is none of the server's.
     programs: ClassVar[frozenset[str]] = frozenset()
+    #: The oldest version that inrush works with; empty: it asks for none.
+    least_version: ClassVar[str] = ""
+    #: Series of versions -> the year of its first release.
+    years: ClassVar[Mapping[str, int]] = {}
     #: Its server works in the folder that it keeps its tables in.
     works_in_data: ClassVar[bool] = False
     #: Values that the option `transport` may have; empty: there is no choice.
@@ -66,6 +71,18 @@ class Twin(Dialect):
     client_variables: ClassVar[tuple[str, ...]] = ()
     #: The extra (`inrush.extras`) that brings the engine's library; empty: inrush has it, or needs none.
     extra: ClassVar[str] = ""
+
+    def year_of(self, version: str) -> int | None:
+        """The year of a version in the words of a server; None where it is not known."""
+        return year_of(version, self.years)
+
+    def too_old(self, version: str) -> str:
+        """Why inrush does not work with a server of this version, in its own words; empty where it does."""
+        if not is_older(version, self.least_version):
+            return ""
+        return (
+            f"{self.title} {number_of(version)} is too old: inrush works with {self.least_version} and later"
+        )
 
     # what it can do
 

@@ -51,6 +51,15 @@ POSTPONED_S = 2.0
 class Valkey(Twin):
     name = "valkey"
     title = "Valkey"
+    least_version = "6.0"
+    years: ClassVar[Mapping[str, int]] = {
+        "6.0": 2020,
+        "6.2": 2021,
+        "7.0": 2022,
+        "8.0": 2024,
+        "8.1": 2025,
+        "9.0": 2025,
+    }
     schemes = ("valkey", "redis")
     lifecycle = ValkeyLife()
     methods = ("bulk",)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from inrush.engines import debian, greeting
+from inrush.engines import debian, greeting, life, private, secret
 from inrush.engines.greeting import Protocol
-from inrush.engines.instance import Release
+from inrush.engines.instance import Instance, Release
 from inrush.engines.own_server import OwnServer, ServerPlace
 
 PACKAGES = {
@@ -26,9 +27,24 @@ EMPTY = '""'
 class ValkeyLife(OwnServer):
     name = "valkey"
     title = "Valkey"
-    reserved = frozenset({"bind", "port", "dir", "daemonize", "logfile", "pidfile", "supervised"})
+    account = "default"
+    reserved = frozenset(
+        {
+            "bind",
+            "port",
+            "dir",
+            "daemonize",
+            "logfile",
+            "pidfile",
+            "supervised",
+            "requirepass",
+            "user",
+            "aclfile",
+        }
+    )
     unknown_setting = re.compile(r">>> '([\w.-]+) .*'\s+Bad directive")
     offers = PACKAGES
+    programs = ("valkey-server", "redis-server")
 
     def url_of(self, port: int) -> str:
         return f"valkey://127.0.0.1:{port}/"
@@ -38,8 +54,7 @@ class ValkeyLife(OwnServer):
 
     def command(self, place: ServerPlace) -> Sequence[str | Path]:
         file = place.data / "valkey.conf"
-        file.write_text(config(place))
-        file.chmod(0o644)
+        private.write(file, config(place, secret.of(place.data)), place.user)
         return [self.program(place.release), file]
 
     def known_settings(self, release: Release) -> frozenset[str] | None:
@@ -50,12 +65,19 @@ class ValkeyLife(OwnServer):
         """Not while it still reads its files: then it answers `-LOADING`."""
         with contextlib.suppress(OSError):
             port = greeting.Port("127.0.0.1", place.port)
-            said = greeting.answer(port, greeting.FIRST_WORDS[Protocol.RESP], READY_S)
-            return said is not None and said.startswith((b"+PONG", b"-NOAUTH"))
+            first = f"AUTH {secret.of(place.data)}\r\n".encode() + greeting.FIRST_WORDS[Protocol.RESP]
+            said = greeting.answer(port, first, READY_S)
+            return said is not None and said.startswith(b"+OK\r\n+PONG")
         return False
 
+    def client(self, instance: Instance, process: str = "") -> str:
+        program = life.client_program(instance.release.path, "valkey-cli")
+        return secret.to_variable(instance.data, "REDISCLI_AUTH", f"{program} -p {instance.port}")
 
-def config(place: ServerPlace) -> str:
-    """The whole configuration; what is left out is as shipped. Pure."""
+
+def config(place: ServerPlace, password: str) -> str:
+    """The whole configuration; what is left out is as shipped. It has the password's hash alone. Pure."""
+    hashed = hashlib.sha256(password.encode()).hexdigest()
     own = {"bind": "127.0.0.1", "port": str(place.port), "dir": str(place.home), "daemonize": "no"}
+    own["user"] = f"default on #{hashed} ~* &* +@all"
     return "".join(f"{name} {value or EMPTY}\n" for name, value in {**own, **place.settings}.items())

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inrush.border import plan as border
 from inrush.border.load import Rule
+from inrush.engines import secret
 from inrush.engines.cluster import HASH_PARTITIONS
 from inrush.engines.instance import Target
 from inrush.engines.loading import Loading
@@ -98,6 +100,13 @@ def make_table(
         shards.ask(target, statement)
 
 
+def refuse_old(shards: AnyShards, targets: Sequence[tuple[str, border.Target]]) -> None:
+    """Raises UsageError for a server that is older than those that inrush works with."""
+    for url, target in targets if shards.twin.least_version else ():
+        if problem := shards.twin.too_old(version_of(shards, target)):
+            raise UsageError(f"{url}: {problem}")
+
+
 def version_of(shards: AnyShards, target: border.Target) -> str:
     query = shards.twin.probes(()).version
     assert isinstance(query, str), "what inrush load fills answers as its text says"
@@ -134,8 +143,10 @@ def coordinate(call: Call, shards: AnyShards, described: Described, note: Callab
         raise UsageError(
             f"{shards.engine}: servers of this kind have no coordinator; name each shard by --shard"
         )
-    password = next(iter(shards.secrets.values()), None)
-    passwords = {t.url: password for t in shards.targets} if password is not None else {}
+    shared = next(iter(shards.secrets.values()), None)
+    # The coordinator's own process logs in to them, and may not be able to read a file of ours.
+    known = {t.url: secret.in_file(Path(secret.file_in(t.url))) or shared for t in shards.targets}
+    passwords = {url: password for url, password in known.items() if password is not None}
     columns = [(name, kind) for name, kind, _ in described]
     urls = [t.url for t in shards.targets]
     made = (
@@ -159,4 +170,6 @@ def coordinate(call: Call, shards: AnyShards, described: Described, note: Callab
         # The statement that failed holds the shards' password.
         kind, message = failure.args
         said = str(message).partition("\n  in: ")[0]
-        raise from_core(kind, said if password is None else said.replace(password, "…")) from None
+        for password in passwords.values():
+            said = said.replace(password, "…")
+        raise from_core(kind, said) from None

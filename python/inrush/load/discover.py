@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from inrush.errors import UsageError
+from inrush.targets.deployment import by_file_of
 
 if TYPE_CHECKING:
     from inrush.load.call import Call
@@ -44,5 +45,6 @@ def with_shards(call: Call, into: Shards, note: Callable[[str], None]) -> Call:
                 f"{into.targets[0].url} has {len(urls)} shards; --key COLUMN,… spreads a new table over them, this one stays here"
             )
             return call
+    urls = by_file_of(into.targets[0].url, urls)
     note(f"{into.targets[0].url} has {len(urls)} shards; rows are placed by {', '.join(key)}")
     return replace(call, shards=urls, key=key, rule=rule, table=name_there)

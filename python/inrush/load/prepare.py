@@ -62,6 +62,7 @@ def prepare(
             if not described:
                 required = create.without_null(looked, columns, call.key)
             table = with_required(table, required | set(call.key if len(targets) > 1 else ()))
+        create.refuse_old(shards, targets)
         known = imports.has_ledgers(shards, targets, call.table)
         for place in targets:  # before a table that holds no rows of its own passes for one that lost them
             refuse_unfit(shards, place, call.table)

@@ -11,12 +11,14 @@ from inrush.analysis.conclusion import NOTHING, conclusion
 from inrush.analysis.overview import Overview
 from inrush.analysis.points import Analysis
 from inrush.analysis.waves import waves_said
-from inrush.engines import title
+from inrush.engines import ENGINES, server, title, versions
 from inrush.model.pipeline import SERIAL
 from inrush.predict.resources import NOT_TRIED, SERIAL_FOUND, Resource, ResourceForecast, resource_forecasts
 from inrush.stats.files import is_pipeline
-from inrush.text import number, percent
+from inrush.text import listed, number, percent
 
+#: Setting in which an engine says its version.
+VERSION = "version"
 #: Beyond so many times the largest load that ran a resource is not said to be full first: nothing that was seen comes near it.
 FAR = 10.0
 #: Below it a share would be shown as none.
@@ -24,6 +26,28 @@ LEAST_SHOWN = 0.001
 
 
 def first_sentence(analysis: Analysis, found: Answer | None, seen: Overview | None = None) -> str:
+    said = answered(analysis, found, seen)
+    return said if said == NOTHING else " ".join(filter(None, [said, versions_said(analysis)]))
+
+
+def versions_said(analysis: Analysis) -> str:
+    """`Measured on ClickHouse 18.16.1 of 2018 and MySQL 9.7.4 of 2026.` A server without a record of its version is left out."""
+    found: dict[str, dict[str, None]] = {}
+    for m in analysis.runs:
+        engine = str(m.run.plan["target"]["engine"])
+        twin = server(engine) if engine in ENGINES else None
+        if twin is None or twin.embedded:
+            continue
+        for row in m.run.rows("settings"):
+            if row["name"] == VERSION and (said := str(row["value"])):
+                found.setdefault(engine, {})[versions.shown(said, twin.year_of(said))] = None
+    names = [
+        f"{title(engine)} {' and '.join(filter(None, each))}" for engine, each in found.items() if any(each)
+    ]
+    return f"Measured on {listed(names)}." if names else ""
+
+
+def answered(analysis: Analysis, found: Answer | None, seen: Overview | None) -> str:
     said = " ".join(filter(None, [asked_sentence(analysis), conclusion(analysis, found, seen)]))
     if said != NOTHING and (swings := waves_said(analysis)):
         said = f"{said} {swings}"

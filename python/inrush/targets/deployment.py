@@ -6,7 +6,7 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,7 +15,7 @@ from inrush.border import address
 from inrush.border.labels import start_of, storage_of
 from inrush.border.pipeline import AnyPlan
 from inrush.border.plan import Statement, WatchPlan
-from inrush.engines import engine_of_url, life, page_cache, server
+from inrush.engines import engine_of_url, life, page_cache, secret, server
 from inrush.engines.instance import SERVER, TRANSPORT, UNIX, Cold, Stop, Target
 from inrush.engines.lifecycle import Lifecycle
 from inrush.engines.sql import file_of
@@ -142,7 +142,7 @@ class Deployment:
         except _core.CoreFailure as failure:
             raise from_core(*failure.args) from None
         found, secret = [], dict(self.environment)
-        for url in cluster.shard_urls(urls):
+        for url in by_file_of(self.target.url, cluster.shard_urls(urls)):
             shown, variables, _ = split_password(url)
             if any(secret.get(k, v) != v for k, v in variables.items()):
                 raise UsageError(
@@ -303,6 +303,18 @@ def split_password(url: str) -> tuple[str, dict[str, str], str | None]:
     variable = password_variable(read.shown)
     warning = f"{read.shown}: a password in the URL can be read by others; put it into {variable} instead"
     return read.shown, {variable: read.password}, warning
+
+
+def by_file_of(coordinator: str, shards: Sequence[str]) -> tuple[str, ...]:
+    """Addresses that a coordinator says of its shards: by the file that its own address names, where their password is the
+    one in it, or is not said."""
+    file = secret.file_in(coordinator)
+
+    def of(url: str) -> str:
+        shown, variables, _ = split_password(url)
+        return secret.with_file(shown, file) if {*variables.values()} <= {secret.in_file(Path(file))} else url
+
+    return tuple(map(of, shards)) if file else tuple(shards)
 
 
 def password_variable(url: str) -> str:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from inrush.engines import ENGINES, life, origin, server
+from inrush.engines import ENGINES, origin, private, server, versions
 from inrush.engines.instance import Instance, Release, Stop
 from inrush.engines.own_server import VERSION
 from inrush.engines.twin import Twin
-from inrush.errors import UsageError
+from inrush.errors import InrushError, UsageError
 from inrush.targets import register, shards
 from inrush.targets.deployment import lifecycle_of
 from inrush.targets.deployments import started_words as words
@@ -22,6 +23,8 @@ from inrush.text import columns
 Note = Callable[[str], None]
 #: In place of names: every server that inrush can start; `all,profile=default` too.
 ALL = "all"
+#: Column of a command that opens a client.
+COMMAND = "command"
 
 
 @dataclass(frozen=True)
@@ -32,9 +35,12 @@ class Listing:
 
     @property
     def lines(self) -> list[str]:
+        """A table, and below it the commands, which are longer than a line of one."""
         if not self.rows:
             return []
-        return columns([[shown(v) for v in row.values()] for row in self.rows], list(self.rows[0]))
+        names = [name for name in self.rows[0] if name != COMMAND]
+        table = columns([[shown(row[name]) for name in names] for row in self.rows], names)
+        return table + [f"{row['engine']}: {row[COMMAND]}" for row in self.rows if row.get(COMMAND)]
 
 
 def shown(value: Any) -> str:
@@ -47,11 +53,25 @@ def listed(names: Sequence[str], data: Path, note: Note) -> Listing:
     """Every engine: its insert methods, and what it takes to run on it."""
     return Listing(
         [
-            {"engine": name, "methods": ", ".join(twin.methods), "runs": how_it_runs(twin)}
+            {
+                "engine": name,
+                "version": version_here(twin),
+                "methods": ", ".join(twin.methods),
+                "runs": how_it_runs(twin),
+            }
             for name in names or ENGINES
             for twin in [server(name)]
         ]
     )
+
+
+def version_here(twin: Twin) -> str | None:
+    """The version of the programs that `--start` takes here, and the year that it is of; None: there are none."""
+    release = None
+    if twin.lifecycle is not None:
+        with contextlib.suppress(InrushError):
+            release = twin.lifecycle.fetched()
+    return versions.shown(release.version, twin.year_of(release.version)) if release else None
 
 
 def how_it_runs(twin: Twin) -> str:
@@ -257,11 +277,18 @@ def rows_of(twin: Twin, instance: Instance, running: bool, role: str | None) -> 
     if not instance.processes:
         return [row(twin, instance, running, role)]
     alive_now = origin.running(instance.data) if running else {}
-    urls = {name: lifecycle_of(twin).process_url(instance, name) for name in alive_now}
-    return [
-        {**row(twin, instance, name in alive_now, name), "url": urls.get(name), "pid": alive_now.get(name)}
-        for name in instance.processes
-    ]
+    lifecycle = lifecycle_of(twin)
+
+    def of(name: str) -> dict[str, Any]:
+        runs = name in alive_now
+        return {
+            **row(twin, instance, runs, name),
+            "url": lifecycle.process_url(instance, name) if runs else None,
+            "pid": alive_now.get(name),
+            COMMAND: (lifecycle.client(instance, name) or None) if runs else None,
+        }
+
+    return [of(name) for name in instance.processes]
 
 
 def row(twin: Twin, instance: Instance | None, running: bool, role: str | None = None) -> dict[str, Any]:
@@ -278,6 +305,7 @@ def row(twin: Twin, instance: Instance | None, running: bool, role: str | None =
         "url": instance.url if instance and running else None,
         "pid": instance.pid if instance and running else None,
         "data": str(instance.data) if instance else None,
+        COMMAND: (lifecycle_of(twin).client(instance) or None) if instance and running else None,
     }
 
 
@@ -290,7 +318,7 @@ def record(twin: Twin, data: Path, folder: Path) -> Path:
 def write(twin: Twin, data: Path, instance: Instance) -> None:
     data.mkdir(parents=True, exist_ok=True)
     path = record(twin, data, instance.data)
-    life.write_whole(path, json.dumps(asdict(instance), indent=1, default=str) + "\n")
+    private.write(path, json.dumps(asdict(instance), indent=1, default=str) + "\n")
 
 
 def forget(twin: Twin, data: Path) -> None:
@@ -299,9 +327,10 @@ def forget(twin: Twin, data: Path) -> None:
 
 
 def read(path: Path) -> Instance | None:
-    if not path.is_file():
+    """None where there is none of this user's: its author chose which process `stop` ends."""
+    if (text := private.text_of(path)) is None:
         return None
-    doc = json.loads(path.read_text())
+    doc = json.loads(text)
     release = Release(**{**doc["release"], "path": Path(doc["release"]["path"])})
     return Instance(**{**doc, "data": Path(doc["data"]), "log": Path(doc["log"]), "release": release})
 

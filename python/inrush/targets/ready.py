@@ -126,7 +126,10 @@ def noted(problems: list[str]) -> Iterator[None]:
 
 def asked(deployment: Deployment, plan: StudyPlan) -> str:
     """What a server says of itself, and that a study may make tables there. Raises NotReady."""
-    line = f"{deployment.target.url}: reachable, version {version(deployment)}"
+    of = version(deployment)
+    if problem := deployment.server.too_old(of):
+        raise NotReady(f"{deployment.target.url}: {problem}; name a newer server, or start one by --start")
+    line = f"{deployment.target.url}: reachable, version {of}"
     if problem := deployment.server.unready(deployment.target, plan.methods(deployment.server.name)):
         raise NotReady(f"{deployment.target.url}: {problem}")
     if plan.namespaces(deployment.server.name):

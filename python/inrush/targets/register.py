@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from inrush.engines import life
+from inrush.engines import life, private
 
 
 def file() -> Path:
@@ -20,7 +20,7 @@ def file() -> Path:
 def folders() -> list[Path]:
     """Those that are there, the oldest first."""
     try:
-        kept = json.loads(file().read_text())
+        kept = json.loads(private.text_of(file()) or "[]")
     except (OSError, ValueError):
         return []
     names = [name for name in kept if isinstance(name, str)] if isinstance(kept, list) else []
@@ -41,7 +41,7 @@ def change(of: Callable[[list[Path]], Iterable[Path]]) -> None:
     """A server starts and stops also where the list cannot be kept."""
     with contextlib.suppress(OSError), life.locked(file().with_suffix(".lock")):
         kept = list(dict.fromkeys(map(str, of(folders()))))
-        life.write_whole(file(), json.dumps(kept, indent=1) + "\n")
+        private.write(file(), json.dumps(kept, indent=1) + "\n")
 
 
 def is_folder(path: Path) -> bool:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from inrush.engines import life, profiles
+from inrush.engines import life, profiles, secret
 from inrush.engines.cluster import Cluster
 from inrush.engines.instance import Instance, Stop
 from inrush.engines.own_server import PROFILE
@@ -78,6 +78,8 @@ def start(
     """
     lifecycle, cluster = lifecycle_of(twin), cluster_of(twin)
     begun: list[Instance] = []
+    # The coordinator logs in to its shards, and a load that finds them by it has one password for all.
+    lifecycle.share_password([kept, *(folder(kept, k) for k in range(shards))])
     try:
         for k in range(shards):
             note(f"starting shard {k} in {folder(kept, k)}")
@@ -103,10 +105,16 @@ def make_known(cluster: Cluster, instances: list[Instance]) -> None:
     coordinator, *shards = instances
     target = json.dumps({"engine": coordinator.engine, "url": coordinator.url, "options": {}})
     try:
-        for statement in cluster.know_shards([shard.url for shard in shards], {}):
+        for statement in cluster.know_shards([shard.url for shard in shards], passwords(shards)):
             _core.control(target, statement, KNOW_S)
     except _core.CoreFailure as failure:
         raise from_core(*failure.args) from None
+
+
+def passwords(shards: Sequence[Instance]) -> dict[str, str]:
+    """URL -> password, of those that have one."""
+    found = {shard.url: secret.found(shard.data) for shard in shards}
+    return {url: password for url, password in found.items() if password is not None}
 
 
 def role(instance: Instance, kept: Path, has_shards: bool) -> str | None:

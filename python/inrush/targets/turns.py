@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from inrush.engines import private
 from inrush.engines.instance import Target
 from inrush.engines.twin import Twin
 from inrush.targets.deployment import Deployment
@@ -37,7 +38,7 @@ class Turns:
 
     def add(self, twin: Twin, place: Path, settings: Mapping[str, str]) -> Deployment:
         """A server that will be started when a run of it comes. settings: all of them, also the command line's."""
-        place.mkdir(parents=True, exist_ok=True)  # its disk is probed before it runs
+        private.folder(place)  # its disk is probed before it runs
         self._settings[place] = settings
         return Deployment(twin, Target(twin.name, ""), turns=self, place=place)
 

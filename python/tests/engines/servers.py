@@ -7,21 +7,24 @@ downloaded unless servers are required. `make test` starts none.
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import os
 import random
 import shutil
 import signal
 import tempfile
+import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import FrameType
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
 from inrush.border.plan import Statement
-from inrush.engines import server
+from inrush.engines import secret, server
 from inrush.engines.instance import Instance, Stop, Target
 from inrush.engines.own_server import OwnServer
 from inrush.targets.ask import ask
@@ -134,15 +137,33 @@ def postgresql_programs() -> None:
     need("postgresql")
 
 
+def with_database(url: str, name: str) -> str:
+    """The same server and log-in, and another database."""
+    return urlsplit(url)._replace(path=f"/{name}").geturl()
+
+
+def password_of(target: Target) -> str:
+    return secret.in_file(Path(secret.file_in(target.url))) or ""
+
+
+def written(influxdb: Target, database: str, line: bytes) -> None:
+    """A line of InfluxDB's, past inrush."""
+    parts = urlsplit(influxdb.url)
+    login = base64.b64encode(f"{parts.username}:{password_of(influxdb)}".encode()).decode()
+    address = f"http://{parts.hostname}:{parts.port}/write?db={database}"
+    request = urllib.request.Request(address, line, {"Authorization": f"Basic {login}"})
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        assert answer.status == 204
+
+
 @contextlib.contextmanager
 def databases(server: Target, count: int) -> Iterator[list[str]]:
     """Addresses of so many new databases of one server, which stand for servers of their own; dropped at the end."""
-    place, _, _ = server.url.rpartition("/")
     names = [f"inrush_part_{random.randrange(1 << 40):x}" for _ in range(count)]
     for name in names:
         control(server, f"CREATE DATABASE {name}")
     try:
-        yield [f"{place}/{name}" for name in names]
+        yield [with_database(server.url, name) for name in names]
     finally:
         for name in names:
             control(server, f"DROP DATABASE {name} WITH (FORCE)")

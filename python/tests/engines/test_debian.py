@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from inrush.engines import debian, life
+from inrush.engines import debian, private
 from inrush.engines.instance import Release
 from inrush.errors import TargetError
 
@@ -81,7 +81,7 @@ def test_two_that_fetch_at_once_wait_for_each_other(tmp_path: Path, monkeypatch:
         home = debian.root() / wanted.name
         home.mkdir(parents=True)
         doc = {"version": "1.2", "path": str(home), "source": "once"}
-        life.write_whole(home / debian.RECORD, json.dumps(doc))
+        private.write(home / debian.RECORD, json.dumps(doc))
         return Release(wanted.engine, "1.2", home, "once")
 
     def fetch() -> None:

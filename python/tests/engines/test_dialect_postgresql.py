@@ -16,7 +16,7 @@ from inrush.engines.sql import literal
 from inrush.engines.survives import Survives
 from inrush.workload import DIGIT_TYPES, DRAWN_TYPES, FILE_TYPES, LOGICAL_TYPES, Column, Operation, Table
 from tests.engines.checksum_queries import ALL_TYPES, PORTS, expected, rows_of
-from tests.engines.servers import control
+from tests.engines.servers import control, password_of
 
 POSTGRESQL = Postgresql()
 
@@ -216,7 +216,7 @@ def test_a_user_who_may_not_see_the_log_reads_no_size_of_it_and_all_else(
     plan = POSTGRESQL.plan_table(PORTS, "pk_time", namespace)
     probes = POSTGRESQL.probes([plan])
     control(postgresql, "DROP ROLE IF EXISTS inrush_nobody")
-    control(postgresql, "CREATE ROLE inrush_nobody LOGIN")
+    control(postgresql, f"CREATE ROLE inrush_nobody LOGIN PASSWORD '{password_of(postgresql)}'")
     try:
         plain = Target("postgresql", postgresql.url.replace("postgres@", "inrush_nobody@"))
         assert control(plain, "SELECT current_user::text") == [["inrush_nobody"]]

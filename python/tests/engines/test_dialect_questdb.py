@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -207,12 +208,17 @@ def test_a_namespace_without_the_mark_is_foreign_and_kept(questdb: Target) -> No
         control(questdb, TWIN.drop_foreign_object(other)[0])
 
 
+def with_http(questdb: Target, port: str) -> str:
+    """The same server and log-in, and another port for lines."""
+    return re.sub(r"http=\d+", f"http={port}", questdb.url)
+
+
 @pytest.mark.parametrize("http", ["1", "{pg}"])
 def test_lines_without_a_port_that_takes_them_are_refused_before_the_first_run(
     questdb: Target, http: str, tmp_path: Path
 ) -> None:
     pg = urlsplit(questdb.url).port
-    url = f"questdb://admin@127.0.0.1:{pg}/qdb?http={http.format(pg=pg)}"
+    url = with_http(questdb, http.format(pg=pg))
     for method, says in (("ilp", "which method ilp needs; add http=PORT"), ("bulk", "")):
         found = prepare(StudyCall("telemetry-batch", "xs", (f"method={method}",), targets=(url,)))
         if says:
@@ -228,7 +234,7 @@ def test_the_core_says_the_same_of_a_port_that_takes_no_lines(questdb: Target, f
     plan = plan_study(study, {"questdb": TWIN}).runs[0].plan
     # The port of PostgreSQL's protocol is silent: it waits for words of its own.
     for http, says in ((1, "nothing listens on port 1"), (pg, "no answer within")):
-        there = Target("questdb", f"questdb://admin@127.0.0.1:{pg}/qdb?http={http}")
+        there = Target("questdb", with_http(questdb, str(http)))
         ran = run(Deployment(TWIN, there), json.loads(json.dumps(plan)), folder / str(http))
         assert (ran.last["event"], ran.last["kind"]) == ("failed", "target")
         assert says in ran.last["message"] and "\n" not in ran.last["message"].strip()

@@ -23,7 +23,7 @@ from inrush.load.process import End
 from inrush.load.run import load, prepare
 from inrush.load.shards import shards_of
 from inrush.plan import ends
-from tests.engines.servers import control, databases
+from tests.engines.servers import control, databases, with_database
 
 SHARDS = 3
 COLUMNS = "id bigint, at timestamptz, dev int, v float8, name text"
@@ -193,16 +193,15 @@ def test_other_servers_are_loaded_once_too(
     engine: str, request: pytest.FixtureRequest, table: str, tmp_path: Path
 ) -> None:
     target: Target = request.getfixturevalue(engine)
-    place = target.url.rpartition("/")[0] if target.url.count("/") > 2 else target.url
     database = "default" if engine == "clickhouse" else "inrush_load_test"
     if engine != "clickhouse":
         control(target, f"CREATE DATABASE IF NOT EXISTS {database}")
-    wanted = call(table, [rows_file(tmp_path / "a.csv", 0, 2_000)], into=f"{place}/{database}")
+    wanted = call(table, [rows_file(tmp_path / "a.csv", 0, 2_000)], into=with_database(target.url, database))
     try:
         assert run(wanted, tmp_path / "loads").rows_stored == 2_000
         again = run(wanted, tmp_path / "loads")
         assert (again.rows_stored, again.rows_before, again.proven) == (0, 2_000, True)
-        here = Target(engine, f"{place}/{database}")
+        here = Target(engine, with_database(target.url, database))
         assert [str(v) for v in control(here, f"SELECT COUNT(*), SUM(id) FROM {table}")[0]] == [
             "2000",
             "1999000",

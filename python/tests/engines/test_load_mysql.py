@@ -12,7 +12,7 @@ from inrush.engines.instance import Target
 from inrush.errors import UsageError
 from inrush.plan import ends
 
-from .servers import control
+from .servers import control, with_database
 from .test_load import End, call, documents, killed_or_finished, rows_file, run, silent
 
 DATABASE = "inrush_load_kills"
@@ -24,8 +24,7 @@ def place(request: pytest.FixtureRequest) -> Iterator[Target]:
     """A database of the test's own."""
     server: Target = request.getfixturevalue(request.param)
     control(server, f"CREATE DATABASE IF NOT EXISTS {DATABASE}")
-    head = server.url.rpartition("/")[0] if server.url.count("/") > 2 else server.url
-    yield Target(server.engine, f"{head}/{DATABASE}")
+    yield Target(server.engine, with_database(server.url, DATABASE))
     control(server, f"DROP DATABASE {DATABASE}")
 
 

@@ -26,7 +26,7 @@ from inrush.load.call import Call
 from inrush.load.check import Loaded
 from inrush.load.run import load
 from tests.engines.flipping import Flipping
-from tests.engines.servers import control, databases
+from tests.engines.servers import control, databases, with_database
 from tests.engines.test_load import rows_file, silent
 from tests.engines.test_load_server import serving
 
@@ -46,8 +46,7 @@ class Place:
 
     def __init__(self, server: Target, name: str) -> None:
         self.server, self.name, self.engine = server, name, server.engine
-        head = server.url.rpartition("/")[0] if server.url.count("/") > 2 else server.url
-        self.url = f"{head}/{name}"
+        self.url = with_database(server.url, name)
         self.target = Target(self.engine, self.url)
 
     def ask(self, statement: str) -> list[list[Any]]:

@@ -26,7 +26,7 @@ from inrush.load.check import Loaded
 from inrush.load.process import End
 from inrush.load.run import load
 from inrush.plan import ends
-from tests.engines.servers import SETTINGS, control, need, own_server
+from tests.engines.servers import SETTINGS, control, need, own_server, with_database
 from tests.engines.test_load import COLUMNS, call, count, documents, rows_file, silent, table
 
 __all__ = ["table"]
@@ -271,7 +271,7 @@ def test_a_shard_whose_disk_is_full_ends_the_load_and_goes_on_when_there_is_room
         while True:
             file.write(bytes(1 << 16))
             file.flush()
-    shards = (full.url.rpartition("/")[0] + "/small", other)
+    shards = (with_database(full.url, "small"), other)
     files = [rows_file(tmp_path / "a.csv", 0, rows)]
     wanted = call("t", files, shards=shards, key=("id",), patience_s=3.0)
     with ballast.open("r+b") as file:  # room for the tables and some rows, not for all of them

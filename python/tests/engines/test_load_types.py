@@ -14,7 +14,7 @@ from inrush.engines.instance import Target
 from inrush.load.call import Call
 from inrush.load.run import Loaded, load
 from inrush.study.chosen import DatesUndecided
-from tests.engines.servers import control
+from tests.engines.servers import control, with_database
 
 DATABASE = "inrush_load_types"
 
@@ -25,8 +25,7 @@ def server(request: pytest.FixtureRequest) -> Target:
     if target.engine != "mysql":
         return target
     control(target, f"CREATE DATABASE IF NOT EXISTS {DATABASE}")
-    head = target.url.rpartition("/")[0] if target.url.count("/") > 2 else target.url
-    return Target("mysql", f"{head}/{DATABASE}")
+    return Target("mysql", with_database(target.url, DATABASE))
 
 
 @pytest.fixture
@@ -131,8 +130,7 @@ def test_times_written_as_numbers_that_the_column_does_not_take_are_rejected_as_
     name = f"types_{random.randrange(1 << 40):x}"
     if engine == "mysql":
         control(target, f"CREATE DATABASE IF NOT EXISTS {DATABASE}")
-        head = target.url.rpartition("/")[0] if target.url.count("/") > 2 else target.url
-        target = Target("mysql", f"{head}/{DATABASE}")
+        target = Target("mysql", with_database(target.url, DATABASE))
     control(target, f"CREATE TABLE {name} (id int, day {kind}, v double precision)")
     try:
         values = [*good, *bad, *good]

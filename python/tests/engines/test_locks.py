@@ -19,7 +19,7 @@ from inrush.targets.deployment import Deployment
 from inrush.targets.locks import Holder, holder, lock_name, ourselves
 from tests.terminal import Inrush
 
-from .servers import control
+from .servers import control, password_of
 from .small_studies import SERVERS, endless_words_of, words_of
 
 LIMIT_S = 300.0
@@ -160,7 +160,7 @@ def test_of_two_that_begin_at_once_one_runs(inrush: Inrush, postgresql: Target, 
 
 
 def test_a_user_who_may_make_no_schema_is_told_before_the_run(inrush: Inrush, postgresql: Target) -> None:
-    control(postgresql, "CREATE ROLE reader LOGIN")
+    control(postgresql, f"CREATE ROLE reader LOGIN PASSWORD '{password_of(postgresql)}'")
     try:
         url = postgresql.url.replace("postgres@", "reader@")
         said = inrush("run", "quickstart", url, *words_of("postgresql")[1])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -16,7 +15,7 @@ from inrush.engines import server
 from inrush.engines.instance import Target
 from tests.terminal import Inrush
 
-from .servers import control
+from .servers import control, password_of, written
 from .small_studies import SERVERS, small_study, words_of
 
 _, QUICK = words_of("sqlite")
@@ -83,10 +82,7 @@ def make(there: Target, home: str) -> None:
     kind = "SCHEMA" if there.engine in ("postgresql", "timescaledb") else "DATABASE"
     control(there, f'CREATE {kind} "{home}"')
     if there.engine == "influxdb":
-        port = urlsplit(there.url).port
-        address = f"http://127.0.0.1:{port}/write?db={home}"
-        with urllib.request.urlopen(address, data=b"precious id=7i 1000000000", timeout=30) as answer:
-            assert answer.status == 204
+        written(there, home, b"precious id=7i 1000000000")
         return
     storage = " ENGINE = TinyLog" if there.engine == "clickhouse" else ""
     control(there, f'CREATE TABLE "{home}".precious{storage} AS SELECT 7 AS id')
@@ -159,7 +155,7 @@ def test_what_inrush_left_is_nobody_elses_and_used_unasked(
 
 def test_what_cannot_be_dropped_is_one_clear_line(inrush: Inrush, postgresql: Target) -> None:
     """By a user who may see it and owns nothing of it."""
-    control(postgresql, "CREATE ROLE guest LOGIN")
+    control(postgresql, f"CREATE ROLE guest LOGIN PASSWORD '{password_of(postgresql)}'")
     control(postgresql, "GRANT CREATE ON DATABASE postgres TO guest")
     there = urlsplit(postgresql.url)
     url = there._replace(netloc=f"guest@127.0.0.1:{there.port}").geturl()

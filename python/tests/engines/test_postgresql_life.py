@@ -118,7 +118,7 @@ def test_a_wrong_password_is_one_clear_line(folder: Path, monkeypatch: pytest.Mo
     control(instance, "SET password_encryption='scram-sha-256'; CREATE ROLE scram LOGIN PASSWORD 'right'")
     control(instance, "SET password_encryption='md5'; CREATE ROLE old LOGIN PASSWORD 'right'")
     for user in ("scram", "old"):
-        target = Target("postgresql", instance.url.replace("postgres@", f"{user}@"))
+        target = Target("postgresql", instance.url.replace("postgres@", f"{user}@").partition("?")[0])
         monkeypatch.delenv("PGPASSWORD", raising=False)
         with pytest.raises(_core.CoreFailure, match="asks for a password; set PGPASSWORD or PGPASSFILE"):
             control(target, "SELECT 1")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from inrush import _core
-from inrush.engines import life, server
+from inrush.engines import life, secret, server
 from inrush.engines.instance import Instance, Stop, Target
 from inrush.run import oracle
 from inrush.targets.deployment import Deployment
@@ -35,8 +35,13 @@ def instance() -> Iterator[Instance]:
 
 
 def url(instance: Instance, database: str = "postgres") -> str:
-    folder = str(instance.data).replace(" ", "%20")
-    return f"postgresql://postgres@:{instance.port}/{database}?host={folder}"
+    return secret.named(
+        f"postgresql://postgres@:{instance.port}/{database}?host={socket_folder(instance)}", instance.data
+    )
+
+
+def socket_folder(instance: Instance) -> str:
+    return str(instance.data / "cluster").replace(" ", "%20")
 
 
 def by_socket(instance: Instance) -> Target:
@@ -44,13 +49,13 @@ def by_socket(instance: Instance) -> Target:
 
 
 def test_every_form_of_libpqs_reaches_the_folders_server(instance: Instance) -> None:
-    folder = url(instance).partition("host=")[2]
-    forms = (
-        url(instance),
+    folder = socket_folder(instance)
+    without = (
         f"postgresql:///postgres?host={folder}&port={instance.port}",
         f"postgresql://postgres@{folder.replace('/', '%2F')}:{instance.port}/postgres",
         f"postgres://nowhere.example:1/postgres?host={folder}&port={instance.port}&sslmode=require",
     )
+    forms = (url(instance), *(secret.named(form, instance.data) for form in without))
     for form in forms:
         detail = control(Target("postgresql", form), "SELECT inet_client_addr() IS NULL, current_user")
         assert detail == [["true", "postgres"]], form
@@ -98,13 +103,13 @@ def test_files_are_loaded_over_shards_that_coordinator_and_loader_reach_by_socke
     [[options]] = control(
         by_socket(instance), "SELECT srvoptions::text FROM pg_foreign_server WHERE srvname = 'inrush_shard_1'"
     )
-    assert f"host={instance.data}" in options
+    assert f"host={instance.data / 'cluster'}" in options
 
 
 def test_nobody_at_the_socket_is_one_line_that_names_it(instance: Instance, folder: Path) -> None:
     wrong = url(instance).replace(f":{instance.port}/", ":1/")
     message = refusal(Target("postgresql", wrong))
-    assert f"there is no socket at {instance.data}/.s.PGSQL.1;" in message
+    assert f"there is no socket at {instance.data}/cluster/.s.PGSQL.1;" in message
     deep = f"postgresql:///postgres?host={folder}/{'d' * 100}"
     message = refusal(Target("postgresql", deep))
     assert "the path of a socket 107 at most" in message and "symbolic link" in message

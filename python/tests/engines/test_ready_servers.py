@@ -17,6 +17,8 @@ from inrush.run.prepare import StudyCall, prepare
 from inrush.targets.deployment import Deployment
 from inrush.targets.ready import refuse_unready
 
+from .servers import with_database
+
 SERVERS = (
     "postgresql",
     "timescaledb",
@@ -89,7 +91,7 @@ def test_a_database_that_is_not_there_is_said_before_the_first_run(
     request: pytest.FixtureRequest, engine: str, says: str, tmp_path: Path
 ) -> None:
     there: Target = request.getfixturevalue(engine)
-    url = f"{there.url.rpartition('/')[0]}/nowhere"
+    url = f"{with_database(there.url, 'nowhere')}"
     found = prepare(StudyCall("quickstart", "xs", targets=(url,)))
     with pytest.raises(UsageError, match=f"{says}.*create it, or name another one in the URL"):
         refuse_unready(found.plan, found.named_targets, tmp_path)

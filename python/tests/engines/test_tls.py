@@ -34,8 +34,9 @@ def at(target: Target, query: str, host: str = HOST, login: str | None = None) -
     if login is not None:
         scheme, _, rest = url.partition("://")
         # A new user may work in no database yet.
-        url = f"{scheme}://{login}@{rest.rpartition('@')[2].replace('/inrush', '/')}"
-    return Target(target.engine, f"{url}?{query}")
+        place = rest.rpartition("@")[2].partition("?")[0].replace("/inrush", "/")
+        return Target(target.engine, f"{scheme}://{login}@{place}?{query}")
+    return Target(target.engine, f"{url}{'&' if '?' in url else '?'}{query}")
 
 
 def refusal(target: Target, statement: str = "SELECT 1") -> str:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import urllib.request
 from collections.abc import Iterator, Mapping
 from itertools import product
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import pyarrow as pa
 import pytest
@@ -22,6 +20,7 @@ from inrush.study.study import load_study
 from inrush.targets.deployment import Deployment
 
 from .border import run
+from .servers import written
 
 SERVERS = ("postgresql", "timescaledb", "mysql", "mariadb", "clickhouse")
 ENGINES = ("duckdb", "sqlite", *SERVERS)
@@ -183,9 +182,7 @@ def test_one_bit_of_a_point_that_changed_breaks_the_read_back(
 
     def at(event: Mapping[str, Any]) -> None:
         if event["event"] == "paused":
-            place = urlsplit(deployment.target.url).netloc.rpartition("@")[2]
-            address = f"http://{place}/write?db={database}"
-            urllib.request.urlopen(address, data=line.encode(), timeout=30).close()
+            written(deployment.target, database, line.encode())
 
     pause = {"kind": "pause", "label": "change", "action": "change"}
     plan["segments"] = [*segments(plan, "load", upto=True), pause, *segments(plan, "load", upto=False)]

@@ -1,6 +1,7 @@
 //! Passwords outside of their protocols: the files that hold them, and the warning where one travels in clear.
 
 use std::collections::HashSet;
+use std::io::{ErrorKind, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Mutex;
@@ -29,14 +30,58 @@ pub fn without(said: &str, password: Option<&str>, user: &str) -> String {
     }
 }
 
-/// Text of a file with passwords. As libpq: a file that others can read is not used, and a line on stderr says so.
-pub fn private_text(path: &Path) -> Option<String> {
-    let mode = std::fs::metadata(path).ok()?.permissions().mode();
-    if mode & 0o077 == 0 {
-        return std::fs::read_to_string(path).ok();
+const OPEN_TO_OTHERS: &str = "other users can read it; run chmod 600 on it";
+
+/// Text of a file with passwords. As libpq: one that others can read is refused.
+pub fn private_text(path: &Path) -> Result<String, std::io::Error> {
+    let mut file = std::fs::File::open(path)?;
+    if file.metadata()?.permissions().mode() & 0o077 != 0 {
+        return Err(std::io::Error::new(ErrorKind::PermissionDenied, OPEN_TO_OTHERS));
     }
-    warn_once(format!("{} is not used: other users can read it; run chmod 600 on it", path.display()));
-    None
+    let mut text = String::new();
+    file.read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// The same of a file at its usual place: if it is not there, nothing is said. A line on stderr says that others can read it.
+pub fn usual_private_text(path: &Path) -> Option<String> {
+    private_text(path)
+        .map_err(|e| {
+            if e.to_string() == OPEN_TO_OTHERS {
+                warn_once(format!("{} is not used: {e}", path.display()));
+            }
+        })
+        .ok()
+}
+
+/// The first line `host:port:database:user:password` that matches; `*` matches everything. hosts: names of the one host.
+pub fn password_in(text: &str, hosts: &[&str], port: u16, database: &str, user: &str) -> Option<String> {
+    let port = port.to_string();
+    text.lines().filter(|line| !line.starts_with('#')).find_map(|line| {
+        let fields = fields(line);
+        let [host, rest @ .., password] = fields.as_slice() else { return None };
+        let wanted = [port.as_str(), database, user];
+        let matches = rest.len() == wanted.len()
+            && (host == "*" || hosts.contains(&host.as_str()))
+            && rest.iter().zip(wanted).all(|(field, wanted)| field == "*" || field == wanted);
+        matches.then(|| password.clone())
+    })
+}
+
+/// Split at the first four colons; a backslash keeps the next character.
+fn fields(line: &str) -> Vec<String> {
+    let mut fields = vec![String::new()];
+    let mut chars = line.chars();
+    while let Some(ch) = chars.next() {
+        let count = fields.len();
+        let last = fields.last_mut().expect("starts with one field");
+        match ch {
+            '\\' => last.extend(chars.next()),
+            ':' if count < 5 => fields.push(String::new()),
+            _ => last.push(ch),
+        }
+    }
+    fields
 }
 
 /// Warns that `what` (`the password`) can be read on its way, where it leaves this machine.
@@ -94,8 +139,9 @@ mod tests {
         std::fs::write(&file, "secret").unwrap();
         for (mode, read) in [(0o600, true), (0o400, true), (0o640, false), (0o604, false), (0o660, false)] {
             std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
-            assert_eq!(private_text(&file).is_some(), read, "{mode:o}");
+            assert_eq!(private_text(&file).is_ok(), read, "{mode:o}");
+            assert_eq!(usual_private_text(&file).is_some(), read, "{mode:o}");
         }
-        assert_eq!(private_text(&folder.path().join("none")), None);
+        assert_eq!(usual_private_text(&folder.path().join("none")), None);
     }
 }

@@ -5,6 +5,9 @@
 
 mod options;
 
+use std::path::Path;
+
+use super::secrets::{password_in, private_text};
 use inrush_rows::error::Error;
 
 pub use options::Options;
@@ -14,6 +17,8 @@ const ESCAPES: &str = "in a password write # as %23, / as %2F, ? as %3F, @ as %4
 /// Options of every server's address that name the user and its password.
 const USER: &str = "user";
 const PASSWORD: &str = "password";
+/// A file with the password, in the format of `~/.pgpass`. As libpq has it; [`Url::password_of`] reads it.
+const PASSFILE: &str = "passfile";
 
 /// An address taken apart, %-escapes decoded; what was left out is empty.
 #[derive(Clone, PartialEq, Eq, Default)]
@@ -156,7 +161,30 @@ impl Url {
 
     /// What its options say; [`Options::end`] names those that are not known.
     pub fn options(&self) -> Options {
-        Options::new(self.options.clone(), self.guarded)
+        let others = self.options.iter().filter(|(name, _)| name != PASSFILE);
+        Options::new(others.cloned().collect(), self.guarded)
+    }
+
+    /// The password that the URL gives: its own, else the one in the file that it names. `None`: it gives none.
+    ///
+    /// The place is the one that the URL means, with what it leaves out. A file that is named and has no password for
+    /// that place is an error: the log-in would fail anyway, for a reason that is harder to find.
+    pub fn password_of(
+        &self,
+        hosts: &[&str],
+        port: u16,
+        database: &str,
+        user: &str,
+    ) -> Result<Option<String>, Error> {
+        let file = self.options.iter().rfind(|(name, _)| name == PASSFILE).map(|(_, path)| Path::new(path));
+        let (None, Some(path)) = (&self.password, file) else { return Ok(self.password.clone()) };
+        let wrong = |why: String| Error::Plan(format!("target.url: {PASSFILE}={}: {why}", path.display()));
+        let text = private_text(path).map_err(|e| wrong(e.to_string()))?;
+        let found = password_in(&text, hosts, port, database, user);
+        found.map(Some).ok_or_else(|| {
+            let host = hosts.first().copied().unwrap_or_default();
+            wrong(format!("no line of it is for {host}:{port}:{database}:{user}; the last field of a line is the password"))
+        })
     }
 
     /// Of an engine whose server is one: its host, and its port where it is named.

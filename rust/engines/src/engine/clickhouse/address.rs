@@ -74,13 +74,12 @@ impl Address {
             user => user.to_owned(),
         };
         let target = format!("clickhouse://{user}@{}/{database}", host_and_port(&host, port));
+        let given = url.password_of(&[&host], port, &database, &user)?;
         Ok(Address {
             tls: Tls::new(&said.tls_options, http_options::ROOTS)?,
             place: Endpoint { limit: said.connect, ..Endpoint::new(host, port, target) },
             user,
-            password: url
-                .password
-                .unwrap_or_else(|| std::env::var("CLICKHOUSE_PASSWORD").unwrap_or_default()),
+            password: given.unwrap_or_else(|| std::env::var("CLICKHOUSE_PASSWORD").unwrap_or_default()),
             base: base(&database, options)?,
         })
     }

@@ -20,7 +20,7 @@ pub struct Address {
     tls: Tls,
     /// Longest time to connect.
     connect: Duration,
-    /// From the URL only; see [`Address::password`].
+    /// From the URL or the file that it names; see [`Address::password`].
     given: Option<Secret>,
 }
 
@@ -57,7 +57,7 @@ impl Address {
             user => user.to_owned(),
         };
         let tls = Tls::new(&said.tls_options, http_options::ROOTS)?;
-        let given = url.password.map(Secret);
+        let given = url.password_of(&[&host], port, &url.path, &user)?.map(Secret);
         Ok(Address { host, port, user, database: url.path, tls, connect: said.connect, given })
     }
 

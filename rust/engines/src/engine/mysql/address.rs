@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::spelled::Spelled;
-use crate::engine::secrets::{private_text, Secret};
+use crate::engine::secrets::{usual_private_text, Secret};
 use crate::engine::socket::Endpoint;
 use crate::engine::tls::Tls;
 use crate::engine::url::{escaped_path, host_and_port, Url};
@@ -31,7 +31,7 @@ pub struct Address {
     pub connect: Duration,
     /// Variables that every session sets for itself, as SQL behind a SET: `, name = value`.
     pub session: String,
-    /// From the URL only; see [`Address::password`].
+    /// From the URL or the file that it names; see [`Address::password`].
     given: Option<Secret>,
 }
 
@@ -55,6 +55,7 @@ impl Address {
         let url = Url::parse(url, &[engine], &format!("{engine}://user@host:port/database"))?;
         let wrong = |problems: Vec<String>| Error::Plan(format!("target.url: {}", problems.join("; ")));
         let spelled = Spelled::of(&url).map_err(wrong)?;
+        let given = url.password_of(&[&spelled.host], spelled.port, &spelled.database, &spelled.user)?;
         Ok(Address {
             allow_cleartext: spelled.allow_cleartext,
             trust_key: spelled.trust_key,
@@ -67,7 +68,7 @@ impl Address {
             user: spelled.user,
             database: spelled.database,
             engine: engine.to_owned(),
-            given: url.password.map(Secret),
+            given: given.map(Secret),
         })
     }
 
@@ -102,7 +103,7 @@ impl Address {
     pub fn password(&self) -> String {
         let file = || {
             let path = Path::new(&std::env::var_os("HOME")?).join(".my.cnf");
-            password_in(&private_text(&path)?, &self.engine)
+            password_in(&usual_private_text(&path)?, &self.engine)
         };
         let given = self.given.as_ref().map(|Secret(given)| given.clone());
         given.or_else(|| std::env::var("MYSQL_PWD").ok()).or_else(file).unwrap_or_default()

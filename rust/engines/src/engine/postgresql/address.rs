@@ -7,7 +7,7 @@ use super::speaker::Speaker;
 #[cfg(test)]
 use super::speaker::POSTGRESQL;
 use super::spelled::{socket_file, tls_options, Binding, Spelled, Wanted, MODES};
-use crate::engine::secrets::{private_text, Secret};
+use crate::engine::secrets::{password_in, usual_private_text, Secret};
 use crate::engine::socket::Endpoint;
 use crate::engine::tls::{Roots, Tls, TlsOptions};
 use crate::engine::url::{escaped_path, host_and_port, Url};
@@ -34,7 +34,7 @@ pub struct Address {
     pub wanted: Wanted,
     /// Longest time to connect and to log in.
     pub connect: Duration,
-    /// From the URL only; see [`Address::password`].
+    /// From the URL or the file that it names; see [`Address::password`].
     given: Option<Secret>,
 }
 
@@ -88,13 +88,14 @@ impl Address {
             None => with_variables(host, spelled, |name| std::env::var(name).ok(), implied_roots())
                 .map_err(wrong)?,
         };
+        let given = url.password_of(&Address::names(host), port, &spelled.database, &spelled.user)?;
         Ok(Address {
             tls: Tls::new(&tls_options, "sslrootcert")?,
             host: host.to_owned(),
             port,
             user: spelled.user.clone(),
             database: spelled.database.clone(),
-            given: url.password.clone().map(Secret),
+            given: given.map(Secret),
             speaker,
             http: spelled.http,
             startup: spelled.startup.clone(),
@@ -122,7 +123,7 @@ impl Address {
             let path = std::env::var_os("PGPASSFILE")
                 .map(PathBuf::from)
                 .or_else(|| std::env::var_os("HOME").map(|home| Path::new(&home).join(".pgpass")))?;
-            private_text(&path).and_then(|text| self.password_in(&text))
+            usual_private_text(&path).and_then(|text| self.password_in(&text))
         };
         let given = self.given.as_ref().map(|Secret(given)| given.clone());
         given
@@ -133,17 +134,13 @@ impl Address {
 
     /// The first line `host:port:database:user:password` that matches; `*` matches everything.
     fn password_in(&self, text: &str) -> Option<String> {
-        let wanted = [&self.host, &self.port.to_string(), &self.database, &self.user];
-        let usual = USUAL_FOLDERS.contains(&self.host.as_str());
-        text.lines().filter(|line| !line.starts_with('#')).find_map(|line| {
-            let mut fields = pgpass_fields(line);
-            if usual && fields[0] == "localhost" {
-                fields[0].clone_from(&self.host);
-            }
-            let matches = fields.len() == 5
-                && wanted.iter().zip(&fields).all(|(wanted, field)| field == "*" || field == *wanted);
-            matches.then(|| fields[4].clone())
-        })
+        password_in(text, &Address::names(&self.host), self.port, &self.database, &self.user)
+    }
+
+    /// Names of the host in a file of passwords.
+    fn names(host: &str) -> Vec<&str> {
+        let usual = USUAL_FOLDERS.contains(&host);
+        [host].into_iter().chain(usual.then_some("localhost")).collect()
     }
 }
 
@@ -170,22 +167,6 @@ fn with_variables(
     };
     let roots = spelled.roots.clone().or_else(|| said("PGSSLROOTCERT").map(|text| Roots::named(&text)));
     tls_options(host, mode, roots, implied)
-}
-
-/// Split at colons; a backslash keeps the next character.
-fn pgpass_fields(line: &str) -> Vec<String> {
-    let mut fields = vec![String::new()];
-    let mut chars = line.chars();
-    while let Some(ch) = chars.next() {
-        let count = fields.len();
-        let last = fields.last_mut().expect("starts with one field");
-        match ch {
-            '\\' => last.extend(chars.next()),
-            ':' if count < 5 => fields.push(String::new()),
-            _ => last.push(ch),
-        }
-    }
-    fields
 }
 
 #[cfg(test)]

@@ -53,11 +53,13 @@ impl Address {
         let (host, port, said) = spelled(&url, usual_port).map_err(wrong)?;
         let login = if url.user.is_empty() { String::new() } else { format!("{}@", url.user) };
         let target = format!("{scheme}://{login}{}/{}", host_and_port(&host, port), url.path);
+        let user = if url.user.is_empty() { "default" } else { url.user.as_str() }.to_owned();
+        let given = url.password_of(&[&host], port, &url.path, &user)?;
         Ok(Address {
             tls: Tls::new(&said.tls_options, url_options::ROOTS)?,
             place: Endpoint { limit: said.connect, ..Endpoint::new(host, port, target) },
-            user: if url.user.is_empty() { "default".to_owned() } else { url.user },
-            password: url.password.or_else(|| std::env::var(variable).ok().filter(|text| !text.is_empty())),
+            user,
+            password: given.or_else(|| std::env::var(variable).ok().filter(|text| !text.is_empty())),
             database: url.path,
             variable,
         })

@@ -104,3 +104,32 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_file_that_the_url_names_has_the_password_for_its_place() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a file");
+    std::fs::write(&file, "# ours\nh:1:d:other:wrong\nh:*:d:u:hid\\:den:too\n").unwrap();
+    let mode = |mode| std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
+    let name = file.display().to_string().replace(' ', "%20");
+    let of = |login: &str, user: &str| {
+        let url = Url::parse(&format!("db://{login}@h/d?passfile={name}"), &["db"], FORM).unwrap();
+        assert!(url.options().end("none").is_empty(), "an engine does not see it");
+        url.password_of(&["h"], 1, "d", user).map_err(|e| e.to_string())
+    };
+    mode(0o600);
+    assert_eq!(of("u", "u"), Ok(Some("hid:den:too".into())));
+    assert_eq!(of("u:own", "u"), Ok(Some("own".into())), "the one in the URL counts before it");
+    let message = of("me", "me").unwrap_err();
+    assert!(
+        message.contains("a file: no line of it is for h:1:d:me") && !message.contains("hid"),
+        "{message}"
+    );
+    mode(0o640);
+    let message = of("u", "u").unwrap_err();
+    assert!(message.contains("other users can read it; run chmod 600"), "{message}");
+    std::fs::remove_file(&file).unwrap();
+    assert!(of("u", "u").unwrap_err().contains("a file: No such file"));
+}
