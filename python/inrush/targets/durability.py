@@ -15,6 +15,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from inrush.analysis.comparability import durability_difference, first_unequal
+from inrush.border.labels import start_of, storage_of
 from inrush.border.pipeline import AnyPlan
 from inrush.engines import server
 from inrush.engines.instance import LOG, Instance, Release, Target
@@ -25,7 +26,7 @@ from inrush.plan.planned import PlannedRun, StudyPlan
 from inrush.study.shipped import SHIPPED
 from inrush.targets.ask import ask as ask_target
 from inrush.targets.ask import connected
-from inrush.targets.deployment import Deployment, environment, key_of, lifecycle_of, start_of, storage_of
+from inrush.targets.deployment import Deployment, environment, key_of, lifecycle_of
 from inrush.targets.deployments import NamedTargets, deployment_at, settings_on
 
 #: Limit of one statement, s.

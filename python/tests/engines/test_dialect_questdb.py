@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from inrush import _core
-from inrush.engines import questdb_http, questdb_life, server
+from inrush.engines import questdb_http, questdb_life, secret, server
 from inrush.engines.instance import Release, Target
 from inrush.engines.life import User
 from inrush.engines.own_server import ServerPlace
@@ -144,14 +144,16 @@ def test_a_session_of_the_line_protocol_has_one_call_in_flight() -> None:
 
 def test_a_server_of_ours_is_named_with_the_port_of_its_http(tmp_path: Path) -> None:
     own = questdb_life.QuestdbLife()
-    assert own.url_in(tmp_path, 4711) == "questdb://admin@127.0.0.1:4711/qdb?http=0", "never started"
+    assert own.url_in(tmp_path, 4711) == secret.named("questdb://admin@127.0.0.1:4711/qdb?http=0", tmp_path)
     file = questdb_life.config_file(tmp_path / own.home)
     file.parent.mkdir(parents=True)
     place = ServerPlace(
         Release("questdb", "9.3.4", tmp_path), tmp_path, tmp_path / own.home, User(), 4711, {}
     )
-    file.write_text(questdb_life.config(place, 4712))
-    assert own.url_in(tmp_path, 4711) == "questdb://admin@127.0.0.1:4711/qdb?http=4712"
+    file.write_text(questdb_life.config(place, 4712, "secret"))
+    assert own.url_in(tmp_path, 4711) == secret.named(
+        "questdb://admin@127.0.0.1:4711/qdb?http=4712", tmp_path
+    )
 
 
 @pytest.mark.parametrize(
