@@ -19,7 +19,6 @@ from inrush.engines import (
     server_limits,
 )
 from inrush.engines.instance import Instance, Release, log_of
-from inrush.engines.mysql_life import client
 from inrush.engines.ndb_release import HINT, ClusterPrograms
 from inrush.engines.own_server import PROFILE, STOP_S, OwnServer, ServerPlace, ServerProcess
 from inrush.errors import TargetError, UsageError
@@ -189,9 +188,7 @@ class NdbLife(OwnServer):
     def client(self, instance: Instance, process: str = "") -> str:
         if process != ndb_sql.ROLE:
             return ""
-        return client(
-            "mysql", instance.release, instance.data, ndb_sql.last_port(instance.data), ndb_sql.ACCOUNT
-        )
+        return ndb_sql.client(instance)
 
     def _node(self, place: ServerPlace, node: int) -> Sequence[str | Path]:
         return [

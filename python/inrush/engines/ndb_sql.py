@@ -10,11 +10,12 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
-from inrush.engines import life, private, secret
-from inrush.engines.instance import Release
+from inrush.engines import life, mysql_life, private, secret
+from inrush.engines.instance import Instance, Release
 from inrush.engines.mysql_life import FIRST, MysqlLife, folders, greets
 from inrush.engines.ndb_release import HOME, SQL_FOLDER, SQL_PROGRAM
 from inrush.engines.own_server import ServerPlace, ServerProcess
@@ -86,6 +87,13 @@ def refusal(release: Release) -> str:
 def url_in(data: Path) -> str:
     """The address of the node of the cluster in this folder."""
     return secret.named(f"mysql://{ACCOUNT}@127.0.0.1:{last_port(data)}/", data)
+
+
+def client(instance: Instance) -> str:
+    """A command of the client that lies beside the node's program, else of an installed one."""
+    found = program(instance.release)
+    release = replace(instance.release, path=found.parent if found is not None else Path())
+    return mysql_life.client("mysql", release, instance.data, last_port(instance.data), ACCOUNT)
 
 
 def last_port(data: Path) -> int:

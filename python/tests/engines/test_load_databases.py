@@ -16,7 +16,7 @@ from inrush.engines.instance import Target
 from inrush.errors import InrushError, TargetError, UsageError
 from inrush.load.call import Call
 from inrush.load.run import load
-from tests.engines.servers import control
+from tests.engines.servers import control, password_of
 from tests.engines.test_load import rows_file, silent
 
 ROWS = 1_200
@@ -128,7 +128,7 @@ def test_a_server_that_cannot_be_reached_is_that_and_no_missing_database(
 
 def test_a_user_who_may_make_no_database_gets_the_servers_words(postgresql: Target, tmp_path: Path) -> None:
     name = f"inrush_user_{random.randrange(1 << 40):x}"
-    control(postgresql, f"CREATE USER {name}")
+    control(postgresql, f"CREATE USER {name} PASSWORD '{password_of(postgresql)}'")
     try:
         url = read(postgresql.url).with_database(f"{name}_database")
         scheme, _, place = url.partition("://")

@@ -236,7 +236,8 @@ def test_a_target_that_cannot_be_used_is_one_clear_line(
 ) -> None:
     there: Target = request.getfixturevalue(engine)
     # What the refusal is about is not the password, where it is not that it says.
-    of = url if "hidden" in url else secret.with_file(url, secret.file_in(there.url))
+    file = secret.file_in(there.url)
+    of = secret.with_file(url, file) if file and "hidden" not in url else url
     deployment = Deployment(server(engine), Target(engine, of.format(port=urlsplit(there.url).port)))
     ran = run(deployment, plan_of(engine), folder / "run")
     assert "hidden" not in ran.last["message"]
