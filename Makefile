@@ -15,6 +15,10 @@ THREADS ?= 4
 # so many at once, each process on servers of its own.
 ON_SERVERS := python/tests/engines
 SERVER_JOBS ?= 3
+# Each part of the tests that passed where servers must be there leaves a file: CI runs once more what did not.
+PASSED := .pytest_cache/passed
+passed = mkdir -p $(PASSED) && touch $(PASSED)/$(1)
+AGAIN ?=
 # Ten minutes each.
 STRESSED ?= postgresql clickhouse
 # Killed in a load and in a statement: 66 kills each, of 10 to 25 seconds.
@@ -61,7 +65,7 @@ run: core ## the quickstart study; prints where its report is
 # when it has ended.
 test: core ## the tests; needs no server and no browser
 ifdef INRUSH_REQUIRE_SERVERS
-	@$(MAKE) --no-print-directory --keep-going --jobs 2 --output-sync=target test-python-apart test-rust-and-servers
+	@rm -rf $(PASSED); $(MAKE) --no-print-directory --keep-going --jobs 2 --output-sync=target test-python-apart test-rust-and-servers
 else
 	@$(MAKE) --no-print-directory --keep-going --jobs 2 test-rust-told test-python
 endif
@@ -81,10 +85,12 @@ else
 endif
 
 test-python-apart:
-	MAKEFLAGS= $(BIN)/python -m pytest -o cache_dir=.pytest_cache/apart -n $(JOBS) --durations 30 --ignore $(ON_SERVERS)
+	MAKEFLAGS= $(BIN)/python -m pytest -o cache_dir=.pytest_cache/apart $(AGAIN) -n $(JOBS) --durations 30 --ignore $(ON_SERVERS)
+	@$(call passed,apart)
 
 test-python-servers:
-	MAKEFLAGS= $(BIN)/python -m pytest -o cache_dir=.pytest_cache/servers -n $(SERVER_JOBS) --durations 30 $(ON_SERVERS)
+	MAKEFLAGS= $(BIN)/python -m pytest -o cache_dir=.pytest_cache/servers $(AGAIN) -n $(SERVER_JOBS) --durations 30 $(ON_SERVERS)
+	@$(call passed,servers)
 
 test-rust-and-servers:
 	@failed=0; $(MAKE) --no-print-directory test-rust-told || failed=1; \
@@ -101,6 +107,7 @@ test-rust-told:
 	  $(MAKE) --no-print-directory test-rust >$(TOLD) 2>&1 || { cat $(TOLD); echo "the Rust half failed: $(TOLD)"; exit 1; }; \
 	  awk '/^test result:/ { passed += $$4; ignored += $$8 } END { \
 	    print "\nRust: " passed + 0 " tests passed, " ignored + 0 " need a server"; exit !passed }' $(TOLD)
+	@$(call passed,rust)
 
 fuzz: ## a million mutated answers to each decoder (or as many as INRUSH_MUTATIONS says)
 	INRUSH_MUTATIONS=$${INRUSH_MUTATIONS:-1000000} cargo test --release -p inrush-engines -p inrush-load --lib fuzz:: -- --nocapture

@@ -95,13 +95,6 @@ def test_no_python_at_all_is_one_line(tmp_path: Path) -> None:
     assert done.stderr == "pythons: no Python from 3.10 on with venv is in PATH; install python3-venv\n"
 
 
-def test_ci_tests_once() -> None:
-    """What fails now and then waits for no condition, which a second try would hide."""
-    lines = [line for line in (CI / "run").read_text().splitlines() if line.startswith("make test")]
-    assert lines == ["make test JOBS=2 SERVER_JOBS=2"]
-    assert "--last-failed" not in (CI / "run").read_text() + (ROOT / "Makefile").read_text()
-
-
 def test_ci_tries_the_wheel_with_two_pythons_or_fails(tmp_path: Path) -> None:
     assert (
         "\nINRUSH_REQUIRE_PYTHONS=1 make try-wheel WHEEL='dist/here/inrush-*.whl'\n"
