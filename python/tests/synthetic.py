@@ -201,7 +201,7 @@ def run(
         "engine": engine,
     }
     plan = {
-        "version": 1, "run_id": "r", "study": "synthetic", "operations": [{"name": "insert", "kind": "insert", "holds": []}, {"name": "page", "kind": "together", "holds": [{"kind": "count_bounds"}]}], "seed": 1, "target": {"engine": engine, "url": f"{engine}:///t"},
+        "version": 1, "run_id": "r", "study": "synthetic", "operations": [{"name": "insert", "kind": "insert", "holds": []}, {"name": "page", "kind": "together", "holds": [{"kind": "count_bounds"}]}], "seed": 1, "target": {"engine": engine, "url": f"{engine}:///t" if engine in ("duckdb", "sqlite") else f"{engine}://db.example/t"},
         "segments": [{"kind": "control", "label": "create"}, {"kind": "drive", "label": "measure", "phase": "measure",
                      "roles": roles, "limit_ns": 600 * SECOND}], "labels": labels,
     }  # fmt: skip

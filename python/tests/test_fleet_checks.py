@@ -55,7 +55,7 @@ def test_an_address_is_here_or_under_tls_or_said_to_be_insecure(
         ("tcp://[::1]:8786", "also another user of this machine"),
         ("tcp://localhost:8786", "also another user of this machine"),
         ("tls://me:secret@scheduler:8786", "without user, password"),
-        ("tls://scheduler:8786?token=secret", "without user, password"),
+        ("tls://scheduler:8786?token=secret", "not an address"),
     ],
 )
 def test_what_is_no_address_or_would_travel_in_clear_is_refused(text: str, why: str) -> None:
@@ -182,7 +182,8 @@ def test_a_folder_of_a_fleet_whose_inrush_is_gone_is_removed_and_no_other(tmp_pa
 
 
 @pytest.mark.parametrize(
-    "url", ["tcp://localhost/x", "x://127.0.0.1:5", "x:///file", "x://%2Ftmp%2Fsocket/db"]
+    "url",
+    ["tcp://localhost/x", "postgresql://127.0.0.1:5", "sqlite:///file", "postgresql://%2Ftmp%2Fsocket/db"],
 )
 def test_an_address_of_this_host_is_no_target_for_others(url: str) -> None:
     assert reached_only_here(url)
@@ -194,10 +195,10 @@ def test_an_address_of_this_host_is_no_target_for_others(url: str) -> None:
 
 def test_loopback_of_a_container_is_not_ours_and_a_socket_may_be() -> None:
     facts = {"3": fact("pod", boot="here", spaces=spaces("here", network="2"))}
-    for url in ("tcp://localhost/x", "x://127.0.0.1:5"):
+    for url in ("tcp://localhost/x", "postgresql://127.0.0.1:5"):
         (line,) = checks.unreachable(facts, spaces("here"), "e", url, False)
         assert line.startswith(f"worker 3 on pod: {url} is no address there")
-    assert checks.unreachable(facts, spaces("here"), "e", "x://%2Ftmp%2Fsocket/db", False) == []
+    assert checks.unreachable(facts, spaces("here"), "e", "postgresql://%2Ftmp%2Fsocket/db", False) == []
 
 
 def test_hosts_of_one_kernel_share_its_cores_whatever_they_are_called() -> None:
@@ -207,10 +208,10 @@ def test_hosts_of_one_kernel_share_its_cores_whatever_they_are_called() -> None:
 
 
 def test_a_file_of_another_host_is_no_target() -> None:
-    assert not reached_only_here("x://db.example/y")
+    assert not reached_only_here("postgresql://db.example/y")
     assert (
         "inside of the client"
-        in checks.unreachable({"2": fact("b")}, spaces("here"), "e", "x://db/y", True)[0]
+        in checks.unreachable({"2": fact("b")}, spaces("here"), "e", "postgresql://db/y", True)[0]
     )
 
 

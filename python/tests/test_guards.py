@@ -20,7 +20,7 @@ from inrush.stats.record import RunRecord, StudyRecord
 from inrush.study.pipeline import KIND
 from tests import synthetic
 from tests.synthetic import SECOND
-from tests.test_trends import drawn, served
+from tests.test_trends import drawn, served, written_and_read
 
 
 def verdicts(run: RunRecord) -> dict[str, Verdict]:
@@ -68,6 +68,7 @@ PROVOKED: dict[str, tuple[Mapping[str, Any] | Callable[[], RunRecord], Outcome, 
     "unit of work constant": (lambda: growing_run(), Outcome.NOTE, "bytes per row change by"),
     "rows rejected": ({"more": {"counters": [{"name": "inrush.files.mine.rows_read", "value": "95"}, {"name": "inrush.files.mine.rows_rejected", "value": "5"}]}},
                       Outcome.NOTE, "mine: 5 of 100 rows rejected"),
+    "table of one size": (lambda: written_and_read(0, 50_000), Outcome.NOTE, "which grew from 0 rows to 50,000"),
     "service time steady": (lambda: served(drawn(7, lambda t: (1 + 22 * t) / 3000, 0.0, 0.05, 1)), Outcome.NOTE,
                             "service time rises"),
     "no waves": ({"makespan_s": 30.0, "rows": 3_000_000, "batch_rows": 100,
