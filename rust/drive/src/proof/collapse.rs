@@ -144,7 +144,7 @@ mod tests {
     fn as_many_rows_as_identities_are_no_proof_of_their_values() {
         let table = serde_json::json!({"name": "t", "stream": "t", "identity": ["k"],
             "source": {"kind": "generated", "series": 1, "period_ns": 1}, "columns": [
-            {"name": "k", "type": "i64", "wire": "", "gen": {"kind": "cycle", "modulo": 5}},
+            {"name": "k", "type": "i64", "wire": "", "gen": {"kind": "cycle", "from": 0, "to": 4}},
             {"name": "v", "type": "i64", "wire": "", "gen": {"kind": "sequence", "start": 1, "step": 1}}]});
         let target =
             serde_json::from_value(serde_json::json!({"engine": "null", "url": ""})).expect("a target");
