@@ -16,7 +16,8 @@ from inrush.errors import UsageError
 
 #: Words that name an engine, or a file: no part of them can be a password.
 PLAIN = re.compile(r"null:\w+|[\w./~][\w./ ~+-]*")
-SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://")
+#: One slash is a slip of the pen, and what follows a password all the same.
+SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:/")
 
 
 class _Document(TypedDict):
@@ -115,9 +116,12 @@ def shown(text: str) -> str:
 
 
 def masked(text: str) -> str:
-    """Free text, up to the first address in it: where a password ends, cannot be seen there."""
-    found = SCHEME.search(text)
-    return text if found is None else f"{text[: found.end()]}…"
+    """Free text, up to the first address in it: where a password ends, cannot be seen there. Without a scheme, what stands
+    before the last @ may be one."""
+    if found := SCHEME.search(text):
+        return f"{text[: found.end()]}…"
+    _, at, behind = text.rpartition("@")
+    return f"…{at}{behind}" if at else text
 
 
 def without_password(text: str) -> str:

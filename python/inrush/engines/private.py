@@ -97,10 +97,11 @@ def text_of(path: Path) -> str | None:
         opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
         return None
+    found = os.fstat(opened)
+    if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
+        os.close(opened)
+        return None
     with os.fdopen(opened, encoding="utf-8", errors="replace") as file:
-        found = os.fstat(opened)
-        if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
-            return None
         return file.read(MOST_BYTES)
 
 
