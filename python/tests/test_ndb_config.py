@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from inrush.engines import ndb_config, ndb_life, ndb_management, ndb_sql, profiles
+from inrush.engines import ndb_config, ndb_life, ndb_management, ndb_sql, profiles, secret
 from inrush.engines.instance import Instance, Release
 from inrush.engines.life import User
 from inrush.engines.mysql_life import MysqlLife
@@ -148,7 +148,7 @@ def test_a_cluster_with_a_node_of_sql_has_a_section_and_a_process_for_it(
     assert words[:2] == [str(program), "--no-defaults"] and sql.log == data / "sql.log"
     assert {"--ndbcluster", "--ndb-connectstring=127.0.0.1:1186", "--ndb-nodeid=12", "--port=4406"} < {*words}
     instance = Instance("ndb", data, "ndb://127.0.0.1:1186", 1186, 1, data / "server.log", nothing_fetched)
-    assert NdbLife().process_url(instance, "sql") == "mysql://root@127.0.0.1:4406/"
+    assert NdbLife().process_url(instance, "sql") == secret.named("mysql://root@127.0.0.1:4406/", data)
     assert NdbLife().process_url(instance, "node_1") == instance.url
     aborted = ["[ERROR] [MY-010119] [Server] Aborting"]
     assert sql.explain(["[ERROR] [MY-1] [Server] no room", *aborted]) == "no room"

@@ -72,10 +72,10 @@ def test_the_command_answers_in_json_with_what_a_program_needs(
 def test_the_highest_rate_within_a_latency_is_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from inrush.commands.predict import Wanted, predict
+    from inrush.commands.predict import PredictCall, predict
 
     path = written(tmp_path, "calls_per_s,p99_s\n100,0.00556\n300,0.00714\n500,0.01\n")
-    predict(Wanted(str(path), ()), [0.0125], as_json=True)
+    predict(PredictCall(str(path), ()), [0.0125], as_json=True)
     assert json.loads(capsys.readouterr().out)["median"] == pytest.approx(600, rel=0.01)
     with pytest.raises(UsageError, match="two columns"):
-        predict(Wanted(None, ()), [0.1], as_json=True)
+        predict(PredictCall(None, ()), [0.1], as_json=True)

@@ -105,7 +105,7 @@ def predict(
         command.predict_for(needed, by, what, threads, level, as_json)
         return
     at, continued = command.targets(to or (), along)
-    wanted = command.Wanted(what, at, of, continued, where or (), level, far)
+    wanted = command.PredictCall(what, at, of, continued, where or (), level, far)
     command.predict(wanted, within or (), as_json, claim)
 
 
@@ -152,7 +152,9 @@ def prove(
                 "--to makes a claim of one study's results and runs it; leave out --with and name one study's results at most"
             )
         at, continued = predicting.targets(to, along)
-        wanted = predicting.Wanted(specs[0] if specs else None, at, of, continued, where or (), level, far)
+        wanted = predicting.PredictCall(
+            specs[0] if specs else None, at, of, continued, where or (), level, far
+        )
     elif of or along or far or where:
         raise UsageError("--of, --along, --where and --far say what --to predicts; name a load, --to N")
     elif not specs:

@@ -22,7 +22,7 @@ NOT_KEPT = "next: nothing is kept of this; --claim freezes it before its run, an
 
 
 @dataclass(frozen=True)
-class Wanted:
+class PredictCall:
     """Which results are continued, where to, and how sure the interval is to be."""
 
     which: str | None
@@ -54,7 +54,7 @@ def targets(to: Sequence[str], along: str | None) -> tuple[list[float], str | No
     return found, along
 
 
-def predict(wanted: Wanted, within_s: Sequence[float], as_json: bool, freeze: bool = False) -> None:
+def predict(wanted: PredictCall, within_s: Sequence[float], as_json: bool, freeze: bool = False) -> None:
     """Continues a file of two columns, or each group of results. freeze: keeps a claim of every prediction from results."""
     refuse_level(wanted.level)
     what = wanted.which
@@ -130,7 +130,7 @@ def forecast_lines(points: Sequence[dict[str, Any]], x_name: str, y_name: str) -
     return [*columns(rows, header, right=(0, 1)), *(f"  {why}" for why in reasons)]
 
 
-def predict_results(wanted: Wanted, as_json: bool, freeze: bool) -> None:
+def predict_results(wanted: PredictCall, as_json: bool, freeze: bool) -> None:
     """Shows a prediction for each group and target, or keeps it as a claim; what cannot be predicted is reported."""
     from inrush.results.predictions import Predictions
 
@@ -151,7 +151,9 @@ def predict_results(wanted: Wanted, as_json: bool, freeze: bool) -> None:
         show([NOT_KEPT])
 
 
-def predictions(store: Store, kept: Predictions, wanted: Wanted) -> tuple[list[dict[str, Any]], list[str]]:
+def predictions(
+    store: Store, kept: Predictions, wanted: PredictCall
+) -> tuple[list[dict[str, Any]], list[str]]:
     """A document for each group and target, and why others have none; nothing is written."""
     from inrush.analysis.analyse import analyse
     from inrush.analysis.points import say as say_point

@@ -15,7 +15,7 @@ from inrush.errors import Interrupted, UsageError
 from inrush.text import percent, signed_percent
 
 if TYPE_CHECKING:
-    from inrush.commands.predict import Wanted
+    from inrush.commands.predict import PredictCall
     from inrush.results.predictions import Claim, Predictions
     from inrush.results.store import Store
     from inrush.run.prepare import StudyCall
@@ -33,7 +33,7 @@ def prove(
     as_json: bool,
     live: bool = False,
     live_address: str | None = None,
-    wanted: Wanted | None = None,
+    wanted: PredictCall | None = None,
 ) -> None:
     """Scores claims by results that exist, or by the runs that they are about; with `live` a page shows each study of these.
 
@@ -77,7 +77,7 @@ def prove(
         raise typer.Exit(INVALID)
 
 
-def made_claims(store: Store, kept: Predictions, wanted: Wanted, as_json: bool) -> list[Claim]:
+def made_claims(store: Store, kept: Predictions, wanted: PredictCall, as_json: bool) -> list[Claim]:
     """Claims about what was not measured, frozen before their runs begin. Raises Refused where nothing can be claimed."""
     from inrush.commands.predict import claim_lines, frozen, predictions, refuse_level, refuse_nothing
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from inrush.guards.verdicts import Figures, Verdict, noted, passed
-from inrush.stats.growing import Growth, growing_tables
+from inrush.stats.growing import GrownTable, growing_tables
 from inrush.stats.measures import measured_windows, whole, writing_roles
 from inrush.stats.quantity import show
 from inrush.stats.record import RunRecord
@@ -39,7 +39,7 @@ def table_of_one_size(run: RunRecord, _: Figures) -> Verdict | None:
     return None
 
 
-def grew(role: str, growths: Sequence[Growth]) -> str:
+def grew(role: str, growths: Sequence[GrownTable]) -> str:
     """`readers read port_errors, which grew from 0 rows to 50,000 (2.50 MB)`"""
     each = [
         f"{g.table}, which grew from {g.begin_rows:,} rows to {g.end_rows:,}"

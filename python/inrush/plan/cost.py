@@ -56,7 +56,7 @@ class Continued:
 
 
 @dataclass(frozen=True)
-class Cut:
+class CutStep:
     """A segment that takes longer than it may, and is cut then."""
 
     takes_s: float
@@ -74,7 +74,7 @@ class RunCost:
     measured_s: float
     #: Time that its work takes at usual rates, over the time that its schedules give it; 0 without one.
     demand: float = 0.0
-    cuts: tuple[Cut, ...] = ()
+    cuts: tuple[CutStep, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,9 @@ def forecast(engine: str, point: PointPlan, continued: Continued | None = None) 
             return continued.step_s[work.role]
         return rows_s(work.rows, work.row_bytes) + work.calls * batch_s / work.parallel
 
-    cuts = [Cut(s, w.limit_s, w.role) for w in lasts.work if w.due_s is None and (s := work_s(w)) > w.limit_s]
+    cuts = [
+        CutStep(s, w.limit_s, w.role) for w in lasts.work if w.due_s is None and (s := work_s(w)) > w.limit_s
+    ]
     closed_s = repeated_s(sum(min(work_s(w), w.limit_s) for w in lasts.work if w.due_s is None), point)
     demand = sum(work_s(w) / w.due_s for w in lasts.work if w.due_s is not None and w.due_s > 0)
     paced_s = (lasts.due_s or 0.0) * max(1.0, demand)
@@ -208,7 +210,7 @@ def forecast(engine: str, point: PointPlan, continued: Continued | None = None) 
     load_s = rows_s(loaded, row_bytes) + loaded / LOAD_BATCH_ROWS * batch_s
     around_s = START_S + point.fixed_s + load_s + READ_BACK_SHARE * rows_s(lasts.proven_rows, row_bytes)
     if measured_s > lasts.limit_s:
-        cuts.append(Cut(measured_s, lasts.limit_s))
+        cuts.append(CutStep(measured_s, lasts.limit_s))
     return RunCost(around_s + min(measured_s, lasts.limit_s), measured_s, demand, tuple(cuts))
 
 
@@ -275,7 +277,7 @@ def warnings(plan: StudyPlan, forecasts: Mapping[str, RunCost]) -> list[str]:
     return [*shortened(list(behind.values())), *shortened(cut)]
 
 
-def cut_said(point: str, cut: Cut) -> str:
+def cut_said(point: str, cut: CutStep) -> str:
     if not cut.step:
         return (
             f"{point}: about {show_s(cut.takes_s)} are measured, and schedule.limit_s cuts a segment after "

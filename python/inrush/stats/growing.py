@@ -18,7 +18,7 @@ from inrush.stats.trends import MATERIAL
 
 
 @dataclass(frozen=True)
-class Growth:
+class GrownTable:
     """A table while a role read it."""
 
     table: str
@@ -28,9 +28,9 @@ class Growth:
     end_bytes: float | None
 
 
-def growing_tables(run: RunRecord) -> dict[str, list[Growth]]:
+def growing_tables(run: RunRecord) -> dict[str, list[GrownTable]]:
     """Role that reads (the whole) -> the tables that grew by a tenth or more meanwhile."""
-    plan, found = run.plan, dict[str, list[Growth]]()
+    plan, found = run.plan, dict[str, list[GrownTable]]()
     names = [str(table["name"]) for table in plan.get("tables", ())]
     before: dict[int, int] = {}
     phases = {s["segment"] for s in run.rows("segments") if s["phase"] in ("load", "warm", "measure")}
@@ -42,7 +42,7 @@ def growing_tables(run: RunRecord) -> dict[str, list[Growth]]:
                 begin, end = before.get(table, 0), before.get(table, 0) + written[table]
                 mine = found.setdefault(whole(role["name"]), [])
                 if end > MATERIAL * begin and all(g.table != names[table] for g in mine):
-                    mine.append(Growth(names[table], begin, end, bytes_of_table(run, names[table])))
+                    mine.append(GrownTable(names[table], begin, end, bytes_of_table(run, names[table])))
         for table, rows in written.items():
             before[table] = before.get(table, 0) + rows
     return {role: growths for role, growths in found.items() if growths}
