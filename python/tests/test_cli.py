@@ -245,11 +245,15 @@ def test_a_study_of_unequal_durability_that_was_begun_goes_on_and_says_what_is_n
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
     """A finished study, made as a user makes it."""
-    results = tmp_path_factory.mktemp("tiny")
-    done = subprocess.run(
-        [sys.executable, "-m", "inrush.cli", "run", *TINY],
-        capture_output=True, text=True, check=False, env={**ENVIRONMENT, "INRUSH_RESULTS": str(results)},
-    )  # fmt: skip
+    for _ in range(5):
+        results = tmp_path_factory.mktemp("tiny")
+        done = subprocess.run(
+            [sys.executable, "-m", "inrush.cli", "run", *TINY],
+            capture_output=True, text=True, check=False, env={**ENVIRONMENT, "INRUSH_RESULTS": str(results)},
+        )  # fmt: skip
+        # Tests beside this one may take the processors, and a run that they held up is invalid, as it has to be.
+        if done.returncode != 3:
+            break
     return results, done
 
 
