@@ -1,6 +1,7 @@
 from .servers import (
     clickhouse,
     end_on_sigterm,
+    end_those_left,
     folder,
     influxdb,
     mariadb,
@@ -28,3 +29,4 @@ __all__ = [
 ]
 
 end_on_sigterm()
+end_those_left()
