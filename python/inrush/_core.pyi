@@ -21,6 +21,7 @@ __all__ = [
     "generate",
     "generators",
     "max_depth",
+    "read_address",
     "read_files",
     "read_table",
     "rounded_values",
