@@ -382,12 +382,24 @@ def test_a_run_as_json_says_where_and_whether_it_is_valid(inrush: Inrush) -> Non
     assert {v["outcome"] for v in found["verdicts"]} <= {"pass", "note", "not checked"}
 
 
+UNITS = {"s": 1.0, "ms": 1e-3, "µs": 1e-6, "ns": 1e-9}
+
+
 def test_a_quiet_run_says_its_last_lines_alone(inrush: Inrush) -> None:
     said = inrush("run", *TINY, "--quiet")
     assert said.code in (0, 3) and said.out.startswith("SQLite stores ")
     assert said.out.splitlines()[-1].startswith("next: ") and "[1/" not in said.out + said.err
-    (line,) = said.err.splitlines()
+    times, line = said.err.splitlines()
     assert line.startswith("report: ")
+    # Every part of the time is there, and together they are the whole.
+    whole, parts = times.split(": ")
+    seconds = {
+        name.strip(): float(n) * UNITS[unit]
+        for name, n, unit in re.findall(r"([a-z ]+) ([\d.]+) (\S?s)\b", parts)
+    }
+    (taken,) = (float(n) * UNITS[unit] for n, unit in re.findall(r"took ([\d.]+) (\S?s)$", whole))
+    assert list(seconds) == ["planning", "runs", "report", "the rest"]
+    assert sum(seconds.values()) == pytest.approx(taken, rel=0.02) and seconds["runs"] > 0.1
 
 
 def test_a_quiet_run_still_names_what_failed(inrush: Inrush) -> None:

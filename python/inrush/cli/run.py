@@ -30,6 +30,7 @@ from inrush.cli.words import (
 )
 from inrush.commands.printing import opened_store, say
 from inrush.errors import UsageError
+from inrush.times import Times
 
 
 def run(
@@ -84,7 +85,7 @@ def run(
 ) -> None:
     """Run a study and show the answer, the verdict and the next command."""
     from inrush.border.address import without_password
-    from inrush.commands.running import begin, check_targets, execute, finish, shown_live
+    from inrush.commands.running import PARTS, begin, check_targets, execute, finish, shown_live
     from inrush.fleet.open import workers_of
     from inrush.fleet.waiting import WaitingTime
     from inrush.run.prepare import StudyCall, prepare, unfinished, with_clients
@@ -92,6 +93,7 @@ def run(
     from inrush.study.shipped import from_anywhere
     from inrush.targets.storages import read_data
 
+    times = Times(PARTS)
     if not 0 <= fleet_wait < float("inf"):
         raise UsageError(f"--fleet-wait {fleet_wait:g}: seconds are 0 or more, and an end")
     waiting = WaitingTime(fleet_wait)
@@ -114,8 +116,9 @@ def run(
             lies_in(input_folder),
             fleet,
         )
-        prepared = prepare(resumed(folder, given), targets or None)
-        check_targets(store, prepared, quiet)
+        with times.part("planning_s"):
+            prepared = prepare(resumed(folder, given), targets or None)
+            check_targets(store, prepared, quiet)
         folder.write({"call": prepared.call.document(), "command": prepared.call.command()})
     else:
         if study is None:
@@ -140,10 +143,11 @@ def run(
         call = with_clients(
             call, workers_of(fleet, fleet_insecure, waiting, (lambda _: None) if quiet else say)
         )
-        prepared, folder = begin(store, call, targets, quiet)
+        with times.part("planning_s"):
+            prepared, folder = begin(store, call, targets, quiet)
     with wanted as page:
-        outcome = execute(prepared, folder, store.instances_path, force, page, quiet, waiting)
-        finish(store, outcome, as_json, in_browser)
+        outcome = execute(prepared, folder, store.instances_path, times, force, page, quiet, waiting)
+        finish(store, outcome, times, as_json, in_browser)
 
 
 def plan(

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from inrush.cli.words import AsJson, ColumnNames, Dates, Header, Strict, Study
-from inrush.commands.printing import say, show, show_json
+from inrush.commands.printing import say, show, show_json, took
+from inrush.times import Times
 
 
 def studies(as_json: AsJson = False) -> None:
@@ -66,7 +67,10 @@ def new(
     def write(dates: str | None) -> list[Path]:
         return write_new(name, [source], folder, Asked(strict, read_dates(dates)), say, said)
 
-    written = with_dates(write, dates)
+    times = Times(["sampling_s"])
+    with times.part("sampling_s"):
+        written = with_dates(write, dates)
     for path in written:
         show([str(path)])
+    say(took(times.whole_s, times.parts()))
     say(f"look at the types in {written[0]}, then: inrush run {written[-1]}")

@@ -6,7 +6,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TextIO
 
 from inrush.text import BestLine
@@ -42,6 +42,15 @@ def painted(line: str, bold: bool = False) -> str:
 def is_coloured(stream: TextIO) -> bool:
     """A terminal that knows colours, unless NO_COLOR is set (no-color.org)."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def took(whole_s: float, parts: Mapping[str, float]) -> str:
+    """`took 12.3 s: planning 1.02 s, runs 10.1 s, the rest 1.20 s`. Pure."""
+    from inrush.stats.quantity import show
+
+    names = {"rest_s": "the rest"}
+    spent = [f"{names.get(part, part.removesuffix('_s'))} {show(s, part)}" for part, s in parts.items()]
+    return f"took {show(whole_s, 'whole_s')}: {', '.join(spent)}"
 
 
 def show_json(document: Any) -> None:

@@ -13,6 +13,7 @@ from inrush.commands.printing import opened_store, say, show, show_json
 from inrush.commands.running import INVALID
 from inrush.errors import Interrupted, UsageError
 from inrush.text import percent, signed_percent
+from inrush.times import Times
 
 if TYPE_CHECKING:
     from inrush.commands.predict import PredictCall
@@ -139,25 +140,20 @@ class Runs:
         return made
 
     def _run(self, c: Claim, call: StudyCall) -> str:
-        from inrush.commands.running import begin, execute, shown_live
-        from inrush.report.report import write_report
-        from inrush.report.run_list import keep_verdict
-        from inrush.results.store import StudyFolder
+        from inrush.commands.running import PARTS, begin, execute, report, shown_live
 
+        times = Times(PARTS)
         wanted = shown_live(self.live, self.live_address, False)
-        prepared, folder = begin(self.store, call, [*self.targets, *call.targets][:1])
+        with times.part("planning_s"):
+            prepared, folder = begin(self.store, call, [*self.targets, *call.targets][:1])
         with wanted as page:
             try:
-                outcome = execute(prepared, folder, self.store.instances_path, page=page)
+                outcome = execute(prepared, folder, self.store.instances_path, times, page=page)
             except Interrupted as e:
                 raise Interrupted(
                     f"{e}\n{c.id} has no score yet; when these runs are complete: inrush prove {c.id} --with {folder.path.name}"
                 ) from e
-            for run, message in outcome.failed.items():
-                say(f"{run}: {message}")
-            found = self.store.find(str(outcome.path))
-            keep_verdict(StudyFolder(found.path), write_report(found, found.report_path))
-        say(f"report: {found.report_path}")
+            report(self.store, outcome, times)
         return str(outcome.path)
 
 

@@ -12,18 +12,20 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from inrush.commands.browser import open_page
-from inrush.commands.printing import say, show, show_json
+from inrush.commands.printing import say, show, show_json, took
 from inrush.errors import UsageError
 from inrush.extras import need
 from inrush.fleet.address import WAIT_S
 from inrush.fleet.waiting import WaitingTime
+from inrush.times import Times
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from inrush.analysis.points import Analysis
     from inrush.live.opened import LivePage
     from inrush.plan.planned import PlannedRun
-    from inrush.results.store import Store, StudyFolder
+    from inrush.results.store import Results, Store, StudyFolder
     from inrush.run.listener import Listener
     from inrush.run.prepare import Prepared, StudyCall
     from inrush.run.run import StudyEnd
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 
 #: Exit codes that no error class carries.
 WORKLOAD_ERRORS, INVALID, LIMIT_CROSSED = 1, 3, 99
+#: From the study file, and a look at its input files, to a plan; the runs; figures and report. The rest is servers'.
+PARTS = ("planning_s", "runs_s", "report_s")
 
 
 def begin(
@@ -74,6 +78,7 @@ def execute(
     prepared: Any,
     folder: Any,
     usual: Path,
+    times: Times,
     force: bool = False,
     page: LivePage | None = None,
     quiet: bool = False,
@@ -81,7 +86,7 @@ def execute(
 ) -> StudyEnd:
     """The study on its engines, with progress on stderr.
 
-    usual: folder for the data of servers, where the call names none. force: works on what is not inrush's own.
+    usual: folder for the data of servers, where the call names none. times: with PARTS. force: works on what is not inrush's own.
     page: shows the study while it runs. quiet: no progress and no notes. waiting: for a fleet that is not there yet.
     Raises UsageError for a comparison or a target that is refused.
     """
@@ -179,10 +184,11 @@ def execute(
             raise
         plan = prepared.plan
         rules = StopRules(plan, listener.note)
-        return run_study(
-            plan.all_runs, folder, deployments, listener, rules, rules.look, confirmations(plan),
-            *((REALTIME_WORKER, realtime_environment) if realtime else program),
-        )  # fmt: skip
+        with times.part("runs_s"):
+            return run_study(
+                plan.all_runs, folder, deployments, listener, rules, rules.look, confirmations(plan),
+                *((REALTIME_WORKER, realtime_environment) if realtime else program),
+            )  # fmt: skip
 
 
 @contextlib.contextmanager
@@ -226,22 +232,32 @@ def shown_live(
     return page(of)
 
 
-def finish(store: Store, outcome: StudyEnd, as_json: bool, in_browser: bool = False) -> None:
-    """Report, the last lines or JSON, and the exit code of what was found."""
+def report(store: Store, outcome: StudyEnd, times: Times) -> tuple[Results, Analysis]:
+    """Writes the report and keeps the verdict; what failed, the time by part and where the report is go to stderr."""
     from inrush.analysis.deciding import cut_steps
-    from inrush.report.report import closing_lines, write_report
+    from inrush.report.report import write_report
     from inrush.report.run_list import keep_verdict
-    from inrush.report.summary import verdict_document
     from inrush.results.store import StudyFolder
 
     results = store.find(str(outcome.path))
     for run, message in outcome.failed.items():
         say(f"{run}: {message}")
-    analysis = write_report(results, results.report_path)
+    with times.part("report_s"):
+        analysis = write_report(results, results.report_path)
     for run, sentence in cut_steps(analysis):
         say(f"{run}: {sentence}")
     keep_verdict(StudyFolder(outcome.path), analysis)
+    say(took(times.whole_s, times.parts()))
     say(f"report: {results.report_path}")
+    return results, analysis
+
+
+def finish(store: Store, outcome: StudyEnd, times: Times, as_json: bool, in_browser: bool = False) -> None:
+    """Report, the last lines or JSON, and the exit code of the verdict."""
+    from inrush.report.report import closing_lines
+    from inrush.report.summary import verdict_document
+
+    results, analysis = report(store, outcome, times)
     if in_browser:
         open_page(results.report_path)
     if as_json:

@@ -36,14 +36,17 @@ from inrush.load.series import LoadSeries, refuse_path, sizes_watched
 from inrush.load.shards import Shards, shards_at, shards_of
 from inrush.load.spool import spool_of
 from inrush.load.time_left import with_time_left
-from inrush.load.times import Times
 from inrush.plan import ends
 from inrush.study.first_line import read_said
 from inrush.study.found import SAMPLE_ROWS
 from inrush.targets.spoken import foreign_protocols
+from inrush.times import Times
 
 Doc = dict[str, Any]
 OnEvent = Callable[[Doc], None]
+
+#: Looking at the first rows of files; from the first row read to the last one stored; holding the table against them.
+PARTS = ("sampling_s", "storing_s", "proof_s")
 
 
 def found_shards(
@@ -83,7 +86,7 @@ def load(call: Call, folder: Path, note: Callable[[str], None], on_event: OnEven
     if call.series is not None:
         refuse_path(call.series)
     place = (call.into or "", *call.shards, call.server or "", call.table)
-    times = Times()
+    times = Times(PARTS)
     with spool_of([*names, *place], folder / "spool") as spool:
         done = load_from(names, call, folder, spool, note, on_event, times)
     return replace(done, seconds=times.whole_s, costs={**done.costs, **times.parts()})

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-
-#: Looking at the first rows of files; from the first row read to the last one stored; holding the table against them.
-PARTS = ("sampling_s", "storing_s", "proof_s")
 
 
-@dataclass
 class Times:
-    """From its making on."""
+    """Begins when it is made. parts: names of figures, as `sampling_s`; what no part covers is the rest."""
 
-    began_s: float = field(default_factory=time.monotonic)
-    spent_s: dict[str, float] = field(default_factory=lambda: dict.fromkeys(PARTS, 0.0))
+    def __init__(self, parts: Sequence[str]) -> None:
+        self.began_s = time.monotonic()
+        self.spent_s = dict.fromkeys(parts, 0.0)
 
     @contextmanager
     def part(self, name: str) -> Iterator[None]:
@@ -31,5 +27,5 @@ class Times:
         return time.monotonic() - self.began_s
 
     def parts(self) -> dict[str, float]:
-        """With the rest of the whole: servers, tables and ledgers, the digests of the files, processes that start and end."""
+        """Every part, and `rest_s`: what the whole took besides."""
         return {**self.spent_s, "rest_s": max(0.0, self.whole_s - sum(self.spent_s.values()))}
