@@ -216,7 +216,6 @@ fn host(written: &str) -> Result<(&str, Option<u16>), String> {
         format!("what stands behind the colon of a host is not a port from 1 to 65535; an IPv6 address is written [::1], and {ESCAPES}")
     };
     match port.strip_prefix(':') {
-        Some("") => Ok((name, None)),
         Some(digits) => port_of(digits).map(|port| (name, Some(port))).ok_or_else(wrong),
         None if port.is_empty() => Ok((name, None)),
         None => Err(wrong()),

@@ -41,6 +41,7 @@ fn a_password_with_what_should_be_escaped_is_read_or_refused_with_the_escapes() 
         "db://u:S3cr#/x@h",
         "db://u:S3c:r/1@h",
         "db://u:S3cr",
+        "db://u:,S3cr",
     ] {
         let problems = Url::read(url).unwrap_err().join("; ");
         for escape in ["%23", "%2F", "%3F", "%40"] {
