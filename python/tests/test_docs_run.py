@@ -50,7 +50,7 @@ class Elsewhere:
 
 #: How a command begins -> where it is run instead of here and with one server.
 ELSEWHERE: Mapping[str, Elsewhere] = {
-    "make run": Elsewhere("builds inrush from nothing", ".ci/run", "\n.ci/bare make run\n"),
+    "make run": Elsewhere("builds inrush from nothing", ".ci/run", "\n.ci/bare make run "),
     "make test": Elsewhere("runs these tests", ".ci/run", "\nmake test "),
     "make wheel": Elsewhere("builds for a release", "Makefile", "--no-print-directory wheel\n"),
     "make try-wheel": Elsewhere(

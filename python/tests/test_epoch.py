@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date, datetime, timedelta, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 
 from inrush.plan.plan import plan_study
 from inrush.study.chosen import Asked
-from inrush.study.epoch import DEFAULT, utc
+from inrush.study.epoch import DEFAULT, seconds_of
+from inrush.study.first_line import read_said
 from inrush.study.new import write_new
+from inrush.study.sniff import sniff
 from inrush.study.study import load_study
 from tests.strategies import KNOWN, fake_servers
 
@@ -109,12 +111,20 @@ def test_a_name_with_a_line_break_stays_in_its_comment_and_the_study_plans(tmp_p
     st.integers(-15 * 60, 15 * 60),
     st.sampled_from(["iso", "dmy", "mdy"]),
 )
-def test_a_time_is_read_to_its_minute_in_utc(time: datetime, minutes: int, form: str) -> None:
-    time = time.replace(second=0, microsecond=0)
+def test_a_time_is_read_to_its_second_in_utc(
+    tmp_path_factory: pytest.TempPathFactory, time: datetime, minutes: int, form: str
+) -> None:
+    time = time.replace(microsecond=0)
     local = time + timedelta(minutes=minutes)
     day = {"iso": f"{local:%Y-%m-%d}", "dmy": f"{local:%d/%m/%Y}", "mdy": f"{local:%m/%d/%Y}"}[form]
     sign, ahead = ("-" if minutes < 0 else "+"), abs(minutes)
-    text = f"{day} {local:%H:%M}:30.25{sign}{ahead // 60:02}:{ahead % 60:02}"
-    assert utc(text, form) == time
-    assert utc(day, form) == datetime.combine(date(local.year, local.month, local.day), datetime.min.time())
-    assert utc("n/a", form) is None
+    whole = f"{day} {local:%H:%M:%S}.25{sign}{ahead // 60:02}:{ahead % 60:02}"
+
+    def seconds(text: str) -> list[datetime]:
+        path = written(tmp_path_factory.mktemp("times"), "id,at", f"1,{text}")
+        column = sniff(path, said=read_said("yes", None)).columns[1]
+        return [datetime(1970, 1, 1) + timedelta(seconds=s) for s in seconds_of(column, form)]
+
+    assert seconds(whole) == [time]
+    assert seconds(day) == [datetime.combine(local.date(), datetime.min.time())]
+    assert seconds("n/a") == []

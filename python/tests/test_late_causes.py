@@ -79,7 +79,10 @@ def test_what_is_known_of_the_machine_is_named(run: RunRecord, causes: list[late
 def test_the_last_lines_name_the_cause_and_the_command_that_helps() -> None:
     runs = [late("clickhouse", watched=True, block=b, data_journal=False) for b in (1, 2)]
     *_, verdict, following = closing_lines(record(*runs))
-    assert verdict.startswith("INVALID: client on time: ") and lateness.UNJOURNALED.sentence in verdict
+    assert (
+        verdict.startswith("INVALID: client on time (latency p99 of writers): ")
+        and lateness.UNJOURNALED.sentence in verdict
+    )
     assert following == (
         "next: inrush run keepup --start clickhouse --seed 1 --data DIR --realtime   (DIR on a filesystem with a journal)"
     )

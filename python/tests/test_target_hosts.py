@@ -60,7 +60,7 @@ def test_a_run_says_which_hosts_of_its_target_are_its_own(
 @pytest.mark.ci
 def test_workers_say_which_hosts_of_the_target_are_their_own(one: Fleet, tmp_path: Path) -> None:
     plan = shared(calls=100)
-    plan["target"]["url"] = f"simulated://{HOSTS[0]}:1,{HOSTS[1]}:2/x"
+    plan["target"]["url"] = f"postgresql://{HOSTS[0]}:1,{HOSTS[1]}:2/x"
     with running(one, tmp_path, plan) as worker:
         events = heard(worker, "ended")
         assert worker.close() == 0, events

@@ -50,7 +50,7 @@ class Link:
             )
         except FatalCommClosedError as e:
             raise TargetError(f"{address}: {cause(e)}; {CERTIFICATES}") from None
-        except (OSError, TypeError, ValueError) as e:
+        except (OSError, RuntimeError, TypeError, ValueError) as e:
             raise Unreached(
                 f"{address}: no scheduler of Dask answers there ({cause(e)}); start one with `dask scheduler`, and workers "
                 "with `dask worker`"

@@ -160,7 +160,9 @@ def test_a_mysqld_with_the_engine_joins_as_the_node_of_sql_and_ends_with_the_clu
     assert [row["role"] for row in rows] == ["management", "node_1", "node_2", "sql"]
     sql, cluster = Target("mysql", rows[-1]["url"]), Target("ndb", rows[0]["url"])
     has = "SELECT support FROM information_schema.engines WHERE engine = 'ndbcluster'"
-    assert control(sql, has) == [["YES"]] and re.fullmatch(r"mysql://root@127.0.0.1:\d+/", sql.url)
+    assert control(sql, has) == [["YES"]] and re.fullmatch(
+        r"mysql://root@127.0.0.1:\d+/\?passfile=.*", sql.url
+    )
     control(sql, "CREATE DATABASE inrush")
     control(sql, "CREATE TABLE inrush.t (k INT PRIMARY KEY) ENGINE = NDB")
     control(sql, "INSERT INTO inrush.t VALUES (1), (2), (3)")

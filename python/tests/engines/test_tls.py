@@ -260,7 +260,8 @@ def tls_in_front(port: int, certificates: Path) -> Iterator[int]:
 @pytest.mark.parametrize("engine", ["clickhouse", "influxdb", "valkey"])
 def test_where_the_server_does_not_tell_the_url_says_whether_a_run_was_encrypted(engine: str) -> None:
     def detail(query: str) -> str:
-        return server(engine).tls(Target(engine, f"{engine}://host:1/db{query}"), {})
+        database = "0" if engine == "valkey" else "db"
+        return server(engine).tls(Target(engine, f"{engine}://host:1/{database}{query}"), {})
 
     assert detail("") == detail("?secure=false") == detail("?secure=0") == "none"
     assert detail("?secure=true").startswith("TLS") and detail("?secure=1&verify=false").startswith("TLS")

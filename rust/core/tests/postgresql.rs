@@ -359,7 +359,11 @@ fn a_wrong_address_says_what_is_wrong() {
         Err(other) => panic!("{other}"),
         Ok(_) => panic!("{url} took us in"),
     };
-    let (class, message) = fault(&format!("{}_not", url()));
+    let url = url();
+    let (place, options) = url
+        .split_once('?')
+        .map_or((url.as_str(), String::new()), |(place, options)| (place, format!("?{options}")));
+    let (class, message) = fault(&format!("{place}_not{options}"));
     assert_eq!(class, TargetFault::MissingDatabase, "{message}");
 
     let free =
