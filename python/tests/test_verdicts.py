@@ -30,6 +30,7 @@ from inrush.report.points import points_table, summed
 from inrush.report.report import closing_lines, verdict_line
 from inrush.report.summary import summary, summary_lines
 from inrush.results.histogram import merge, of_values
+from inrush.stats.extremes import why_without
 from inrush.stats.measures import figures_of_run
 from inrush.stats.record import RunRecord, StudyRecord
 from tests import synthetic
@@ -545,6 +546,28 @@ def test_unsent_refused_and_failed_are_three_words() -> None:
     assert (
         "is refused at" in refused and "5 of 55 calls were refused" in refused and "failed" not in refused
     ), refused
+
+
+def test_a_page_of_refused_calls_is_one_refused_call_and_its_timeouts_are_failures() -> None:
+    """Of 10 pages 5 were refused and 3 timed out; each of their three queries was, too."""
+    where = {"segment": 2, "repetition": 0}
+    roles = [("readers", "page"), *((f"readers/{q}", q) for q in ("a", "b", "c"))]
+    more = {
+        "failures": [
+            {**where, "role": role, "op": op, "outcome": outcome, "count": n}
+            for role, op in roles
+            for outcome, n in (("refused", 5), ("timeout", 3))
+        ],
+        "repetitions": [
+            {**where, "role": role, "ops": 10, "ok": 2, "errors": 8, "start_ns": SECOND, "end_ns": 3 * SECOND, "sessions": 1}
+            for role, _ in roles
+        ],
+    }  # fmt: skip
+    figures = figures_of_run(synthetic.run("postgresql", more=more))
+    assert figures["readers.refused"] == figures["readers/a.refused"] == 5
+    p99 = "readers.latency_p99_s"
+    said = why_without(p99, [{**figures, p99: float("inf")}])
+    assert said == "3 of 10 calls failed and 5 of 10 calls were refused"
 
 
 def test_a_percentile_that_is_the_largest_of_few_calls_says_so() -> None:

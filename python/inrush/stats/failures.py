@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 
 def failed_calls(run: RunRecord, segments: Iterable[int]) -> dict[tuple[str, str], int]:
-    """(role, operation) -> calls that ended otherwise than ok in these segments, by their intervals; only where any did."""
+    """(role, operation) -> calls that ended otherwise than ok in these segments, by their intervals. Roles without such
+    calls are left out."""
     table = run.tables.get("intervals")
     if table is None or table.num_rows == 0:
         return {}
@@ -35,7 +36,8 @@ def failed_calls(run: RunRecord, segments: Iterable[int]) -> dict[tuple[str, str
 
 
 def unsent_calls(run: RunRecord, segments: Iterable[int]) -> dict[tuple[str, str], int]:
-    """(role, operation) -> calls of paced roles that were due in these segments and never sent; only where any were.
+    """(role, operation) -> calls of paced roles that were due in these segments and never sent. Roles without such
+    calls are left out.
 
     Which operation of a mix they would have been is not known: they stand with the role's first.
     """
@@ -55,7 +57,7 @@ def unsent_calls(run: RunRecord, segments: Iterable[int]) -> dict[tuple[str, str
 
 
 def unseen_rows(run: RunRecord, segments: Iterable[int]) -> dict[tuple[str, str], int]:
-    """(role, operation) -> rows that its sessions looked for and never saw; only where there are any."""
+    """(role, operation) -> rows that its sessions looked for and never saw. Roles without such rows are left out."""
     looking = {
         operation["name"]
         for operation in run.plan.get("operations", ())

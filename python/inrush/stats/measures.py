@@ -215,10 +215,11 @@ def figures_of_phase(run: RunRecord) -> dict[str, float]:
 
 
 def refused_calls(run: RunRecord, segments: Collection[int]) -> dict[str, int]:
-    """Role, and its whole -> calls that the server refused; only where it refused some."""
+    """Role, and its whole -> calls that the server refused; roles without such calls are left out."""
     found: dict[str, int] = {}
+    own = {totals["role"] for totals in run.rows("repetitions")}
     for (role, _), count in classified_failures(run, segments, ("refused",)).items():
-        for name in dict.fromkeys((role, whole(role))):
+        for name in counts_in(role, own):
             found[name] = found.get(name, 0) + count
     return found
 
