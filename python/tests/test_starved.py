@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -17,10 +18,12 @@ from inrush.guards.lateness import client_on_time
 from inrush.guards.saturation import client_not_saturated
 from inrush.guards.verdicts import Outcome, Verdict
 from inrush.machine.processes import RunningProcess
-from inrush.stats.brackets import brackets
+from inrush.stats.brackets import brackets, starved_closed
 from inrush.stats.measures import figures_of_run
+from inrush.stats.paced import paced_roles
 from inrush.stats.record import RunRecord, StudyRecord
-from inrush.stats.starved import Starved, held_back, others_of_client
+from inrush.stats.session_time import session_time
+from inrush.stats.starved import Starved, held_back, others_of_client, starved_roles
 from inrush.stats.trials import Trial
 from inrush.targets.standing import others
 from tests import synthetic
@@ -142,6 +145,54 @@ def test_what_a_kernel_does_not_count_and_what_was_not_watched_are_not_checked()
         ), silent
     else:
         pytest.fail("the plan's server is not taken for one that is unseen here")
+
+
+def page(queued: Mapping[str, float], paced: bool = False) -> RunRecord:
+    """Readers whose page calls several queries, each with a session that waited for processors for a share of 10 s."""
+    made = synthetic.run(
+        "postgresql", makespan_s=10.0, reader_ns=[MS] * 500, schedule="constant", noise={"others": 0.5}
+    )
+    *before, row = made.rows("repetitions")
+    members = [
+        {**row, "role": f"readers/{name}", "queued_ns": int(share * 10 * SECOND)}
+        for name, share in queued.items()
+    ]
+    hists = [
+        {
+            **made.rows("hist")[-1],
+            "role": of["role"],
+            "op": of["role"].split("/")[1],
+            **synthetic.hist([MS] * 500),
+        }
+        for of in members
+    ]
+    *first, measure = made.plan["segments"]
+    writers, readers = measure["roles"]
+    segments = [
+        *first,
+        {**measure, "roles": [writers, {**readers, "schedule": writers["schedule"]} if paced else readers]},
+    ]
+    tables = {
+        "repetitions": synthetic.table("repetitions", [*before, row, *members]),
+        "hist": synthetic.table("hist", [*made.rows("hist"), *hists]),
+    }
+    return replace(made, plan={**made.plan, "segments": segments}, tables={**made.tables, **tables}, _rows={})
+
+
+def test_a_page_waited_as_its_slowest_query_did_and_its_own_row_has_no_time() -> None:
+    for queued in ({"top": 0.4}, {"top": 0.4, "last": 0.0}):
+        run = page(queued)
+        found = starved_roles(run)
+        assert found["readers"].queued == found["readers/top"].queued == pytest.approx(0.4)
+        assert "readers" not in session_time(run)
+        assert verdict(run).breaks("readers.ops_per_s") and verdict(run).breaks("readers/top.ops_per_s")
+    assert starved_roles(page({"top": 0.4, "last": 0.0}))["readers/last"].queued == 0.0
+    assert starved_roles(page({}))["readers"].queued == 0.0, "a role without members is its own"
+
+
+def test_a_query_of_a_paced_page_is_paced() -> None:
+    run = page({"top": 0.4}, paced=True)
+    assert starved_closed(run, paced_roles(run)) == {} and not verdict(run).breaks("readers/top.ops_per_s")
 
 
 def test_one_percent_is_less_than_buckets_resolve_and_moves_no_decision() -> None:

@@ -16,10 +16,9 @@ from inrush.guards.verdicts import (
     timed_figures,
 )
 from inrush.stats.files import is_pipeline
-from inrush.stats.gaps import gaps_of, worked_ns
 from inrush.stats.headroom import ClientHost, client_hosts
-from inrush.stats.measures import measured_windows
 from inrush.stats.record import RunRecord
+from inrush.stats.session_time import session_time
 from inrush.text import percent
 
 #: Of its cores or of its sessions' time. From here on the client can send at most a quarter more, whatever the engine does.
@@ -112,12 +111,4 @@ def said_shares(full: Mapping[str, float]) -> str:
 
 def session_cpu_shares(run: RunRecord) -> dict[str, float]:
     """Role -> CPU time of its threads over the time they had, in the measured segments; in a gap there are none."""
-    windows, idle = measured_windows(run), gaps_of(run)
-    used, had = dict[str, int](), dict[str, float]()
-    for s in run.rows("repetitions"):
-        if s["segment"] in windows:
-            used[s["role"]] = used.get(s["role"], 0) + s["cpu_ns"]
-            had[s["role"]] = had.get(s["role"], 0) + s["sessions"] * worked_ns(
-                s["start_ns"], s["end_ns"], idle
-            )
-    return {role: used[role] / had[role] for role in used if had[role] > 0}
+    return {role: of.computed / of.had for role, of in session_time(run).items()}

@@ -98,11 +98,12 @@ def brackets(run: RunRecord, figures: Mapping[str, float], paced: Sequence[str])
 
 
 def starved_closed(run: RunRecord, paced: Sequence[str]) -> dict[str, Starved]:
-    """Closed roles of which it is known. Of a paced one each call has its own lateness."""
+    """Closed roles of which it is known. Of a paced one each call has its own lateness, and so have queries of its pages."""
     return {
         role: of
         for role, of in starved_roles(run).items()
-        if role not in paced and (of.stood or of.quota or of.queued is not None or of.others is not None)
+        if whole(role) not in paced
+        and (of.stood or of.quota or of.queued is not None or of.others is not None)
     }
 
 
@@ -308,7 +309,7 @@ def stall_brackets(
     for role in {role for role, _ in histograms}:
         calls = max((h.calls for (r, _), h in histograms.items() if r == role), default=0)
         share = times * figures.get(f"{role}.sessions", 1.0) / max(1, calls)
-        if role in paced:
+        if whole(role) in paced:
             share += stood_s / measured_s / (1 - utilisation(run, role))
         for kind in ("latency", "service", "freshness"):
             histogram = histograms.get((role, kind))

@@ -15,12 +15,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import inf
 
-from inrush.stats.gaps import gaps_of, worked_ns
 from inrush.stats.headroom import allowed_cores
 from inrush.stats.hosts import CLIENT, each_kernel, hosts_of, workers_of
 from inrush.stats.measures import measured_windows, whole
 from inrush.stats.others import host_s, others_share, worked_windows
 from inrush.stats.record import RunRecord
+from inrush.stats.session_time import SessionTime, pages_of, session_time
 from inrush.stats.watched import Looks, cumulative, spent_in
 
 
@@ -59,24 +59,18 @@ class HeldBack:
 
 
 def starved_roles(run: RunRecord) -> dict[str, Starved]:
-    """Role, and whole of roles -> what is known of it; of roles with sessions."""
-    windows, idle = measured_windows(run), gaps_of(run)
-    had, queued = dict[str, float](), dict[str, float | None]()
-    for r in run.rows("repetitions"):
-        if r["segment"] not in windows:
-            continue
-        for role in dict.fromkeys((r["role"], whole(r["role"]))):
-            had[role] = had.get(role, 0.0) + r["sessions"] * worked_ns(r["start_ns"], r["end_ns"], idle)
-            before, own = queued.get(role, 0.0), r["queued_ns"]
-            queued[role] = None if before is None or own is None else before + own
+    """Role, and whole of roles -> what is known of it; of roles with sessions. A page is as slow as its slowest query."""
+    found, times = dict[str, Starved](), session_time(run)
     others, quota = others_of_client(run), held_back(run).share
     stood_s, measured_s = stalled_s(run)
     stood = stood_s / measured_s if measured_s > 0 else 0.0
-    return {
-        role: Starved(stood, None if (ns := queued[role]) is None else min(1.0, ns / span), others, quota)
-        for role, span in had.items()
-        if span > 0
-    }
+    for role in dict.fromkeys(name for role in times for name in (role, whole(role))):
+        mine = [of for name, of in times.items() if role in (name, whole(name))]
+        parts = mine if role in pages_of(run) else [sum(mine, SessionTime())]
+        queued = [None if of.queued is None else min(1.0, of.queued / of.had) for of in parts]
+        known = [share for share in queued if share is not None]
+        found[role] = Starved(stood, max(known) if len(known) == len(queued) else None, others, quota)
+    return found
 
 
 def others_of_client(run: RunRecord) -> float | None:
