@@ -10,6 +10,7 @@ import pytest
 
 from inrush.analysis.analyse import analyse, analysis_of
 from inrush.analysis.answer import Answer, answer
+from inrush.analysis.deciding import crossed
 from inrush.analysis.effects import effects
 from inrush.analysis.parts import late_words
 from inrush.analysis.points import Analysis
@@ -184,8 +185,8 @@ def test_limits_of_accept_are_checked_on_counted_runs() -> None:
     record = synthetic.study(
         {("duckdb", 1): 1.0}, doc={"accept": {"writers.makespan_s": 0.5, "writers.errors": 0}}
     )
-    crossed = analyse(record).crossed
-    assert len(crossed) == 1 and "accepted is at most 0.5" in crossed[0]
+    found = crossed(analyse(record))
+    assert len(found) == 1 and "accepted is at most 0.5" in found[0]
 
 
 def test_figures_are_shown_with_three_digits_and_the_unit_that_fits() -> None:

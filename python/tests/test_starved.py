@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
+from inrush.analysis.analyse import analyse
 from inrush.analysis.answer import answer
 from inrush.analysis.conclusion import conclusion
-from inrush.analysis.deciding import above, tried
+from inrush.analysis.deciding import above, crossed, tried
+from inrush.analysis.decisions import LIMITS
 from inrush.analysis.points import Measured
 from inrush.guards.lacking import NAME as LACKING
-from inrush.guards.lacking import server_had_its_processors
+from inrush.guards.lacking import lack_of, server_had_its_processors
 from inrush.guards.lateness import client_on_time
 from inrush.guards.saturation import client_not_saturated
 from inrush.guards.verdicts import Outcome, Verdict
 from inrush.machine.processes import RunningProcess
+from inrush.results.schema import SCHEMAS
 from inrush.stats.brackets import brackets, starved_closed
 from inrush.stats.measures import figures_of_run
 from inrush.stats.paced import paced_roles
@@ -30,6 +34,7 @@ from tests import synthetic
 from tests.synthetic import SECOND
 from tests.test_conclusion import KEEPS_UP, analysis_of
 from tests.test_conclusion import paced as paced_samples
+from tests.test_hosts import row, run_on
 
 MS = 1_000_000
 #: Of 8 processors; synthetic clients and servers use 1 of them.
@@ -204,10 +209,15 @@ def test_one_percent_is_less_than_buckets_resolve_and_moves_no_decision() -> Non
 # The server.
 
 
-def paced(others: float, late: bool = True) -> RunRecord:
+def paced(others: float, late: bool = True, engine: str = "postgresql") -> RunRecord:
     """A role at a rate, on 8 processors of which it keeps 1 busy, and others a share; two of five calls were never sent."""
     made = synthetic.run(
-        "postgresql", schedule="constant", makespan_s=10.0, latency_ns=[MS] * 500, noise={"others": others}
+        engine,
+        schedule="constant",
+        makespan_s=10.0,
+        rows=500_000,
+        latency_ns=[MS] * 500,
+        noise={"others": others},
     )
     (totals,) = made.rows("repetitions")
     rows = [{**totals, "unsent": 200 if late else 0}]
@@ -242,8 +252,87 @@ def test_a_server_that_lacked_what_others_took_has_not_shown_that_it_falls_behin
     if outcome is Outcome.INVALID:
         assert (
             "other processes took 85 % of the processors" in found.sentence
-            and "not decided" in found.sentence
+            and "cannot show whether it keeps up" in found.sentence
         )
+
+
+def without_server(run: RunRecord) -> RunRecord:
+    """It is on another machine."""
+    rows = [r for r in run.rows("resources") if r["role"] != "server"]
+    return replace(run, tables={**run.tables, "resources": synthetic.table("resources", rows)}, _rows={})
+
+
+def test_what_others_take_where_no_server_is_leaves_a_server_that_falls_behind_behind() -> None:
+    run = without_server(paced(0.85))
+    figures = figures_of_run(run)
+    found = server_had_its_processors(run, figures)
+    assert found is not None and found.outcome is Outcome.NOT_CHECKED, found
+    m = Measured(run, figures, [found])
+    assert tried(m, m, "writers.attempted_share", 0.99).trial is Trial.FAILED
+    assert above(m, m, P99, 0.5 * figures[P99]) is None
+
+
+@pytest.mark.parametrize(("full", "lacks"), [(1, True), (2, False)])
+def test_of_several_hosts_that_of_the_server_is_looked_at(full: int, lacks: bool) -> None:
+    """The first process of a fleet is beside the server and watches it."""
+    made = run_on({f"host/{n}": {"cpu_busy_s": 7.9 if n == full else 1.0} for n in (1, 2)})
+    server = [row("server", t, "cpu_s", 1.0 * t) for t in range(12)]
+    table = pa.concat_tables(
+        [made.tables["resources"], pa.Table.from_pylist(server, schema=SCHEMAS["resources"])]
+    )
+    run = replace(made, tables={**made.tables, "resources": table}, _rows={})
+    assert (lack_of(run) is not None) is lacks
+
+
+def test_an_engine_in_the_clients_process_lacks_what_others_take_there() -> None:
+    run = without_server(paced(0.9, engine="duckdb"))
+    found = server_had_its_processors(run, figures_of_run(run))
+    assert found is not None and found.outcome is Outcome.INVALID and "the engine needed" in found.sentence, (
+        found
+    )
+
+
+@pytest.mark.parametrize(
+    ("figures", "late"),
+    [
+        ({"achieved_share": 0.99, "attempted_share": 1.0, "errors": 1, "refused": 0}, []),
+        ({"achieved_share": 0.98, "attempted_share": 0.99}, ["achieved_share", "attempted_share"]),
+        ({"in_time_share": 0.99, "attempted_share": 1.0, "errors": 1, "refused": 1}, []),
+        ({"keeps_up": 0.0, "attempted_share": 1.0, "errors": 1, "refused": 1}, []),
+        ({"in_time_share": 0.99, "attempted_share": 1.0, "errors": 1}, ["in_time_share"]),  # a timeout
+        ({"in_time_share": 0.99}, ["in_time_share"]),
+    ],
+)
+def test_calls_that_failed_lacked_no_processor(figures: Mapping[str, float], late: Sequence[str]) -> None:
+    run = paced(0.85, late=False)
+    named = {f"writers.{name}": float(value) for name, value in figures.items()}
+    found = server_had_its_processors(run, named)
+    assert found is not None and found.outcome is (Outcome.INVALID if late else Outcome.PASS)
+    broken = [name for name in named if name.endswith(("_share", "keeps_up")) and found.breaks(name)]
+    assert broken == [f"writers.{name}" for name in late]
+    m = Measured(run, named, [found])
+    for name in ("achieved_share", "in_time_share", "keeps_up"):
+        if f"writers.{name}" in named:
+            negative = Trial.UNDECIDED if late else Trial.FAILED
+            assert tried(m, m, f"writers.{name}", 1.0).trial is negative
+
+
+@pytest.mark.parametrize(
+    ("shares", "decided"), [((0.85, 0.85), False), ((0.85, 0.0), True), ((0.0, 0.0), True)]
+)
+def test_a_limit_that_is_crossed_beside_others_is_not_decided_unless_a_run_crosses_it_alone(
+    shares: Sequence[float], decided: bool
+) -> None:
+    limit = 0.5 * figures_of_run(paced(0.0, late=False))[P99]
+    runs = [replace(paced(of, late=False), run_id=f"r{n}") for n, of in enumerate(shares)]
+    analysis = analyse(StudyRecord({**synthetic.STUDY, "accept": {P99: limit}}, runs))
+    (line,) = crossed(analysis)
+    assert analysis.valid is decided and ("not decided: other processes took 85 %" in line) is not decided, (
+        line
+    )
+    assert analysis.answer_outcome is not Outcome.INVALID
+    (found,) = [v for v in analysis.study_verdicts if v.guard == LIMITS]
+    assert found.breaks(P99) is not decided and not found.breaks("writers.makespan_s"), found
 
 
 def test_who_took_processors_are_those_that_are_none_of_ours_the_largest_first() -> None:

@@ -3,6 +3,7 @@ missing; what is decided is decided twice."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,14 +12,17 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import typer
 
 from inrush.analysis.analyse import analyse
 from inrush.analysis.answer import Part, answer
 from inrush.analysis.conclusion import conclusion
+from inrush.analysis.deciding import crossed
 from inrush.analysis.decisions import same_decision
 from inrush.analysis.overview import overview
 from inrush.analysis.points import Analysis
 from inrush.analysis.study_guards import STUDY_GUARDS, guard_study
+from inrush.commands import running
 from inrush.guards.verdicts import Outcome, grouped_figures, said_figures
 from inrush.report.comparison import compare_lines
 from inrush.report.export import FAILED_NS, bmf, encode_v2, place_of, with_failed, with_failed_alone
@@ -28,7 +32,7 @@ from inrush.report.page import banner, page, places
 from inrush.report.point_lines import point_lines
 from inrush.report.points import points_table, summed
 from inrush.report.report import closing_lines, verdict_line
-from inrush.report.summary import summary, summary_lines
+from inrush.report.summary import crossed_lines, summary, summary_lines
 from inrush.results.histogram import merge, of_values
 from inrush.stats.extremes import why_without
 from inrush.stats.measures import figures_of_run
@@ -252,8 +256,8 @@ def answer_line(analysis: Analysis) -> str:
 def test_a_failed_percentile_is_called_failed_wherever_it_is_shown() -> None:
     analysis = failed_analysis(accept={P99: 10.0})
     assert "without a value in 5 of 5 runs" in answer_line(analysis)
-    assert analysis.crossed == [
-        "writers.latency_p99_s is failed at postgresql, batch_rows 1; accepted is at most 10"
+    assert crossed(analysis) == [
+        "writers has no latency p99: 2 of 100 calls failed at postgresql, batch_rows 1; accepted is at most 10"
     ]
     detail = json.dumps(summary(analysis), allow_nan=False)
     assert '"failed": 5' in detail
@@ -534,17 +538,30 @@ def test_unsent_refused_and_failed_are_three_words() -> None:
         found = answer(analysis)
         assert not any("nan" in line or " inf" in line for line in closing_lines(analysis))
         return "\n".join(
-            [*analysis.crossed, conclusion(analysis, found), *text_table(analysis, overview(analysis, found))]
+            [
+                *crossed(analysis),
+                conclusion(analysis, found),
+                *text_table(analysis, overview(analysis, found)),
+            ]
         )
 
     unsent = without(totals={"unsent": 5})
-    assert "is unsent at" in unsent and "no p99 of writers: 5 of 55 calls were not sent" in unsent
+    assert (
+        "no latency p99: 5 of 55 calls were not sent at" in unsent
+        and "no p99 of writers: 5 of 55 calls were not sent" in unsent
+    )
     assert "failed" not in unsent and "refused" not in unsent
     failed = without(failed=5)
-    assert "is failed at" in failed and "5 of 55 calls failed" in failed and "sent" not in failed
+    assert (
+        "no latency p99: 5 of 55 calls failed at" in failed
+        and "5 of 55 calls failed" in failed
+        and "sent" not in failed
+    )
     refused = without("refused", failed=5)
     assert (
-        "is refused at" in refused and "5 of 55 calls were refused" in refused and "failed" not in refused
+        "no latency p99: 5 of 55 calls were refused at" in refused
+        and "5 of 55 calls were refused" in refused
+        and "failed" not in refused
     ), refused
 
 
@@ -583,7 +600,7 @@ def test_a_percentile_that_is_the_largest_of_few_calls_says_so() -> None:
     few, many = study(41), study(200)
     for analysis, word in ((few, "max of 41"), (many, "")):
         found = answer(analysis)
-        lines = [conclusion(analysis, found), *point_lines(analysis, found, P99), *analysis.crossed]
+        lines = [conclusion(analysis, found), *point_lines(analysis, found, P99), *crossed(analysis)]
         assert sum("max of" in line for line in lines) == (3 if word else 0), lines
         assert word in points_table(analysis, found) and all(word in line for line in (lines[0], lines[-1]))
 
@@ -593,15 +610,32 @@ def test_a_crossed_limit_is_the_first_line_whatever_else_is_invalid() -> None:
     rate = {"kind": "comparison", "of": "writers.rows_per_s", "along": "engine"}
     limits = {P99: 1e-6, "writers.makespan_s": 1e-6}
     analysis = analyse(paced_study(late, slow, answer=rate, accept=limits))
-    assert not analysis.valid and len(analysis.crossed) == 2
-    doubted = [line for line in analysis.crossed if "INVALID" in line]
-    assert doubted == [line for line in analysis.crossed if line.startswith(P99)], "the other figure stands"
+    assert not analysis.valid and len(crossed(analysis)) == 2
+    doubted = [line for line in crossed(analysis) if "INVALID" in line]
+    assert doubted == [line for line in crossed(analysis) if line.startswith(P99)], "the other figure stands"
     first, second, *_ = closing_lines(analysis)
-    assert first == f"limit crossed: {analysis.crossed[0]}" and second.startswith("limit crossed: ")
+    assert first == f"limit crossed: {crossed(analysis)[0]}" and second.startswith("limit crossed: ")
     results = SimpleNamespace(study={**analysis.study, "id": "s"}, runs=analysis.runs)
     assert summary_lines(results, analysis)[0] == first
     text = page(analysis, answer(analysis), [], {}, "")
     assert text.index("limit crossed") < text.index("<h1>") < text.index("INVALID.")
+
+
+@pytest.mark.parametrize(("limit", "code"), [(1e-6, 99), (10.0, 0)])
+def test_crossed_limits_and_the_answer_are_bold_and_said_once(
+    monkeypatch: pytest.MonkeyPatch, limit: float, code: int
+) -> None:
+    limits = {"writers.makespan_s": limit, "writers.errors": 0}
+    analysis = analyse(synthetic.study({("duckdb", 1): 1.0}, doc={"accept": limits}))
+    lines: list[tuple[str, bool]] = []
+    monkeypatch.setattr(running, "show", lambda some, bold=False: lines.extend((line, bold) for line in some))
+    monkeypatch.setattr(running, "report", lambda *_: (None, analysis))
+    with pytest.raises(typer.Exit) if code else contextlib.nullcontext() as left:
+        running.finish(None, SimpleNamespace(failed={}, path=""), None, False)  # type: ignore[arg-type]
+    assert left is None or left.value.exit_code == code
+    said = conclusion(analysis, answer(analysis))
+    assert [line for line, bold in lines if bold] == [*crossed_lines(analysis), said]
+    assert sum("accepted is at most" in line for line, _ in lines) == (1 if code else 0)
 
 
 def test_an_invalid_limit_of_one_role_leaves_the_answer_of_another_as_it_is() -> None:

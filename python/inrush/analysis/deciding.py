@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 from inrush.analysis.points import Analysis, Measured, say
 from inrush.guards import lateness
-from inrush.guards.lacking import lack_of
-from inrush.guards.verdicts import Verdict, counted, noted, passed
+from inrush.guards.lacking import Lack, lack_of, lacked
+from inrush.guards.verdicts import Verdict, counted, kind_and_quantile, noted, passed
+from inrush.stats.extremes import largest_said, why_without
 from inrush.stats.trials import Trial, Tried
 from inrush.text import number
 
@@ -74,17 +76,66 @@ def tried(m: Measured, on_time: Measured, figure: str, at_least: float) -> Tried
     reached = reaches(m.figures.get(figure, 0.0))
     if found is not None and (reached or not found.stands):
         return Tried(Trial.UNDECIDED, m.run.block, found.why)
-    if not reached and (lack := lack_of(m.run)) is not None:
+    if not reached and (lack := lacked(m.run, m.figures, figure)) is not None:
         return Tried(Trial.UNDECIDED, m.run.block, lack.words)
     return Tried(Trial.HELD if reached else Trial.FAILED, m.run.block)
 
 
 def above(m: Measured, on_time: Measured, figure: str, limit: float) -> Objection | None:
-    """What speaks against stopping by this figure, which is above the limit."""
+    """What speaks against a decision by this figure, which is above the limit."""
     found = objection(m, on_time, figure, lambda value: value > limit, missing=float("-inf"))
-    if (found is None or found.stands) and (lack := lack_of(m.run)) is not None:
+    if (found is None or found.stands) and (lack := lacked(m.run, m.figures, figure)) is not None:
         return Objection(f"{figure} is {number(m.figures.get(figure, float('-inf')), 4)}, and {lack.words}")
     return found
+
+
+def crossings(analysis: Analysis, figure: str, limit: float) -> list[Measured]:
+    """Counted runs in which a figure is above its limit of `[accept]`: those that decide it, else all."""
+    over = [
+        (m, above(m, on_time, figure, limit))
+        for m, on_time in zip(analysis.runs, analysis.on_time.runs, strict=True)
+        if m.enters(figure) and m.figures.get(figure, 0.0) > limit
+    ]
+    return [m for m, found in over if found is None or found.stands] or [m for m, _ in over]
+
+
+def undecided_limits(analysis: Analysis) -> dict[str, list[tuple[Measured, Lack]]]:
+    """Limits of `[accept]` that only runs crossed whose server lacked what others took."""
+    found = {}
+    for figure, limit in (analysis.study.get("accept") or {}).items():
+        over = crossings(analysis, figure, limit)
+        lacks = [(m, lack) for m in over if (lack := lacked(m.run, m.figures, figure)) is not None]
+        if lacks and len(lacks) == len(over):
+            found[figure] = lacks
+    return found
+
+
+def crossed(analysis: Analysis) -> list[str]:
+    """Limits of `[accept]` that a counted run crossed, as sentences. A percentile without a value crosses every limit."""
+    found, undecided = [], undecided_limits(analysis)
+    for figure, limit in (analysis.study.get("accept") or {}).items():
+        over = crossings(analysis, figure, limit)
+        if not over:
+            continue
+        m = max(over, key=lambda m: m.figures[figure])
+        lack = next((lack for of, lack in undecided.get(figure, ()) if of is m), None)
+        doubt = "; the figure is INVALID" if analysis.broken(figure, m.point) else ""
+        found.append(
+            f"{value_said(figure, m.figures)} at {say(m.point)}; accepted is at most {number(limit, 4)}"
+            f"{doubt if lack is None else f'; not decided: {lack.words}'}"
+        )
+    return found
+
+
+def value_said(figure: str, figures: Mapping[str, float]) -> str:
+    """`writers.latency_p99_s is 2.1 (max of 41)`, `writers has no latency p99: 5 of 55 calls were not sent`."""
+    if not isfinite(figures[figure]):
+        role, metric = figure.rsplit(".", 1)
+        return (
+            f"{role} has no {' '.join(kind_and_quantile(metric)).strip()}: {why_without(figure, [figures])}"
+        )
+    few = largest_said(figure, [figures])
+    return f"{figure} is {number(figures[figure], 4)}{f' ({few})' if few else ''}"
 
 
 def undecided_by(late: Sequence[Measured], figure: str) -> str:

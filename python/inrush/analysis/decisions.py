@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from inrush.analysis.answer import Answer, decided
+from inrush.analysis.deciding import undecided_limits
 from inrush.analysis.parts import Part
 from inrush.analysis.points import Analysis, say
 from inrush.guards.verdicts import Verdict, invalid, not_checked, passed
@@ -100,7 +101,8 @@ def differing_limits(analysis: Analysis) -> list[str]:
 
 
 def limits_checked(analysis: Analysis) -> Verdict | None:
-    """A limit on a figure that no counted run has is crossed by nothing: it was not checked."""
+    """A limit on a figure that no counted run has is crossed by nothing: it was not checked. One that runs crossed beside
+    other programs alone is not decided."""
     limits = analysis.study.get("accept") or {}
     if not limits:
         return None
@@ -109,5 +111,13 @@ def limits_checked(analysis: Analysis) -> Verdict | None:
     missing = [f for f, n in measured.items() if not n]
     if missing:
         return not_checked(LIMITS, f"No counted run measured {', '.join(missing)}: the limit says nothing")
+    if undecided := undecided_limits(analysis):
+        (_, lack), *_ = next(iter(undecided.values()))
+        return invalid(
+            LIMITS,
+            f"It is not decided whether {', '.join(undecided)} crosses its limit: {lack.words}. Repeat without the others",
+            figures=undecided,
+            points=[m.point for over in undecided.values() for m, _ in over],
+        )
     each = ", ".join(f"{f} in {n} of {len(counted[f])}" for f, n in measured.items())
     return passed(LIMITS, f"Counted runs that measured what [accept] limits: {each}")

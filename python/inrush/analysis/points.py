@@ -16,13 +16,12 @@ from inrush.guards.verdicts import Outcome, Verdict, grouped_figures, paced_role
 from inrush.results.histogram import Histogram, merge
 from inrush.stats import stats
 from inrush.stats.brackets import brackets
-from inrush.stats.extremes import calls_of_largest, largest_said, without_value
+from inrush.stats.extremes import largest_said, without_value
 from inrush.stats.measures import measured_windows, role_histograms, writing_roles
 from inrush.stats.record import FloatArray, RunRecord, StudyRecord
 from inrush.stats.samples import role_samples
 from inrush.stats.waves import RoleWave, waves_of_run
 from inrush.text import is_number as is_number
-from inrush.text import number
 
 Point = tuple[tuple[str, Any], ...]
 
@@ -287,27 +286,6 @@ class Analysis:
         """`latency p99 of readers`: of the figures that decide, those that these make invalid; empty where it is a whole run."""
         held = [v for v in verdicts if v.figures]
         return grouped_figures(dict.fromkeys(f for f in self.decisive if any(v.breaks(f) for v in held)))
-
-    @cached_property
-    def crossed(self) -> list[str]:
-        """Limits of `[accept]` that a counted run crossed, as sentences. A percentile without a value crosses every limit."""
-        found = []
-        for figure, limit in (self.study.get("accept") or {}).items():
-            over = [
-                (m.figures[figure], m)
-                for m in self.runs
-                if m.enters(figure) and m.figures.get(figure, 0.0) > limit
-            ]
-            if over:
-                value, m = max(over, key=lambda pair: pair[0])
-                text = number(value, 4) if np.isfinite(value) else without_value(figure, [m.figures])
-                n = calls_of_largest(figure, m.figures)
-                most = f" (max of {n:,})" if n is not None and np.isfinite(value) else ""
-                doubt = "; the figure is INVALID" if self.broken(figure, m.point) else ""
-                found.append(
-                    f"{figure} is {text}{most} at {say(m.point)}; accepted is at most {number(limit, 4)}{doubt}"
-                )
-        return found
 
 
 def point_key(point: Mapping[str, Any]) -> Point:

@@ -255,14 +255,14 @@ def report(store: Store, outcome: StudyEnd, times: Times) -> tuple[Results, Anal
 def finish(store: Store, outcome: StudyEnd, times: Times, as_json: bool, in_browser: bool = False) -> None:
     """Report, the last lines or JSON, and the exit code of the verdict."""
     from inrush.report.report import closing_lines
-    from inrush.report.summary import verdict_document
+    from inrush.report.summary import crossed_lines, verdict_document
 
     results, analysis = report(store, outcome, times)
     if in_browser:
         open_page(results.report_path)
     if as_json:
-        for sentence in analysis.crossed:
-            say(f"limit crossed: {sentence}")
+        for line in crossed_lines(analysis):
+            say(line)
         verdicts = [verdict_document(run, v) for run, v in analysis.verdicts]
         show_json(
             {
@@ -273,14 +273,15 @@ def finish(store: Store, outcome: StudyEnd, times: Times, as_json: bool, in_brow
             }
         )
     else:
-        answer, *rest = closing_lines(analysis)
-        show([answer], bold=True)
-        show(rest)
+        answered = len(crossed_lines(analysis)) + 1
+        lines = closing_lines(analysis)
+        show(lines[:answered], bold=True)
+        show(lines[answered:])
     if outcome.failed:
         raise typer.Exit(WORKLOAD_ERRORS)
     if not analysis.valid:
         raise typer.Exit(INVALID)
-    if analysis.crossed:
+    if crossed_lines(analysis):
         raise typer.Exit(LIMIT_CROSSED)
 
 

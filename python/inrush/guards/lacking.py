@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from inrush.guards.verdicts import Figures, Verdict, invalid, is_embedded, not_checked, paced_roles, passed
 from inrush.stats.brackets import WIDEST
 from inrush.stats.headroom import idle_share_of
-from inrush.stats.hosts import hosts_of
+from inrush.stats.hosts import WatchedHost, has_server, hosts_of
 from inrush.stats.others import others_share, took_most, worked_windows
 from inrush.stats.record import RunRecord
 from inrush.text import percent
@@ -40,19 +40,41 @@ class Lack:
 
 
 def lack_of(run: RunRecord) -> Lack | None:
-    """None where others took no more than 5 % of a machine, which is what a figure may be off by, or left some of it idle."""
+    """None where no server was watched, and where others took no more than 5 % of its machine, which is what a figure may be
+    off by, or left some of it idle."""
     windows = worked_windows(run)
-    for host in hosts_of(run):
+    for host in hosts_of_server(run):
         others, idle = others_share(run, host, windows), idle_share_of(run, host)
         if others is not None and idle is not None and others > 1 - 1 / WIDEST and idle < IDLE_SHARE:
             return Lack(others, idle, took_most(run))
     return None
 
 
+def hosts_of_server(run: RunRecord) -> list[WatchedHost]:
+    """Those that were watched, with a server that was or an engine in the client's process."""
+    return [host for host in hosts_of(run) if is_embedded(run) or has_server(run, host)]
+
+
+def lacked(run: RunRecord, figures: Figures, figure: str) -> Lack | None:
+    """What leaves a decision against the server by this figure open."""
+    return None if fell_by_failures(figures, *figure.rsplit(".", 1)) else lack_of(run)
+
+
 def behind(run: RunRecord, figures: Figures) -> list[str]:
     """Figures by which a paced role did not keep up."""
-    found = [f"{role}.{metric}" for role in paced_roles(run) for metric in KEPT_UP]
-    return [name for name in found if figures.get(name, 1.0) < 1]
+    return [
+        f"{role}.{metric}"
+        for role in paced_roles(run)
+        for metric in KEPT_UP
+        if figures.get(f"{role}.{metric}", 1.0) < 1 and not fell_by_failures(figures, role, metric)
+    ]
+
+
+def fell_by_failures(figures: Figures, role: str, metric: str) -> bool:
+    """All was sent, and what failed or was refused is missing: processors would have changed nothing."""
+    if metric not in KEPT_UP or figures.get(f"{role}.attempted_share", 1.0) < 1:
+        return False
+    return metric == "achieved_share" or figures.get(f"{role}.refused", 0.0) > 0
 
 
 def server_had_its_processors(run: RunRecord, figures: Figures) -> Verdict | None:
@@ -64,11 +86,11 @@ def server_had_its_processors(run: RunRecord, figures: Figures) -> Verdict | Non
         what = "engine" if is_embedded(run) else "server"
         return invalid(
             NAME,
-            f"{said(late)} did not keep up, and {lack.words}: the {what} lacked them, and whether it would have kept up is not "
-            "decided. Repeat without the others",
+            f"{said(late)} did not keep up, and {lack.words}: other programs used the CPU that the {what} needed, so this run "
+            "cannot show whether it keeps up. Repeat without them",
             figures=late,
         )
-    if all(others_share(run, host, worked_windows(run)) is None for host in hosts_of(run)):
+    if all(others_share(run, host, worked_windows(run)) is None for host in hosts_of_server(run)):
         return not_checked(
             NAME, "What other processes took is not known: the server, or its machine, was not watched"
         )

@@ -11,6 +11,7 @@ from inrush.analysis.answer import Answer
 from inrush.analysis.claims import COLUMNS, claim_rows, judged_claims
 from inrush.analysis.comparability import left_out
 from inrush.analysis.conclusion import other_conditions
+from inrush.analysis.deciding import crossed
 from inrush.analysis.effects import effects
 from inrush.analysis.expected import expectation_marks
 from inrush.analysis.overview import overview
@@ -163,8 +164,8 @@ def banner(analysis: Analysis) -> str:
 
 def limits(analysis: Analysis) -> str:
     """Limits of `[accept]` that were crossed: what a reader sees first, whatever is invalid beside them."""
-    crossed = [f'<p><span class="badge note">limit crossed</span> {escape(c)}</p>' for c in analysis.crossed]
-    return f'<div class="limits" role="alert">{"".join(crossed)}</div>' if crossed else ""
+    said = [f'<p><span class="badge note">limit crossed</span> {escape(c)}</p>' for c in crossed(analysis)]
+    return f'<div class="limits" role="alert">{"".join(said)}</div>' if said else ""
 
 
 def undecided(analysis: Analysis, found: Sequence[tuple[str, Verdict]]) -> list[str]:

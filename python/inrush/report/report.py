@@ -98,12 +98,7 @@ def verdict_line(analysis: Analysis) -> str:
         more = f" (and {len(broken) - 1} more)" if len(broken) > 1 else ""
         figures = analysis.undecided(v for _, v in analysis.invalidating if v.guard == guard)
         return f"INVALID: {guard}{f' ({figures})' if figures else ''}: {sentence}{more}"
-    crossed = (
-        f"; {len(analysis.crossed)} limit{'s' * (len(analysis.crossed) != 1)} crossed: {analysis.crossed[0]}"
-        if analysis.crossed
-        else ""
-    )
-    return f"valid: {runs} measured run{'s' * (runs != 1)}, no figure that the answer or a limit rests on is invalid{beside}{noted}{crossed}"
+    return f"valid: {runs} measured run{'s' * (runs != 1)}, no figure that the answer or a limit rests on is invalid{beside}{noted}"
 
 
 def beside_the_result(analysis: Analysis) -> str:

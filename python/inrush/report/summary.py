@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from inrush.analysis.answer import answer
 from inrush.analysis.conclusion import other_conditions
+from inrush.analysis.deciding import crossed
 from inrush.analysis.expected import expectation_marks
 from inrush.analysis.overview import overview
 from inrush.analysis.points import Analysis, PointSummary, headline, say
@@ -91,7 +92,7 @@ def markdown_lines(analysis: Analysis) -> list[str]:
 
 def crossed_lines(analysis: Analysis) -> list[str]:
     """Limits of `[accept]` that were crossed: before everything else, whatever is invalid beside them."""
-    return [f"limit crossed: {sentence}" for sentence in analysis.crossed]
+    return [f"limit crossed: {sentence}" for sentence in crossed(analysis)]
 
 
 def standing(analysis: Analysis) -> str:

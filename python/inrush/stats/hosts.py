@@ -229,6 +229,13 @@ def servers(run: RunRecord, looked_at: Sequence[str]) -> list[str]:
     return [role for role in looked_at if "/" not in role and role not in not_of_these]
 
 
+def has_server(run: RunRecord, host: WatchedHost) -> bool:
+    """Whether a server was watched on it."""
+    looked_at = computing_roles(run)
+    seen = {*servers(run, looked_at), *(server["role"] for _, server in seen_servers(run))} - {HELPER}
+    return bool(seen.intersection(looked_at if host.roles is None else host.roles))
+
+
 def seen_servers(run: RunRecord) -> list[tuple[PlacedRole, Mapping[str, Any]]]:
     """Servers of shards on hosts of a pipeline's workers, and the worker that watches each."""
     return [(of, server) for of in workers_of(run) for server in of.servers]

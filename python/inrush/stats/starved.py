@@ -64,7 +64,7 @@ def starved_roles(run: RunRecord) -> dict[str, Starved]:
     others, quota = others_of_client(run), held_back(run).share
     stood_s, measured_s = stalled_s(run)
     stood = stood_s / measured_s if measured_s > 0 else 0.0
-    for role in dict.fromkeys(name for role in times for name in (role, whole(role))):
+    for role in {**times, **{whole(part): None for part in times}}:
         mine = [of for name, of in times.items() if role in (name, whole(name))]
         parts = mine if role in pages_of(run) else [sum(mine, SessionTime())]
         queued = [None if of.queued is None else min(1.0, of.queued / of.had) for of in parts]
