@@ -394,6 +394,111 @@ def test_samples_that_a_stall_reached_are_invalid() -> None:
     )
 
 
+def short_stalls(beats: int, late_s: float, **how: Any) -> RunRecord:
+    """A client that was late for some of the beats of 10 s, by so much at each."""
+    said = {"stalls": beats, "stall_longest_s": late_s, "stall_total_s": beats * late_s}
+    rows = [
+        {"role": "client", "t_ns": 2 * SECOND, "metric": metric, "device": "", "value": float(value)}
+        for metric, value in said.items()
+    ]
+    return synthetic.run("postgresql", makespan_s=10.0, batch_rows=1, more={"resources": rows}, **how)
+
+
+def on_time_s(run: RunRecord, figure: str, paced: Sequence[str] = ()) -> float:
+    return brackets(run, figures_of_run(run), paced)[figure].on_time
+
+
+def test_a_call_was_not_made_later_by_more_than_the_stalls_that_it_has_room_for() -> None:
+    """One call in 500 took 44 ms, beside others of 10: three stalls of 3 ms in all have made it 3 ms later, not 34."""
+    calls = [10 * MS] * 499 + [44 * MS]
+    run = short_stalls(3, 1e-3, latency_ns=calls, rows=500)
+    assert on_time_s(run, "writers.latency_p999_s") == pytest.approx(41e-3, rel=0.01)
+    longer = short_stalls(3, 34e-3, latency_ns=calls, rows=500)
+    assert on_time_s(longer, "writers.latency_p999_s") == pytest.approx(10e-3, rel=0.01)
+
+
+def test_a_hundred_late_beats_of_many_sessions_leave_percentiles_where_they_are() -> None:
+    """Each of 120 delayed 64 calls of 10,000 by 1 ms: two calls in five at most were delayed more than once."""
+    latency = [62 * MS + n // 1_000 * MS // 10 for n in range(10_000)]
+    run = short_stalls(120, 1e-3, latency_ns=latency, rows=10_000, writers=64)
+    found = verdict(run)
+    assert not found.breaks("writers.latency_p50_s") and not found.breaks("writers.latency_p99_s"), found
+    assert on_time_s(run, "writers.latency_p50_s") == pytest.approx(61.1e-3, rel=0.01)
+    spread = [(60 + n // 100) * MS for n in range(10_000)]
+    wide = short_stalls(120, 1e-3, latency_ns=spread, rows=10_000, writers=64)
+    # 159 ms has room for ten of them.
+    assert on_time_s(wide, "writers.latency_p99_s") == pytest.approx(148e-3, rel=0.02)
+
+
+def test_what_has_no_end_is_made_by_no_stall_of_a_millisecond() -> None:
+    calls, failed = [64 * MS] * 9_800, 200
+    short = short_stalls(120, 1e-3, latency_ns=calls, rows=9_800, writers=64, failed=failed)
+    assert on_time_s(short, "writers.latency_p99_s") == float("inf")
+    long = short_stalls(120, 0.03, latency_ns=calls, rows=9_800, writers=64, failed=failed)
+    assert on_time_s(long, "writers.latency_p99_s") < 0.07
+
+
+def test_the_bracket_of_many_short_stalls_holds_the_true_percentile_in_nearly_every_run() -> None:
+    """A paced session that stands still for 1.5 ms at one beat in ten."""
+    held = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        service = rng.lognormal(np.log(2 * MS), 0.4, 4_000).astype(int)
+        due = np.cumsum(rng.exponential(service.mean() / 0.7, 4_000)).astype(int)
+        beats = np.arange(0, due[-1] + SECOND, 20 * MS)
+        stalls = beats[rng.random(len(beats)) < 0.1] + rng.integers(0, 18 * MS)
+        latency, on_time, seen = [], [], []
+        free = free_on_time = 0
+        for d, s in zip(due.tolist(), service.tolist(), strict=True):
+            begin = max(d, free)
+            took, before = s, -1
+            while took != before:
+                before, took = (
+                    took,
+                    s
+                    + 1_500_000 * int(np.searchsorted(stalls, begin + took) - np.searchsorted(stalls, begin)),
+                )
+            free, free_on_time = begin + took, max(d, free_on_time) + s
+            latency.append(free - d)
+            on_time.append(free_on_time - d)
+            seen.append(took)
+        run = short_stalls(
+            len(stalls), 1.5e-3, latency_ns=latency, service_ns=seen, rows=4_000, schedule="constant"
+        )
+        busy = {"segment": 2, "repetition": 0, "role": "writers", "busy_ns": round(0.7 * 10 * SECOND)}
+        run = replace(run, tables={**run.tables, "sessions": synthetic.table("sessions", [busy])}, _rows={})
+        found = brackets(run, figures_of_run(run), ["writers"])
+        for name, q in QUANTILES.items():
+            bracket, true = (
+                found[f"writers.latency_{name}_s"],
+                sorted(on_time)[rank(q, len(on_time)) - 1] / 1e9,
+            )
+            held.append(bracket.on_time <= true * 1.01 and true <= bracket.measured)
+    assert np.mean(held) >= 0.95
+
+
+@pytest.mark.parametrize(("late_ms", "decides"), [(500.0, False), (0.5, True)])
+def test_a_sample_that_was_later_than_a_stall_is_long_was_late_without_it(
+    late_ms: float, decides: bool
+) -> None:
+    """One of thirty was late, and one beat by 1.2 ms."""
+    run = sample_run(200, 0.001, count=30)
+    rows = run.tables["samples"].to_pylist()
+    late = rows[7]["due_ns"] + SECOND + round(late_ms * MS)
+    rows[7] |= {"done_ns": late, "done_on_time_ns": late}
+    said = {"stalls": 1.0, "stall_longest_s": 1.2e-3, "stall_total_s": 1.2e-3}
+    stalls = [
+        {"role": "client", "t_ns": 2 * SECOND, "metric": metric, "value": value}
+        for metric, value in said.items()
+    ]
+    tables = {
+        "samples": synthetic.table("samples", rows),
+        "resources": synthetic.table("resources", [*run.rows("resources"), *stalls]),
+    }
+    stood = replace(run, tables={**run.tables, **tables}, _rows={})
+    assert verdict(stood).breaks("writers.in_time_share") is decides
+
+
 # Samples.
 
 

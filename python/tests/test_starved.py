@@ -94,6 +94,18 @@ def test_a_closed_role_that_others_kept_from_running_is_invalid_in_its_rates_and
     assert bracket.on_time == pytest.approx(bracket.measured / 0.7)
 
 
+@pytest.mark.parametrize("kind", ["latency", "service", "first_row", "freshness"])
+def test_every_time_of_a_closed_role_is_moved_by_what_kept_it_from_running(kind: str) -> None:
+    """An extract's first row, and what a poller sees, come later as its calls do."""
+    (row, *_) = [r for r in closed(0.0).rows("hist") if r["kind"] == "latency"]
+    made = closed(0.4, others=0.3)
+    hists = [*(r for r in made.rows("hist") if r["kind"] != kind), {**row, "kind": kind}]
+    run = replace(made, tables={**made.tables, "hist": synthetic.table("hist", hists)}, _rows={})
+    figure = f"writers.{kind}_p99_s"
+    bracket = brackets(run, figures_of_run(run), [])[figure]
+    assert bracket.on_time == pytest.approx(bracket.measured * 0.7) and verdict(run).breaks(figure)
+
+
 @pytest.mark.parametrize(
     ("queued", "others"),
     [(0.6, 0.0), (0.6, 0.04), (0.04, 0.6), (0.0, 0.0)],

@@ -13,9 +13,9 @@ bounded     from the histograms of the latency X and of a lateness L, whatever t
             schema 4 have no L that knows what a late call made later ones wait: there L is the wait, which
             is never less, and the bound is at least the service time
 stalled     while the client's process stood still for T of M measured seconds, the calls of a paced role that were due in it
-            were late, and those after it until the line was empty: a share T / M / (1 - u) at utilisation u. On a closed
-            schedule each stall delays one call a session. At best all of them had been the fastest: so many are left
-            out from above.
+            were late, and those after it until the line was empty: a share T / M / (1 - u) at utilisation u. On any
+            schedule each stall delays at most one call a session. At best all of them had been the fastest: so many are
+            left out from above. Nor was a call made later by more than the stalls that it has room for (`Stood`).
 starved     a closed role that did not run for a share s of its time (`starved.py`): without that its work had taken that
             much less time. Where it waited for processors, so had its calls
 """
@@ -35,7 +35,7 @@ from inrush.stats.measures import QUANTILES, measured_windows, role_histograms, 
 from inrush.stats.record import FloatArray, RunRecord
 from inrush.stats.samples import QUANTILES as SAMPLE_QUANTILES
 from inrush.stats.samples import Sampled, role_samples
-from inrush.stats.starved import Starved, stalled_s, stalls, starved_roles
+from inrush.stats.starved import Starved, longest_stall_s, stalled_s, stalls, starved_roles
 
 #: A figure is invalid where its ends differ by more: what a comparison of five runs can resolve at best.
 WIDEST = 1.05
@@ -43,6 +43,10 @@ WIDEST = 1.05
 RESOLUTION = 1.01
 #: Shares of the largest lateness that a bound may leave out.
 LEFT_OUT = (0.0, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
+#: From one look whether the process stands still to the next (rust/drive/src/watch/heartbeat.rs).
+BEAT_S = 0.02
+#: Stalls in one call that a bound may allow.
+DELAYED = (0, 1, 2, 3, 5, 8, 13)
 
 Quantile = Callable[[float], float]
 
@@ -295,39 +299,86 @@ def parts(run: RunRecord, role: str) -> int:
 # --- stalled
 
 
+@dataclass(frozen=True)
+class Stood:
+    """How long the client's process stood still, s."""
+
+    total: float
+    longest: float
+    times: float
+    measured: float
+
+    def within(self, took: float, before: float = 0.0) -> float:
+        """The most that all of it can be in something that took so long: one of the longest at each beat, and at both ends.
+
+        before: for how long the longest still delays what comes after it.
+        """
+        share = max(self.longest / BEAT_S, self.total / self.measured)
+        return min(self.total, share * (took + before) + 2 * self.longest) if share < 1 else self.total
+
+    def at_least(self, of: Quantile, p: float, share: float, before: float) -> float:
+        """The least that quantile p of X can be without it. share: how many were delayed, each time counted, over all X.
+
+        Those delayed more than k times are at most share / (k + 1), and may all be above the quantile; what is left was
+        delayed k times at most. A call without an end is none that a stall shorter than a beat made.
+        """
+        took = of(p)
+        bounds = [
+            of(p - share / (k + 1)) - min(self.total, k * self.longest)
+            for k in DELAYED
+            if p > share / (k + 1)
+        ]
+        if took < inf or self.longest < BEAT_S:
+            bounds.append(took - self.within(took, before))
+        return max(0.0, *bounds, 0.0)
+
+
+def stood(run: RunRecord) -> Stood:
+    (total, measured), longest = stalled_s(run), longest_stall_s(run)
+    return Stood(total, longest or total, max(1.0, stalls(run)), measured)
+
+
 def stall_brackets(
     run: RunRecord,
     figures: Mapping[str, float],
     histograms: Mapping[tuple[str, str], Histogram],
     paced: Sequence[str],
 ) -> dict[str, Bracket]:
-    stood_s, measured_s = stalled_s(run)
-    if stood_s <= 0 or measured_s <= 0:
+    of_stalls = stood(run)
+    if of_stalls.total <= 0 or of_stalls.measured <= 0:
         return {}
     by_role: dict[str, Bracket] = {}
-    times = max(1.0, stalls(run))
     for role in {role for role, _ in histograms}:
         calls = max((h.calls for (r, _), h in histograms.items() if r == role), default=0)
-        share = times * figures.get(f"{role}.sessions", 1.0) / max(1, calls)
+        share, before = of_stalls.times * figures.get(f"{role}.sessions", 1.0) / max(1, calls), 0.0
         if whole(role) in paced:
-            share += stood_s / measured_s / (1 - utilisation(run, role))
-        for kind in ("latency", "service", "freshness"):
+            idle = 1 - utilisation(run, role)
+            share, before = share + of_stalls.total / of_stalls.measured / idle, of_stalls.longest / idle
+        for kind in ("latency", "service", "freshness", "first_row"):
             histogram = histograms.get((role, kind))
             if histogram is not None:
                 best = histograms.get((role, "on_time"), histogram) if kind == "latency" else histogram
-                by_role |= without_the_slowest(f"{role}.{kind}", figures, quantile_of(best), share, QUANTILES)
+                by_role |= without_stalls(
+                    f"{role}.{kind}", figures, of_stalls, quantile_of(best), share, before, QUANTILES
+                )
     for role, sampled in role_samples(run, measured_windows(run)).items():
-        n = len(sampled.sample_s)
-        share = (times + n * stood_s / measured_s / (1 - utilisation(run, role))) / n
+        n, idle = len(sampled.sample_s), 1 - utilisation(run, role)
+        share, before = (
+            of_stalls.times / n + of_stalls.total / of_stalls.measured / idle,
+            of_stalls.longest / idle,
+        )
         times_s = sampled.sample_on_time_s if sampled.tells_on_time else sampled.sample_s
         of = sorted_quantile(np.sort(times_s))
-        by_role |= without_the_slowest(f"{role}.sample", figures, of, share, SAMPLE_QUANTILES)
+        by_role |= without_stalls(f"{role}.sample", figures, of_stalls, of, share, before, SAMPLE_QUANTILES)
         in_time = figures[f"{role}.in_time_share"]
-        by_role[f"{role}.in_time_share"] = Bracket(min(1.0, in_time + share), in_time, recorded=False)
+        # Late by more than all stalls in it: without them it had been late too.
+        could = [s - of_stalls.within(s, before) <= sampled.every_s for s in times_s.tolist()]
+        on_time = max(in_time, min(1.0, in_time + share, sum(could) / n))
+        by_role[f"{role}.in_time_share"] = Bracket(on_time, in_time, recorded=False)
     return by_role
 
 
-CALLS = tuple(f"{kind}_{q}_s" for kind in ("latency", "service") for q in QUANTILES)
+CALLS = tuple(f"{kind}_{q}_s" for kind in ("latency", "service", "first_row", "freshness") for q in QUANTILES)
 RATES = ("rows_per_s", "bytes_per_s", "ops_per_s", "attempts_per_s", "keys_per_s")
 
 
@@ -352,12 +403,18 @@ def left(share: float) -> float:
     return 1 - share if share > 1 - 1 / RESOLUTION else 1.0
 
 
-def without_the_slowest(
-    name: str, figures: Mapping[str, float], of: Quantile, share: float, quantiles: Mapping[str, float]
+def without_stalls(
+    name: str,
+    figures: Mapping[str, float],
+    of_stalls: Stood,
+    of: Quantile,
+    share: float,
+    before: float,
+    quantiles: Mapping[str, float],
 ) -> dict[str, Bracket]:
     return {
         f"{name}_{q}_s": Bracket(
-            of(p - share) if p > share else 0.0, figures[f"{name}_{q}_s"], recorded=False
+            of_stalls.at_least(of, p, share, before), figures[f"{name}_{q}_s"], recorded=False
         )
         for q, p in quantiles.items()
         if f"{name}_{q}_s" in figures

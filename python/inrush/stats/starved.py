@@ -135,10 +135,16 @@ def stalls(run: RunRecord) -> float:
     return at_ends(run, "stalls")
 
 
+def longest_stall_s(run: RunRecord) -> float:
+    return max(each_end(run, "stall_longest_s"), default=0.0)
+
+
 def at_ends(run: RunRecord, metric: str) -> float:
-    """Of the client, said once at the end of each repetition: the sum over those that were measured."""
+    return float(sum(each_end(run, metric)))
+
+
+def each_end(run: RunRecord, metric: str) -> list[float]:
+    """Of the client, said once at the end of each repetition: of those that were measured."""
     t_ns, each = cumulative(run, metric).get(CLIENT, ((), ()))
     windows = measured_windows(run).values()
-    return float(
-        sum(v for t, v in zip(t_ns, each, strict=True) if any(begin <= t <= end for begin, end in windows))
-    )
+    return [v for t, v in zip(t_ns, each, strict=True) if any(begin <= t <= end for begin, end in windows)]
