@@ -177,6 +177,21 @@ def test_chunks_behind_one_that_is_missing_do_not_count() -> None:
     assert prefixes(lines, lambda file: 99) == [(7, 10, 20), (9, 5, 99)]
 
 
+@pytest.mark.parametrize(
+    "metric", ["stalls", "stall_total_s", "repetition_cpu_s", "rss_bytes", "page_cache_bytes"]
+)
+def test_what_does_not_count_up_is_no_more_after_a_load_that_was_killed(metric: str) -> None:
+    def looked(*values: float) -> pa.Table:
+        rows = [
+            {"role": "client", "t_ns": n, "metric": metric, "device": "", "value": value}
+            for n, value in enumerate(values)
+        ]
+        return pa.Table.from_pylist(rows, SCHEMAS["resources"])
+
+    found = joined.goes_on(iter([iter([looked(7.0)]), iter([looked(2.0, 1.0)])]))
+    assert [v for table in found for v in table["value"].to_pylist()] == [7.0, 2.0, 1.0]
+
+
 def test_what_counts_up_goes_on_where_it_was_and_does_not_grow_in_a_gap() -> None:
     def samples(*values: float, t0: int = 0) -> pa.Table:
         rows = [

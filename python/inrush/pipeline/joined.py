@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from inrush.clients.watched import AT_ENDS, LEVELS, MACHINE_LEVELS
 from inrush.pipeline import stretches
 from inrush.pipeline.stretches import Stretch
 from inrush.results.parts import read, shifted, stream
@@ -25,10 +26,7 @@ BEFORE = ("segments", "counters", "sizes")
 #: Why a worker ended that said nothing.
 KILLED = "killed"
 #: What does not count up.
-GAUGES = (
-    "rss_bytes", "mem_available_bytes", "page_cache_bytes", "dirty_bytes", "writeback_bytes", "repetition_cpu_s",
-    "stall_longest_s", "stall_total_s",
-)  # fmt: skip
+GAUGES = (*LEVELS, *MACHINE_LEVELS, *AT_ENDS)
 
 
 def write(parts: Path, earlier: Sequence[Path], of: Sequence[Stretch], load: int) -> None:
