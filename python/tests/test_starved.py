@@ -22,6 +22,9 @@ from inrush.guards.saturation import client_not_saturated
 from inrush.guards.verdicts import Outcome, Verdict
 from inrush.machine.processes import RunningProcess
 from inrush.results.schema import SCHEMAS
+from inrush.stats import headroom as headroom_module
+from inrush.stats import others as others_module
+from inrush.stats import starved as starved_module
 from inrush.stats.brackets import brackets, starved_closed
 from inrush.stats.measures import figures_of_run
 from inrush.stats.paced import paced_roles
@@ -29,6 +32,7 @@ from inrush.stats.record import RunRecord, StudyRecord
 from inrush.stats.session_time import session_time
 from inrush.stats.starved import Starved, held_back, others_of_client, starved_roles
 from inrush.stats.trials import Trial
+from inrush.stats.watched import cumulative
 from inrush.targets.standing import others
 from tests import synthetic
 from tests.synthetic import SECOND
@@ -72,6 +76,8 @@ def verdict(run: RunRecord) -> Verdict:
         (Starved(queued=0.4), 0.0, 0.4),  # a server that was not watched
         (Starved(others=0.4), 0.0, 0.4),  # a kernel that does not count
         (Starved(quota=0.4), 0.0, 0.4),
+        (Starved(queued=0.4, others=0.0, others_most=0.9), 0.0, 0.4),  # on some processors
+        (Starved(queued=0.4, others=0.1, others_most=0.2), 0.1, 0.2),
     ],
 )
 def test_what_is_lost_is_what_was_waited_for_and_taken(of: Starved, share: float, most: float) -> None:
@@ -118,11 +124,30 @@ def test_waiting_that_nobody_else_caused_and_work_of_others_that_nobody_waited_f
     assert found.outcome in (Outcome.PASS, Outcome.NOTE), found
 
 
-def test_a_client_on_one_processor_is_held_against_that_one() -> None:
-    """A fourteenth of 8 processors is more than half of one."""
-    of_all, of_one = closed(0.5, others=0.07), closed(0.5, others=0.07, env={"cpu_logical": 1})
-    assert others_of_client(of_all) == pytest.approx(0.07) and others_of_client(of_one) == pytest.approx(0.56)
-    assert verdict(of_one).breaks(RATE)
+@pytest.mark.parametrize(
+    ("others", "cpus", "least", "most", "outcome"),
+    [
+        (0.07, 8, 0.07, 0.07, Outcome.INVALID),  # a client that may use all
+        (0.25, 2, 0.0, 1.0, Outcome.NOT_CHECKED),  # two cores: those of the client, or two of the six others
+        (0.80, 2, 0.2, 1.0, Outcome.INVALID),  # 6.4 cores do not fit on the six others
+        (0.01, 2, 0.0, 0.04, Outcome.PASS),
+        (0.0, 2, 0.0, 0.0, Outcome.PASS),  # its own load
+    ],
+)
+def test_work_elsewhere_is_not_charged_to_a_client_on_some_processors(
+    others: float, cpus: int, least: float, most: float, outcome: Outcome
+) -> None:
+    run = closed(0.5, others=others, env={"cpu_logical": cpus})
+    found = others_of_client(run)
+    assert found == pytest.approx((least, most))
+    said = verdict(run)
+    assert said.breaks(RATE) is (outcome is Outcome.INVALID), said
+    assert (said.outcome is Outcome.NOT_CHECKED) is (outcome is Outcome.NOT_CHECKED), said
+    if outcome is Outcome.NOT_CHECKED:
+        assert "waited for a CPU for up to 50 % of the time" in said.sentence
+        assert "inrush could not see whether others used those of the client" in said.sentence, said
+    if (least, outcome) == (0.2, Outcome.INVALID):
+        assert "other processes took at least 20 %" in said.sentence, said
 
 
 @pytest.mark.parametrize(
@@ -149,6 +174,34 @@ def test_a_quota_that_was_used_up_is_named_with_its_periods_and_invalid_where_se
     assert verdict(closed(0.8)).outcome is not Outcome.INVALID, "without a quota"
 
 
+def test_a_quota_is_a_share_of_the_time_and_not_of_all_processors() -> None:
+    """On 32 processors each was held back for 1 % of the time: that is 3.2 s of 10, and one period of a hundred."""
+    many = {"quota_throttled_s": 3.2, "quota_throttled": 1.0, "quota_periods": 100.0}
+    run = closed(0.8, more=many)
+    assert held_back(run).share == pytest.approx(0.01)
+    assert not verdict(run).breaks(RATE), "what its sessions waited for is its own load"
+    few = {"quota_throttled_s": 0.4, "quota_throttled": 100.0, "quota_periods": 100.0}
+    assert held_back(closed(0.8, more=few)).share == pytest.approx(0.04)
+    assert held_back(closed(0.8, more=dict.fromkeys(many, 0.0))).share == 0.0
+
+
+def test_what_kept_a_run_waiting_is_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    run, looks = closed(0.4, others=0.3), list[str]()
+
+    def counted(of: RunRecord, metric: str, device: str = "") -> Any:
+        looks.append(metric)
+        return cumulative(of, metric, device)
+
+    for module in (others_module, starved_module, headroom_module):
+        monkeypatch.setattr(module, "cumulative", counted)
+    figures = figures_of_run(run)
+    for _ in range(3):
+        client_on_time(run, figures)
+        lack_of(run)
+    once = [m for m in looks if not m.startswith("stall")]
+    assert once and max(once.count(m) for m in ("quota_throttled_s", "cpu_s")) <= 2, once
+
+
 def test_what_a_kernel_does_not_count_and_what_was_not_watched_are_not_checked() -> None:
     untold = verdict(closed(None, others=0.3))
     assert untold.outcome is Outcome.NOT_CHECKED and "does not count" in untold.sentence, untold
@@ -157,8 +210,7 @@ def test_what_a_kernel_does_not_count_and_what_was_not_watched_are_not_checked()
     silent = verdict(unseen)
     if others_of_client(unseen) is None:
         assert (
-            silent.outcome is Outcome.NOT_CHECKED
-            and "what else used the processors is not known" in silent.sentence
+            silent.outcome is Outcome.NOT_CHECKED and "inrush could not see who used it" in silent.sentence
         ), silent
     else:
         pytest.fail("the plan's server is not taken for one that is unseen here")

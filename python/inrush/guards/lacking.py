@@ -14,7 +14,7 @@ from inrush.stats.brackets import WIDEST
 from inrush.stats.headroom import idle_share_of
 from inrush.stats.hosts import WatchedHost, has_server, hosts_of
 from inrush.stats.others import others_share, took_most, worked_windows
-from inrush.stats.record import RunRecord
+from inrush.stats.record import RunRecord, once
 from inrush.text import percent
 
 NAME = "server had its processors"
@@ -39,6 +39,7 @@ class Lack:
         return f"other processes took {percent(self.others)} of the processors{named} and left {percent(self.idle)} idle"
 
 
+@once
 def lack_of(run: RunRecord) -> Lack | None:
     """None where no server was watched, and where others took no more than 5 % of its machine, which is what a figure may be
     off by, or left some of it idle."""

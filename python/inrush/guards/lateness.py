@@ -176,7 +176,8 @@ def starved(run: RunRecord, paced: Sequence[str], broken: Mapping[str, Bracket])
     if not of.others:
         return f"{waited}{throttled}"
     named = f" ({took})" if (took := took_most(run)) else ""
-    return f"{waited}{throttled}; other processes took {percent(of.others)} of the processors that it may use{named}"
+    least = "at least " if of.others_most != of.others else ""
+    return f"{waited}{throttled}; other processes took {least}{percent(of.others)} of the processors that it may use{named}"
 
 
 def in_doubt(run: RunRecord, found: Mapping[str, Bracket], paced: Sequence[str]) -> str:
@@ -191,7 +192,7 @@ def in_doubt(run: RunRecord, found: Mapping[str, Bracket], paced: Sequence[str])
     role, of = max(doubtful.items(), key=lambda item: item[1].most)
     names = [name for name in found if name.rsplit(".", 1)[0] in doubtful and name.endswith(RATES)]
     why = unknown_of(of)
-    return f"{grouped_figures(names)}: sessions of {role} may have been kept from running for {percent(of.most)} of their time, and {why}"
+    return f"{grouped_figures(names)}: sessions of {role} waited for a CPU for up to {percent(of.most)} of the time; {why}"
 
 
 def unknown_of(of: Starved) -> str:
@@ -199,9 +200,11 @@ def unknown_of(of: Starved) -> str:
         return (
             "this kernel does not count how long a thread waits for a processor: run nothing beside the study"
         )
+    if of.others is not None:
+        return "inrush could not see whether others used those of the client: run nothing beside the study"
     return (
-        "what else used the processors is not known: the processes of the server, or the machine, were not watched. Run inrush as root or as the "
-        "server's own user, or on a machine of its own"
+        "inrush could not see who used it: the processes of the server, or the machine, were not watched. Run inrush as root or as "
+        "the server's own user, or on a machine of its own"
     )
 
 

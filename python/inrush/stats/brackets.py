@@ -90,11 +90,11 @@ def brackets(run: RunRecord, figures: Mapping[str, float], paced: Sequence[str])
 
     paced: roles with calls that have a due time of their own.
     """
-    starved = starved_closed(run, paced)
-    held = role_histograms(run, measured_windows(run)) if paced or starved else {}
+    starved, stood = starved_closed(run, paced), stood_still(run)
+    held = role_histograms(run, measured_windows(run)) if paced or stood.total > 0 else {}
     found = recorded(figures) | bounded(run, figures, held, paced)
-    of_stalls = stall_brackets(run, figures, held, paced)
-    of_starved = [slowed(role, figures, of) for role, of in starved.items() if (role, "latency") in held]
+    of_stalls = stall_brackets(run, figures, held, paced, stood)
+    of_starved = [slowed(role, figures, of) for role, of in starved.items() if f"{role}.latency_n" in figures]
     for more in (of_stalls, *of_starved):
         for name, bracket in more.items():
             found[name] = farther(found[name], bracket) if name in found else bracket
@@ -333,7 +333,7 @@ class Stood:
         return max(0.0, *bounds, 0.0)
 
 
-def stood(run: RunRecord) -> Stood:
+def stood_still(run: RunRecord) -> Stood:
     (total, measured), longest = stalled_s(run), longest_stall_s(run)
     return Stood(total, longest or total, max(1.0, stalls(run)), measured)
 
@@ -343,8 +343,8 @@ def stall_brackets(
     figures: Mapping[str, float],
     histograms: Mapping[tuple[str, str], Histogram],
     paced: Sequence[str],
+    of_stalls: Stood,
 ) -> dict[str, Bracket]:
-    of_stalls = stood(run)
     if of_stalls.total <= 0 or of_stalls.measured <= 0:
         return {}
     by_role: dict[str, Bracket] = {}

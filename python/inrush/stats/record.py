@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, overload
+from functools import wraps
+from typing import Any, Literal, TypeVar, overload
 
 import numpy as np
 import pyarrow as pa
@@ -29,6 +30,7 @@ from inrush.border.tables import (
 )
 
 FloatArray = NDArray[np.float64]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,8 @@ class RunRecord:
     #: Table that was fed from files -> the first row that was not stored and why: `a.csv, line 2: column v: not an integer`.
     rejects: Mapping[str, str] = field(default_factory=dict)
     _rows: dict[str, list[Any]] = field(default_factory=dict, compare=False, repr=False)
+    #: What `once` has worked out of it.
+    _found: dict[str, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     @property
     def labels(self) -> Mapping[str, Any]:
@@ -119,6 +123,20 @@ class RunRecord:
             held = self.tables.get(table)
             self._rows[table] = [] if held is None else held.to_pylist()
         return self._rows[table]
+
+
+def once(make: Callable[[RunRecord], T]) -> Callable[[RunRecord], T]:
+    """The same, worked out once of each run."""
+    key = f"{make.__module__}.{make.__qualname__}"
+
+    @wraps(make)
+    def found(run: RunRecord) -> T:
+        if key not in run._found:
+            run._found[key] = make(run)
+        of: T = run._found[key]
+        return of
+
+    return found
 
 
 #: How the reason of a point begins that a search decided without a run.

@@ -6,7 +6,8 @@ queued   its sessions were ready to run and waited for a processor, by the kerne
          no more than what others can have caused:
 others   of the processors that the client may use, what other processes used. Without them the same work had
          taken that much less time, at most
-quota    the share of the time in which a control group of the client was held back
+quota    the share of the time in which a control group of the client was held back: no more than the share of its
+         periods, nor than what all processors together were held back for
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from dataclasses import dataclass
 from math import inf
 
 from inrush.stats.headroom import allowed_cores
-from inrush.stats.hosts import CLIENT, each_kernel, hosts_of, workers_of
+from inrush.stats.hosts import CLIENT, WatchedHost, each_kernel, hosts_of, workers_of
 from inrush.stats.measures import measured_windows, whole
 from inrush.stats.others import host_s, others_share, worked_windows
-from inrush.stats.record import RunRecord
+from inrush.stats.record import RunRecord, once
 from inrush.stats.session_time import SessionTime, pages_of, session_time
 from inrush.stats.watched import Looks, cumulative, spent_in
 
@@ -32,6 +33,8 @@ class Starved:
     queued: float | None = None
     others: float | None = None
     quota: float = 0.0
+    #: Where others ran is not known: so much of the client's processors they used at most.
+    others_most: float | None = None
 
     @property
     def share(self) -> float:
@@ -43,7 +46,10 @@ class Starved:
         """What it may have been where one of the two is not known."""
         bounds = [
             b
-            for b in (self.queued, None if self.others is None else self.others + self.quota)
+            for b in (
+                self.queued,
+                None if self.others is None else (self.others_most or self.others) + self.quota,
+            )
             if b is not None
         ]
         return min(1.0, self.stood + min(bounds, default=self.quota))
@@ -58,10 +64,12 @@ class HeldBack:
     periods: int = 0
 
 
+@once
 def starved_roles(run: RunRecord) -> dict[str, Starved]:
     """Role, and whole of roles -> what is known of it; of roles with sessions. A page is as slow as its slowest query."""
     found, times = dict[str, Starved](), session_time(run)
-    others, quota = others_of_client(run), held_back(run).share
+    least, most = others_of_client(run) or (None, None)
+    quota = held_back(run).share
     stood_s, measured_s = stalled_s(run)
     stood = stood_s / measured_s if measured_s > 0 else 0.0
     for role in {**times, **{whole(part): None for part in times}}:
@@ -69,34 +77,43 @@ def starved_roles(run: RunRecord) -> dict[str, Starved]:
         parts = mine if role in pages_of(run) else [sum(mine, SessionTime())]
         queued = [None if of.queued is None else min(1.0, of.queued / of.had) for of in parts]
         known = [share for share in queued if share is not None]
-        found[role] = Starved(stood, max(known) if len(known) == len(queued) else None, others, quota)
+        waited = max(known) if len(known) == len(queued) else None
+        found[role] = Starved(stood, waited, least, quota, most)
     return found
 
 
-def others_of_client(run: RunRecord) -> float | None:
-    """Of the processors that the client may use, what other processes used, where it was most; None where one host is not known."""
+def others_of_client(run: RunRecord) -> tuple[float, float] | None:
+    """Of the processors that the client may use, what other processes used, where it was most: at least and at most. None
+    where one host is not known."""
     clients = {of.kernel for of in workers_of(run) if of.role.partition("/")[0] == CLIENT}
     hosts = [
         host
         for host in each_kernel(hosts_of(run))
         if not clients or host.kernel in clients or not host.kernel
     ]
-    shares = [others_over_allowed(run, host.kernel) for host in hosts]
+    shares = [others_over_allowed(run, host) for host in hosts]
     known = [share for share in shares if share is not None]
-    return max(known) if known and len(known) == len(shares) else None
+    if not known or len(known) < len(shares):
+        return None
+    return max(least for least, _ in known), max(most for _, most in known)
 
 
-def others_over_allowed(run: RunRecord, kernel: str) -> float | None:
+def others_over_allowed(run: RunRecord, host: WatchedHost) -> tuple[float, float] | None:
+    """Where a client may use some of the processors, nothing says on which others ran: as far as they can, on the rest."""
     windows = worked_windows(run)
-    (host, *_) = [host for host in hosts_of(run) if host.kernel == kernel]
     share, total_s = others_share(run, host, windows), host_s(run, host, "cpu_total_s", windows)
     wall_s = sum(end - begin for begin, end in windows) / 1e9
     if share is None or not total_s or wall_s <= 0:
         return None
     cores = total_s / wall_s
-    return min(1.0, share * cores / min(cores, allowed_cores(run, kernel) or inf))
+    allowed = min(cores, allowed_cores(run, host.kernel) or inf)
+    # Ticks of the kernel do not add up to whole processors.
+    rest = cores - allowed if cores - allowed > 0.5 else 0.0
+    took = share * cores
+    return min(1.0, max(0.0, took - rest) / allowed), min(1.0, took / allowed)
 
 
+@once
 def held_back(run: RunRecord) -> HeldBack:
     """By the quotas of its groups; of several client processes, which may share a group, that of the worst one."""
     windows = worked_windows(run)
@@ -109,7 +126,9 @@ def held_back(run: RunRecord) -> HeldBack:
     for role in grown["quota_throttled_s"]:
         over = [spent_in(run, held[role], windows) or 0.0 for held in grown.values() if role in held]
         if wall_s > 0 and len(over) == len(grown):
-            found.append(HeldBack(min(1.0, over[0] / wall_s), round(over[1]), round(over[2])))
+            throttled_s, throttled, periods = over
+            share = min(throttled_s / wall_s, throttled / periods) if periods else 0.0
+            found.append(HeldBack(min(1.0, share), round(throttled), round(periods)))
     return max(found, key=lambda of: of.share)
 
 
