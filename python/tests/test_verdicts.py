@@ -19,15 +19,16 @@ from inrush.analysis.answer import Part, answer
 from inrush.analysis.conclusion import conclusion
 from inrush.analysis.deciding import crossed
 from inrush.analysis.decisions import same_decision
-from inrush.analysis.overview import overview
+from inrush.analysis.overview import cell, overview
 from inrush.analysis.points import Analysis
 from inrush.analysis.study_guards import STUDY_GUARDS, guard_study
 from inrush.commands import running
 from inrush.guards.verdicts import Outcome, grouped_figures, said_figures
+from inrush.report.asked import asked_cells
 from inrush.report.comparison import compare_lines
 from inrush.report.export import FAILED_NS, bmf, encode_v2, place_of, with_failed, with_failed_alone
 from inrush.report.figures import figures
-from inrush.report.overview import text_table
+from inrush.report.overview import text_table, time_cell
 from inrush.report.page import banner, page, places
 from inrush.report.point_lines import point_lines
 from inrush.report.points import points_table, summed
@@ -603,6 +604,38 @@ def test_a_percentile_that_is_the_largest_of_few_calls_says_so() -> None:
         lines = [conclusion(analysis, found), *point_lines(analysis, found, P99), *crossed(analysis)]
         assert sum("max of" in line for line in lines) == (3 if word else 0), lines
         assert word in points_table(analysis, found) and all(word in line for line in (lines[0], lines[-1]))
+
+
+@pytest.mark.parametrize("kind", ["freshness", "first_row", "service", "latency"])
+@pytest.mark.parametrize(("calls", "word"), [(30, " (max of 30)"), (200, "")])
+def test_the_largest_of_few_is_called_so_wherever_a_runs_own_percentile_stands(
+    kind: str, calls: int, word: str
+) -> None:
+    """What the question asks for, and the table of engines; of latencies these show all calls of all runs."""
+    figure = f"readers.{kind}_p99_s"
+    asked = {
+        "kind": "comparison",
+        "of": "writers.rows_per_s",
+        "along": "engine",
+        "asked": [figure, "readers.*_p99_s"],
+    }
+    runs = []
+    for block in (1, 2, 3):
+        made = synthetic.run("postgresql", {}, block, reader_ns=[MS * block] * calls)
+        hists = made.rows("hist")
+        hists += [{**hists[-1], "kind": kind}] * (kind != "latency")
+        tables = {**made.tables, "hist": synthetic.table("hist", hists)}
+        runs.append(replace(made, tables=tables, _rows={}))
+    analysis = analyse(StudyRecord({**synthetic.STUDY, "answer": asked, "accept": {}}, runs))
+    found = answer(analysis)
+    assert found is not None
+    _, (row, every), _ = asked_cells(analysis)
+    merged = kind == "latency"
+    alone = "– (too few calls)" if merged and word else "3.01 ms" if merged else f"1.82 ms{word}"
+    assert row[1] == alone and ("max of 30" in every[1]) is bool(word), (row, every)
+    (point,) = analysis.points
+    shown = cell(analysis, found, point, figure)
+    assert shown is not None and time_cell(shown) == f"3.0 ms{word}", shown
 
 
 def test_a_crossed_limit_is_the_first_line_whatever_else_is_invalid() -> None:

@@ -5,9 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
-from math import isfinite
 
 from inrush.analysis.conclusion import value_said
 from inrush.analysis.overview import engines
@@ -15,7 +14,7 @@ from inrush.analysis.percentiles import has_too_few, merged_s
 from inrush.analysis.points import Analysis, Point
 from inrush.analysis.wording import centre, name
 from inrush.engines import title
-from inrush.stats.extremes import without_value
+from inrush.stats.extremes import largest_said, shown_value, without_value
 from inrush.stats.quantity import show
 from inrush.text import listed
 
@@ -122,16 +121,23 @@ def cell(analysis: Analysis, point: Point, figure: str) -> str:
     if not values:
         return ""
     invalid = sum(bool(analysis.broken(f, point)) for f in values)
+    runs = [m.figures for m in analysis.runs if m.counts and m.point == point]
     if "*" not in figure:
         value = value_of(analysis, point, figure)
-        runs = [m.figures for m in analysis.runs if m.counts and m.point == point]
         if value is None:
             return NO_VALUE
-        shown = show(value, figure) if isfinite(value) else without_value(figure, runs)
-        return shown + (" INVALID" if invalid else "")
+        own = merged_s(analysis, point, figure) is None
+        return figure_said(figure, value, runs, own) + (" INVALID" if invalid else "")
     low, high = (choose(values, key=lambda f: values[f]) for choose in (min, max))
     marked = f" (INVALID in {invalid} of them)" if invalid else ""
-    if show(values[low], low) == show(values[high], high):
-        return f"{show(values[low], low)} in all {len(values)}{marked}"
-    ends = (f"{show(values[f], f)} ({f.rsplit('.', 1)[0]})" for f in (low, high))
+    least, most = (figure_said(f, values[f], runs) for f in (low, high))
+    if least == most:
+        return f"{least} in all {len(values)}{marked}"
+    ends = (f"{text} ({f.rsplit('.', 1)[0]})" for text, f in ((least, low), (most, high)))
     return f"{' to '.join(ends)}, of {len(values)}{marked}"
+
+
+def figure_said(figure: str, value: float, runs: Sequence[Mapping[str, float]], own: bool = True) -> str:
+    """own: the value is made of those of the runs, and not of all their calls."""
+    few = largest_said(figure, runs) if own else ""
+    return shown_value(value, show(value, figure), few, without_value(figure, runs))

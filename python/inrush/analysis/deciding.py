@@ -121,13 +121,13 @@ def crossed(analysis: Analysis) -> list[str]:
         lack = next((lack for of, lack in undecided.get(figure, ()) if of is m), None)
         doubt = "; the figure is INVALID" if analysis.broken(figure, m.point) else ""
         found.append(
-            f"{value_said(figure, m.figures)} at {say(m.point)}; accepted is at most {number(limit, 4)}"
+            f"{crossing_said(figure, m.figures)} at {say(m.point)}; accepted is at most {number(limit, 4)}"
             f"{doubt if lack is None else f'; not decided: {lack.words}'}"
         )
     return found
 
 
-def value_said(figure: str, figures: Mapping[str, float]) -> str:
+def crossing_said(figure: str, figures: Mapping[str, float]) -> str:
     """`writers.latency_p99_s is 2.1 (max of 41)`, `writers has no latency p99: 5 of 55 calls were not sent`."""
     if not isfinite(figures[figure]):
         role, metric = figure.rsplit(".", 1)

@@ -49,7 +49,7 @@ class Cell:
     #: Each run's own.
     values: tuple[float, ...]
     broken: bool
-    #: `max of 41`: of the answer's percentile, above which no call of a run lies.
+    #: `max of 41`: of a percentile of the runs, above which no call of a run lies.
     few: str = ""
     #: Why it has no value, where it has none: in a word, and in a sentence.
     lacks: str = ""
@@ -325,13 +325,11 @@ def cell(analysis: Analysis, found: Answer, point: Point, figure: str | None) ->
     of = fresh(analysis, found, [point], figure).get(point) or analysis.values(figure).get(point)
     if not of:
         return None
-    interval, value = interval_of(of), None
-    if figure != found.figure:
-        value = merged_s(analysis, point, figure)
-        if value is None and is_percentile(figure):
-            value = max(of.values())  # of kinds without histograms here: the largest of the runs' own
-    if value is None:
-        value = centre(of)
+    merged = merged_s(analysis, point, figure) if figure != found.figure else None
+    interval, value = interval_of(of), merged
+    if value is None:  # of kinds without histograms here: the largest of the runs' own
+        largest = figure != found.figure and is_percentile(figure)
+        value = max(of.values()) if largest else centre(of)
     broken = bool(analysis.broken(figure, point))
     runs = [m.figures for m in analysis.runs if m.point == point and (m.counts or m.run.confirms)]
     return Cell(
@@ -340,7 +338,7 @@ def cell(analysis: Analysis, found: Answer, point: Point, figure: str | None) ->
         interval if isfinite(value) else None,
         tuple(of.values()),
         broken,
-        few=largest_said(figure, runs) if figure == found.figure else "",
+        few=largest_said(figure, runs) if merged is None else "",
         lacks=without_value(figure, runs),
         because=why_without(figure, runs),
     )

@@ -12,7 +12,8 @@ from inrush.analysis.points import Analysis, lower_is_better, say
 from inrush.engines import title
 from inrush.guards.verdicts import WITH_NOTES, kind_and_quantile, said_figures
 from inrush.report.html import Cells, number, table
-from inrush.stats.quantity import show, show_known
+from inrush.stats.extremes import shown_value
+from inrush.stats.quantity import show_known
 from inrush.text import BestLine, columns, percent
 
 NONE = "–"
@@ -191,7 +192,7 @@ def rate_cell(cell: Cell | None) -> str:
     """Without its unit, which stands above: `1.9 M`."""
     if cell is None:
         return NONE
-    shown = show_known(cell.value, cell.interval, cell.figure)
+    shown = cell_value(cell)
     for unit in ("rows/s", "calls/s", "keys/s", "/s"):
         shown = shown.removesuffix(unit).rstrip()
     return shown + (MARK if cell.broken else "")
@@ -200,12 +201,11 @@ def rate_cell(cell: Cell | None) -> str:
 def time_cell(cell: Cell | None) -> str:
     if cell is None:
         return NONE
-    shown = (
-        show_known(cell.value, cell.interval, cell.figure)
-        if isfinite(cell.value)
-        else cell.lacks or show(cell.value, cell.figure)
-    )
-    return shown + (MARK if cell.broken else "")
+    return cell_value(cell) + (MARK if cell.broken else "")
+
+
+def cell_value(cell: Cell) -> str:
+    return shown_value(cell.value, show_known(cell.value, cell.interval, cell.figure), cell.few, cell.lacks)
 
 
 def marked(text: str, cell: Cell | None) -> str:

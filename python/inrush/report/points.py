@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
-from math import isfinite
 
 from inrush.analysis.answer import Answer
 from inrush.analysis.overview import rate_figure
@@ -14,7 +13,7 @@ from inrush.analysis.wording import centre, name, plain
 from inrush.guards.verdicts import Outcome
 from inrush.report.html import Cells, number, table
 from inrush.stats import quantity
-from inrush.stats.extremes import largest_said, without_value
+from inrush.stats.extremes import largest_said, shown_value, without_value
 
 #: Latency quantiles of the point table.
 QUANTILES = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
@@ -144,12 +143,9 @@ def percentiles(
         runs = analysis.values(figure).get(point, {}) if figure == asked else {}
         value = centre(runs) if runs else quantile_s(analysis, point, role, q)
         mark = " INVALID" if value is not None and analysis.broken(figure, point) else ""
-        few = largest_said(figure, figures) if runs else ""
-        shown = None if value is None else quantity.show(value, "latency_s") if isfinite(value) else ""
+        few, lacks = largest_said(figure, figures) if runs else "", without_value(figure, figures)
         found.append(
-            "–"
-            if shown is None
-            else (shown or without_value(figure, figures)) + (f" ({few})" if few else "") + mark
+            "–" if value is None else shown_value(value, quantity.show(value, figure), few, lacks) + mark
         )
     return found if set(found) != {"–"} else ["–"]
 

@@ -1,4 +1,4 @@
-"""Percentiles that are no more than the largest of few calls, and those without a value: which, and why. Pure."""
+"""Percentiles of so few calls that they are the maximum, and percentiles without a value. Pure."""
 
 from __future__ import annotations
 
@@ -33,6 +33,13 @@ def largest_said(figure: str, runs: Iterable[Mapping[str, float]]) -> str:
     if not counts:
         return ""
     return f"max of {counts[0]:,}" + (f" to {counts[-1]:,}" if counts[-1] != counts[0] else "")
+
+
+def shown_value(value: float, shown: str, few: str, lacks: str) -> str:
+    """`3.01 ms`, `3.01 ms (max of 41)`, or `unsent`. few: `largest_said`, but of what was merged; lacks: `without_value`."""
+    if not isfinite(value):
+        return lacks or shown
+    return f"{shown} ({few})" if few else shown
 
 
 def without_value(figure: str, runs: Iterable[Mapping[str, float]]) -> str:
