@@ -14,7 +14,7 @@ from inrush.analysis.deciding import crossed
 from inrush.analysis.effects import effects
 from inrush.analysis.parts import late_words
 from inrush.analysis.points import Analysis
-from inrush.analysis.wording import interval_of, ratio_of, shown
+from inrush.analysis.wording import interval_of, ratio_of, shown_runs
 from inrush.guards.verdicts import invalid
 from inrush.report.curves import curve_rows
 from inrush.stats import stats
@@ -168,7 +168,7 @@ def test_one_block_gives_an_answer_without_an_interval_and_says_so() -> None:
 def test_a_figure_of_0_has_no_interval_and_is_shown_and_drawn_all_the_same() -> None:
     shares = {1: 0.0, 2: 0.5, 3: 0.1}
     assert interval_of(shares) is None and ratio_of(shares, {1: 1.0, 2: 1.0, 3: 1.0}) is None
-    assert shown(shares, "writers.in_time_share") == "10.0 % (median of 3 runs, 0 % to 50.0 %)"
+    assert shown_runs(shares, "writers.in_time_share", "") == "10.0 % (median of 3 runs, 0 % to 50.0 %)"
     (row,) = curve_rows({(("readers", 4),): shares}, "readers", "clickhouse", 1.0)
     assert (row["low"], row["y"], row["high"]) == (0.0, 0.1, 0.5)
     # Above 0 they have one, as ever.

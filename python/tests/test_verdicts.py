@@ -26,6 +26,7 @@ from inrush.commands import running
 from inrush.guards.verdicts import Outcome, grouped_figures, said_figures
 from inrush.report.asked import asked_cells
 from inrush.report.comparison import compare_lines
+from inrush.report.drawn import failed_said
 from inrush.report.export import FAILED_NS, bmf, encode_v2, place_of, with_failed, with_failed_alone
 from inrush.report.figures import figures
 from inrush.report.overview import text_table, time_cell
@@ -256,7 +257,7 @@ def answer_line(analysis: Analysis) -> str:
 
 def test_a_failed_percentile_is_called_failed_wherever_it_is_shown() -> None:
     analysis = failed_analysis(accept={P99: 10.0})
-    assert "without a value in 5 of 5 runs" in answer_line(analysis)
+    assert "failed in 5 of 5 runs" in answer_line(analysis)
     assert crossed(analysis) == [
         "writers has no latency p99: 2 of 100 calls failed at postgresql, batch_rows 1; accepted is at most 10"
     ]
@@ -267,7 +268,7 @@ def test_a_failed_percentile_is_called_failed_wherever_it_is_shown() -> None:
     assert exported["writers: postgresql, batch_rows 1"]["failed-calls"]["value"] == pytest.approx(0.02)
     assert "latency-p99" in exported["writers: mysql, batch_rows 1"]
     lines = "\n".join(compare_lines(analysis, failed_analysis()))
-    assert "without a value in 5 of 5 runs" in lines and "failed: no ratio" in lines
+    assert "failed in 5 of 5 runs" in lines and "failed: no ratio" in lines
 
 
 @pytest.mark.parametrize(("runs", "bounds"), [(1, False), (2, False), (3, True)])
@@ -301,7 +302,7 @@ def test_charts_of_a_failed_percentile_name_its_points_and_hold_only_numbers() -
         " ".join(f.caption for f in figures(analysis, answer(analysis))) for analysis in (apart, together)
     ]
     assert "2.00 % of postgresql" in captions[0]
-    assert "too many of their calls failed: postgresql" in captions[1]
+    assert "Not drawn, without a value in a run: postgresql (failed)" in captions[1]
     for analysis in (apart, together):
         for chart in figures(analysis, answer(analysis)):
             json.dumps(chart.spec, allow_nan=False)
@@ -537,12 +538,17 @@ def test_unsent_refused_and_failed_are_three_words() -> None:
         runs = [replace(run, tables={**run.tables, **tables}, _rows={}) for run in made]
         analysis = analyse(StudyRecord({**synthetic.STUDY, "answer": asked, "accept": {P99: 1.0}}, runs))
         found = answer(analysis)
-        assert not any("nan" in line or " inf" in line for line in closing_lines(analysis))
+        assert found is not None and not any(
+            "nan" in line or " inf" in line for line in closing_lines(analysis)
+        )
         return "\n".join(
             [
                 *crossed(analysis),
                 conclusion(analysis, found),
                 *text_table(analysis, overview(analysis, found)),
+                found.line,
+                *(figure.caption for figure in figures(analysis, found)),
+                failed_said(analysis, P99, analysis.values(P99)),
             ]
         )
 
@@ -551,7 +557,8 @@ def test_unsent_refused_and_failed_are_three_words() -> None:
         "no latency p99: 5 of 55 calls were not sent at" in unsent
         and "no p99 of writers: 5 of 55 calls were not sent" in unsent
     )
-    assert "failed" not in unsent and "refused" not in unsent
+    assert "p99 of writers, unsent in 2 of 2 runs" in unsent and "in a run: postgresql (unsent)" in unsent
+    assert "failed" not in unsent and "refused" not in unsent and "without a value in 2" not in unsent
     failed = without(failed=5)
     assert (
         "no latency p99: 5 of 55 calls failed at" in failed

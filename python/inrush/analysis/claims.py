@@ -263,7 +263,7 @@ def at_most(analysis: Analysis, rule: Mapping[str, Any], engine: str, value: flo
             middle, lowest = (
                 (interval.value, interval.low) if interval and not counts_faults(figure) else (alone, alone)
             )
-            because = f"{of_engine(engine, group)}: {shown(values, figure)}"
+            because = f"{of_engine(engine, group)}: {shown(analysis, values, figure)}"
             if any(not isfinite(v) for v in values.values()):
                 middle = lowest = inf
             if lowest <= value < middle:

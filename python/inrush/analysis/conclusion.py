@@ -140,7 +140,7 @@ def beside(analysis: Analysis, seen: Overview) -> list[str]:
     said = []
     if len([row for row in seen.rows if row.point]) > 1 and (why := refused(analysis)):
         said.append(f"These engines are not compared: acknowledged rows survive different things ({why})")
-    said += dict.fromkeys(f"Of a growing table: {row.growing}" for row in seen.rows if row.growing)
+    said += dict.fromkeys(row.growing for row in seen.rows if row.growing)
     if seen.others:
         said.append(
             f"The study has {counted(seen.others, 'other condition')} too; the table of every point shows {'it' if seen.others == 1 else 'them'}"

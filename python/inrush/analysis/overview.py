@@ -84,7 +84,7 @@ class EngineRow:
     noted: bool = False
     #: Whether the figure that the sentence rests on is invalid; another one of `broken` leaves the row's answer as it is.
     undecided: bool = False
-    #: What the answer's role read while another one wrote it: `readers read t, which grew from 0 rows to 50,000`.
+    #: What the answer's role read while another one wrote it: `Readers queried t while it grew from 0 to 50,000 rows …`.
     growing: str = ""
 
 

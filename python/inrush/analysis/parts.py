@@ -63,9 +63,11 @@ def level_part(analysis: Analysis, figure: str, along: str, group: Point, of: Va
     if len(of) == 1:
         (values,) = of.values()
         return Part(
-            group, f"{head(analysis, group)}{name(figure)} is {shown(values, figure)}", interval_of(values)
+            group,
+            f"{head(analysis, group)}{name(figure)} is {shown(analysis, values, figure)}",
+            interval_of(values),
         )
-    each = "; ".join(f"{shown(values, figure)} at {say(point)}" for point, values in of.items())
+    each = "; ".join(f"{shown(analysis, values, figure)} at {say(point)}" for point, values in of.items())
     return Part(group, f"{head(analysis, group)}{name(figure)} is {each}", None)
 
 
@@ -86,9 +88,9 @@ def best_part(analysis: Analysis, figure: str, along: str, group: Point, of: Val
     sentence = f"{head(analysis, group)}best {along} is {named([best])}{at_edge(analysis, figure, along, group, best, of)}{link}{name(figure)} "
     if best in fresh:
         n = len(fresh[best])
-        sentence += f"{shown(fresh[best], figure)} in {n} fresh repeat{'s' * (n != 1)} ({shown(of[best], figure)} in the search)"
+        sentence += f"{shown(analysis, fresh[best], figure)} in {n} fresh repeat{'s' * (n != 1)} ({shown(analysis, of[best], figure)} in the search)"
     else:
-        sentence += shown(of[best], figure)
+        sentence += shown(analysis, of[best], figure)
     if len(of) == 1:
         sentence += "; nothing else was measured"
     elif found.together and run_once([best, *found.together], of, fresh):
@@ -101,12 +103,12 @@ def best_part(analysis: Analysis, figure: str, along: str, group: Point, of: Val
         sentence += "; every other value is worse"
     worse = [p for p in found.settled if p != found.looked_best]
     if worse:
-        each = ", ".join(f"{named([p])} with {shown(fresh[p], figure)}" for p in worse)
+        each = ", ".join(f"{named([p])} with {shown(analysis, fresh[p], figure)}" for p in worse)
         sentence += f"; shown worse by the fresh repeats alone: {each}"
     if found.looked_best != best:
         sentence += (
             f". Not confirmed: the best of the search, {named([found.looked_best])}, has "
-            f"{shown(fresh[found.looked_best], figure)} in the fresh repeats"
+            f"{shown(analysis, fresh[found.looked_best], figure)} in the fresh repeats"
         )
     values = dict.fromkeys(dict(p)[along] for p in (best, *found.together))
     return Part(group, sentence, interval_of(fresh.get(best, of[best])), tuple(values))
@@ -117,12 +119,12 @@ def curve_part(analysis: Analysis, figure: str, along: str, group: Point, of: Va
     by_value = {dict(p)[along]: v for p, v in of.items() if along in dict(p)}
     first, last = ends(by_value)
     if first == last:
-        return Part(group, f"{head(analysis, group)}{name(figure)} is {shown(by_value[first], figure)} at {say_value(along, first)}",
+        return Part(group, f"{head(analysis, group)}{name(figure)} is {shown(analysis, by_value[first], figure)} at {say_value(along, first)}",
                     interval_of(by_value[first]))  # fmt: skip
     ratio = ratio_of(by_value[last], by_value[first])
     sentence = (
-        f"{head(analysis, group)}{name(figure)} goes from {shown(by_value[first], figure)} at {say_value(along, first)} "
-        f"to {shown(by_value[last], figure)} at {plain(last)}"
+        f"{head(analysis, group)}{name(figure)} goes from {shown(analysis, by_value[first], figure)} at {say_value(along, first)} "
+        f"to {shown(analysis, by_value[last], figure)} at {plain(last)}"
     )
     if ratio is not None:
         sentence += f": {times(ratio)}" + (
@@ -167,7 +169,7 @@ def scaling_part(analysis: Analysis, figure: str, along: str, group: Point, of: 
         else ratio_of(by_value[last], by_value[first])
     )
     if first == last or ratio is None:
-        return Part(group, f"{head(analysis, group)}{name(figure)} is {shown(by_value[last], figure)} at {say_value(along, last)}; "
+        return Part(group, f"{head(analysis, group)}{name(figure)} is {shown(analysis, by_value[last], figure)} at {say_value(along, last)}; "
                     "too few runs for a speed-up", None)  # fmt: skip
     weak = lower_is_better(figure) and work_grows(analysis, figure, along, of)
     kept = ratio if weak else ratio.scaled(1 / n)
@@ -205,7 +207,7 @@ def comparison_part(analysis: Analysis, figure: str, along: str, group: Point, o
     def named(value: Any) -> str:
         return plain(value) + beside(analysis, points[value], group, along)
 
-    sentence = f"{head(analysis, group)}{named(best)} has the {'lowest' if lower_is_better(figure) else 'highest'} {name(figure)}, {shown(by_value[best], figure)}"
+    sentence = f"{head(analysis, group)}{named(best)} has the {'lowest' if lower_is_better(figure) else 'highest'} {name(figure)}, {shown(analysis, by_value[best], figure)}"
     interval = interval_of(by_value[best])
     ratios = {k: r for k in others if (r := ratio_of(by_value[k], by_value[best])) is not None}
     together = [k for k, ratio in ratios.items() if ratio.holds(1.0)]
@@ -220,7 +222,7 @@ def comparison_part(analysis: Analysis, figure: str, along: str, group: Point, o
     for k in others[:3]:
         if k not in ratios:
             # Nothing is so many times a 0 or a failed percentile: its own figure says it.
-            sentence += f"; {named(k)} {shown(by_value[k], figure)}"
+            sentence += f"; {named(k)} {shown(analysis, by_value[k], figure)}"
             continue
         interval = ratios[k] if k == others[0] else interval
         sentence += f"; {against_best(k)}"
@@ -390,7 +392,7 @@ def levels_off_part(analysis: Analysis, figure: str, along: str, group: Point, o
         largest = ends(by_value)[1]
         sentence = f"no {along} up to {say_bytes(along, largest)} from which {rule}"
     else:
-        sentence = f"from {along} {say_bytes(along, found.chosen)} on {rule}, at {shown(by_value[found.chosen], figure)}"
+        sentence = f"from {along} {say_bytes(along, found.chosen)} on {rule}, at {shown(analysis, by_value[found.chosen], figure)}"
     steps = "; ".join(
         f"{say_bytes(along, s.small)} to {say_bytes(along, s.large)} {signed_percent(s.gain)} a doubling, at most {signed_percent(s.at_most)}"
         for s in found.steps

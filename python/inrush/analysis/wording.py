@@ -9,6 +9,7 @@ from typing import Any
 
 from inrush.analysis.points import Analysis, Point, say
 from inrush.stats import stats
+from inrush.stats.extremes import without_value
 from inrush.stats.quantity import LEAST_RUNS, says_nothing, show, show_bounds, show_interval
 
 
@@ -54,17 +55,32 @@ def centre(of: Mapping[int, float]) -> float:
     return interval.value if interval is not None else median(of.values())
 
 
-def shown(of: Mapping[int, float], figure: str) -> str:
+def shown(analysis: Analysis, of: Mapping[int, float], figure: str) -> str:
+    return shown_runs(of, figure, lacks(analysis, figure, of))
+
+
+def shown_runs(of: Mapping[int, float], figure: str, lacks: str) -> str:
+    """lacks: why it has no value in some runs, as `without_value` says it."""
     interval = interval_of(of)
     if interval is not None and not says_nothing(interval):
         return show_interval(interval, figure)
-    if len(of) == 1:
-        return show(next(iter(of.values())), figure) + " (one run)"
+    if len(of) == 1 and isfinite(alone := next(iter(of.values()))):
+        return f"{show(alone, figure)} (one run)"
     if failed := sum(not isfinite(v) for v in of.values()):
-        return f"without a value in {failed} of {len(of)} runs"
+        return f"{lacks} in {failed} of {len(of)} run{'s' * (len(of) != 1)}"
     low, high = show(min(of.values()), figure), show(max(of.values()), figure)
     what = f"{len(of)} runs" if interval is not None else f"median of {len(of)} runs"
     return f"{show(centre(of), figure)} ({what}, {low} to {high})"
+
+
+def lacks(analysis: Analysis, figure: str, of: Mapping[int, float]) -> str:
+    """Why a point with these values has none in some runs: `unsent`."""
+    if all(map(isfinite, of.values())):
+        return ""
+    points = {
+        p for held in (analysis.values(figure), analysis.fresh(figure)) for p, v in held.items() if v == of
+    }
+    return without_value(figure, [m.figures for m in analysis.runs if m.point in points])
 
 
 def times(ratio: stats.Interval) -> str:

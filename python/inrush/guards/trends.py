@@ -33,20 +33,18 @@ def table_of_one_size(run: RunRecord, _: Figures) -> Verdict | None:
     growing = growing_tables(run)
     if growing:
         each = "; ".join(grew(role, growths) for role, growths in growing.items())
-        return noted(
-            ONE_SIZE, f"growing: {each}. Times of the reader are of tables of that size, and of no larger one"
-        )
+        return noted(ONE_SIZE, each)
     return None
 
 
 def grew(role: str, growths: Sequence[GrownTable]) -> str:
-    """`readers read port_errors, which grew from 0 rows to 50,000 (2.50 MB)`"""
+    """`Readers queried t while it grew from 0 to 50,000 rows (2.50 MB); their times hold for that size only`"""
     each = [
-        f"{g.table}, which grew from {g.begin_rows:,} rows to {g.end_rows:,}"
+        f"{g.table} while it grew from {g.begin_rows:,} to {g.end_rows:,} rows"
         + (f" ({show(g.end_bytes, 'bytes')})" if g.end_bytes else "")
         for g in growths
     ]
-    return f"{role} read {listed(each)}"
+    return f"{role[:1].upper()}{role[1:]} queried {listed(each)}; their times hold for that size only"
 
 
 def sentence(role: str, t: Trend) -> str:

@@ -74,7 +74,7 @@ def boxes(analysis: Analysis, answer: Answer) -> list[Figure]:
     for n, (group, of) in enumerate(
         list(groups(analysis, answer.figure, along(answer), ()).items())[:MOST_BOXES]
     ):
-        failed, of = failed_said(analysis, of), without_failed(of)
+        failed, of = failed_said(analysis, answer.figure, of), without_failed(of)
         enough = {p: values for p, values in of.items() if len(values) >= LEAST_RUNS}
         order = [plain(v) for v in ordered({dict(p)[along(answer)] for p in of})]
         if sum(len(values) for values in of.values()) < 2 or (not enough and numeric and len(order) > 1):
@@ -181,7 +181,7 @@ def curves(analysis: Analysis, answer: Answer) -> list[Figure]:
     for n, (group, of) in enumerate(by_panel(groups(analysis, answer.figure, along(answer), ())).items()):
         drawn = [(engine, without_failed(points)) for engine, points in of]
         short = short_points(analysis, answer.figure, [p for _, points in drawn for p in points])
-        failed = "".join(failed_said(analysis, points) for _, points in of)
+        failed = "".join(failed_said(analysis, answer.figure, points) for _, points in of)
         rows = [
             r
             for engine, points in drawn

@@ -10,6 +10,7 @@ from inrush.analysis.answer import Answer, groups
 from inrush.analysis.overview import PACED, asked_points
 from inrush.analysis.points import Analysis, Measured, Point, lower_is_better
 from inrush.analysis.settled import Values
+from inrush.analysis.wording import lacks
 from inrush.guards.notes import SHORTEST_S
 from inrush.report.charts import along, label
 
@@ -31,10 +32,10 @@ def failed_points(of: Values) -> list[Point]:
     return [p for p in of if p not in without_failed(of)]
 
 
-def failed_said(analysis: Analysis, of: Values) -> str:
+def failed_said(analysis: Analysis, figure: str, of: Values) -> str:
     """What a caption says of points that are not drawn."""
-    named = "; ".join(label(p, analysis) for p in failed_points(of))
-    return f" Not drawn, since too many of their calls failed: {named}." if named else ""
+    named = "; ".join(f"{label(p, analysis)} ({lacks(analysis, figure, of[p])})" for p in failed_points(of))
+    return f" Not drawn, without a value in a run: {named}." if named else ""
 
 
 def short_points(analysis: Analysis, figure: str, points: Collection[Point]) -> set[Point]:

@@ -49,10 +49,10 @@ def percentiles(analysis: Analysis, answer: Answer) -> list[Figure]:
         ]
         if not rows:
             continue
-        failing = [
+        without = [
             f"{percent(h.failed / h.calls, 2)} of {label(p, analysis)}" for p, h in held.items() if h.failed
         ]
-        failed = f" Calls failed and are slower than all others: {', '.join(failing)}." if failing else ""
+        slower = f" These are slower than all others: {', '.join(without)}." if without else ""
         marks = {
             0.0: "0 %",
             **{float(k): f"{100 - 10 ** (2 - k):.10g} %" for k in range(1, 9)},
@@ -82,7 +82,7 @@ def percentiles(analysis: Analysis, answer: Answer) -> list[Figure]:
         )
         found.append(Figure(
             f"latency-{role}", f"Latency of {role}",
-            "From merged histograms of all runs; a curve ends at 1 − 1/n, or where calls failed." + failed
+            "From merged histograms of all runs; a curve ends at 1 − 1/n, or at calls without a time." + slower
             + (closed if is_closed(analysis, role) else ""),
             finished(chart),
             tuple((f"{role}.latency_p99_s", p) for p in held),

@@ -14,7 +14,7 @@ from inrush.analysis.points import Analysis, PointSummary, headline, say
 from inrush.analysis.ran import ran_said
 from inrush.analysis.rejected import by_table, reject_lines
 from inrush.analysis.title import title_of
-from inrush.analysis.wording import shown
+from inrush.analysis.wording import shown_runs
 from inrush.guards.verdicts import WITH_NOTES, Outcome, Verdict, by_guard, conditions_last, counted
 from inrush.report.first_sentence import first_sentence
 from inrush.report.overview import markdown, text_table
@@ -109,7 +109,7 @@ def summed_up(s: PointSummary) -> str:
     """The figure of a point with its interval; without one its centre and range, `failed` where it failed in a run."""
     if s.interval is not None and not says_nothing(s.interval):
         return show_interval(s.interval, s.figure)
-    return shown(dict(zip(s.blocks, s.values, strict=True)), s.figure)
+    return shown_runs(dict(zip(s.blocks, s.values, strict=True)), s.figure, s.lacks)
 
 
 def doubt_lines(analysis: Analysis) -> list[str]:
