@@ -399,6 +399,12 @@ def test_a_limit_that_is_crossed_beside_others_is_not_decided_unless_a_run_cross
     assert found.breaks(P99) is not decided and not found.breaks("writers.makespan_s"), found
 
 
+def test_a_wrong_answer_is_decided_beside_whatever_ran() -> None:
+    run = paced(0.85)
+    m = Measured(run, {"writers.wrong": 1.0, "writers.errors": 1.0}, [])
+    assert above(m, m, "writers.wrong", 0) is None and above(m, m, "writers.errors", 0) is not None
+
+
 def test_who_took_processors_are_those_that_are_none_of_ours_the_largest_first() -> None:
     def process(pid: int, parent: int, program: str, cpu_s: float) -> RunningProcess:
         return RunningProcess(pid, parent, f"/usr/bin/{program}", cpu_s)

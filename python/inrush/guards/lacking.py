@@ -57,8 +57,9 @@ def hosts_of_server(run: RunRecord) -> list[WatchedHost]:
 
 
 def lacked(run: RunRecord, figures: Figures, figure: str) -> Lack | None:
-    """What leaves a decision against the server by this figure open."""
-    return None if fell_by_failures(figures, *figure.rsplit(".", 1)) else lack_of(run)
+    """What leaves a decision against the server by this figure open. A wrong answer is wrong beside whatever ran."""
+    role, metric = figure.rsplit(".", 1)
+    return None if metric == "wrong" or fell_by_failures(figures, role, metric) else lack_of(run)
 
 
 def behind(run: RunRecord, figures: Figures) -> list[str]:
