@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use super::collect::RoleSpec;
 use super::hist::{Hist, SparseHist};
-use super::recorder::{Looks, OpCounts, Recorder, Snapshot};
+use super::recorder::{Looks, Recorder};
+use super::snapshot::{OpCounts, Snapshot};
 use super::total::Total;
 use super::{HistRow, IntervalRow, Kind, Recorded, SendRow};
 use inrush_engines::schedule::is_paced;
