@@ -35,6 +35,12 @@ impl Times {
     pub fn behind_ns(&self) -> u64 {
         self.sent_ns.saturating_sub(self.due_ns.max(self.ready_on_time_ns))
     }
+
+    /// By how much it was sent later than it could have been.
+    #[inline(always)]
+    pub(super) fn lag_ns(&self) -> u64 {
+        self.sent_ns.saturating_sub(self.due_ns.max(self.ready_ns))
+    }
 }
 
 /// What the answers of a role are looked at for, beside how long they take.
@@ -161,11 +167,20 @@ impl Recorder {
         behind_ns
     }
 
-    /// Operation `op`, recorded just now, was the first of its session to see a row, `ns` after its due.
+    /// A call of operation `op` that has just ended was the first of its session to see a row, `ns` after its due.
     pub fn freshness(&mut self, op: usize, ns: u64) {
-        let snapshot = self.current.as_mut().expect("`record` comes before `freshness`");
+        let snapshot = self.current.as_mut().expect("`begin` comes before `freshness`");
         let seen = snapshot.ops[op].freshness.as_mut();
         seen.expect("the role's spec says that it looks for rows").record(ns);
+    }
+
+    /// A call of operation `op` that is in no other figure saw rows: what it was late is in their freshness.
+    #[cold]
+    pub fn saw_after_the_end(&mut self, op: usize, times: Times) {
+        let snapshot = self.current.as_mut().expect("`begin` comes before `saw_after_the_end`");
+        if let Some(paced) = &mut snapshot.ops[op].paced {
+            paced.lag.record(times.lag_ns());
+        }
     }
 
     /// So many rows were due in this repetition that the session looked for, and never saw.
@@ -225,7 +240,7 @@ impl Recorder {
         };
         let origin_ns = snapshot.origin_ns;
         let interval = (now_ns - origin_ns - 1) / self.interval_ns;
-        let news = snapshot.ops.iter().any(|counts| counts.ops > 0)
+        let news = snapshot.ops.iter().any(OpCounts::has_news)
             || snapshot.sends > 0
             || self.in_flight != self.reported_in_flight;
         if !news {

@@ -134,7 +134,7 @@ impl OpCounts {
             hists.latency.record(latency_ns);
             hists.on_time.record(latency_ns.saturating_sub(behind_ns));
             hists.wait.record(wait_ns);
-            hists.lag.record(times.sent_ns.saturating_sub(times.due_ns.max(times.ready_ns)));
+            hists.lag.record(times.lag_ns());
         }
     }
 
@@ -181,6 +181,11 @@ impl OpCounts {
         self.late = 0;
         self.outcomes = [0; Outcome::ALL.len()];
         self.in_flight = 0;
+    }
+
+    /// Something ended, or was seen.
+    pub(super) fn has_news(&self) -> bool {
+        self.ops > 0 || self.freshness.as_ref().is_some_and(|seen| seen.n() > 0)
     }
 
     /// Operations that ended ok. They are not counted one by one: they are those in the histogram.
