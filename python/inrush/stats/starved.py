@@ -1,6 +1,6 @@
 """For which share of its time a role did not run although it should have, and what kept it. Pure.
 
-stood    its process stood still: stopped, frozen, or with the whole machine (rust/drive/src/watch/heartbeat.rs)
+stood    its process stood still: stopped, frozen, or with the whole machine (`stalls.py`)
 queued   its sessions were ready to run and waited for a processor, by the kernel's account of each thread. They also wait
          for each other and for the run's own server: that is the load, and no fault of the client. So of that time counts
          no more than what others can have caused:
@@ -21,6 +21,7 @@ from inrush.stats.hosts import CLIENT, each_kernel, hosts_of, workers_of
 from inrush.stats.measures import measured_windows, whole
 from inrush.stats.others import host_s, others_share, worked_windows
 from inrush.stats.record import RunRecord
+from inrush.stats.stalls import LONGEST_WAIT_S, Stalls, stalls_of
 from inrush.stats.watched import Looks, cumulative, spent_in
 
 
@@ -32,6 +33,8 @@ class Starved:
     queued: float | None = None
     others: float | None = None
     quota: float = 0.0
+    #: It stood still or waited for a processor, which a kernel that does not count cannot tell apart.
+    late: float = 0.0
 
     @property
     def share(self) -> float:
@@ -46,7 +49,7 @@ class Starved:
             for b in (self.queued, None if self.others is None else self.others + self.quota)
             if b is not None
         ]
-        return min(1.0, self.stood + min(bounds, default=self.quota))
+        return min(1.0, max(self.stood, self.late) + min(bounds, default=self.quota))
 
 
 @dataclass(frozen=True)
@@ -71,9 +74,11 @@ def starved_roles(run: RunRecord) -> dict[str, Starved]:
             queued[role] = None if before is None or own is None else before + own
     others, quota = others_of_client(run), held_back(run).share
     stood_s, measured_s = stalled_s(run)
-    stood = stood_s / measured_s if measured_s > 0 else 0.0
+    stood, late = (s / measured_s if measured_s > 0 else 0.0 for s in (stood_s, told_stalls(run).total_s))
     return {
-        role: Starved(stood, None if (ns := queued[role]) is None else min(1.0, ns / span), others, quota)
+        role: Starved(
+            stood, None if (ns := queued[role]) is None else min(1.0, ns / span), others, quota, late=late
+        )
         for role, span in had.items()
         if span > 0
     }
@@ -133,18 +138,33 @@ def stalled_s(run: RunRecord) -> tuple[float, float]:
         if totals["segment"] in windows:
             key = (totals["segment"], totals["repetition"])
             repetitions[key] = max(repetitions.get(key, 0.0), (totals["end_ns"] - totals["start_ns"]) / 1e9)
-    return at_ends(run, "stall_total_s"), sum(repetitions.values())
+    return known_stalls(run).total_s, sum(repetitions.values())
 
 
 def stalls(run: RunRecord) -> float:
     """How often it stood still."""
-    return at_ends(run, "stalls")
+    return known_stalls(run).times
+
+
+def known_stalls(run: RunRecord) -> Stalls:
+    """Where the kernel does not count how long a thread waits for a processor, only the longest are no such wait."""
+    windows = measured_windows(run)
+    if all(r["queued_ns"] is not None for r in run.rows("repetitions") if r["segment"] in windows):
+        return told_stalls(run)
+    longest = [s for s in each_end(run, "stall_longest_s") if s >= LONGEST_WAIT_S]
+    return Stalls(len(longest), sum(longest))
+
+
+def told_stalls(run: RunRecord) -> Stalls:
+    return stalls_of(at_ends(run, "stalls"), at_ends(run, "stall_total_s"))
 
 
 def at_ends(run: RunRecord, metric: str) -> float:
-    """Of the client, said once at the end of each repetition: the sum over those that were measured."""
+    return float(sum(each_end(run, metric)))
+
+
+def each_end(run: RunRecord, metric: str) -> list[float]:
+    """Of the client, said once at the end of each repetition: of those that were measured."""
     t_ns, each = cumulative(run, metric).get(CLIENT, ((), ()))
     windows = measured_windows(run).values()
-    return float(
-        sum(v for t, v in zip(t_ns, each, strict=True) if any(begin <= t <= end for begin, end in windows))
-    )
+    return [v for t, v in zip(t_ns, each, strict=True) if any(begin <= t <= end for begin, end in windows)]
