@@ -78,6 +78,7 @@ def verdict(run: RunRecord) -> Verdict:
         (Starved(quota=0.4), 0.0, 0.4),
         (Starved(queued=0.4, others=0.0, others_most=0.9), 0.0, 0.4),  # on some processors
         (Starved(queued=0.4, others=0.1, others_most=0.2), 0.1, 0.2),
+        (Starved(stood=0.1, late=0.4, others=0.0), 0.1, 0.4),
     ],
 )
 def test_what_is_lost_is_what_was_waited_for_and_taken(of: Starved, share: float, most: float) -> None:
@@ -148,6 +149,32 @@ def test_work_elsewhere_is_not_charged_to_a_client_on_some_processors(
         assert "inrush could not see whether others used those of the client" in said.sentence, said
     if (least, outcome) == (0.2, Outcome.INVALID):
         assert "other processes took at least 20 %" in said.sentence, said
+
+
+@pytest.mark.parametrize(
+    ("counted", "beats", "late_s", "longest_s", "outcome", "said"),
+    [
+        # 10 of every 100 ms, as `cpulimit -l 90` stops it: 52 of its 520 beats meet a stall, and are late by 5 ms.
+        (True, 52, 0.26, 0.0099, Outcome.INVALID, "stood still for 1"),
+        (True, 7, 0.035, 0.0099, Outcome.PASS, "on time"),
+        # Where waiting is not counted, its own load makes beats late.
+        (False, 300, 1.2, 0.0099, Outcome.NOT_CHECKED, "does not count"),
+        (False, 7, 0.035, 0.0099, Outcome.PASS, "on time"),
+        (False, 1, 0.7, 0.7, Outcome.INVALID, "stood still for 700 ms"),
+    ],
+)
+def test_a_client_that_stood_still_for_short_times_is_told_by_its_late_beats(
+    counted: bool, beats: int, late_s: float, longest_s: float, outcome: Outcome, said: str
+) -> None:
+    run = closed(0.0 if counted else None)
+    told = {"stalls": beats, "stall_total_s": late_s, "stall_longest_s": longest_s}
+    rows = [
+        {"role": "client", "t_ns": 11 * SECOND, "metric": metric, "device": "", "value": float(value)}
+        for metric, value in told.items()
+    ]
+    resources = synthetic.table("resources", [*run.rows("resources"), *rows])
+    found = verdict(replace(run, tables={**run.tables, "resources": resources}, _rows={}))
+    assert found.outcome is outcome and said in found.sentence, found
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ import inrush
 from inrush.analysis import claims as judged
 from inrush.border.segment import ValueHash
 from inrush.engines import influxdb, postgresql_checksum, questdb_http, sql, sqlite, valkey
+from inrush.stats import stalls
 from inrush.study import claims, decimals, io, keys, operations, samples
 from inrush.study.parts import Schedule
 
@@ -72,6 +73,8 @@ def variants(path: str, name: str) -> set[str]:
         ("engines/src/engine/questdb/ilp.rs", "BINARY", questdb_http.BINARY),
         ("rows/src/plan/generator.rs", "DEFAULT_BITS", sql.DEFAULT_FLOAT_BITS),
         ("rows/src/rows/lookup3.rs", "SEED", postgresql_checksum.HASH_SEED),
+        ("drive/src/watch/heartbeat.rs", "PERIOD_NS", round(stalls.PERIOD_S * 1e9)),
+        ("drive/src/watch/heartbeat.rs", "STALL_NS", round(stalls.NOTED_S * 1e9)),
     ],
 )
 def test_a_number_is_the_same_in_both_halves(path: str, name: str, value: int) -> None:

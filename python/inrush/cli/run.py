@@ -30,7 +30,6 @@ from inrush.cli.words import (
 )
 from inrush.commands.printing import opened_store, say
 from inrush.errors import UsageError
-from inrush.times import Times
 
 
 def run(
@@ -92,6 +91,7 @@ def run(
     from inrush.run.resume import Given, resumed
     from inrush.study.shipped import from_anywhere
     from inrush.targets.storages import read_data
+    from inrush.times import Times
 
     times = Times(PARTS)
     if not 0 <= fleet_wait < float("inf"):

@@ -9,7 +9,6 @@ import typer
 
 from inrush.cli.words import AsJson, ColumnNames, Dates, Header, Strict, Study
 from inrush.commands.printing import say, show, show_json, took
-from inrush.times import Times
 
 
 def studies(as_json: AsJson = False) -> None:
@@ -61,6 +60,7 @@ def new(
     from inrush.study.chosen import Asked, read_dates
     from inrush.study.first_line import read_said
     from inrush.study.new import write_new
+    from inrush.times import Times
 
     said = read_said(header, columns)
 

@@ -35,6 +35,7 @@ from inrush.stats.measures import QUANTILES, measured_windows, role_histograms, 
 from inrush.stats.record import FloatArray, RunRecord
 from inrush.stats.samples import QUANTILES as SAMPLE_QUANTILES
 from inrush.stats.samples import Sampled, role_samples
+from inrush.stats.stalls import PERIOD_S
 from inrush.stats.starved import Starved, longest_stall_s, stalled_s, stalls, starved_roles
 
 #: A figure is invalid where its ends differ by more: what a comparison of five runs can resolve at best.
@@ -43,8 +44,6 @@ WIDEST = 1.05
 RESOLUTION = 1.01
 #: Shares of the largest lateness that a bound may leave out.
 LEFT_OUT = (0.0, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2)
-#: From one look whether the process stands still to the next (rust/drive/src/watch/heartbeat.rs).
-BEAT_S = 0.02
 #: Stalls in one call that a bound may allow.
 DELAYED = (0, 1, 2, 3, 5, 8, 13)
 
@@ -313,7 +312,7 @@ class Stood:
 
         before: for how long the longest still delays what comes after it.
         """
-        share = max(self.longest / BEAT_S, self.total / self.measured)
+        share = max(self.longest / PERIOD_S, self.total / self.measured)
         return min(self.total, share * (took + before) + 2 * self.longest) if share < 1 else self.total
 
     def at_least(self, of: Quantile, p: float, share: float, before: float) -> float:
@@ -328,7 +327,7 @@ class Stood:
             for k in DELAYED
             if p > share / (k + 1)
         ]
-        if took < inf or self.longest < BEAT_S:
+        if took < inf or self.longest < PERIOD_S:
             bounds.append(took - self.within(took, before))
         return max(0.0, *bounds, 0.0)
 

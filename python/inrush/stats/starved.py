@@ -1,6 +1,6 @@
 """For which share of its time a role did not run although it should have, and what kept it. Pure.
 
-stood    its process stood still: stopped, frozen, or with the whole machine (rust/drive/src/watch/heartbeat.rs)
+stood    its process stood still: stopped, frozen, or with the whole machine (`stalls.py`)
 queued   its sessions were ready to run and waited for a processor, by the kernel's account of each thread. They also wait
          for each other and for the run's own server: that is the load, and no fault of the client. So of that time counts
          no more than what others can have caused:
@@ -22,6 +22,7 @@ from inrush.stats.measures import measured_windows, whole
 from inrush.stats.others import host_s, others_share, worked_windows
 from inrush.stats.record import RunRecord, once
 from inrush.stats.session_time import SessionTime, pages_of, session_time
+from inrush.stats.stalls import LONGEST_WAIT_S, Stalls, stalls_of
 from inrush.stats.watched import Looks, cumulative, spent_in
 
 
@@ -35,6 +36,8 @@ class Starved:
     quota: float = 0.0
     #: Where others ran is not known: so much of the client's processors they used at most.
     others_most: float | None = None
+    #: It stood still or waited for a processor, which a kernel that does not count cannot tell apart.
+    late: float = 0.0
 
     @property
     def share(self) -> float:
@@ -52,7 +55,7 @@ class Starved:
             )
             if b is not None
         ]
-        return min(1.0, self.stood + min(bounds, default=self.quota))
+        return min(1.0, max(self.stood, self.late) + min(bounds, default=self.quota))
 
 
 @dataclass(frozen=True)
@@ -71,14 +74,14 @@ def starved_roles(run: RunRecord) -> dict[str, Starved]:
     least, most = others_of_client(run) or (None, None)
     quota = held_back(run).share
     stood_s, measured_s = stalled_s(run)
-    stood = stood_s / measured_s if measured_s > 0 else 0.0
+    stood, late = (s / measured_s if measured_s > 0 else 0.0 for s in (stood_s, told_stalls(run).total_s))
     for role in {**times, **{whole(part): None for part in times}}:
         mine = [of for name, of in times.items() if role in (name, whole(name))]
         parts = mine if role in pages_of(run) else [sum(mine, SessionTime())]
         queued = [None if of.queued is None else min(1.0, of.queued / of.had) for of in parts]
         known = [share for share in queued if share is not None]
         waited = max(known) if len(known) == len(queued) else None
-        found[role] = Starved(stood, waited, least, quota, most)
+        found[role] = Starved(stood, waited, least, quota, most, late)
     return found
 
 
@@ -146,12 +149,25 @@ def stalled_s(run: RunRecord) -> tuple[float, float]:
         if totals["segment"] in windows:
             key = (totals["segment"], totals["repetition"])
             repetitions[key] = max(repetitions.get(key, 0.0), (totals["end_ns"] - totals["start_ns"]) / 1e9)
-    return at_ends(run, "stall_total_s"), sum(repetitions.values())
+    return known_stalls(run).total_s, sum(repetitions.values())
 
 
 def stalls(run: RunRecord) -> float:
     """How often it stood still."""
-    return at_ends(run, "stalls")
+    return known_stalls(run).times
+
+
+def known_stalls(run: RunRecord) -> Stalls:
+    """Where the kernel does not count how long a thread waits for a processor, only the longest are no such wait."""
+    windows = measured_windows(run)
+    if all(r["queued_ns"] is not None for r in run.rows("repetitions") if r["segment"] in windows):
+        return told_stalls(run)
+    longest = [s for s in each_end(run, "stall_longest_s") if s >= LONGEST_WAIT_S]
+    return Stalls(len(longest), sum(longest))
+
+
+def told_stalls(run: RunRecord) -> Stalls:
+    return stalls_of(at_ends(run, "stalls"), at_ends(run, "stall_total_s"))
 
 
 def longest_stall_s(run: RunRecord) -> float:

@@ -1,5 +1,6 @@
 //! Roles at work against an engine of the test's own, whose behaviour is known exactly.
 
+mod freshness;
 mod known;
 
 use std::panic::catch_unwind;
@@ -239,72 +240,6 @@ fn a_sample_with_a_part_that_failed_is_not_stored() {
     run(&roles, 60 * S, Behaviour { fails: true, ..Default::default() }, &mut notes);
     let outcomes: Vec<_> = notes.recorded.samples.iter().map(|s| (s.done_ns, s.rows, s.missing)).collect();
     assert_eq!(outcomes, [(0, 0, 2), (0, 0, 2)]);
-}
-
-#[test]
-fn freshness_counts_from_a_rows_due_until_the_first_answer_that_holds_it() {
-    for (schedule, shows_again) in [(SAMPLES, false), (CLOSED, false), (CLOSED, true)] {
-        let mut notes = Notes::default();
-        let writers = role("writers", "insert", 1, schedule, &rows(100, 5), r#"{"kind": "work"}"#);
-        let follows = r#"{"kind": "role", "name": "writers"}"#;
-        let readers =
-            role("readers", "fresh", 1, r#"{"kind": "closed", "think_ns": 1000000}"#, ENDLESS, follows);
-        let after = 120 * MS;
-        let visible_after_ns = Some(after);
-        let behaviour = Behaviour { service_ns: MS, visible_after_ns, shows_again, ..Default::default() };
-        run(&format!("{writers}, {readers}"), 60 * S, behaviour, &mut notes);
-        // The last rows become visible after their writers have ended: the reader waits for them.
-        let fresh = notes.hist("readers", Kind::Freshness);
-        assert_eq!(fresh.n(), 10, "every sweep is seen once");
-        let collected = if schedule == CLOSED { 0 } else { 20 * MS };
-        assert!(fresh.min() >= after + collected, "{} is before it could be seen", fresh.min());
-        // Series 3 is in the first half of every sweep.
-        let seen: Vec<_> = notes.recorded.samples.iter().filter(|s| s.seen_ns > 0).collect();
-        assert_eq!(seen.len(), 10);
-        assert!(seen.iter().all(|s| s.seen_ns >= s.due_ns + after), "{seen:?}");
-    }
-}
-
-#[test]
-fn a_row_that_never_shows_ends_the_reader_all_the_same() {
-    let mut notes = Notes::default();
-    let writers = role("writers", "insert", 1, CLOSED, &rows(10, 5), r#"{"kind": "work"}"#);
-    let follows = r#"{"kind": "role", "name": "writers"}"#;
-    let readers = role("readers", "fresh", 1, CLOSED, ENDLESS, follows);
-    let behaviour = Behaviour { service_ns: MS, visible_after_ns: Some(3600 * S), ..Default::default() };
-    let (driven, _) = run(&format!("{writers}, {readers}"), 2 * S, behaviour, &mut notes);
-    assert_eq!(driven.ended_by, EndedBy::Limit);
-    assert_eq!(notes.hist("readers", Kind::Freshness).n(), 0);
-    assert_eq!(notes.totals("readers").unseen, 1, "the row of series 3");
-    assert!(notes.recorded.samples.iter().all(|s| s.missing == 0 && s.seen_ns == 0));
-}
-
-#[test]
-fn a_reader_with_a_time_of_its_own_sees_what_was_due_before_its_end_and_nothing_else() {
-    let mut notes = Notes::default();
-    let every_100_ms = r#"{"kind": "constant", "rate_per_s": 10.0}"#;
-    let writers = role("writers", "insert", 1, every_100_ms, &rows(200, 10), &for_time(1_500 * MS));
-    let readers =
-        role("readers", "fresh", 1, r#"{"kind": "constant", "rate_per_s": 50.0}"#, ENDLESS, &for_time(S));
-    let behaviour = Behaviour { service_ns: MS, visible_after_ns: Some(250 * MS), ..Default::default() };
-    run(&format!("{writers}, {readers}"), 60 * S, behaviour, &mut notes);
-    let readers = notes.totals("readers");
-    let fresh = notes.hist("readers", Kind::Freshness);
-    assert_eq!((fresh.n(), readers.unseen), (10, 0), "sweeps that were due in its second");
-    assert!(readers.end_ns - readers.start_ns < 1_400 * MS, "{readers:?} looked for rows that came later");
-}
-
-#[test]
-fn rows_that_were_due_and_never_sent_were_never_seen() {
-    let mut notes = Notes::default();
-    let writers = role("writers", "insert", 1, THOUSAND_PER_S, &rows(5_000, 10), &for_time(500 * MS));
-    let readers = role("readers", "fresh", 1, CLOSED, ENDLESS, r#"{"kind": "role", "name": "writers"}"#);
-    let behaviour = Behaviour { service_ns: 20 * MS, visible_after_ns: Some(MS), ..Default::default() };
-    run(&format!("{writers}, {readers}"), 60 * S, behaviour, &mut notes);
-    let (writers, readers) = (notes.totals("writers"), notes.totals("readers"));
-    let seen = notes.hist("readers", Kind::Freshness).n();
-    assert_eq!((writers.ops, writers.ops + writers.unsent), (seen, 500), "{writers:?}");
-    assert_eq!(readers.unseen, writers.unsent);
 }
 
 #[test]

@@ -6,7 +6,6 @@
 use std::sync::Arc;
 
 use crate::drive::role_queue::RoleQueue;
-use crate::drive::samples::SampleLog;
 use crate::record::Recorder;
 use inrush_engines::engine::{Answer, Ns};
 use inrush_rows::error::Error;
@@ -26,6 +25,8 @@ pub struct Freshness {
     next: usize,
     /// Rows that are due from then on are none of this role's: it has ended. Run time.
     until: Ns,
+    /// By role, once `until` has come: its calls that were due before.
+    offered: Vec<u64>,
 }
 
 impl Freshness {
@@ -57,12 +58,15 @@ impl Freshness {
             seen: Vec::new(),
             next: 0,
             until: Ns::MAX,
+            offered: Vec::new(),
         }))
     }
 
     /// Before a repetition: nothing is there yet. `until`: when the reader's own time ends.
     pub fn restart(&mut self, queues: &[RoleQueue], until: Option<Ns>) {
         self.until = until.unwrap_or(Ns::MAX);
+        self.offered.clear();
+        self.offered.resize(queues.len(), 0);
         let end_row = queues.iter().filter_map(|l| l.sample_log(self.table)).map(|b| b.end_row()).max();
         self.seen.clear();
         self.seen.resize(self.watched.sweeps(end_row.unwrap_or(0)), false);
@@ -80,7 +84,15 @@ impl Freshness {
         }
     }
 
-    /// Records every row that `answer`, ended at `now`, shows for the first time.
+    /// The reader's role has ended at `until`: from now on it is known what was due before and is not sent yet.
+    pub fn end(&mut self, queues: &[RoleQueue], t0: Ns, until: Ns) {
+        self.until = until;
+        for (offered, queue) in self.offered.iter_mut().zip(queues) {
+            *offered = queue.offered(queues, t0, until);
+        }
+    }
+
+    /// Records every row that `answer`, ended at `now`, shows for the first time; whether there was one.
     pub fn look(
         &mut self,
         answer: &Answer,
@@ -88,7 +100,8 @@ impl Freshness {
         queues: &[RoleQueue],
         recorder: &mut Recorder,
         slot: usize,
-    ) {
+    ) -> bool {
+        let mut shows = false;
         for value in answer.rows.iter().filter_map(|row| row.first()) {
             let Some(sweep) = self.sweep_of(value).filter(|&sweep| !self.seen[sweep]) else { continue };
             let row = self.watched.row(sweep);
@@ -101,44 +114,40 @@ impl Freshness {
             self.seen[sweep] = true;
             sample_log.seen(sample, now);
             recorder.freshness(slot, now.saturating_sub(due));
+            shows = true;
         }
         while self.seen.get(self.next).copied().unwrap_or(false) {
             self.next += 1;
         }
+        shows
     }
 
-    /// Whether a row was stored, or is being stored, that this session has not seen yet.
+    /// Whether a row is still to be seen. Asked after `end`.
     pub fn is_behind(&self, queues: &[RoleQueue]) -> bool {
-        self.unseen(queues).any(|(queue, sample_log, sample)| {
-            let sent = sample_log.due(sample).is_some_and(|due| due < self.until);
-            sent && (sample_log.is_stored(sample) || queue.ended().is_none())
-        })
+        self.unseen(queues).any(|can_show| can_show)
     }
 
-    /// Rows that were due and that this session did not see: those that were never sent, too.
-    pub fn never_seen(&self, queues: &[RoleQueue], t0: Ns) -> u64 {
-        let due_before: Vec<u64> = queues.iter().map(|queue| queue.due_before(self.until - t0)).collect();
-        let is_due = |(queue, sample_log, sample): &(&RoleQueue, &SampleLog, usize)| {
-            let at = queues.iter().position(|of| std::ptr::eq(of, *queue)).expect("it is one of them");
-            match sample_log.due(*sample) {
-                Some(due) => due < self.until,
-                None => sample_log.first_ticket(*sample) < due_before[at],
-            }
-        };
-        self.unseen(queues).filter(is_due).count() as u64
+    /// Rows that were due and that this session did not see: those that were never sent, too. Asked after `end`.
+    pub fn never_seen(&self, queues: &[RoleQueue]) -> u64 {
+        self.unseen(queues).count() as u64
     }
 
-    /// Each row that was not seen: who writes it, and the sample that it is in.
-    fn unseen<'q>(
-        &'q self,
-        queues: &'q [RoleQueue],
-    ) -> impl Iterator<Item = (&'q RoleQueue, &'q SampleLog, usize)> {
+    /// Of each row that was due and not seen, whether it can still be: it was stored, or its writer works.
+    fn unseen<'q>(&'q self, queues: &'q [RoleQueue]) -> impl Iterator<Item = bool> + 'q {
         (self.next..self.seen.len()).filter(|&sweep| !self.seen[sweep]).filter_map(move |sweep| {
             let row = self.watched.row(sweep);
-            queues.iter().find_map(|queue| {
-                let sample_log = queue.sample_log(self.table)?;
-                Some((queue, sample_log, sample_log.sample_of(row)?))
-            })
+            let (queue, offered, sample_log, sample) =
+                queues.iter().zip(&self.offered).find_map(|(queue, &offered)| {
+                    let sample_log = queue.sample_log(self.table)?;
+                    Some((queue, offered, sample_log, sample_log.sample_of(row)?))
+                })?;
+            // Asked first: what its writer stores before it ends is stored by then.
+            let is_written = queue.ended().is_none();
+            let was_due = match sample_log.due(sample) {
+                Some(due) => due < self.until,
+                None => sample_log.first_ticket(sample) < offered,
+            };
+            was_due.then(|| is_written || sample_log.is_stored(sample))
         })
     }
 

@@ -268,7 +268,7 @@ impl Driver<'_> {
             clock.anchor();
             let now = clock.now();
             self.watch(now, &mut shutdown);
-            self.stages.iter().for_each(|stage| stage.queue().look(now.saturating_sub(t0)));
+            self.stages.iter().for_each(|stage| stage.queue().look(self.queues, t0, now));
             if now >= meter.next {
                 self.end_offers(t0);
                 let recorded = self.collector.take();

@@ -88,7 +88,7 @@ impl ProgressMeter {
                 (a, b) => a.or(b),
             };
             let seen = recent.iter().find(|r| r.role == stage.name());
-            let due = stage.queue().is_paced().then(|| stage.queue().offered(now.saturating_sub(t0)));
+            let due = stage.queue().is_paced().then(|| stage.queue().offered(driver.queues, t0, now));
             let progress = RoleProgress {
                 role: stage.name().to_owned(),
                 rows,

@@ -1,6 +1,9 @@
 //! A role's arrival queue with what ends it: its sessions are the queue's servers.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicBool, AtomicU32, AtomicU64,
+    Ordering::{AcqRel, Acquire, Relaxed, Release},
+};
 use std::sync::{Arc, Mutex};
 
 use crate::drive::freshness::watched;
@@ -23,7 +26,7 @@ pub struct RoleQueue {
     batching: Batching,
     schedule: Schedule,
     seed: u64,
-    /// Of the driver's own thread, which looks at what was offered now and then.
+    /// Of the driver's own thread, which looks at what was offered now and then, and of readers at their end.
     progress: Mutex<Arrivals>,
     sessions: u32,
     /// From the start of the repetition.
@@ -116,19 +119,21 @@ impl RoleQueue {
         schedule::is_paced(&self.schedule)
     }
 
-    /// Arrivals due in the first `ns` of the repetition, never more than there is work.
-    pub fn offered(&self, ns: Ns) -> u64 {
-        let until = self.end_ns.map_or(ns, |end| ns.min(end));
+    /// Arrivals due before `until` in the repetition that began at `t0`, and before the role's end; never more than there
+    /// is work.
+    pub fn offered(&self, queues: &[RoleQueue], t0: Ns, until: Ns) -> u64 {
+        let until = self.offer_end(queues, t0).map_or(until, |end| end.min(until));
         let mut progress = self.progress.lock().unpoisoned();
-        self.stride.among(progress.offered_before(until)).min(self.count.unwrap_or(u64::MAX))
+        let offered = progress.offered_before(until.saturating_sub(t0));
+        self.stride.among(offered).min(self.count.unwrap_or(u64::MAX))
     }
 
-    /// Notes whether more calls wait than the queue holds, at `ns` of the repetition. On the driver's own thread.
-    pub fn look(&self, ns: Ns) {
+    /// Notes whether more calls wait than the queue holds at `now`. On the driver's own thread.
+    pub fn look(&self, queues: &[RoleQueue], t0: Ns, now: Ns) {
         if self.most_waiting == u64::MAX || self.is_full() {
             return;
         }
-        if self.offered(ns).saturating_sub(self.taken()) > self.most_waiting {
+        if self.offered(queues, t0, now).saturating_sub(self.taken()) > self.most_waiting {
             self.full.store(true, Relaxed);
         }
     }
@@ -146,22 +151,14 @@ impl RoleQueue {
 
     /// A session leaves the queue at `now`; the last one ends the role.
     pub fn leave(&self, now: Ns) {
-        if self.sessions_left.fetch_sub(1, Relaxed) == 1 {
-            self.ended.store(now.max(1), Relaxed);
+        if self.sessions_left.fetch_sub(1, AcqRel) == 1 {
+            self.ended.store(now.max(1), Release);
         }
     }
 
-    /// Calls of a paced role with a time of its own that were due in its first `ns`; 0 of any other, which sends all of its
-    /// calls.
-    pub fn due_before(&self, ns: Ns) -> u64 {
-        let Some(end_ns) = self.end_ns.filter(|_| self.is_paced()) else { return 0 };
-        let due = Arrivals::new(&self.schedule, self.seed).offered_before(ns.min(end_ns));
-        self.stride.among(due).min(self.count.unwrap_or(u64::MAX))
-    }
-
-    /// When its last session left; `None` while one works.
+    /// When its last session left; `None` while one works. Who sees that it has ended sees all that its sessions noted.
     pub fn ended(&self) -> Option<Ns> {
-        Some(self.ended.load(Relaxed)).filter(|&at| at > 0)
+        Some(self.ended.load(Acquire)).filter(|&at| at > 0)
     }
 
     /// When the last of the roles that this one follows ended; `None` while one of them works, or where it follows none.
@@ -279,14 +276,14 @@ mod tests {
             RoleQueue::new(&serde_json::from_value(role).expect("a role"), Box::default(), 1, Stride::WHOLE);
         let before = GAPS.get();
         let beats = 1_200u64;
-        let offered = (1..=beats).map(|beat| queue.offered(beat * 500_000_000)).last().expect("some");
+        let offered = (1..=beats).map(|beat| queue.offered(&[], 0, beat * 500_000_000)).last().expect("some");
         let walked = GAPS.get() - before;
         assert!(offered > 590_000, "{offered}");
         assert!(walked < offered + 10 * beats, "{walked} gaps for {offered} arrivals");
         assert_eq!(offered, schedule::offered_before(&queue.schedule, queue.seed, None, beats * 500_000_000));
         // A repetition begins at its own start.
         queue.reset();
-        assert!(queue.offered(1_000_000_000) < 1_300);
+        assert!(queue.offered(&[], 0, 1_000_000_000) < 1_300);
     }
 
     #[test]

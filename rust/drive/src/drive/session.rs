@@ -61,7 +61,8 @@ pub struct Worker<'a> {
     failing_since: Ns,
     /// Why the first call of the session failed.
     first_failure: Option<String>,
-    /// Since when the roles that this one follows have ended, while rows of theirs were not seen yet.
+    /// Since when its role has ended, while rows that were due before can still be seen: calls from then on are in no
+    /// figure but the freshness of these.
     lingers_since: Option<Ns>,
     /// Of this repetition, for `live`.
     published: Published,
@@ -175,10 +176,13 @@ impl<'a> Worker<'a> {
         self.work();
         let mut spent = ThreadTime::now().since(before);
         spent.cpu_ns -= self.checked_cpu_ns;
-        let looking = self.ops.iter().filter_map(|op| op.freshness.as_ref());
-        let never_seen = looking.map(|freshness| freshness.never_seen(self.role.queues, t0)).sum();
-        self.recorder.never_saw(never_seen);
-        self.recorder.finish(self.role.clock.now(), spent);
+        let (now, queues) = (self.role.clock.now(), self.role.queues);
+        let end = self.role.queue.offer_end(queues, t0).map_or(now, |end| end.min(now));
+        for freshness in self.ops.iter_mut().filter_map(|op| op.freshness.as_mut()) {
+            freshness.end(queues, t0, end);
+            self.recorder.never_saw(freshness.never_seen(queues));
+        }
+        self.recorder.finish(now, spent);
         if let (Some(batch), Some(stored)) = (&self.role.batch, self.stored.take()) {
             self.role.counts[batch.table].store(stored);
         }
@@ -263,8 +267,10 @@ impl<'a> Worker<'a> {
         let floors = work.is_judged.then(|| work.floors(self.role.counts));
         let ready_on_time = if call.due > 0 { self.flights.ready_on_time(call.due) } else { 0 };
         let sent = self.role.clock.now();
-        self.recorder.sent(work.slot, sent);
-        self.handed_over += 1;
+        if self.lingers_since.is_none() {
+            self.recorder.sent(work.slot, sent);
+            self.handed_over += 1;
+        }
         if self.flights.is_empty() {
             self.live.busy_since.store(sent, Relaxed);
         }

@@ -83,7 +83,7 @@ impl RoleWork<'_> {
         &self,
         pacer: &Pacer,
         until: Ns,
-        is_over: impl Fn() -> bool,
+        mut is_over: impl FnMut() -> bool,
         mut tick: impl FnMut(Ns),
     ) -> bool {
         loop {

@@ -140,14 +140,10 @@ impl Collector {
             let with_ops = role.pending.values().filter(|span| span.ended() > 0);
             let reported = with_ops.map(|span| span.end).max();
             self.emit(index, ran.max(reported.unwrap_or(0)), end_ns, &mut out);
-            let ending = Ending {
-                segment: self.segment,
-                repetition: self.repetition,
-                origin_ns: self.origin_ns,
-                offer_end_ns: end.offer_end_ns,
-            };
+            let ending =
+                Ending { segment: self.segment, repetition: self.repetition, origin_ns: self.origin_ns };
             let role = &self.roles[index];
-            role.total.rows(&role.spec, ending, &mut out);
+            role.total.rows(&role.spec, ending, role.offer_end_ns, &mut out);
         }
         out
     }

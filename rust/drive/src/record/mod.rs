@@ -10,6 +10,7 @@ mod collect;
 mod hist;
 mod recorder;
 mod role;
+mod snapshot;
 mod total;
 
 pub use collect::{Collector, Progress, RoleEnd, RoleSpec};

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use super::collect::RoleSpec;
 use super::hist::{Hist, SparseHist};
-use super::recorder::{Looks, OpCounts, Recorder, Snapshot};
+use super::recorder::{Looks, Recorder};
+use super::snapshot::{OpCounts, Snapshot};
 use super::total::Total;
 use super::{HistRow, IntervalRow, Kind, Recorded, SendRow};
 use inrush_engines::schedule::is_paced;
@@ -196,13 +197,9 @@ impl Role {
     }
 }
 
-/// The histograms of an operation in an interval; none if nothing ended ok.
+/// The histograms of an operation in an interval, those with something in them.
 fn hists(counts: &OpCounts) -> Vec<(Kind, SparseHist)> {
-    if counts.ok() == 0 {
-        return Vec::new();
-    }
     let service = counts.service.to_sparse();
-    let seen = counts.freshness.as_ref().filter(|hist| hist.n() > 0);
     let mut found = match &counts.paced {
         Some(paced) => vec![
             (Kind::Latency, paced.latency.to_sparse()),
@@ -217,9 +214,9 @@ fn hists(counts: &OpCounts) -> Vec<(Kind, SparseHist)> {
             vec![(Kind::Latency, service.clone()), (Kind::Service, service), (Kind::Wait, wait.to_sparse())]
         }
     };
-    found.extend(seen.map(|hist| (Kind::Freshness, hist.to_sparse())));
-    let first = counts.first_row.as_ref().filter(|hist| hist.n() > 0);
-    found.extend(first.map(|hist| (Kind::FirstRow, hist.to_sparse())));
+    found.extend(counts.freshness.iter().map(|hist| (Kind::Freshness, hist.to_sparse())));
+    found.extend(counts.first_row.iter().map(|hist| (Kind::FirstRow, hist.to_sparse())));
+    found.retain(|(_, hist)| hist.n > 0);
     found
 }
 

@@ -294,6 +294,30 @@ fn repetitions_do_not_mix() {
 }
 
 #[test]
+fn what_a_call_sees_that_is_in_no_other_figure_is_told_in_its_interval() {
+    let looks = Looks { freshness: true, ..Looks::default() };
+    let (mut collector, mut recorders) =
+        open(RoleSpec { looks, ..role(Schedule::Constant { rate_per_s: 1.0 }, 1) });
+    let times = Times {
+        due_ns: ORIGIN + SECOND,
+        ready_ns: ORIGIN,
+        ready_on_time_ns: ORIGIN,
+        sent_ns: ORIGIN + SECOND + 7_000_000,
+        done_ns: ORIGIN + SECOND + 9_000_000,
+    };
+    recorders[0].tick(times.done_ns);
+    recorders[0].freshness(0, 30_000_000);
+    recorders[0].saw_after_the_end(0, times);
+    recorders[0].tick(ORIGIN + 2 * SECOND + 1);
+    let recorded = finish(&mut collector, &mut recorders, 2_500);
+    let told: Vec<_> =
+        recorded.hists.iter().map(|row| (row.kind, (row.t_ns - ORIGIN) / SECOND, row.hist.sum)).collect();
+    assert_eq!(told, [(Kind::Lag, 1, 7_000_000), (Kind::Freshness, 1, 30_000_000)]);
+    assert!(recorded.intervals.iter().all(|row| row.ops == 0), "{:?}", recorded.intervals);
+    assert_eq!((recorded.repetitions[0].ops, recorded.repetitions[0].unsent), (0, 3));
+}
+
+#[test]
 fn a_session_that_panics_leaves_what_it_counted() {
     let (mut collector, mut recorders) = closed(1);
     call(&mut recorders[0], 0, 10, Outcome::Ok);

@@ -2,8 +2,8 @@
 
 use super::collect::{Progress, RoleSpec};
 use super::hist::{Hist, SparseHist};
-use super::recorder::{Ended, Failure, OpCounts, Snapshot};
 use super::role::Place;
+use super::snapshot::{Ended, Failure, OpCounts, Snapshot};
 use super::{FailureRow, Recorded, RepetitionRow, SessionRow};
 use inrush_engines::engine::Outcome;
 use inrush_engines::schedule::Arrivals;
@@ -43,13 +43,12 @@ pub(super) struct SessionTotal {
     pub(super) in_flight: Vec<u32>,
 }
 
-/// The repetition that is ending, and from when on nothing was offered; run time.
+/// The repetition that is ending; run time.
 #[derive(Clone, Copy)]
 pub(super) struct Ending {
     pub(super) segment: u16,
     pub(super) repetition: u32,
     pub(super) origin_ns: u64,
-    pub(super) offer_end_ns: u64,
 }
 
 impl Total {
@@ -135,11 +134,11 @@ impl Total {
         });
     }
 
-    /// The rows that end a repetition.
-    pub(super) fn rows(&self, spec: &RoleSpec, ending: Ending, out: &mut Recorded) {
+    /// The rows that end a repetition, of a role to which nothing was offered from `offer_end_ns` on.
+    pub(super) fn rows(&self, spec: &RoleSpec, ending: Ending, offer_end_ns: u64, out: &mut Recorded) {
         self.failure_rows(spec, ending, out);
         self.session_rows(spec, ending, out);
-        out.repetitions.push(self.repetition_row(spec, ending));
+        out.repetitions.push(self.repetition_row(spec, ending, offer_end_ns));
     }
 
     fn failure_rows(&self, spec: &RoleSpec, ending: Ending, out: &mut Recorded) {
@@ -175,7 +174,7 @@ impl Total {
         }
     }
 
-    fn repetition_row(&self, spec: &RoleSpec, ending: Ending) -> RepetitionRow {
+    fn repetition_row(&self, spec: &RoleSpec, ending: Ending, offer_end_ns: u64) -> RepetitionRow {
         let sum = |f: fn(&OpTotal) -> u64| self.ops.iter().map(f).sum::<u64>();
         let (ops, ok) = (sum(|o| o.ops), sum(|o| o.ok));
         let in_flight: u64 = self.sessions.iter().flat_map(|s| &s.in_flight).map(|n| u64::from(*n)).sum();
@@ -185,8 +184,8 @@ impl Total {
         let cpu_ns = self.sessions.iter().map(|s| s.spent.cpu_ns).sum();
         let queued_ns = self.sessions.iter().map(|s| s.spent.queued_ns).sum();
         // The cursor stands at the last interval, not far from the end of what was offered.
-        let offer_end_ns = ending.offer_end_ns.saturating_sub(ending.origin_ns);
-        let offered = spec.own(self.arrivals.clone().offered_before(offer_end_ns));
+        let offered_ns = offer_end_ns.saturating_sub(ending.origin_ns);
+        let offered = spec.own(self.arrivals.clone().offered_before(offered_ns));
         RepetitionRow {
             segment: ending.segment,
             repetition: ending.repetition,

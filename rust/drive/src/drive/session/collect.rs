@@ -42,7 +42,7 @@ impl Worker<'_> {
     #[inline]
     fn count_sends(&mut self) {
         let sent = socket::sent();
-        if sent.sends > self.sent.sends {
+        if sent.sends > self.sent.sends && self.lingers_since.is_none() {
             let (sends, bytes) = (sent.sends - self.sent.sends, sent.bytes - self.sent.bytes);
             self.recorder.left(std::mem::take(&mut self.handed_over), sends, bytes);
             self.sent = sent;
@@ -123,19 +123,21 @@ impl Worker<'_> {
             outcome = Outcome::Timeout;
         }
         let rows = if work.is_insert { flight.rows } else { done.rows };
-        let times = flight.times(done.done_ns);
         let bytes = self.role.batch.as_ref().and_then(|b| b.file_bytes(flight.ticket)).unwrap_or(done.bytes);
-        let behind = self.recorder.record(work.slot, times, outcome, rows, bytes);
+        let behind = self.record(&flight, done.done_ns, outcome, rows, bytes);
+        let (times, lingers) = (flight.times(done.done_ns), self.lingers(&flight));
+        let work = &mut self.ops[flight.at];
         if let (Some(freshness), Outcome::Ok) = (&mut work.freshness, outcome) {
             if let Some(answer) = self.session.answer(done.ticket) {
-                freshness.look(answer, done.done_ns, self.role.queues, &mut self.recorder, work.slot);
+                let (queues, recorder) = (self.role.queues, &mut self.recorder);
+                if freshness.look(answer, done.done_ns, queues, recorder, work.slot) && lingers {
+                    recorder.saw_after_the_end(work.slot, times);
+                }
             }
         }
         if let (Some(first_ns), Outcome::Ok) = (work.extract.as_ref().and_then(|e| e.first_ns()), outcome) {
             self.recorder.first_row(work.slot, first_ns.saturating_sub(flight.due));
         }
-        self.published.ops += 1;
-        self.live.ops.store(self.published.ops, Relaxed);
         if outcome == Outcome::Ok {
             self.published.rows += rows;
             self.live.rows.store(self.published.rows, Relaxed);
@@ -165,5 +167,30 @@ impl Worker<'_> {
             }
             self.fail(slot, outcome, is_lost, done.done_ns, message);
         }
+    }
+
+    /// Counts a call that has ended; how late it was sent. One of a reader that lingers counts by what it sees alone.
+    #[inline]
+    pub(super) fn record(
+        &mut self,
+        flight: &Flight,
+        done: Ns,
+        outcome: Outcome,
+        rows: u64,
+        bytes: u64,
+    ) -> Ns {
+        if self.lingers(flight) {
+            self.recorder.tick(done);
+            return 0;
+        }
+        self.published.ops += 1;
+        self.live.ops.store(self.published.ops, Relaxed);
+        self.recorder.record(self.ops[flight.at].slot, flight.times(done), outcome, rows, bytes)
+    }
+
+    /// Whether the call was sent after the end of its role.
+    #[inline]
+    fn lingers(&self, flight: &Flight) -> bool {
+        self.lingers_since.is_some_and(|since| flight.sent >= since)
     }
 }

@@ -96,9 +96,8 @@ impl Worker<'_> {
         let now = self.role.clock.now();
         // What was in flight with it is lost too, and counted.
         while let Some((flight, place)) = self.flights.end_oldest(now) {
-            self.recorder.record(self.ops[flight.at].slot, flight.times(now), Outcome::Lost, 0, 0);
+            self.record(&flight, now, Outcome::Lost, 0, 0);
             self.leave_open(flight, place);
-            self.published.ops += 1;
             self.published.errors += 1;
         }
         // What the old connection still holds, a transaction or a place on the server, may be in the way of the new one.

@@ -6,7 +6,7 @@ use super::Worker;
 use crate::drive::work::{OpWork, RoleWork};
 use inrush_engines::engine::{Ns, OpId, Ticket};
 
-/// A reader that looks for rows goes on for so long after their writers have ended.
+/// A reader that looks for rows goes on for so long after its role has ended.
 const LINGER_NS: Ns = 10_000_000_000;
 
 impl Worker<'_> {
@@ -38,14 +38,13 @@ impl Worker<'_> {
         }
     }
 
-    /// Whether its role ends before a call that is due at `due`. A reader that looks for rows goes on while some are there
-    /// that it has not seen.
+    /// Whether its role ends before a call that is due at `due`. A reader that looks for rows goes on until the end is there,
+    /// and then while it can see more of them.
     fn is_over_before(&mut self, due: Ns) -> bool {
         if self.role.queue.is_due_in_time(self.role.queues, self.t0, due) {
             return false;
         }
-        self.lingers_since = self.lingers_since.or_else(|| Some(self.role.clock.now()));
-        is_stopped(self.role, &self.ops, self.lingers_since)
+        !looks(&self.ops) || is_stopped(self.role, self.t0, &mut self.ops, &mut self.lingers_since)
     }
 
     /// Whether there is a call to send at `at`, which is then held.
@@ -98,9 +97,9 @@ impl Worker<'_> {
 
     /// False when the role ended while waiting.
     pub(super) fn wait(&mut self, until: Ns) -> bool {
-        let (role, ops, lingers_since) = (self.role, &self.ops, self.lingers_since);
+        let (role, t0, ops, lingers_since) = (self.role, self.t0, &mut self.ops, &mut self.lingers_since);
         let recorder = &mut self.recorder;
-        let is_over = || is_stopped(role, ops, lingers_since);
+        let is_over = || is_stopped(role, t0, ops, lingers_since);
         role.wait_unless(&self.pace, until, is_over, |now| recorder.tick(now))
     }
 
@@ -164,14 +163,19 @@ impl Worker<'_> {
 
 /// Whatever is left of the session's work is not to be begun any more.
 ///
-/// A reader that looks for rows sees what was stored last before it ends, or gives up.
+/// A reader that looks for rows sees what was due last before it ends, or gives up.
 #[inline]
-fn is_stopped(role: &RoleWork<'_>, ops: &[OpWork], lingers_since: Option<Ns>) -> bool {
-    let Some(since) = lingers_since else {
-        return role.is_stopped() && (role.halt.load(Relaxed) || !looks(ops));
-    };
-    role.halt.load(Relaxed)
-        || role.clock.now() > since + LINGER_NS
+fn is_stopped(role: &RoleWork<'_>, t0: Ns, ops: &mut [OpWork], lingers_since: &mut Option<Ns>) -> bool {
+    if !looks(ops) || role.halt.load(Relaxed) {
+        return role.is_stopped();
+    }
+    let now = role.clock.now();
+    let Some(end) = role.queue.offer_end(role.queues, t0).filter(|&end| now >= end) else { return false };
+    let since = *lingers_since.get_or_insert_with(|| {
+        ops.iter_mut().filter_map(|op| op.freshness.as_mut()).for_each(|f| f.end(role.queues, t0, end));
+        now
+    });
+    now > since + LINGER_NS
         || !ops.iter().filter_map(|op| op.freshness.as_ref()).any(|f| f.is_behind(role.queues))
 }
 

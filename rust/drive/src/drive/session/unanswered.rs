@@ -70,10 +70,8 @@ impl Worker<'_> {
             "call {} got no answer in {waited_s:.1} s, its deadline was {deadline_s:.1} s; the connection was replaced",
             flight.ticket
         );
-        self.recorder.record(slot, flight.times(now), Outcome::Timeout, 0, 0);
+        self.record(&flight, now, Outcome::Timeout, 0, 0);
         self.leave_open(flight, place);
-        self.published.ops += 1;
-        self.live.ops.store(self.published.ops, Relaxed);
         self.live.cancelled.store(false, Relaxed);
         self.fail(slot, Outcome::Timeout, true, now, Some(why));
     }
@@ -84,13 +82,11 @@ impl Worker<'_> {
         let now = self.role.clock.now();
         while let Some((flight, place)) = self.flights.end_oldest(now) {
             let slot = self.ops[flight.at].slot;
-            self.recorder.record(slot, flight.times(now), outcome, 0, 0);
+            self.record(&flight, now, outcome, 0, 0);
             self.leave_open(flight, place);
             self.recorder.failed(slot, outcome, Some(why.to_owned()), now);
-            self.published.ops += 1;
             self.published.errors += 1;
         }
-        self.live.ops.store(self.published.ops, Relaxed);
         self.live.errors.store(self.published.errors, Relaxed);
         self.live.busy_since.store(0, Relaxed);
         // It may still hold what was given up: nothing is asked of it any more, not even an orderly end.
