@@ -180,16 +180,6 @@ def test_a_grown_file_is_known_by_what_it_holds(place: Place, grow: Any, words: 
     assert counts(place) == stored
 
 
-def test_a_file_of_no_rows_is_the_beginning_of_none(place: Place) -> None:
-    """Of many files one may hold the line of names alone, with which others begin."""
-    place.files[0].write_text("id\tname\n")
-    place.files[1].write_text("id\tname\n" + lines(0))
-    assert place.load(header="yes").rows_stored == ROWS
-    place.files = [place.folder / "c.tsv"]
-    place.files[0].write_text("id\tname\n" + lines(ROWS))
-    assert place.load(header="yes").rows_stored == ROWS
-
-
 def rewritten(file: Path) -> None:
     file.write_text(file.read_text().replace("name", "eman"))
 
@@ -234,7 +224,13 @@ def follow(place: Place, message: str) -> None:
     """Runs the command that a message names."""
     [command] = re.findall(r"`(.* \| inrush load - .*?)`", message)
     bin_dir = Path(sys.executable).parent
-    subprocess.run(command, shell=True, check=True, cwd=place.folder, env={**os.environ, "PATH": f"{bin_dir}:{os.environ['PATH']}"})
+    subprocess.run(
+        command,
+        shell=True,
+        check=True,
+        cwd=place.folder,
+        env={**os.environ, "PATH": f"{bin_dir}:{os.environ['PATH']}"},
+    )
 
 
 @pytest.mark.parametrize("name", ["my rows.tsv", "it's.tsv.gz"])

@@ -8,7 +8,6 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from os import path
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -121,7 +120,7 @@ def command_of(g: Grown, of: Input, call: Call) -> str:
     words = ["--header", "no"]
     if of.sniffed.header or of.sniffed.named:
         words += ["--columns", ",".join(c.name for c in of.sniffed.columns)]
-    said = {
+    said: Mapping[str, Sequence[object]] = {
         "--format": [call.format],
         "--dates": [call.dates],
         "--into": [call.into and split_password(call.into)[0]],
@@ -133,7 +132,9 @@ def command_of(g: Grown, of: Input, call: Call) -> str:
         "--fingerprint": [call.fingerprint],
         "--table": [call.table],
     }
-    words += [word for option, values in said.items() for value in values if value for word in (option, value)]
+    words += [
+        word for option, values in said.items() for value in values if value for word in (option, str(value))
+    ]
     return f"{read} | inrush load - {shlex.join([*words, *(['--replica'] if call.replica else [])])}"
 
 
@@ -141,7 +142,7 @@ def refuse_changed(
     contents: Sequence[Content], others: Sequence[Header], rows: Mapping[str, int], parts: Parts, table: str
 ) -> None:
     """Raises UsageError for a file of an import that was not finished, under its name, and with other content."""
-    here = [(content, path.abspath(content.shown)) for content in contents]
+    here = [(content, identity.place_of(content.shown)) for content in contents]
     for other in reversed(others):
         if other.load not in parts or not rows.get(other.load):
             continue

@@ -108,7 +108,7 @@ def namesake(
 
     others: in the order in which they were begun. Empty where there is none.
     """
-    here = [(content, path.abspath(content.shown)) for content in contents]
+    here = [(content, place_of(content.shown)) for content in contents]
     for other in reversed(others):
         if not rows.get(other.load):
             continue
@@ -124,8 +124,12 @@ def namesake(
 
 
 def places_of(names: Iterable[str]) -> set[str]:
-    """However they are spelled."""
-    return set(map(path.abspath, names))
+    return {place_of(name) for name in names}
+
+
+def place_of(name: str) -> str:
+    """The same however it is spelled; links stay as they are."""
+    return path.abspath(name)  # noqa: PTH100
 
 
 def names_of(header: Header) -> str:
