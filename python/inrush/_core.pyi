@@ -102,15 +102,16 @@ def ask_load_server(link_json: str, question_json: str) -> str:
     {"ask": "statement", "shard": place or null (the coordinator), "statement", "limit_s"} -> rows, [[…]]
     """
 
-def file_digest(path: str, bytes: int = ...) -> tuple[str, int]:
+def file_digest(path: str, sizes: Sequence[int] = ...) -> tuple[str, int, list[tuple[int, str, bool]]]:
     """128 bits over what a file holds, as 32 hexadecimal digits, and its length in bytes. Raises CoreFailure.
 
-    bytes: of its first ones alone, as if it ended behind them."""
+    sizes: ascending; the starts of the file that have one of them and end with a line or before its end: size, digest, and
+    whether they end with it."""
 
 def sample_files(
     paths: Sequence[str], said_json: str, rows: int, alike: bool
-) -> list[tuple[tuple[int, int, int, int], str | None, int | None, str | None] | None]:
-    """What the first rows of text files hold, as the core reads them, in their order; None for a file that cannot be read. Of
+) -> list[tuple[tuple[int, int, int, int], str | None, int | None, str | None] | str]:
+    """What the first rows of text files hold, as the core reads them, in their order; why, for a file that cannot be read. Of
     each its stamp (`spool.Stamp`), digest where it is not long, the place of the file that stands for it, and JSON: `Sample`
     of rust/rows/src/rows/files/sample, or {"refused": why}; none of a packed or Parquet file.
 

@@ -57,9 +57,7 @@ class Place:
             tuple(map(str, self.files)),
             "t",
             f"sqlite:///{self.folder}/t.db",
-            chunk_rows=200,
-            flush_rows=200,
-            **words,
+            **{"chunk_rows": 200, "flush_rows": 200, **words},
         )
         return load(call, self.folder / "loads", silent, on_event)
 
@@ -193,9 +191,7 @@ def test_a_changed_file_given_again_is_another_import_whose_stored_files_are_ref
     assert "and so were 4 more of 8 files; leave such files out" in str(refused.value)
     assert str(refused.value).count(" was stored by import ") == 3
     place.files = place.files[:1]
-    with pytest.raises(
-        UsageError, match=r"it has grown since import .*40 rows|it has grown since import .*80 rows"
-    ):
+    with pytest.raises(UsageError, match=r"it has grown since import .* stored 10 rows of it"):
         place.load()
 
 
@@ -207,8 +203,8 @@ def test_a_file_that_changes_while_it_is_looked_at_is_loaded_from_nowhere(
     # Of a short file the digest is taken with its first rows.
     place.files[1].write_text(lines(ROWS, 20_000))
 
-    def digest(path: str) -> tuple[str, int]:
-        found = real(path)
+    def digest(path: str, *more: Any) -> Any:
+        found = real(path, *more)
         grown(place.files[1])
         return found
 

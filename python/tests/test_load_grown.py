@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
+import os
+import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +14,7 @@ import pytest
 
 from inrush.errors import CoreError, UsageError
 from inrush.load.call import Call
+from inrush.load.imports import Ledgers
 from inrush.load.run import load
 from tests.test_load_faults import ROWS, Place, lines, silent
 
@@ -20,16 +26,23 @@ def place(tmp_path: Path) -> Place:
 
 def cut_short(place: Place, change: Any) -> tuple[str, int]:
     """A load whose second file is changed while it is read: what was said, and how many rows are stored."""
-    last, done = place.files[1], []
+    message, stored = cut(place, lambda: change(place.files[1]), ROWS + 1)
+    assert ROWS < stored < 2 * ROWS
+    return message, stored
+
+
+def cut(place: Place, change: Any, behind: int, **words: Any) -> tuple[str, int]:
+    """A load that ends because of a change behind so many rows that are stored."""
+    done = []
 
     def on_event(event: Any) -> None:
-        if event.get("role") == "client" and event.get("rows_stored", 0) > ROWS and not done:
-            done.append(change(last))
+        if event.get("role") == "client" and event.get("rows_stored", -1) >= behind and not done:
+            done.append(change())
 
     with pytest.raises(CoreError) as failed:
-        place.load(on_event, bytes_per_s=40_000.0)
+        place.load(on_event, bytes_per_s=40_000.0, **words)
     [(stored,)] = place.ask("SELECT count(*) FROM t")
-    assert done and ROWS < stored < 2 * ROWS
+    assert done
     return str(failed.value), stored
 
 
@@ -81,6 +94,92 @@ def test_a_file_that_grows_once_more_while_it_goes_on_goes_on_again(place: Place
     assert counts(place) == (2 * ROWS + 1_000, 2 * ROWS + 1_000)
 
 
+def test_a_file_that_grew_after_its_last_row_was_read_goes_on_behind_it(place: Place) -> None:
+    place.files = place.files[:1]
+    # All rows are one chunk, which waits for its turn: the end of the file is only found behind it.
+    _, stored = cut(place, lambda: append(place.files[0], ROWS), 0, chunk_rows=20_000)
+    assert stored == ROWS
+    again = place.load()
+    assert (again.verdict, again.rows_before, again.rows_stored) == ("proven", ROWS, 500)
+    assert counts(place) == (ROWS + 500, ROWS + 500)
+
+
+def test_a_file_that_grew_before_it_was_begun_goes_on_too(place: Place) -> None:
+    _, stored = cut(place, lambda: append(place.files[1]), 1)
+    assert stored == ROWS
+    again = place.load()
+    assert (again.verdict, again.rows_before) == ("proven", ROWS)
+    assert counts(place) == (2 * ROWS + 500, 2 * ROWS + 500)
+
+
+@pytest.mark.parametrize("stop", ["INSERT", "UPDATE"])
+def test_a_command_that_ends_while_it_notes_what_the_files_hold_now_is_repeated(
+    place: Place, stop: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, stored = cut_short(place, append)
+    ask = Ledgers.ask
+
+    def dies(self: Ledgers, k: int, statement: str, *more: Any) -> Any:
+        if statement.startswith(stop):
+            raise KeyboardInterrupt
+        return ask(self, k, statement, *more)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Ledgers, "ask", dies)
+        try:
+            place.load()
+        except KeyboardInterrupt:
+            pass
+        else:
+            assert stop == "INSERT"
+    done = place.load()
+    assert done.verdict == "proven" and done.rows_before >= stored
+    assert counts(place) == (2 * ROWS + 500, 2 * ROWS + 500)
+
+
+def test_an_import_that_went_on_and_one_of_the_old_content_have_two_names(place: Place) -> None:
+    old = place.files[1].read_text()
+    cut_short(place, append)
+    went_on = place.load()
+    place.files[1].write_text(old)
+    other = place.load(again=True)
+    assert other.import_id != went_on.import_id
+    assert (other.verdict, other.rows_stored, other.rows_before) == ("proven", 2 * ROWS, 0)
+
+
+def in_folders(place: Place) -> None:
+    """Two files of one name."""
+    for n, file in enumerate(place.files):
+        (place.folder / f"d={n}").mkdir()
+        place.files[n] = file.rename(place.folder / f"d={n}" / "p.tsv")
+    place.load()
+    append(place.files[0])
+    del place.files[1]
+
+
+def renamed(place: Place) -> None:
+    place.load()
+    append(place.files[0])
+    place.files = [place.files[0].rename(place.folder / "c.tsv")]
+
+
+def without_last_end(place: Place) -> None:
+    place.files[0].write_text(lines(0).rstrip("\n"))
+    place.load()
+    place.files = place.files[:1]
+    place.files[0].write_text(lines(0, ROWS + 500))
+
+
+@pytest.mark.parametrize("words", [{}, {"import_id": "mine"}])
+@pytest.mark.parametrize("grow", [in_folders, renamed, without_last_end])
+def test_a_grown_file_is_known_by_what_it_holds(place: Place, grow: Any, words: dict[str, str]) -> None:
+    grow(place)
+    stored = counts(place)
+    with pytest.raises(UsageError, match=rf"grown since import .* stored {ROWS:,} rows of it"):
+        place.load(**words)
+    assert counts(place) == stored
+
+
 def rewritten(file: Path) -> None:
     file.write_text(file.read_text().replace("name", "eman"))
 
@@ -116,8 +215,40 @@ def test_a_file_that_grew_since_it_was_loaded_is_refused_with_the_command_for_wh
     append(place.files[0])
     with pytest.raises(UsageError) as refused:
         place.load()
-    assert f"`tail -c +{size + 1} {place.files[0]} | inrush load -`" in str(refused.value)
     assert f"{ROWS:,} rows" in str(refused.value) and counts(place) == (ROWS, ROWS)
+    follow(place, str(refused.value))
+    assert f"tail -c +{size + 1} " in str(refused.value) and counts(place) == (ROWS + 500, ROWS + 500)
+
+
+def follow(place: Place, message: str) -> None:
+    """Runs the command that a message names."""
+    [command] = re.findall(r"`(.* \| inrush load - .*?)`", message)
+    bin_dir = Path(sys.executable).parent
+    subprocess.run(
+        command,
+        shell=True,
+        check=True,
+        cwd=place.folder,
+        env={**os.environ, "PATH": f"{bin_dir}:{os.environ['PATH']}"},
+    )
+
+
+@pytest.mark.parametrize("name", ["my rows.tsv", "it's.tsv.gz"])
+def test_the_command_for_what_is_new_is_one_that_runs(place: Place, name: str) -> None:
+    file = place.folder / name
+    place.files = [file]
+
+    def write(rows: int) -> None:
+        text = ("id\tname\n" + lines(0, rows)).encode()
+        file.write_bytes(gzip.compress(text) if name.endswith(".gz") else text)
+
+    write(ROWS)
+    assert place.load().verdict == "proven"
+    write(ROWS + 500)
+    with pytest.raises(UsageError) as refused:
+        place.load()
+    follow(place, str(refused.value))
+    assert counts(place) == (ROWS + 500, ROWS + 500)
 
 
 def test_what_may_be_there_twice_stands_among_the_last_lines(place: Place) -> None:

@@ -141,9 +141,10 @@ def test_too_many_fields_of_balanced_quotes_are_called_so(row: str, tmp_path: Pa
     assert table(tmp_path)[1] == [("z", 3)]
 
 
-def test_the_bytes_of_a_parquet_file_are_its_own(tmp_path: Path) -> None:
+@pytest.mark.parametrize("rows", [7, 50_000, 60_000])
+def test_the_bytes_of_a_parquet_file_are_its_own(rows: int, tmp_path: Path) -> None:
     file = tmp_path / "a.parquet"
-    pq.write_table(pa.table({"id": range(60_000), "v": ["x" * (i % 90) for i in range(60_000)]}), file)
+    pq.write_table(pa.table({"id": range(rows), "v": ["x" * (i % 90) for i in range(rows)]}), file)
     done = loaded(file, tmp_path)
     assert done.bytes == pytest.approx(file.stat().st_size, abs=2)
     parts = {name: s for name, s in done.costs.items() if name not in ("digest_s", "verify_s")}

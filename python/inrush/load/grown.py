@@ -5,17 +5,28 @@ What is stored is known by content: the first bytes of the file are all that it 
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from inrush.errors import InrushError, UsageError
 from inrush.load import identity
+from inrush.load.expand import STDIN
 from inrush.load.identity import Content, Parts, date_of
 from inrush.load.ledger import Header
+from inrush.load.spool import packing_of
+from inrush.targets.deployment import split_password
+
+if TYPE_CHECKING:
+    from inrush.load.call import Call
+    from inrush.load.input import Input
 
 #: What the core says of a file that is not as it was.
 CHANGED = "it changed while it was loaded"
+#: How a packed file is written out.
+UNPACKED_BY = {"gzip": "zcat", "bz2": "bzcat", "xz": "xzcat", "zstd": "zstdcat"}
 
 
 @dataclass(frozen=True)
@@ -26,6 +37,8 @@ class Grown:
     of: Header
     #: Its number there.
     number: int
+    #: A line ended with what it had.
+    ended: bool
 
     @property
     def before(self) -> int:
@@ -33,20 +46,21 @@ class Grown:
         return self.of.sizes[self.number]
 
 
-def grown_of(
-    contents: Sequence[Content], others: Sequence[Header], is_start: Callable[[Content, int, str], bool]
-) -> list[Grown]:
-    """Of the imports, the latest first, those files that are the beginning of one of these. is_start: (file, bytes, digest)."""
-    found: dict[str, Grown] = {}
-    for other in reversed(others):
-        places = {Path(name).name: n for n, name in enumerate(other.names) if n < len(other.sizes)}
-        for content in contents:
-            n = places.get(Path(content.shown).name)
-            if n is None or content.shown in found or not 0 < other.sizes[n] < content.bytes:
-                continue
-            if is_start(content, other.sizes[n], other.files[n]):
-                found[content.shown] = Grown(content, other, n)
-    return [*found.values()]
+def grown_of(contents: Sequence[Content], others: Sequence[Header]) -> list[Grown]:
+    """Those files that begin with all of a file of these imports, of several with the longest of the latest."""
+    known = {file for other in others for file in other.files}
+    stored = {
+        of: (k, of[0], n)
+        for k, other in enumerate(others)
+        for n, of in enumerate(zip(other.sizes, other.files, strict=False))
+    }
+    found = []
+    for content in contents:
+        hits = [(*stored[s[:2]], s.ended) for s in content.starts if s[:2] in stored]
+        if hits and content.digest not in known:
+            k, _, n, ended = max(hits)
+            found.append(Grown(content, others[k], n, ended))
+    return found
 
 
 def going_on(contents: Sequence[Content], grown: Sequence[Grown], parts: Parts) -> Header | None:
@@ -57,7 +71,9 @@ def going_on(contents: Sequence[Content], grown: Sequence[Grown], parts: Parts) 
     of = grown[0].of if grown else None
     if of is None or any(g.of.load != of.load for g in grown) or len(contents) != len(of.files):
         return None
-    if any(parts.get(of.load, {}).get(g.number, True) for g in grown):
+    done = parts.get(of.load)
+    # One without a line was not begun.
+    if done is None or any(g.number in done and (done[g.number] or not g.ended) for g in grown):
         return None
     files, sizes, names = list(of.files), list(of.sizes), list(of.names)
     for g in grown:
@@ -67,32 +83,72 @@ def going_on(contents: Sequence[Content], grown: Sequence[Grown], parts: Parts) 
     return replace(of, files=tuple(files), sizes=tuple(sizes), names=tuple(names))
 
 
-def refuse(grown: Sequence[Grown], rows: Mapping[str, int], table: str) -> None:
-    """Raises UsageError where files have grown and their import cannot go on: their rows would be there twice."""
-    if not grown:
+def refuse(
+    grown: Sequence[Grown],
+    rows: Mapping[tuple[str, int], int],
+    table: str,
+    command: Callable[[Grown], str],
+) -> None:
+    """Raises UsageError where files have grown and their import cannot go on: their rows would be there twice.
+
+    rows: of each file of an import. command: what loads the new rows of a file.
+    """
+    twice = [g for g in grown if rows.get((g.of.load, g.number))]
+    if not twice:
         return
-    g = grown[0]
-    more = f" (and {len(grown) - 1:,} more of the files are such)" if len(grown) > 1 else ""
+    g = twice[0]
+    more = ""
+    if others := len(twice) - 1:
+        more = f" ({others:,} more {'files have' if others > 1 else 'file has'} grown too)"
     raise UsageError(
-        f"{g.content.shown}: it has grown since import {g.of.load}{date_of(g.of)}, which stored {rows[g.of.load]:,} rows in table "
-        f"{table} when it had {g.before:,} bytes: they would be there twice{more}. To keep them and load what is new: "
-        f"`tail -c +{g.before + 1} {g.content.shown} | inrush load -` with --header no and --columns; to load all of it anew: "
-        "remove them from the table and give --again"
+        f"{g.content.shown}: it has grown since import {g.of.load}{date_of(g.of)}, which stored {rows[g.of.load, g.number]:,} rows "
+        f"of it in table {table} when it had {g.before:,} bytes: they would be there twice{more}. To keep them and load what is "
+        f"new: `{command(g)}`; to load all of it anew: remove them from the table and give --again"
     )
+
+
+def command_of(g: Grown, of: Input, call: Call) -> str:
+    """What loads the rows that a file has more than it had."""
+    new = f"tail -c +{g.before + (1 if g.ended else 2)}"
+    if of.shown == STDIN:
+        read = f"... | {new}"
+    else:
+        with Path(of.shown).open("rb") as file:
+            packing = packing_of(file.read(6))
+        name = shlex.quote(of.shown if not of.shown.startswith("-") else f"./{of.shown}")
+        read = f"{new} {name}" if packing is None else f"{UNPACKED_BY[packing]} {name} | {new}"
+    words = ["--header", "no"]
+    if of.sniffed.header or of.sniffed.named:
+        words += ["--columns", ",".join(c.name for c in of.sniffed.columns)]
+    said: Mapping[str, Sequence[object]] = {
+        "--format": [call.format],
+        "--dates": [call.dates],
+        "--into": [call.into and split_password(call.into)[0]],
+        "--shard": [split_password(shard)[0] for shard in call.shards],
+        "--key": [",".join(call.key)],
+        "--server": [call.server],
+        "--token-file": [call.token_file],
+        "--ca": [call.ca],
+        "--fingerprint": [call.fingerprint],
+        "--table": [call.table],
+    }
+    words += [
+        word for option, values in said.items() for value in values if value for word in (option, str(value))
+    ]
+    return f"{read} | inrush load - {shlex.join([*words, *(['--replica'] if call.replica else [])])}"
 
 
 def refuse_changed(
     contents: Sequence[Content], others: Sequence[Header], rows: Mapping[str, int], parts: Parts, table: str
 ) -> None:
     """Raises UsageError for a file of an import that was not finished, under its name, and with other content."""
+    here = [(content, identity.place_of(content.shown)) for content in contents]
     for other in reversed(others):
         if other.load not in parts or not rows.get(other.load):
             continue
-        for content in contents:
-            numbers = [
-                n for n, name in enumerate(other.names) if name == content.shown and n in parts[other.load]
-            ]
-            if numbers and content.digest not in other.files:
+        names = identity.places_of(name for n, name in enumerate(other.names) if n in parts[other.load])
+        for content, at in here:
+            if at in names and content.digest not in other.files:
                 raise UsageError(
                     f"{content.shown}: import {other.load}{date_of(other)} of {identity.names_of(other)} was not finished, and "
                     f"{rows[other.load]:,} of its rows are in table {table}; the file holds something else now, and rows that both "

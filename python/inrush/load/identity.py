@@ -6,7 +6,8 @@ import hashlib
 import json
 import re
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from os import path
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,12 +20,22 @@ NOT_PLAIN = re.compile(r"//|/\.?/|/\.?\Z")
 SHOWN = 3
 
 
+class Start(NamedTuple):
+    """The first bytes of a file, with which a line ends; or, not ended, its next byte ends it."""
+
+    bytes: int
+    digest: str
+    ended: bool
+
+
 class Content(NamedTuple):
     """One file by what it holds, unpacked."""
 
     shown: str
     digest: str
     bytes: int
+    #: Those that are as long as a stored file.
+    starts: tuple[Start, ...] = ()
 
 
 def base_id(contents: Sequence[Content], table: str, database: str) -> str:
@@ -97,16 +108,28 @@ def namesake(
 
     others: in the order in which they were begun. Empty where there is none.
     """
+    here = [(content, place_of(content.shown)) for content in contents]
     for other in reversed(others):
+        if not rows.get(other.load):
+            continue
         part = (parts or {}).get(other.load)
-        names = {name for n, name in enumerate(other.names) if part is None or n in part}
-        for content in contents:
-            if content.shown in names and rows.get(other.load, 0):
+        names = places_of(name for n, name in enumerate(other.names) if part is None or n in part)
+        for content, at in here:
+            if at in names:
                 return (
                     f"{content.shown}: import {other.load}{date_of(other)} stored a file of this name and other content, and its "
                     "rows stay in the table; rows that both files have are there twice afterwards"
                 )
     return ""
+
+
+def places_of(names: Iterable[str]) -> set[str]:
+    return {place_of(name) for name in names}
+
+
+def place_of(name: str) -> str:
+    """The same however it is spelled; links stay as they are."""
+    return path.abspath(name)  # noqa: PTH100
 
 
 def names_of(header: Header) -> str:

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
+from itertools import count, starmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from inrush.border import plan as border
 from inrush.errors import RowsMissing, UsageError
 from inrush.load import identity, ledger, proof
-from inrush.load.grown import Grown, going_on, grown_of
+from inrush.load.grown import Grown, command_of, going_on, grown_of
 from inrush.load.grown import refuse as refuse_grown
 from inrush.load.grown import refuse_changed as refuse_other_content
-from inrush.load.identity import Content
+from inrush.load.identity import Content, Start
 from inrush.load.ledger import Header
 from inrush.load.spool import refuse_changed
 from inrush.plan import ends
@@ -58,7 +60,7 @@ class Import:
     digest_s: float
     #: Rows are stored.
     stored: bool = False
-    #: What is said of rows that may be there twice, whatever else is not said.
+    #: Warnings about possible duplicates; shown even with --quiet.
     warned: tuple[str, ...] = ()
     #: Its files have grown since it was begun: its line in the ledger says what they hold now.
     grown: bool = False
@@ -149,18 +151,27 @@ def _columns(shards: AnyShards, target: border.Target, schema: str) -> list[list
     return shards.ask(target, shards.loading.describe(schema, ends.LEDGER))
 
 
-def contents_of(inputs: Sequence[Input]) -> list[Content]:
-    """Every file by what it holds: each is read once. Raises UsageError for one that changes meanwhile."""
+def contents_of(inputs: Sequence[Input], stored: Sequence[Header] = ()) -> list[Content]:
+    """Every file by what it holds: each is read once. Raises UsageError for one that changes meanwhile.
+
+    stored: imports with files that may be the beginning of one of these.
+    """
     from inrush import _core
 
-    def digest(of: Input) -> str:
-        found: str = _core.file_digest(of.at)[0]
+    sizes = sorted({size for header in stored for size in header.sizes})
+    known = {file for header in stored for file in header.files}
+
+    def content(of: Input) -> Content:
+        # Of a short file the digest is known; it is read again where it may begin with another one.
+        shorter = [] if of.digest in known else sizes[: bisect_left(sizes, of.stamp.bytes)]
+        if of.digest and not shorter:
+            return Content(of.shown, of.digest, of.stamp.bytes)
+        digest, _, starts = _core.file_digest(of.at, shorter)
         refuse_changed(Path(of.at), of.shown, of.stamp)
-        return found
+        return Content(of.shown, digest, of.stamp.bytes, tuple(starmap(Start, starts)))
 
     with ThreadPoolExecutor(max(1, min(4, len(inputs)))) as pool:
-        found = iter(list(pool.map(digest, [i for i in inputs if not i.digest])))
-    return [Content(i.shown, i.digest or next(found), i.stamp.bytes) for i in inputs]
+        return list(pool.map(content, inputs))
 
 
 def settle(
@@ -171,22 +182,24 @@ def settle(
     table: as statements use it; None: there is none yet. Raises RowsMissing where it has fewer rows than its ledgers, UsageError for files that another
     import has stored.
     """
+    headers = ledgers.headers()
     began = time.monotonic()
-    contents = contents_of(inputs)
+    contents = contents_of(inputs, () if call.again else headers[0])
     digest_s = time.monotonic() - began
     if not call.again:
         identity.refuse_twice(contents)
     base = call.import_id or identity.base_id(contents, ledgers.table, _identity(ledgers))
-    headers = ledgers.headers()
     own = max((h for h in headers[0] if h.base == base), key=lambda h: h.again, default=None)
-    warned: list[str] = []
+    by_shard = ledgers.rows([h.load for h in headers[0]])
+    rows = summed_of(by_shard)
+    is_other = own is None or sorted(own.files) != sorted(c.digest for c in contents)
     grown: list[Grown] = []
-    if own is None and not call.again and call.import_id is None:
-        rows = summed_of(ledgers.rows([h.load for h in headers[0]]))
+    if is_other and not call.again:
         others = [h for h in headers[0] if rows.get(h.load)]
-        parts = parts_of(ledgers, others, rows)
-        grown = grown_of(contents, others, starts_of(inputs))
-        if (known := going_on(contents, grown, parts)) is not None:
+        grown = grown_of(contents, others)
+        parts, of_files = parts_of(ledgers, others, {g.of.load for g in grown})
+        known = going_on(contents, grown, parts)
+        if known is not None and call.import_id in (None, known.base):
             names = ", ".join(g.content.shown for g in grown)
             note(
                 f"import {known.load}{identity.date_of(known)} goes on: {names} has grown since, and {rows[known.load]:,} rows that "
@@ -203,26 +216,28 @@ def settle(
             of = Import(
                 ledgers.name, ledgers.table, now, numbers, known.chunk_rows, True, digest_s, grown=True
             )
-            return replace(of, stored=refuse_missing(ledgers, of, headers, table))
+            return replace(of, stored=refuse_missing(ledgers, of, headers, by_shard, table))
     if own is None or call.again:
         old = None if own or call.again else _of_version_1(call, inputs, ledgers, headers)
         if old is not None:
-            refuse_missing(ledgers, old, headers, table)
+            by_shard = ledgers.rows([old.load, *(h.load for h in headers[0])])
+            refuse_missing(ledgers, old, headers, by_shard, table)
             return replace(old, digest_s=digest_s)
-        again = 0 if own is None else own.again + 1
-        others = [h for h in headers[0] if h.base != base]
+        warned: list[str] = []
         if not call.again:
-            rows = summed_of(ledgers.rows([h.load for h in others]))
-            parts = parts_of(ledgers, others, rows)
             refuse_other_content(contents, others, rows, parts, ledgers.table)
             identity.refuse_stored(contents, others, rows, ledgers.table, parts)
-            refuse_grown(grown, rows, ledgers.table)
+            source = {i.shown: i for i in inputs}
+            refuse_grown(
+                grown, of_files, ledgers.table, lambda g: command_of(g, source[g.content.shown], call)
+            )
             if said := identity.namesake(contents, others, rows, parts):
                 warned.append(said)
-            warned += lines_of_unfinished(ledgers, others, rows)
+            warned += lines_of_unfinished(others, rows, parts)
             for line in warned:
                 note(line)
-        new = _new(base, again, contents, call.chunk_rows, ledgers)
+        taken = {h.load for h in headers[0]}
+        new = _new(base, 0 if own is None else own.again + 1, taken, contents, call.chunk_rows, ledgers)
         numbers = tuple(range(len(contents)))
         return Import(
             ledgers.name, ledgers.table, new, numbers, call.chunk_rows, True, digest_s, warned=tuple(warned)
@@ -235,52 +250,40 @@ def settle(
     )  # fmt: skip
     if own.chunk_rows != call.chunk_rows:
         note(f"import {own.load} goes on with the chunks of {own.chunk_rows} rows that it was begun with")
-    return replace(found, stored=refuse_missing(ledgers, found, headers, table))
+    return replace(found, stored=refuse_missing(ledgers, found, headers, by_shard, table))
 
 
-def starts_of(inputs: Sequence[Input]) -> Callable[[Content, int, str], bool]:
-    """Whether the first bytes of a file have a digest, and a line ends with them."""
-    from inrush import _core
-
-    at = {i.shown: i.at for i in inputs}
-
-    def is_start(content: Content, size: int, digest: str) -> bool:
-        path = at[content.shown]
-        with Path(path).open("rb") as file:
-            file.seek(size - 1)
-            ends = file.read(1) == b"\n"
-        found: str = _core.file_digest(path, size)[0]
-        return ends and found == digest
-
-    return is_start
-
-
-def lines_of_unfinished(ledgers: Ledgers, others: Sequence[Header], rows: Rows) -> list[str]:
+def lines_of_unfinished(stored: Sequence[Header], rows: Rows, parts: identity.Parts) -> list[str]:
     """Of which imports a part is in the table: their files may be in it again, changed, under a new import."""
-    stored = [other for other in others if rows.get(other.load)]
-    left = unfinished(ledgers, stored)
     return [
         f"import {other.load}{identity.date_of(other)} of {identity.names_of(other)} was not finished, and "
         f"{rows[other.load]:,} of its rows are in the table; if a file was changed since, its rows are there twice now"
         for other in stored
-        if other.load in left
+        if other.load in parts
     ]
 
 
-def parts_of(ledgers: Ledgers, others: Sequence[Header], rows: Rows) -> identity.Parts:
-    """Of imports that were not finished, which files are in the table, and which of these to their end."""
-    stored = [other for other in others if rows.get(other.load)]
+def parts_of(
+    ledgers: Ledgers, stored: Sequence[Header], also: Iterable[str]
+) -> tuple[identity.Parts, dict[tuple[str, int], int]]:
+    """Of imports that were not finished, which files are in the table, and which of these to their end.
+
+    Then the rows of each file of theirs and of those `also`, by import and number.
+    """
     left = unfinished(ledgers, stored)
-    if not left:
-        return {}
     parts: dict[str, dict[int, bool]] = {load: {} for load in left}
-    question = ledger.ask_files(ledgers.name, left)
+    rows: dict[tuple[str, int], int] = {}
+    if not (asked := sorted({*left, *also})):
+        return parts, rows
+    question = ledger.ask_files(ledgers.name, asked)
     # A chunk that was cut may have its line on some shards alone.
     for lines in ledgers.at_once(lambda k: ledgers.ask(k, question)):
-        for load, number, ended in lines:
-            files = parts[str(load)]
-            files[int(number)] = files.get(int(number), False) or bool(int(ended))
-    return parts
+        for load, number, ended, n in lines:
+            of = (str(load), int(number))
+            rows[of] = rows.get(of, 0) + int(n)
+            if (files := parts.get(of[0])) is not None:
+                files[of[1]] = files.get(of[1], False) or bool(int(ended))
+    return parts, rows
 
 
 def unfinished(ledgers: Ledgers, imports: Sequence[Header]) -> tuple[str, ...]:
@@ -314,12 +317,15 @@ def _identity(ledgers: Ledgers) -> str:
 
 
 def _new(
-    base: str, again: int, contents: Sequence[Content], chunk_rows: int, ledgers: Ledgers
+    base: str, least: int, taken: Set[str], contents: Sequence[Content], chunk_rows: int, ledgers: Ledgers
 ) -> tuple[Header, ...]:
-    began = datetime.now(timezone.utc).isoformat(timespec="microseconds")
+    """Under a name that is not taken: an import that went on with grown files has kept the one that their old content gave it."""
+    began = _now()
+    names = ((again, f"{base}.{again}" if again else base) for again in count(least))
+    again, load = next(of for of in names if of[1] not in taken)
     return tuple(
         Header(
-            load=f"{base}.{again}" if again else base,
+            load=load,
             base=base,
             again=again,
             table=ledgers.table,
@@ -354,16 +360,19 @@ def _of_version_1(
     load = call.import_id or identity.import_id(listed, names, call.table, call.chunk_rows)
     if not any(rows.get(load, 0) for rows in ledgers.rows([load])):
         return None
-    new = _new(load, 0, [], call.chunk_rows, ledgers)
+    new = _new(load, 0, set(), [], call.chunk_rows, ledgers)
     own = tuple(replace(header, began="") for header in new)
     return Import(ledgers.name, ledgers.table, own, tuple(range(len(inputs))), call.chunk_rows, False, 0.0)
 
 
 def refuse_missing(
-    ledgers: Ledgers, of: Import, headers: Sequence[Sequence[Header]], table: str | None
+    ledgers: Ledgers,
+    of: Import,
+    headers: Sequence[Sequence[Header]],
+    rows: Sequence[Rows],
+    table: str | None,
 ) -> bool:
-    """Whether it has stored rows. Raises RowsMissing where a table has fewer rows than the ledger beside it."""
-    rows = ledgers.rows([*{of.load, *(h.load for h in headers[0])}])
+    """Whether it has stored rows. rows: of each shard by its ledger. Raises RowsMissing where a table has fewer rows than the ledger beside it."""
     counts = ledgers.counts(table) if table else [0] * len(ledgers.targets)
     for (name, _), own, found, mine, now in zip(
         ledgers.targets, of.headers, headers, rows, counts, strict=True
@@ -399,10 +408,7 @@ def begin(
 
     if of.grown:
         for k, header in enumerate(of.headers):
-            if ledgers.transactional:
-                ledgers.ask(k, ledger.forget_header(ledgers.name, of.load))
-            later = header if ledgers.transactional else replace(header, began=_now())
-            ledgers.ask(k, ledger.note_header(ledgers.name, later))
+            _change(ledgers, k, header)
         return of
     if not of.sums or of.stored:
         return of
@@ -429,18 +435,26 @@ def begin(
     for k, (header, old) in enumerate(zip(new, here, strict=True)):
         if old is not None and _begun_as(old) == _begun_as(header):
             continue
-        if old is not None and ledgers.transactional:
-            ledgers.ask(k, ledger.forget_header(ledgers.name, of.load))
-        if old is None and not ledgers.transactional and named_of(ledgers.headers()[k], of.load):
+        if old is not None:
+            _change(ledgers, k, header)
+            continue
+        if not ledgers.transactional and named_of(ledgers.headers()[k], of.load):
             continue  # no key of such an engine refuses a second one
-        later = header if old is None else replace(header, began=_now())
         try:
-            ledgers.ask(k, ledger.note_header(ledgers.name, later))
+            ledgers.ask(k, ledger.note_header(ledgers.name, header))
         except _core.CoreFailure:
             # Another client of the same import was quicker.
             if not any(h.load == of.load for h in ledgers.headers()[k]):
                 raise
     return replace(of, headers=new)
+
+
+def _change(ledgers: Ledgers, k: int, header: Header) -> None:
+    """Its line on a shard. Where none can be changed, one that was begun later stands for it."""
+    if ledgers.transactional:
+        ledgers.ask(k, ledger.change_header(ledgers.name, header))
+    else:
+        ledgers.ask(k, ledger.note_header(ledgers.name, replace(header, began=_now())))
 
 
 def _begun_as(header: Header) -> tuple[Any, ...]:

@@ -82,7 +82,7 @@ def open_inputs(
     for name in names:
         is_plain = name != STDIN and not is_packed_by_name(name)
         look = next(looks) if is_plain else None
-        if look is None or (look.sample is None and look.like is None):
+        if look is None or isinstance(look, str) or (look.sample is None and look.like is None):
             inputs.append(closely(name))
         else:
             digest, stamp = look.digest or "", Stamp(*look.stamp)

@@ -101,7 +101,19 @@ def headers(rows: Iterable[Sequence[Any]], table: str) -> list[Header]:
 
 def note_header(name: str, header: Header) -> str:
     """Percent-encoded: no engine finds anything to interpret in it."""
-    return _line(name, header.load, encoded(json.dumps(vars(header), separators=(",", ":"))))
+    return _line(name, header.load, _document(header))
+
+
+def change_header(name: str, header: Header) -> str:
+    """In one statement: rows that are stored always have the line of their import."""
+    return (
+        f"UPDATE {name} SET {SUMS} = {literal(_document(header))} "
+        f"WHERE load_id = {literal(header.load)} AND file_no = {BEFORE_FILE}"
+    )
+
+
+def _document(header: Header) -> str:
+    return encoded(json.dumps(vars(header), separators=(",", ":")))
 
 
 def encoded(text: str) -> str:
@@ -115,10 +127,6 @@ def decoded(text: str) -> str:
     for char, number in reversed(ENCODED):
         text = text.replace(number, char)
     return text
-
-
-def forget_header(name: str, load: str) -> str:
-    return f"DELETE FROM {name} WHERE load_id = {literal(load)} AND file_no = {BEFORE_FILE}"
 
 
 def ask_identity(name: str) -> str:
@@ -156,9 +164,9 @@ def ask_ended(name: str, loads: Sequence[str]) -> str:
 
 
 def ask_files(name: str, loads: Sequence[str]) -> str:
-    """(import, number of a file with lines, whether it was read to its end)."""
+    """(import, number of a file with lines, whether it was read to its end, its rows)."""
     return (
-        f"SELECT load_id, file_no, MAX(is_last) AS n FROM {name} "
+        f"SELECT load_id, file_no, MAX(is_last) AS n, SUM(row_count) AS k FROM {name} "
         f"WHERE load_id IN ({', '.join(map(literal, loads))}) AND file_no >= 0 GROUP BY load_id, file_no"
     )
 

@@ -5,9 +5,11 @@ They hold what the input holds: only their owner may read them.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import lzma
 import os
+import secrets
 import shutil
 import sys
 from collections.abc import Iterator, Sequence
@@ -36,22 +38,54 @@ def spool_of(command: Sequence[str], folder: Path) -> Iterator[Path]:
     """
     key = hashlib.sha256("\0".join(command).encode(errors="surrogateescape")).hexdigest()[:16]
     spool = folder / key
-    spool.mkdir(mode=0o700, parents=True, exist_ok=True)
+    at = folder / f"{key}.lock"
+    lock = shared(at)
     try:
+        spool.mkdir(mode=0o700, exist_ok=True)
         yield spool
     except UsageError:
-        shutil.rmtree(spool, ignore_errors=True)
+        with suppress(BlockingIOError), alone(lock, at):
+            shutil.rmtree(spool, ignore_errors=True)
         raise
     except BaseException:
-        # What came through a pipe comes again with the command.
-        for piped in spool.glob(f"{OF_STDIN}*"):
-            piped.unlink(missing_ok=True)
-        with suppress(OSError):  # something is there to go on with
-            spool.rmdir()
+        with suppress(BlockingIOError), alone(lock, at):
+            # What came through a pipe comes again with the command.
+            for piped in spool.glob(f"{OF_STDIN}*"):
+                piped.unlink(missing_ok=True)
+            with suppress(OSError):  # something is there to go on with
+                spool.rmdir()
         raise
-    shutil.rmtree(spool, ignore_errors=True)
-    with suppress(OSError):  # another command has something there
-        folder.rmdir()
+    else:
+        with suppress(BlockingIOError), alone(lock, at):
+            shutil.rmtree(spool, ignore_errors=True)
+        with suppress(OSError):  # another command has something there
+            folder.rmdir()
+    finally:
+        lock.close()
+
+
+def shared(path: Path) -> IO[bytes]:
+    """A lock that every command with the same files has while it works: the folder is there as long as one of them is."""
+    while True:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            lock = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b")
+        except FileNotFoundError:  # another command has removed the folder just now
+            continue
+        fcntl.flock(lock, fcntl.LOCK_SH)
+        # Meanwhile the last command that had it may have removed it.
+        with suppress(FileNotFoundError):
+            if os.path.samestat(path.stat(), os.fstat(lock.fileno())):
+                return lock
+        lock.close()
+
+
+@contextmanager
+def alone(lock: IO[bytes], at: Path) -> Iterator[None]:
+    """Where no other command has the lock; it is gone afterwards. Raises BlockingIOError where another has it."""
+    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    yield
+    at.unlink(missing_ok=True)
 
 
 def spooled(name: str, spool: Path) -> Path:
@@ -97,7 +131,7 @@ def unpack(path: Path, shown: str, packing: str, out: IO[bytes]) -> None:
 
 def of_stdin(spool: Path) -> Path:
     """What comes through standard input, packed or not."""
-    piped = spool / f"{OF_STDIN}{os.getpid()}"
+    piped = spool / f"{OF_STDIN}{secrets.token_hex(8)}"
     with written(piped, "standard input") as out:
         copy(sys.stdin.buffer, out)
     with piped.open("rb") as file:
@@ -130,7 +164,8 @@ def copy(source: IO[bytes], out: IO[bytes]) -> None:
 @contextmanager
 def written(into: Path, what: str) -> Iterator[IO[bytes]]:
     """A file that has its name once it is whole; of one that is not, nothing is left. Raises CoreError without room."""
-    unfinished = into.with_name(f"{into.name}-{os.getpid()}.part")
+    # By chance, not by process: in a container a later process has the number of one that was killed.
+    unfinished = into.with_name(f"{into.name}-{secrets.token_hex(8)}.part")
     try:
         into.parent.mkdir(parents=True, exist_ok=True)
         with os.fdopen(os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:

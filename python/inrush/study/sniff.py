@@ -37,13 +37,13 @@ class FileLook(NamedTuple):
 
 def look_at(
     paths: Sequence[str], sample_rows: int, said: FirstLineGiven, alike: bool
-) -> list[FileLook | None]:
-    """All of them at once; None for one that cannot be read. alike: one stands for others."""
+) -> list[FileLook | str]:
+    """All of them at once; why, for one that cannot be read. alike: one stands for others."""
     from inrush import _core
 
     words = {"header": said.header, "columns": said.columns, "format": said.format}
     found = _core.sample_files(paths, json.dumps(words), sample_rows, alike)
-    return [None if one is None else FileLook(*one) for one in found]
+    return [one if isinstance(one, str) else FileLook(*one) for one in found]
 
 
 def sniff(path: Path, sample_rows: int = SAMPLE_ROWS, said: FirstLineGiven = NOTHING_SAID) -> Sniffed:
@@ -58,7 +58,9 @@ def sniff(path: Path, sample_rows: int = SAMPLE_ROWS, said: FirstLineGiven = NOT
     if head == OF_PARQUET:
         return sniff_parquet(path, sample_rows)
     [looked] = look_at([str(path)], sample_rows, said, False)
-    if looked is None or looked.sample is None:
+    if isinstance(looked, str):
+        raise UsageError(f"{path}: {looked}")
+    if looked.sample is None:
         raise UsageError(f"{path}: is not text; inrush reads CSV, TSV, MySQL text and Parquet")
     return sniffed(json.loads(looked.sample), str(path), said)
 

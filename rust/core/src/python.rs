@@ -160,17 +160,28 @@ fn polled(
 }
 
 #[pyfunction]
-#[pyo3(signature = (path, bytes = u64::MAX))]
-fn file_digest(py: Python<'_>, path: PathBuf, bytes: u64) -> PyResult<(String, u64)> {
-    let (digest, bytes) = py.detach(|| load::content::start_digest(&path, bytes)).map_err(failure)?;
-    Ok((format!("{digest:032x}"), bytes))
+#[pyo3(signature = (path, sizes = Vec::new()))]
+fn file_digest(
+    py: Python<'_>,
+    path: PathBuf,
+    sizes: Vec<u64>,
+) -> PyResult<(String, u64, Vec<(u64, String, bool)>)> {
+    let (digest, bytes, starts) = py.detach(|| load::content::digests(&path, &sizes)).map_err(failure)?;
+    let shown = |start: load::content::Start| (start.bytes, format!("{:032x}", start.digest), start.ended);
+    Ok((format!("{digest:032x}"), bytes, starts.into_iter().map(shown).collect()))
 }
 
 /// Bytes, times of the last write and the last change in ns, number on its disk; then digest, the place of the file that
 /// stands for it, and what was found of it as JSON.
 type Looked = ((u64, i64, i64, u64), Option<String>, Option<usize>, Option<String>);
 
-/// `None` of a file that cannot be read.
+/// What is told of one file: a text where it cannot be read.
+#[derive(IntoPyObject)]
+enum Told {
+    Looked(Looked),
+    Unread(String),
+}
+
 #[pyfunction]
 fn sample_files(
     py: Python<'_>,
@@ -178,7 +189,7 @@ fn sample_files(
     said_json: &str,
     rows: u64,
     alike: bool,
-) -> PyResult<Vec<Option<Looked>>> {
+) -> PyResult<Vec<Told>> {
     let said = serde_json::from_str(said_json).map_err(unread)?;
     let found = py.detach(|| load::look::look(&paths, &said, rows, alike));
     let shown = |look: load::look::Look| {
@@ -193,9 +204,9 @@ fn sample_files(
                 (None, Some(serde_json::to_string(&sample).expect("it is plain data")))
             }
         };
-        (stamp, look.digest.map(|d| format!("{d:032x}")), like, sampled)
+        Told::Looked((stamp, look.digest.map(|d| format!("{d:032x}")), like, sampled))
     };
-    Ok(found.into_iter().map(|look| look.map(shown)).collect())
+    Ok(found.into_iter().map(|look| look.map_or_else(Told::Unread, shown)).collect())
 }
 
 /// Values of a file that are other numbers as floats, of each column.

@@ -107,7 +107,7 @@ impl ClientFile {
 
     /// Bytes of the user's file up to a position.
     fn bytes_until(&self, offset: u64) -> u64 {
-        (offset as f64 * self.unit_bytes) as u64
+        (offset as f64 * self.unit_bytes).round() as u64
     }
 
     /// Errors: it is not as it was when it was looked at.
@@ -304,10 +304,7 @@ fn send_file(
         shared.rows_before.fetch_add(reached.after.stored, Relaxed);
         shared.rejected.fetch_add(reached.after.rejected, Relaxed);
         shared.add_sums(&reached.sums);
-        // Behind its last row a file's position is the beginning of the next one.
-        let read =
-            if reached.done { file_bytes(file, table) } else { file.bytes_until(reached.after.offset) };
-        shared.bytes_before.fetch_add(read, Relaxed);
+        shared.bytes_before.fetch_add(file.bytes_until(reached.after.offset), Relaxed);
         if reached.done {
             return Ok(sum);
         }
@@ -317,7 +314,6 @@ fn send_file(
         rows.seek(&reached.after)?;
         (chunk, before) = (reached.chunk, reached.after);
     }
-    let whole = file_bytes(file, table);
     let mut batch = rows.columns();
     let mut sums = Checksums::new(&shared.plan.items, &batch)?;
     let mut body = Vec::new();
@@ -337,8 +333,7 @@ fn send_file(
                 shared.plan.reject_limit
             )));
         }
-        let until = if after.file == before.file { file.bytes_until(after.offset) } else { whole };
-        let read = until.saturating_sub(file.bytes_until(before.offset));
+        let read = file.bytes_until(after.offset).saturating_sub(file.bytes_until(before.offset));
         shared.throttle(read, event_sender);
         if let Some(bucket) = bucket {
             pause(bucket.take(read as f64), event_sender);
@@ -359,16 +354,6 @@ fn send_file(
             return Ok(sum);
         }
         (chunk, before) = (chunk + 1, after);
-    }
-}
-
-/// Size of a text file; 0 for an Arrow stream, whose last position is its last row.
-fn file_bytes(file: &ClientFile, table: &TablePlan) -> u64 {
-    match &table.source {
-        RowSource::Files { format, .. } if format != "arrow" => {
-            std::fs::metadata(&file.path).map_or(0, |found| found.len())
-        }
-        _ => 0,
     }
 }
 

@@ -18,15 +18,26 @@ const STRIPE: usize = LANES * WORD;
 ///
 /// Against accidents, not against a search for two files of one digest. Errors: a file that cannot be read.
 pub fn file_digest(path: &Path) -> Result<(u128, u64), Error> {
-    start_digest(path, u64::MAX)
+    digests(path, &[]).map(|(digest, bytes, _)| (digest, bytes))
 }
 
-/// The same of the first bytes of a file, as if it ended behind them.
-pub fn start_digest(path: &Path, bytes: u64) -> Result<(u128, u64), Error> {
+/// The first bytes of a file, as if it ended behind them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Start {
+    pub bytes: u64,
+    pub digest: u128,
+    /// They end with the end of a line; otherwise it is the next byte.
+    pub ended: bool,
+}
+
+/// `file_digest`, and in the same pass those of its starts of so many bytes, in ascending order, behind or before which a line ends.
+pub fn digests(path: &Path, sizes: &[u64]) -> Result<(u128, u64, Vec<Start>), Error> {
     let failed = |e| Error::io(path.display().to_string(), e);
-    let mut file = File::open(path).map_err(failed)?.take(bytes);
+    let mut file = File::open(path).map_err(failed)?;
     let mut hasher = Hasher::default();
     let mut block = vec![0; BLOCK];
+    let (mut starts, mut last) = (Vec::new(), b'\n');
+    let mut sizes = sizes.iter().copied().peekable();
     loop {
         let mut filled = 0;
         while filled < BLOCK {
@@ -37,14 +48,28 @@ pub fn start_digest(path: &Path, bytes: u64) -> Result<(u128, u64), Error> {
                 Err(e) => return Err(failed(e)),
             }
         }
-        hasher.add(&block[..filled]);
-        if filled < BLOCK {
-            return Ok((hasher.finish(), hasher.bytes));
+        let before = hasher.bytes;
+        // Its next byte is in this block, so that a start is shorter than the file.
+        while let Some(bytes) = sizes.next_if(|bytes| *bytes < before + filled as u64) {
+            let at = (bytes - before) as usize;
+            let ended = if at == 0 { last } else { block[at - 1] } == b'\n';
+            if bytes > 0 && (ended || block[at] == b'\n') {
+                hasher.add(&block[(hasher.bytes - before) as usize..at / STRIPE * STRIPE]);
+                let mut start = hasher.clone();
+                start.add(&block[at / STRIPE * STRIPE..at]);
+                starts.push(Start { bytes, digest: start.finish(), ended });
+            }
         }
+        hasher.add(&block[(hasher.bytes - before) as usize..filled]);
+        if filled < BLOCK {
+            return Ok((hasher.finish(), hasher.bytes, starts));
+        }
+        last = block[BLOCK - 1];
     }
 }
 
 /// Eight lanes of 64 bits, each a bijection of itself for given input: a changed word always changes its lane.
+#[derive(Clone)]
 struct Hasher {
     lanes: [u64; LANES],
     bytes: u64,
@@ -129,5 +154,23 @@ mod tests {
             std::fs::write(&path, &content).unwrap();
             assert_eq!(file_digest(&path).unwrap(), (digest(&content), bytes as u64));
         }
+    }
+
+    #[test]
+    fn a_start_has_the_digest_of_a_file_that_ends_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        let mut content: Vec<u8> = (0..2 * BLOCK + 77).map(|k| ((k * 31) >> 3) as u8 | 0x20).collect();
+        let ends = [1, 63, 64, 65, 200, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK, 2 * BLOCK + 70];
+        for end in ends {
+            content[end - 1] = b'\n';
+        }
+        std::fs::write(&path, &content).unwrap();
+        let all: Vec<u64> = (0..=content.len() as u64 + 9).collect();
+        let (whole, bytes, starts) = digests(&path, &all).unwrap();
+        assert_eq!((whole, bytes), (digest(&content), content.len() as u64));
+        let expected = (1..content.len()).filter(|at| ends.contains(at) || ends.contains(&(at + 1)));
+        let start = |at| Start { bytes: at as u64, digest: digest(&content[..at]), ended: ends.contains(&at) };
+        assert_eq!(starts, expected.map(start).collect::<Vec<_>>());
     }
 }

@@ -4,7 +4,7 @@
 //! words for NULL beside the kinds of the values, and no column with a kind of values that no other file has shown.
 
 use std::collections::hash_map::{Entry, HashMap};
-use std::io;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -32,8 +32,8 @@ pub enum Like {
     Other(usize),
 }
 
-/// In the order of the files; `None` of one that cannot be read. alike: one stands for others.
-pub fn look(paths: &[PathBuf], said: &Said, rows: u64, alike: bool) -> Vec<Option<Look>> {
+/// In the order of the files; of one that cannot be read why. alike: one stands for others.
+pub fn look(paths: &[PathBuf], said: &Said, rows: u64, alike: bool) -> Vec<Result<Look, String>> {
     let next = AtomicUsize::new(0);
     let work = || {
         let mut found = Vec::new();
@@ -43,7 +43,7 @@ pub fn look(paths: &[PathBuf], said: &Said, rows: u64, alike: bool) -> Vec<Optio
             if from >= to {
                 return found;
             }
-            found.extend((from..to).map(|k| (k, one(&paths[k], said, rows).ok())));
+            found.extend((from..to).map(|k| (k, one(&paths[k], said, rows))));
         }
     };
     let threads = std::thread::available_parallelism().map_or(1, |n| n.get()).min(8);
@@ -54,25 +54,32 @@ pub fn look(paths: &[PathBuf], said: &Said, rows: u64, alike: bool) -> Vec<Optio
     });
     found.sort_by_key(|(k, _)| *k);
     let mut sorts = Sorts::new();
-    let with_like = |(k, look): (usize, Option<Look>)| {
+    let with_like = |(k, look): (usize, Result<Look, String>)| {
         let mut look = look?;
         if let (true, Like::Itself(Found::Sample(sample))) = (alike, &look.found) {
             if let Some(other) = stands_for(&mut sorts, k, sample) {
                 look.found = Like::Other(other);
             }
         }
-        Some(look)
+        Ok(look)
     };
     found.into_iter().map(with_like).collect()
 }
 
-fn one(path: &Path, said: &Said, rows: u64) -> io::Result<Look> {
-    let stamp = FileStamp::read(path)?;
-    let other = |e| io::Error::other(format!("{e}"));
-    let found = sample(path, said, rows).map_err(other)?;
-    let digest = if stamp.bytes <= SMALL_BYTES { Some(file_digest(path).map_err(other)?.0) } else { None };
-    if FileStamp::read(path)? != stamp {
-        return Err(io::Error::other("it was written to meanwhile"));
+fn one(path: &Path, said: &Said, rows: u64) -> Result<Look, String> {
+    let unread = |e: &dyn Display| format!("cannot be read ({e})");
+    let stamp = FileStamp::read(path).map_err(|e| unread(&e))?;
+    let found = sample(path, said, rows).map_err(|e| unread(&e))?;
+    let digest = match stamp.bytes <= SMALL_BYTES {
+        true => Some(file_digest(path).map_err(|e| unread(&e))?.0),
+        false => None,
+    };
+    let now = FileStamp::read(path).map_err(|e| unread(&e))?;
+    if let Some(what) = stamp.change_to(&now) {
+        return Err(format!(
+            "it changed while it was looked at ({what}), and nothing is stored of it; give the command again when nothing \
+             writes to it"
+        ));
     }
     Ok(Look { stamp, digest, found: Like::Itself(found) })
 }
@@ -122,7 +129,7 @@ mod tests {
             path
         };
         let paths: Vec<_> = texts.iter().enumerate().map(write).collect();
-        let like = |look: Option<Look>| match look.unwrap().found {
+        let like = |look: Result<Look, String>| match look.unwrap().found {
             Like::Other(k) => Some(k),
             Like::Itself(_) => None,
         };
@@ -164,6 +171,6 @@ mod tests {
         let found = look(&paths, &Said::default(), 2_000, true);
         assert_eq!(found[0].as_ref().unwrap().digest, Some(file_digest(&small).unwrap().0));
         assert_eq!(found[1].as_ref().unwrap().digest, None);
-        assert!(found[2].is_none());
+        assert!(found[2].as_ref().unwrap_err().starts_with("cannot be read ("));
     }
 }

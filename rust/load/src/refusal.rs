@@ -62,12 +62,7 @@ pub fn places(heads: &[&ChunkHead]) -> String {
         }
     }
     let said = files.iter().map(|(file, from, to, end)| {
-        // Behind its last row a position is that of the next file.
-        let place = match end.last || end.after.file > 0 {
-            true => "its last".to_owned(),
-            false => format!("above line {}", end.after.line + 1),
-        };
-        format!("rows {from} to {to} of file {} ({place})", file + 1)
+        format!("rows {from} to {to} of file {} (above line {})", file + 1, end.after.line + 1)
     });
     said.collect::<Vec<_>>().join("; ")
 }
@@ -108,19 +103,19 @@ mod tests {
 
     #[test]
     fn refused_chunks_are_named_by_rows_and_lines_of_their_files() {
-        let head = |file, chunk, stored, line, last| ChunkHead {
+        let head = |file, chunk, stored, line| ChunkHead {
             file,
             chunk,
             rows: 10,
             after: Position { stored, line, ..Position::default() },
-            last,
+            last: false,
             sums: String::new(),
         };
-        let (one, two) = (head(0, 0, 10, 11, false), head(0, 1, 20, 21, false));
-        let other = head(3, 0, 10, 0, true);
+        let (one, two) = (head(0, 0, 10, 11), head(0, 1, 20, 21));
+        let other = head(3, 0, 10, 11);
         assert_eq!(
             places(&[&one, &two, &other]),
-            "rows 1 to 20 of file 1 (above line 22); rows 1 to 10 of file 4 (its last)"
+            "rows 1 to 20 of file 1 (above line 22); rows 1 to 10 of file 4 (above line 12)"
         );
     }
 }

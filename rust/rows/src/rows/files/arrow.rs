@@ -54,6 +54,9 @@ impl ArrowFiles {
             }
             let stream = self.open.as_mut().expect("opened just above");
             let Some(batch) = stream.current()? else {
+                if self.index + 1 >= self.layout.paths.len() {
+                    break; // and stays open: its position is behind its last row
+                }
                 self.open = None;
                 self.index += 1;
                 continue;
@@ -126,12 +129,11 @@ impl Stream {
     /// The batch with the next row; `None` at the end of the file.
     fn current(&mut self) -> Result<Option<RecordBatch>, Error> {
         while self.batch.as_ref().is_none_or(|b| self.at == b.num_rows()) {
-            self.at = 0;
-            self.batch = match self.reader.next() {
-                None => return Ok(None),
-                Some(Ok(batch)) => Some(batch),
-                Some(Err(e)) => return Err(Error::Plan(format!("{}: damaged Arrow stream: {e}", self.path))),
-            };
+            let damaged = |e| Error::Plan(format!("{}: damaged Arrow stream: {e}", self.path));
+            (self.batch, self.at) = (self.reader.next().transpose().map_err(damaged)?, 0);
+            if self.batch.is_none() {
+                break;
+            }
         }
         Ok(self.batch.clone())
     }

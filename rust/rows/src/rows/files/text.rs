@@ -66,6 +66,8 @@ impl TextFiles {
                 }
             }
             match window.next_record(&self.dialect, self.limit_bytes, &mut self.fields)? {
+                // The last file stays open: behind its end is the place from which it goes on when it has grown.
+                None if self.index + 1 >= self.layout.paths.len() => break,
                 None => {
                     self.open = None;
                     self.index += 1;
