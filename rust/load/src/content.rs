@@ -170,7 +170,8 @@ mod tests {
         let (whole, bytes, starts) = digests(&path, &all).unwrap();
         assert_eq!((whole, bytes), (digest(&content), content.len() as u64));
         let expected = (1..content.len()).filter(|at| ends.contains(at) || ends.contains(&(at + 1)));
-        let start = |at| Start { bytes: at as u64, digest: digest(&content[..at]), ended: ends.contains(&at) };
+        let start =
+            |at| Start { bytes: at as u64, digest: digest(&content[..at]), ended: ends.contains(&at) };
         assert_eq!(starts, expected.map(start).collect::<Vec<_>>());
     }
 }
