@@ -17,6 +17,7 @@ import pytest
 from inrush.engines import life, origin, private, secret
 from inrush.engines.own_server import instance_folder
 from inrush.errors import TargetError
+from inrush.machine.secret_files import write_secret
 from inrush.targets import instances
 
 #: Debian's `daemon` and `nobody`: the first is nobody's server.
@@ -127,6 +128,19 @@ def test_what_is_written_replaces_a_link_and_follows_none(tmp_path: Path) -> Non
     assert other.read_text() == "theirs" and not (tmp_path / "config").is_symlink()
     assert (tmp_path / "config").read_text() == "ours"
     assert (tmp_path / "config").stat().st_mode & 0o777 == 0o600
+
+
+@as_root
+def test_a_secret_is_never_written_into_a_file_that_another_user_has_put_there(tmp_path: Path) -> None:
+    """One that has it open would read along."""
+    token = tmp_path / "token"
+    token.write_text("theirs")
+    os.chown(token, life.servant().uid or 0, -1)
+    with token.open() as held:
+        write_secret(token, "ours")
+        held.seek(0)
+        assert held.read() == "theirs"
+    assert token.read_text() == "ours" and token.stat().st_uid == os.geteuid()
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from inrush.engines.life import User
 from inrush.errors import TargetError
+from inrush.machine.secret_files import write_secret
 
 REMEDY = "choose another --data"
 #: The user that ran `sudo`, whose folders are named on purpose.
@@ -68,17 +69,9 @@ def check_above(path: Path, owner: User = User()) -> None:  # noqa: B008
 
 
 def write(path: Path, text: str, owner: User = User(), mode: int = 0o600) -> None:  # noqa: B008
-    """Readers see the old file or the new one, never a part. A link in its place is replaced, and not followed."""
-    part = path.with_name(path.name + ".part")
-    part.unlink(missing_ok=True)
-    with os.fdopen(
-        os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode), "w", encoding="utf-8"
-    ) as file:
-        if owner.uid is not None and owner.gid is not None:
-            os.fchown(file.fileno(), owner.uid, owner.gid)
-        os.fchmod(file.fileno(), mode)
-        file.write(text)
-    part.replace(path)
+    """As `write_secret`: a link in its place is replaced, and not followed."""
+    to = None if owner.uid is None or owner.gid is None else (owner.uid, owner.gid)
+    write_secret(path, text, to, mode)
 
 
 @contextlib.contextmanager

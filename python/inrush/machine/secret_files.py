@@ -8,12 +8,21 @@ from collections.abc import Sequence
 from pathlib import Path
 
 
-def write_secret(path: Path, text: str) -> None:
-    """Only this user can read the file, from its first byte on; a link that another user has put there is not followed."""
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW, 0o600), "w") as file:
-        os.fchmod(file.fileno(), 0o600)  # one that is there already keeps its mode
-        file.truncate()
+def write_secret(path: Path, text: str, owner: tuple[int, int] | None = None, mode: int = 0o600) -> None:
+    """Only its owner can read the file, from its first byte on. Readers see the old file or the new one, never a part.
+
+    What is in its place, a link or a file that another user has put there, is replaced and never written to. owner: user
+    and group in place of ourselves.
+    """
+    part = path.with_name(path.name + ".part")
+    part.unlink(missing_ok=True)
+    opened = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode)
+    with os.fdopen(opened, "w", encoding="utf-8") as file:
+        if owner is not None:
+            os.fchown(opened, *owner)
+        os.fchmod(opened, mode)
         file.write(text)
+    part.replace(path)
 
 
 def self_signed(hosts: Sequence[str]) -> tuple[str, str]:
