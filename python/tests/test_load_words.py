@@ -24,6 +24,8 @@ from inrush.study.sniff import sniff
         ("", r"'': names no file"),
         ("absent.csv", r"absent\.csv: there is no such file"),
         ("a**b", r"a\*\*b: (is no pattern|there is no such file)"),
+        ("a**b/c", r"a\*\*b/c: (is no pattern|there is no such file)"),
+        ("a\0*/c", r"a\0\*/c: (is no pattern|there is no such file)"),
         ("pipe", r"pipe: is a pipe, .*, or load it as standard input: -"),
         ("/dev/null", r"/dev/null: is a device, .*, or load it as standard input: -"),
         ("y" * 300, r"y{300}: cannot be read \(File name too long\)"),

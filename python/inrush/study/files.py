@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from inrush.border.pipeline import AnyPlan, InputFiles, loads_of
 from inrush.border.plan import InputPlan, InputWay, OpPlan, TablePlan
 from inrush.errors import CoreError, Problem, StudyInvalid, UsageError
+from inrush.study.patterns import matching
 from inrush.workload import FileSource, Workload
 
 if TYPE_CHECKING:
@@ -49,18 +50,15 @@ def found_paths(
     source: FileSource, workload_file: Path, table: str, problems: list[Problem]
 ) -> Iterator[str]:
     for n, text in enumerate(source.paths):
-        path = workload_file.resolve().parent / Path(text).expanduser()
-        if path.is_file():
-            found = [path]
-        else:
-            # An absolute pattern is one below the root.
-            found = sorted(
-                p for p in Path(path.anchor).glob(str(path.relative_to(path.anchor))) if p.is_file()
-            )
-        if not found:
-            key = f"tables.{table}.files.paths[{n}]"
-            problems.append(Problem(str(workload_file), key, text, f"there is no file {path}"))
-        yield from (str(p) for p in found)
+        path = str(workload_file.resolve().parent / Path(text).expanduser())
+        try:
+            found = matching(path)
+            problem = "" if found else f"there is no file {path}"
+        except (OSError, UsageError) as error:
+            found, problem = [], str(error)
+        if problem:
+            problems.append(Problem(str(workload_file), f"tables.{table}.files.paths[{n}]", text, problem))
+        yield from found
 
 
 def at_files(plan: AnyPlan, run_folder: Path, cache: Path) -> AnyPlan:
