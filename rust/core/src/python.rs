@@ -159,13 +159,12 @@ fn polled(
     }
 }
 
+/// Bytes of a start of a file, their digest, and whether they end with a line.
+type ToldStart = (u64, String, bool);
+
 #[pyfunction]
 #[pyo3(signature = (path, sizes = Vec::new()))]
-fn file_digest(
-    py: Python<'_>,
-    path: PathBuf,
-    sizes: Vec<u64>,
-) -> PyResult<(String, u64, Vec<(u64, String, bool)>)> {
+fn file_digest(py: Python<'_>, path: PathBuf, sizes: Vec<u64>) -> PyResult<(String, u64, Vec<ToldStart>)> {
     let (digest, bytes, starts) = py.detach(|| load::content::digests(&path, &sizes)).map_err(failure)?;
     let shown = |start: load::content::Start| (start.bytes, format!("{:032x}", start.digest), start.ended);
     Ok((format!("{digest:032x}"), bytes, starts.into_iter().map(shown).collect()))
