@@ -12,7 +12,6 @@ from prometheus_client.parser import text_string_to_metric_families as plain_fam
 
 from inrush.errors import UsageError
 from inrush.live import opened
-from inrush.live.access import COOKIE
 from inrush.live.opened import LivePage, page, wanted
 from inrush.live.view import View
 from inrush.run.listener import Silent
@@ -42,10 +41,18 @@ def closing(of: LivePage) -> threading.Thread:
 
 def served(of: LivePage) -> str:
     connection = http.client.HTTPConnection("127.0.0.1", of.of.socket.getsockname()[1], timeout=LIMIT_S)
-    connection.request("GET", "/", headers={"Cookie": f"{COOKIE}={of.of.access.cookie}"})
+    connection.request("GET", "/", headers={"Cookie": f"{of.of.access.cookie_name}={of.of.access.cookie}"})
     text = connection.getresponse().read().decode()
     connection.close()
     return text
+
+
+def test_a_second_page_in_the_same_browser_leaves_the_first_one_logged_in() -> None:
+    """Cookies are kept for a host, whatever its ports."""
+    one, other = LivePage(wanted(None)), LivePage(wanted(None))
+    assert one.of.access.cookie_name != other.of.access.cookie_name
+    for each in (one, other):
+        each.close()
 
 
 def write_report(folder: Any, text: str) -> None:

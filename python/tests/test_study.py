@@ -184,6 +184,8 @@ def test_a_mistake_in_a_role_is_named_too(change: dict[str, Any], key: str, reme
     found = problems(tree)
     assert key in found, sorted(found)
     assert remedy in found[key].remedy
+    if change.get("batch_rows") == "@batch":
+        assert found[key].value == '"@batch"', "what its author wrote"
 
 
 def test_an_unknown_workload_is_refused_with_the_nearest_family(tmp_path: Path) -> None:

@@ -68,6 +68,8 @@ class Access:
         """made_for_page: inrush has made the token, for this page alone. The printed address has it then, and never has the user's."""
         self._token, self.made_for_page = token, made_for_page
         self.cookie = secrets.token_urlsafe(32)
+        # Browsers keep one of a name for all ports of a host: another page must not take the place of this one's.
+        self.cookie_name = f"{COOKIE}_{secrets.token_hex(4)}"
 
     def path(self) -> str:
         """Behind the address of the page, as it is printed."""

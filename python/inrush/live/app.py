@@ -23,7 +23,7 @@ from starlette.responses import (
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from inrush.live.access import COOKIE, Access
+from inrush.live.access import Access
 from inrush.live.hub import SLOW_S, Hub, place_of
 from inrush.live.page import LOGIN_PAGE, live_page, live_script, live_style
 
@@ -81,7 +81,9 @@ def application(served: Served) -> ASGIApp:
             return HTMLResponse(LOGIN_PAGE.replace("<!--why-->", "That is not the token."), 403)
         found = RedirectResponse("/", 303)
         # Lax: the printed address may be opened from a page, as of a terminal in a browser. Nothing here changes anything.
-        found.set_cookie(COOKIE, served.access.cookie, httponly=True, samesite="lax", path="/")
+        found.set_cookie(
+            served.access.cookie_name, served.access.cookie, httponly=True, samesite="lax", path="/"
+        )
         return found
 
     def text(
@@ -138,7 +140,9 @@ class Guarded:
         access, path = self.served.access, request.scope["path"]
         if path == "/login":
             return None
-        if access.allows(request.headers.get("authorization", ""), request.cookies.get(COOKIE, "")):
+        if access.allows(
+            request.headers.get("authorization", ""), request.cookies.get(access.cookie_name, "")
+        ):
             return None
         if path == "/" and request.method == "GET":
             return RedirectResponse("/login", 303)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -18,6 +19,8 @@ from inrush.errors import Problem
 #: Bounds of what the core reads.
 I64 = (-(2**63), 2**63 - 1)
 U64_MAX = 2**64 - 1
+#: In place of a value.
+FACTOR = re.compile(r"@\w+")
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,7 @@ class Node:
     problems: list[Problem]
 
     def problem(self, remedy: str) -> None:
-        self.problems.append(Problem(self.file, self.key or "the file", masked(shown(self.value)), remedy))
+        self.problems.append(Problem(self.file, self.key or "the file", without_login(self.value), remedy))
 
     def at(self, key: str | int, value: Any) -> Node:
         """A value inside this one."""
@@ -148,6 +151,17 @@ def word(choices: Sequence[str], what: str) -> Reader:
 
 def whole(low: int, high: int) -> Reader:
     return lambda node: node.integer(low, high)
+
+
+def without_login(value: Any) -> str:
+    """A value as it is shown, up to the first address in it; `@batch_rows` names a factor and is none."""
+    return shown(value) if names_factors(value) else masked(shown(value))
+
+
+def names_factors(value: Any) -> bool:
+    if isinstance(value, list):
+        return bool(value) and all(map(names_factors, value))
+    return isinstance(value, (int, float)) or (isinstance(value, str) and bool(FACTOR.fullmatch(value)))
 
 
 def shown(value: Any, limit: int = 60) -> str:
