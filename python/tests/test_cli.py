@@ -261,11 +261,16 @@ def test_a_run_ends_in_the_answer_the_verdict_and_the_next_command(
     tiny: tuple[Path, subprocess.CompletedProcess[str]],
 ) -> None:
     _, done = tiny
-    assert done.returncode == 0, done.stderr
+    assert done.returncode in (0, 3), done.stderr
+    valid = done.returncode == 0
     conclusion, empty, header, row, *_, verdict, following = done.stdout.splitlines()
-    assert conclusion.startswith("SQLite stores ") and empty == "" and header.startswith("engine ")
-    assert row.startswith("sqlite ") and row.endswith(" valid*")
-    assert verdict.startswith("valid") and "inrush" in following
+    assert (
+        conclusion.startswith("SQLite stores " if valid else "INVALID: ")
+        and empty == ""
+        and header.startswith("engine ")
+    )
+    assert row.startswith("sqlite ") and row.endswith(" valid*" if valid else " INVALID")
+    assert verdict.startswith("valid" if valid else "INVALID") and "inrush" in following
     assert "[1/2]" in done.stderr and "report:" in done.stderr
 
 
@@ -278,13 +283,16 @@ def after(
     return inrush
 
 
-def test_what_was_run_is_listed_shown_and_reported(after: Inrush, tmp_path: Path) -> None:
+def test_what_was_run_is_listed_shown_and_reported(
+    after: Inrush, tiny: tuple[Path, subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    valid = tiny[1].returncode == 0
     (listed,) = after("runs", "--json").json
     assert listed["status"] == "done" and listed["runs"] == "2/2"
-    assert listed["verdict"] == "valid" and listed["targets"] == ["sqlite"]
-    assert re.search(r"2/2 +valid, with notes +sqlite ", after("runs").out)
+    assert listed["verdict"] == ("valid" if valid else "invalid") and listed["targets"] == ["sqlite"]
+    assert re.search(r"2/2 +(valid, with notes|invalid) +sqlite ", after("runs").out, re.IGNORECASE)
     shown = after("show", "--json").json
-    assert shown["valid"] is True and shown["points"][0]["point"]["engine"] == "sqlite"
+    assert shown["valid"] is valid and shown["points"][0]["point"]["engine"] == "sqlite"
     checked = after("show", "--check")
     files = sum(len(r.doc["tables"]) for r in Store().find(listed["id"]).runs)
     assert (
@@ -293,7 +301,11 @@ def test_what_was_run_is_listed_shown_and_reported(after: Inrush, tmp_path: Path
     )
     lines = checked.out.splitlines()
     (report,) = Store().find(listed["id"]).path.glob("report.html")
-    assert lines[-1] == f"report: {report.resolve()}" and lines[-2].startswith("answer: sqlite")
+    assert (
+        lines[-1] == f"report: {report.resolve()}"
+        and lines[-2].startswith("answer: ")
+        and "sqlite" in lines[-2]
+    )
     page = tmp_path / "page.html"
     assert after("report", "--html", str(page)).out.strip() == str(page)
     assert "sqlite" in page.read_text()
@@ -409,7 +421,9 @@ def test_a_quiet_run_still_names_what_failed(inrush: Inrush) -> None:
 
 def test_a_crossed_limit_of_the_study_is_code_99(inrush: Inrush) -> None:
     said = inrush("run", *TINY, "-P", 'accept={"writers.makespan_s" = 1e-9}')
-    assert said.code == 99 and said.out.startswith("limit crossed: writers.makespan_s is")
+    assert said.out.startswith("limit crossed: writers.makespan_s is")
+    # Where others held it up it is invalid besides, which comes first.
+    assert said.code == (3 if "\nINVALID" in said.out else 99), said.out
 
 
 @pytest.mark.ci
