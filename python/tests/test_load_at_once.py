@@ -10,8 +10,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from inrush.load import imports
-from inrush.load.imports import Ledgers
+from inrush.load.ledgers import AT_ONCE, Ledgers
 from inrush.targets.deployment import environment
 
 PASSWORD = "INRUSH_TEST_PASSWORD"
@@ -77,4 +76,4 @@ def test_more_shards_than_a_load_server_takes_at_once_are_asked_in_turns() -> No
             return [[target["number"]]]
 
     assert ledgers(Counting(), 100).counts("t") == list(range(100))
-    assert 1 < most <= imports.AT_ONCE
+    assert 1 < most <= AT_ONCE

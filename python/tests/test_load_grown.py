@@ -14,7 +14,7 @@ import pytest
 
 from inrush.errors import CoreError, UsageError
 from inrush.load.call import Call
-from inrush.load.imports import Ledgers
+from inrush.load.ledgers import Ledgers
 from inrush.load.run import load
 from tests.test_load_faults import ROWS, Place, lines, silent
 

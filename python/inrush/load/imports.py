@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
@@ -11,9 +10,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from itertools import count, starmap
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from inrush.border import plan as border
 from inrush.errors import RowsMissing, UsageError
 from inrush.load import identity, ledger, proof
 from inrush.load.grown import Grown, command_of, going_on, grown_of
@@ -21,9 +19,8 @@ from inrush.load.grown import refuse as refuse_grown
 from inrush.load.grown import refuse_changed as refuse_other_content
 from inrush.load.identity import Content, Start
 from inrush.load.ledger import Header
+from inrush.load.ledgers import Ledgers, Rows, identity_of, later_of, named_of, summed_of
 from inrush.load.spool import refuse_changed
-from inrush.plan import ends
-from inrush.targets.deployment import environment
 
 if TYPE_CHECKING:
     from inrush.load.call import Call
@@ -32,16 +29,7 @@ if TYPE_CHECKING:
     from inrush.load.shards import Shards
 
     AnyShards = Shards | RemoteShards
-T = TypeVar("T")
 Doc = dict[str, Any]
-Targets = Sequence[tuple[str, border.Target]]
-#: Import -> rows by its ledger.
-Rows = dict[str, int]
-
-#: Shards that are asked at once: a load server ends the oldest of more than 64 connections without a token.
-AT_ONCE = 32
-#: Counting and summing a table reads all of it.
-WHOLE_S = 86_400.0
 
 
 @dataclass(frozen=True)
@@ -68,87 +56,6 @@ class Import:
     @property
     def load(self) -> str:
         return self.headers[0].load
-
-
-def at_once(shards: AnyShards, count: int, of_shard: Callable[[int], T]) -> list[T]:
-    """Of each shard, in their order: while one counts and sums its table, so do the others."""
-    if count == 1:
-        return [of_shard(0)]
-    # The passwords stand in the environment until the last one is answered.
-    with environment(shards.secrets), ThreadPoolExecutor(min(AT_ONCE, count)) as pool:
-        return list(pool.map(of_shard, range(count)))
-
-
-@dataclass(frozen=True)
-class Ledgers:
-    """The ledgers of all shards."""
-
-    shards: AnyShards
-    targets: Targets
-    name: str
-    table: str
-
-    @property
-    def transactional(self) -> bool:
-        """Rows and the line of the ledger commit together."""
-        return self.shards.loading.transactional
-
-    def ask(self, k: int, statement: str, limit_s: float = WHOLE_S) -> list[list[Any]]:
-        return self.shards.ask(self.targets[k][1], statement, limit_s)
-
-    def at_once(self, of_shard: Callable[[int], T]) -> list[T]:
-        """Of each shard, in their order."""
-        return at_once(self.shards, len(self.targets), of_shard)
-
-    def headers(self) -> list[list[Header]]:
-        """Of each shard, the imports of this table in the order in which they were begun."""
-        question = ledger.ask_headers(self.name)
-        return self.at_once(lambda k: ledger.headers(self.ask(k, question), self.table))
-
-    def rows(self, loads: Sequence[str]) -> list[Rows]:
-        """Of each shard."""
-        if not loads:
-            return [{} for _ in self.targets]
-        question = ledger.ask_rows(self.name, loads)
-        return self.at_once(lambda k: {str(load): int(rows) for load, rows, _ in self.ask(k, question)})
-
-    def counts(self, table: str) -> list[int]:
-        counted = f"SELECT COUNT(*) AS n FROM {table}"
-        return self.at_once(lambda k: int(self.ask(k, counted)[0][0]))
-
-
-def open_ledgers(shards: AnyShards, targets: Targets, table: str) -> Ledgers:
-    """The ledgers beside the table, made where there are none, and those of earlier versions widened."""
-    from inrush import _core
-
-    schema, _, name = table.rpartition(".")
-    [[found]] = shards.ask(targets[0][1], shards.loading.schema_of(schema, name))
-    here = ledger.ledger_name(str(found))
-    for _, target in targets:
-        try:
-            shards.ask(target, ends.create_ledger(shards.loading, here))
-        except _core.CoreFailure:
-            # Another load made it at the same moment, which PostgreSQL takes for a conflict: now it is there.
-            shards.ask(target, ends.create_ledger(shards.loading, here))
-        if not ledger.has_sums(_columns(shards, target, str(found))):
-            try:
-                shards.ask(target, ledger.add_sums(here, shards.loading.long_text))
-            except _core.CoreFailure:
-                if not ledger.has_sums(_columns(shards, target, str(found))):
-                    raise
-    resolved = f"{found}.{name}"
-    return Ledgers(shards, targets, here, resolved.lower() if shards.loading.folds_names else resolved)
-
-
-def has_ledgers(shards: AnyShards, targets: Targets, table: str) -> bool:
-    """Whether an import was ever begun beside this table."""
-    schema, _, name = table.rpartition(".")
-    [[found]] = shards.ask(targets[0][1], shards.loading.schema_of(schema, name))
-    return bool(_columns(shards, targets[0][1], str(found)))
-
-
-def _columns(shards: AnyShards, target: border.Target, schema: str) -> list[list[Any]]:
-    return shards.ask(target, shards.loading.describe(schema, ends.LEDGER))
 
 
 def contents_of(inputs: Sequence[Input], stored: Sequence[Header] = ()) -> list[Content]:
@@ -188,7 +95,7 @@ def settle(
     digest_s = time.monotonic() - began
     if not call.again:
         identity.refuse_twice(contents)
-    base = call.import_id or identity.base_id(contents, ledgers.table, _identity(ledgers))
+    base = call.import_id or identity.base_id(contents, ledgers.table, identity_of(ledgers))
     own = max((h for h in headers[0] if h.base == base), key=lambda h: h.again, default=None)
     by_shard = ledgers.rows([h.load for h in headers[0]])
     rows = summed_of(by_shard)
@@ -293,27 +200,6 @@ def unfinished(ledgers: Ledgers, imports: Sequence[Header]) -> tuple[str, ...]:
     loads = [header.load for header in imports]
     ended = {str(load): int(n) for load, n in ledgers.ask(0, ledger.ask_ended(ledgers.name, loads))}
     return tuple(h.load for h in imports if ended.get(h.load, 0) < len(h.files))
-
-
-def _identity(ledgers: Ledgers) -> str:
-    """Of the databases: those of their ledgers, made once, in any order."""
-    from inrush import _core
-
-    def known(k: int) -> str | None:
-        [[found]] = ledgers.ask(k, ledger.ask_identity(ledgers.name))
-        return None if found is None else str(found)
-
-    found = []
-    for k in range(len(ledgers.targets)):
-        if (own := known(k)) is None:
-            try:
-                ledgers.ask(k, ledger.note_identity(ledgers.name, secrets.token_hex(16)))
-            except _core.CoreFailure:
-                if known(k) is None:  # not another load's at the same moment
-                    raise
-            own = known(k)
-        found.append(str(own))
-    return " ".join(sorted(found))
 
 
 def _new(
@@ -468,24 +354,6 @@ def items_of(items: Iterable[proof.Item]) -> list[Doc]:
 
 def _now() -> str:
     return datetime.now(timezone.utc).isoformat(timespec="microseconds")
-
-
-def summed_of(rows: Sequence[Rows]) -> Rows:
-    """Of all shards."""
-    sums: Rows = {}
-    for mine in rows:
-        for load, n in mine.items():
-            sums[load] = sums.get(load, 0) + n
-    return sums
-
-
-def later_of(headers: Sequence[Header], own: Header) -> list[Header]:
-    """Imports that were begun after this one."""
-    return [h for h in headers if h.load != own.load and h.began > own.began]
-
-
-def named_of(headers: Sequence[Header], load: str) -> Header | None:
-    return next((h for h in headers if h.load == load), None)
 
 
 def refuse_verify(ledgers: Ledgers, of: Import, table: str | None) -> None:

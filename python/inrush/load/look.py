@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 
 from inrush.engines.plans import Proof
 from inrush.load import ledger, proof
-from inrush.load.imports import Import, Ledgers, Rows, items_of, later_of, named_of, summed_of, unfinished
+from inrush.load.imports import Import, items_of, unfinished
 from inrush.load.input import Input
 from inrush.load.ledger import Header
+from inrush.load.ledgers import Ledgers, Rows, later_of, named_of, summed_of
 from inrush.load.proof import Figures
 from inrush.plan import ends
 

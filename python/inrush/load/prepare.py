@@ -23,6 +23,7 @@ from inrush.load.input import (
     with_required,
     with_types,
 )
+from inrush.load.ledgers import at_once, has_ledgers, open_ledgers
 from inrush.load.look import Begun
 from inrush.load.names import refuse_long_columns, refuse_long_table
 from inrush.load.remote import RemoteShards
@@ -63,14 +64,14 @@ def prepare(
                 required = create.without_null(looked, columns, call.key)
             table = with_required(table, required | set(call.key if len(targets) > 1 else ()))
         create.refuse_old(shards, targets)
-        known = imports.has_ledgers(shards, targets, call.table)
+        known = has_ledgers(shards, targets, call.table)
         for place in targets:  # before a table that holds no rows of its own passes for one that lost them
             refuse_unfit(shards, place, call.table)
         refuse_partial(shards, targets, call.table, bool(described), known)
         absent = not described and not call.create
         if absent and not known:
             raise no_table(targets, call.table)
-        ledgers = imports.open_ledgers(shards, targets, call.table)
+        ledgers = open_ledgers(shards, targets, call.table)
         of = imports.settle(call, inputs, ledgers, physical if described else None, note)
         if absent:
             raise no_table(targets, call.table)
@@ -181,7 +182,7 @@ def refuse_partial(
     others = targets[1:]
     if not others:
         return
-    there = imports.at_once(shards, len(others), lambda k: bool(describe(shards, others[k][1], table)))
+    there = at_once(shards, len(others), lambda k: bool(describe(shards, others[k][1], table)))
     has = [on_first, *there]
     if all(has) or not any(has):
         return
