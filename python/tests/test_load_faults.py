@@ -8,7 +8,7 @@ import os
 import sqlite3
 import subprocess
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -390,6 +390,38 @@ def test_what_was_unpacked_is_for_its_owner_alone_and_gone_when_the_load_has_end
     assert place.load(on_event, bytes_per_s=40_000.0).verdict == "proven"
     assert modes and set(modes) == {(0o600, 0o700)}
     assert not (place.folder / "loads" / "spool").exists()
+
+
+@pytest.mark.parametrize("failure", [None, UsageError("--dates dmy: write iso"), CoreError("none")])
+def test_what_one_command_has_unpacked_outlives_another_one_of_the_same_files(
+    tmp_path: Path, failure: Exception | None
+) -> None:
+    with spool.spool_of(["a.gz"], tmp_path / "spool") as first:
+        (first / "a.gz.1").write_text("1\n")
+        (first / f"{spool.OF_STDIN}1").write_text("1\n")
+        with suppress(UsageError, CoreError), spool.spool_of(["a.gz"], tmp_path / "spool") as second:
+            assert second == first
+            if failure is not None:
+                raise failure
+        assert sorted(path.name for path in first.iterdir()) == ["a.gz.1", f"{spool.OF_STDIN}1"]
+    assert not (tmp_path / "spool").exists()
+
+
+def test_a_file_that_a_killed_process_of_the_same_number_left_is_in_nobodys_way(tmp_path: Path) -> None:
+    (tmp_path / f"a-{os.getpid()}.part").write_text("half")
+    with spool.written(tmp_path / "a", "a") as out:
+        out.write(b"whole")
+    assert (tmp_path / "a").read_bytes() == b"whole"
+
+
+def test_a_file_that_changes_under_its_first_look_is_not_called_something_else(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from inrush.study import sniff
+
+    monkeypatch.setattr(sniff, "look_at", lambda *_: ["it changed while it was looked at"])
+    with pytest.raises(UsageError, match=r"a\.tsv: it changed while it was looked at$"):
+        sniff.sniff(place.files[0])
 
 
 def test_what_was_unpacked_stays_for_the_command_that_goes_on_and_for_no_other(place: Place) -> None:

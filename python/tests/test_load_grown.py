@@ -13,10 +13,13 @@ from typing import Any
 import pytest
 
 from inrush.errors import CoreError, UsageError
+from inrush.load import grown
 from inrush.load.call import Call
+from inrush.load.identity import Content, Start
 from inrush.load.ledgers import Ledgers
 from inrush.load.run import load
 from tests.test_load_faults import ROWS, Place, lines, silent
+from tests.test_load_rules import header
 
 
 @pytest.fixture
@@ -178,6 +181,17 @@ def test_a_grown_file_is_known_by_what_it_holds(place: Place, grow: Any, words: 
     with pytest.raises(UsageError, match=rf"grown since import .* stored {ROWS:,} rows of it"):
         place.load(**words)
     assert counts(place) == stored
+
+
+def test_a_file_of_no_rows_is_the_beginning_of_none() -> None:
+    """Of many files one may hold the line of names alone, with which others begin."""
+    stored = header("1", files=("a", "b"), names=("a.csv", "b.csv"), sizes=(5, 90))
+    new = Content("c.csv", "c", 100, (Start(5, "a", True), Start(90, "x", True)))
+    [one] = grown.grown_of([new], [stored])
+    assert (one.number, one.before) == (0, 5)
+    grown.refuse([one], {("1", 1): 7}, "t", lambda _: "cat")
+    with pytest.raises(UsageError, match="stored 1 rows"):
+        grown.refuse([one], {("1", 0): 1}, "t", lambda _: "cat")
 
 
 def rewritten(file: Path) -> None:
