@@ -152,11 +152,16 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     return ByFile(config, log)
 
 
-@pytest.fixture(autouse=True)
-def nobody_else(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tests run beside each other: what their runs lose to that fails none, but where it is what is tested."""
-    if "starved" not in request.path.name:
-        monkeypatch.setattr("inrush.stats.starved.others_of_client", lambda run: 0.0)
+@pytest.fixture(autouse=True, scope="module")
+def nobody_else(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Tests run beside each other: what their runs lose to that fails none, but where it is what is tested.
+
+    For a whole file, so that it holds while a fixture of that file analyses a study, too.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        if "starved" not in request.path.name:
+            patch.setattr("inrush.stats.starved.others_of_client", lambda run: (0.0, 0.0))
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

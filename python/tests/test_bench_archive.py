@@ -93,9 +93,9 @@ def test_what_was_not_probed_or_is_invalid_is_said() -> None:
 
 def test_a_month_and_a_year_are_in_proportion_to_their_rows() -> None:
     line = dict(zip(MONTH, month("x", "key", Known({"key": a_range(0.03, 200)}, ENV)), strict=True))
-    assert line["cold"] == "2.04 s" and line["warm"] == "–"
+    assert line["a month, cold, in proportion"] == "2.04 s" and line["warm"] == "–"
     # 3.6 s for a million rows, of 2,041 million.
-    assert line["clustering a year"] == "2.0 h"
+    assert line["clustering a year, in proportion"] == "2.0 h"
 
 
 @pytest.mark.slow

@@ -17,6 +17,7 @@ import pytest
 from inrush.cli import COMMANDS
 from inrush.results.store import Results, Store
 from inrush.study.study import load_study
+from tests.priority import first_served
 from tests.terminal import Inrush
 from tests.test_shipped_studies import ON_SHARDS
 
@@ -220,7 +221,9 @@ def test_a_study_of_unequal_durability_that_was_begun_goes_on_and_says_what_is_n
     text = inrush("config", "quickstart").out.replace('along = "batch_rows"', 'along = "engine"')
     study.write_text(text.replace('per = ["engine"]', "") + '\n[options.sqlite]\nsynchronous = "OFF"\n')
     few = ("-P", "batch_rows=2000", "-P", "repeats={count=1, confirm=0}")
-    assert inrush("run", str(study), "--scale", "xs", *few, "--unequal-durability").code == 0
+    with first_served():
+        begun = inrush("run", str(study), "--scale", "xs", *few, "--unequal-durability")
+    assert begun.code == 0, begun.err
     (made,) = inrush.store.studies()
     document = json.loads((made.path / "study.json").read_text())
     document |= {"status": "interrupted", "unequal_durability": False}
@@ -245,15 +248,12 @@ def test_a_study_of_unequal_durability_that_was_begun_goes_on_and_says_what_is_n
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
     """A finished study, made as a user makes it."""
-    for _ in range(5):
-        results = tmp_path_factory.mktemp("tiny")
+    results = tmp_path_factory.mktemp("tiny")
+    with first_served():
         done = subprocess.run(
             [sys.executable, "-m", "inrush.cli", "run", *TINY],
             capture_output=True, text=True, check=False, env={**ENVIRONMENT, "INRUSH_RESULTS": str(results)},
         )  # fmt: skip
-        # Tests beside this one may take the processors, and a run that they held up is invalid, as it has to be.
-        if done.returncode != 3:
-            break
     return results, done
 
 
@@ -261,16 +261,11 @@ def test_a_run_ends_in_the_answer_the_verdict_and_the_next_command(
     tiny: tuple[Path, subprocess.CompletedProcess[str]],
 ) -> None:
     _, done = tiny
-    assert done.returncode in (0, 3), done.stderr
-    valid = done.returncode == 0
+    assert done.returncode == 0, done.stderr
     conclusion, empty, header, row, *_, verdict, following = done.stdout.splitlines()
-    assert (
-        conclusion.startswith("SQLite stores " if valid else "INVALID: ")
-        and empty == ""
-        and header.startswith("engine ")
-    )
-    assert row.startswith("sqlite ") and row.endswith(" valid*" if valid else " INVALID")
-    assert verdict.startswith("valid" if valid else "INVALID") and "inrush" in following
+    assert conclusion.startswith("SQLite stores ") and empty == "" and header.startswith("engine ")
+    assert row.startswith("sqlite ") and row.endswith(" valid*")
+    assert verdict.startswith("valid") and "inrush" in following
     assert "[1/2]" in done.stderr and "report:" in done.stderr
 
 
@@ -283,16 +278,13 @@ def after(
     return inrush
 
 
-def test_what_was_run_is_listed_shown_and_reported(
-    after: Inrush, tiny: tuple[Path, subprocess.CompletedProcess[str]], tmp_path: Path
-) -> None:
-    valid = tiny[1].returncode == 0
+def test_what_was_run_is_listed_shown_and_reported(after: Inrush, tmp_path: Path) -> None:
     (listed,) = after("runs", "--json").json
     assert listed["status"] == "done" and listed["runs"] == "2/2"
-    assert listed["verdict"] == ("valid" if valid else "invalid") and listed["targets"] == ["sqlite"]
-    assert re.search(r"2/2 +(valid, with notes|invalid) +sqlite ", after("runs").out, re.IGNORECASE)
+    assert listed["verdict"] == "valid" and listed["targets"] == ["sqlite"]
+    assert re.search(r"2/2 +valid, with notes +sqlite ", after("runs").out)
     shown = after("show", "--json").json
-    assert shown["valid"] is valid and shown["points"][0]["point"]["engine"] == "sqlite"
+    assert shown["valid"] is True and shown["points"][0]["point"]["engine"] == "sqlite"
     checked = after("show", "--check")
     files = sum(len(r.doc["tables"]) for r in Store().find(listed["id"]).runs)
     assert (
@@ -301,11 +293,7 @@ def test_what_was_run_is_listed_shown_and_reported(
     )
     lines = checked.out.splitlines()
     (report,) = Store().find(listed["id"]).path.glob("report.html")
-    assert (
-        lines[-1] == f"report: {report.resolve()}"
-        and lines[-2].startswith("answer: ")
-        and "sqlite" in lines[-2]
-    )
+    assert lines[-1] == f"report: {report.resolve()}" and lines[-2].startswith("answer: sqlite")
     page = tmp_path / "page.html"
     assert after("report", "--html", str(page)).out.strip() == str(page)
     assert "sqlite" in page.read_text()
@@ -388,7 +376,8 @@ def test_a_file_that_was_changed_after_sealing_is_found(
 
 
 def test_a_run_as_json_says_where_and_whether_it_is_valid(inrush: Inrush) -> None:
-    found = inrush("run", *TINY, "--json").json
+    with first_served():
+        found = inrush("run", *TINY, "--json").json
     assert set(found) == {"run_dir", "report", "valid", "verdicts"}
     assert Path(found["report"]).is_file() and found["valid"] is True
     assert {v["outcome"] for v in found["verdicts"]} <= {"pass", "note", "not checked"}
@@ -420,10 +409,9 @@ def test_a_quiet_run_still_names_what_failed(inrush: Inrush) -> None:
 
 
 def test_a_crossed_limit_of_the_study_is_code_99(inrush: Inrush) -> None:
-    said = inrush("run", *TINY, "-P", 'accept={"writers.makespan_s" = 1e-9}')
-    assert said.out.startswith("limit crossed: writers.makespan_s is")
-    # Where others held it up it is invalid besides, which comes first.
-    assert said.code == (3 if "\nINVALID" in said.out else 99), said.out
+    with first_served():
+        said = inrush("run", *TINY, "-P", 'accept={"writers.makespan_s" = 1e-9}')
+    assert said.code == 99 and said.out.startswith("limit crossed: writers.makespan_s is")
 
 
 @pytest.mark.ci

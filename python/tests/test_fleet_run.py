@@ -23,6 +23,7 @@ from inrush.results.parts import read
 from inrush.study.study import load_study
 from inrush.worker.process import Worker
 from tests.needed import need_distributed
+from tests.priority import first_served
 from tests.test_clients_run import LIMIT_S, heard, measured, measuring, plan
 
 need_distributed()
@@ -52,7 +53,8 @@ class Fleet(LocalFleet):
 
 @contextlib.contextmanager
 def fleet(workers: int = WORKERS) -> Iterator[Fleet]:
-    with started(workers) as found:
+    """What ends within a time here is served before tests beside it."""
+    with first_served(), started(workers) as found:
         yield Fleet(found.address, found.folder)
 
 

@@ -74,10 +74,9 @@ def test_claims_about_one_load_share_its_runs_and_others_have_their_own(
 
     monkeypatch.setattr(running, "begin", begin)
     monkeypatch.setattr(
-        running, "execute", lambda _, folder, __, page: SimpleNamespace(path=folder.path, failed={})
+        running, "execute", lambda _, folder, *__, page: SimpleNamespace(path=folder.path, failed={})
     )
-    monkeypatch.setattr("inrush.report.report.write_report", lambda *_: None)
-    monkeypatch.setattr("inrush.report.run_list.keep_verdict", lambda *_: None)
+    monkeypatch.setattr(running, "report", lambda *_: None)
     store: Any = SimpleNamespace(
         instances_path=None, find=lambda path: SimpleNamespace(path=Path(path), report_path="report")
     )

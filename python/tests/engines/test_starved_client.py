@@ -33,6 +33,7 @@ from inrush.stats.measures import figures_of_run, study_record
 from inrush.study.study import load_study
 from inrush.targets.deployment import Deployment
 from inrush.worker.process import Event
+from tests.priority import first_served
 from tests.test_paced import STUDY, children
 
 #: What an interfered run is invalid in.
@@ -152,6 +153,20 @@ def test_a_client_that_is_kept_from_running_is_invalid_in_what_that_moves(
     verdict, figures = measured(engine, mode, how, request, folder)
     assert verdict.outcome is Outcome.INVALID and verdict.breaks(FIGURE[mode]), (verdict, figures)
     assert not verdict.breaks("readers.ops"), "what was counted stands"
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize("mode", SCHEDULES)
+def test_a_client_that_nothing_keeps_from_running_is_not(
+    mode: str, request: pytest.FixtureRequest, folder: Path
+) -> None:
+    """Else a verdict that is always INVALID would pass above."""
+    with first_served():
+        verdict, figures = measured("sqlite", mode, "undisturbed", request, folder)
+    assert verdict.outcome in (Outcome.PASS, Outcome.NOTE) and not verdict.breaks(FIGURE[mode]), (
+        verdict,
+        figures,
+    )
 
 
 @contextlib.contextmanager
