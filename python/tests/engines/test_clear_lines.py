@@ -99,7 +99,7 @@ def said(
         [sys.executable, "-m", "inrush.cli", "run", str(folder / "ends.toml"), *words, "--quiet"],
         env=environment, capture_output=True, text=True, check=False, timeout=400,
     )  # fmt: skip
-    lines = [line for line in done.stderr.splitlines() if not line.startswith("report: ")]
+    lines = [line for line in done.stderr.splitlines() if not line.startswith(("report: ", "took "))]
     assert "Traceback" not in done.stderr + done.stdout, done.stderr
     return Said(done.returncode, lines)
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from urllib.parse import urlencode
-from urllib.request import urlopen
 
 import pytest
 
@@ -328,10 +326,9 @@ def test_a_lie_is_found_among_points_that_collapse(influxdb: Target, folder: Pat
 
 def test_a_user_without_the_password_is_told_where_it_is_looked_for(folder: Path) -> None:
     need("influxdb")
-    instance = own_server("influxdb").start(folder / "influxdb", {"http.auth-enabled": "true"})
+    instance = own_server("influxdb").start(folder / "influxdb", {})
     try:
-        asked = urlencode({"q": "CREATE USER me WITH PASSWORD 'right' WITH ALL PRIVILEGES"})
-        urlopen(f"http://127.0.0.1:{instance.port}/query?{asked}", data=b"").close()
+        control(Target("influxdb", instance.url), "CREATE USER me WITH PASSWORD 'right' WITH ALL PRIVILEGES")
         wrong = f"influxdb://me:hidden@127.0.0.1:{instance.port}/"
         with pytest.raises(_core.CoreFailure, match="INFLUX_PASSWORD") as failed:
             control(Target("influxdb", wrong), "SHOW DATABASES")

@@ -47,8 +47,10 @@ pub fn context(
 /// The same server by another of its databases, whether the URL names one or not.
 pub fn with_database(url: &str, name: &str) -> String {
     let (scheme, rest) = url.split_once("://").expect("a URL");
-    let host = rest.split('/').next().expect("a part");
-    format!("{scheme}://{host}/{name}")
+    let (place, options) = rest.split_once('?').map_or((rest, None), |(place, named)| (place, Some(named)));
+    let host = place.split('/').next().expect("a part");
+    let options = options.map(|named| format!("?{named}")).unwrap_or_default();
+    format!("{scheme}://{host}/{name}{options}")
 }
 
 pub fn insert(name: &str, method: &str, text: String) -> Json {
