@@ -26,6 +26,7 @@ from inrush.stats.measures import study_record
 from inrush.stats.watched import cumulative
 from tests import odd_node
 from tests.needed import need_distributed, need_lab
+from tests.undisturbed import first_served
 
 from .engines.servers import need, scratch
 
@@ -46,7 +47,7 @@ MORE_S = 5.0
 
 @pytest.fixture(scope="module")
 def hosts() -> Iterator[Cluster]:
-    with scratch() as folder, cluster(WORKERS, folder) as found:
+    with first_served(), scratch() as folder, cluster(WORKERS, folder) as found:
         yield found
 
 
@@ -168,7 +169,7 @@ def test_a_fault_of_each_kind_ends_the_run_and_the_next_one_goes_on(
 def test_a_way_that_is_full_on_one_host_alone_names_that_host(tmp_path: Path) -> None:
     """Both hosts are one kernel here, and have networks of their own: what one sends again is its own."""
     need("postgresql")
-    with scratch() as folder, cluster(2, folder, 1, [fleet_net.DATABASE]) as at:
+    with first_served(), scratch() as folder, cluster(2, folder, 1, [fleet_net.DATABASE]) as at:
         at.between(0.001)
         with postgresql(at.lab[fleet_net.DATABASE], folder / fleet_net.DATABASE, by_ways=True) as url:
             found = {}
@@ -208,7 +209,7 @@ def test_a_way_that_is_full_on_one_host_alone_names_that_host(tmp_path: Path) ->
 
 def test_rows_are_read_from_a_server_that_all_hosts_reach(tmp_path: Path) -> None:
     need("postgresql")
-    with scratch() as folder, cluster(2, folder, 1, [fleet_net.DATABASE]) as at:
+    with first_served(), scratch() as folder, cluster(2, folder, 1, [fleet_net.DATABASE]) as at:
         at.between(0.02, 0.01)
         with postgresql(at.lab[fleet_net.DATABASE], folder / fleet_net.DATABASE) as url:
             results = fleet_net.run(at, url, tmp_path / "run", 1.0).results

@@ -23,8 +23,8 @@ from inrush.results.parts import read
 from inrush.study.study import load_study
 from inrush.worker.process import Worker
 from tests.needed import need_distributed
-from tests.priority import first_served
 from tests.test_clients_run import LIMIT_S, heard, measured, measuring, plan
+from tests.undisturbed import first_served
 
 need_distributed()
 WORKERS = 2

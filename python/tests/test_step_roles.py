@@ -21,6 +21,7 @@ from inrush.stats.record import RunRecord
 from inrush.stats.steps import step_windows
 from inrush.study.study import load_study
 from tests.steps import WORKLOAD, run_study_file
+from tests.undisturbed import undisturbed
 
 OTHER = """
 [tables.log]
@@ -103,7 +104,8 @@ def problems(folder: Path, *parts: str) -> list[str]:
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Analysis:
     folder = tmp_path_factory.mktemp("roles")
-    return analyse(study_record(Results(run_study_file(study_file(folder, MIXED, AFTER), folder))))
+    with undisturbed():
+        return analyse(study_record(Results(run_study_file(study_file(folder, MIXED, AFTER), folder))))
 
 
 def run_on(analysis: Analysis, engine: str) -> RunRecord:

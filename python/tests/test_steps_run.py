@@ -30,15 +30,15 @@ from inrush.run.prepare import StudyCall, prepare
 from inrush.stats.measures import figures_of_run, study_record
 from inrush.stats.record import RunRecord
 from inrush.stats.steps import of_step, step_windows
-from tests.priority import first_served
 from tests.steps import STUDY, run_study_file, write_study
+from tests.undisturbed import undisturbed
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Analysis:
     """load → read → statement → settle → read → cold → read, once on each engine."""
     folder = tmp_path_factory.mktemp("steps")
-    with first_served():
+    with undisturbed():
         return analyse(study_record(Results(run_study_file(write_study(folder), folder))))
 
 

@@ -33,8 +33,8 @@ from inrush.stats.measures import figures_of_run, study_record
 from inrush.study.study import load_study
 from inrush.targets.deployment import Deployment
 from inrush.worker.process import Event
-from tests.priority import first_served
 from tests.test_paced import STUDY, children
+from tests.undisturbed import first_served
 
 #: What an interfered run is invalid in.
 FIGURE = {"closed": "readers.ops_per_s", "constant": "readers.latency_p99_s"}
