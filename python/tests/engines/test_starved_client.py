@@ -155,7 +155,7 @@ def test_a_client_that_is_kept_from_running_is_invalid_in_what_that_moves(
     assert not verdict.breaks("readers.ops"), "what was counted stands"
 
 
-@pytest.mark.ci
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", SCHEDULES)
 def test_a_client_that_nothing_keeps_from_running_is_not(
     mode: str, request: pytest.FixtureRequest, folder: Path

@@ -127,6 +127,8 @@ def leftovers(own: Deployment) -> list[str]:
     return [name for (name,) in own.ask(asked[own.server.name]) if name.startswith("inrush_")]
 
 
+#: Steps that go on for so long that a busy machine looks at them more than once.
+LONGER = ("load", "bare", "indexed", "cold", "last")
 NEEDS_ROOT = pytest.mark.skipif(not page_cache.can_drop(), reason="dropping the kernel's caches needs root")
 
 
@@ -143,7 +145,8 @@ def test_every_kind_of_step_on_a_server_that_inrush_started(own: Deployment, fol
     steps = ("load", "bare", "index", "rest", "indexed", "chill", "cold", "anew", "last")
     for step in steps:
         assert figures[f"{step}.duration_s"] > 0
-        assert {f"{step}.server_busy_cores", f"{step}.client_busy_cores"} <= set(figures), step
+        if step in LONGER or figures[f"{step}.duration_s"] > 1:
+            assert {f"{step}.server_busy_cores", f"{step}.client_busy_cores"} <= set(figures), step
     assert figures["load.rows"] == ROWS
     assert [figures[f"{step}.latency_n"] for step in ("bare", "indexed", "cold", "last")] == [CALLS] * 4
     said = verdict(found, "cold was cold")
