@@ -17,6 +17,7 @@ import pytest
 
 from inrush.clients.run import DOCUMENT
 from inrush.engines import server
+from inrush.machine.own_programs import START
 from inrush.plan.plan import plan_study
 from inrush.results.parts import read
 from inrush.run.kinds import kind_of
@@ -85,7 +86,7 @@ def workers(below: Path) -> list[int]:
         with contextlib.suppress(OSError):
             words = entry.read_bytes().split(b"\0")
             dead = (entry.parent / "stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
-            if not dead and any(str(below).encode() in w for w in words) and b"-m" in words:
+            if not dead and any(str(below).encode() in w for w in words) and START.encode() in words:
                 found.append(int(entry.parent.name))
     return found
 

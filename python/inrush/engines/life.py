@@ -68,11 +68,18 @@ def cache_folder() -> Path:
 
 @contextlib.contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Waits until no other process holds the lock. The kernel takes it from one that dies."""
+    """Waits until no other process holds the lock. The kernel takes it from one that dies.
+
+    Who can read the file can hold its lock: it is of this user alone, also where an earlier inrush made it for all.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+    opened = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    try:
+        os.fchmod(opened, 0o600)
+        fcntl.flock(opened, fcntl.LOCK_EX)
         yield
+    finally:
+        os.close(opened)
 
 
 @contextlib.contextmanager

@@ -113,7 +113,8 @@ class OwnServer(Lifecycle):
             ServerProcess(
                 self.command(place),
                 place.log,
-                lambda: self.is_ready(place) and ports.serves(place.port, place.home),
+                # In this order: what is asked may carry the password.
+                lambda: ports.serves(place.port, place.home) and self.is_ready(place),
             )
         ]
 

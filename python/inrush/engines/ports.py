@@ -15,7 +15,7 @@ LISTENS = "0A"
 def serves(port: int, folder: Path) -> bool:
     """Whether a process that works in `folder` listens on the port: an answer may be that of another server."""
     wanted = {f"socket:[{inode}]" for inode in listening(port)}
-    return any(wanted & open_files(pid) for pid in life.working_in(folder))
+    return bool(wanted) and any(wanted & open_files(pid) for pid in life.working_in(folder))
 
 
 def listening(port: int) -> set[str]:

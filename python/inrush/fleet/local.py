@@ -11,7 +11,6 @@ import fcntl
 import json
 import os
 import shutil
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -23,12 +22,13 @@ from inrush.errors import TargetError
 from inrush.fleet.address import LOOPBACK
 from inrush.fleet.link import Link, Lost
 from inrush.fleet.remote import SECRETS
+from inrush.machine.own_programs import program
 from inrush.machine.secret_files import self_signed, write_secret
 from inrush.worker.process import Process
 
 #: Of the folder of a fleet, and of the file in it that the inrush that owns it has locked.
 PREFIX, OWNER = "inrush-fleet-", "owner"
-NODE = (sys.executable, "-m", "inrush.fleet.node")
+NODE = program("inrush.fleet.node")
 #: A busy machine takes long to start them.
 READY_S = 120.0
 #: What Dask would do on the side while sessions are measured: nothing of it is of use here.

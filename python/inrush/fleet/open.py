@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import sys
 from collections.abc import Callable, Iterator, Sequence
 
 from inrush.border.pipeline import AnyPlan, ShardServer, hosts_of
@@ -12,11 +11,12 @@ from inrush.errors import TargetError, UsageError
 from inrush.extras import need
 from inrush.fleet.address import OPTION, parse
 from inrush.fleet.waiting import WaitingTime
+from inrush.machine.own_programs import program
 from inrush.study.pipeline import KIND as PIPELINE
 
 #: The program of a run whose client processes are on workers; the scheduler, the folder of a fleet on this machine, the workers'
 #: addresses, what they are on the hosts of, and plan and parts follow.
-WORKER = (sys.executable, "-m", "inrush.fleet.worker")
+WORKER = program("inrush.fleet.worker")
 
 
 def workers_of(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -11,12 +10,13 @@ from typing import Any
 
 from inrush.border.load import LoadPlan
 from inrush.errors import CoreError, Interrupted, from_core
+from inrush.machine.own_programs import program
 from inrush.worker.process import Process, death_message
 
 Doc = dict[str, Any]
 OnEvent = Callable[[Doc], None]
 
-END = (sys.executable, "-m", "inrush.load.end")
+END = program("inrush.load.end")
 #: So long rows that are on their way may take to be stored with their lines of the ledger, once a load has failed.
 SETTLE_S = 30.0
 

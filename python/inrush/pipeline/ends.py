@@ -9,7 +9,6 @@ import contextlib
 import json
 import queue
 import secrets
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,6 +23,7 @@ from inrush.errors import CoreError, InrushError, from_core
 from inrush.load.own_ends import through_own_ends
 from inrush.load.process import END
 from inrush.load.spool import seen
+from inrush.machine.own_programs import program
 from inrush.pipeline.cpu_quota import limited
 from inrush.pipeline.inputs import source_of
 from inrush.plan.ends import link_plan
@@ -31,7 +31,7 @@ from inrush.worker.process import Process, death_message
 
 Doc = dict[str, Any]
 
-HOST = (sys.executable, "-m", "inrush.pipeline.host")
+HOST = program("inrush.pipeline.host")
 #: How often a thread that waits for a word looks whether all is over, s.
 LOOK_S = 0.1
 #: A load server that was killed is noticed within this time.

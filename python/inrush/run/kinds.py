@@ -5,13 +5,13 @@ A new kind is a line here; nothing else of `run` asks what kind a run is.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from inrush.border.pipeline import AnyPlan
 from inrush.clients import run as clients
+from inrush.machine.own_programs import program
 from inrush.pipeline import hosts
 from inrush.pipeline.addresses import at_pipeline, at_steps
 from inrush.results.store import Doc
@@ -41,9 +41,9 @@ def as_it_is(plan: AnyPlan, deployment: Deployment, data: Path, files: Path) -> 
 
 
 #: Starts a worker for each client process.
-SHARING = (sys.executable, "-m", "inrush.clients.worker")
+SHARING = program("inrush.clients.worker")
 #: Starts client and load server.
-LOADING = (sys.executable, "-m", "inrush.pipeline.worker")
+LOADING = program("inrush.pipeline.worker")
 #: A plan without a kind is of sessions alone; one of steps has a kind if client and load server do one of them.
 KINDS: Mapping[str | None, Kind] = {
     None: Kind(WORKER, as_it_is, clients.document),

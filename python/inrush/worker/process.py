@@ -10,7 +10,6 @@ import queue
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -19,16 +18,12 @@ from typing import Generic, TypeVar
 
 from inrush.border.events import Event
 from inrush.engines.life import log_lines
+from inrush.machine.own_programs import program
 
 E = TypeVar("E")
 
 #: The module whose program is a process with sessions.
 SESSIONS = "inrush.worker.worker"
-
-
-def program(module: str) -> tuple[str, ...]:
-    """Its words; a plan and the folder of its tables follow."""
-    return (sys.executable, "-m", module)
 
 
 WORKER: tuple[str, ...] = program(SESSIONS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import stat
 import tempfile
 from pathlib import Path
 
@@ -40,6 +41,7 @@ class Root:
     def refuse_unwritable(self) -> None:
         """Raises UsageError where nothing can be written: before a server is started for it."""
         self.refuse_file()
+        self.refuse_planted()
         try:
             self.root.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=self.root):
@@ -49,6 +51,24 @@ class Root:
                 f"{self.root.absolute()}: results cannot be written here ({e.strerror or e}); give rights or make room, or "
                 f"name another folder: {RESULTS_VARIABLE}=DIR"
             ) from e
+
+    def refuse_planted(self) -> None:
+        """Raises UsageError where another user has made the folder in one of everyone's, such as /tmp: that user may change
+        what is written here, and put links in its place."""
+        ours = {0, os.geteuid()}
+        if os.geteuid() == 0 and (sudo := os.environ.get("SUDO_UID", "")).isdigit():
+            ours.add(int(sudo))
+        path = self.root.absolute()
+        for folder in (path, *path.parents):
+            try:
+                owner, above = folder.lstat().st_uid, folder.parent.stat().st_mode
+            except OSError:  # it is not there yet
+                continue
+            if owner not in ours and above & stat.S_IWOTH:
+                raise UsageError(
+                    f"{folder}: belongs to user {owner}, who can change what is written there; name another folder for "
+                    f"results: {RESULTS_VARIABLE}=DIR"
+                )
 
     @property
     def loads_path(self) -> Path:
