@@ -38,6 +38,10 @@ class ResultUnreadable(InrushError):
     exit_code = 2
 
 
+class FileChanged(CoreError):
+    """An input file of a load is not what it was when it was looked at."""
+
+
 class RowsMissing(InrushError):
     exit_code = 3
 
@@ -48,7 +52,7 @@ class Interrupted(InrushError):
 
 def from_core(kind: str, message: str) -> InrushError:
     """What the core raised (`_core.CoreFailure`), by its remedy."""
-    classes = {"target": TargetError, "interrupted": Interrupted}
+    classes = {"target": TargetError, "interrupted": Interrupted, "changed": FileChanged}
     return classes.get(kind, CoreError)(message)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from inrush.errors import CoreError, UsageError
+from inrush.errors import CoreError, FileChanged, UsageError
 from inrush.load import grown
 from inrush.load.call import Call
 from inrush.load.identity import Content, Start
@@ -42,7 +42,7 @@ def cut(place: Place, change: Any, behind: int, **words: Any) -> tuple[str, int]
         if event.get("role") == "client" and event.get("rows_stored", -1) >= behind and not done:
             done.append(change())
 
-    with pytest.raises(CoreError) as failed:
+    with pytest.raises(FileChanged) as failed:
         place.load(on_event, bytes_per_s=40_000.0, **words)
     [(stored,)] = place.ask("SELECT count(*) FROM t")
     assert done
@@ -99,11 +99,15 @@ def test_a_file_that_grows_once_more_while_it_goes_on_goes_on_again(place: Place
 
 def test_a_file_that_grew_after_its_last_row_was_read_goes_on_behind_it(place: Place) -> None:
     place.files = place.files[:1]
+    size = place.files[0].stat().st_size
+    events: list[Any] = []
     # All rows are one chunk, which waits for its turn: the end of the file is only found behind it.
     _, stored = cut(place, lambda: append(place.files[0], ROWS), 0, chunk_rows=20_000)
     assert stored == ROWS
-    again = place.load()
+    again = place.load(events.append)
     assert (again.verdict, again.rows_before, again.rows_stored) == ("proven", ROWS, 500)
+    [last] = [event for event in events if event.get("role") == "client" and event["event"] == "finished"]
+    assert (last["bytes_before"], last["bytes"]) == (size, place.files[0].stat().st_size - size)
     assert counts(place) == (ROWS + 500, ROWS + 500)
 
 
@@ -190,7 +194,7 @@ def test_a_file_of_no_rows_is_the_beginning_of_none() -> None:
     [one] = grown.grown_of([new], [stored])
     assert (one.number, one.before) == (0, 5)
     grown.refuse([one], {("1", 1): 7}, "t", lambda _: "cat")
-    with pytest.raises(UsageError, match="stored 1 rows"):
+    with pytest.raises(UsageError, match=r"stored 1 row of it .* would store it twice"):
         grown.refuse([one], {("1", 0): 1}, "t", lambda _: "cat")
 
 

@@ -6,6 +6,7 @@ import datetime
 import io
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -50,15 +51,13 @@ def table(folder: Path) -> tuple[list[tuple[str, str]], list[tuple[Any, ...]]]:
         ("# a\n# b\nid,n\n1,x\n", "line 1 is a comment"),
         ("# a\nid,n\n1,x\n2,y\n", "line 1 is a comment"),
         ("# of one column\nid\n1\n2\n", "line 1 is a comment"),
-        ("id,n\r1,x\r2,y\r", "carriage return alone"),
-        ("\ufeffid,n\n1,x\n".encode("utf-16-le").decode("utf-16-le"), ""),
+        ("# made on Monday, by Bob\nid,n\n1,x\n", "line 1 is a comment"),
+        ('{"data": [\n{"a":1},\n{"a":2}\n]}\n', "JSON"),
+        ("id,n\r1,x\r2,y\r", "lines end with CR only"),
     ],
 )
 def test_what_is_no_table_is_refused_with_one_line(text: str, said: str, tmp_path: Path) -> None:
     file = written(tmp_path, text)
-    if not said:
-        assert loaded(file, tmp_path).rows_stored == 1
-        return
     for call in (lambda: loaded(file, tmp_path), lambda: write_new("mine", [file], tmp_path)):
         with pytest.raises(UsageError, match=said) as refused:
             call()
@@ -66,11 +65,35 @@ def test_what_is_no_table_is_refused_with_one_line(text: str, said: str, tmp_pat
     assert not (tmp_path / "mine.toml").exists()
 
 
-def test_utf_16_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("encoding", "said"), [("utf-16", r"UTF-16.*iconv"), ("latin-1", r"not UTF-8.*iconv")]
+)
+def test_another_encoding_is_refused_with_how_to_convert_it(encoding: str, said: str, tmp_path: Path) -> None:
     file = tmp_path / "a.csv"
-    file.write_bytes("id,n\n1,x\n".encode("utf-16"))
-    with pytest.raises(UsageError, match=r"UTF-16.*iconv"):
+    file.write_bytes("id,größe\n1,x\n".encode(encoding))
+    with pytest.raises(UsageError, match=said):
         loaded(file, tmp_path)
+
+
+def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path: Path) -> None:
+    loaded(written(tmp_path, "\ufeffid,n\n1,x\n"), tmp_path)
+    assert table(tmp_path) == ([("id", "INTEGER"), ("n", "VARCHAR")], [(1, "x")])
+
+
+def test_quotes_that_a_tsv_keeps_are_named_with_the_format_that_takes_them_off(tmp_path: Path) -> None:
+    file = tmp_path / "a.tsv"
+    file.write_text('"id"\tn\n5\t"a b"\n')
+    lines: list[str] = []
+    call = Call((str(file),), "t", into=f"duckdb://{tmp_path}/t.duckdb", create=True)
+    load(call, tmp_path / "loads", lines.append, lambda event: None)
+    assert table(tmp_path) == ([('"id"', "INTEGER"), ("n", "VARCHAR")], [(5, '"a b"')])
+    [line] = [line for line in lines if "quotes" in line]
+    assert '(`"id"`)' in line and '--format csv, or format = "csv" and delimiter = "\\t"' in line
+    (tmp_path / "t.duckdb").unlink()
+    lines.clear()
+    load(replace(call, format="csv", again=True), tmp_path / "loads", lines.append, lambda event: None)
+    assert table(tmp_path) == ([("id", "INTEGER"), ("n", "VARCHAR")], [(5, "a b")])
+    assert not [line for line in lines if "quotes" in line]
 
 
 def test_a_name_that_begins_with_a_hash_is_no_comment(tmp_path: Path) -> None:

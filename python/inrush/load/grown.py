@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from inrush.errors import InrushError, UsageError
+from inrush.errors import FileChanged, UsageError
 from inrush.load import identity
 from inrush.load.expand import STDIN
 from inrush.load.identity import Content, Parts, date_of
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from inrush.load.call import Call
     from inrush.load.input import Input
 
-#: What the core says of a file that is not as it was.
-CHANGED = "it changed while it was loaded"
 #: How a packed file is written out.
 UNPACKED_BY = {"gzip": "zcat", "bz2": "bzcat", "xz": "xzcat", "zstd": "zstdcat"}
 
@@ -97,13 +95,14 @@ def refuse(
     if not twice:
         return
     g = twice[0]
-    more = ""
+    n, more = rows[g.of.load, g.number], ""
+    them = "them" if n != 1 else "it"
     if others := len(twice) - 1:
         more = f" ({others:,} more {'files have' if others > 1 else 'file has'} grown too)"
     raise UsageError(
-        f"{g.content.shown}: it has grown since import {g.of.load}{date_of(g.of)}, which stored {rows[g.of.load, g.number]:,} rows "
-        f"of it in table {table} when it had {g.before:,} bytes: they would be there twice{more}. To keep them and load what is "
-        f"new: `{command(g)}`; to load all of it anew: remove them from the table and give --again"
+        f"{g.content.shown}: it has grown since import {g.of.load}{date_of(g.of)}, which stored {n:,} row{'s' * (n != 1)} of it in "
+        f"table {table} when it had {g.before:,} bytes: this load would store {them} twice{more}. To keep {them} and load what is "
+        f"new: `{command(g)}`; to load all of it anew: remove {them} from the table and give --again"
     )
 
 
@@ -149,10 +148,11 @@ def refuse_changed(
         names = identity.places_of(name for n, name in enumerate(other.names) if n in parts[other.load])
         for content, at in here:
             if at in names and content.digest not in other.files:
+                are = "are" if rows[other.load] != 1 else "is"
                 raise UsageError(
                     f"{content.shown}: import {other.load}{date_of(other)} of {identity.names_of(other)} was not finished, and "
-                    f"{rows[other.load]:,} of its rows are in table {table}; the file holds something else now, and rows that both "
-                    f"have would be there twice. {ways(table)}"
+                    f"{rows[other.load]:,} of its rows {are} in table {table}; the file holds something else now, and rows that "
+                    f"both have would be there twice. {ways(table)}"
                 )
 
 
@@ -164,15 +164,12 @@ def ways(table: str) -> str:
     )
 
 
-def with_rows(failed: InrushError, rows: int, table: str) -> InrushError:
-    """A load that ended because a file changed, with the rows that are stored; any other failure as it is."""
-    message = str(failed)
-    if CHANGED not in message:
-        return failed
+def with_rows(failed: FileChanged, rows: int, table: str) -> FileChanged:
+    """A load that ended because a file changed, with the rows that are stored."""
     if not rows:
-        return type(failed)(f"{message}. No row of this import is in table {table}")
-    return type(failed)(
-        f"{message}. {rows:,} row{'s' * (rows != 1)} of this import {'are' if rows != 1 else 'is'} in table {table} and stay"
+        return FileChanged(f"{failed}. No row of this import is in table {table}")
+    return FileChanged(
+        f"{failed}. {rows:,} row{'s' * (rows != 1)} of this import {'are' if rows != 1 else 'is'} in table {table} and stay"
         f"{'s' * (rows == 1)}: if the file has only grown, the same command goes on behind them; otherwise it is refused, and "
         f"says how to go on"
     )

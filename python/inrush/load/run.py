@@ -15,7 +15,7 @@ from typing import Any
 
 from inrush.border import plan as border
 from inrush.border.load import ImportPlan, LinkPlan
-from inrush.errors import InrushError, UsageError, from_core
+from inrush.errors import FileChanged, InrushError, UsageError, from_core
 from inrush.load import create, grown, proof, readback
 from inrush.load.call import Call
 from inrush.load.check import Loaded, checked, rows_by_ledger
@@ -206,10 +206,9 @@ def rows_said(
     except InrushError as failed:
         # Without transactions the line of a chunk follows its rows: a server that is killed between them leaves rows that no
         # ledger has. And what is on its way is not stored yet.
-        is_changed = grown.CHANGED in str(failed)
-        if load_server is not None and (is_changed or not shards.loading.transactional):
+        if load_server is not None and (isinstance(failed, FileChanged) or not shards.loading.transactional):
             load_server.settle()
-        if not is_changed:
+        if not isinstance(failed, FileChanged):
             raise
         if load_server is not None:
             load_server.kill()  # an embedded database has one process at a time

@@ -196,18 +196,30 @@ def lines(columns: Sequence[Chosen], files: Sequence[Sniffed], names: Sequence[s
     null = next((s.null for s in files if s.null is not None), None)
     if null is not None and (taken := [f"{c.nulls:,} in {c.name}" for c in columns if c.nulls]):
         found.append(f"NULL is written {null!r}: {', '.join(taken)}")
-    escaped = next((s for s in files if s.escaped), None)
-    if escaped is not None:
-        whose = "MySQL's" if escaped.format == MYSQL else "PostgreSQL's"
-        found.append(
-            f"read as {whose} text, in which a backslash escapes (`{escaped.escaped[:SHOWN_CHARS]}`); if backslashes stand "
-            'for themselves, the format is csv: --format csv, or format = "csv" in a workload'
-        )
+    found += literal_lines(files)
     if not complete:
         found.append(
             f"types are decided by the first {max(s.rows for s in files):,} rows of a file; "
             "a later row that does not fit them is rejected"
         )
+    return found
+
+
+def literal_lines(files: Sequence[Sniffed]) -> list[str]:
+    """For backslashes that were taken for escapes, and for quotes that were not taken off."""
+    marks = (
+        ([(s, s.escaped) for s in files], "a backslash escapes", "backslashes stand for themselves"),
+        ([(s, s.quoted) for s in files], "quotes are a part of the value", "they only stand around it"),
+    )
+    found = []
+    for of, what, unless in marks:
+        for s, value in [(s, value) for s, value in of if value][:1]:
+            whose = "MySQL's" if s.format == MYSQL else "PostgreSQL's"
+            tab = ' and delimiter = "\\t"' if s.delimiter is None else ""
+            found.append(
+                f"read as {whose} text, in which {what} (`{value[:SHOWN_CHARS]}`); if {unless}, the format is csv: --format csv, "
+                f'or format = "csv"{tab} in a workload'
+            )
     return found
 
 

@@ -53,6 +53,8 @@ class Sniffed:
     every_row: bool = True
     #: A value with a backslash, in a format that inrush chose and in which backslashes escape; empty: there is none.
     escaped: str = ""
+    #: A name or a value in quotes, in a format that inrush chose and in which they are a part of it; empty: there is none.
+    quoted: str = ""
 
 
 def kind_with_room(kind: str, complete: bool) -> str:

@@ -97,6 +97,7 @@ def sniffed(sample: Doc, shown: str, said: FirstLineGiven) -> Sniffed:
         named=bool(said.columns),
         every_row=complete,
         escaped=sample["escaped"],
+        quoted=sample["quoted"],
     )
 
 

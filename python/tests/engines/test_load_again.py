@@ -11,7 +11,7 @@ import pytest
 
 from inrush.commands.load import lines
 from inrush.engines.instance import Target
-from inrush.errors import CoreError, InrushError, UsageError
+from inrush.errors import FileChanged, InrushError, UsageError
 from inrush.load.call import Call
 from inrush.load.run import load
 from tests.engines.losing import Losing
@@ -249,7 +249,7 @@ def test_a_file_that_grows_while_it_is_read_ends_the_load_and_goes_on_as_it_was(
 
     wanted = Call((str(path),), "t", here.url, chunk_rows=500, bytes_per_s=path.stat().st_size / 3.0)
     with pytest.raises(
-        CoreError, match=r"a\.csv: it changed while it was loaded \(\d+ bytes then, \d+ now\)"
+        FileChanged, match=r"a\.csv: it changed while it was loaded \(\d+ bytes then, \d+ now\)"
     ):
         load(wanted, tmp_path, silent, seen)
     assert grown.is_set()

@@ -113,17 +113,12 @@ impl ClientFile {
     /// Errors: it is not as it was when it was looked at.
     fn check(&self) -> Result<(), Error> {
         let Some(stamp) = self.stamp else { return Ok(()) };
-        let wrong = |problem| Error::File { path: self.path.clone(), problem };
-        let now = FileStamp::read(&self.path).map_err(|e| {
-            wrong(format!("cannot be read any more ({e}); repeat the command when it can be"))
+        let path = &self.path;
+        let now = FileStamp::read(path).map_err(|e| Error::File {
+            path: path.clone(),
+            problem: format!("cannot be read any more ({e}); repeat the command when it can be"),
         })?;
-        let differs = |what| {
-            wrong(format!(
-                "it changed while it was loaded ({what}); nothing that was read of it since is stored. Leave input files alone \
-                 while they are loaded, and repeat the command"
-            ))
-        };
-        stamp.change_to(&now).map_or(Ok(()), |what| Err(differs(what)))
+        stamp.change_to(&now).map_or(Ok(()), |what| Err(Error::Changed { path: path.clone(), what }))
     }
 }
 

@@ -21,6 +21,13 @@ pub fn file_digest(path: &Path) -> Result<(u128, u64), Error> {
     digests(path, &[]).map(|(digest, bytes, _)| (digest, bytes))
 }
 
+/// The same of bytes that are all in memory.
+pub fn digest_of(bytes: &[u8]) -> u128 {
+    let mut hasher = Hasher::default();
+    hasher.add(bytes);
+    hasher.finish()
+}
+
 /// The first bytes of a file, as if it ended behind them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Start {

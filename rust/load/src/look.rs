@@ -8,13 +8,15 @@ use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use crate::content::file_digest;
-use inrush_rows::rows::files::sample::{sample, Found, Said, Sample};
+use crate::content::digest_of;
+use inrush_rows::rows::files::sample::{sample, Found, Said, Sample, Window};
 use inrush_rows::rows::files::FileStamp;
 
 /// The digest of a file up to so many bytes is taken with its sample: it is in memory.
 const SMALL_BYTES: u64 = 256 << 10;
 const FILES_AT_ONCE: usize = 16;
+/// After so many files, what was found of those that are alike is dropped.
+const BATCH: usize = 1024;
 
 #[derive(Debug)]
 pub struct Look {
@@ -34,25 +36,6 @@ pub enum Like {
 
 /// In the order of the files; of one that cannot be read why. alike: one stands for others.
 pub fn look(paths: &[PathBuf], said: &Said, rows: u64, alike: bool) -> Vec<Result<Look, String>> {
-    let next = AtomicUsize::new(0);
-    let work = || {
-        let mut found = Vec::new();
-        loop {
-            let from = next.fetch_add(FILES_AT_ONCE, Relaxed);
-            let to = paths.len().min(from + FILES_AT_ONCE);
-            if from >= to {
-                return found;
-            }
-            found.extend((from..to).map(|k| (k, one(&paths[k], said, rows))));
-        }
-    };
-    let threads = std::thread::available_parallelism().map_or(1, |n| n.get()).min(8);
-    let mut found = std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads.min(paths.len())).map(|_| scope.spawn(work)).collect();
-        let ended = workers.into_iter().map(|w| w.join().unwrap_or_else(|p| std::panic::resume_unwind(p)));
-        ended.flatten().collect::<Vec<_>>()
-    });
-    found.sort_by_key(|(k, _)| *k);
     let mut sorts = Sorts::new();
     let with_like = |(k, look): (usize, Result<Look, String>)| {
         let mut look = look?;
@@ -63,17 +46,52 @@ pub fn look(paths: &[PathBuf], said: &Said, rows: u64, alike: bool) -> Vec<Resul
         }
         Ok(look)
     };
-    found.into_iter().map(with_like).collect()
+    let batches = paths.chunks(BATCH).flat_map(|batch| look_at(batch, said, rows));
+    batches.enumerate().map(with_like).collect()
 }
 
-fn one(path: &Path, said: &Said, rows: u64) -> Result<Look, String> {
+/// At each of them, on several threads.
+fn look_at(paths: &[PathBuf], said: &Said, rows: u64) -> Vec<Result<Look, String>> {
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let (mut found, mut window) = (Vec::new(), None);
+        loop {
+            let from = next.fetch_add(FILES_AT_ONCE, Relaxed);
+            let to = paths.len().min(from + FILES_AT_ONCE);
+            if from >= to {
+                return found;
+            }
+            found.extend((from..to).map(|k| (k, one(&mut window, &paths[k], said, rows))));
+        }
+    };
+    let threads = std::thread::available_parallelism().map_or(1, |n| n.get()).min(8);
+    let mut found = std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads.min(paths.len())).map(|_| scope.spawn(work)).collect();
+        let ended = workers.into_iter().map(|w| w.join().unwrap_or_else(|p| std::panic::resume_unwind(p)));
+        ended.flatten().collect::<Vec<_>>()
+    });
+    found.sort_by_key(|(k, _)| *k);
+    found.into_iter().map(|(_, look)| look).collect()
+}
+
+/// window: of a file before, whose memory it takes.
+fn one(window: &mut Option<Window>, path: &Path, said: &Said, rows: u64) -> Result<Look, String> {
     let unread = |e: &dyn Display| format!("cannot be read ({e})");
     let stamp = FileStamp::read(path).map_err(|e| unread(&e))?;
-    let found = sample(path, said, rows).map_err(|e| unread(&e))?;
-    let digest = match stamp.bytes <= SMALL_BYTES {
-        true => Some(file_digest(path).map_err(|e| unread(&e))?.0),
-        false => None,
+    let name = path.display().to_string();
+    let window = match window {
+        Some(window) => {
+            window.turn_to(&name).map_err(|e| unread(&e))?;
+            window
+        }
+        None => window.insert(Window::unread(&name).map_err(|e| unread(&e))?),
     };
+    let mut digest = None;
+    if stamp.bytes <= SMALL_BYTES {
+        window.fill(SMALL_BYTES as usize + 1).map_err(|e| unread(&e))?;
+        digest = window.is_whole().then(|| digest_of(window.bytes()));
+    }
+    let found = sample(window, said, rows).map_err(|e| unread(&e))?;
     let now = FileStamp::read(path).map_err(|e| unread(&e))?;
     if let Some(what) = stamp.change_to(&now) {
         return Err(format!(
@@ -114,12 +132,14 @@ fn same_of(of: &Sample, kinds: &[u128]) -> String {
     // The empty field alone is what is taken anyway; which of several words is, depends on all values beside them.
     let beside = words.iter().any(|words| !words.is_empty()).then_some((words, kinds));
     let nul: Vec<bool> = of.columns.iter().map(|c| c.nul).collect();
-    format!("{:?}", (of.format, of.delimiter, of.header, names, beside, nul, of.escaped.is_empty()))
+    let literal = (of.escaped.is_empty(), of.quoted.is_empty());
+    format!("{:?}", (of.format, of.delimiter, of.header, names, beside, nul, literal))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::content::file_digest;
 
     fn like(texts: &[&str], said: Said) -> Vec<Option<usize>> {
         let folder = tempfile::tempdir().unwrap();
@@ -153,6 +173,14 @@ mod tests {
         assert_eq!(like(&texts, Said::default()), [None, Some(0), None, Some(2), None, None]);
         let texts = ["k,v\n2,NA\n3,5\n", "k,v\n5,NA\n6,bar\n", "k,v\n7,NA\n6,5\n"];
         assert_eq!(like(&texts, Said::default()), [None, None, Some(0)], "NA is a text beside texts");
+    }
+
+    #[test]
+    fn the_first_of_all_stands_for_files_of_later_batches() {
+        let texts = vec!["1\ta\n"; BATCH + 2];
+        let found = like(&texts, Said::default());
+        assert_eq!((found.len(), found[0]), (BATCH + 2, None));
+        assert!(found[1..].iter().all(|like| *like == Some(0)));
     }
 
     #[test]

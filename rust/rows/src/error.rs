@@ -26,6 +26,12 @@ pub enum Error {
     /// A file that is read is not what it was, or not what it should be.
     #[error("{path}: {problem}")]
     File { path: String, problem: String },
+    /// An input file of a load is not what it was when it was looked at.
+    #[error(
+        "{path}: it changed while it was loaded ({what}); nothing that was read of it since is stored. Leave input files alone \
+         while they are loaded, and repeat the command"
+    )]
+    Changed { path: String, what: String },
     /// The caller asked to stop.
     #[error("interrupted")]
     Interrupted,
@@ -84,6 +90,7 @@ impl Error {
             Error::Target { .. } => "target",
             Error::Statement { .. } => "statement",
             Error::Io { .. } | Error::File { .. } => "io",
+            Error::Changed { .. } => "changed",
             Error::Interrupted => "interrupted",
             Error::Deadline { .. } => "deadline",
         }

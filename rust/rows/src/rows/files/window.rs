@@ -39,11 +39,24 @@ pub struct Judged {
 impl Window {
     /// The file at `path`, of which some bytes are there.
     pub fn unread(path: &str) -> Result<Window, Error> {
+        Window::with_buffer(path, Vec::new())
+    }
+
+    /// The same of another file, in the same memory.
+    pub fn turn_to(&mut self, path: &str) -> Result<(), Error> {
+        let buffer = std::mem::take(&mut self.bytes);
+        *self = Window::with_buffer(path, buffer)?;
+        Ok(())
+    }
+
+    fn with_buffer(path: &str, mut bytes: Vec<u8>) -> Result<Window, Error> {
         let file = File::open(path).map_err(|e| Error::io(path, e))?;
+        bytes.resize(WINDOW_BYTES + PAD_BYTES, 0);
+        bytes.shrink_to_fit();
         let mut window = Window {
             file,
             path: path.to_string(),
-            bytes: vec![0; WINDOW_BYTES + PAD_BYTES],
+            bytes,
             start: 0,
             end: 0,
             offset: 0,
@@ -56,16 +69,15 @@ impl Window {
         Ok(window)
     }
 
+    #[cfg(test)]
+    pub fn buffer_bytes(&self) -> usize {
+        self.bytes.capacity()
+    }
+
     pub fn open(path: &str) -> Result<Window, Error> {
         let mut window = Window::unread(path)?;
-        for (magic, what) in
-            [(&[0x1f, 0x8b][..], "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"PAR1", "Parquet")]
-        {
-            if window.bytes().starts_with(magic) {
-                return Err(Error::Plan(format!(
-                    "{path} is {what}, not text: unpack it, or name its format"
-                )));
-            }
+        if let Some(what) = other_than_text(window.bytes()) {
+            return Err(Error::Plan(format!("{path} is {what}, not text: unpack it, or name its format")));
         }
         window.begin()?;
         Ok(window)
@@ -108,7 +120,8 @@ impl Window {
             let what = "no header line; say `header = false` if there is none";
             return Err(Error::Plan(format!("{}: {what}", self.path)));
         };
-        let names = names_of(dialect, self.bytes(), fields);
+        let names = names_of(dialect, self.bytes(), fields)
+            .map_err(|problem| Error::File { path: self.path.clone(), problem })?;
         self.step(len, lines);
         Ok(names)
     }
@@ -255,6 +268,18 @@ impl Window {
     }
 }
 
+/// What a file that begins like this is, where it is no text.
+pub fn other_than_text(head: &[u8]) -> Option<&'static str> {
+    let known: [(&[u8], _); 5] = [
+        (b"PAR1", "Parquet"),
+        (b"\x1f\x8b", "gzip"),
+        (b"\x28\xb5\x2f\xfd", "zstd"),
+        (b"\xfd7zXZ\0", "xz"),
+        (b"BZh", "bzip2"),
+    ];
+    known.iter().find(|(magic, _)| head.starts_with(magic)).map(|(_, what)| *what)
+}
+
 fn field_count(found: usize, expected: usize) -> Reason {
     if found < expected {
         Reason::FewFields { found, expected }
@@ -278,11 +303,14 @@ fn holds_a_row(dialect: &Dialect, mut lines: &[u8], expected: usize) -> bool {
     false
 }
 
-/// The names that a record gives to columns.
-pub fn names_of(dialect: &Dialect, record: &[u8], fields: &[Field]) -> Vec<String> {
+/// The names that a record gives to columns. Errors: why it gives none, in words behind the file's name.
+pub fn names_of(dialect: &Dialect, record: &[u8], fields: &[Field]) -> Result<Vec<String>, String> {
     let mut scratch = Vec::new();
     let mut name = |field: &Field| {
-        String::from_utf8_lossy(unescaped(dialect, record, *field, &mut scratch)).trim().to_string()
+        let name = std::str::from_utf8(unescaped(dialect, record, *field, &mut scratch));
+        name.map(|name| name.trim().to_string())
     };
-    fields.iter().map(&mut name).collect()
+    fields.iter().map(&mut name).collect::<Result<_, _>>().map_err(|_| {
+        "the column names are not UTF-8; convert the file, for instance with iconv -f LATIN1 -t UTF-8".into()
+    })
 }

@@ -21,8 +21,6 @@ pub struct Record {
     pub fields: Vec<String>,
     /// It begins with a #, without a quote before.
     pub is_hashed: bool,
-    /// A quote stands in a field without quotes around it.
-    pub is_odd: bool,
 }
 
 /// Format by its name, and how it is split.
@@ -31,7 +29,7 @@ pub fn find(head: &Head, said: Option<&str>) -> (&'static str, Dialect) {
         return of_format(MYSQL, b'\t');
     }
     // `max_by_key` takes the last of several.
-    let even = |d: &u8| evenness(&records(head, &of_format("csv", *d).1));
+    let even = |d: &u8| evenness(head, &of_format("csv", *d).1);
     let delimiter = DELIMITERS.into_iter().rev().max_by_key(even).expect("there are four");
     match said {
         Some("tsv") => of_format("tsv", delimiter),
@@ -51,41 +49,48 @@ pub fn of_format(format: &str, delimiter: u8) -> (&'static str, Dialect) {
 
 /// Those that are whole, without blank lines.
 pub fn records(head: &Head, dialect: &Dialect) -> Vec<Record> {
-    let (mut found, mut fields, mut scratch) = (Vec::new(), Vec::<Field>::new(), Vec::new());
+    let mut scratch = Vec::new();
+    of_records(head, dialect, |record, fields| {
+        let mut text =
+            |f: &Field| String::from_utf8_lossy(unescaped(dialect, record, *f, &mut scratch)).into_owned();
+        Record { fields: fields.iter().map(&mut text).collect(), is_hashed: record[0] == b'#' }
+    })
+}
+
+/// What `of` makes of each of them.
+fn of_records<T>(head: &Head, dialect: &Dialect, mut of: impl FnMut(&[u8], &[Field]) -> T) -> Vec<T> {
+    let (mut found, mut fields) = (Vec::new(), Vec::<Field>::new());
     let (mut rest, mut given_up) = (head.bytes, false);
     while !rest.is_empty() && found.len() < RECORDS {
         let around = Around { last: !head.cut, crlf: head.crlf, given_up };
-        rest = match split(dialect, rest, around, &mut fields) {
+        let split = split(dialect, rest, around, &mut fields);
+        given_up = matches!(split, Split::Broken { .. });
+        let len = match split {
             Split::More => break,
-            Split::Broken { len, .. } => {
-                given_up = true;
-                &rest[len..]
-            }
+            Split::Broken { len, .. } => len,
             Split::Record { len, .. } => {
-                given_up = false;
                 let is_blank = fields.len() == 1 && fields[0].start == fields[0].end && !fields[0].quoted;
                 if !is_blank {
-                    let is_odd_one = |f: &Field| !f.quoted && rest[f.start..f.end].contains(&b'"');
-                    let is_odd = fields.iter().any(is_odd_one);
-                    let mut text = |f: &Field| {
-                        String::from_utf8_lossy(unescaped(dialect, rest, *f, &mut scratch)).into_owned()
-                    };
-                    let fields = fields.iter().map(&mut text).collect();
-                    found.push(Record { fields, is_hashed: rest[0] == b'#', is_odd });
+                    found.push(of(rest, &fields));
                 }
-                &rest[len..]
+                len
             }
         };
+        rest = &rest[len..];
     }
     found
 }
 
 /// (records with the most frequent number of fields above one that have no quote inside a field, those that have one too, that
 /// number): of `1,"a;b;c"` the quotes say that `;` is none.
-fn evenness(records: &[Record]) -> (usize, usize, usize) {
-    let many = || records.iter().filter(|r| r.fields.len() > 1);
-    let Some((count, number)) = usual(many().map(|r| r.fields.len())) else { return (0, 0, 1) };
-    (many().filter(|r| r.fields.len() == number && !r.is_odd).count(), count, number)
+fn evenness(head: &Head, dialect: &Dialect) -> (usize, usize, usize) {
+    let is_odd = |record: &[u8], f: &Field| !f.quoted && record[f.start..f.end].contains(&b'"');
+    let found = of_records(head, dialect, |record, fields| {
+        (fields.len(), fields.iter().any(|field| is_odd(record, field)))
+    });
+    let many = || found.iter().filter(|(fields, _)| *fields > 1);
+    let Some((count, number)) = usual(many().map(|(fields, _)| *fields)) else { return (0, 0, 1) };
+    (many().filter(|(fields, is_odd)| *fields == number && !is_odd).count(), count, number)
 }
 
 /// (how often the most frequent number is there, that number); of several the first.
@@ -108,7 +113,6 @@ fn format_of(head: &Head, delimiter: u8) -> &'static str {
     let fields = || {
         lines().flat_map(move |line| line.strip_suffix(b"\r").unwrap_or(line).split(move |b| *b == delimiter))
     };
-    let is_in_quotes = |f: &[u8]| f.len() > 1 && f.starts_with(b"\"") && f.ends_with(b"\"");
     let mut escapes = Escapes::default();
     fields().for_each(|field| escapes.add(field));
     // CSV may write NULL like that too, or mean the text; a file that quotes does not escape.
@@ -118,6 +122,10 @@ fn format_of(head: &Head, delimiter: u8) -> &'static str {
     } else {
         "csv"
     }
+}
+
+pub fn is_in_quotes(field: &[u8]) -> bool {
+    field.len() > 1 && field.starts_with(b"\"") && field.ends_with(b"\"")
 }
 
 /// Fields with backslashes, by whether MySQL writes such ones.

@@ -92,16 +92,17 @@ fn over_values(records: &[Record]) -> bool {
     first.iter().enumerate().any(|(at, word)| !word.trim().is_empty() && over(at))
 }
 
-/// Whether line 1 begins with a # and is no row of names above the rows.
+/// Whether line 1 begins with a # and is no row of names above the rows, nor one of them.
 pub fn is_comment(records: &[Record], said: &Said) -> bool {
     let hashed = records.iter().take_while(|r| r.is_hashed).count();
-    let Some((_, fields)) = usual(records[hashed..].iter().map(|r| r.fields.len())) else { return false };
     if hashed == 0 {
         return false;
     }
     let first = &records[0].fields;
-    let is_of_one = fields == 1 && (first[0].starts_with("# ") || first[0].starts_with("##"));
-    first.len() != fields || (said.header.is_none() && (hashed > 1 || is_of_one))
+    let is_prose = first[0].starts_with("# ") || first[0].starts_with("##");
+    let below = usual(records[hashed..].iter().map(|r| r.fields.len()));
+    let is_other = below.is_some_and(|(_, fields)| fields != first.len());
+    is_other || (said.header.is_none() && (is_prose || (hashed > 1 && below.is_some())))
 }
 
 fn start_of(text: &str) -> String {

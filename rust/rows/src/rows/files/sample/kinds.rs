@@ -160,7 +160,7 @@ fn is_kept_in_32_bits(text: &[u8]) -> bool {
     value.is_some_and(|v| !v.is_finite() || decimal(format!("{v:e}").as_bytes()) == decimal(text))
 }
 
-/// Whether a column of floats has the number that a text writes, or the numbers of a list; what is none is none of its business.
+/// Whether a column of floats has the number that a text writes, or the numbers of a list; text that is not a number counts as kept.
 pub fn keeps(text: &[u8], single: bool) -> bool {
     let text = text.trim_ascii();
     let inside = text.strip_prefix(b"[").and_then(|t| t.strip_suffix(b"]")).unwrap_or(text);

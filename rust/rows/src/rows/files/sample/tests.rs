@@ -1,12 +1,14 @@
 //! What decides is what the reader stores: the same records, by the same rules.
 
+use super::kinds::{kind_of, QUOTED};
 use super::*;
 
 fn found(text: &[u8], said: &Said, rows: u64) -> Result<Sample, String> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("a");
     std::fs::write(&path, text).unwrap();
-    match sample(&path, said, rows).unwrap() {
+    let mut window = Window::unread(path.to_str().unwrap()).unwrap();
+    match sample(&mut window, said, rows).unwrap() {
         Found::Sample(sample) => Ok(*sample),
         Found::Refused(why) => Err(why),
         Found::Other => Err("other".into()),
@@ -72,11 +74,20 @@ fn what_is_no_table_is_refused() {
         ("{\"a\": 1}\n{\"a\": 2}\n", "is JSON"),
         ("{\n \"a\": 1\n}\n", "is JSON"),
         ("[\"a\", 1]\n[\"b\", 2]\n", "is JSON"),
+        ("{\"data\": [\n{\"a\":1},\n{\"a\":2}\n]}\n", "is JSON"),
+        ("{\"a\": 1,\n\"b\": 2}\n", "is JSON"),
+        ("{\"a\": NaN}\r\n{\"a\": -Infinity}\r\n", "is JSON"),
+        ("{\"a\":1}{\"a\":2}\n", "is JSON"),
+        ("[\n1,\n2\n]\n", "is JSON"),
+        ("{\"data\": [\n{\"a\":1},\n{\"a", "is JSON"),
         ("# made on Monday\nid,n\n1,x\n", "line 1 is a comment"),
         ("## a\n#id,n\n1,x\n", "line 1 is a comment"),
-        ("a\rb\r", "a carriage return alone"),
-        ("\nid,n\n1,x\n", "line 1 is blank"),
-        ("\"id,n\nid,n\n1,x\n", "line 1 is"),
+        ("# made on Monday, by Bob\nid,n\n1,x\n", "line 1 is a comment"),
+        ("# a\n# b\n", "line 1 is a comment"),
+        ("# id,n\n1,x\n", "give --header yes"),
+        ("a\rb\r", "lines end with CR only"),
+        ("\nid,n\n1,x\n", "the column names are not on line 1: it is blank or"),
+        ("\"id,n\nid,n\n1,x\n", "line 1"),
         ("id,n\n", "has no rows below its header"),
         ("id,n\n1\n", "none of its rows can be read; line 2: too few fields: 1 of 2"),
     ] {
@@ -84,24 +95,62 @@ fn what_is_no_table_is_refused() {
         assert!(why.contains(said), "{text:?}: {why}");
     }
     assert!(found(b"\xff\xfea\0", &Said::default(), 10).unwrap_err().contains("iconv"));
-    for text in ["#id,n\n1,x\n", "#\n", "[1,2]\n", "\"{\"\"a\"\": 1}\",2\n"] {
-        assert!(
-            found(text.as_bytes(), &Said { header: Some(false), ..Said::default() }, 10).is_ok(),
-            "{text}"
-        );
+    assert!(found(b"gr\xf6\xdfe,n\n1,x\n", &Said::default(), 10).unwrap_err().contains("iconv -f"));
+    for text in [
+        "#id,n\n1,x\n",
+        "#foo,1\n#bar,2\n",
+        "#\n",
+        "# a,1\n# b,2\n",
+        "[1,2]\n",
+        "[1,NaN]\n[2,3]\n",
+        "[id],[n]\n1,x\n",
+        "\"{\"\"a\"\": 1}\",2\n",
+        "{\"a\":1}\t5\n{\"a\":\n",
+        "{\"a\": NaN}\t5\n",
+        "{}|5\n",
+    ] {
+        let found = found(text.as_bytes(), &Said { header: Some(false), ..Said::default() }, 10);
+        assert!(found.is_ok(), "{text}: {found:?}");
     }
+    assert!(!of("#foo,1\n#bar,2\n").header, "a table of tags");
     let tsv = Said { format: Some("tsv".into()), ..Said::default() };
     assert!(found(b"{\"a\": 1}\n{\"a\": 2}\n", &tsv, 10).is_ok(), "the command line says what it is");
 }
 
 #[test]
 fn a_line_of_any_length_takes_no_more_memory_than_the_reader() {
-    let long = "x".repeat(LINE_LIMIT_BYTES + 10);
-    let sample = of(&format!("a,b\n1,{long}\n2,y\n"));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a");
+    let long = "x".repeat(3 * LINE_LIMIT_BYTES);
+    std::fs::write(&path, format!("a,b\n1,{long}\n2,y\n")).unwrap();
+    let mut window = Window::unread(path.to_str().unwrap()).unwrap();
+    let Found::Sample(sample) = sample(&mut window, &Said::default(), 10).unwrap() else { panic!("a table") };
     assert_eq!((sample.rows, sample.problems.len()), (1, 1));
     assert!(sample.problems[0].1.starts_with("line longer than"));
+    let most = window.buffer_bytes();
+    assert!((LINE_LIMIT_BYTES..3 * LINE_LIMIT_BYTES).contains(&most), "{most}");
+    window.turn_to(path.to_str().unwrap()).unwrap();
+    assert!(window.buffer_bytes() < 2 * WINDOW_BYTES, "the next file begins with a small one");
     let why = found(long.as_bytes(), &Said::default(), 10).unwrap_err();
     assert!(why.contains("line 1 is longer than 1 MiB"), "{why}");
+}
+
+#[test]
+fn what_no_value_of_a_column_was_takes_no_memory() {
+    let sample = of("id,n\n1,NA\n2,NA\n");
+    let all = sample.columns.iter().map(|c| c.kinds.capacity() + c.words.capacity()).sum::<usize>();
+    assert!(all <= 16, "{all} of which two are there");
+}
+
+#[test]
+fn quotes_around_values_that_the_reader_leaves_there_are_found() {
+    assert_eq!(of("id\tn\n5\t\"a b\"\n").quoted, "\"a b\"");
+    assert_eq!(of("\"id\"\t\"n\"\n1\t2\n").quoted, "\"id\"");
+    for none in ["id\tn\n5\t{\"a\": \"b\"}\n6\t\"\n", "id,n\n1,\"a b\"\n"] {
+        assert_eq!(of(none).quoted, "", "{none}");
+    }
+    let tsv = Said { format: Some("tsv".into()), ..Said::default() };
+    assert_eq!(found(b"id\tn\n5\t\"a b\"\n", &tsv, 10).unwrap().quoted, "", "the command line says so");
 }
 
 #[test]
