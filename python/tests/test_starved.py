@@ -450,6 +450,22 @@ def test_who_took_processors_are_those_that_are_none_of_ours_the_largest_first()
     assert others(before, before, set()) == {}
 
 
+def test_what_ended_children_used_is_theirs_as_far_as_they_ran_beside() -> None:
+    """A child that had used 100 s when a run began, and ended in it, used those before: its parent took 2 s of the run."""
+    shell, child = "/usr/bin/sh", "/usr/bin/cc1"
+    before = {9: RunningProcess(9, 1, shell, 1.0), 10: RunningProcess(10, 9, child, 100.0)}
+    after = {9: RunningProcess(9, 1, shell, 103.0)}
+    (found,) = others(before, after, set())["others"]
+    assert (found["program"], found["cpu_s"]) == ("sh", pytest.approx(2.0))
+    # A grandchild that ended goes up by way of its parent, which still runs or has ended, too.
+    deep = {**before, 11: RunningProcess(11, 10, child, 7.0)}
+    (found,) = others(deep, {9: RunningProcess(9, 1, shell, 110.0)}, set())["others"]
+    assert found["cpu_s"] == pytest.approx(2.0)
+    still = {9: RunningProcess(9, 1, shell, 1.0), 10: RunningProcess(10, 9, child, 109.0)}
+    (found,) = others(deep, still, set())["others"]
+    assert (found["program"], found["cpu_s"]) == ("cc1", pytest.approx(2.0))
+
+
 @pytest.mark.parametrize("share", [0.85, 0.0])
 def test_an_answer_names_who_took_what_a_server_lacked_in_place_of_its_falling_behind(share: float) -> None:
     """MySQL stores a second's rows in 1.5 s: beside others it is not decided, alone it falls behind."""

@@ -444,8 +444,10 @@ def test_values_that_are_wrong_for_one_reason_are_one_line_in_the_order_of_the_p
         ".".join(["a"] * 20_000) + " = 1",
         "[" + " . ".join(['"a b"'] * 20_000) + "]",
         "x = { " + ".".join(["'a'"] * 20_000) + " = 1 }",
+        ".".join(['"' + "a" * 300 + '"'] * 2_000) + " = 1",
+        ".".join(["'" + "." * 300 + "'"] * 2_000) + " = 1",
     ],
-    ids=["key", "table", "inline"],
+    ids=["key", "table", "inline", "long parts", "long parts of dots"],
 )
 def test_a_key_of_many_parts_is_refused_before_it_takes_memory(text: str) -> None:
     """20,000 parts took 1.7 GB: every prefix of the key is kept."""

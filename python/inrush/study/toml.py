@@ -18,9 +18,10 @@ else:
 MAX_BYTES = 4 << 20
 #: Parts of a dotted key: ours have three. The parser keeps every prefix of a key, and so memory by the square of its parts.
 MOST_PARTS = 64
-#: A part of a key, quoted or not; the dot between two of them; anything else. A quoted part is as long as a name may be.
+#: A part of a key, quoted or not; the dot between two of them; anything else. A quote that is not closed takes the rest of its
+#: line, so that every character is looked at once.
 TOKEN = re.compile(
-    r"""(?P<part>"(?:[^"\\]|\\.){0,255}"|'[^']{0,255}'|[A-Za-z0-9_-]+)|(?P<dot>[ \t]*\.[ \t]*)|."""
+    r"""(?P<part>"[^"\\]*(?:\\.[^"\\]*)*"?|'[^']*'?|[A-Za-z0-9_-]+)|(?P<dot>[ \t]*\.[ \t]*)|."""
 )
 
 

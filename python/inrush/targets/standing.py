@@ -104,11 +104,17 @@ NAMED = 3
 def others(before: Mapping[int, RunningProcess], after: Mapping[int, RunningProcess], ours: set[int]) -> Doc:
     """`others` of run.json: the processes that used most CPU time during the run and are none of ours. Pure.
 
-    What their children used that have ended counts as theirs: a compiler's in `make`.
+    What their children used that have ended counts as theirs, a compiler's in `make`, as far as it was used during the run.
     """
+    earlier: dict[int, float] = {}
+    for pid in before.keys() - after.keys():
+        parent = before[pid].parent
+        while parent in before and parent not in after:
+            parent = before[parent].parent
+        earlier[parent] = earlier.get(parent, 0.0) + before[pid].cpu_s
     own = {pid for pid in after if first_among(pid, after, ours)}
     used = {
-        pid: p.cpu_s - (before[pid].cpu_s if pid in before else 0.0)
+        pid: p.cpu_s - (before[pid].cpu_s if pid in before else 0.0) - earlier.get(pid, 0.0)
         for pid, p in after.items()
         if pid not in own
     }
