@@ -26,7 +26,8 @@ const WHOLE: usize = 11;
 /// Of 8 and 24 kinds.
 pub const ISO: usize = WHOLE + BOUNDS.len() + 1;
 pub const DAY: usize = ISO + 8;
-pub const KINDS: usize = DAY + 24;
+#[cfg(test)]
+const KINDS: usize = DAY + 24;
 
 /// Whole numbers from which on other types hold them. Twin of BOUNDS in python/inrush/study/types.py.
 const BOUNDS: [i128; 9] =

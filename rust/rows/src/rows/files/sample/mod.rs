@@ -12,8 +12,6 @@ mod no_table;
 mod rounded;
 mod times;
 
-use std::path::Path;
-
 use serde::{Deserialize, Serialize};
 
 use super::parse::Reason;
