@@ -3,7 +3,8 @@
 //   c++ -O2 -shared -fPIC -I HEADERS ndb_shim.cpp -o libinrush_ndb.so -L FOLDER -lndbclient -Wl,-rpath,FOLDER
 //
 // A session is one thread's: an Ndb object, or several where many calls are in flight. Rows are plain memory at offsets that the caller chooses. It owns them, and they
-// stay where they are until the call's tag has come back. Nothing here calls back, and nothing throws.
+// stay where they are until the call's tag has come back. Nothing here calls back, and nothing throws: what the API or an
+// allocation throws is the call's error (`thrown`), or a call that did nothing where it has none.
 #include <NdbApi.hpp>
 
 #include <chrono>
@@ -135,6 +136,19 @@ int failed(inrush_ndb_error *error, const char *what, const char *why) {
   return -1;
 }
 
+// What is thrown on the way to Rust, as an error: only within a handler.
+int thrown(inrush_ndb_error *error, const char *what) noexcept {
+  try {
+    throw;
+  } catch (const std::bad_alloc &) {
+    return failed(error, what, "out of memory");
+  } catch (const std::exception &why) {
+    return failed(error, what, why.what());
+  } catch (...) {
+    return failed(error, what, "no reason was given");
+  }
+}
+
 // A read of a row that is not there ends with result 0: the error alone says so.
 void ended(int result, NdbTransaction *transaction, void *of) {
   Call *call = static_cast<Call *>(of);
@@ -251,15 +265,14 @@ int sum_fragments(Ndb &ndb, const NdbDictionary::Table *table, uint64_t *sums, i
 
 extern "C" {
 
-int inrush_ndb_abi() { return INRUSH_NDB_ABI; }
+int inrush_ndb_abi() noexcept { return INRUSH_NDB_ABI; }
 
 // off the clock
 
-void *inrush_ndb_connect(const char *management, int wait_s, inrush_ndb_error *error) {
+void *inrush_ndb_connect(const char *management, int wait_s, inrush_ndb_error *error) noexcept try {
   static std::once_flag once;
   std::call_once(once, [] { ndb_init(); });
-  auto *connection = new (std::nothrow) Ndb_cluster_connection(management);
-  if (!connection) return failed(error, "connect", "out of memory"), nullptr;
+  auto connection = std::make_unique<Ndb_cluster_connection>(management);
   connection->set_name("inrush");
   // Tries, a second apart. A management server that has no id to give is asked fewer times: only the id of a connection that
   // was just closed is free a little later.
@@ -269,21 +282,22 @@ void *inrush_ndb_connect(const char *management, int wait_s, inrush_ndb_error *e
     if ((end = connection->connect(0, 1, 0)) == 0 || (end < 0 && ++refused == ID_TRIES)) break;
   }
   const bool is_managed = end == 0;
-  if (is_managed && connection->wait_until_ready(wait_s, wait_s) >= 0) return connection;
+  if (is_managed && connection->wait_until_ready(wait_s, wait_s) >= 0) return connection.release();
   const char *why = is_managed ? "no data node is ready" : connection->get_latest_error_msg();
   failed(error, is_managed ? "data nodes" : "management server", why);
-  delete connection;
   return nullptr;
+} catch (...) {
+  return thrown(error, "connect"), nullptr;
 }
 
-void inrush_ndb_disconnect(void *connection) { delete static_cast<Ndb_cluster_connection *>(connection); }
+void inrush_ndb_disconnect(void *connection) noexcept { delete static_cast<Ndb_cluster_connection *>(connection); }
 
-int inrush_ndb_data_nodes(void *connection) {
+int inrush_ndb_data_nodes(void *connection) noexcept {
   return static_cast<int>(static_cast<Ndb_cluster_connection *>(connection)->no_db_nodes());
 }
 
 int inrush_ndb_create_table(void *connection, const char *database, const char *name, const inrush_ndb_column *columns,
-                            int count, int is_logged, inrush_ndb_error *error) {
+                            int count, int is_logged, inrush_ndb_error *error) noexcept try {
   Ndb ndb(static_cast<Ndb_cluster_connection *>(connection), database);
   if (ndb.init() != 0) return failed(error, "init", ndb.getNdbError());
   NdbDictionary::Table table(name);
@@ -292,10 +306,12 @@ int inrush_ndb_create_table(void *connection, const char *database, const char *
     if (table.addColumn(column_of(columns[k])) != 0) return failed(error, columns[k].name, "out of memory");
   NdbDictionary::Dictionary *dictionary = ndb.getDictionary();
   return dictionary->createTable(table) == 0 ? 0 : failed(error, name, dictionary->getNdbError());
+} catch (...) {
+  return thrown(error, "create table");
 }
 
 // 1: there was none.
-int inrush_ndb_drop_table(void *connection, const char *database, const char *name, inrush_ndb_error *error) {
+int inrush_ndb_drop_table(void *connection, const char *database, const char *name, inrush_ndb_error *error) noexcept try {
   Ndb ndb(static_cast<Ndb_cluster_connection *>(connection), database);
   if (ndb.init() != 0) return failed(error, "init", ndb.getNdbError());
   NdbDictionary::Dictionary *dictionary = ndb.getDictionary();
@@ -303,22 +319,29 @@ int inrush_ndb_drop_table(void *connection, const char *database, const char *na
   if (dictionary->dropTable(name) == 0) return 0;
   const NdbError &why = dictionary->getNdbError();
   return why.code == NO_SUCH_TABLE || why.code == SCHEMA_OBJECT_GONE ? 1 : failed(error, name, why);
+} catch (...) {
+  return thrown(error, "drop table");
 }
 
 // Lines of database, tabulator, table; freed by `inrush_ndb_free`.
-char *inrush_ndb_tables(void *connection, inrush_ndb_error *error) {
+char *inrush_ndb_tables(void *connection, inrush_ndb_error *error) noexcept try {
   Ndb ndb(static_cast<Ndb_cluster_connection *>(connection));
   if (ndb.init() != 0) return failed(error, "init", ndb.getNdbError()), nullptr;
   NdbDictionary::Dictionary::List list;
   if (ndb.getDictionary()->listObjects(list, NdbDictionary::Object::UserTable) != 0)
     return failed(error, "list of tables", ndb.getDictionary()->getNdbError()), nullptr;
-  return strdup(names_of(list).c_str());
+  char *names = strdup(names_of(list).c_str());
+  if (!names) throw std::bad_alloc();
+  return names;
+} catch (...) {
+  return thrown(error, "tables"), nullptr;
 }
 
-void inrush_ndb_free(char *text) { free(text); }
+void inrush_ndb_free(char *text) noexcept { free(text); }
 
 // sums: rows, bytes of fixed parts, bytes of variable parts; over all fragments, each counted in one replica.
-int inrush_ndb_sums(void *connection, const char *database, const char *name, uint64_t *sums, inrush_ndb_error *error) {
+int inrush_ndb_sums(void *connection, const char *database, const char *name, uint64_t *sums,
+                    inrush_ndb_error *error) noexcept try {
   Ndb ndb(static_cast<Ndb_cluster_connection *>(connection), database);
   if (ndb.init() != 0) return failed(error, "init", ndb.getNdbError());
   ndb.getDictionary()->invalidateTable(name);
@@ -326,22 +349,19 @@ int inrush_ndb_sums(void *connection, const char *database, const char *name, ui
   if (!table) return failed(error, name, ndb.getDictionary()->getNdbError());
   sums[0] = sums[1] = sums[2] = 0;
   return sum_fragments(ndb, table, sums, error);
+} catch (...) {
+  return thrown(error, "sums");
 }
 
 // sessions
 
 // calls: most transactions in flight. keys: most rows of one.
-void *inrush_ndb_open(void *connection, const char *database, int calls, int keys, inrush_ndb_error *error) {
-  auto *session = new (std::nothrow) Session();
-  if (!session) return failed(error, "session", "out of memory"), nullptr;
+void *inrush_ndb_open(void *connection, const char *database, int calls, int keys, inrush_ndb_error *error) noexcept try {
+  auto session = std::make_unique<Session>();
   for (int left = calls > 0 ? calls : 1; left > 0; left -= MOST_OF_ONE) {
     session->parts.push_back(std::make_unique<Part>(static_cast<Ndb_cluster_connection *>(connection), database));
     Ndb &ndb = session->parts.back()->ndb;
-    if (ndb.init(MOST_OF_ONE) != 0) {
-      failed(error, "session", ndb.getNdbError());
-      delete session;
-      return nullptr;
-    }
+    if (ndb.init(MOST_OF_ONE) != 0) return failed(error, "session", ndb.getNdbError()), nullptr;
     seize(ndb, static_cast<Ndb_cluster_connection *>(connection), left < MOST_OF_ONE ? left : MOST_OF_ONE);
   }
   session->calls.resize(calls);
@@ -349,25 +369,29 @@ void *inrush_ndb_open(void *connection, const char *database, int calls, int key
   session->told.reserve(calls);
   session->idle.reserve(calls);
   for (auto &call : session->calls) {
-    call.session = session;
+    call.session = session.get();
     call.operations.reserve(keys);
     session->idle.push_back(&call);
   }
-  return session;
+  return session.release();
+} catch (...) {
+  return thrown(error, "open"), nullptr;
 }
 
 // Only when nothing is in flight.
-void inrush_ndb_close(void *of) {
+void inrush_ndb_close(void *of) noexcept try {
   auto *session = static_cast<Session *>(of);
   for (auto &access : session->accesses)
     if (!access.counts) session->ndb().getDictionary()->releaseRecord(const_cast<NdbRecord *>(access.record));
   delete session;
+} catch (...) {
+  // Records that are not released then go with the connection.
 }
 
 // Rows of a table as these fields, the key's among them: a number for `inrush_ndb_prepare`. Without fields its rows can be
 // counted by a scan, and nothing else.
 int inrush_ndb_access(void *of, const char *name, inrush_ndb_field *fields, int count, uint32_t row_bytes,
-                      inrush_ndb_error *error) {
+                      inrush_ndb_error *error) noexcept try {
   auto *session = static_cast<Session *>(of);
   NdbDictionary::Dictionary *dictionary = session->ndb().getDictionary();
   if (session->accesses.empty()) dictionary->invalidateTable(name);
@@ -395,12 +419,14 @@ int inrush_ndb_access(void *of, const char *name, inrush_ndb_field *fields, int 
   if (!record) return failed(error, name, dictionary->getNdbError());
   session->accesses.push_back({table, record, row_bytes, false});
   return static_cast<int>(session->accesses.size()) - 1;
+} catch (...) {
+  return thrown(error, "access");
 }
 
 // One transaction on `count` rows, not sent yet. keys: images with the key, for all but reads with the values too; rows:
 // where what is read goes; absent: `count` bytes of 0. 0, or the code of an error: then it has ended.
 int inrush_ndb_prepare(void *of, int access, int does, int lock, int hints, const char *keys, char *rows, uint8_t *absent,
-                       int count, uint64_t tag, inrush_ndb_error *error) {
+                       int count, uint64_t tag, inrush_ndb_error *error) noexcept try {
   auto *session = static_cast<Session *>(of);
   const Access &on = session->accesses[access];
   Uint64 hashed[512];
@@ -436,10 +462,12 @@ int inrush_ndb_prepare(void *of, int access, int does, int lock, int hints, cons
   part.open++;
   transaction->executeAsynchPrepare(NdbTransaction::Commit, ended, call);
   return 0;
+} catch (...) {
+  return thrown(error, "prepare");
 }
 
 // How many sends it was.
-int inrush_ndb_send(void *of, int forces) {
+int inrush_ndb_send(void *of, int forces) noexcept try {
   int sends = 0;
   for (auto &part : static_cast<Session *>(of)->parts) {
     if (part->prepared == 0) continue;
@@ -448,10 +476,12 @@ int inrush_ndb_send(void *of, int forces) {
     sends++;
   }
   return sends;
+} catch (...) {
+  return 0;
 }
 
 // Waits until so many of those that were sent have ended. Those that have: valid until the next call of this function.
-int inrush_ndb_poll(void *of, int wait_ms, int at_least, const inrush_ndb_done **done) {
+int inrush_ndb_poll(void *of, int wait_ms, int at_least, const inrush_ndb_done **done) noexcept try {
   auto *session = static_cast<Session *>(of);
   const size_t count = session->parts.size();
   // What has come for any of them is taken; only where that is nothing, one of them is waited for, in turn: the thread that
@@ -475,22 +505,26 @@ int inrush_ndb_poll(void *of, int wait_ms, int at_least, const inrush_ndb_done *
   session->told.swap(session->done);
   *done = session->told.data();
   return static_cast<int>(session->told.size());
+} catch (...) {
+  return 0;
 }
 
 // Sent to data nodes since the session was opened, as the client library counts it.
-uint64_t inrush_ndb_sent_bytes(void *of) { 
+uint64_t inrush_ndb_sent_bytes(void *of) noexcept try {
   uint64_t bytes = 0;
   for (auto &part : static_cast<Session *>(of)->parts) bytes += part->ndb.getClientStat(Ndb::BytesSentCount);
   return bytes;
+} catch (...) {
+  return 0;
 }
 
-const char *inrush_ndb_message(void *of, int code) {
+const char *inrush_ndb_message(void *of, int code) noexcept {
   const NdbError &error = static_cast<Session *>(of)->ndb().getNdbError(code);
   return error.message ? error.message : "";
 }
 
 // All rows of a table, as they are committed; nothing may be in flight.
-void *inrush_ndb_scan(void *of, int access, inrush_ndb_error *error) {
+void *inrush_ndb_scan(void *of, int access, inrush_ndb_error *error) noexcept try {
   auto *session = static_cast<Session *>(of);
   const Access &on = session->accesses[access];
   for (int tries = 0; tries < SCAN_TRIES; tries++) {
@@ -507,10 +541,12 @@ void *inrush_ndb_scan(void *of, int access, inrush_ndb_error *error) {
     if (error->status != NdbError::TemporaryError) break;
   }
   return nullptr;
+} catch (...) {
+  return thrown(error, "scan"), nullptr;
 }
 
 // The next rows, `most` at a time; 0: there are no more; negative: it failed.
-int inrush_ndb_scan_next(void *of, char *rows, int most, inrush_ndb_error *error) {
+int inrush_ndb_scan_next(void *of, char *rows, int most, inrush_ndb_error *error) noexcept try {
   auto *scan = static_cast<Scan *>(of);
   for (int k = 0; k < most; k++, rows += scan->row_bytes) {
     const char *row;
@@ -521,9 +557,11 @@ int inrush_ndb_scan_next(void *of, char *rows, int most, inrush_ndb_error *error
     if (!scan->counts) memcpy(rows, row, scan->row_bytes);
   }
   return most;
+} catch (...) {
+  return thrown(error, "scan next");
 }
 
-void inrush_ndb_scan_close(void *of) {
+void inrush_ndb_scan_close(void *of) noexcept {
   auto *scan = static_cast<Scan *>(of);
   scan->operation->close();
   scan->transaction->close();
