@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from inrush.engines import life
-from inrush.errors import UsageError
+from inrush.engines import life, private
+from inrush.errors import TargetError, UsageError
 from inrush.results.store.root import Root
 from tests.strategies import ENVIRONMENT
 
@@ -57,3 +57,27 @@ def test_no_other_user_can_hold_a_lock_of_ours(tmp_path: Path) -> None:
             path.chmod(mode)
         with life.locked(path):
             assert path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give a folder away")
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_link_that_a_server_has_put_in_place_of_its_folder_is_not_followed(
+    swapped: bool, tmp_path: Path
+) -> None:
+    """Its home is its own, and so are the names in it, whenever inrush writes there."""
+    home, elsewhere = tmp_path / "home", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    server = life.User(STRANGER, STRANGER)
+    home.mkdir()
+    os.chown(home, STRANGER, STRANGER)
+    if swapped:
+        (home / "conf").symlink_to(elsewhere)
+        with pytest.raises(TargetError, match="conf is a link"):
+            private.write(home / "conf" / "server.conf", "text", server)
+        assert list(elsewhere.iterdir()) == []
+        return
+    (home / "conf").mkdir()
+    private.write(home / "conf" / "server.conf", "text", server)
+    found = home / "conf" / "server.conf"
+    assert found.read_text() == "text" and found.stat().st_uid == STRANGER
+    assert found.stat().st_mode & 0o777 == 0o600 and [p.name for p in found.parent.iterdir()] == [found.name]

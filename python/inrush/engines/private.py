@@ -6,6 +6,7 @@ A folder counts as ours by its owner and by the folders above it. Then no other 
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import pwd
 import stat
@@ -69,9 +70,14 @@ def check_above(path: Path, owner: User = User()) -> None:  # noqa: B008
 
 
 def write(path: Path, text: str, owner: User = User(), mode: int = 0o600) -> None:  # noqa: B008
-    """As `write_secret`: a link in its place is replaced, and not followed."""
+    """As `write_secret`: a link in its place is replaced, and not followed. Raises TargetError where its folder is one."""
     to = None if owner.uid is None or owner.gid is None else (owner.uid, owner.gid)
-    write_secret(path, text, to, mode)
+    try:
+        write_secret(path, text, to, mode)
+    except OSError as e:
+        if e.errno in (errno.ELOOP, errno.ENOTDIR):
+            raise TargetError(f"{path.parent} is a link or a file, and is left alone; {REMEDY}") from None
+        raise
 
 
 @contextlib.contextmanager

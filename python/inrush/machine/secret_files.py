@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import ssl
 from collections.abc import Sequence
@@ -12,17 +13,24 @@ def write_secret(path: Path, text: str, owner: tuple[int, int] | None = None, mo
     """Only its owner can read the file, from its first byte on. Readers see the old file or the new one, never a part.
 
     What is in its place, a link or a file that another user has put there, is replaced and never written to. owner: user
-    and group in place of ourselves.
+    and group in place of ourselves; then a link in place of the folder raises OSError.
     """
-    part = path.with_name(path.name + ".part")
-    part.unlink(missing_ok=True)
-    opened = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode)
-    with os.fdopen(opened, "w", encoding="utf-8") as file:
-        if owner is not None:
-            os.fchown(opened, *owner)
-        os.fchmod(opened, mode)
-        file.write(text)
-    part.replace(path)
+    # An owner of the folder above may put a link in place of this one at any moment: it is opened once.
+    follow = 0 if owner is None else os.O_NOFOLLOW
+    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | follow)
+    part = path.name + ".part"
+    try:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(part, dir_fd=folder)
+        opened = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode, dir_fd=folder)
+        with os.fdopen(opened, "w", encoding="utf-8") as file:
+            if owner is not None:
+                os.fchown(opened, *owner)
+            os.fchmod(opened, mode)
+            file.write(text)
+        os.replace(part, path.name, src_dir_fd=folder, dst_dir_fd=folder)
+    finally:
+        os.close(folder)
 
 
 def self_signed(hosts: Sequence[str]) -> tuple[str, str]:
