@@ -15,6 +15,7 @@ import pytest
 from inrush import cli
 from inrush.results.store import Store
 from tests.strategies import ENVIRONMENT
+from tests.undisturbed import undisturbed
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Said:
 
 
 class Inrush:
-    """`inrush` in this process, with results of its own."""
+    """`inrush` in this process, with results of its own; what other tests take from its runs is left out."""
 
     def __init__(self, capsys: pytest.CaptureFixture[str], results: Path) -> None:
         self.capsys, self.store = capsys, Store(results)
@@ -37,7 +38,8 @@ class Inrush:
     def __call__(self, *words: str) -> Said:
         before, sys.argv = sys.argv, ["inrush", *words]
         try:
-            cli.main()
+            with undisturbed():
+                cli.main()
             code: Any = 0
         except SystemExit as e:
             code = e.code

@@ -19,7 +19,6 @@ from inrush.results.store import Results, Store
 from inrush.study.study import load_study
 from tests.terminal import Inrush
 from tests.test_shipped_studies import ON_SHARDS
-from tests.undisturbed import undisturbed
 
 PACKAGE = Path(__file__).parents[1]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(PACKAGE), "NO_COLOR": "1"}
@@ -221,8 +220,7 @@ def test_a_study_of_unequal_durability_that_was_begun_goes_on_and_says_what_is_n
     text = inrush("config", "quickstart").out.replace('along = "batch_rows"', 'along = "engine"')
     study.write_text(text.replace('per = ["engine"]', "") + '\n[options.sqlite]\nsynchronous = "OFF"\n')
     few = ("-P", "batch_rows=2000", "-P", "repeats={count=1, confirm=0}")
-    with undisturbed():
-        begun = inrush("run", str(study), "--scale", "xs", *few, "--unequal-durability")
+    begun = inrush("run", str(study), "--scale", "xs", *few, "--unequal-durability")
     assert begun.code == 0, begun.err
     (made,) = inrush.store.studies()
     document = json.loads((made.path / "study.json").read_text())
@@ -375,8 +373,7 @@ def test_a_file_that_was_changed_after_sealing_is_found(
 
 
 def test_a_run_as_json_says_where_and_whether_it_is_valid(inrush: Inrush) -> None:
-    with undisturbed():
-        found = inrush("run", *TINY, "--json").json
+    found = inrush("run", *TINY, "--json").json
     assert set(found) == {"run_dir", "report", "valid", "verdicts"}
     assert Path(found["report"]).is_file() and found["valid"] is True
     assert {v["outcome"] for v in found["verdicts"]} <= {"pass", "note", "not checked"}
@@ -408,8 +405,7 @@ def test_a_quiet_run_still_names_what_failed(inrush: Inrush) -> None:
 
 
 def test_a_crossed_limit_of_the_study_is_code_99(inrush: Inrush) -> None:
-    with undisturbed():
-        said = inrush("run", *TINY, "-P", 'accept={"writers.makespan_s" = 1e-9}')
+    said = inrush("run", *TINY, "-P", 'accept={"writers.makespan_s" = 1e-9}')
     assert said.code == 99 and said.out.startswith("limit crossed: writers.makespan_s is")
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 import pytest
 
 from inrush import cli
+from inrush.stats.stalls import Stalls
 
 
 @contextlib.contextmanager
@@ -31,9 +32,11 @@ def first_served() -> Iterator[None]:
 
 @contextlib.contextmanager
 def undisturbed() -> Iterator[None]:
-    """Runs are served first, and judged as if no other process had taken what client or server needed."""
+    """Runs are served first, and judged as if no other process had taken what client or server needed, nor stopped one."""
     with first_served(), pytest.MonkeyPatch.context() as patch:
         patch.setattr("inrush.stats.starved.others_of_client", lambda run: (0.0, 0.0))
+        for counted in ("known_stalls", "told_stalls"):
+            patch.setattr(f"inrush.stats.starved.{counted}", lambda run: Stalls(0, 0.0))
         for user in ("inrush.guards.lacking", "inrush.analysis.deciding"):
             patch.setattr(f"{user}.lack_of", lambda run: None)
         yield
