@@ -237,7 +237,10 @@ def ran(folder: Path, seen: list[Any], place: Here | None = None) -> tuple[int, 
 
 def grown(parts: Path, role: str, metric: str = "cpu_s") -> float:
     values = [
-        row["value"] for row in rows(parts, "resources") if (row["role"], row["metric"]) == (role, metric)
+        row["value"]
+        for row in rows(parts, "resources")
+        # Threads of a process stand beside it, under their names as devices.
+        if (row["role"], row["metric"]) == (role, metric) and not (metric == "cpu_s" and row["device"])
     ]
     return values[-1] - values[0] if values else 0.0
 
