@@ -17,6 +17,7 @@ from inrush.load import grown
 from inrush.load.call import Call
 from inrush.load.identity import Content, Start
 from inrush.load.ledgers import Ledgers
+from inrush.load.process import End
 from inrush.load.run import load
 from tests.test_load_faults import ROWS, Place, lines, silent
 from tests.test_load_rules import header
@@ -97,17 +98,25 @@ def test_a_file_that_grows_once_more_while_it_goes_on_goes_on_again(place: Place
     assert counts(place) == (2 * ROWS + 1_000, 2 * ROWS + 1_000)
 
 
-def test_a_file_that_grew_after_its_last_row_was_read_goes_on_behind_it(place: Place) -> None:
+def test_a_file_that_grew_after_its_last_row_was_read_goes_on_behind_it(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
     place.files = place.files[:1]
     size = place.files[0].stat().st_size
-    events: list[Any] = []
     # All rows are one chunk, which waits for its turn: the end of the file is only found behind it.
     _, stored = cut(place, lambda: append(place.files[0], ROWS), 0, chunk_rows=20_000)
     assert stored == ROWS
-    again = place.load(events.append)
+    wait_for, last_words = End.wait_for, list[Any]()
+
+    def heard(self: End, *words: Any) -> Any:
+        last_words.append(wait_for(self, *words))
+        return last_words[-1]
+
+    monkeypatch.setattr(End, "wait_for", heard)
+    again = place.load()
     assert (again.verdict, again.rows_before, again.rows_stored) == ("proven", ROWS, 500)
-    [last] = [event for event in events if event.get("role") == "client" and event["event"] == "finished"]
-    assert (last["bytes_before"], last["bytes"]) == (size, place.files[0].stat().st_size - size)
+    (of_client,) = [word for word in last_words if "bytes_before" in word]
+    assert (of_client["bytes_before"], of_client["bytes"]) == (size, place.files[0].stat().st_size - size)
     assert counts(place) == (ROWS + 500, ROWS + 500)
 
 
