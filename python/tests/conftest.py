@@ -23,6 +23,7 @@ import pytest  # noqa: E402
 from hypothesis import HealthCheck, settings  # noqa: E402
 
 from tests.terminal import Inrush  # noqa: E402
+from tests.undisturbed import leave_others_out  # noqa: E402
 
 PACKAGE = Path(__file__).parents[1]
 TESTS = Path(__file__).parent
@@ -160,7 +161,7 @@ def nobody_else(request: pytest.FixtureRequest) -> Iterator[None]:
     """
     with pytest.MonkeyPatch.context() as patch:
         if "starved" not in request.path.name:
-            patch.setattr("inrush.stats.starved.others_of_client", lambda run: (0.0, 0.0))
+            leave_others_out(patch)
         yield
 
 

@@ -27,8 +27,10 @@ def test_a_folder_that_another_user_has_made_in_one_of_everyones_is_refused(
     planted.mkdir(parents=True)
     everyones.chmod(0o1777)
     os.chown(planted, STRANGER, STRANGER)
-    with pytest.raises(UsageError, match=f"user {STRANGER}, who can change"):
-        Root(planted / below).refuse_unwritable()
+    (tmp_path / "link").symlink_to(planted)
+    for named in (planted, tmp_path / "link"):
+        with pytest.raises(UsageError, match=f"tmp/results: belongs to user {STRANGER}, who can change"):
+            Root(named / below).refuse_unwritable()
     monkeypatch.setenv("SUDO_UID", str(STRANGER))
     Root(planted / below).refuse_unwritable()
     monkeypatch.delenv("SUDO_UID")

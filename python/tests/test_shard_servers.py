@@ -235,12 +235,12 @@ def ran(folder: Path, seen: list[Any], place: Here | None = None) -> tuple[int, 
     return code, said, parts
 
 
-def grown(parts: Path, role: str, metric: str = "cpu_s") -> float:
+def grown(parts: Path, role: str) -> float:
     values = [
         row["value"]
         for row in rows(parts, "resources")
-        # Threads of a process stand beside it, under their names as devices.
-        if (row["role"], row["metric"]) == (role, metric) and not (metric == "cpu_s" and row["device"])
+        # Rows of a process's threads have their names as `device`.
+        if (row["role"], row["metric"], row["device"]) == (role, "cpu_s", "")
     ]
     return values[-1] - values[0] if values else 0.0
 

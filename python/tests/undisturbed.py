@@ -30,11 +30,16 @@ def first_served() -> Iterator[None]:
         os.setpriority(os.PRIO_PROCESS, 0, before)
 
 
+def leave_others_out(patch: pytest.MonkeyPatch) -> None:
+    """Runs are judged as if no other process had taken a processor from the client."""
+    patch.setattr("inrush.stats.starved.others_of_client", lambda run: (0.0, 0.0))
+
+
 @contextlib.contextmanager
 def undisturbed() -> Iterator[None]:
     """Runs are served first, and judged as if no other process had taken what client or server needed, nor stopped one."""
     with first_served(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr("inrush.stats.starved.others_of_client", lambda run: (0.0, 0.0))
+        leave_others_out(patch)
         for counted in ("known_stalls", "told_stalls"):
             patch.setattr(f"inrush.stats.starved.{counted}", lambda run: Stalls(0, 0.0))
         for user in ("inrush.guards.lacking", "inrush.analysis.deciding"):

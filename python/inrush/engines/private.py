@@ -15,11 +15,10 @@ from pathlib import Path
 
 from inrush.engines.life import User
 from inrush.errors import TargetError
+from inrush.machine import users
 from inrush.machine.secret_files import write_secret
 
 REMEDY = "choose another --data"
-#: The user that ran `sudo`, whose folders are named on purpose.
-SUDO = "SUDO_UID"
 #: More than any file that is read here.
 MOST_BYTES = 1 << 20
 
@@ -53,9 +52,7 @@ def folder(path: Path, owner: User = User(), mode: int = 0o700) -> Path:  # noqa
 
 def check_above(path: Path, owner: User = User()) -> None:  # noqa: B008
     """Raises TargetError where another user could put something else in the place of `path`, by a folder above it."""
-    trusted = {0, os.geteuid(), owner.uid, Path("/").stat().st_uid}
-    if (sudo := os.environ.get(SUDO, "")).isdigit() and os.geteuid() == 0:
-        trusted.add(int(sudo))
+    trusted = {*users.trusted(), owner.uid, Path("/").stat().st_uid}
     for above in (*path.absolute().parents, *path.parent.resolve().parents, path.parent.resolve()):
         with contextlib.suppress(FileNotFoundError):
             found = above.lstat()

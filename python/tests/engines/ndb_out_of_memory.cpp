@@ -15,7 +15,7 @@ bool is_ours(void *caller) {
 }
 }  // namespace
 
-// Those of the client library are left alone: it does not outlive all of its own failures.
+// Those of the client library are left alone: whether it outlives its own failures is not tried here.
 void *operator new(size_t bytes) {
   if (left >= 0 && is_ours(__builtin_return_address(0)) && left-- == 0) {
     has_failed = true;

@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 from inrush.errors import UsageError
+from inrush.machine.users import trusted
 
 #: Name of the environment variable that moves `results/` elsewhere.
 RESULTS_VARIABLE = "INRUSH_RESULTS"
@@ -55,11 +56,8 @@ class Root:
     def refuse_planted(self) -> None:
         """Raises UsageError where another user has made the folder in one of everyone's, such as /tmp: that user may change
         what is written here, and put links in its place."""
-        ours = {0, os.geteuid()}
-        if os.geteuid() == 0 and (sudo := os.environ.get("SUDO_UID", "")).isdigit():
-            ours.add(int(sudo))
-        path = self.root.absolute()
-        for folder in (path, *path.parents):
+        ours, named, there = trusted(), self.root.absolute(), self.root.resolve()
+        for folder in dict.fromkeys((named, *named.parents, there, *there.parents)):
             try:
                 owner, above = folder.lstat().st_uid, folder.parent.stat().st_mode
             except OSError:  # it is not there yet
