@@ -15,7 +15,7 @@ from inrush.fleet import checks, remote
 from inrush.fleet.address import SchedulerAddress, parse, reached_only_here
 from inrush.fleet.local import owned, remove_left, write_variables
 from inrush.fleet.open import opened
-from inrush.fleet.place import looked_at
+from inrush.fleet.taken import looked_at
 from inrush.fleet.waiting import WaitingTime
 from inrush.run.prepare import StudyCall, with_clients
 from tests.needed import REQUIRE, need_distributed

@@ -24,7 +24,7 @@ from inrush.fleet.dealing import (
     seen,
 )
 from inrush.fleet.homes import known_as
-from inrush.fleet.place import looked_at
+from inrush.fleet.taken import looked_at
 from inrush.fleet.worker import dealt_to
 from inrush.run.shard_servers import servers_of_study
 from inrush.targets.deployment import Deployment

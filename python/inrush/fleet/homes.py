@@ -10,7 +10,7 @@ from inrush.border.pipeline import ShardServer
 from inrush.fleet import remote
 from inrush.fleet.dealing import homes_of
 from inrush.fleet.link import Link
-from inrush.fleet.place import on_all, refused
+from inrush.fleet.taken import on_all, refused
 
 #: A worker resolves names for so long at most, s.
 ASK_S = 10.0

@@ -96,8 +96,8 @@ def opened(
     from inrush.fleet.dealing import NotThere, dealt_as_named, said_dealt, said_unseen
     from inrush.fleet.homes import asked, known_as
     from inrush.fleet.local import started
-    from inrush.fleet.place import looked_at, refused
     from inrush.fleet.room import short_of_room
+    from inrush.fleet.taken import looked_at, refused
 
     address, wanted = parse(text, insecure), max(map(hosts_of, plans))
     with contextlib.ExitStack() as held:
