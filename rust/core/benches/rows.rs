@@ -182,7 +182,7 @@ fn secondary_index(columns: usize, order: &str) -> TablePlan {
 }
 
 fn telemetry() -> Vec<TablePlan> {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../python/tests/golden/rows/telemetry.json");
+    let path = "../../python/tests/golden/rows/telemetry.json";
     let text = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{path}: {e}"));
     serde_json::from_str(&text).unwrap_or_else(|e| panic!("{path}: {e}"))
 }

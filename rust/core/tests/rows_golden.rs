@@ -111,7 +111,7 @@ fn shown(value: &Value) -> String {
 }
 
 fn is_committed(name: &str, text: &str) {
-    let path = format!("{}/../../python/tests/golden/rows/{name}", env!("CARGO_MANIFEST_DIR"));
+    let path = format!("../../python/tests/golden/rows/{name}");
     if std::env::var_os("INRUSH_WRITE_GOLDEN").is_some() {
         std::fs::write(&path, text).unwrap();
     }

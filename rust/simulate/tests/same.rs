@@ -10,7 +10,7 @@ use serde_json::Value;
 
 #[test]
 fn a_cluster_and_a_seed_give_what_they_gave() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let folder = Path::new("tests");
     let read = |name: &str| std::fs::read_to_string(folder.join(name)).expect("a golden file");
     let clusters: BTreeMap<String, Value> = serde_json::from_str(&read("clusters.json")).expect("clusters");
     let found: BTreeMap<&String, Value> = clusters
