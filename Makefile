@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .PHONY: help core build docs run test test-all test-rust test-rust-told test-python test-python-apart test-python-servers \
-  test-rust-and-servers fuzz check check-rust check-python bench servers chdb clean wheel wheel-here try-wheel release
+  fuzz check check-rust check-python bench servers chdb clean wheel wheel-here try-wheel release
 
 PYTHON ?= python3
 # Of `make try-wheel`; none named: the oldest and the newest that are here (.ci/pythons).
@@ -11,8 +11,8 @@ PYTHONS ?=
 # Tests at once: some wait for a server, a limit or a clock, so one more than this machine has cores, and of Rust's two.
 JOBS ?= 3
 THREADS ?= 4
-# Tests on servers. Where servers must be there, they run beside the others, after Rust's, which are on the same servers; and
-# so many at once, each process on servers of its own.
+# Tests on servers. Where servers must be there, they run when all others have ended: beside those, both take longer than one
+# after the other. So many at once, each process on servers of its own.
 ON_SERVERS := python/tests/engines
 SERVER_JOBS ?= 3
 # Each part of the tests that passed where servers must be there leaves a file: CI runs once more what did not.
@@ -61,14 +61,9 @@ build: core ## core, and the programs of the Rust tests
 run: core ## the quickstart study; prints where its report is
 	$(BIN)/inrush run quickstart
 
-# Half of the time of Rust's tests is waiting, so both halves are tested at once. Of two parts of Python's, each is shown
-# when it has ended.
+# Half of the time of Rust's tests is waiting, so both halves are tested at once.
 test: core ## the tests; needs no server and no browser
-ifdef INRUSH_REQUIRE_SERVERS
-	@rm -rf $(PASSED); $(MAKE) --no-print-directory --keep-going --jobs 2 --output-sync=target test-python-apart test-rust-and-servers
-else
-	@$(MAKE) --no-print-directory --keep-going --jobs 2 test-rust-told test-python
-endif
+	@rm -rf $(PASSED); $(MAKE) --no-print-directory --keep-going --jobs 2 test-rust-told test-python
 
 test-all: core ## all tests, also those that are dear in time, and the wheel of a release
 	$(MANY_CASES) $(CARGO_TEST)
@@ -91,10 +86,6 @@ test-python-apart:
 test-python-servers:
 	MAKEFLAGS= $(BIN)/python -m pytest -o cache_dir=.pytest_cache/servers $(AGAIN) -n $(SERVER_JOBS) --durations 30 $(ON_SERVERS)
 	@$(call passed,servers)
-
-test-rust-and-servers:
-	@failed=0; $(MAKE) --no-print-directory test-rust-told || failed=1; \
-	  $(MAKE) --no-print-directory test-python-servers || failed=1; exit $$failed
 
 test-rust: ## tests of the Rust half
 	@tools/needs $(PYTHON) fetch

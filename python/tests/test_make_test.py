@@ -93,18 +93,17 @@ def test_with_servers_it_fails_if_any_part_does_and_every_part_is_tested(
     assert "7 apart" in said and "8 on servers" in said
 
 
-def test_with_servers_those_on_them_come_after_rusts_and_beside_the_others(tmp_path: Path) -> None:
+def test_with_servers_those_on_them_come_after_the_others_which_rusts_are_beside(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    until_apart = f"until grep -q apart {log}; do sleep 0.05; done"
-    until_servers = f"until grep -q servers {log}; do sleep 0.05; done"
+    until_rust = f"touch {log}; until grep -q rust {log}; do sleep 0.05; done"
     code, said = make_test(
         tmp_path,
-        f"touch {log}; {until_apart}; echo rust >>{log}; {PASSED}",
-        ON_SERVERS.format(f"echo apart >>{log}; {until_servers}", f"echo servers >>{log}"),
+        f"echo rust >>{log}; {PASSED}",
+        ON_SERVERS.format(f"{until_rust}; sleep 0.2; echo apart >>{log}", f"echo servers >>{log}"),
         INRUSH_REQUIRE_SERVERS="1",
     )
     assert code == 0, said
-    assert log.read_text().split() == ["apart", "rust", "servers"]
+    assert log.read_text().split() == ["rust", "apart", "servers"]
 
 
 def test_a_server_that_runs_already_is_of_one_process_alone() -> None:
