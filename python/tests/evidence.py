@@ -10,7 +10,7 @@ from pathlib import Path
 from inrush.study.first_line import FirstLineGiven
 from inrush.study.sniff import evidence_of as evidence_of_column
 from inrush.study.sniff import look_at
-from inrush.study.types import Evidence, Seen, TextKind
+from inrush.study.value_types import Evidence, Seen, TextKind
 
 #: One column, whatever stands in it.
 ONE_COLUMN = FirstLineGiven(False, ("v",), "mysql")

@@ -10,8 +10,8 @@ import pytest
 
 from inrush._core import CoreFailure
 from inrush.model.cluster import ServerKind, SimulatedCluster, simulated
-from inrush.model.laws import erlang_c, population
 from inrush.model.network import Station, throughput
+from inrush.model.queues import erlang_c, population
 
 SEEDS = range(1, 11)
 #: Student's t, 9 degrees of freedom, two-sided 99.9 %.

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from inrush.analysis.agreement import disagreements
 from inrush.analysis.analyse import analyse
 from inrush.analysis.points import Analysis
 from inrush.analysis.study_guards import guard_study
-from inrush.guards.agreement import disagreements
 from inrush.guards.run import guard_run
 from inrush.guards.saturation import client_beside_its_engine
 from inrush.guards.verdicts import Outcome, Verdict, timed_figures

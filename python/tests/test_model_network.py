@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inrush.model.laws import population
 from inrush.model.network import (
     Station,
     at_population,
@@ -18,6 +17,7 @@ from inrush.model.network import (
     throughput,
     throughputs,
 )
+from inrush.model.queues import population
 
 DEMANDS = st.floats(1e-6, 1e3)
 STATIONS = st.lists(st.builds(Station, DEMANDS, st.floats(1, 32)), min_size=1, max_size=5)

@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from inrush.model.laws import erlang_c
+from inrush.model.queues import erlang_c
 from inrush.model.score import board, interval_score, score
 
 

@@ -20,7 +20,7 @@ from inrush.study.first_line import FirstLineGiven
 from inrush.study.new import write_new
 from inrush.study.sniff import sniff
 from inrush.study.study import load_study
-from inrush.study.types import choose
+from inrush.study.value_types import choose
 from tests.evidence import evidence_of
 from tests.strategies import KNOWN, fake_servers
 

@@ -21,7 +21,7 @@ from inrush.study.chosen import choose_columns, lines
 from inrush.study.first_line import FirstLineGiven
 from inrush.study.new import write_new
 from inrush.study.sniff import look_at, sniff
-from inrush.study.types import KINDS, NULL_WORDS, QUOTED
+from inrush.study.value_types import KINDS, NULL_WORDS, QUOTED
 
 VALUES = [
     *NULL_WORDS,

@@ -20,7 +20,7 @@ from inrush.study.chosen import Asked, DatesUndecided, choose_columns, lines, re
 from inrush.study.new import write_new
 from inrush.study.sniff import sniff
 from inrush.study.study import load_study
-from inrush.study.types import Evidence, Seen, TextKind, choose, together
+from inrush.study.value_types import Evidence, Seen, TextKind, choose, together
 from tests.evidence import evidence_of, kind_of
 from tests.strategies import KNOWN
 

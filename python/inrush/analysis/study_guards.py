@@ -7,13 +7,13 @@ from statistics import median
 from typing import Any
 
 from inrush.analysis import hysteresis, waves
+from inrush.analysis.agreement import disagreements
 from inrush.analysis.comparability import ALLOWED, compares_engines, unequal_durability, unequal_mix
 from inrush.analysis.conditions import NAME as CONDITIONS
 from inrush.analysis.conditions import same_conditions
 from inrush.analysis.deciding import STOP_RULES, stop_rules_stand
 from inrush.analysis.decisions import decisions_hold, limits_checked
 from inrush.analysis.points import Analysis, Point, headline, roles, say
-from inrush.guards.agreement import disagreements
 from inrush.guards.verdicts import (
     Verdict,
     counted,

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from inrush.border.pipeline import roles_of
 from inrush.border.tables import IntervalRow, RepetitionRow, SessionRow
 from inrush.guards.verdicts import Figures, Verdict, invalid, noted, passed, role_figures, timed_figures
-from inrush.model.laws import population
+from inrush.model.queues import population
 from inrush.stats.gaps import gaps_of, worked_ns
 from inrush.stats.headroom import busy_hosts
 from inrush.stats.hosts import workers_of

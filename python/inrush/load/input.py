@@ -27,6 +27,7 @@ from inrush.study.chosen import (
 )
 from inrush.study.files import arrow_stream
 from inrush.study.first_line import NOTHING_SAID, FirstLineGiven
+from inrush.study.formats import TEXT_FORMATS
 from inrush.study.found import SAMPLE_ROWS, Sniffed
 from inrush.study.sniff import look_at, sniff, sniffed
 from inrush.workload import Column, Table
@@ -156,7 +157,7 @@ def columns_of(
     """The columns of the files; of files without a header under the names of the table that is there. Pure."""
     found = choose_columns([i.sniffed for i in inputs], asked)
     one = inputs[0].sniffed
-    if described and not one.header and not one.named and one.format != "parquet":
+    if described and not one.header and not one.named and one.format in TEXT_FORMATS:
         if len(found) != len(described):
             raise UsageError(f"{inputs[0].shown}: has {len(found)} columns, table {name} {len(described)}")
         found = [replace(c, name=column) for c, (column, _, _) in zip(found, described, strict=True)]
@@ -265,7 +266,7 @@ def file_document(source: Input, table: Table, cache: Path, here: str) -> TextFi
         "header": source.sniffed.header,
         "null": source.sniffed.null,
     }
-    if kind != "parquet":
+    if kind in TEXT_FORMATS:
         return {**document, "stamp": source.stamp.document()}
     path = Path(at)
     stream = arrow_stream(path, {c.name: c.type for c in table.columns}, cache / digest_of(path))

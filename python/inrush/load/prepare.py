@@ -31,6 +31,7 @@ from inrush.load.shards import Shards
 from inrush.plan import ends
 from inrush.study.chosen import Asked, DatesUndecided
 from inrush.study.first_line import shown_line
+from inrush.study.formats import TEXT_FORMATS
 from inrush.workload import Table
 
 
@@ -107,7 +108,7 @@ def prepare(
     rule = call.rule or create.rule_of(shards.twin, [declared[name] for name in call.key], len(targets))
     documents = [file_document(i, table, spool, here) for i in inputs]
     files = reading.files_as_begun(documents, of.numbers, as_begun)
-    if inputs[0].sniffed.format != "parquet":
+    if inputs[0].sniffed.format in TEXT_FORMATS:
         note(shown_line(files[0]["header"], inputs[0].sniffed.no_header or "the import was begun so"))
     # On one server a key places nothing.
     key = call.key if len(targets) > 1 else ()

@@ -1,6 +1,6 @@
 """What a few small loads say of a large one: laws, models, their intervals, and the score of what was claimed. Pure.
 
-laws       what holds of every system: Little, Erlang
+queues     what holds of every queue: Little, Erlang
 network    exact throughput of a closed network of pooled and partitioned stations
 pipeline   that network, calibrated by small loads: overlap, growing demand, a stage that was not measured
 fits       non-negative least squares of relative errors, which every law below is fitted by

@@ -3,7 +3,7 @@
 Pipelines are dealt out to several clients in turn. So their machines, and their ways, are one resource with a member for each
 client: what a pipeline takes is known from those that had some, and a member that has most for what it can do is full first.
 
-The network's capacity is what came over it before the clock (docs/decisions/288). It is a resource where nothing says that
+The network's capacity is what came over it before the clock (decision 288). It is a resource where nothing says that
 this was wrong: a load that took all of it, while its senders did not wait for the network, has shown that it carries more.
 """
 

@@ -23,7 +23,7 @@ from inrush.model.capacity import forecast_load, middle_of_load
 from inrush.model.curve import MOST_BUSY, Curve, curve
 from inrush.model.forecast import Forecast, Refused
 from inrush.model.intervals import LEVEL, Scored, reach_bin, spread
-from inrush.model.laws import erlang_c
+from inrush.model.queues import erlang_c
 from inrush.model.scaling import fit_batch
 from inrush.model.work import fit_proportion
 from inrush.predict.claims import forecast_of

@@ -11,6 +11,7 @@ from inrush.border.address import is_url
 from inrush.engines import engine_of_url
 from inrush.errors import UsageError
 from inrush.guards.verdicts import WITH_NOTES, Outcome
+from inrush.results.store import sealed_runs
 
 if TYPE_CHECKING:
     from inrush.analysis.points import Analysis
@@ -51,7 +52,7 @@ def study_rows(store: Store) -> list[Row]:
 
 
 def study_row(s: StudyFolder) -> Row:
-    sealed = len(list(s.path.glob("*/run.json")))
+    sealed = len(sealed_runs(s.path))
     ended = s.doc.get("status") in ENDED
     return Row(
         s.path.name,

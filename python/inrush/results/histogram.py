@@ -1,6 +1,6 @@
 """Latency histograms off the clock: merged and read, never averaged.
 
-Twin of the buckets that `rust/drive/src/record.rs` writes (H2 = HdrHistogram's buckets): with grouping
+Twin of the buckets that `rust/drive/src/record/hist.rs` writes (H2 = HdrHistogram's buckets): with grouping
 power g, values below 2^(g+1) have a bucket each, every later power of two has 2^g of them.
 There is no function here, or elsewhere, that averages percentiles: a percentile of several
 histograms is the percentile of their merge.

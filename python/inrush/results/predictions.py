@@ -1,8 +1,8 @@
 """Claims on disk: frozen before the run that they are about, scored after it, never changed.
 
-results/predictions/<id>.json          the claim with its hash, written once
-results/predictions/<id>.score.json    what came of it; that of a valid run is never written again
-results/predictions/scoreboard.html    all of them
+<id>.json          the claim with its hash, written once
+<id>.score.json    what came of it; that of a valid run is never written again
+scoreboard.html    all of them
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Predictions:
     """All claims below one folder of results."""
 
     def __init__(self, store: Store) -> None:
-        self.path = store.root / "predictions"
+        self.path = store.predictions_path
 
     @property
     def board_path(self) -> Path:

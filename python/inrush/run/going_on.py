@@ -15,7 +15,7 @@ from inrush.border.pipeline import AnyPlan, GoesOn, LoadingPlan, loads_of
 from inrush.errors import from_core
 from inrush.pipeline.journal import lines
 from inrush.pipeline.step_load import JOURNAL
-from inrush.results.store import Doc, OpenRun, StudyFolder, read_json
+from inrush.results.store import Doc, OpenRun, StudyFolder, read_json, unsealed_runs
 from inrush.targets.ask import ask
 from inrush.targets.deployment import environment
 
@@ -97,8 +97,7 @@ def goes_on(opened: OpenRun | None) -> bool:
 
 def unfinished(folder: StudyFolder) -> bool:
     """Whether a run of the study waits to go on: its data must stay."""
-    paths = [p.parent for p in folder.path.glob("*/plan.json") if not (p.parent / "run.json").is_file()]
-    return any(goes_on(OpenRun(path)) for path in paths)
+    return any(goes_on(OpenRun(path)) for path in unsealed_runs(folder.path))
 
 
 def lost(plan: AnyPlan, mark: str, variables: Mapping[str, str]) -> str | None:

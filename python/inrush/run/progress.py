@@ -12,7 +12,7 @@ from inrush.analysis.wording import name as name_of
 from inrush.border.events import Event, Progress, RoleProgress
 from inrush.guards.verdicts import counted
 from inrush.plan.calibration import OWN_SHARE, title
-from inrush.results.store import Results, SealedRun
+from inrush.results.store import Results, SealedRun, sealed_runs
 from inrush.stats.files import rejected_rows
 from inrush.stats.measures import call_gaps_s, figures_of_run, whole, writing_roles
 from inrush.stats.quantity import rate_of, show
@@ -42,7 +42,7 @@ class Plain:
         self.results = results
         self.began_s = time.monotonic()
         # Those of a study that goes on were said before.
-        self.has_result = results is not None and any(results.glob("*/run.json"))
+        self.has_result = results is not None and bool(sealed_runs(results))
         self.study = StudyClock()
         self.said_s = time.monotonic()
 

@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from inrush.errors import UsageError
 from inrush.study.formats import MYSQL
 from inrush.study.found import Found, Sniffed, kind_with_room
-from inrush.study.types import (
+from inrush.study.value_types import (
     INTEGER_KINDS,
     NEAR_YEARS,
     ORDERS,

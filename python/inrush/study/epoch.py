@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from inrush.study.chosen import Chosen
 from inrush.study.found import Found, Sniffed
-from inrush.study.types import ORDERS
+from inrush.study.value_types import ORDERS
 
 #: Where no column has times that can be one.
 DEFAULT = "2026-01-01T00:00:00Z"

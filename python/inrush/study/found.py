@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from inrush.errors import UsageError
-from inrush.study.types import Evidence
+from inrush.study.value_types import Evidence
 
 #: Rows that decide on types; values that fit them no longer are rejected by line when they are read.
 SAMPLE_ROWS = 200_000

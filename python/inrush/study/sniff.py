@@ -17,7 +17,7 @@ from inrush.study.first_line import NOTHING_SAID, FirstLineGiven
 from inrush.study.formats import DELIMITERS
 from inrush.study.found import SAMPLE_ROWS, Found, Sniffed, distinct_names, kind_with_room
 from inrush.study.parquet import OF_PARQUET, sniff_parquet
-from inrush.study.types import KINDS, NOTHING, NULL_WORDS, Evidence, FilePlace, Seen, choose
+from inrush.study.value_types import KINDS, NOTHING, NULL_WORDS, Evidence, FilePlace, Seen, choose
 
 Doc = Mapping[str, Any]
 

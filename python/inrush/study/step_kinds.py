@@ -8,7 +8,7 @@ from typing import ClassVar, Final
 
 from inrush.study.forms import FromFactor
 from inrush.study.inputs import StepFiles
-from inrush.study.parts import METRICS, OF_HOST
+from inrush.study.metrics import METRICS, OF_HOST
 from inrush.study.pipeline import StepPipeline
 from inrush.study.roles import Role
 

@@ -15,7 +15,8 @@ from inrush.study.document import Node, unknown
 from inrush.study.dumps import parse_dump, read_source, with_dumps
 from inrush.study.forms import Factors
 from inrush.study.inputs import parse_files
-from inrush.study.parts import METRICS, WATCHED, Named, Schedule
+from inrush.study.metrics import METRICS, WATCHED, Named
+from inrush.study.parts import Schedule
 from inrush.study.pipeline import parse_step_pipeline, read_resumable
 from inrush.study.roles import FACTOR_NAME, parse_role, parse_roles
 from inrush.study.step_kinds import (

@@ -21,12 +21,11 @@ from inrush.study.forms import (
     FromFactor,
 )
 from inrush.study.generators import Catalogue
+from inrush.study.metrics import METRICS, Named
 from inrush.study.of_scale import known_parts, of_scale
 from inrush.study.overlay import apply_overrides, by_command, merged, parse_overrides
 from inrush.study.parts import (
-    METRICS,
     AnswerSpec,
-    Named,
     RecordSpec,
     Repeats,
     Schedule,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from inrush.study.document import Node, unknown
-from inrush.study.parts import WATCHED
+from inrush.study.metrics import WATCHED
 from inrush.study.roles import FACTOR_NAME, label
 
 #: Of steps together.

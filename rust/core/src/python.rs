@@ -270,7 +270,7 @@ fn engines() -> Vec<&'static str> {
 
 #[pyfunction]
 fn read_address(text: &str) -> String {
-    engine::reading::read(text).to_string()
+    engine::address::read(text).to_string()
 }
 
 #[pyfunction]

@@ -17,6 +17,7 @@ from inrush.errors import ResultUnreadable
 from inrush.results.renamed import with_todays_tables
 from inrush.results.schema import SCHEMAS, conform, empty
 from inrush.results.store.files import Doc, check_schema, read_json, sha256
+from inrush.results.store.root import sealed_runs, unsealed_runs
 
 
 class Results:
@@ -41,17 +42,13 @@ class Results:
                 f"{self.path / self.only}: this run was never sealed, so it has no figures; "
                 f"go on with `inrush run --resume {self.path.name}`"
             )
-        found = [
-            SealedRun(p.parent) for p in self.path.glob("*/run.json") if self.only in (None, p.parent.name)
-        ]
+        found = [SealedRun(path) for path in sealed_runs(self.path) if self.only in (None, path.name)]
         return sorted(found, key=lambda r: (r.doc.get("block", 0), r.doc.get("order", 0), r.id))
 
     @property
     def unsealed(self) -> list[str]:
         """Folders of runs that were begun and not sealed."""
-        return sorted(
-            p.parent.name for p in self.path.glob("*/plan.json") if not (p.parent / "run.json").is_file()
-        )
+        return [path.name for path in unsealed_runs(self.path)]
 
     @property
     def report_path(self) -> Path:

@@ -1,4 +1,4 @@
-"""Where results lie: for modules that put something beside them and read none."""
+"""Where results lie: for modules that put something beside them, or look which there are, and read none."""
 
 from __future__ import annotations
 
@@ -13,6 +13,16 @@ from inrush.machine.users import trusted
 
 #: Name of the environment variable that moves `results/` elsewhere.
 RESULTS_VARIABLE = "INRUSH_RESULTS"
+
+
+def sealed_runs(study: Path) -> list[Path]:
+    """Folders of the runs of a study that are complete."""
+    return sorted(p.parent for p in study.glob("*/run.json"))
+
+
+def unsealed_runs(study: Path) -> list[Path]:
+    """Folders of its runs that were begun and not sealed."""
+    return sorted(p.parent for p in study.glob("*/plan.json") if not (p.parent / "run.json").is_file())
 
 
 class Root:
@@ -31,6 +41,11 @@ class Root:
         if os.geteuid() != 0:
             return self.root / "instances"
         return Path("/var/tmp/inrush") / hashlib.sha256(str(self.root.resolve()).encode()).hexdigest()[:8]
+
+    @property
+    def predictions_path(self) -> Path:
+        """Claims and their scores."""
+        return self.root / "predictions"
 
     def refuse_file(self) -> None:
         """Raises UsageError where a file is in the place of the folder."""

@@ -4,6 +4,7 @@
 
 pub mod abort;
 mod adbc;
+pub mod address;
 mod answers;
 pub mod arrow;
 mod clickhouse;
@@ -25,7 +26,6 @@ mod ndb;
 mod null;
 mod postgresql;
 mod questdb;
-pub mod reading;
 mod record_call;
 mod resp;
 pub mod secrets;

@@ -1,9 +1,9 @@
 //! What a value is: one of the kinds that decide on the type of a column. Their numbers are those of `KINDS` in
-//! python/inrush/study/types.py, which says what fits each. Pure.
+//! python/inrush/study/value_types.py, which says what fits each. Pure.
 
 use super::times::{day, iso};
 
-/// Words that files write for NULL. Twin of NULL_WORDS in python/inrush/study/types.py.
+/// Words that files write for NULL. Twin of NULL_WORDS in python/inrush/study/value_types.py.
 pub const NULL_WORDS: [&[u8]; 8] = [b"", b"NA", b"NULL", b"null", b"N/A", b"None", b"\\N", b"-"];
 const TRUTHS: [&[u8]; 4] = [b"true", b"false", b"t", b"f"];
 const YES_NO: [&[u8]; 6] = [b"yes", b"no", b"y", b"n", b"on", b"off"];
@@ -29,7 +29,7 @@ pub const DAY: usize = ISO + 8;
 #[cfg(test)]
 const KINDS: usize = DAY + 24;
 
-/// Whole numbers from which on other types hold them. Twin of BOUNDS in python/inrush/study/types.py.
+/// Whole numbers from which on other types hold them. Twin of BOUNDS in python/inrush/study/value_types.py.
 const BOUNDS: [i128; 9] =
     [-(1 << 63), -(1 << 53), -(1 << 31), 0, 2, 1 << 31, (1 << 53) + 1, 1 << 63, 1 << 64];
 /// So many digits a double keeps.

@@ -1,4 +1,4 @@
-"""Laws that hold of every system: Little's, and Erlang's of arrivals that wait. Pure.
+"""Laws that hold of every queue: Little's, and Erlang's of arrivals that wait. No laws of loads: see `curve`. Pure.
 
 Source: Denning & Buzen, The operational analysis of queueing network models, 1978; Erlang C.
 """
