@@ -18,7 +18,15 @@ def shown(found: list[kills.Kill]) -> None:
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize(("victim", "step"), [("server", "load"), ("inrush", "rewrite"), ("worker", "load")])
+@pytest.mark.parametrize(
+    ("victim", "step"),
+    [
+        # Servers are killed in runs by test_trouble too.
+        pytest.param("server", "load", marks=pytest.mark.slow),
+        ("inrush", "rewrite"),
+        ("worker", "load"),
+    ],
+)
 def test_a_kill_inside_a_step_leaves_nothing_and_costs_no_row(victim: str, step: str, folder: Path) -> None:
     need("postgresql")
     with kills.own("postgresql", folder / "postgresql") as data:

@@ -16,9 +16,13 @@ from inrush.engines.own_server import OwnServer
 from inrush.errors import TargetError, UsageError
 from inrush.targets.server_processes import found_server
 
-from .servers import SETTINGS, need, own_server
+from .servers import AS_ANOTHER, SETTINGS, each_kind, need, own_server
 
 STARTED = [name for name in ENGINES if server(name).lifecycle is not None]
+#: What `own_server` does with any server is tested on those that start within seconds.
+ANY_SERVER = pytest.mark.parametrize(
+    "own", each_kind(STARTED, {*AS_ANOTHER, "mysql", "ndb", "questdb"}), indirect=True
+)
 # A data folder is made anew in most of these: seconds on a quiet machine, much more on a busy one.
 pytestmark = pytest.mark.timeout(600)
 #: A value that no server takes. NDB's start fails in words of its own (test_ndb_life).
@@ -34,7 +38,7 @@ WRONG = {
 }
 
 
-@pytest.fixture(params=STARTED)
+@pytest.fixture(params=each_kind(STARTED))
 def own(request: pytest.FixtureRequest) -> OwnServer:
     need(request.param)
     return own_server(request.param)
@@ -112,6 +116,7 @@ def test_what_inrush_sets_itself_and_strange_profiles_are_refused(own: OwnServer
     assert not life.working_in(folder)
 
 
+@ANY_SERVER
 def test_what_a_killed_inrush_left_is_ended_before_the_next_start(own: OwnServer, folder: Path) -> None:
     script = "import sys; from pathlib import Path; from tests.engines.servers import SETTINGS, own_server\n"
     script += f"own = own_server({own.name!r})\n"
@@ -134,6 +139,7 @@ def test_what_a_killed_inrush_left_is_ended_before_the_next_start(own: OwnServer
     own.stop(instance, Stop.CLEAN)
 
 
+@ANY_SERVER
 def test_a_port_that_another_server_has_taken_is_left_to_it(
     own: OwnServer, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -148,6 +154,7 @@ def test_a_port_that_another_server_has_taken_is_left_to_it(
     own.stop(other, Stop.CLEAN)
 
 
+@ANY_SERVER
 def test_two_that_start_in_one_folder_are_one_that_starts(own: OwnServer, folder: Path) -> None:
     data = folder / own.name
     data.mkdir()
@@ -169,6 +176,7 @@ def test_data_of_another_version_are_left_alone(own: OwnServer, folder: Path) ->
         begun(own, folder)
 
 
+@ANY_SERVER
 def test_half_made_data_are_made_anew(own: OwnServer, folder: Path) -> None:
     home = folder / own.name / own.home
     home.mkdir(parents=True)

@@ -19,14 +19,14 @@ from inrush.targets.deployment import Deployment
 from inrush.targets.locks import Holder, holder, lock_name, ourselves
 from tests.terminal import Inrush
 
-from .servers import control, password_of
+from .servers import control, each_kind, password_of
 from .small_studies import SERVERS, endless_words_of, words_of
 
 LIMIT_S = 300.0
 pytestmark = pytest.mark.timeout(900)
 
 
-@pytest.fixture(params=SERVERS)
+@pytest.fixture(params=each_kind(SERVERS))
 def deployment(request: pytest.FixtureRequest) -> Deployment:
     there: Target = request.getfixturevalue(request.param)
     return Deployment(server(request.param), there)

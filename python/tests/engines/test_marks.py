@@ -15,7 +15,7 @@ from inrush.engines import server
 from inrush.engines.instance import Target
 from tests.terminal import Inrush
 
-from .servers import control, password_of, written
+from .servers import control, each_kind, password_of, written
 from .small_studies import SERVERS, small_study, words_of
 
 _, QUICK = words_of("sqlite")
@@ -111,7 +111,7 @@ def home_of(inrush: Inrush, words: Sequence[str]) -> str:
     return str(plan["tables"][0]["name"].split(".")[0].strip('"'))
 
 
-@pytest.mark.parametrize("engine", SERVERS)
+@pytest.mark.parametrize("engine", each_kind(SERVERS))
 def test_what_is_in_the_way_is_refused_and_dropped_by_force_alone(
     inrush: Inrush, engine: str, request: pytest.FixtureRequest
 ) -> None:
@@ -139,7 +139,7 @@ def test_what_is_in_the_way_is_refused_and_dropped_by_force_alone(
                     control(there, statement)
 
 
-@pytest.mark.parametrize("engine", SERVERS)
+@pytest.mark.parametrize("engine", each_kind(SERVERS))
 def test_what_inrush_left_is_nobody_elses_and_used_unasked(
     inrush: Inrush, engine: str, request: pytest.FixtureRequest
 ) -> None:

@@ -20,7 +20,7 @@ from inrush.study.study import load_study
 from inrush.targets.deployment import Deployment
 
 from .border import run
-from .servers import SETTINGS, control, need, own_server
+from .servers import SETTINGS, control, each_kind, need, own_server
 from .test_contract import study_of
 
 SECOND = 10**9
@@ -67,7 +67,7 @@ def paced(rate_per_s: float, seconds: float) -> dict[str, Any]:
     }
 
 
-@pytest.fixture(params=SERVERS)
+@pytest.fixture(params=each_kind(SERVERS))
 def own(request: pytest.FixtureRequest, folder: Path) -> Iterator[Deployment]:
     """A server of the test's own, because it will be mistreated."""
     engine: str = request.param
