@@ -159,6 +159,50 @@ COMMANDS = (
 )
 
 
+#: Where an address has no scheme, and no password is expected. `{}` is the secret.
+ODD = (
+    "load rows.csv --table t --server 127.0.0.1:7000?token={}",
+    "load rows.csv --table t --server host:7000?a=1&access_token={} --token-file rows.csv",
+    "load-server --into sqlite:///x.db --listen 127.0.0.1:0?token={}",
+    "run quickstart sqlite --live --live-address 127.0.0.1:0?token={}",
+    "run quickstart sqlite --live --live-push 127.0.0.1:1/x?token={} --scale nosuch",
+    "run quickstart sqlite --fleet 127.0.0.1:1?Secret={}",
+    "run quickstart sqlite -P writers.sessions=127.0.0.1:1/d?password={}",
+    "run quickstart 127.0.0.1:1/d?password={}",
+    "show 127.0.0.1:1/d?api_key={}",
+    "nosuch 127.0.0.1:1/d;pwd={}",
+)
+
+
+@pytest.mark.parametrize("command", ODD)
+def test_no_command_says_a_secret_of_an_address_without_a_scheme(
+    command: str, place: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for character in ("", "&", "@", "\n", "'", "ä"):
+        words = [word.replace("{}", f"{LEFT}{character}{RIGHT}") for word in command.split()]
+        monkeypatch.setattr(sys, "argv", ["inrush", *words])
+        monkeypatch.setattr(sys, "stdout", sys.stdout)
+        monkeypatch.setattr(sys, "stderr", sys.stderr)
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert ended.value.code not in (0, None), words
+        said = capfd.readouterr()
+        hidden(said.out + said.err, words)
+    for path in place.rglob("*"):
+        hidden(str(path), command)
+
+
+def test_a_text_is_shown_up_to_a_secret_in_it() -> None:
+    for text in (
+        f"h:7000?token={LEFT}{RIGHT}",
+        f"u@h:7000?a=1&Access_Token={LEFT}@{RIGHT}",
+        f"x;pwd={RIGHT}",
+    ):
+        hidden(masked(text), text)
+        assert masked(text).endswith("=…")
+    assert masked("sort_key=5, key 7, what? tokens = 3") == "sort_key=5, key 7, what? tokens = 3"
+
+
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder that results and loads of commands in this process go to."""

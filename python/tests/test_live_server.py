@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import json
 import re
@@ -337,14 +338,44 @@ def test_connections_are_so_few_that_the_study_can_open_files(
     monkeypatch.setattr(connections, "MOST", 5)
     kept = [socket.create_connection(("127.0.0.1", study.port)) for _ in range(5)]
     until(lambda: len(study.server.connections) == 5, "five of them")
-    with socket.create_connection(("127.0.0.1", study.port)) as more:
-        assert closed(more)
-    assert len(study.server.connections) == 5
-    kept.pop().close()
-    until(lambda: len(study.server.connections) == 4, "one has gone")
-    assert study.get("/snapshot.json")[0] == 200
+    with socket.create_connection(("127.0.0.1", study.port)):
+        assert closed(kept[0])
+        assert len(study.server.connections) == 5
     for one in kept:
         one.close()
+
+
+def test_connections_without_the_token_keep_nobody_out_who_has_it(
+    study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of another user, who reaches the port: without a word, with half a request, and with a wrong token that waits."""
+    monkeypatch.setattr(connections, "MOST", 6)
+    wrong = b"GET /snapshot.json HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer wrong\r\n\r\n"
+    for said in (b"", b"GET / HTTP/1.1\r\nHost: a", wrong, b"GET /login HTTP/1.1\r\nHost: a\r\n\r\n"):
+        kept = [socket.create_connection(("127.0.0.1", study.port)) for _ in range(9)]
+        for one in kept:
+            with contextlib.suppress(ConnectionError):
+                one.sendall(said)
+        reader = Reader(study.port)
+        assert reader.answer.status == 200 and reader.beat() is not None, said
+        more = [socket.create_connection(("127.0.0.1", study.port)) for _ in range(9)]
+        assert study.get("/snapshot.json")[0] == 200, said
+        assert reader.beat() is not None and reader.beat() is not None, "and who is in stays"
+        for connection in (*kept, *more, reader):
+            connection.close()
+
+
+def test_where_all_have_shown_the_token_one_more_is_closed(
+    study: Study, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "MOST", 3)
+    readers = [Reader(study.port) for _ in range(3)]
+    assert all(reader.beat() is not None for reader in readers)
+    with socket.create_connection(("127.0.0.1", study.port)) as more:
+        assert closed(more)
+    for reader in readers:
+        assert reader.beat() is not None
+        reader.close()
 
 
 def test_a_quarter_of_the_descriptors_is_the_most(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,9 @@ from inrush.errors import UsageError
 PLAIN = re.compile(r"null:\w+|[\w./~][\w./ ~+-]*")
 #: One slash is a slip of the pen, and what follows a password all the same.
 SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:/")
+#: An option whose value may be a secret, also of an address without a scheme: `HOST:PORT?token=…`. Words: twins of
+#: `SECRET_WORDS` in rust/engines/src/engine/reading.rs.
+SECRET = re.compile(r"[?&;]\w*(?:credential|key|pass|pwd|secret|token|auth)\w*=", re.IGNORECASE)
 
 
 class _Document(TypedDict):
@@ -116,10 +119,12 @@ def shown(text: str) -> str:
 
 
 def masked(text: str) -> str:
-    """Free text, up to the first address in it: where a password ends, cannot be seen there. Without a scheme, what stands
-    before the last @ may be one."""
+    """Free text, up to the first address or secret in it: where a password ends, cannot be seen there. Without a scheme, what
+    stands before the last @ may be one."""
     if found := SCHEME.search(text):
         return f"{text[: found.end()]}…"
+    if found := SECRET.search(text):
+        text = f"{text[: found.end()]}…"
     _, at, behind = text.rpartition("@")
     return f"…{at}{behind}" if at else text
 

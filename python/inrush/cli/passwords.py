@@ -31,19 +31,24 @@ def masks(arguments: Sequence[str]) -> list[tuple[str, str]]:
     """What may not be shown, with what stands in its place; the longest first."""
     found: dict[str, str] = {}
     for argument in arguments:
-        if "://" not in argument and "@" not in argument:
+        if not any(sign in argument for sign in ("://", "@", "=")):
             continue
-        from inrush.border.address import SCHEME, read
+        from inrush.border.address import SCHEME, SECRET, read
 
         begins = SCHEME.search(argument)
         text = argument[begins.start() :] if begins else argument
-        at = read(text)
-        if at.problems or at.password is not None:
-            found[text] = at.shown
-            found[repr(text)[1:-1]] = at.shown
-            found["".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)] = (
-                at.shown
-            )  # click's way
-        if at.password is not None and len(at.password) >= SHORTEST:
-            found[at.password] = "…"
+        if begins or "@" in argument:
+            at = read(text)
+            if at.problems or at.password is not None:
+                found |= dict.fromkeys(ways(text), at.shown)
+            if at.password is not None and len(at.password) >= SHORTEST:
+                found[at.password] = "…"
+        if secret := SECRET.search(text):
+            for behind in {text, text[secret.start() :]} - found.keys():
+                found |= dict.fromkeys(ways(behind), behind[: secret.end() - secret.start()] + "…")
     return sorted(found.items(), key=lambda pair: -len(pair[0]))
+
+
+def ways(text: str) -> list[str]:
+    """How an argument is printed: as it is, by `repr`, and by the parser of arguments."""
+    return [text, repr(text)[1:-1], "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)]

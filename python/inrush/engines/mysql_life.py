@@ -89,7 +89,7 @@ class MysqlLife(OwnServer):
 
     def before_launch(self, place: ServerPlace) -> None:
         for left in (SOCKET, f"{SOCKET}.lock"):
-            (place.home / left).unlink(missing_ok=True)  # no server works here: they are a dead one's
+            private.remove(place.home / left)  # no server works here: they are a dead one's
 
     def command(self, place: ServerPlace) -> Sequence[str | Path]:
         self._write_first(place)

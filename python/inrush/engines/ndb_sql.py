@@ -106,7 +106,7 @@ def make(place: ServerPlace, found: Path) -> None:
     """Its files, where they are not there, and a port."""
     home, port = place.home / ROLE, last_port(place.data)
     for left in (SOCKET, f"{SOCKET}.lock"):
-        (home / left).unlink(missing_ok=True)  # no server works here: they are a dead one's
+        private.remove(home / left)  # no server works here: they are a dead one's
     if port == 0:
         # A folder without a port is one of a start that was cut off.
         shutil.rmtree(home, ignore_errors=True)

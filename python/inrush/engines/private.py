@@ -73,8 +73,26 @@ def write(path: Path, text: str, owner: User = User(), mode: int = 0o600) -> Non
         write_secret(path, text, to, mode)
     except OSError as e:
         if e.errno in (errno.ELOOP, errno.ENOTDIR):
-            raise TargetError(f"{path.parent} is a link or a file, and is left alone; {REMEDY}") from None
+            raise no_folder(path.parent) from None
         raise
+
+
+def remove(path: Path) -> None:
+    """Where it is there: a link itself, and not what it leads to. Raises TargetError where its folder is a link, which a server
+    can put there whose home the folder is in."""
+    with contextlib.suppress(FileNotFoundError):
+        try:
+            folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        except NotADirectoryError:
+            raise no_folder(path.parent) from None
+        try:
+            os.unlink(path.name, dir_fd=folder)
+        finally:
+            os.close(folder)
+
+
+def no_folder(path: Path) -> TargetError:
+    return TargetError(f"{path} is a link or a file, and is left alone; {REMEDY}")
 
 
 @contextlib.contextmanager

@@ -24,6 +24,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from inrush.live.access import Access
+from inrush.live.connections import let_in
 from inrush.live.hub import SLOW_S, Hub, place_of
 from inrush.live.page import LOGIN_PAGE, live_page, live_script, live_style
 
@@ -32,6 +33,8 @@ MOST_READERS = 200
 #: A browser keeps the connection for events; what it reconnects after.
 RETRY_MS = 1_000
 MOST_LOGIN_BYTES = 4_096
+#: For everyone.
+LOGIN = "/login"
 #: The answer to a wrong token takes so long.
 WRONG_S = 1.0
 #: Vega compiles the expressions of a chart. Nothing comes from elsewhere, and no text of a study is ever markup.
@@ -98,7 +101,7 @@ def application(served: Served) -> ASGIApp:
         Route("/", page),
         Route("/snapshot.json", snapshot),
         Route("/metrics", metrics),
-        Route("/login", login, methods=["GET", "POST"]),
+        Route(LOGIN, login, methods=["GET", "POST"]),
         Route("/live.js", text("text/javascript", live_script)),
         Route("/live.css", text("text/css", live_style)),
         Route("/themes.json", text("application/json", lambda: served.themes)),
@@ -133,19 +136,21 @@ class Guarded:
                 await asyncio.sleep(WRONG_S)
             await refused(scope, receive, guarded(send))
             return
+        if scope["path"] != LOGIN:
+            let_in(scope.get("state", {}))
         await self.app(scope, receive, guarded(send))
 
     def refused(self, request: Request) -> Response | None:
         # As it was asked for: of the address of a request the header `Host` is a part.
         access, path = self.served.access, request.scope["path"]
-        if path == "/login":
+        if path == LOGIN:
             return None
         if access.allows(
             request.headers.get("authorization", ""), request.cookies.get(access.cookie_name, "")
         ):
             return None
         if path == "/" and request.method == "GET":
-            return RedirectResponse("/login", 303)
+            return RedirectResponse(LOGIN, 303)
         return PlainTextResponse(
             "the token is missing: send it as `Authorization: Bearer TOKEN`, or open the page in a browser\n",
             401,

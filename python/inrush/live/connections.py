@@ -1,12 +1,14 @@
 """Connections to the live page: those that ask for nothing are closed, and there are never many.
 
-The process that directs a study holds them. It opens files and starts programs, for which descriptors must be left.
+The process that directs a study holds them. It opens files and starts programs, for which descriptors must be left. Other
+users of the machine reach the port too: where there are too many, the oldest one that has not shown the token goes.
 """
 
 from __future__ import annotations
 
 import asyncio
 import resource
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import h11
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 LOOK_S = 5.0
 #: Readers of events, and fetches of what the page is made of.
 MOST = 256
+#: In the state of a request: the connection that it came by.
+CONNECTION = "connection"
 
 
 def most() -> int:
@@ -32,16 +36,26 @@ class Bounded(H11Protocol):
 
     def __init__(self, *args: Any, **named: Any) -> None:
         super().__init__(*args, **named)
+        self.app_state = {CONNECTION: self}
+        #: Whether a request by it had the token.
+        self.is_known = False
+        self._began_s = self.loop.time()
         self._look: asyncio.TimerHandle | None = None
         #: Of the request that was not there as a whole at the last look; before the first one there is none.
         self._awaited: object = self
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self._look = self.loop.call_later(LOOK_S, self._is_asked)
         if len(self.connections) > most():
-            transport.abort()
-        else:
-            self._look = self.loop.call_later(LOOK_S, self._is_asked)
+            self._make_room()
+
+    def _make_room(self) -> None:
+        """Closes this one only where all others are known."""
+        unknown = (one for one in self.connections if isinstance(one, Bounded) and not one.is_known)
+        oldest = min(unknown, key=lambda one: one._began_s)
+        self.connections.discard(oldest)  # the loop says that it is lost after more of them may have come
+        oldest.transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._look is not None:
@@ -56,3 +70,9 @@ class Bounded(H11Protocol):
             return
         self._awaited = self.cycle if waits else self
         self._look = self.loop.call_later(LOOK_S, self._is_asked)
+
+
+def let_in(state: Mapping[str, Any]) -> None:
+    """A request with this state had the token."""
+    if isinstance(by := state.get(CONNECTION), Bounded):
+        by.is_known = True

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import fcntl
+import os
 import re
 import shutil
+import stat
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from inrush.errors import UsageError
 from inrush.results.schema import RESULT_SCHEMA
@@ -199,7 +201,7 @@ class StudyFolder:
         if self._locked:
             yield
             return
-        with (self.path / ".lock").open("w") as lock:
+        with self._lock_file() as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
@@ -212,14 +214,23 @@ class StudyFolder:
             finally:
                 self._locked = False
 
+    def _lock_file(self) -> IO[bytes]:
+        """Who can read it can hold the lock, so that those who may not write it read it neither: others, and also the group
+        where it does not share the folder. Raises PermissionError for them."""
+        opened = os.open(self.path / ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o660)
+        found = os.fstat(opened)
+        if found.st_uid == os.geteuid():
+            os.fchmod(opened, 0o660 if found.st_mode & stat.S_IWGRP else 0o600)
+        return os.fdopen(opened, "r+b")
+
     def is_locked(self) -> bool:
-        """Whether an inrush is working on it now."""
+        """Whether an inrush is working on it now; True where that is not ours to ask."""
         if self._locked:
             return True
         try:
             with self.locked():
                 return False
-        except UsageError:
+        except (UsageError, PermissionError):
             return True
 
     def sealed(self, run: str) -> Doc | None:
