@@ -14,7 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from inrush import cli
 from inrush.cli import COMMANDS
+from inrush.machine import host
 from inrush.results.store import Results, Store
 from inrush.study.study import load_study
 from tests.terminal import Inrush
@@ -50,6 +52,41 @@ def test_help_costs_no_more_than_twice_its_parser() -> None:
 def test_both_versions_are_told(inrush: Inrush, words: tuple[str, ...]) -> None:
     said = inrush(*words)
     assert said.code == 0 and re.fullmatch(r"inrush \S+.*, core \S+\n", said.out), said.out
+
+
+def test_a_core_that_is_older_than_its_sources_is_told(tmp_path: Path) -> None:
+    core, source = tmp_path / "python/inrush/_core.abi3.so", tmp_path / "rust/rows/src/plan/operation.rs"
+    for file in (core, source):
+        file.parent.mkdir(parents=True)
+        file.touch()
+    os.utime(source, (100, 100))
+    os.utime(core, (200, 200))
+    assert host.older_core(core) == ""
+    os.utime(core, (50, 50))
+    assert host.older_core(core) == "the core is older than rust/rows/src/plan/operation.rs: make core"
+    source.unlink()
+    assert host.older_core(core) == "", "an installed package has no sources"
+
+
+def test_an_error_of_two_halves_that_do_not_match_names_the_older_core_in_place_of_a_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fails() -> None:
+        raise KeyError("sums")
+
+    monkeypatch.setattr(cli, "app", fails)
+    monkeypatch.setattr(sys, "argv", ["inrush", "runs"])
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    monkeypatch.setattr(host, "older_core", lambda: "the core is older than rust/x.rs: make core")
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 2
+    assert (
+        capsys.readouterr().err == "inrush: KeyError: 'sums'; the core is older than rust/x.rs: make core\n"
+    )
+    monkeypatch.setattr(host, "older_core", lambda: "")
+    with pytest.raises(KeyError):
+        cli.main()
 
 
 def test_h_is_help_of_every_command(inrush: Inrush) -> None:

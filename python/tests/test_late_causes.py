@@ -38,8 +38,8 @@ def sentence(run: RunRecord) -> str:
     return found.sentence
 
 
-def record(*runs: RunRecord) -> Any:
-    asked = {"kind": "comparison", "of": P99, "along": "engine"}
+def record(*runs: RunRecord, of: str = P99) -> Any:
+    asked = {"kind": "comparison", "of": of, "along": "engine"}
     return synthetic.StudyRecord(
         {**synthetic.STUDY, "status": "done", "answer": asked, "command": COMMAND}, list(runs), ()
     )
@@ -91,3 +91,31 @@ def test_the_last_lines_name_the_cause_and_the_command_that_helps() -> None:
 def test_without_a_known_cause_the_doctor_comes_next() -> None:
     runs = [late("postgresql", "postgresql://me@db.example/d", block=b) for b in (1, 2)]
     assert closing_lines(record(*runs))[-1] == "next: inrush doctor"
+
+
+def test_other_processes_that_took_the_processors_are_named_before_what_has_no_share() -> None:
+    runs = [
+        synthetic.run("clickhouse", {}, b, 0, makespan_s=10.0, latency_ns=[MS] * 50, noise={"others": 0.3},
+                      totals={"queued_ns": 4_000_000_000}, env={"data_journal": False})
+        for b in (1, 2)
+    ]  # fmt: skip
+    assert lateness.causes(runs[0])[0] == lateness.OTHERS
+    *_, verdict, following = closing_lines(record(*runs, of="writers.rows_per_s"))
+    first, second = lateness.OTHERS.sentence, lateness.UNJOURNALED.sentence
+    assert verdict.index(first) < verdict.index(second)
+    assert following == (
+        "next: inrush run keepup --start clickhouse --seed 1 --data DIR"
+        "   (first stop the other processes, which took 30 % of the processors; DIR on a filesystem with a journal)"
+    ), following
+
+
+def test_where_only_other_processes_made_the_client_late_the_same_command_comes_next_without_them() -> None:
+    runs = [
+        synthetic.run("sqlite", {}, b, 0, makespan_s=10.0, latency_ns=[MS] * 50, noise={"others": 0.3},
+                      totals={"queued_ns": 4_000_000_000})
+        for b in (1, 2)
+    ]  # fmt: skip
+    assert lateness.causes(runs[0]) == [lateness.OTHERS]
+    assert closing_lines(record(*runs, of="writers.rows_per_s"))[-1] == (
+        f"next: {COMMAND}   (first stop the other processes, which took 30 % of the processors)"
+    )

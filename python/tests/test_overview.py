@@ -12,7 +12,15 @@ from inrush.analysis.answer import answer
 from inrush.analysis.overview import Overview, overview
 from inrush.analysis.points import Analysis, Measured
 from inrush.guards.verdicts import invalid, noted
-from inrush.report.overview import NOTED_WORDS, WIDEST, full_table, html_table, markdown, text_table
+from inrush.report.overview import (
+    MARK_WORDS,
+    NOTED_WORDS,
+    WIDEST,
+    full_table,
+    html_table,
+    markdown,
+    text_table,
+)
 from inrush.stats.headroom import client_share, idle_share
 from inrush.stats.measures import figures_of_run
 from inrush.stats.record import Absent, StudyRecord
@@ -102,7 +110,8 @@ def test_an_invalid_figure_is_marked_where_it_stands_and_its_row_says_which_and_
     row = next(line for line in lines if line.startswith("mysql "))
     assert row.endswith("valid*") and re.search(r"99\.6 ms!|100 ms!|99\.\d ms!", row)
     assert "mysql: INVALID: latency p99 of readers (client on time)" in lines
-    assert not any("!" in line for line in lines if not line.startswith("mysql"))
+    assert MARK_WORDS in lines and MARK_WORDS not in text_table(kept(ALL), seen(kept(ALL)))
+    assert not any("!" in line for line in lines if not line.startswith("mysql") and line != MARK_WORDS)
     html = html_table(analysis, seen(analysis))
     assert html.count("INVALID: latency p99 of readers (client on time)") == 1
     assert html.count("ms INVALID") == 1

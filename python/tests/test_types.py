@@ -216,6 +216,9 @@ def test_an_order_that_is_said_is_never_overruled_by_a_date(tmp_path: Path) -> N
     columns = choose_columns([seen := sniff(file)], Asked(dates={"": "dmy"}))
     assert columns[1].type == "text"
     assert "1 of 200 values is no date of the form day/month/year" in lines(columns, [seen], ["a"])[0]
+    assert lines(columns, [seen], ["a"])[0].endswith(
+        "--strict stores dates of that form and rejects those rows"
+    )
     assert choose_columns([sniff(file)])[1].form == "mdy", "without it, that date decides"
 
 

@@ -112,8 +112,11 @@ def main() -> None:
         sys.stderr = cast(TextIO, passwords.Masked(sys.stderr, hidden))
     if sys.argv[1:2] in ASKING_SERVERS and not {"-h", "--help"} & set(sys.argv):
         from inrush.engines.client_libraries import load_before_others
+        from inrush.machine import host
 
         load_before_others()
+        if older := host.older_core():
+            say(f"inrush: {older}")
     try:
         app()
     except InrushError as e:
@@ -133,6 +136,11 @@ def main() -> None:
         # The core's own class is known only once the core is loaded, and loading it for `--help` is too slow.
         core = sys.modules.get("inrush._core")
         if core is None or not isinstance(e, core.CoreFailure):
+            from inrush.machine import host
+
+            if older := host.older_core():
+                say(f"inrush: {type(e).__name__}: {e}; {older}")
+                sys.exit(2)
             raise
         failure = from_core(*e.args)
         say(f"inrush: {failure}")

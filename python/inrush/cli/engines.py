@@ -69,9 +69,10 @@ def version() -> None:
     """Show the versions of the Python and the Rust half."""
     from inrush.machine import host
 
+    older = f"; {said}" if (said := host.older_core()) else ""
     show(
         [
-            f"inrush {host.inrush_version() or 'from a checkout'}, core {host.core_fact('version') or 'not built'}"
+            f"inrush {host.inrush_version() or 'from a checkout'}, core {host.core_fact('version') or 'not built'}{older}"
         ]
     )
 

@@ -28,7 +28,7 @@ from inrush.stats.hosts import servers_here, workers_of
 from inrush.stats.measures import measured_windows, role_histograms, whole
 from inrush.stats.others import took_most
 from inrush.stats.record import RunRecord
-from inrush.stats.starved import Starved, held_back, stalled_s
+from inrush.stats.starved import Starved, held_back, others_of_client, stalled_s
 from inrush.stats.steal_free import STEAL_SHARE, steal_free_part
 from inrush.text import percent
 
@@ -81,6 +81,7 @@ class Cause:
     option: str
 
 
+OTHERS = Cause("Other processes took the processors that the client may use: stop them", "")
 UNJOURNALED = Cause(
     "The data lies on ext4 without a journal, where a server that makes and deletes files holds a processor for "
     "milliseconds: take --data DIR on another filesystem",
@@ -99,13 +100,21 @@ ANYWHERE = "Lower the rate, use fewer sessions or more cores, run nothing beside
 
 
 def causes(run: RunRecord) -> list[Cause]:
-    """What this machine and this call have of it, as `inrush doctor` and the run's own record show."""
-    found = [QUOTA] if held_back(run).share > 1 - 1 / WIDEST else []
+    """What this machine and this call have of it, as `inrush doctor` and the run's own record show: what took most stands
+    first, and what has no share of the processors last."""
+    shares = {QUOTA: held_back(run).share, OTHERS: taken_share(run)}
+    found = [cause for cause in sorted(shares, key=lambda c: -shares[c]) if too_much(shares[cause])]
     found += [UNJOURNALED] if run.env.get("data_journal") is False else []
     # Processes of a fleet have none at all.
     if beside_a_server(run) and not workers_of(run) and "client_scheduling" not in run.env:
         found.append(NO_PRIORITY)
     return found
+
+
+def taken_share(run: RunRecord) -> float:
+    """Of the processors that the client may use, what other processes took; 0 where that is not known."""
+    least, _ = others_of_client(run) or (0.0, 0.0)
+    return least
 
 
 def beside_a_server(run: RunRecord) -> bool:

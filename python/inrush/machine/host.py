@@ -256,6 +256,20 @@ def core_fact(name: str) -> str | None:
     return str(getattr(_core, name)())
 
 
+def older_core(core: Path = Path(__file__).parents[1] / "_core.abi3.so") -> str:
+    """That a checkout's core was built before its sources were changed, which `make` asks too; empty where it was not, and of
+    an installed package, which has both halves of one build."""
+    root = core.parents[2]
+    try:
+        built_ns = core.stat().st_mtime_ns
+    except FileNotFoundError:
+        return ""
+    newer = (f for f in root.glob("rust/*/src/**/*.rs") if f.stat().st_mtime_ns > built_ns)
+    return (
+        f"the core is older than {first.relative_to(root)}: make core" if (first := next(newer, None)) else ""
+    )
+
+
 def inrush_version() -> str | None:
     try:
         return metadata.version("inrush")

@@ -9,6 +9,7 @@ from inrush.analysis.points import Analysis
 from inrush.guards import lateness
 from inrush.guards.rows import MORE_THAN_LIMIT, REJECTED
 from inrush.study.document import shown
+from inrush.text import percent
 
 #: Outcomes that more repeats do not change: an answer or a statement is wrong, or the server refuses it.
 TO_LOOK_AT = ("wrong", "missing", "undefined", "refused", "auth", "too_large", "lost", "other")
@@ -69,13 +70,18 @@ def fails_again(analysis: Analysis) -> str:
 
 
 def on_time_command(again: str, analysis: Analysis) -> str | None:
-    """The same study with the options that keep its client on time; None where that is not what is wrong, or none is known."""
+    """The same study with what keeps its client on time; None where that is not what is wrong, or nothing is known to help."""
     late = {run for run, v in analysis.invalidating if v.guard == lateness.NAME}
-    found = [cause for m in analysis.runs if m.run.run_id in late for cause in lateness.causes(m.run)]
-    if not any(cause.option for cause in found):
-        return None
+    runs = [m.run for m in analysis.runs if m.run.run_id in late]
+    found = [cause for run in runs for cause in lateness.causes(run)]
+    notes = []
+    if lateness.OTHERS in found:
+        most = percent(max(lateness.taken_share(run) for run in runs))
+        notes.append(f"first stop the other processes, which took {most} of the processors")
     if lateness.UNJOURNALED in found:
         again = re.sub(r" --data ('[^']*'|\S+)", "", again)
-    options = " ".join(dict.fromkeys(cause.option for cause in found if cause.option))
-    note = "   (DIR on a filesystem with a journal)" if lateness.UNJOURNALED in found else ""
-    return f"{again} {options}{note}"
+        notes.append("DIR on a filesystem with a journal")
+    options = list(dict.fromkeys(cause.option for cause in found if cause.option))
+    if not options and not notes:
+        return None
+    return " ".join([again, *options]) + (f"   ({'; '.join(notes)})" if notes else "")

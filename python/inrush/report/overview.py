@@ -17,8 +17,8 @@ from inrush.stats.quantity import show_known
 from inrush.text import BestLine, columns, percent
 
 NONE = "–"
-#: A value beside this is invalid; the line of its engine says by which guard.
 MARK = "!"
+MARK_WORDS = f"{MARK}: INVALID; the line of its engine says which figure, and by which guard"
 #: Columns of a terminal.
 WIDEST = 60
 #: Of figures of a table that grew while it was read.
@@ -45,6 +45,7 @@ def text_table(analysis: Analysis, seen: Overview | None) -> list[str]:
         for row in seen.rows
     ]
     noted = [NOTED_WORDS] if any(row[-1] in IN_SHORT.values() for row in rows) else []
+    noted += [MARK_WORDS] if any(text.endswith(MARK) for row in rows for text in row[1:4]) else []
     header = ("engine", rate_unit(seen.rate), "write", "read", "idle", "survives", "verdict")
     lines = columns(rows, header, right=(1, 2, 3, 4))
     wide = max(map(len, lines)) > WIDEST

@@ -257,7 +257,8 @@ def column_line(c: Chosen, complete: bool, names: Sequence[str]) -> str | None:
         return f"{head}, rows with such values are rejected"
     with_strict = choose(evidence, True, choice.nearly.form, choice.nearly.type == "date")
     if c.type == "text" and with_strict.fit == choice.nearly:
-        return f"{head}. --strict stores {noun}s and rejects those rows"
+        nouns = "dates of that form" if choice.nearly.form in ORDER_NAMES else f"{noun}s"
+        return f"{head}. --strict stores {nouns} and rejects those rows"
     return head
 
 
