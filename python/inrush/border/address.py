@@ -19,7 +19,7 @@ PLAIN = re.compile(r"null:\w+|[\w./~][\w./ ~+-]*")
 #: One slash is a slip of the pen, and what follows a password all the same.
 SCHEME = re.compile(r"[a-z][a-z0-9+.-]*:/")
 #: An option whose value may be a secret, also of an address without a scheme: `HOST:PORT?token=…`. Words: twins of
-#: `SECRET_WORDS` in rust/engines/src/engine/reading.rs.
+#: `SECRET_WORDS` in rust/engines/src/engine/address.rs.
 SECRET = re.compile(r"[?&;]\w*(?:credential|key|pass|pwd|secret|token|auth)\w*=", re.IGNORECASE)
 
 
