@@ -1,6 +1,8 @@
 //! Columns as Arrow arrays and back: whole buffers are copied, values are touched only where widths differ.
 
 mod answers;
+#[cfg(test)]
+mod fuzz;
 
 use std::fmt::Write;
 use std::sync::Arc;

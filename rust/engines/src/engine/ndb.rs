@@ -8,6 +8,8 @@ mod actions;
 mod address;
 mod connection;
 mod failure;
+#[cfg(test)]
+mod fuzz;
 mod kept;
 mod library;
 mod management;

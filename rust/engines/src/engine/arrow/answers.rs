@@ -48,7 +48,11 @@ pub fn value(array: &dyn Array, row: usize) -> Result<Value, String> {
         DataType::Decimal128(_, scale) => Value::Text(decimal(at::<Decimal128Type>(array, row), *scale)),
         DataType::Date32 => Value::Text(day(at::<Date32Type>(array, row))?),
         DataType::Timestamp(TimeUnit::Second, _) => {
-            Value::TimeUs(at::<TimestampSecondType>(array, row) * 1_000_000)
+            let s = at::<TimestampSecondType>(array, row);
+            Value::TimeUs(
+                s.checked_mul(1_000_000)
+                    .ok_or_else(|| format!("the time {s} s, beyond microseconds of 64 bits"))?,
+            )
         }
         DataType::Timestamp(TimeUnit::Millisecond, _) => {
             Value::TimeMs(at::<TimestampMillisecondType>(array, row))
@@ -58,8 +62,10 @@ pub fn value(array: &dyn Array, row: usize) -> Result<Value, String> {
         }
         DataType::Binary => Value::Text(digits(array.as_binary::<i32>().value(row))),
         DataType::Dictionary(_, _) => {
-            let labels = array.as_any_dictionary();
-            return value(labels.values(), labels.normalized_keys()[row]);
+            // Of its row alone: keys of a whole array are copied.
+            let cell = array.slice(row, 1);
+            let labels = cell.as_any_dictionary();
+            return value(labels.values(), labels.normalized_keys()[0]);
         }
         DataType::Utf8 => Value::Text(array.as_string::<i32>().value(row).into()),
         DataType::LargeUtf8 => Value::Text(array.as_string::<i64>().value(row).into()),
@@ -86,7 +92,7 @@ fn day(days: i32) -> Result<String, String> {
 
 fn decimal(unscaled: i128, scale: i8) -> String {
     let Ok(scale) = usize::try_from(scale) else {
-        return format!("{unscaled}e{}", -scale);
+        return format!("{unscaled}e{}", scale.unsigned_abs());
     };
     decimal_text(unscaled, scale)
 }
@@ -174,11 +180,13 @@ fn append_values(array: &ArrayRef, values: &mut Values, ty: LogicalType) -> Resu
         }
         (Values::Text(v), DataType::Dictionary(_, _)) => {
             let labels = array.as_any_dictionary();
-            let (Some(texts), keys) = (labels.values().as_string_opt::<i32>(), labels.normalized_keys())
-            else {
-                return other();
-            };
-            for (row, key) in keys.into_iter().enumerate() {
+            let Some(texts) = labels.values().as_string_opt::<i32>() else { return other() };
+            if texts.is_empty() {
+                // Every row is NULL, and there is nothing that a key could name.
+                append_texts(v, (0..array.len()).map(|_| None));
+                return Ok(());
+            }
+            for (row, key) in labels.normalized_keys().into_iter().enumerate() {
                 v.push(if array.is_valid(row) { texts.value(key).as_bytes() } else { b"" });
             }
         }

@@ -1,8 +1,9 @@
 //! What a management server says of its cluster, in lines of `name: value`.
 
-use std::collections::BTreeSet;
-use std::io::{Read, Write};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
+use std::time::Instant;
 
 use super::address::Address;
 use crate::engine::socket::{dial, Endpoint, CONNECT};
@@ -28,20 +29,25 @@ pub fn nodes(address: &Address) -> Result<Nodes, Error> {
     Ok(counted(&asked(address, "get status")?))
 }
 
-fn counted(said: &str) -> Nodes {
-    let of = |line: &str| -> Option<String> {
-        let (name, value) = line.split_once(": ")?;
-        let number = name.strip_prefix("node.")?.strip_suffix(".type")?;
-        (value == "NDB").then(|| number.to_owned())
-    };
-    let started = |number: &String| value(said, &format!("node.{number}.status")) == Some("STARTED");
-    let numbers: Vec<String> = said.lines().filter_map(of).filter(started).collect();
-    let group = |number: &String| value(said, &format!("node.{number}.node_group"));
-    let groups: BTreeSet<_> = numbers.iter().filter_map(group).collect();
-    Nodes { started: numbers.len() as u64, groups: groups.len() as u64 }
+/// In one pass: what comes may be long, and a node is one however often it is named.
+pub(super) fn counted(said: &str) -> Nodes {
+    let mut nodes = BTreeMap::<&str, [Option<&str>; 3]>::new();
+    for line in said.lines() {
+        let Some((name, value)) = line.split_once(": ") else { continue };
+        let Some((number, what)) = name.strip_prefix("node.").and_then(|of| of.split_once('.')) else {
+            continue;
+        };
+        if let Some(at) = ["type", "status", "node_group"].iter().position(|known| *known == what) {
+            nodes.entry(number).or_default()[at].get_or_insert(value);
+        }
+    }
+    let started =
+        || nodes.values().filter(|[of, status, _]| (*of, *status) == (Some("NDB"), Some("STARTED")));
+    let groups: BTreeSet<_> = started().filter_map(|[_, _, group]| *group).collect();
+    Nodes { started: started().count() as u64, groups: groups.len() as u64 }
 }
 
-fn value<'s>(said: &'s str, name: &str) -> Option<&'s str> {
+pub(super) fn value<'s>(said: &'s str, name: &str) -> Option<&'s str> {
     said.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
 }
 
@@ -67,10 +73,18 @@ fn asked(address: &Address, command: &str) -> Result<String, Error> {
     let mut socket = reached(address)?;
     socket.set_read_timeout(Some(CONNECT)).map_err(lost)?;
     socket.write_all(format!("{command}\n\n").as_bytes()).map_err(lost)?;
+    answer(&mut socket).map_err(lost)
+}
+
+/// All that comes up to the empty line that ends an answer, or to the end of the connection.
+pub(super) fn answer(from: &mut impl Read) -> std::io::Result<String> {
     let (mut said, mut part) = (Vec::new(), [0u8; 4096]);
-    // An empty line ends an answer.
+    let until = Instant::now() + CONNECT;
     while !said.ends_with(b"\n\n") && (said.len() as u64) < MOST_BYTES {
-        match socket.read(&mut part).map_err(lost)? {
+        if Instant::now() > until {
+            return Err(std::io::Error::new(ErrorKind::TimedOut, "its answer does not end"));
+        }
+        match from.read(&mut part)? {
             0 => break,
             count => said.extend_from_slice(&part[..count]),
         }

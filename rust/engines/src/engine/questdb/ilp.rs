@@ -180,28 +180,18 @@ impl Session for IlpSession {
 }
 
 #[cfg(test)]
+mod fuzz;
+
+#[cfg(test)]
 mod tests {
     use std::io::{Read, Write};
     use std::net::TcpListener;
 
+    use super::fuzz::{http, introduce_to, REFUSED};
     use super::*;
     use crate::engine::conversation::{context, keys};
     use crate::engine::postgresql::Address;
     use crate::engine::questdb::{client, SPEAKER};
-    use inrush_fuzz::{self as fuzz, Memory, Replay};
-
-    const REFUSED: &[u8] = br#"{"code":"invalid","message":"failed to parse line protocol:errors encountered on line(s):\nerror in line 2: table: inrush_ab.t, column: nowhere does not exist","line":2,"errorId":"b0331c4855c4-2"}"#;
-
-    fn replayed(replay: Replay) -> Client {
-        let mut client = client(&Address::of("questdb://h/", &SPEAKER).unwrap()).unwrap();
-        client.replay(replay);
-        client
-    }
-
-    fn http(status: &str, body: &[u8]) -> Vec<u8> {
-        let head = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\n\r\n", body.len());
-        [head.as_bytes(), body].concat()
-    }
 
     #[test]
     fn a_refusal_is_one_line_with_its_outcome() {
@@ -224,20 +214,6 @@ mod tests {
             assert!(of(status, body.as_bytes()).unwrap_err().contains("http=PORT"), "{status} {body}");
         }
         assert!(of("401 Unauthorized", b"").unwrap_err().contains("check user and password"));
-    }
-
-    fn introduce_to(answer: &[u8]) -> Result<(), Error> {
-        introduced(&mut replayed(Replay::whole(answer.to_vec())), None)
-    }
-
-    #[test]
-    fn a_refusal_survives_mutations() {
-        const MEMORY: Memory = Memory { per_byte: 64, constant: 1 << 20 };
-        fuzz::survives("questdb refusal", &[&http("400 Bad request", REFUSED)], MEMORY, |replay| {
-            let (mut client, mut body) = (replayed(replay), Vec::new());
-            let read = client.receive(None).and_then(|_| client.read_all(&mut body, None));
-            read.is_ok() && outcome(client.status(), &refusal(client.status(), &body)) == Outcome::Undefined
-        });
     }
 
     /// Takes a request on each connection in turn: the first is stored, the second cut, the third refused.
