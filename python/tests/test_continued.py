@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from inrush.analysis.points import Analysis
+from inrush.commands import plan as command
 from inrush.engines import server
 from inrush.errors import UsageError
 from inrush.model.growth import Store
@@ -14,11 +19,16 @@ from inrush.plan.cost import cost
 from inrush.plan.plan import plan_study
 from inrush.plan.planned import StudyPlan
 from inrush.predict import continued as module
-from inrush.predict.continued import continued
+from inrush.predict.continued import alike, asked, continued
 from inrush.predict.growth import Growth
 from inrush.predict.training import Trained, Training
 from inrush.report.plan_text import plan_lines
+from inrush.results.schema import RESULT_SCHEMA
+from inrush.results.store import Store as Folder
+from inrush.run.prepare import Prepared, StudyCall
+from inrush.stats.record import RunRecord, StudyRecord
 from inrush.study.study import load_study
+from inrush.targets.deployments import NamedTargets
 
 HOUR = 3600.0
 WHOLE = 7_337_642_955
@@ -49,8 +59,7 @@ def results(monkeypatch: pytest.MonkeyPatch) -> Analysis:
         raise UsageError("no such figure")
 
     monkeypatch.setattr(module, "trainings", trainings)
-    found: Any = type("Found", (), {"study": {"id": "survey-1"}})()
-    return found  # type: ignore[no-any-return]
+    return Analysis(StudyRecord({"id": "survey-1"}, []), [], lambda _: [])
 
 
 def test_a_load_far_beyond_results_is_forecast_by_their_law(results: Analysis) -> None:
@@ -82,3 +91,63 @@ def test_a_law_that_cuts_at_the_steps_limit_is_warned_of(results: Analysis) -> N
     assert any("step load takes about 40 h" in w and "cuts it after 6 h" in w for w in total.warnings), (
         total.warnings
     )
+
+
+@pytest.mark.parametrize(
+    ("then", "same"),
+    [
+        ((), True),
+        (("rows=[10_000_000]",), True),
+        (("layout=none",), False),
+        (("options.mysql={'set.unique_checks'='0'}",), False),
+        (("steps.load.sessions=3",), False),
+    ],
+)
+def test_only_runs_of_the_same_options_and_load_say_how_long_one_takes(
+    then: tuple[str, ...], same: bool
+) -> None:
+    """Rows that survive less, or come by more sessions, take another time."""
+    was, plan = planned(*then), planned()
+    runs: Any = [SimpleNamespace(run=RunRecord(r.run_id, r.plan, {}, {"labels": r.labels})) for r in was.runs]
+    kept = {m.run.engine for m in alike(runs, plan)}
+    assert ("mysql" in kept) is same
+    assert asked("mysql", {"start": {"innodb_flush_log_at_trx_commit": "0"}}, {}) != asked("mysql", {}, {})
+    assert asked("mysql", {"batch_rows": {"load": 10}}, {"load": True}) != asked("mysql", {}, {"load": True})
+
+
+CALL = StudyCall("bulkindex-survey", start=("mysql", "mariadb"))
+
+
+@pytest.mark.parametrize(
+    ("then", "engines"),
+    [
+        (CALL, {"mysql", "mariadb"}),
+        (replace(CALL, scale="s", seed=7, targets=("duckdb",)), {"mysql", "mariadb"}),
+        (replace(CALL, start=("mysql,innodb_flush_log_at_trx_commit=0", "mariadb")), {"mariadb"}),
+        (replace(CALL, start=("mariadb",), targets=("mysql://u@other/d",)), {"mariadb"}),
+        (replace(CALL, start=("mysql",)), {"mysql"}),
+        (replace(CALL, limits=("mysql.write_bytes_per_s=20M",)), {"mariadb"}),
+        (replace(CALL, data="/slow"), set()),
+        (replace(CALL, fleet="local:2"), set()),
+    ],
+)
+def test_only_results_of_an_engine_that_stood_alike_say_how_long_a_load_takes(
+    then: StudyCall, engines: set[str]
+) -> None:
+    assert {
+        e for e in ("mysql", "mariadb") if then.deploys(e) and then.deploys(e) == CALL.deploys(e)
+    } == engines
+
+
+@pytest.mark.parametrize("damage", ["study.json", "run.json", "plan.json"])
+def test_results_that_cannot_be_read_are_named_and_the_plan_is_made(
+    damage: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    doc = {"schema": RESULT_SCHEMA, "study": "bulkindex-survey", "status": "done", "call": CALL.document()}
+    run = tmp_path / "survey-1" / "run-1"
+    run.mkdir(parents=True)
+    for path in (run.parent / "study.json", run / "run.json", run / "plan.json"):
+        path.write_text("{" if path.name == damage else json.dumps(doc))
+    store: Any = Folder(tmp_path)
+    assert command.continued(store, Prepared(CALL, planned(), NamedTargets(()))) == {}
+    assert "survey-1" in capsys.readouterr().err

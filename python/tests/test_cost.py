@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -74,9 +76,9 @@ def test_calls_and_batches_at_a_rate_last_by_their_rate() -> None:
             "readers": {"operation": "pe_alert", "calls": 400, "schedule": {"mode": "poisson", "rate_per_s": 8}},
         },
     }  # fmt: skip
-    (point,) = {p.lasts for p in planned(engines=["duckdb"], **changes).planned.values()}
-    assert {w.role: w.due_s for w in point.work} == {"writers": 25, "readers": 50}
-    assert point.due_s == 50
+    (point,) = planned(engines=["duckdb"], **changes).planned.values()
+    assert {w.role: w.due_s for w in point.lasts.work} == {"writers": 25, "readers": 50}
+    assert of(point).due_s == of(point).measured_s == 50
 
 
 def test_a_rate_that_usual_rates_do_not_keep_takes_longer_and_is_warned_of() -> None:
@@ -117,6 +119,77 @@ def test_a_segment_that_its_limit_cuts_is_no_longer_and_is_warned_of() -> None:
 
 
 # --- steps
+
+
+def in_step(
+    step: str,
+    calls: float,
+    *,
+    role: str = "",
+    due_s: float | None = None,
+    limit_s: float = 600,
+    rows: int = 0,
+) -> Work:
+    return Work(role or step, rows, calls, 1, 72.0, due_s, step, limit_s)
+
+
+def test_roles_of_one_step_share_its_limit_and_its_name() -> None:
+    """They work at once: the step is as long as the longest, is cut once, and by the name that the study gives it."""
+    both = [
+        in_step("mixed", n, role=f"mixed.{name}", limit_s=60) for name, n in (("a", 50_000), ("b", 90_000))
+    ]
+    found = of(made_up(*both))
+    (cut,) = found.cuts
+    assert (cut.step, cut.limit_s) == ("mixed", 60) and cut.takes_s == pytest.approx(90)
+    assert found.seconds < 62
+    assert of(made_up(*(replace(w, limit_s=100) for w in both))).measured_s == pytest.approx(90)
+
+
+def test_rows_of_roles_that_write_at_once_are_stored_by_one_engine() -> None:
+    alone = [in_step("load", 0, role=f"load/{name}", rows=1_000_000) for name in ("a", "b")]
+    each_s = of(made_up(alone[0])).measured_s
+    assert each_s > 1 and of(made_up(*alone)).measured_s == pytest.approx(2 * each_s)
+    known = Continued({"load": 49.0})
+    assert forecast("postgresql", made_up(*alone), known).measured_s == 49, (
+        "the results say it of the whole step"
+    )
+
+
+def test_a_paced_step_is_cut_by_its_limit_whether_its_schedule_or_its_work_is_longer() -> None:
+    kept = of(made_up(in_step("reads", 100, due_s=900)))
+    (cut,) = kept.cuts
+    assert (cut.step, cut.takes_s, cut.limit_s) == ("reads", 900, 600) and kept.seconds < 605
+    behind = of(made_up(in_step("reads", 900_000, due_s=100)))
+    assert behind.cuts[0].takes_s == pytest.approx(900) and behind.seconds < 605
+    assert (behind.due_s, behind.demand) == (100, pytest.approx(9))
+
+
+def test_steps_take_their_time_one_after_the_other() -> None:
+    """The schedule of one gives no time to the work of another."""
+    found = of(
+        made_up(in_step("a", 60_000, due_s=100), in_step("b", 80_000, due_s=100), in_step("c", 50_000))
+    )
+    assert found.measured_s == pytest.approx(250) and found.demand == pytest.approx(0.8)
+
+
+def test_limits_and_reads_by_time_are_of_steps_by_their_own_names(tmp_path: Path) -> None:
+    """The example of the documentation, with a step of several roles and a read that is given by time."""
+    page = (Path(__file__).parents[2] / "docs" / "steps.md").read_text()
+    study, workload, step, more = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)[:4]
+    step = step.replace('"roles"', '"roles"\nlimit_s = 0.01')
+    read = 'name = "timed"\ndo = "read"\noperation = "of_one_device"\nseconds = 45\n'
+    head, preset, rest = study.partition("\n[scale.xs]")
+    (tmp_path / "work.toml").write_text(f"{workload}\n{more}")
+    (tmp_path / "own.toml").write_text(f"{head}\n{step}\n[[steps]]\n{read}{preset}{rest}")
+    found = load_study(str(tmp_path / "own.toml"), "xs", (), ["sqlite"])
+    plan = plan_study(found, {"sqlite": server("sqlite")})
+    point = next(iter(plan.planned.values()))
+    assert {w.role: w.step for w in point.lasts.work if w.role != w.step} == {"mixed.writers": "mixed"}
+    total = cost(plan)
+    assert "step mixed takes about" in total.warnings[0] and "-P steps.mixed.limit_s=" in total.warnings[0]
+    assert 45 < forecast("sqlite", point).measured_s < 50, (
+        "the read by time comes on top of the work of other steps"
+    )
 
 
 def test_a_step_is_cut_by_its_own_limit_and_not_by_the_schedules() -> None:

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inrush.commands.printing import opened_store, say, show, show_json
+from inrush.errors import InrushError
 from inrush.extras import EXTRAS, is_absent
 
 if TYPE_CHECKING:
     from inrush.plan.cost import Continued
-    from inrush.plan.planned import StudyPlan
     from inrush.results.store import Store
     from inrush.run.prepare import Prepared
 
@@ -38,27 +38,47 @@ def plan(prepared: Prepared, as_json: bool) -> None:
     )
     memory = [float(m) for m in known if isinstance(m, int)]
     of_engines = dict.fromkeys(local(found), min(memory)) if memory else {}
-    forecast = cost(prepared.plan, continued=continued(store, prepared.plan), memory_bytes=of_engines)
+    forecast = cost(prepared.plan, continued=continued(store, prepared), memory_bytes=of_engines)
     show(plan_lines(prepared.plan, call.input, forecast))
     for line in short_of_rooms(forecast, found, data, Path(call.input) if call.input else None):
         say(f"warning: {line}")
 
 
-def continued(store: Store, plan: StudyPlan) -> dict[str, Continued]:
-    """Point -> what the newest results of the study say of its loads, those of each engine from the newest that has it."""
+def continued(store: Store, prepared: Prepared) -> dict[str, Continued]:
+    """Point -> what the newest results of the study say of its loads, those of each engine from the newest that has it where
+    it stood as it will stand."""
     from inrush.study.step_kinds import Load
 
+    plan = prepared.plan
     if not any(isinstance(step, Load) for step in plan.study.steps) or any(map(is_absent, EXTRAS["stats"])):
         return {}
     from inrush.analysis.analyse import analyse
     from inrush.predict.continued import continued as by_results
     from inrush.results.store import Results
+    from inrush.run.prepare import call_from
     from inrush.stats.measures import study_record
 
-    done = [s for s in store.studies() if s.name == plan.study.name and s.doc.get("status") == "done"]
     found: dict[str, Continued] = {}
-    for study in reversed(done[-MOST_RESULTS:]):
-        found = {**by_results(analyse(study_record(Results(study.path))), plan), **found}
-        if plan.planned.keys() <= found.keys():
+    left = MOST_RESULTS
+    try:
+        studies = store.studies()
+    except InrushError as error:
+        say(f"no load is continued from results: {error}")
+        return {}
+    for study in reversed(studies):
+        try:
+            if study.name != plan.study.name or study.doc.get("status") != "done":
+                continue
+            then = call_from(study.doc["call"])
+            stood = {e: then.deploys(e) == prepared.call.deploys(e) for e in plan.study.engines}
+            if not any(stood.values()):
+                continue
+            said = by_results(analyse(study_record(Results(study.path))), plan)
+        except (InrushError, OSError, ValueError, TypeError, LookupError) as error:
+            say(f"{study.path.name}: its loads are not continued, since it cannot be read ({error})")
+            continue
+        found = {**{p.id: said[p.id] for p in plan.points if p.id in said and stood[p.engine]}, **found}
+        left -= 1
+        if not left or plan.planned.keys() <= found.keys():
             break
     return found

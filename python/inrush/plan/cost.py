@@ -7,7 +7,7 @@ They are of tables that memory holds. Where results have loads of fewer rows, th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, log2
 from typing import Any, cast
@@ -72,8 +72,11 @@ class RunCost:
     seconds: float
     #: Of the measured segment.
     measured_s: float
-    #: Time that its work takes at usual rates, over the time that its schedules give it; 0 without one.
+    #: Time that its work takes at usual rates, over the time that its schedules give it; 0 without one. Of the step that is
+    #: furthest behind.
     demand: float = 0.0
+    #: Seconds that those schedules last.
+    due_s: float = 0.0
     cuts: tuple[CutStep, ...] = ()
 
 
@@ -195,23 +198,42 @@ def forecast(engine: str, point: PointPlan, continued: Continued | None = None) 
         return rows * row_s * max(of_bytes / ROW_BYTES, 1.0)
 
     def work_s(work: Work) -> float:
-        if continued is not None and work.role in continued.step_s:
-            return continued.step_s[work.role]
         return rows_s(work.rows, work.row_bytes) + work.calls * batch_s / work.parallel
 
-    cuts = [
-        CutStep(s, w.limit_s, w.role) for w in lasts.work if w.due_s is None and (s := work_s(w)) > w.limit_s
-    ]
-    closed_s = repeated_s(sum(min(work_s(w), w.limit_s) for w in lasts.work if w.due_s is None), point)
-    demand = sum(work_s(w) / w.due_s for w in lasts.work if w.due_s is not None and w.due_s > 0)
-    paced_s = (lasts.due_s or 0.0) * max(1.0, demand)
-    measured_s = max(closed_s, paced_s, lasts.measure_s)
+    def step_s(name: str, at_once: Sequence[Work]) -> float:
+        """As long as the longest of its roles, which wait for answers at the same time; one engine stores the rows of all."""
+        if continued is not None and name in continued.step_s:
+            return continued.step_s[name]
+        closed = [w for w in at_once if w.due_s is None]
+        stored_s = sum(rows_s(w.rows, w.row_bytes) for w in closed)
+        due_s, demand = schedules[name]
+        return max(stored_s, max(map(work_s, closed), default=0.0), due_s * max(1.0, demand))
+
+    steps: dict[str, list[Work]] = {}
+    for work in lasts.work:
+        steps.setdefault(work.step, []).append(work)
+    schedules = {name: scheduled(at_once, work_s) for name, at_once in steps.items()}
+    all_at_once = steps.pop("", [])
+    takes_s = {name: step_s(name, at_once) for name, at_once in steps.items()}
+    limit_s = {name: at_once[0].limit_s for name, at_once in steps.items()}
+    cuts = [CutStep(s, limit_s[name], name) for name, s in takes_s.items() if s > limit_s[name]]
+    closed_s = repeated_s(sum(work_s(w) for w in all_at_once if w.due_s is None), point)
+    due_s, demand = schedules.get("", (0.0, 0.0))
+    measured_s = max(closed_s, due_s * max(1.0, demand), lasts.measure_s)
+    measured_s += sum(min(s, limit_s[name]) for name, s in takes_s.items())
     loaded = max(point.rows - point.written_rows, 0)
     load_s = rows_s(loaded, row_bytes) + loaded / LOAD_BATCH_ROWS * batch_s
     around_s = START_S + point.fixed_s + load_s + READ_BACK_SHARE * rows_s(lasts.proven_rows, row_bytes)
     if measured_s > lasts.limit_s:
         cuts.append(CutStep(measured_s, lasts.limit_s))
-    return RunCost(around_s + min(measured_s, lasts.limit_s), measured_s, demand, tuple(cuts))
+    due_s, demand = max(schedules.values(), key=lambda of: of[1], default=(0.0, 0.0))
+    return RunCost(around_s + min(measured_s, lasts.limit_s), measured_s, demand, due_s, tuple(cuts))
+
+
+def scheduled(at_once: Sequence[Work], work_s: Callable[[Work], float]) -> tuple[float, float]:
+    """Seconds of the longest schedule, and how much of the time that all of them give their work takes."""
+    paced = [(w, w.due_s) for w in at_once if w.due_s]
+    return max((due for _, due in paced), default=0.0), sum(work_s(w) / due for w, due in paced)
 
 
 def repeated_s(once_s: float, point: PointPlan) -> float:
@@ -269,7 +291,7 @@ def warnings(plan: StudyPlan, forecasts: Mapping[str, RunCost]) -> list[str]:
         return []
     behind = {
         point: f"{point}: usual rates suggest that the schedule cannot be kept: its work takes {of.demand:.1f} times the "
-        f"{show_s(plan.planned[point].lasts.due_s or 0.0)} that it has, {show_s(of.measured_s)}"
+        f"{show_s(of.due_s)} that it has, {show_s(of.due_s * of.demand)}"
         for point, of in forecasts.items()
         if of.demand > 1
     }

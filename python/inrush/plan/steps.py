@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from inrush.engines.plans import Unsupported
@@ -11,6 +11,7 @@ from inrush.errors import Problem
 from inrush.plan.extracts import way_out
 from inrush.plan.io import planned_operation
 from inrush.plan.kept import not_kept
+from inrush.plan.work import Work
 from inrush.study.forms import resolve
 from inrush.study.operations import tables_of
 from inrush.study.roles import Role
@@ -169,9 +170,14 @@ def texts(operation: Operation, server: Twin) -> Sequence[tuple[str, str]]:
     return operation.statements.get(server.name, operation.statements.get("default", ()))
 
 
-def read_s(study: Study) -> float:
-    """Seconds of the reads that are given by time."""
-    return sum(step.seconds for step in study.steps if isinstance(step, Read | Roles))
+def timed_reads(study: Study, left_out: Collection[str]) -> tuple[Work, ...]:
+    """The reads that are given by time: they last as long as a schedule says, and what they do in it is not known."""
+    limits = step_limits(study)
+    return tuple(
+        Work(step.name, 0, 0, 1, 0.0, step.seconds, *limits[next(iter(step.sessions))])
+        for step in study.steps
+        if isinstance(step, Read | Roles) and step.seconds > 0 and step.name not in left_out
+    )
 
 
 def around_s(study: Study) -> float:
@@ -179,11 +185,11 @@ def around_s(study: Study) -> float:
     return sum(step.warm_s + step.cool_s for step in study.steps if isinstance(step, Read))
 
 
-def step_limits(study: Study) -> dict[str, float]:
-    """Role -> seconds after which its step is cut."""
+def step_limits(study: Study) -> dict[str, tuple[str, float]]:
+    """Role -> its step, and the seconds after which that is cut."""
     usual = study.schedule.limit_s
     return {
-        role: usual if step.limit_s is None else step.limit_s
+        role: (step.name, usual if step.limit_s is None else step.limit_s)
         for step in study.steps
         for role in step.sessions
     }

@@ -15,7 +15,7 @@ from inrush.plan.keys import coverage, sentence
 from inrush.plan.oracle import not_compared, oracle_plan
 from inrush.plan.planned_point import PointPlan
 from inrush.plan.roles import ALL_ROWS
-from inrush.plan.steps import around_s, read_s, settle_s, step_limits
+from inrush.plan.steps import around_s, settle_s, step_limits, timed_reads
 from inrush.plan.units import LOAD_BATCH_ROWS, NS
 from inrush.plan.work import Lasts, read_back, read_until_time, works
 from inrush.study.step_kinds import KIND as STEPS
@@ -158,8 +158,11 @@ def lasts(draft: Draft) -> Lasts:
         return draft.rows_of(name) - (draft.retained[name].first_row if name in draft.retained else 0)
 
     return Lasts(
-        work=works(draft.roles, draft.tables, draft.server, step_limits(draft.study)),
-        measure_s=read_s(draft.study) or (schedule.measure_s if read_until_time(draft.roles) else 0.0),
+        work=(
+            *works(draft.roles, draft.tables, draft.server, step_limits(draft.study)),
+            *timed_reads(draft.study, draft.steps_left_out),
+        ),
+        measure_s=schedule.measure_s if draft.study.kind != STEPS and read_until_time(draft.roles) else 0.0,
         at_least_s=0.0 if draft.study.kind in ("timed", STEPS) else schedule.at_least_s,
         max_repetitions=schedule.max_repetitions,
         limit_s=float("inf") if draft.study.kind == STEPS else schedule.limit_s,

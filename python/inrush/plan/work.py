@@ -29,7 +29,8 @@ class Work:
     row_bytes: float
     #: Seconds that its schedule lasts; None: closed, as fast as it goes.
     due_s: float | None = None
-    #: It is a step by itself, or a part of one, and is cut after so long.
+    #: It is a step by itself, or a part of one, which is cut after so long; empty in a study without steps.
+    step: str = ""
     limit_s: float = float("inf")
 
 
@@ -38,7 +39,7 @@ class Lasts:
     """What decides how long a point takes, beside the engine."""
 
     work: tuple[Work, ...] = ()
-    #: A reader goes on for so long, whatever the writers do.
+    #: A reader goes on for so long, whatever the writers do; in a study with steps it is work of its step.
     measure_s: float = 0.0
     #: A volume is repeated into fresh tables until it was measured so long, so many times at most.
     at_least_s: float = 0.0
@@ -48,27 +49,27 @@ class Lasts:
     #: Read back after the measurement.
     proven_rows: int = 0
 
-    @property
-    def due_s(self) -> float | None:
-        """Seconds of the longest schedule; None where nothing is paced."""
-        return max((w.due_s for w in self.work if w.due_s is not None), default=None)
-
 
 def works(
-    roles: Sequence[ActiveRole], tables: Mapping[str, Table], server: Twin, limits: Mapping[str, float]
+    roles: Sequence[ActiveRole],
+    tables: Mapping[str, Table],
+    server: Twin,
+    limits: Mapping[str, tuple[str, float]],
 ) -> tuple[Work, ...]:
     """Of every role with work that is known beforehand: not of those that end with another role, or with the time.
 
-    limits: role -> seconds after which its step is cut, of a study with steps.
+    limits: role -> its step and the seconds after which that is cut, of a study with steps.
     """
     found = []
     for role in roles:
-        limit_s = limits.get(role.name.partition("/")[0], float("inf"))
+        step, limit_s = limits.get(role.name.partition("/")[0], ("", float("inf")))
         if role.table is not None and role.rows < ALL_ROWS:
-            found.append(replace(writing(role, tables[role.table], server), limit_s=limit_s))
+            found.append(replace(writing(role, tables[role.table], server), step=step, limit_s=limit_s))
         elif role.table is None and role.calls is not None:
             due_s = role.calls / role.rate_per_s if role.rate_per_s > 0 else None
-            found.append(Work(role.name, 0, role.calls, role.sessions * role.depth, 0.0, due_s, limit_s))
+            found.append(
+                Work(role.name, 0, role.calls, role.sessions * role.depth, 0.0, due_s, step, limit_s)
+            )
     return tuple(found)
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from statistics import fmean
+from typing import Any
 
-from inrush.analysis.points import Analysis, is_number
+from inrush.analysis.points import Analysis, Measured, is_number
+from inrush.border.labels import start_of
 from inrush.errors import UsageError
 from inrush.model.forecast import Refused
 from inrush.plan.cost import Continued
@@ -31,7 +34,11 @@ class Value:
 
 
 def continued(analysis: Analysis, plan: StudyPlan) -> dict[str, Continued]:
-    """Point -> its loads by these results; none of a point whose loads no law of theirs reaches."""
+    """Point -> its loads by these results; none of a point whose loads no law of theirs reaches.
+
+    Of runs whose engine was asked for the same: others say nothing of how long its loads take.
+    """
+    analysis = replace(analysis, runs=alike(analysis.runs, plan))
     of = str(analysis.study.get("id", ""))
     found: dict[str, Continued] = {}
     loads = [step.name for step in plan.study.steps if isinstance(step, Load)]
@@ -47,6 +54,26 @@ def continued(analysis: Analysis, plan: StudyPlan) -> dict[str, Continued]:
                 tuple(f"{point}: {sentence(name, value, of)}" for name, value in step_s.items()),
             )
     return found
+
+
+def alike(runs: Sequence[Measured], plan: StudyPlan) -> list[Measured]:
+    """Those that a run of the plan is like in all but its numbers: how many rows there are is what is continued."""
+    # How many rows of a file are a batch follows from how many rows there are.
+    loads = {step.name: step.files is None for step in plan.study.steps if isinstance(step, Load)}
+    planned = {asked(str(run.labels["engine"]), run.labels, loads) for run in plan.runs}
+    return [m for m in runs if asked(m.run.engine, m.run.labels, loads) in planned]
+
+
+def asked(engine: str, labels: Mapping[str, Any], loads: Mapping[str, bool]) -> str:
+    """What a run asks of its engine: settings, so what its rows survive, too; layout, way in, sessions and batches.
+
+    loads: load step -> whether the size of its batches is asked for.
+    """
+    words = {k: v for k, v in labels.get("factors", {}).items() if not is_number(v)}
+    same = [labels.get(name) for name in ("method", "layout", "options", "indexes", "clients")]
+    sessions = {r: n for r, n in labels.get("sessions", {}).items() if r.partition("/")[0] in loads}
+    batches = {r: n for r, n in labels.get("batch_rows", {}).items() if loads.get(r.partition("/")[0])}
+    return json.dumps([engine, start_of(labels), words, same, sessions, batches], sort_keys=True, default=str)
 
 
 def by_point(analysis: Analysis, plan: StudyPlan, figure: str) -> dict[str, Value]:

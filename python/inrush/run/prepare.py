@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inrush.border.labels import STORAGE
-from inrush.engines import page_cache, server
+from inrush.engines import ENGINES, page_cache, server
 from inrush.engines.instance import TRANSPORT, UNIX
 from inrush.errors import Problem, StudyInvalid, UsageError
 from inrush.extras import need
@@ -87,6 +87,23 @@ class StudyCall:
     def storages_at(self, factors: Mapping[str, Any]) -> dict[str, str]:
         """Those of one point of the study."""
         return {name: folder for name, folder in self.storages.items() if name == factors.get(STORAGE)}
+
+    def deploys(self, engine: str) -> dict[str, Any]:
+        """Where and with which settings an engine stands by this call, empty where it has no place: loads of two that stand
+        alike take as long."""
+        try:
+            found = named_targets([engine], self.targets, self.start)
+        except UsageError:
+            return {}
+        if engine not in found.engines:
+            return {}
+        limits = [limit for limit in self.limits if limit.partition(".")[0] not in {*ENGINES} - {engine}]
+        return {
+            "url": found.urls.get(engine),
+            "start": found.start.get(engine),
+            "places": (self.data, self.storages, self.input, self.fleet),
+            "limits": sorted(limits),
+        }
 
     def document(self) -> dict[str, Any]:
         """Without what an inrush before storages did not know, where the call has none."""

@@ -49,7 +49,7 @@ class RunRecord:
     rejects: Mapping[str, str] = field(default_factory=dict)
     _rows: dict[str, list[Any]] = field(default_factory=dict, compare=False, repr=False)
     #: What `once` has worked out of it.
-    _found: dict[str, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
+    _once: dict[str, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     @property
     def labels(self) -> Mapping[str, Any]:
@@ -131,9 +131,9 @@ def once(make: Callable[[RunRecord], T]) -> Callable[[RunRecord], T]:
 
     @wraps(make)
     def found(run: RunRecord) -> T:
-        if key not in run._found:
-            run._found[key] = make(run)
-        of: T = run._found[key]
+        if key not in run._once:
+            run._once[key] = make(run)
+        of: T = run._once[key]
         return of
 
     return found
