@@ -12,6 +12,7 @@ from inrush.guards import lateness
 from inrush.guards.verdicts import Outcome
 from inrush.report.report import closing_lines
 from inrush.stats.record import RunRecord
+from inrush.stats.starved import others_of_client
 from tests import synthetic
 
 MS = 1_000_000
@@ -93,7 +94,15 @@ def test_without_a_known_cause_the_doctor_comes_next() -> None:
     assert closing_lines(record(*runs))[-1] == "next: inrush doctor"
 
 
-def test_other_processes_that_took_the_processors_are_named_before_what_has_no_share() -> None:
+@pytest.fixture
+def others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What they took is left out of all other tests."""
+    monkeypatch.setattr("inrush.stats.starved.others_of_client", others_of_client)
+
+
+def test_other_processes_that_took_the_processors_are_named_before_what_has_no_share(
+    others: None,
+) -> None:
     runs = [
         synthetic.run("clickhouse", {}, b, 0, makespan_s=10.0, latency_ns=[MS] * 50, noise={"others": 0.3},
                       totals={"queued_ns": 4_000_000_000}, env={"data_journal": False})
@@ -109,7 +118,9 @@ def test_other_processes_that_took_the_processors_are_named_before_what_has_no_s
     ), following
 
 
-def test_where_only_other_processes_made_the_client_late_the_same_command_comes_next_without_them() -> None:
+def test_where_only_other_processes_made_the_client_late_the_same_command_comes_next_without_them(
+    others: None,
+) -> None:
     runs = [
         synthetic.run("sqlite", {}, b, 0, makespan_s=10.0, latency_ns=[MS] * 50, noise={"others": 0.3},
                       totals={"queued_ns": 4_000_000_000})

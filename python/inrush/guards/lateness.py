@@ -28,7 +28,7 @@ from inrush.stats.hosts import servers_here, workers_of
 from inrush.stats.measures import measured_windows, role_histograms, whole
 from inrush.stats.others import took_most
 from inrush.stats.record import RunRecord
-from inrush.stats.starved import Starved, held_back, others_of_client, stalled_s
+from inrush.stats.starved import Starved, held_back, stalled_s, starved_roles
 from inrush.stats.steal_free import STEAL_SHARE, steal_free_part
 from inrush.text import percent
 
@@ -113,8 +113,7 @@ def causes(run: RunRecord) -> list[Cause]:
 
 def taken_share(run: RunRecord) -> float:
     """Of the processors that the client may use, what other processes took; 0 where that is not known."""
-    least, _ = others_of_client(run) or (0.0, 0.0)
-    return least
+    return max((of.others or 0.0 for of in starved_roles(run).values()), default=0.0)
 
 
 def beside_a_server(run: RunRecord) -> bool:

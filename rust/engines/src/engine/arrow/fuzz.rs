@@ -106,8 +106,9 @@ fn arrays(mut bytes: &[u8]) -> Vec<ArrayRef> {
     let mut all = Vec::new();
     while let [kind, scale, count, rest @ ..] = bytes {
         let (taken, after) = rest.split_at(rest.len().min(9 * usize::from(*count % 16)));
-        let cell =
-            |c: &[u8]| Some(<[u8; 8]>::try_from(&c[1..]).expect("nine bytes")).filter(|_| c[0] % 2 == 0);
+        let cell = |c: &[u8]| {
+            Some(<[u8; 8]>::try_from(&c[1..]).expect("nine bytes")).filter(|_| c[0].is_multiple_of(2))
+        };
         all.push(array(*kind, *scale as i8, &taken.chunks_exact(9).map(cell).collect()));
         bytes = after;
     }
