@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import subprocess
@@ -190,6 +191,21 @@ def test_no_command_says_a_secret_of_an_address_without_a_scheme(
         hidden(said.out + said.err, words)
     for path in place.rglob("*"):
         hidden(str(path), command)
+
+
+@pytest.mark.parametrize("command", ["runs", "report x"])
+def test_no_command_says_a_secret_of_an_address_in_a_variable(
+    command: str, place: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("INRUSH_RESULTS", f"postgresql://u:{LEFT}@{RIGHT}@h/d")
+    monkeypatch.setattr(sys, "argv", ["inrush", *command.split()])
+    monkeypatch.setattr(sys, "stdout", sys.stdout)
+    monkeypatch.setattr(sys, "stderr", sys.stderr)
+    with contextlib.suppress(SystemExit):
+        main()
+    said = capfd.readouterr()
+    assert "postgresql:" in said.out + said.err, "where there are no results"
+    hidden(said.out + said.err, [command])
 
 
 def test_a_text_is_shown_up_to_a_secret_in_it() -> None:
