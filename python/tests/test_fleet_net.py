@@ -82,7 +82,9 @@ def off_ns(at: Cluster, worker: dict[str, Any], here_ns: int) -> int:
     return clock.here(here_ns + at.lab[worker["host"]].ahead_ns) - here_ns
 
 
-@pytest.mark.parametrize(("delay_s", "loss"), [(0.001, 0.0), (0.02, 0.01)])
+@pytest.mark.parametrize(
+    ("delay_s", "loss"), [pytest.param(0.001, 0.0, marks=pytest.mark.slow), (0.02, 0.01)]
+)
 def test_times_of_hosts_whose_clocks_differ_by_hours_come_out_in_one_clock(
     at: Cluster, tmp_path: Path, delay_s: float, loss: float
 ) -> None:

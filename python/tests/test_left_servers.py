@@ -17,9 +17,10 @@ from inrush.targets import instances, leftovers
 from inrush.targets.deployment import lifecycle_of
 
 ENGINE, HOME = "postgresql", "cluster"
-#: Starts a sleeper and is gone: what it says are the ids of both.
+#: Starts a sleeper and is gone: what it says are the ids of both. A test that was started in the background ignores Ctrl-C, and
+#: the sleeper would too.
 KILLED = (
-    "import os, subprocess; none = subprocess.DEVNULL; "
+    "import os, signal, subprocess; none = subprocess.DEVNULL; signal.signal(signal.SIGINT, signal.SIG_DFL); "
     "print(os.getpid(), subprocess.Popen(['sleep', '60'], stdin=none, stdout=none, stderr=none).pid)"
 )
 
