@@ -11,8 +11,8 @@ PYTHONS ?=
 # Tests at once: some wait for a server, a limit or a clock, so one more than this machine has cores, and of Rust's two.
 JOBS ?= 3
 THREADS ?= 4
-# Tests on servers. Where servers must be there, they run when all others have ended: beside those, both take longer than one
-# after the other. So many at once, each process on servers of its own.
+# Tests on servers. Where servers must be there, they run when all others have ended: beside those they end no sooner, and both
+# meet each other's load. So many at once, each process on servers of its own.
 ON_SERVERS := python/tests/engines
 SERVER_JOBS ?= 3
 # Each part of the tests that passed where servers must be there leaves a file: CI runs once more what did not.
