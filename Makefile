@@ -11,8 +11,8 @@ PYTHONS ?=
 # Tests at once: some wait for a server, a limit or a clock, so one more than this machine has cores, and of Rust's two.
 JOBS ?= 3
 THREADS ?= 4
-# Tests on servers. Where servers must be there, they run when all others have ended: beside those they end no sooner, and both
-# meet each other's load. So many at once, each process on servers of its own.
+# Tests on servers. Where servers must be there, one part follows the other, for beside each other they end no sooner and meet
+# each other's load: Rust's, those without a server, those on servers. So many at once, each process on servers of its own.
 ON_SERVERS := python/tests/engines
 SERVER_JOBS ?= 3
 # Each part of the tests that passed where servers must be there leaves a file: CI runs once more what did not.
@@ -61,9 +61,10 @@ build: core ## core, and the programs of the Rust tests
 run: core ## the quickstart study; prints where its report is
 	$(BIN)/inrush run quickstart
 
-# Half of the time of Rust's tests is waiting, so both halves are tested at once.
+# Half of the time of Rust's tests is waiting, so both halves are tested at once; where servers must be there, limits of
+# seconds are tested too, which a thousand threads beside them break.
 test: core ## the tests; needs no server and no browser
-	@rm -rf $(PASSED); $(MAKE) --no-print-directory --keep-going --jobs 2 test-rust-told test-python
+	@rm -rf $(PASSED); $(MAKE) --no-print-directory --keep-going --jobs $(if $(INRUSH_REQUIRE_SERVERS),1,2) test-rust-told test-python
 
 test-all: core ## all tests, also those that are dear in time, and the wheel of a release
 	$(MANY_CASES) $(CARGO_TEST)

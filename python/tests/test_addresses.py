@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -16,7 +17,7 @@ from pathlib import Path
 import pytest
 
 import inrush
-from inrush.border.address import ServerUrl, masked, read, shown, without_password
+from inrush.border.address import SECRET, ServerUrl, masked, read, shown, without_password
 from inrush.cli import main
 from inrush.engines import ENGINES, engine_of_url, server
 from inrush.errors import InrushError, UsageError
@@ -220,6 +221,15 @@ def test_a_text_is_shown_up_to_a_secret_in_it() -> None:
         hidden(masked(text), text)
         assert masked(text).endswith("=…")
     assert masked("sort_key=5, key 7, what? tokens = 3") == "sort_key=5, key 7, what? tokens = 3"
+
+
+def test_words_for_a_secret_are_those_of_the_core() -> None:
+    source = Path(__file__).parents[2] / "rust" / "engines" / "src" / "engine" / "address.rs"
+    (words,) = re.findall(r"const SECRET_WORDS: \[&str; \d+\] = \[(.*)\];", source.read_text())
+    for word in re.findall(r'"(\w+)"', words):
+        assert SECRET.search(f"h:1?x_{word.upper()}_y=1"), word
+    (ours,) = re.findall(r"\(\?:(.*?)\)", SECRET.pattern)
+    assert sorted(ours.split("|")) == sorted(re.findall(r'"(\w+)"', words))
 
 
 @pytest.fixture

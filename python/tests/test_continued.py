@@ -15,7 +15,7 @@ from inrush.commands import plan as command
 from inrush.engines import server
 from inrush.errors import UsageError
 from inrush.model.growth import Store
-from inrush.plan.cost import cost
+from inrush.plan.cost import Continued, cost
 from inrush.plan.plan import plan_study
 from inrush.plan.planned import StudyPlan
 from inrush.predict import continued as module
@@ -115,6 +115,20 @@ def test_only_runs_of_the_same_options_and_load_say_how_long_one_takes(
     assert asked("mysql", {"batch_rows": {"load": 10}}, {"load": True}) != asked("mysql", {}, {"load": True})
 
 
+def test_laws_are_made_of_those_runs_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    made_of: list[list[Any]] = []
+
+    def trainings(analysis: Analysis, along: object, figure: str) -> list[Training]:
+        made_of.append([m.run.engine for m in analysis.runs])
+        raise UsageError("no such figure")
+
+    monkeypatch.setattr(module, "trainings", trainings)
+    was = planned("options.mysql={'set.unique_checks'='0'}")
+    runs: Any = [SimpleNamespace(run=RunRecord(r.run_id, r.plan, {}, {"labels": r.labels})) for r in was.runs]
+    continued(Analysis(StudyRecord({"id": "survey-1"}, []), runs, lambda _: []), planned())
+    assert {*made_of[0]} == {"mariadb"}, "MySQL had another option"
+
+
 CALL = StudyCall("bulkindex-survey", start=("mysql", "mariadb"))
 
 
@@ -137,6 +151,35 @@ def test_only_results_of_an_engine_that_stood_alike_say_how_long_a_load_takes(
     assert {
         e for e in ("mysql", "mariadb") if then.deploys(e) and then.deploys(e) == CALL.deploys(e)
     } == engines
+
+
+def test_each_engine_is_continued_from_the_newest_results_in_which_it_stood_alike(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changed = replace(CALL, start=("mysql,innodb_flush_log_at_trx_commit=0", "mariadb"))
+    for name, call in (("survey-1", CALL), ("survey-2", changed)):
+        doc = {
+            "schema": RESULT_SCHEMA,
+            "study": "bulkindex-survey",
+            "status": "done",
+            "call": call.document(),
+        }
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "study.json").write_text(json.dumps(doc))
+    plan = planned()
+
+    def by_results(of: str, plan: StudyPlan) -> dict[str, Continued]:
+        return {p.id: Continued({}, said=(of,)) for p in plan.points}
+
+    monkeypatch.setattr("inrush.stats.measures.study_record", lambda results: results.path.name)
+    monkeypatch.setattr("inrush.analysis.analyse.analyse", lambda record: record)
+    monkeypatch.setattr(module, "continued", by_results)
+    store: Any = Folder(tmp_path)
+    known = command.continued(store, Prepared(CALL, plan, NamedTargets(())))
+    assert {p.engine: known[p.id].said for p in plan.points} == {
+        "mysql": ("survey-1",),
+        "mariadb": ("survey-2",),
+    }
 
 
 @pytest.mark.parametrize("damage", ["study.json", "run.json", "plan.json"])

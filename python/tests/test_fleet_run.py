@@ -30,8 +30,8 @@ need_distributed()
 WORKERS = 2
 #: From a fault to the failure of the run, s.
 FAILS_S = 2.0
-#: From the failure to the end of the run's own process, s: two calls without an answer, of 1.6 s each (`link.LIMIT_S`), take longer.
-ENDS_S = 3.1
+#: From the failure to the end of the run's own process, s: two calls without an answer, one after the other, take longer.
+ENDS_S = 2.5
 
 
 class Fleet(LocalFleet):

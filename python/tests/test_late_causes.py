@@ -12,7 +12,7 @@ from inrush.guards import lateness
 from inrush.guards.verdicts import Outcome
 from inrush.report.report import closing_lines
 from inrush.stats.record import RunRecord
-from inrush.stats.starved import others_of_client
+from inrush.stats.starved import HeldBack, others_of_client
 from tests import synthetic
 
 MS = 1_000_000
@@ -130,3 +130,15 @@ def test_where_only_other_processes_made_the_client_late_the_same_command_comes_
     assert closing_lines(record(*runs, of="writers.rows_per_s"))[-1] == (
         f"next: {COMMAND}   (first stop the other processes, which took 30 % of the processors)"
     )
+
+
+@pytest.mark.parametrize(
+    ("quota", "taken", "first"), [(0.5, 0.3, lateness.QUOTA), (0.3, 0.5, lateness.OTHERS)]
+)
+def test_of_two_that_took_processors_the_one_that_took_more_stands_first(
+    quota: float, taken: float, first: lateness.Cause, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lateness, "held_back", lambda run: HeldBack(quota))
+    monkeypatch.setattr(lateness, "taken_share", lambda run: taken)
+    causes = lateness.causes(synthetic.run("sqlite", {}, 1, 0, makespan_s=10.0))
+    assert causes[0] == first and {*causes} == {lateness.QUOTA, lateness.OTHERS}

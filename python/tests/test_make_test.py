@@ -93,13 +93,12 @@ def test_with_servers_it_fails_if_any_part_does_and_every_part_is_tested(
     assert "7 apart" in said and "8 on servers" in said
 
 
-def test_with_servers_those_on_them_come_after_the_others_which_rusts_are_beside(tmp_path: Path) -> None:
+def test_with_servers_rusts_come_first_and_those_on_servers_last(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    until_rust = f"touch {log}; until grep -q rust {log}; do sleep 0.05; done"
     code, said = make_test(
         tmp_path,
-        f"echo rust >>{log}; {PASSED}",
-        ON_SERVERS.format(f"{until_rust}; sleep 0.2; echo apart >>{log}", f"echo servers >>{log}"),
+        f"sleep 1; echo rust >>{log}; {PASSED}",
+        ON_SERVERS.format(f"sleep 0.5; echo apart >>{log}", f"echo servers >>{log}"),
         INRUSH_REQUIRE_SERVERS="1",
     )
     assert code == 0, said

@@ -107,7 +107,7 @@ def main() -> None:
     # Whatever the user's umask says: what is written here, every user could change.
     os.umask(os.umask(0) | stat.S_IWOTH)
     sys.meta_path.insert(0, WithoutPandas)  # before any command imports pyarrow
-    if hidden := passwords.masks([*sys.argv[1:], *passwords.own_variables()]):
+    if hidden := passwords.masks([*sys.argv[1:], os.environ.get("INRUSH_RESULTS", "")]):
         sys.stdout = cast(TextIO, passwords.Masked(sys.stdout, hidden))
         sys.stderr = cast(TextIO, passwords.Masked(sys.stderr, hidden))
     if sys.argv[1:2] in ASKING_SERVERS and not {"-h", "--help"} & set(sys.argv):

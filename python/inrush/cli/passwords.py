@@ -1,11 +1,10 @@
-"""Passwords among the arguments and variables of this process: whatever is printed here, also by the parser of arguments, is without them.
+"""Passwords among the arguments of this process: whatever is printed here, also by the parser of arguments, is without them.
 
 Commands hand on no password themselves. This is for an address where none is expected: `inrush runs URL`, a wrong option.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import TextIO
 
@@ -26,11 +25,6 @@ class Masked:
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._stream, name)
-
-
-def own_variables() -> list[str]:
-    """What the environment tells inrush: a folder or a mirror, by mistake or not, may be an address too."""
-    return [value for name, value in os.environ.items() if name.startswith("INRUSH_")]
 
 
 def masks(arguments: Sequence[str]) -> list[tuple[str, str]]:

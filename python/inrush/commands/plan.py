@@ -58,7 +58,7 @@ def continued(store: Store, prepared: Prepared) -> dict[str, Continued]:
     from inrush.run.prepare import call_from
     from inrush.stats.measures import study_record
 
-    found: dict[str, Continued] = {}
+    known: dict[str, Continued] = {}
     left = MOST_RESULTS
     try:
         studies = store.studies()
@@ -73,12 +73,12 @@ def continued(store: Store, prepared: Prepared) -> dict[str, Continued]:
             stood = {e: then.deploys(e) == prepared.call.deploys(e) for e in plan.study.engines}
             if not any(stood.values()):
                 continue
-            said = by_results(analyse(study_record(Results(study.path))), plan)
-        except (InrushError, OSError, ValueError, TypeError, LookupError) as error:
+            by_law = by_results(analyse(study_record(Results(study.path))), plan)
+        except (InrushError, LookupError) as error:
             say(f"{study.path.name}: its loads are not continued, since it cannot be read ({error})")
             continue
-        found = {**{p.id: said[p.id] for p in plan.points if p.id in said and stood[p.engine]}, **found}
+        known = {**{p.id: by_law[p.id] for p in plan.points if p.id in by_law and stood[p.engine]}, **known}
         left -= 1
-        if not left or plan.planned.keys() <= found.keys():
+        if not left or plan.planned.keys() <= known.keys():
             break
-    return found
+    return known

@@ -16,7 +16,7 @@ from pathlib import Path
 from inrush.engines.life import User
 from inrush.errors import TargetError
 from inrush.machine import users
-from inrush.machine.secret_files import write_secret
+from inrush.machine.secret_files import opened_folder, write_secret
 
 REMEDY = "choose another --data"
 #: More than any file that is read here.
@@ -69,30 +69,29 @@ def check_above(path: Path, owner: User = User()) -> None:  # noqa: B008
 def write(path: Path, text: str, owner: User = User(), mode: int = 0o600) -> None:  # noqa: B008
     """As `write_secret`: a link in its place is replaced, and not followed. Raises TargetError where its folder is one."""
     to = None if owner.uid is None or owner.gid is None else (owner.uid, owner.gid)
-    try:
+    with a_link_is_refused(path.parent):
         write_secret(path, text, to, mode)
-    except OSError as e:
-        if e.errno in (errno.ELOOP, errno.ENOTDIR):
-            raise no_folder(path.parent) from None
-        raise
 
 
 def remove(path: Path) -> None:
     """Where it is there: a link itself, and not what it leads to. Raises TargetError where its folder is a link, which a server
     can put there whose home the folder is in."""
-    with contextlib.suppress(FileNotFoundError):
-        try:
-            folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-        except NotADirectoryError:
-            raise no_folder(path.parent) from None
-        try:
-            os.unlink(path.name, dir_fd=folder)
-        finally:
-            os.close(folder)
+    with (
+        contextlib.suppress(FileNotFoundError),
+        a_link_is_refused(path.parent),
+        opened_folder(path.parent, follow=False) as folder,
+    ):
+        os.unlink(path.name, dir_fd=folder)
 
 
-def no_folder(path: Path) -> TargetError:
-    return TargetError(f"{path} is a link or a file, and is left alone; {REMEDY}")
+@contextlib.contextmanager
+def a_link_is_refused(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as e:
+        if e.errno in (errno.ELOOP, errno.ENOTDIR):
+            raise TargetError(f"{folder} is a link or a file, and is left alone; {REMEDY}") from None
+        raise
 
 
 @contextlib.contextmanager

@@ -5,8 +5,19 @@ from __future__ import annotations
 import contextlib
 import os
 import ssl
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+
+
+@contextlib.contextmanager
+def opened_folder(folder: Path, follow: bool) -> Iterator[int]:
+    """Opened once: an owner of the folder above may put a link in its place at any moment, which raises OSError unless it is
+    followed."""
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | (0 if follow else os.O_NOFOLLOW))
+    try:
+        yield opened
+    finally:
+        os.close(opened)
 
 
 def write_secret(path: Path, text: str, owner: tuple[int, int] | None = None, mode: int = 0o600) -> None:
@@ -15,11 +26,8 @@ def write_secret(path: Path, text: str, owner: tuple[int, int] | None = None, mo
     What is in its place, a link or a file that another user has put there, is replaced and never written to. owner: user
     and group in place of ourselves; then a link in place of the folder raises OSError.
     """
-    # An owner of the folder above may put a link in place of this one at any moment: it is opened once.
-    follow = 0 if owner is None else os.O_NOFOLLOW
-    folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY | follow)
     part = path.name + ".part"
-    try:
+    with opened_folder(path.parent, follow=owner is None) as folder:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(part, dir_fd=folder)
         opened = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, mode, dir_fd=folder)
@@ -29,8 +37,6 @@ def write_secret(path: Path, text: str, owner: tuple[int, int] | None = None, mo
             os.fchmod(opened, mode)
             file.write(text)
         os.replace(part, path.name, src_dir_fd=folder, dst_dir_fd=folder)
-    finally:
-        os.close(folder)
 
 
 def self_signed(hosts: Sequence[str]) -> tuple[str, str]:

@@ -92,15 +92,15 @@ class StudyCall:
         """Where and with which settings an engine stands by this call, empty where it has no place: loads of two that stand
         alike take as long."""
         try:
-            found = named_targets([engine], self.targets, self.start)
+            named = named_targets([engine], self.targets, self.start)
         except UsageError:
             return {}
-        if engine not in found.engines:
+        if engine not in named.engines:
             return {}
         limits = [limit for limit in self.limits if limit.partition(".")[0] not in {*ENGINES} - {engine}]
         return {
-            "url": found.urls.get(engine),
-            "start": found.start.get(engine),
+            "url": named.urls.get(engine),
+            "start": named.start.get(engine),
             "places": (self.data, self.storages, self.input, self.fleet),
             "limits": sorted(limits),
         }

@@ -15,7 +15,7 @@ import shutil
 import signal
 import tempfile
 import urllib.request
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -34,7 +34,7 @@ REQUIRE = "INRUSH_REQUIRE_SERVERS"
 #: Set where none is started, as by `make test`.
 START_NONE = "INRUSH_START_NO_SERVERS"
 #: Servers that share wire and life with another one. Where a test takes seconds on each server, theirs are slow ones.
-AS_ANOTHER = {"timescaledb": "postgresql", "mariadb": "mysql"}
+AS_ANOTHER = ("timescaledb", "mariadb")
 #: pytest-xdist's name of the first process.
 FIRST = "gw0"
 #: Small: six servers and their tests share a machine.
@@ -88,7 +88,7 @@ def own_server(engine: str) -> OwnServer:
     return found
 
 
-def each_kind(engines: Iterable[str], dear: Iterable[str] = AS_ANOTHER) -> list[Any]:
+def each_kind(engines: Iterable[str], dear: Collection[str] = AS_ANOTHER) -> list[Any]:
     """Parameters of a test on each of these servers, on those that are *dear* as slow tests."""
     return [pytest.param(e, marks=pytest.mark.slow) if e in dear else e for e in engines]
 

@@ -218,9 +218,9 @@ class StudyFolder:
         """Who can read it can hold the lock, so that those who may not write it read it neither: others, and also the group
         where it does not share the folder. Raises PermissionError for them."""
         opened = os.open(self.path / ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o660)
-        found = os.fstat(opened)
-        if found.st_uid == os.geteuid():
-            os.fchmod(opened, 0o660 if found.st_mode & stat.S_IWGRP else 0o600)
+        status = os.fstat(opened)
+        if status.st_uid == os.geteuid():
+            os.fchmod(opened, 0o660 if status.st_mode & stat.S_IWGRP else 0o600)
         return os.fdopen(opened, "r+b")
 
     def is_locked(self) -> bool:
