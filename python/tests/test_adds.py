@@ -183,7 +183,7 @@ def proofs(record: RunRecord) -> dict[str, bool]:
     return {row["item"]: row["holds"] for row in record.rows("proofs")}
 
 
-@pytest.mark.parametrize("by", ["files", "sessions"])
+@pytest.mark.parametrize("by", [pytest.param("files", marks=pytest.mark.slow), "sessions"])
 def test_rows_are_added_behind_the_first_ones_and_all_are_proven_and_found(tmp_path: Path, by: str) -> None:
     changes = (
         ()

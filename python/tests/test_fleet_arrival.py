@@ -71,7 +71,7 @@ def clients(inrush: Inrush) -> set[int]:
     return {run.doc["clients"]["count"] for run in Results(study.path).runs}
 
 
-@pytest.mark.ci
+@pytest.mark.slow
 def test_a_study_that_says_how_many_waits_for_a_scheduler_and_workers_that_come_one_by_one(
     inrush: Inrush, nodes: Nodes, monkeypatch: pytest.MonkeyPatch
 ) -> None:

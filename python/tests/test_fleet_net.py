@@ -126,6 +126,7 @@ def test_a_way_that_is_too_long_for_the_intervals_is_refused_before_anything_run
     assert not results.runs[0].table("segments").num_rows, "no process was started"
 
 
+@pytest.mark.slow
 def test_a_clock_that_is_set_is_found_also_on_a_slow_way(at: Cluster, tmp_path: Path) -> None:
     """A namespace of time cannot be set again, so the worker of one host lies."""
     at.programs["host-2"] = (sys.executable, "-m", "tests.odd_node")
@@ -168,6 +169,7 @@ def test_a_fault_of_each_kind_ends_the_run_and_the_next_one_goes_on(
     assert campaign.finished() == []
 
 
+@pytest.mark.slow
 def test_a_way_that_is_full_on_one_host_alone_names_that_host(tmp_path: Path) -> None:
     """Both hosts are one kernel here, and have networks of their own: what one sends again is its own."""
     need("postgresql")
@@ -209,6 +211,7 @@ def test_a_way_that_is_full_on_one_host_alone_names_that_host(tmp_path: Path) ->
     assert sent[0] and sent[1] and sent[1] < FULL_BYTES_PER_S * 2 < sent[0], sent
 
 
+@pytest.mark.slow
 def test_rows_are_read_from_a_server_that_all_hosts_reach(tmp_path: Path) -> None:
     need("postgresql")
     with first_served(), scratch() as folder, cluster(2, folder, 1, [fleet_net.DATABASE]) as at:

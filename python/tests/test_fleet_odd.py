@@ -106,7 +106,7 @@ def test_no_scheduler_is_one_line(inrush: Inrush) -> None:
     assert len(said.err.splitlines()) == 1, said.err
 
 
-@pytest.mark.ci
+@pytest.mark.slow
 def test_kill_9_of_inrush_leaves_no_node_of_its_fleet(tmp_path: Path) -> None:
     env = {**ENVIRONMENT, "INRUSH_RESULTS": str(tmp_path / "results"), "TMPDIR": str(tmp_path)}
     command = [

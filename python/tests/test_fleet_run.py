@@ -132,7 +132,7 @@ def test_the_calls_are_those_of_one_process_and_each_is_made_once(one: Fleet, tm
     assert none_left(one, FAILS_S) and not list(one.folder.glob("*/inrush-*")), "nothing stays on a worker"
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
+@pytest.mark.parametrize("how", [pytest.param(signal.SIGKILL, marks=pytest.mark.slow), signal.SIGSTOP])
 def test_a_worker_that_dies_or_stands_still_ends_the_run_in_two_seconds(
     one: Fleet, tmp_path: Path, how: signal.Signals
 ) -> None:

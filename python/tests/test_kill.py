@@ -88,7 +88,7 @@ def sealed_runs(results: Path) -> list[Path]:
     return list(results.glob("*/b*/run.json"))
 
 
-@pytest.mark.ci
+@pytest.mark.slow
 @pytest.mark.timeout(1200)
 def test_kill_9_at_random_points_of_a_file_load_stores_every_row_once(tmp_path: Path, whole: bool) -> None:
     study, results, rng = study_of_a_file(tmp_path), tmp_path / "results", random.Random(20)

@@ -69,7 +69,9 @@ def watched(
         return host, events, page, said, code, json.loads(run.stdout.read())
 
 
-@pytest.mark.parametrize("address", [(), ("--live-address", "0.0.0.0:0")])
+@pytest.mark.parametrize(
+    "address", [(), pytest.param(("--live-address", "0.0.0.0:0"), marks=pytest.mark.slow)]
+)
 @pytest.mark.ci
 def test_a_reader_sees_a_study_from_its_first_run_to_its_report(
     tmp_path: Path, address: tuple[str, ...]

@@ -31,14 +31,14 @@ def damage(path: Path) -> None:
     path.write_bytes(text[:-2] + bytes([text[-2] ^ 1]) + text[-1:])
 
 
-@pytest.mark.ci
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     ("fault", "says"),
     [
-        pytest.param(cut, "changed", id="cut", marks=pytest.mark.slow),
+        pytest.param(cut, "changed", id="cut"),
         pytest.param(damage, "changed", id="damaged"),
-        pytest.param(Path.unlink, "No such file", id="gone", marks=pytest.mark.slow),
+        pytest.param(Path.unlink, "No such file", id="gone"),
     ],
 )
 def test_an_input_file_that_changes_ends_the_run_with_its_name_and_is_made_anew(

@@ -17,7 +17,7 @@ ALWAYS = ("xs", "s", EVERY_ENGINE_AT)
 
 @pytest.mark.parametrize(
     ("study", "scale"),
-    [pytest.param(*case, marks=[] if case[1] in ALWAYS else pytest.mark.ci) for case in cases()],
+    [pytest.param(*case, marks=[] if case[1] in ALWAYS else pytest.mark.slow) for case in cases()],
 )
 def test_a_shipped_study_plans_what_it_planned(study: str, scale: str) -> None:
     changed = difference(read().get(study, {}).get(scale), hashes_of(studies()[study], scale))

@@ -285,7 +285,7 @@ def killed_runs() -> list[Planned]:
     return [Planned(i, [*steps, "table", *steps, FINISHED]) for i in range(12)]
 
 
-@pytest.mark.ci
+@pytest.mark.slow
 @pytest.mark.timeout(1200)
 def test_kill_9_at_random_points_leaves_every_run_once_after_resume(tmp_path: Path, whole: bool) -> None:
     """Sealed runs are never touched again; the one in hand is redone; nothing is counted twice."""

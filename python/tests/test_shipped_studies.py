@@ -115,10 +115,8 @@ def test_every_shipped_study_is_run_here() -> None:
 #: The first study stands for the others where time is short; CI runs one of each family and kind.
 ALWAYS = ("telemetry-quickstart",)
 OF_CI = (
-    "archive-arrays",
     "bulkindex-lookup",
     "bulkindex-storage",
-    "keylookup-phases",
     "pipeline-parallel",
     "telemetry-mixed",
     "telemetry-queries",

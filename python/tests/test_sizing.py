@@ -352,7 +352,7 @@ def test_claims_are_counted_by_kind_reach_and_version_and_invalid_runs_not() -> 
     }
 
 
-@pytest.mark.ci
+@pytest.mark.slow
 def test_after_the_quickstart_a_day_is_not_shown_and_the_command_that_is_named_can_run(
     inrush: Inrush,
 ) -> None:

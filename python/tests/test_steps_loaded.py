@@ -230,7 +230,7 @@ def test_a_dump_comes_back_by_the_loader(tmp_path: Path) -> None:
 # --- limits and deaths
 
 
-@pytest.mark.ci
+@pytest.mark.slow
 def test_a_load_past_its_limit_is_stopped_and_said(tmp_path: Path) -> None:
     path = write_study(
         tmp_path,

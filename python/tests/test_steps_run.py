@@ -322,7 +322,7 @@ def test_the_example_of_several_roles_runs_with_the_study_and_the_workload_befor
     assert mine["mixed.users.latency_n"] > 0 and mine["mixed.users.wrong"] == 0
 
 
-@pytest.mark.ci
+@pytest.mark.slow
 def test_the_example_of_the_documentation_runs_at_xs(tmp_path: Path) -> None:
     path, _ = examples(tmp_path, 2)
     found = analyse(study_record(Results(run_study_file(path, tmp_path, scale="xs"))))

@@ -88,9 +88,10 @@ def own_server(engine: str) -> OwnServer:
     return found
 
 
-def each_kind(engines: Iterable[str], dear: Collection[str] = AS_ANOTHER) -> list[Any]:
-    """Parameters of a test on each of these servers, on those that are *dear* as slow tests."""
-    return [pytest.param(e, marks=pytest.mark.slow) if e in dear else e for e in engines]
+def each_kind(cases: Iterable[Any], dear: Collection[Any] = AS_ANOTHER) -> list[Any]:
+    """Parameters of a test on each of these servers, or on a server with something else behind it; *dear* ones are slow."""
+    values = [case if isinstance(case, tuple) else (case,) for case in cases]
+    return [pytest.param(*v, marks=[pytest.mark.slow] * (v[0] in dear or v in dear)) for v in values]
 
 
 def need(engine: str) -> None:

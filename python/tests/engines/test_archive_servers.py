@@ -77,7 +77,7 @@ OF_CI = ("archive-cluster", "archive-extract")
 @pytest.mark.parametrize(
     ("engine", "study"),
     [
-        pytest.param(e, s, marks=[] if s in OF_CI else pytest.mark.slow)
+        pytest.param(e, s, marks=[pytest.mark.slow] * (s not in OF_CI or e in SAME_TYPES))
         for e in ENGINES
         for s in STUDIES
         if (s, e in SAME_TYPES) != ("archive-types", True)

@@ -12,6 +12,7 @@ from inrush.targets.deployment import Deployment
 from tests.extracting import ALL_TYPES
 from tests.test_dumps_run import ODD_NUMBERS, ROWS, SMALL, with_columns, write_study
 
+from .servers import each_kind
 from .test_steps_servers import ENGINES, KillWorker, analysed, leftovers, run, verdict
 from .test_steps_servers import own as own_server_of_a_test
 
@@ -31,7 +32,9 @@ WAYS = [(engine, way) for engine in ENGINES for way in server(engine).ways_out]
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize(("own", "way"), WAYS, indirect=["own"])
+@pytest.mark.parametrize(
+    ("own", "way"), each_kind(WAYS, {("mysql", "text"), ("mysql", "cursor")}), indirect=["own"]
+)
 def test_a_table_comes_back_from_its_files_by_every_way_out(own: Deployment, folder: Path, way: str) -> None:
     end, results = run(study_on(own.server.name, folder, way), own)
     assert not end.failed

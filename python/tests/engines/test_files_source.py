@@ -30,6 +30,8 @@ from inrush.study.files import at_files
 from inrush.study.study import load_study
 from inrush.targets.deployment import Deployment, at_deployment
 
+from .servers import each_kind
+
 ENGINES = ("duckdb", "sqlite", "postgresql", "mysql", "mariadb")
 #: Folder with Object.csv, Source.csv and their schemas: rows of the LSST catalogue in MySQL's text format.
 LSST = "INRUSH_LSST_DIR"
@@ -139,7 +141,7 @@ def test_parquet_and_csv_of_the_same_rows_are_one_digest(
     assert of_parquet.counts == {"read": flights_figures["rows"], "rejected": 0}
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", each_kind(ENGINES))
 @pytest.mark.parametrize("name", ["Object", "Source"])
 def test_the_catalogue_of_stars_is_stored_with_its_nulls(
     engine: str, name: str, deployment: Deployment, folder: Path

@@ -154,6 +154,7 @@ def same_rows(found: Results, rows: int = 30_000) -> None:
     assert "read_back" in {p["item"] for p in proofs}
 
 
+@pytest.mark.slow
 def test_a_load_step_and_reads_behind_a_restart_by_two_processes(inrush: Inrush, folder: Path) -> None:
     same_rows(run(inrush, folder / "data", str(stepped(folder)), "clients=2", scale=None, fleet=False))
 
@@ -162,6 +163,7 @@ def test_a_load_step_and_reads_behind_a_restart_on_two_workers(inrush: Inrush, f
     same_rows(run(inrush, folder / "data", str(stepped(folder)), scale=None))
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_in_a_load_step_ends_the_run_and_resume_makes_it_anew(
     inrush: Inrush, folder: Path
 ) -> None:
@@ -223,7 +225,7 @@ def children(of: Sequence[int], word: str) -> dict[int, list[str]]:
     return found
 
 
-@pytest.mark.parametrize("fleet", [False, True])
+@pytest.mark.parametrize("fleet", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_files_of_a_load_are_shared_out_as_they_are_and_each_is_loaded_once(
     inrush: Inrush, folder: Path, fleet: bool
 ) -> None:

@@ -97,7 +97,7 @@ def hosts(folder: Path) -> Iterator[Path]:
             sshd.wait()
 
 
-@pytest.mark.ci
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_the_recipe_over_ssh_runs_a_study_proves_its_rows_and_shows_its_password_nowhere(
     folder: Path,

@@ -24,7 +24,7 @@ def shown(found: list[kills.Kill]) -> None:
         # Servers are killed in runs by test_trouble too.
         pytest.param("server", "load", marks=pytest.mark.slow),
         ("inrush", "rewrite"),
-        ("worker", "load"),
+        pytest.param("worker", "load", marks=pytest.mark.slow),
     ],
 )
 def test_a_kill_inside_a_step_leaves_nothing_and_costs_no_row(victim: str, step: str, folder: Path) -> None:

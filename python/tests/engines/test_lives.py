@@ -23,6 +23,8 @@ STARTED = [name for name in ENGINES if server(name).lifecycle is not None]
 ANY_SERVER = pytest.mark.parametrize(
     "own", each_kind(STARTED, {*AS_ANOTHER, "mysql", "ndb", "questdb"}), indirect=True
 )
+#: NDB's life has tests of its own (test_ndb_life); a start of QuestDB is one of Java.
+SWIFT = pytest.mark.parametrize("own", each_kind(STARTED, {*AS_ANOTHER, "ndb", "questdb"}), indirect=True)
 # A data folder is made anew in most of these: seconds on a quiet machine, much more on a busy one.
 pytestmark = pytest.mark.timeout(600)
 #: A value that no server takes. NDB's start fails in words of its own (test_ndb_life).
@@ -52,6 +54,7 @@ def listens(instance: Instance) -> bool:
     return not life.is_free(instance.port)
 
 
+@SWIFT
 def test_it_comes_back_at_the_same_address_after_a_stop_and_after_a_kill(
     own: OwnServer, folder: Path
 ) -> None:
@@ -167,6 +170,7 @@ def test_two_that_start_in_one_folder_are_one_that_starts(own: OwnServer, folder
     own.stop(begun(own, folder), Stop.CLEAN)
 
 
+@SWIFT
 def test_data_of_another_version_are_left_alone(own: OwnServer, folder: Path) -> None:
     own.stop(begun(own, folder), Stop.CLEAN)
     if (record := folder / own.name / own.home / "PG_VERSION").is_file():
@@ -186,6 +190,7 @@ def test_half_made_data_are_made_anew(own: OwnServer, folder: Path) -> None:
     own.stop(instance, Stop.CLEAN)
 
 
+@SWIFT
 def test_a_cold_server_was_stopped_while_the_kernel_forgot(
     own: OwnServer, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

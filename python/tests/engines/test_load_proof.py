@@ -30,6 +30,8 @@ from tests.engines.servers import control, databases, with_database
 from tests.engines.test_load import rows_file, silent
 from tests.engines.test_load_server import serving
 
+from .servers import each_kind
+
 ROWS = 3_000
 ENGINES = ["postgresql", "mysql", "mariadb", "clickhouse", "timescaledb"]
 COLUMNS = {
@@ -67,7 +69,7 @@ class Place:
         return load(Call(tuple(map(str, files)), table, **words), folder, silent, silent)
 
 
-@pytest.fixture(params=ENGINES)
+@pytest.fixture(params=each_kind(ENGINES))
 def place(request: pytest.FixtureRequest) -> Iterator[Place]:
     yield from database(request.getfixturevalue(request.param))
 

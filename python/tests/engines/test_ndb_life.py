@@ -87,6 +87,7 @@ def ids_given(data: Path) -> list[str]:
     return [node for node in given if int(node) > 3]
 
 
+@pytest.mark.slow
 def test_statements_right_behind_each_other_share_a_connection_that_is_closed_soon(
     data: Path, twin: ClusterTwin
 ) -> None:
@@ -149,6 +150,7 @@ def test_a_cluster_is_one_instance_whose_next_start_restores_what_it_held(
     own.stop(again, Stop.CLEAN)
 
 
+@pytest.mark.slow
 def test_a_mysqld_with_the_engine_joins_as_the_node_of_sql_and_ends_with_the_cluster(
     data: Path, twin: ClusterTwin, own: NdbLife
 ) -> None:

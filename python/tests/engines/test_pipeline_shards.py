@@ -86,7 +86,9 @@ ASKED = f"postgresql,shards={SHARDS},profile=default,shared_buffers=16MB,max_con
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("asked", [ASKED, f"clickhouse,shards={SHARDS},profile=default"])
+@pytest.mark.parametrize(
+    "asked", [ASKED, pytest.param(f"clickhouse,shards={SHARDS},profile=default", marks=pytest.mark.slow)]
+)
 def test_a_study_starts_its_shards_is_proven_over_them_and_ends_them(asked: str, tmp_path: Path) -> None:
     engine = asked.partition(",")[0]
     need(engine)

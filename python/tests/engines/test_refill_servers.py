@@ -11,6 +11,8 @@ from inrush.stats.measures import figures_of_run, study_record
 from inrush.study.shipped import find_study
 from tests.terminal import Inrush
 
+from .servers import each_kind
+
 DEPTH = 64
 STUDY = f"""
 schema = 1
@@ -41,7 +43,7 @@ per = ["engine", "refill"]
 """
 
 
-@pytest.mark.parametrize("engine", ("postgresql", "mysql", "mariadb", "valkey"))
+@pytest.mark.parametrize("engine", each_kind(("postgresql", "mysql", "mariadb", "valkey")))
 def test_a_session_that_waits_for_all_or_half_of_its_calls_sends_as_many_together(
     request: pytest.FixtureRequest, engine: str, inrush: Inrush, tmp_path: Path
 ) -> None:

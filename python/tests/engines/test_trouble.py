@@ -20,7 +20,7 @@ from inrush.study.study import load_study
 from inrush.targets.deployment import Deployment
 
 from .border import run
-from .servers import SETTINGS, control, each_kind, need, own_server
+from .servers import AS_ANOTHER, SETTINGS, control, each_kind, need, own_server
 from .test_contract import study_of
 
 SECOND = 10**9
@@ -90,6 +90,8 @@ def tree(pids: list[int]) -> list[int]:
     return found
 
 
+#: A server that stands still is one to the instrument, whichever it is.
+@pytest.mark.parametrize("own", each_kind(SERVERS, {*SERVERS} - {"postgresql", "clickhouse"}), indirect=True)
 def test_a_server_stopped_for_a_second_shows_in_p99_and_not_in_the_instruments_lag(
     own: Deployment, folder: Path
 ) -> None:
@@ -117,6 +119,7 @@ def test_a_server_stopped_for_a_second_shows_in_p99_and_not_in_the_instruments_l
     assert ran.quantile_ns("readers", "wait", 0.95) > 10 * ran.quantile_ns("readers", "lag", 0.95)
 
 
+@pytest.mark.parametrize("own", each_kind(SERVERS, {*AS_ANOTHER, "questdb"}), indirect=True)
 def test_a_server_killed_in_a_run_ends_it_with_the_reason_and_half_a_table(
     own: Deployment, folder: Path
 ) -> None:
