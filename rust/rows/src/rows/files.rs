@@ -29,7 +29,7 @@ use super::columns::{Column, Columns};
 
 use arrow::ArrowFiles;
 use reject::Rejects;
-use split::{Dialect, Quoting};
+use split::Dialect;
 use text::TextFiles;
 
 pub use feed::{FileBatch, FileFeed, FileSummary};
@@ -199,18 +199,13 @@ fn times_of(table: &TablePlan, times: &BTreeMap<String, TimeForm>) -> Result<Vec
 }
 
 fn dialect(table: &str, format: &str, delimiter: Option<&str>, null: Option<&str>) -> Result<Dialect, Error> {
-    let (usual, quoting, usual_null) = match format {
-        "csv" => (b',', Quoting::Quotes, ""),
-        "tsv" => (b'\t', Quoting::PostgresEscapes, "\\N"),
-        "mysql" => (b'\t', Quoting::MysqlEscapes, "\\N"),
-        _ => {
-            return Err(Error::Plan(format!(
-                "table {table}: source.format is `{format}`; it is one of csv, tsv, mysql, arrow"
-            )))
-        }
-    };
+    let usual = Dialect::usual(format).ok_or_else(|| {
+        Error::Plan(format!(
+            "table {table}: source.format is `{format}`; it is one of csv, tsv, mysql, arrow"
+        ))
+    })?;
     let delimiter = match delimiter.map(str::as_bytes) {
-        None => usual,
+        None => usual.delimiter,
         Some([one]) if !b"\"\\\r\n".contains(one) => *one,
         Some(_) => {
             return Err(Error::Plan(format!(
@@ -219,5 +214,5 @@ fn dialect(table: &str, format: &str, delimiter: Option<&str>, null: Option<&str
         )))
         }
     };
-    Ok(Dialect { delimiter, quoting, null: null.unwrap_or(usual_null).as_bytes().to_vec() })
+    Ok(Dialect { delimiter, null: null.map_or(usual.null, Into::into), ..usual })
 }

@@ -11,6 +11,19 @@ pub struct Dialect {
     pub null: Vec<u8>,
 }
 
+impl Dialect {
+    /// Of one of the formats of text, as its programs write it.
+    pub fn usual(format: &str) -> Option<Self> {
+        let (delimiter, quoting, null) = match format {
+            "csv" => (b',', Quoting::Quotes, ""),
+            "tsv" => (b'\t', Quoting::PostgresEscapes, "\\N"),
+            "mysql" => (b'\t', Quoting::MysqlEscapes, "\\N"),
+            _ => return None,
+        };
+        Some(Self { delimiter, quoting, null: null.into() })
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quoting {
     /// RFC 4180: fields in `"`, a quote doubled inside, line breaks allowed there. Inside a field without quotes around it

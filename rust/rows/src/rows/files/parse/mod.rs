@@ -17,7 +17,7 @@ use times::time;
 
 pub use form::{instant_us, push_time};
 pub use reason::{type_name, Reason};
-pub use times::day;
+pub use times::{day, day_in_front, is_a_day, time_of_day};
 
 /// Appends the value of `text` to `column`; on an error the column is unchanged.
 ///

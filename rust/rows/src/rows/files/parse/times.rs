@@ -17,20 +17,40 @@ pub fn time(text: &[u8], per_second: i64) -> Result<i64, Reason> {
         let ty = if per_second == 1_000 { LogicalType::TimeMs } else { LogicalType::TimeUs };
         return integer_within(text, ty, i64::MIN, i64::MAX);
     }
-    let mut rest = Rest(text);
-    let days = date(&mut rest).ok_or(Reason::NotTime)?;
-    if rest.0.is_empty() {
-        return Ok(days * 86_400 * per_second);
-    }
-    let (seconds, fraction) = clock(&mut rest).ok_or(Reason::NotTime)?;
-    let offset_s = zone(&mut rest).ok_or(Reason::NotTime)?;
+    let (_, days, behind) = day_in_front(text).ok_or(Reason::NotTime)?;
+    let (seconds, fraction) = time_of_day(behind).ok_or(Reason::NotTime)?.unwrap_or_default();
     let fraction = in_units(fraction, per_second)?;
-    Ok((days * 86_400 + seconds - offset_s) * per_second + fraction)
+    Ok((days * 86_400 + seconds) * per_second + fraction)
 }
 
 /// Days since 1970 of `2026-01-31`; `None` when there is no such day.
 pub fn day(text: &[u8; 10]) -> Option<i64> {
-    date(&mut Rest(text))
+    day_in_front(text).map(|(_, days, _)| days)
+}
+
+/// Year and days since 1970 of the date that a text begins with, and what stands behind it.
+pub fn day_in_front(text: &[u8]) -> Option<(i64, i64, &[u8])> {
+    let mut rest = Rest(text);
+    let year = rest.digits(4)?;
+    rest.take(b'-')?;
+    let month = rest.digits(2)?;
+    rest.take(b'-')?;
+    let day = rest.digits(2)?;
+    is_a_day(year, month, day).then(|| (year, days_of(year, month, day), rest.0))
+}
+
+pub fn is_a_day(year: i64, month: i64, day: i64) -> bool {
+    year >= 1 && (1..=12).contains(&month) && (1..=days_in(year, month)).contains(&day)
+}
+
+/// Seconds since the day began in UTC and the digits of their fraction, by what stands behind a date; `Some(None)`: nothing.
+pub fn time_of_day(behind: &[u8]) -> Option<Option<(i64, &[u8])>> {
+    if behind.is_empty() {
+        return Some(None);
+    }
+    let mut rest = Rest(behind);
+    let (seconds, fraction) = clock(&mut rest)?;
+    Some(Some((seconds - zone(&mut rest)?, fraction)))
 }
 
 /// What of a text is still to be read.
@@ -55,16 +75,6 @@ impl<'a> Rest<'a> {
     fn digits_within(&mut self, digits: usize, high: i64) -> Option<i64> {
         self.digits(digits).filter(|n| *n <= high)
     }
-}
-
-fn date(rest: &mut Rest) -> Option<i64> {
-    let year = rest.digits(4)?;
-    rest.take(b'-')?;
-    let month = rest.digits(2)?;
-    rest.take(b'-')?;
-    let day = rest.digits(2)?;
-    let valid = year >= 1 && (1..=12).contains(&month) && day >= 1 && day <= days_in(year, month);
-    valid.then(|| days_of(year, month, day))
 }
 
 /// Seconds of the day and the digits of their fraction.

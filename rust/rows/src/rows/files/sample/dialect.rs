@@ -1,6 +1,6 @@
 //! How a text writes its rows, by its first lines: the delimiter that splits them most evenly, `\N` for escapes. Pure.
 
-use super::super::split::{split, unescaped, Around, Dialect, Field, Quoting, Split};
+use super::super::split::{split, unescaped, Around, Dialect, Field, Split};
 
 /// Records that decide.
 const RECORDS: usize = 200;
@@ -38,13 +38,10 @@ pub fn find(head: &Head, said: Option<&str>) -> (&'static str, Dialect) {
     }
 }
 
-pub fn of_format(format: &str, delimiter: u8) -> (&'static str, Dialect) {
-    let (name, quoting, null) = match format {
-        "tsv" => ("tsv", Quoting::PostgresEscapes, &b"\\N"[..]),
-        MYSQL => (MYSQL, Quoting::MysqlEscapes, &b"\\N"[..]),
-        _ => ("csv", Quoting::Quotes, &b""[..]),
-    };
-    (name, Dialect { delimiter, quoting, null: null.to_vec() })
+/// One of the formats that were told, with its fields apart by this.
+fn of_format(format: &'static str, delimiter: u8) -> (&'static str, Dialect) {
+    let usual = Dialect::usual(format).expect("it is one of the three");
+    (format, Dialect { delimiter, ..usual })
 }
 
 /// Those that are whole, without blank lines.

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::dialect::of_format;
+use super::super::split::Dialect;
 use super::kinds::keeps;
 use super::{each_row, unescaped, Window, LINE_LIMIT_BYTES};
 use crate::error::Error;
@@ -23,7 +23,9 @@ pub struct Floats {
 
 /// Of each of these columns, how many values are other numbers as floats: every row of the file is read.
 pub fn rounded(of: &Floats) -> Result<Vec<u64>, Error> {
-    let (_, dialect) = of_format(&of.format, *of.delimiter.as_bytes().first().unwrap_or(&b','));
+    let usual = Dialect::usual(&of.format).ok_or_else(|| Error::Plan(format!("no text: {}", of.format)))?;
+    let delimiter = *of.delimiter.as_bytes().first().unwrap_or(&usual.delimiter);
+    let dialect = Dialect { delimiter, ..usual };
     let mut window = Window::unread(&of.path)?;
     window.begin()?;
     if of.header {
