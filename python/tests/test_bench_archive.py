@@ -108,4 +108,4 @@ def test_the_tables_of_the_campaign_are_made_of_a_complete_study(tmp_path: Path)
         assert " rows/s" in line["cold"] and " rows/s" in line["warm"], line
     table = dict(zip(STORED, stored("sqlite", analysis), strict=True))
     assert table["memory"] == "all" and " rows/s" in table["stored by time"], table
-    assert table["a year by key"].endswith("GB"), table
+    assert table["a year by key, in proportion"].endswith("GB"), table
