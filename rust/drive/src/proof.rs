@@ -188,13 +188,16 @@ fn figures_of(engine: &dyn Engine, proof: &ProofPlan, limit_ns: u64) -> Result<V
 
 /// The figure of two servers together. What is no number stays as it is: it equals no expectation.
 fn added(item: &ChecksumItem, a: &str, b: &str) -> String {
-    let (Ok(x), Ok(y)) = (a.parse::<i128>(), b.parse::<i128>()) else { return format!("{a} and {b}") };
+    let number = |figure: &str| figure.parse::<i128>().ok();
+    let Some(sum) = number(a).zip(number(b)).and_then(|(a, b)| a.checked_add(b)) else {
+        return format!("{a} and {b}");
+    };
     match item {
-        ChecksumItem::SumWrapped { .. } => ((x + y) as i64).to_string(),
+        ChecksumItem::SumWrapped { .. } => (sum as i64).to_string(),
         // Both wrap at 2^64, without a sign.
         ChecksumItem::SumHash { hash: ValueHash::CityHash64, .. }
-        | ChecksumItem::SumRows { hash: ValueHash::CityHash64, .. } => ((x + y) as u64).to_string(),
-        _ => (x + y).to_string(),
+        | ChecksumItem::SumRows { hash: ValueHash::CityHash64, .. } => (sum as u64).to_string(),
+        _ => sum.to_string(),
     }
 }
 
@@ -347,6 +350,15 @@ fn item_name(item: &ChecksumItem) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn figures_of_two_servers_are_added_or_stand_side_by_side() {
+        let item = ChecksumItem::Rows {};
+        assert_eq!(added(&item, "2", "3"), "5");
+        assert_eq!(added(&item, "2", "many"), "2 and many");
+        let most = i128::MAX.to_string();
+        assert_eq!(added(&item, &most, "1"), format!("{most} and 1"), "no sum of 128 bits");
+    }
 
     #[test]
     fn a_proof_is_held_against_the_figures_of_its_own_items() {

@@ -321,8 +321,8 @@ fn send_file(
         file.check()?;
         let count = read?;
         let after = rows.position();
-        let rejected = after.rejected - before.rejected;
-        if shared.rejected.fetch_add(rejected, Relaxed) + rejected > shared.plan.reject_limit {
+        let rejected = after.rejected.saturating_sub(before.rejected);
+        if shared.rejected.fetch_add(rejected, Relaxed).saturating_add(rejected) > shared.plan.reject_limit {
             return Err(Error::Plan(format!(
                 "more than {} rows rejected; their files say which and why, --reject-limit allows more",
                 shared.plan.reject_limit

@@ -195,3 +195,41 @@ fn a_frame_gets_memory_as_its_bytes_come() {
         assert!(read && bytes < 1 << 20, "{bytes} bytes for a frame of {}", wire.len());
     }
 }
+
+#[test]
+fn buffers_that_share_their_bytes_and_views_of_texts_are_refused() {
+    let two = Columns::new(
+        64,
+        ["a", "b"]
+            .map(|name| Column {
+                name: name.into(),
+                ty: LogicalType::I64,
+                values: Values::I64(vec![7; 64]),
+                present: vec![],
+            })
+            .into(),
+    );
+    let whole = chunk(&two);
+    let into = || empty_like(&two);
+    decode(whole.clone(), &mut into()).expect("as it was written");
+    let mut sharing = whole;
+    // Offset and length of each buffer, in 64 bits: which are NULL and the values of the one column, then of the other.
+    let buffers = [0i64, 0, 0, 512, 512, 0, 512, 512].map(i64::to_le_bytes).concat();
+    let first = sharing.windows(buffers.len()).position(|window| window == buffers).expect("they are there");
+    for at in [first + 16, first + 48] {
+        sharing[at..at + 8].copy_from_slice(&0i64.to_le_bytes());
+        sharing[at + 8..at + 16].copy_from_slice(&1024i64.to_le_bytes());
+    }
+    let refused = decode(sharing, &mut into()).expect_err("each has the whole body");
+    assert!(refused.contains("buffers of 2048 bytes in a body of 1024"), "{refused}");
+
+    let schema = arrow_schema::Schema::new(vec![arrow_schema::Field::new(
+        "t",
+        arrow_schema::DataType::Utf8View,
+        true,
+    )]);
+    let mut views = Vec::new();
+    StreamWriter::try_new(&mut views, &schema).unwrap().finish().unwrap();
+    let refused = decode(views, &mut into()).expect_err("one text may stand there many times");
+    assert!(refused.contains("Utf8View"), "{refused}");
+}

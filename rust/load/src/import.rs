@@ -10,38 +10,22 @@ use std::thread::{self, JoinHandle};
 
 use arrow_buffer::Buffer;
 use arrow_ipc::reader::StreamDecoder;
-use serde::Deserialize;
 use serde_json::{json, Value as Json};
 
 use super::frame::{self, Ack, ChunkHead, Frame, Message};
 use super::hashers::Hashers;
 use super::ipc;
-use super::queue::Queue;
+use super::plan::{ImportPlan, ShardPlan};
+use super::queue::{Queue, Size};
 use super::server::{broken, lock};
-use super::shard::{self, Lines, Part, Pending, Shard, ShardPlan};
-
+use super::shard::{self, Lines, Part, Pending, Shard};
 use super::wire::{Reader, Writer, ALIVE};
 use super::EventSender;
 use inrush_engines::engine::arrow;
 use inrush_engines::engine::shared::clear;
 use inrush_rows::error::Error;
-use inrush_rows::placement::{route, Placement, Rule};
+use inrush_rows::placement::{route, Placement};
 use inrush_rows::rows::Columns;
-
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ImportPlan {
-    pub import: String,
-    /// Distribution key: columns with their types in the database; may be empty with one shard.
-    pub key: Vec<(String, String)>,
-    /// How the key places rows on them.
-    #[serde(default)]
-    pub rule: Rule,
-    pub shards: Vec<ShardPlan>,
-    /// Where the rows of each shard are stored once more, in the same order; empty without copies.
-    #[serde(default)]
-    pub replicas: Vec<ShardPlan>,
-}
 
 /// Messages to the thread that writes to a client.
 #[derive(Debug, Clone)]
@@ -94,17 +78,12 @@ impl Import {
         hash_threads: u32,
         event_sender: &EventSender,
     ) -> Result<Arc<Import>, Error> {
-        let Some(first) = plan.shards.first() else {
-            return Err(Error::Plan("a load needs one shard at least".into()));
-        };
-        let table =
-            first.plan.tables.first().ok_or_else(|| Error::Plan("a shard's plan has no table".into()))?;
+        if let Some(problem) = plan.problem() {
+            return Err(Error::Plan(problem));
+        }
+        let table = &plan.shards[0].plan.tables[0];
         let placement = Placement::new(&plan.rule, &table.columns, &plan.key, plan.shards.len() as u32)?;
         let columns = table.columns.iter().map(|c| c.name.clone()).collect();
-        let (partitions, copies) = (plan.shards.len(), plan.replicas.len());
-        if copies != 0 && copies != partitions {
-            return Err(Error::Plan(format!("{copies} replicas of {partitions} shards")));
-        }
         let connect = |p: &ShardPlan| Shard::connect(p.clone(), event_sender.stop.clone()).map(Arc::new);
         let shards = plan.shards.iter().chain(&plan.replicas).map(connect).collect::<Result<Vec<_>, _>>()?;
         let ledgers = ledgers(&shards)?;
@@ -113,7 +92,7 @@ impl Import {
             columns,
             placement,
             resumed_files: reached.len(),
-            resumed_rows: reached.iter().map(|r| r.after.stored).sum(),
+            resumed_rows: reached.iter().fold(0, |sum: u64, r| sum.saturating_add(r.after.stored)),
             known: ledgers.iter().map(|l| l.keys().copied().collect()).collect(),
             shards,
             seen: Mutex::new(HashMap::new()),
@@ -347,9 +326,11 @@ impl Import {
                 continue;
             }
             let writer = head.chunk.wrapping_add(u64::from(head.file)) as usize % writers.len();
-            let count = rows.rows;
+            // Eight bytes of a value that has a width of its own.
+            let bytes = rows.rows * rows.columns.len() * 8 + rows.varying_bytes();
+            let size = Size { rows: rows.rows, bytes };
             let part = Part { head: head.clone(), rows, chunk: chunk.clone() };
-            writers[writer].put(count, part).map_err(|_| io::Error::other("a shard was given up"))?;
+            writers[writer].put(size, part).map_err(|_| io::Error::other("a shard was given up"))?;
         }
         Ok(())
     }

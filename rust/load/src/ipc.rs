@@ -46,7 +46,7 @@ fn split(bytes: &[u8], at: usize) -> Result<(&[u8], &[u8]), String> {
     bytes.split_at_checked(at).ok_or_else(|| "it ends in the middle of a message".to_owned())
 }
 
-fn check_message(message: &Message, body: i64, widths: &mut Vec<Width>) -> Result<(), String> {
+fn check_message(message: &Message, body: i64, widths: &mut Vec<i64>) -> Result<(), String> {
     match message.header_type() {
         MessageHeader::Schema => {
             check_schema(&message.header_as_schema().ok_or("a schema is missing")?, widths)
@@ -58,16 +58,7 @@ fn check_message(message: &Message, body: i64, widths: &mut Vec<Width>) -> Resul
     }
 }
 
-/// Of the buffers of a batch, in their order.
-#[derive(Clone, Copy)]
-enum Width {
-    /// Bytes of a number; 1 for bits and texts.
-    Bytes(i64),
-    /// As many buffers of text as the batch says.
-    Variadic,
-}
-
-fn check_schema(schema: &Schema, widths: &mut Vec<Width>) -> Result<(), String> {
+fn check_schema(schema: &Schema, widths: &mut Vec<i64>) -> Result<(), String> {
     let fields = schema.fields().ok_or("a schema without fields")?;
     fields.iter().try_for_each(|field| {
         check_field(&field, true)?;
@@ -80,7 +71,7 @@ fn check_field(field: &Field, may_be_list: bool) -> Result<(), String> {
     let name = field.name().unwrap_or_default();
     let known = match field.type_type() {
         Type::Bool | Type::Int | Type::FloatingPoint => true,
-        Type::Utf8 | Type::LargeUtf8 | Type::Utf8View | Type::Timestamp => may_be_list,
+        Type::Utf8 | Type::LargeUtf8 | Type::Timestamp => may_be_list,
         Type::List if may_be_list => {
             let items = field.children().filter(|items| items.len() == 1);
             return check_field(
@@ -97,32 +88,30 @@ fn check_field(field: &Field, may_be_list: bool) -> Result<(), String> {
     Ok(())
 }
 
-/// The buffers of a column: which are NULL, then what its type has.
-fn add_widths(field: &Field, widths: &mut Vec<Width>) {
-    use Width::{Bytes, Variadic};
-    widths.push(Bytes(1));
+/// Bytes of a number in each buffer of a column, 1 of bits and texts: which are NULL, then what its type has.
+fn add_widths(field: &Field, widths: &mut Vec<i64>) {
+    widths.push(1);
     match field.type_type() {
         Type::Int => {
             let bits = field.type_as_int().map_or(8, |int| int.bitWidth());
-            widths.push(Bytes(i64::from(bits / 8).max(1)));
+            widths.push(i64::from(bits / 8).max(1));
         }
         Type::FloatingPoint => {
             let precision = field.type_as_floating_point().map_or(0, |float| float.precision().0);
-            widths.push(Bytes([2, 4, 8][usize::try_from(precision).unwrap_or(2).min(2)]));
+            widths.push([2, 4, 8][usize::try_from(precision).unwrap_or(2).min(2)]);
         }
-        Type::Timestamp => widths.push(Bytes(8)),
-        Type::Utf8 => widths.extend([Bytes(4), Bytes(1)]),
-        Type::LargeUtf8 => widths.extend([Bytes(8), Bytes(1)]),
-        Type::Utf8View => widths.extend([Bytes(16), Variadic]),
+        Type::Timestamp => widths.push(8),
+        Type::Utf8 => widths.extend([4, 1]),
+        Type::LargeUtf8 => widths.extend([8, 1]),
         Type::List => {
-            widths.push(Bytes(4));
+            widths.push(4);
             field.children().iter().flatten().for_each(|items| add_widths(&items, widths));
         }
-        _ => widths.push(Bytes(1)),
+        _ => widths.push(1),
     }
 }
 
-fn check_batch(batch: &RecordBatch, body: i64, widths: &[Width]) -> Result<(), String> {
+fn check_batch(batch: &RecordBatch, body: i64, widths: &[i64]) -> Result<(), String> {
     let rows_most = body.saturating_mul(ROWS_PER_BYTE);
     let is_count = |n: i64| (0..=rows_most).contains(&n);
     if batch.compression().is_some() {
@@ -151,25 +140,15 @@ fn check_batch(batch: &RecordBatch, body: i64, widths: &[Width]) -> Result<(), S
             ));
         }
     }
-    let buffers = batch.buffers().map_or(0, |buffers| buffers.len() as i64);
-    if !batch.variadicBufferCounts().iter().flatten().all(|count| (0..=buffers).contains(&count)) {
-        return Err("more buffers of text than there are".to_owned());
+    // No two share their bytes: a body would hold many times what was sent.
+    let bytes: i64 = batch.buffers().iter().flatten().map(|buffer| buffer.length()).sum();
+    if bytes > body {
+        return Err(format!("buffers of {bytes} bytes in a body of {body}"));
     }
     // Arrow reads a buffer as numbers up to its end.
-    let mut counts = batch.variadicBufferCounts().into_iter().flatten();
-    let mut found = batch.buffers().into_iter().flatten();
-    for width in widths {
-        match *width {
-            Width::Bytes(bytes) => {
-                if found.next().is_some_and(|buffer| buffer.length() % bytes != 0) {
-                    return Err(format!("a buffer of numbers of {bytes} bytes that ends inside of one"));
-                }
-            }
-            Width::Variadic => {
-                for _ in 0..counts.next().unwrap_or(0) {
-                    found.next();
-                }
-            }
+    for (buffer, bytes) in batch.buffers().iter().flatten().zip(widths) {
+        if buffer.length() % bytes != 0 {
+            return Err(format!("a buffer of numbers of {bytes} bytes that ends inside of one"));
         }
     }
     Ok(())

@@ -21,6 +21,7 @@ mod import;
 mod ipc;
 pub mod link;
 pub mod look;
+mod plan;
 mod queue;
 mod raw;
 pub mod readback;
@@ -42,9 +43,8 @@ use inrush_rows::error::Error;
 use inrush_rows::handle::{self, WorkEvent};
 
 pub use client::{ClientFile, ClientPlan};
-pub use import::ImportPlan;
+pub use plan::{ImportPlan, LedgerPlan, ShardPlan};
 pub use server::ServerPlan;
-pub use shard::{LedgerPlan, ShardPlan};
 
 /// How often both ends say how far they are.
 const PROGRESS_EVERY: Duration = Duration::from_millis(250);
@@ -121,9 +121,12 @@ impl Bucket {
     }
 }
 
+/// A slower rate than one row a year is no rate; a clock has no instant behind all of time.
+const LONGEST: Duration = Duration::from_secs(365 * 86_400);
+
 /// Sleeps in steps, so that a stop is seen.
 pub(crate) fn pause(wait: Duration, event_sender: &EventSender) {
-    let until = Instant::now() + wait;
+    let until = Instant::now() + wait.min(LONGEST);
     while !event_sender.stopped() {
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {

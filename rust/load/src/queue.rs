@@ -1,7 +1,7 @@
 //! What waits for a writer: as many rows as one transaction takes, in however many parts they come.
 //!
-//! Bounded by rows, not by parts: a chunk that many shards share comes in many small parts, and a bound of a few of them
-//! would make each commit as much smaller as there are shards.
+//! Bounded by rows and bytes, not by parts: a chunk that many shards share comes in many small parts, and a bound of a few
+//! of them would make each commit as much smaller as there are shards.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard};
@@ -10,6 +10,26 @@ use inrush_rows::lock::Unpoisoned;
 
 /// So many parts wait whatever rows they have: small transactions, too, need the next one ready.
 const PARTS: usize = 4;
+/// Parts of so many bytes are enough for a transaction, and to wait, however few rows they are: a reader's chunk has
+/// about as many at most.
+const BYTES: usize = 256 << 20;
+
+/// Of one part or of several.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Size {
+    pub rows: usize,
+    pub bytes: usize,
+}
+
+impl Size {
+    fn and(self, other: Size) -> Size {
+        Size { rows: self.rows + other.rows, bytes: self.bytes + other.bytes }
+    }
+
+    fn reaches(self, rows: usize) -> bool {
+        self.rows >= rows || self.bytes >= BYTES
+    }
+}
 
 pub struct Queue<T> {
     state: Mutex<State<T>>,
@@ -19,15 +39,14 @@ pub struct Queue<T> {
 }
 
 struct State<T> {
-    /// With the rows of each.
-    parts: VecDeque<(usize, T)>,
-    rows: usize,
+    parts: VecDeque<(Size, T)>,
+    waiting: Size,
     ended: bool,
 }
 
 impl<T> State<T> {
     fn is_full(&self, rows: usize) -> bool {
-        self.parts.len() >= PARTS && self.rows >= rows
+        self.parts.len() >= PARTS && self.waiting.reaches(rows)
     }
 }
 
@@ -37,12 +56,12 @@ pub struct Abandoned;
 
 impl<T> Queue<T> {
     pub fn new(rows: usize) -> Queue<T> {
-        let state = State { parts: VecDeque::new(), rows: 0, ended: false };
+        let state = State { parts: VecDeque::new(), waiting: Size::default(), ended: false };
         Queue { state: Mutex::new(state), changed: Condvar::new(), rows }
     }
 
     /// Waits for room.
-    pub fn put(&self, rows: usize, part: T) -> Result<(), Abandoned> {
+    pub fn put(&self, size: Size, part: T) -> Result<(), Abandoned> {
         let mut state = self.lock();
         while !state.ended && state.is_full(self.rows) {
             state = self.changed.wait(state).unpoisoned();
@@ -50,14 +69,14 @@ impl<T> Queue<T> {
         if state.ended {
             return Err(Abandoned);
         }
-        state.parts.push_back((rows, part));
-        state.rows += rows;
+        state.parts.push_back((size, part));
+        state.waiting = state.waiting.and(size);
         self.changed.notify_all();
         Ok(())
     }
 
-    /// Waits for a part; appends it to `out` with those behind it until they have `rows` rows. Their rows; `None` once
-    /// there is none and none will come.
+    /// Waits for a part; appends it to `out` with those behind it until they have `rows` rows or many bytes. Their rows;
+    /// `None` once there is none and none will come.
     pub fn take(&self, rows: usize, out: &mut Vec<T>) -> Option<usize> {
         let mut state = self.lock();
         while state.parts.is_empty() {
@@ -66,15 +85,16 @@ impl<T> Queue<T> {
             }
             state = self.changed.wait(state).unpoisoned();
         }
-        let mut taken = 0;
-        while taken < rows || taken == 0 {
-            let Some((of_part, part)) = state.parts.pop_front() else { break };
-            taken += of_part;
+        let mut taken = Size::default();
+        while !taken.reaches(rows.max(1)) {
+            let Some((size, part)) = state.parts.pop_front() else { break };
+            taken = taken.and(size);
             out.push(part);
         }
-        state.rows -= taken;
+        state.waiting.rows -= taken.rows;
+        state.waiting.bytes -= taken.bytes;
         self.changed.notify_all();
-        Some(taken)
+        Some(taken.rows)
     }
 
     /// Nothing more will come; what is there is still taken.
@@ -86,7 +106,7 @@ impl<T> Queue<T> {
     /// No writer takes any more: what is there is dropped, a reader that waits for room gets an error.
     pub fn abandon(&self) {
         let mut state = self.lock();
-        (state.ended, state.rows) = (true, 0);
+        (state.ended, state.waiting) = (true, Size::default());
         let left = std::mem::take(&mut state.parts);
         drop(state);
         self.changed.notify_all();
@@ -104,10 +124,14 @@ mod tests {
     use std::sync::Arc;
     use std::thread;
 
+    fn of_rows(rows: usize) -> Size {
+        Size { rows, bytes: 0 }
+    }
+
     fn filled(rows: usize, parts: &[usize]) -> Queue<usize> {
         let queue = Queue::new(rows);
         for part in parts {
-            queue.put(*part, *part).unwrap();
+            queue.put(of_rows(*part), *part).unwrap();
         }
         queue
     }
@@ -137,10 +161,25 @@ mod tests {
     }
 
     #[test]
+    fn wide_rows_fill_a_queue_and_a_transaction_by_their_bytes() {
+        let queue = Queue::new(100_000);
+        let wide = Size { rows: 100, bytes: BYTES / 2 };
+        for part in 0..PARTS {
+            assert!(!queue.lock().is_full(100_000));
+            queue.put(wide, part).unwrap();
+        }
+        assert!(queue.lock().is_full(100_000));
+        let mut out = Vec::new();
+        assert_eq!(queue.take(100_000, &mut out), Some(200));
+        assert_eq!(out, [0, 1]);
+        assert_eq!(queue.lock().waiting, Size { rows: 200, bytes: BYTES });
+    }
+
+    #[test]
     fn a_full_queue_makes_wait_until_something_is_taken() {
         let queue = Arc::new(filled(100, &[50; 4]));
         let full = queue.clone();
-        let putting = thread::spawn(move || full.put(7, 7));
+        let putting = thread::spawn(move || full.put(of_rows(7), 7));
         let mut out = Vec::new();
         while out.len() < 5 {
             queue.take(1, &mut out).unwrap();
@@ -161,7 +200,7 @@ mod tests {
     fn at_its_end_what_is_there_is_taken_and_nothing_more_comes_in() {
         let queue = filled(100, &[5]);
         queue.end();
-        assert_eq!(queue.put(1, 1), Err(Abandoned));
+        assert_eq!(queue.put(of_rows(1), 1), Err(Abandoned));
         let mut out = Vec::new();
         assert_eq!(queue.take(100, &mut out), Some(5));
         assert_eq!(queue.take(100, &mut out), None);
@@ -171,7 +210,7 @@ mod tests {
     fn whoever_waits_for_room_hears_that_the_writer_has_ended() {
         let queue = Arc::new(filled(1, &[1; 4]));
         let full = queue.clone();
-        let putting = thread::spawn(move || full.put(1, 1));
+        let putting = thread::spawn(move || full.put(of_rows(1), 1));
         queue.abandon();
         assert_eq!(putting.join().unwrap(), Err(Abandoned));
         assert_eq!(queue.take(1, &mut Vec::new()), None);

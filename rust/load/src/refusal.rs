@@ -50,7 +50,8 @@ const PASSING: [&str; 23] = [
 pub fn places(heads: &[&ChunkHead]) -> String {
     let mut files: Vec<(u32, u64, u64, &ChunkHead)> = Vec::new();
     for head in heads {
-        let (first, last) = (head.after.stored.saturating_sub(head.rows) + 1, head.after.stored);
+        let (first, last) =
+            (head.after.stored.saturating_sub(head.rows).saturating_add(1), head.after.stored);
         match files.iter_mut().find(|(file, ..)| *file == head.file) {
             Some((_, from, to, end)) => {
                 *from = first.min(*from);
@@ -62,7 +63,11 @@ pub fn places(heads: &[&ChunkHead]) -> String {
         }
     }
     let said = files.iter().map(|(file, from, to, end)| {
-        format!("rows {from} to {to} of file {} (above line {})", file + 1, end.after.line + 1)
+        format!(
+            "rows {from} to {to} of file {} (above line {})",
+            u64::from(*file) + 1,
+            end.after.line.saturating_add(1)
+        )
     });
     said.collect::<Vec<_>>().join("; ")
 }

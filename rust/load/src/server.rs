@@ -17,7 +17,8 @@ use serde::Deserialize;
 use serde_json::{json, Value as Json};
 
 use super::frame::{self, Frame, Message};
-use super::import::{Import, ImportPlan};
+use super::import::Import;
+use super::plan::ImportPlan;
 use super::readback::{self, ScanPlan};
 use super::tls::{self, ServerTls};
 use super::wire::{self, wait_until, Reader, Until, Writer, SILENCE};
@@ -260,9 +261,8 @@ impl Server {
                 Some(Frame::Message(Message::Open { import, columns, setup })) => {
                     match self.join(&import, setup) {
                         Ok(joined) => {
-                            let ended = joined.serve(&columns, &mut reader, out);
-                            self.leave(&import);
-                            return ended;
+                            let _guest = Guest { server: self, import: &import };
+                            return joined.serve(&columns, &mut reader, out);
                         }
                         Err(message) => Err(message),
                     }
@@ -340,16 +340,11 @@ impl Server {
                 (None, Some(plan)) => {
                     imports.insert(name.to_owned(), Entry::Busy);
                     drop(imports);
+                    let mut opening = Opening { server: self, name, entry: None };
                     let opened = Import::open(plan.clone(), self.hash_threads, &self.event_sender);
-                    let mut imports = lock(&self.imports);
-                    match &opened {
-                        Ok(import) => {
-                            imports.insert(name.to_owned(), Entry::Open { import: import.clone(), guests: 1 })
-                        }
-                        Err(_) => imports.remove(name),
-                    };
-                    self.changed.notify_all();
-                    return opened.map_err(|e| e.to_string());
+                    let import = opened.map_err(|e| e.to_string())?;
+                    opening.entry = Some(Entry::Open { import: import.clone(), guests: 1 });
+                    return Ok(import);
                 }
             }
         }
@@ -390,6 +385,36 @@ impl Server {
         }
         lock(&self.imports).remove(name);
         self.changed.notify_all();
+    }
+}
+
+/// A client of an import: it leaves also where its thread broke an assumption, for others would wait for it for ever.
+struct Guest<'a> {
+    server: &'a Server,
+    import: &'a str,
+}
+
+impl Drop for Guest<'_> {
+    fn drop(&mut self) {
+        self.server.leave(self.import);
+    }
+}
+
+/// What an import becomes that is being opened: none, however its opening ended, unless it is open.
+struct Opening<'a> {
+    server: &'a Server,
+    name: &'a str,
+    entry: Option<Entry>,
+}
+
+impl Drop for Opening<'_> {
+    fn drop(&mut self) {
+        let mut imports = lock(&self.server.imports);
+        match self.entry.take() {
+            Some(entry) => imports.insert(self.name.to_owned(), entry),
+            None => imports.remove(self.name),
+        };
+        self.server.changed.notify_all();
     }
 }
 

@@ -2,20 +2,18 @@
 
 mod writer;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 
-use serde::Deserialize;
-
 use super::frame::{Ack, ChunkHead, Reached};
 use super::import::Reply;
+use super::plan::ShardPlan;
 use inrush_engines::engine::{build, Context, Engine};
 use inrush_rows::clock::Clock;
 use inrush_rows::error::Error;
 use inrush_rows::lock::Unpoisoned;
-use inrush_rows::plan::RunPlan;
 use inrush_rows::rows::files::Position;
 use inrush_rows::rows::{Columns, Value};
 
@@ -25,41 +23,6 @@ pub use writer::write;
 const INSERT: usize = 0;
 /// A ledger is small; a database that does not answer so long is gone.
 const LEDGER_NS: u64 = 60_000_000_000;
-
-/// A shard as a plan of the core: its first table is loaded by its first operation.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ShardPlan {
-    pub name: String,
-    pub plan: RunPlan,
-    pub ledger: LedgerPlan,
-    /// Writers at once.
-    pub connections: u32,
-    /// Rows of one transaction; parts are not cut, so that it may be more.
-    pub flush_rows: usize,
-    /// How long a shard may be away before the load ends.
-    pub patience_ns: u64,
-    /// Holds the shard to a rate.
-    pub rows_per_s: Option<f64>,
-    /// Columns of hexadecimal digits that are stored as what they stand for: see `raw`.
-    #[serde(default)]
-    pub raw: BTreeMap<String, u32>,
-}
-
-/// Statements about the ledger in the engine's dialect.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct LedgerPlan {
-    /// Rows (file, chunk, rows, last, after, and sums where it has them) of this import.
-    pub read: String,
-    /// Up to and with VALUES.
-    pub insert: String,
-    /// The import as a literal: first of the values.
-    pub import: String,
-    /// Lines hold the sums of their chunk: last of the values, and of what is read.
-    #[serde(default)]
-    pub sums: bool,
-}
 
 /// One line of a shard's ledger.
 #[derive(Debug, Clone, PartialEq, Eq)]

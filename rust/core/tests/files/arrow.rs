@@ -54,6 +54,25 @@ fn arrow_streams_give_their_values_and_reject_nulls_where_none_may_be() {
     assert!(failure(&wrong).contains("column `id` is Int64, not i32"));
 }
 
+#[test]
+fn a_batch_of_wide_rows_ends_by_its_bytes_and_the_next_one_goes_on() {
+    const WIDE: usize = 100 << 20;
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("rows.arrows");
+    let text = "x".repeat(WIDE);
+    let batch =
+        RecordBatch::try_from_iter([("name", Arc::new(StringArray::from(vec![&*text; 5])) as ArrayRef)]);
+    let batch = batch.unwrap();
+    let mut writer = StreamWriter::try_new(File::create(&path).unwrap(), &batch.schema()).unwrap();
+    writer.write(&batch).unwrap();
+    writer.finish().unwrap();
+    let plan = table(&dir, &[&path], &[("name", LogicalType::Text)], &[], "arrow", None);
+    let mut rows = FileRows::open(&plan).unwrap();
+    let mut batch = rows.columns();
+    // 256 MiB, and the row that passes them.
+    assert_eq!([(); 3].map(|()| rows.next_batch(20_000, &mut batch).unwrap()), [3, 2, 0]);
+}
+
 /// Rows 2 and 6 have no `small`; row 4 has nothing but its id and `small`.
 fn arrow_row(id: i64) -> Vec<Value> {
     let mut row = vec![

@@ -154,8 +154,9 @@ impl Recorder {
         counts.ops += 1;
         if outcome == Outcome::Ok {
             counts.service.record(service_ns);
-            counts.rows += rows;
-            counts.bytes += bytes;
+            // A server says how many; the sum of two lies stays one.
+            counts.rows = counts.rows.saturating_add(rows);
+            counts.bytes = counts.bytes.saturating_add(bytes);
         } else {
             counts.outcomes[outcome as usize] += 1;
         }

@@ -74,7 +74,7 @@ impl Total {
         session.busy_ns += snapshot.busy_ns;
         for counts in &snapshot.ops {
             session.ops += counts.ops;
-            session.rows += counts.rows;
+            session.rows = session.rows.saturating_add(counts.rows);
         }
         if let Some(Ended { spent, unseen, failures }) = snapshot.ended.take() {
             session.spent = spent;
@@ -110,8 +110,10 @@ impl Total {
 
     /// latency, lag: of the interval.
     pub(super) fn look(&mut self, role: &str, place: Place, latency: &Hist, lag: &Hist) {
-        let (ops, rows, ok) =
-            self.ops.iter().fold((0, 0, 0), |(ops, rows, ok), o| (ops + o.ops, rows + o.rows, ok + o.ok));
+        let (ops, rows, ok) = self
+            .ops
+            .iter()
+            .fold((0, 0, 0), |(ops, rows, ok), o| (ops + o.ops, o.rows.saturating_add(rows), ok + o.ok));
         let (ops_before, rows_before) = self.last.as_ref().map_or((0, 0), |p| (p.ops, p.rows));
         let dt_s = place.dt_ns.max(1) as f64 / 1e9;
         let mut outcomes = [0; Outcome::ALL.len()];
@@ -127,7 +129,7 @@ impl Total {
             outcomes,
             late: self.ops.iter().map(|o| o.late).sum(),
             ops_per_s: (ops - ops_before) as f64 / dt_s,
-            rows_per_s: (rows - rows_before) as f64 / dt_s,
+            rows_per_s: rows.saturating_sub(rows_before) as f64 / dt_s,
             p99_ns: latency.quantile(0.99),
             lag_p99_ns: lag.quantile(0.99),
             latency: SparseHist::default(),
@@ -212,8 +214,8 @@ impl OpTotal {
     pub(super) fn add(&mut self, counts: &OpCounts) {
         self.ops += counts.ops;
         self.ok += counts.ok();
-        self.rows += counts.rows;
-        self.bytes += counts.bytes;
+        self.rows = self.rows.saturating_add(counts.rows);
+        self.bytes = self.bytes.saturating_add(counts.bytes);
         self.late += counts.late;
         for (mine, theirs) in self.outcomes.iter_mut().zip(&counts.outcomes) {
             *mine += theirs;

@@ -1,6 +1,6 @@
 //! Rows of a call of kind `extract`, on their way from the wire to the driver.
 
-use super::shared::clear;
+use super::shared::{clear, HANDED_OVER_BYTES};
 use super::{Context, OpId};
 use inrush_rows::error::Error;
 use inrush_rows::plan::OpPlan;
@@ -39,7 +39,7 @@ impl<'a> Extraction<'a> {
             self.has_come = true;
             self.sink.first();
         }
-        if self.batch.rows >= BATCH_ROWS {
+        if self.batch.rows >= BATCH_ROWS || self.batch.varying_bytes() >= HANDED_OVER_BYTES {
             self.hand_over();
         }
     }

@@ -199,6 +199,8 @@ pub fn empty_like(like: &Columns) -> Columns {
 
 /// Rows read back are handed over so many at a time.
 const READ_BACK_ROWS: usize = 8192;
+/// Or as soon as their texts and lists have so many bytes: one more row of a GiB has still places of 32 bits.
+pub const HANDED_OVER_BYTES: usize = 64 << 20;
 
 /// What a scan has read, on its way to the proof.
 pub struct ReadBack<'a> {
@@ -216,7 +218,7 @@ impl<'a> ReadBack<'a> {
     /// To be called when rows were added: hands them over where they are many.
     #[inline]
     pub fn added(&mut self) {
-        if self.batch.rows >= READ_BACK_ROWS {
+        if self.batch.rows >= READ_BACK_ROWS || self.batch.varying_bytes() >= HANDED_OVER_BYTES {
             self.hand_over();
         }
     }
@@ -266,6 +268,26 @@ fn clear_values(values: &mut Values) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rows_are_handed_over_when_they_are_many_bytes_however_few_they_are() {
+        let like =
+            Columns::new(0, vec![inrush_rows::rows::Column::new("t", inrush_rows::plan::LogicalType::Text)]);
+        let mut handed = Vec::new();
+        let mut each = |rows: &Columns| handed.push(rows.rows);
+        let mut read = ReadBack::new(&like, &mut each);
+        let wide = vec![b'x'; HANDED_OVER_BYTES / 2];
+        for _ in 0..5 {
+            let inrush_rows::rows::Values::Text(texts) = &mut read.batch.columns[0].values else {
+                unreachable!()
+            };
+            texts.push(&wide);
+            read.batch.rows += 1;
+            read.added();
+        }
+        assert_eq!(read.end(), 5);
+        assert_eq!(handed, [2, 2, 1]);
+    }
 
     fn after(error: &Error) -> Option<AfterLimit> {
         match error {

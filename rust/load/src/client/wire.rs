@@ -142,7 +142,7 @@ fn listen(from: &mut BufReader<Reader>, mouth: &Mutex<BufWriter<Writer>>, heard:
             }
             Err(e) => (Vec::new(), Some(format!("{GONE} ({e})"))),
         };
-        shared.rows_stored.fetch_add(acks.iter().map(|a| a.rows).sum(), Relaxed);
+        shared.rows_stored.fetch_add(acks.iter().fold(0, |sum: u64, a| sum.saturating_add(a.rows)), Relaxed);
         let mut state = lock(&heard.state);
         state.0 += acks.len() as u64;
         let ended = failed.is_some();

@@ -36,14 +36,19 @@ pub struct Distributed {
     key: Vec<(usize, Kind)>,
 }
 
+/// More than any cluster has; each takes a place in memory.
+const REMAINDERS_MOST: u64 = 1 << 20;
+
 /// The shard of each remainder: as many as its weight, in the order of the shards.
 pub fn slots(weights: &[u32], shards: u32) -> Result<Vec<u32>, Error> {
-    let slots: Vec<u32> =
-        (0..).zip(weights).flat_map(|(shard, weight)| (0..*weight).map(move |_| shard)).collect();
-    if weights.len() != shards as usize || slots.is_empty() {
-        return Err(Error::Plan(format!("weights {weights:?} of {shards} shards place no row")));
+    let remainders = weights.iter().map(|weight| u64::from(*weight)).sum::<u64>();
+    if weights.len() != shards as usize || !(1..=REMAINDERS_MOST).contains(&remainders) {
+        return Err(Error::Plan(format!(
+            "weights {weights:?} of {shards} shards: there is one of each shard, and together they are 1 to \
+             {REMAINDERS_MOST}"
+        )));
     }
-    Ok(slots)
+    Ok((0..).zip(weights).flat_map(|(shard, weight)| (0..*weight).map(move |_| shard)).collect())
 }
 
 impl Distributed {
@@ -145,5 +150,6 @@ mod tests {
         assert_eq!(slots(&[2, 0, 1], 3).unwrap(), [0, 0, 2]);
         assert!(slots(&[1, 1], 3).is_err());
         assert!(slots(&[0, 0], 2).is_err());
+        assert!(slots(&[u32::MAX, u32::MAX], 2).is_err(), "34 GB");
     }
 }

@@ -99,6 +99,12 @@ impl Columns {
         Columns { rows, columns, cursor: None }
     }
 
+    /// Bytes of its texts and lists, which no number of rows bounds: places in them have 32 bits.
+    #[inline]
+    pub fn varying_bytes(&self) -> usize {
+        self.columns.iter().map(|c| c.values.varying_bytes()).sum()
+    }
+
     /// No rows yet, with the columns of `table`.
     pub fn of(table: &TablePlan) -> Columns {
         Columns::new(0, table.columns.iter().map(|c| Column::new(c.name.clone(), c.ty)).collect())
@@ -199,6 +205,16 @@ impl Values {
             | LogicalType::Json
             | LogicalType::Enum => Values::Text(TextValues::default()),
             list => Values::List(ListValues::of(list.item().expect("every other type is of lists"))),
+        }
+    }
+
+    #[inline]
+    fn varying_bytes(&self) -> usize {
+        match self {
+            Values::Text(texts) => texts.bytes.len(),
+            // Eight bytes of an item that has a width of its own.
+            Values::List(lists) => lists.items.count() * 8 + lists.items.varying_bytes(),
+            _ => 0,
         }
     }
 

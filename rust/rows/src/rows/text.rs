@@ -292,7 +292,7 @@ pub fn parse_format(pattern: &str) -> Result<Vec<Part>, String> {
         let zeros = bytes.next_if_eq(&b'0').is_some();
         let mut width = 0usize;
         while let Some(digit) = bytes.next_if(u8::is_ascii_digit) {
-            width = width * 10 + (digit - b'0') as usize;
+            width = width.saturating_mul(10).saturating_add((digit - b'0') as usize);
         }
         let part = match bytes.next() {
             Some(b'd') if width <= 1000 => Part::Decimal { width, zeros },
@@ -360,6 +360,13 @@ mod tests {
             assert_eq!(read(pattern, other), None, "{other}");
         }
         assert_eq!(read("%d", "7"), None, "as %d it could be of any width");
+    }
+
+    #[test]
+    fn a_width_that_no_number_has_is_refused() {
+        for width in ["1001", "18446744073709551621", "99999999999999999999999"] {
+            assert!(parse_format(&format!("%{width}d")).is_err(), "{width}");
+        }
     }
 
     fn format(pattern: &str, values: &[i64]) -> String {

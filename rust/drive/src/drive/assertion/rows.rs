@@ -131,6 +131,9 @@ impl Rows {
     #[inline]
     fn foreign(&self, number: u64, returned: &[Value], sent: Ns, count: &TableCount) -> Option<String> {
         let touched = count.touched()?;
+        if number >= touched.ledger.len() {
+            return Some(format!("row {number} of {} is none of this run's", self.table));
+        }
         let known = touched.ledger.seen(number, sent);
         let version = self.version(returned).unwrap_or(0);
         // One that is loaded meanwhile may be there.

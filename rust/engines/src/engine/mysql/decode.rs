@@ -152,7 +152,10 @@ fn written_us(text: &[u8]) -> Option<i64> {
     }
     if text.len() > 19 {
         let places = text.len() - 20;
-        let fraction = digits(20, text.len()).filter(|_| (1..=6).contains(&places) && text[19] == b'.')?;
+        if !(1..=6).contains(&places) || text[19] != b'.' {
+            return None;
+        }
+        let fraction = digits(20, text.len())?;
         us += fraction * 10i64.pow(6 - places as u32);
     }
     Some(us)

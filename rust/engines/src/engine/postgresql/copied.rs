@@ -212,9 +212,7 @@ fn push_list(list: &mut ListValues, item: LogicalType, cell: &[u8]) -> Option<()
         Values::F64(items) => items.extend(bits.into_iter().map(f64::from_bits)),
         Values::I64(items) if element == FLOAT8 => {
             for bits in bits {
-                let float = f64::from_bits(bits);
-                // What is not whole was not stored so.
-                items.push((float as i64 as f64 == float).then_some(float as i64)?);
+                items.push(whole_float(f64::from_bits(bits))?);
             }
         }
         Values::I64(items) => items.extend(bits.into_iter().map(|bits| bits as i64)),
@@ -254,9 +252,9 @@ fn push_any_list(list: &mut ListValues, item: LogicalType, cell: &[u8]) -> Optio
     Some(())
 }
 
-/// What is not whole was not stored so.
+/// What is not whole was not stored so, and 2^63 is beyond the largest number.
 fn whole_float(float: f64) -> Option<i64> {
-    (float as i64 as f64 == float).then_some(float as i64)
+    (float as i64 as f64 == float && float < -(i64::MIN as f64)).then_some(float as i64)
 }
 
 #[cfg(test)]
@@ -265,6 +263,15 @@ mod tests {
     use inrush_rows::encode::{encoder, pgcopy};
     use inrush_rows::plan::{ColumnPlan, RowSource, TablePlan};
     use inrush_rows::rows::Value;
+
+    #[test]
+    fn a_float_is_a_whole_number_of_64_bits_or_none() {
+        assert_eq!(whole_float(-9223372036854775808.0), Some(i64::MIN));
+        assert_eq!(whole_float(9223372036854774784.0), Some(9223372036854774784));
+        for other in [9223372036854775808.0, 0.5, f64::NAN, f64::INFINITY, -1e300] {
+            assert_eq!(whole_float(other), None, "{other}");
+        }
+    }
 
     fn two_columns() -> (TablePlan, Columns) {
         let column = |name: &str, ty, wire: &str| ColumnPlan {

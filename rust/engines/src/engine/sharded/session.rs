@@ -176,8 +176,8 @@ fn joined(so_far: Done, one: Done) -> Done {
         ticket: so_far.ticket,
         done_ns: so_far.done_ns.max(one.done_ns),
         outcome,
-        rows: so_far.rows + one.rows,
-        bytes: so_far.bytes + one.bytes,
+        rows: so_far.rows.saturating_add(one.rows),
+        bytes: so_far.bytes.saturating_add(one.bytes),
     }
 }
 

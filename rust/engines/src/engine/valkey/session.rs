@@ -158,10 +158,10 @@ impl ValkeySession {
             (Kind::Map(count), Prepared::Query(_)) => self.left = self.left.saturating_add(2 * count as u64),
             (Kind::Null, Prepared::Query(_)) => {}
             (kind @ (Kind::Text | Kind::Lines | Kind::Integer(_)), Prepared::Query(query)) => {
-                sent.rows += match kind {
+                sent.rows = sent.rows.saturating_add(match kind {
                     Kind::Integer(changed) if query.changes => changed.max(0) as u64,
                     _ => 1,
-                };
+                });
                 sent.bytes += token.bytes.len() as u64;
                 if self.keep_answers || query.keep_answer {
                     let answers = &mut self.ended.answers;

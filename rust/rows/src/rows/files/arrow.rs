@@ -22,7 +22,7 @@ use super::super::columns::{Column, Columns, Values};
 use super::limit;
 use super::parse::{self, type_name, Reason};
 use super::reject::Rejects;
-use super::{Layout, Position};
+use super::{Layout, Position, BATCH_BYTES};
 
 pub struct ArrowFiles {
     layout: Layout,
@@ -46,9 +46,10 @@ impl ArrowFiles {
         ArrowFiles { layout, index: 0, open: None }
     }
 
-    /// Appends rows until `out` holds `rows` of them or the files end.
+    /// Appends rows until `out` holds `rows` of them, they are many bytes, or the files end.
     pub fn fill(&mut self, rows: usize, out: &mut Columns, rejects: &mut Rejects) -> Result<(), Error> {
-        while out.rows < rows {
+        let mut room_bytes = BATCH_BYTES;
+        while out.rows < rows && room_bytes > 0 {
             if self.open.is_none() && !self.open_next()? {
                 break;
             }
@@ -62,9 +63,12 @@ impl ArrowFiles {
                 continue;
             };
             let arrays: Vec<ArrayRef> = stream.order.iter().map(|at| batch.column(*at).clone()).collect();
-            let end = batch.num_rows().min(stream.at + rows - out.rows);
-            let mut good = stream.at;
-            for row in stream.at..end {
+            let most = batch.num_rows().min(stream.at + rows - out.rows);
+            let (mut good, mut end) = (stream.at, stream.at);
+            while end < most && room_bytes > 0 {
+                let row = end;
+                end += 1;
+                room_bytes = room_bytes.saturating_sub(varying_bytes(&arrays, row));
                 if let Some((column, reason)) = problem(&self.layout, &arrays, row) {
                     append(&arrays, good..row, out);
                     let line = stream.row + (row - stream.at) as u64 + 1;
@@ -223,6 +227,16 @@ fn integer(array: &ArrayRef, ty: LogicalType, row: usize) -> Option<i64> {
         LogicalType::TimeUs => array.as_primitive::<TimestampMicrosecondType>().value(row),
         _ => return None,
     })
+}
+
+/// Of the texts and lists of a row.
+fn varying_bytes(arrays: &[ArrayRef], row: usize) -> usize {
+    let of = |array: &ArrayRef| match array.data_type() {
+        DataType::Utf8 => array.as_string::<i32>().value_length(row) as usize,
+        DataType::List(_) => array.as_list::<i32>().value_length(row) as usize * 8,
+        _ => 0,
+    };
+    arrays.iter().map(of).sum()
 }
 
 fn append(arrays: &[ArrayRef], rows: Range<usize>, out: &mut Columns) {

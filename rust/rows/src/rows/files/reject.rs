@@ -76,7 +76,10 @@ impl Rejects {
         if bytes > 0 {
             let mut options = OpenOptions::new();
             let file = options.append(true).open(&self.path).map_err(|e| Error::io(&self.path, e))?;
-            file.set_len(bytes).map_err(|e| Error::io(&self.path, e))?;
+            // Of a file that has become shorter what is there is kept: it is never made longer.
+            let there = file.metadata().map_err(|e| Error::io(&self.path, e))?.len();
+            self.bytes = bytes.min(there);
+            file.set_len(self.bytes).map_err(|e| Error::io(&self.path, e))?;
             self.file = Some(BufWriter::new(file));
         }
         Ok(())
@@ -103,4 +106,21 @@ fn quote(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
     out.extend_from_slice(text.replace('"', "\"\"").as_bytes());
     out.push(b'"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reject_file_is_cut_to_where_it_goes_on_and_never_made_longer() {
+        let dir = tempfile::TempDir::new().unwrap();
+        let path = dir.path().join("rejects.csv");
+        std::fs::write(&path, b"12345678").unwrap();
+        let mut rejects = Rejects::new(path.to_str().unwrap(), 10);
+        rejects.resume(1, 6).unwrap();
+        assert_eq!((std::fs::read(&path).unwrap(), rejects.bytes), (b"123456".to_vec(), 6));
+        rejects.resume(1, 1 << 50).unwrap();
+        assert_eq!((std::fs::read(&path).unwrap(), rejects.bytes), (b"123456".to_vec(), 6));
+    }
 }

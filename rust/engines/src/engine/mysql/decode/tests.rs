@@ -88,6 +88,7 @@ fn written_times_are_microseconds() {
         "1970-01-01 00:00",
         "1970-01-01 00:00:00.",
         "1970-01-01 00:00:00.1234567",
+        "1970-01-01 00:00:00.99999999999999999999",
         "x",
     ] {
         assert_eq!(written_us(wrong.as_bytes()), None, "{wrong}");
