@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import signal
 import subprocess
@@ -81,6 +82,20 @@ def test_stop_ends_it_and_status_has_none_then(left: tuple[Path, int], tmp_path:
     notes: list[str] = []
     assert [r["running"] for r in instances.status([ENGINE], tmp_path, notes.append).rows] == [False]
     assert notes == []
+
+
+def test_a_disk_that_is_full_keeps_no_record_of_a_server_that_has_ended(
+    left: tuple[Path, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, pid = left
+    assert origin.running(folder) == {"": pid}
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(origin.private, "write", full)
+    origin.remove(folder)
+    assert origin.read(folder) == {}
 
 
 def test_the_server_of_an_inrush_that_lives_is_not_called_left(

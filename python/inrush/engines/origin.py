@@ -33,10 +33,16 @@ def write(
 
 
 def remove(data: Path) -> None:
-    """The port stays on record: the next start takes it again, so that addresses hold over a restart."""
+    """The port stays on record: the next start takes it again, so that addresses hold over a restart.
+
+    On a disk that is full nothing stays: a record of a server that has ended would be one of a server that runs.
+    """
     path = data / FILE
     if doc := read(data):
-        private.write(path, json.dumps({"port": doc.get("port")}) + "\n")
+        try:
+            private.write(path, json.dumps({"port": doc.get("port")}) + "\n")
+        except OSError:
+            private.remove(path)
 
 
 def read(data: Path) -> dict[str, Any]:
