@@ -75,9 +75,9 @@ FEWER = {
 def put_in(words: Sequence[str], own: Mapping[str, str]) -> list[str]:
     """The words after `inrush`, with the reader's own in place of what stands for it. A study runs at scale xs, each point once, without a pilot where it can be.
 
-    own: placeholder -> what is meant.
+    own: placeholder -> what is meant; of `/mnt/`, the folder that takes the place of the reader's disks.
     """
-    found = [own.get(word, word) for word in words[1:]]
+    found = [own.get(word, word).replace("/mnt/", own.get("/mnt/", "/mnt/")) for word in words[1:]]
     if found[0] == "run" and "--resume" not in found:
         if "--scale" in found:
             found[found.index("--scale") + 1] = "xs"

@@ -305,6 +305,7 @@ class Reader:
         """What stands for the reader's own in a command."""
         newer, older = self.results if call.words[1] in OF_RESULTS else (Path(), Path())
         return {
+            "/mnt/": f"{self.folder}/mnt/",
             "A": older.name,
             "B": newer.name,
             **({"my.csv": "curve.csv"} if call.words[1] == "predict" else {}),
@@ -411,4 +412,5 @@ def test_what_a_reader_types_is_found_and_cut_to_its_smallest() -> None:
         "it has a rule to stop"
     )
     words = ["inrush", "run", "quickstart"]
+    assert put_in(("inrush", "plan", "x", "--data", "a=/mnt/b"), {"/mnt/": "/own/"})[-1] == "a=/own/b"
     assert put_in(words, {})[-2:] == ["-P", "repeats.pilot=false"]

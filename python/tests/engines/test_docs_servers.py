@@ -33,11 +33,13 @@ def test_a_documented_command_runs_on_a_server(
     table: str,
     inrush: Inrush,
     tmp_path: Path,
+    folder: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     own_files(tmp_path)
     monkeypatch.chdir(tmp_path)
-    own = {word: postgresql.url for word in call.words if SERVER.match(word)} | {"t": table, "index": table}
+    own = {word: postgresql.url for word in call.words if SERVER.match(word)}
+    own |= {"t": table, "index": table, "/mnt/": f"{folder}/"}
     words = put_in(call.words, own)
     if words[0] == "load" and "--create" not in words:  # into a table that is there
         control(postgresql, f"CREATE TABLE {table} (id bigint, at timestamp, value double precision)")

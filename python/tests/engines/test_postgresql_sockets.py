@@ -126,10 +126,10 @@ def test_a_server_in_a_folder_too_deep_for_a_socket_runs_without_and_a_killed_on
     own.stop(server, Stop.CLEAN)
     server = own.start(folder / "pg", {"shared_buffers": "16MB"})
     own.stop(server, Stop.KILL)
-    lock = server.data / f".s.PGSQL.{server.port}.lock"
+    lock = server.data / "cluster" / f".s.PGSQL.{server.port}.lock"
     # As if the dead server's id were another process's by now: ours.
     lock.write_text(lock.read_text().replace(str(server.pid), "1", 1))
     again = own.start(folder / "pg", {"shared_buffers": "16MB"})
     assert control(by_socket(again), "SELECT 1") == [["1"]]
     own.stop(again, Stop.CLEAN)
-    assert not list(again.data.glob(".s.PGSQL.*"))
+    assert not list(again.data.rglob(".s.PGSQL.*"))
