@@ -215,8 +215,8 @@ def test_a_folder_that_cannot_be_made_ends_the_run_in_one_line(tmp_path: Path) -
     assert message.startswith("making the folder ") and "kept/" in message and "\n" not in message
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.ci
+@pytest.mark.parametrize("engine", ["sqlite", pytest.param("duckdb", marks=pytest.mark.slow)])
 def test_killed_in_a_dump_and_resumed_every_row_is_there_once(tmp_path: Path, engine: str) -> None:
     """inrush is killed while files of a dump lie there and its load has not begun."""
     path = write_study(

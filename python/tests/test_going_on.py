@@ -365,8 +365,8 @@ def words_of(folder: Path, engine: str, *changes: tuple[str, str]) -> tuple[Path
 
 
 @pytest.mark.timeout(400)
-@pytest.mark.parametrize("engine", ["sqlite", "duckdb"])
-@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["sqlite", pytest.param("duckdb", marks=pytest.mark.slow)])
+@pytest.mark.ci
 def test_a_load_that_each_process_of_it_was_killed_in_is_one_load(tmp_path: Path, engine: str) -> None:
     results, words = words_of(tmp_path, engine, ("interval_s = 0.1", "interval_s = 0.1, sizes_s = 0.2"))
     for victim, at in zip(killing.VICTIMS, (5_000, 12_000, 19_000, 26_000), strict=True):
@@ -420,7 +420,7 @@ def test_a_load_that_each_process_of_it_was_killed_in_is_one_load(tmp_path: Path
 
 
 @pytest.mark.timeout(400)
-@pytest.mark.slow
+@pytest.mark.ci
 def test_a_load_whose_table_is_gone_or_anothers_is_made_anew_and_said(tmp_path: Path) -> None:
     results, words = words_of(tmp_path, "sqlite")
     killing.killed(results, words, "inrush", 5_000)

@@ -11,7 +11,6 @@ from inrush.study.study import load_study
 from inrush.targets.deployment import Deployment
 from tests.test_step_files import FILES, ROWS, written
 
-from .servers import each_kind
 from .test_steps_servers import analysed, leftovers, run, run_loaded, verdict
 from .test_steps_servers import own as own_server_of_a_test
 
@@ -19,7 +18,7 @@ own = own_server_of_a_test
 
 
 @pytest.mark.ci
-@pytest.mark.parametrize("own", each_kind(("postgresql", "mysql", "clickhouse"), {"mysql"}), indirect=True)
+@pytest.mark.parametrize("own", ("postgresql", "mysql", "clickhouse"), indirect=True)
 def test_files_go_in_as_they_are_by_every_way_of_a_server(own: Deployment, folder: Path) -> None:
     """The folder is one that the server's user may enter."""
     ways = own.server.file_methods
