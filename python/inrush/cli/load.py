@@ -58,11 +58,13 @@ def load(
     ] = False,
     method: Annotated[str, typer.Option(help="Insert method; default: the engine's fastest.")] = "",
     parallel: Annotated[int, typer.Option(min=1, help="Files read at once.")] = 1,
-    connections: Annotated[int, typer.Option(min=1, help="Writers to each shard.")] = 1,
+    connections: Annotated[int, typer.Option(min=1, max=1_024, help="Writers to each shard.")] = 1,
     chunk_rows: Annotated[
         int, typer.Option(min=1, max=1_000_000, help="Rows that are stored whole or not at all.")
     ] = 20_000,
-    flush_rows: Annotated[int, typer.Option(min=1, help="Approximate rows of one transaction.")] = 100_000,
+    flush_rows: Annotated[
+        int, typer.Option(min=1, max=10_000_000, help="Approximate rows of one transaction.")
+    ] = 100_000,
     reject_limit: Annotated[
         int | None,
         typer.Option(

@@ -21,6 +21,25 @@ use tables::{
     without_text, GOOD, IDS, MALFORMED, MIXED,
 };
 
+#[test]
+fn rows_behind_many_bytes_of_rejected_ones_are_no_end_of_the_files() {
+    let dir = TempDir::new().unwrap();
+    let paths = [dir.path().join("a.csv"), dir.path().join("b.csv")];
+    let bad = format!("x{},1\n", "y".repeat(300));
+    std::fs::write(&paths[0], bad.repeat(20) + "1,2\n3,4\n").unwrap();
+    std::fs::write(&paths[1], bad.repeat(3) + "5,6\n").unwrap();
+    let columns = [("a", LogicalType::I64), ("b", LogicalType::I64)];
+    let plan = table(&dir, &[&paths[0], &paths[1]], &columns, &[], "csv", None);
+    let mut rows = FileRows::open(&plan).unwrap().with_batch_bytes(500);
+    let mut batch = rows.columns();
+    let mut counts = Vec::new();
+    while counts.last() != Some(&0) {
+        counts.push(rows.next_batch(100, &mut batch).unwrap());
+    }
+    assert_eq!(counts.iter().sum::<usize>(), 3, "{counts:?}");
+    assert_eq!((rows.position().stored, rows.position().rejected), (3, 23));
+}
+
 // What was written is what is read.
 
 proptest! {

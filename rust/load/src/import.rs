@@ -1,7 +1,7 @@
 //! One import at the load server: placing rows, a bounded queue per writer, acknowledging what every shard has stored.
 
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{channel, Receiver, RecvTimeoutError, Sender};
@@ -25,6 +25,7 @@ use inrush_engines::engine::arrow;
 use inrush_engines::engine::shared::clear;
 use inrush_rows::error::Error;
 use inrush_rows::placement::{route, Placement};
+use inrush_rows::rows::files::Position;
 use inrush_rows::rows::Columns;
 
 /// Messages to the thread that writes to a client.
@@ -55,7 +56,7 @@ pub struct Import {
     /// The shards in the order of their partitions; behind them, where there are copies, that of each.
     shards: Vec<Arc<Shard>>,
     /// Per shard: chunks that its ledger had when this began.
-    known: Vec<HashSet<(u32, u64)>>,
+    known: Vec<HashMap<(u32, u64), Position>>,
     pub resumed_files: usize,
     pub resumed_rows: u64,
     /// Chunks that came since: a client that lost us may send them again.
@@ -93,7 +94,7 @@ impl Import {
             placement,
             resumed_files: reached.len(),
             resumed_rows: reached.iter().fold(0, |sum: u64, r| sum.saturating_add(r.after.stored)),
-            known: ledgers.iter().map(|l| l.keys().copied().collect()).collect(),
+            known: ledgers.iter().map(|l| l.iter().map(|(at, line)| (*at, line.after)).collect()).collect(),
             shards,
             seen: Mutex::new(HashMap::new()),
             bytes: AtomicU64::new(0),
@@ -321,14 +322,15 @@ impl Import {
             }
         };
         for ((rows, known), writers) in parts.into_iter().zip(&self.known).zip(queues) {
-            if known.contains(&(head.file, head.chunk)) {
+            if let Some(after) = known.get(&(head.file, head.chunk)) {
+                if (after.offset, after.stored) != (head.after.offset, head.after.stored) {
+                    return Err(self.failed(&cut_elsewhere(head)));
+                }
                 chunk.stored();
                 continue;
             }
             let writer = head.chunk.wrapping_add(u64::from(head.file)) as usize % writers.len();
-            // Eight bytes of a value that has a width of its own.
-            let bytes = rows.rows * rows.columns.len() * 8 + rows.varying_bytes();
-            let size = Size { rows: rows.rows, bytes };
+            let size = Size { rows: rows.rows, bytes: rows.varying_bytes() };
             let part = Part { head: head.clone(), rows, chunk: chunk.clone() };
             writers[writer].put(size, part).map_err(|_| io::Error::other("a shard was given up"))?;
         }
@@ -365,6 +367,16 @@ impl Drop for Abandon<'_> {
         }
         self.queue.abandon();
     }
+}
+
+/// By another version of the client, say: to the ledger a chunk is its number, and its rows are others now.
+fn cut_elsewhere(head: &ChunkHead) -> String {
+    format!(
+        "chunk {} of file {} ends at another place than the one that the ledger has, so that rows would be lost or stored \
+         twice: it was begun by another version; `inrush load --again` begins anew",
+        head.chunk,
+        u64::from(head.file) + 1
+    )
 }
 
 fn ledgers(shards: &[Arc<Shard>]) -> Result<Vec<Lines>, Error> {

@@ -9,6 +9,8 @@ use inrush_rows::plan::RunPlan;
 
 /// Writers of a shard: each is a thread and a connection.
 const CONNECTIONS_MOST: u32 = 1024;
+/// Rows wait in memory until a transaction has them.
+const FLUSH_ROWS_MOST: usize = 10_000_000;
 /// PostgreSQL's longest `bit(n)`.
 const BITS_MOST: u32 = 83_886_080;
 
@@ -52,6 +54,9 @@ impl ImportPlan {
                 () if shard.connections > CONNECTIONS_MOST => {
                     format!("{} connections; at most {CONNECTIONS_MOST}", shard.connections)
                 }
+                () if shard.flush_rows > FLUSH_ROWS_MOST => {
+                    format!("{} rows in a transaction; at most {FLUSH_ROWS_MOST}", shard.flush_rows)
+                }
                 () => {
                     let (column, bits) = shard.raw.iter().find(|(_, bits)| **bits > BITS_MOST)?;
                     format!("{bits} bits in column {column}; at most {BITS_MOST}")
@@ -71,7 +76,7 @@ pub struct ShardPlan {
     pub ledger: LedgerPlan,
     /// Writers at once.
     pub connections: u32,
-    /// Rows of one transaction; parts are not cut, so that it may be more.
+    /// Rows of one transaction. Parts are not cut, so that it may be more; many bytes of texts make it fewer.
     pub flush_rows: usize,
     /// How long a shard may be away before the load ends.
     pub patience_ns: u64,
@@ -141,6 +146,7 @@ mod tests {
             plan["shards"][1]["plan"]["tables"][0]["columns"][0]["type"] = json!("text")
         });
         says("shard a: 4294967295 connections", |plan| plan["shards"][0]["connections"] = json!(u32::MAX));
+        says("4294967295 rows in a transaction", |plan| plan["shards"][1]["flush_rows"] = json!(u32::MAX));
         says("4294967295 bits in column k", |plan| plan["shards"][0]["raw"] = json!({"k": u32::MAX}));
     }
 }

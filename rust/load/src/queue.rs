@@ -10,8 +10,8 @@ use inrush_rows::lock::Unpoisoned;
 
 /// So many parts wait whatever rows they have: small transactions, too, need the next one ready.
 const PARTS: usize = 4;
-/// Parts of so many bytes are enough for a transaction, and to wait, however few rows they are: a reader's chunk has
-/// about as many at most.
+/// Texts and lists of so many bytes are enough for a transaction, and to wait, however few rows and parts they are: a
+/// reader's chunk has about as many at most.
 const BYTES: usize = 256 << 20;
 
 /// Of one part or of several.
@@ -46,7 +46,8 @@ struct State<T> {
 
 impl<T> State<T> {
     fn is_full(&self, rows: usize) -> bool {
-        self.parts.len() >= PARTS && self.waiting.reaches(rows)
+        let are_enough = self.parts.len() >= PARTS && self.waiting.rows >= rows;
+        are_enough || self.waiting.bytes >= BYTES
     }
 }
 
@@ -164,15 +165,19 @@ mod tests {
     fn wide_rows_fill_a_queue_and_a_transaction_by_their_bytes() {
         let queue = Queue::new(100_000);
         let wide = Size { rows: 100, bytes: BYTES / 2 };
-        for part in 0..PARTS {
+        for part in 0..2 {
             assert!(!queue.lock().is_full(100_000));
             queue.put(wide, part).unwrap();
         }
         assert!(queue.lock().is_full(100_000));
         let mut out = Vec::new();
-        assert_eq!(queue.take(100_000, &mut out), Some(200));
-        assert_eq!(out, [0, 1]);
-        assert_eq!(queue.lock().waiting, Size { rows: 200, bytes: BYTES });
+        assert_eq!(queue.take(50, &mut out), Some(100));
+        queue.put(wide, 2).unwrap();
+        queue.lock().parts.push_back((wide, 3));
+        queue.lock().waiting = Size { rows: 300, bytes: BYTES / 2 * 3 };
+        assert_eq!(queue.take(100_000, &mut out), Some(200), "two are enough");
+        assert_eq!(out, [0, 1, 2]);
+        assert_eq!(queue.lock().waiting, Size { rows: 100, bytes: BYTES / 2 });
     }
 
     #[test]

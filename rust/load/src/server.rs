@@ -340,10 +340,10 @@ impl Server {
                 (None, Some(plan)) => {
                     imports.insert(name.to_owned(), Entry::Busy);
                     drop(imports);
-                    let mut opening = Opening { server: self, name, entry: None };
+                    let mut becomes = Becomes { server: self, name, entry: None };
                     let opened = Import::open(plan.clone(), self.hash_threads, &self.event_sender);
                     let import = opened.map_err(|e| e.to_string())?;
-                    opening.entry = Some(Entry::Open { import: import.clone(), guests: 1 });
+                    becomes.entry = Some(Entry::Open { import: import.clone(), guests: 1 });
                     return Ok(import);
                 }
             }
@@ -380,11 +380,10 @@ impl Server {
         let import = import.clone();
         imports.insert(name.to_owned(), Entry::Busy);
         drop(imports);
+        let _becomes = Becomes { server: self, name, entry: None };
         if let Err(e) = import.close() {
             self.event_sender.send(json!({"event": "note", "text": format!("import {name}: {e}")}));
         }
-        lock(&self.imports).remove(name);
-        self.changed.notify_all();
     }
 }
 
@@ -400,14 +399,14 @@ impl Drop for Guest<'_> {
     }
 }
 
-/// What an import becomes that is being opened: none, however its opening ended, unless it is open.
-struct Opening<'a> {
+/// What an import becomes that is busy, being opened or closed: none, however that ended, unless it is open.
+struct Becomes<'a> {
     server: &'a Server,
     name: &'a str,
     entry: Option<Entry>,
 }
 
-impl Drop for Opening<'_> {
+impl Drop for Becomes<'_> {
     fn drop(&mut self) {
         let mut imports = lock(&self.server.imports);
         match self.entry.take() {

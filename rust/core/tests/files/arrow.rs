@@ -55,22 +55,51 @@ fn arrow_streams_give_their_values_and_reject_nulls_where_none_may_be() {
 }
 
 #[test]
-fn a_batch_of_wide_rows_ends_by_its_bytes_and_the_next_one_goes_on() {
-    const WIDE: usize = 100 << 20;
+fn a_batch_of_wide_rows_ends_by_its_bytes_and_what_is_rejected_is_none_of_them() {
     let dir = TempDir::new().unwrap();
     let path = dir.path().join("rows.arrows");
-    let text = "x".repeat(WIDE);
-    let batch =
-        RecordBatch::try_from_iter([("name", Arc::new(StringArray::from(vec![&*text; 5])) as ArrayRef)]);
-    let batch = batch.unwrap();
+    let wide = "x".repeat(400);
+    // Rows 0 to 4 have no number, as row 7 has none.
+    let numbers = Int64Array::from_iter((0..12).map(|n| (n >= 5 && n != 7).then_some(n)));
+    let texts = StringArray::from(vec![&*wide; 12]);
+    let lists = ListArray::from_iter_primitive::<Float64Type, _, _>((0..12).map(|_| Some([Some(0.5); 20])));
+    let batch = RecordBatch::try_from_iter([
+        ("n", Arc::new(numbers) as ArrayRef),
+        ("text", Arc::new(texts) as ArrayRef),
+        ("list", Arc::new(lists) as ArrayRef),
+    ])
+    .unwrap();
     let mut writer = StreamWriter::try_new(File::create(&path).unwrap(), &batch.schema()).unwrap();
-    writer.write(&batch).unwrap();
+    for (from, rows) in [(0, 8), (8, 4)] {
+        writer.write(&batch.slice(from, rows)).unwrap();
+    }
     writer.finish().unwrap();
-    let plan = table(&dir, &[&path], &[("name", LogicalType::Text)], &[], "arrow", None);
-    let mut rows = FileRows::open(&plan).unwrap();
+    let columns = [("n", LogicalType::I64), ("text", LogicalType::Text), ("list", LogicalType::ListF64)];
+    let plan = table(&dir, &[&path], &columns, &["n"], "arrow", None);
+    let open = || FileRows::open(&plan).unwrap().with_batch_bytes(1_000);
+    let mut rows = open();
     let mut batch = rows.columns();
-    // 256 MiB, and the row that passes them.
-    assert_eq!([(); 3].map(|()| rows.next_batch(20_000, &mut batch).unwrap()), [3, 2, 0]);
+    // A row has 560 bytes: two pass 1,000.
+    let (mut counts, mut positions) = (Vec::new(), vec![rows.position()]);
+    loop {
+        counts.push(rows.next_batch(100, &mut batch).unwrap());
+        positions.push(rows.position());
+        if counts.last() == Some(&0) {
+            break;
+        }
+    }
+    assert_eq!(counts, [2, 2, 2, 0]);
+    assert_eq!((rows.position().stored, rows.position().rejected), (6, 6));
+    for (k, position) in positions.iter().enumerate().take(3) {
+        let mut again = open();
+        again.seek(position).unwrap();
+        assert_eq!(
+            again.next_batch(100, &mut batch).unwrap(),
+            counts[k],
+            "from batch {k} on it is cut alike"
+        );
+        assert_eq!(again.position(), positions[k + 1]);
+    }
 }
 
 /// Rows 2 and 6 have no `small`; row 4 has nothing but its id and `small`.

@@ -1,6 +1,6 @@
 //! Rows of a call of kind `extract`, on their way from the wire to the driver.
 
-use super::shared::{clear, HANDED_OVER_BYTES};
+use super::shared::{are_many_bytes, clear};
 use super::{Context, OpId};
 use inrush_rows::error::Error;
 use inrush_rows::plan::OpPlan;
@@ -22,6 +22,8 @@ pub struct Extraction<'a> {
     /// Rows that were not handed over yet; a wire appends to them.
     pub batch: &'a mut Columns,
     sink: &'a mut dyn Sink,
+    /// Columns of texts and lists.
+    varying: Vec<usize>,
     rows: u64,
     has_come: bool,
 }
@@ -29,7 +31,8 @@ pub struct Extraction<'a> {
 impl<'a> Extraction<'a> {
     pub fn new(batch: &'a mut Columns, sink: &'a mut dyn Sink) -> Extraction<'a> {
         clear(batch);
-        Extraction { batch, sink, rows: 0, has_come: false }
+        let varying = batch.varying();
+        Extraction { batch, sink, varying, rows: 0, has_come: false }
     }
 
     /// To be called when rows were added: hands them over where they are many.
@@ -39,7 +42,7 @@ impl<'a> Extraction<'a> {
             self.has_come = true;
             self.sink.first();
         }
-        if self.batch.rows >= BATCH_ROWS || self.batch.varying_bytes() >= HANDED_OVER_BYTES {
+        if self.batch.rows >= BATCH_ROWS || are_many_bytes(self.batch, &self.varying) {
             self.hand_over();
         }
     }

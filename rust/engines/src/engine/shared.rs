@@ -200,25 +200,33 @@ pub fn empty_like(like: &Columns) -> Columns {
 /// Rows read back are handed over so many at a time.
 const READ_BACK_ROWS: usize = 8192;
 /// Or as soon as their texts and lists have so many bytes: one more row of a GiB has still places of 32 bits.
-pub const HANDED_OVER_BYTES: usize = 64 << 20;
+const HANDED_OVER_BYTES: usize = 64 << 20;
+
+/// Whether texts and lists, which are in these columns, are to be handed over for their bytes. Asked for every row.
+#[inline]
+pub fn are_many_bytes(batch: &Columns, varying: &[usize]) -> bool {
+    varying.iter().map(|at| batch.columns[*at].values.varying_bytes()).sum::<usize>() >= HANDED_OVER_BYTES
+}
 
 /// What a scan has read, on its way to the proof.
 pub struct ReadBack<'a> {
     /// Rows that were not handed over yet; a wire appends to them.
     pub batch: Columns,
+    /// Columns of texts and lists.
+    varying: Vec<usize>,
     rows: u64,
     each: &'a mut dyn FnMut(&Columns),
 }
 
 impl<'a> ReadBack<'a> {
     pub fn new(like: &Columns, each: &'a mut dyn FnMut(&Columns)) -> ReadBack<'a> {
-        ReadBack { batch: empty_like(like), rows: 0, each }
+        ReadBack { batch: empty_like(like), varying: like.varying(), rows: 0, each }
     }
 
     /// To be called when rows were added: hands them over where they are many.
     #[inline]
     pub fn added(&mut self) {
-        if self.batch.rows >= READ_BACK_ROWS || self.batch.varying_bytes() >= HANDED_OVER_BYTES {
+        if self.batch.rows >= READ_BACK_ROWS || are_many_bytes(&self.batch, &self.varying) {
             self.hand_over();
         }
     }

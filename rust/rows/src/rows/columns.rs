@@ -100,9 +100,14 @@ impl Columns {
     }
 
     /// Bytes of its texts and lists, which no number of rows bounds: places in them have 32 bits.
-    #[inline]
     pub fn varying_bytes(&self) -> usize {
         self.columns.iter().map(|c| c.values.varying_bytes()).sum()
+    }
+
+    /// Places of the columns that have such.
+    pub fn varying(&self) -> Vec<usize> {
+        let of = |values: &Values| matches!(values, Values::Text(_) | Values::List(_));
+        (0..self.columns.len()).filter(|at| of(&self.columns[*at].values)).collect()
     }
 
     /// No rows yet, with the columns of `table`.
@@ -208,8 +213,9 @@ impl Values {
         }
     }
 
+    /// Of texts or lists.
     #[inline]
-    fn varying_bytes(&self) -> usize {
+    pub fn varying_bytes(&self) -> usize {
         match self {
             Values::Text(texts) => texts.bytes.len(),
             // Eight bytes of an item that has a width of its own.

@@ -263,13 +263,13 @@ impl Checksums {
             self.numbers.resize(columns.rows, 0);
         }
         for (item, sum) in self.items.iter().zip(&mut self.sums) {
-            *sum = item.kept(sum.saturating_add(item.sum(columns, &mut self.numbers)));
+            *sum = item.kept(sum.wrapping_add(item.sum(columns, &mut self.numbers)));
         }
     }
 
     pub fn merge(&mut self, other: &Checksums) {
         for ((item, sum), other) in self.items.iter().zip(&mut self.sums).zip(&other.sums) {
-            *sum = item.kept(sum.saturating_add(*other));
+            *sum = item.kept(sum.wrapping_add(*other));
         }
     }
 
@@ -350,7 +350,7 @@ impl Item {
             Item::Scaled { column: at, unit } => {
                 let column = column(at);
                 let present = (0..n).filter(|&i| column.is_present(i));
-                present.fold(0, |sum: i128, i| sum.saturating_add((float(column, i) * unit).round() as i128))
+                present.fold(0, |sum: i128, i| sum.wrapping_add((float(column, i) * unit).round() as i128))
             }
             Item::True(at) => sum_of(column(at), n, all_of_i32, all_of_i64),
             Item::Hash { column: at, hash, trimmed, weight: None } => hash.sum(column(at), n, trimmed),

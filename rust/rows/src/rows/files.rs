@@ -86,6 +86,9 @@ struct Layout {
     bytes: Vec<bool>,
     /// Lists that may hold NULL.
     null_items: Vec<bool>,
+    /// A batch ends with the row that passes so many bytes. Rows that are rejected are none of it: an empty batch is the
+    /// end of the files.
+    batch_bytes: usize,
 }
 
 impl FileRows {
@@ -135,6 +138,7 @@ impl FileRows {
             times: times_of(table, times)?,
             bytes: table.columns.iter().map(|c| bytes.contains(&c.name)).collect(),
             null_items: table.columns.iter().map(ColumnPlan::has_null_items).collect(),
+            batch_bytes: BATCH_BYTES,
         };
         let reader = if format == "arrow" {
             Reader::Arrow(Box::new(ArrowFiles::new(layout)))
@@ -143,6 +147,15 @@ impl FileRows {
             Reader::Text(Box::new(TextFiles::new(layout, dialect, *header, line_limit_bytes)))
         };
         Ok(FileRows { reader, rejects: Rejects::new(reject_path, *reject_limit), specs, stored: 0 })
+    }
+
+    /// For tests of long rows without long files.
+    pub fn with_batch_bytes(mut self, bytes: usize) -> FileRows {
+        match &mut self.reader {
+            Reader::Text(files) => files.layout.batch_bytes = bytes,
+            Reader::Arrow(files) => files.layout.batch_bytes = bytes,
+        }
+        self
     }
 
     /// An empty batch of this table.

@@ -22,10 +22,10 @@ use super::super::columns::{Column, Columns, Values};
 use super::limit;
 use super::parse::{self, type_name, Reason};
 use super::reject::Rejects;
-use super::{Layout, Position, BATCH_BYTES};
+use super::{Layout, Position};
 
 pub struct ArrowFiles {
-    layout: Layout,
+    pub(super) layout: Layout,
     index: usize,
     open: Option<Stream>,
 }
@@ -48,7 +48,7 @@ impl ArrowFiles {
 
     /// Appends rows until `out` holds `rows` of them, they are many bytes, or the files end.
     pub fn fill(&mut self, rows: usize, out: &mut Columns, rejects: &mut Rejects) -> Result<(), Error> {
-        let mut room_bytes = BATCH_BYTES;
+        let mut room_bytes = self.layout.batch_bytes;
         while out.rows < rows && room_bytes > 0 {
             if self.open.is_none() && !self.open_next()? {
                 break;
@@ -68,13 +68,14 @@ impl ArrowFiles {
             while end < most && room_bytes > 0 {
                 let row = end;
                 end += 1;
-                room_bytes = room_bytes.saturating_sub(varying_bytes(&arrays, row));
                 if let Some((column, reason)) = problem(&self.layout, &arrays, row) {
                     append(&arrays, good..row, out);
                     let line = stream.row + (row - stream.at) as u64 + 1;
                     let name = &self.layout.columns[column].name;
                     rejects.add(&stream.path, line, name, reason, b"")?;
                     good = row + 1;
+                } else {
+                    room_bytes = room_bytes.saturating_sub(varying_bytes(&arrays, row));
                 }
             }
             append(&arrays, good..end, out);

@@ -10,10 +10,10 @@ use super::parse::{self, Reason};
 use super::reject::Rejects;
 use super::split::{unescaped, Dialect, Field, Split};
 use super::window::{Judged, Window};
-use super::{Layout, Position, BATCH_BYTES};
+use super::{Layout, Position};
 
 pub struct TextFiles {
-    layout: Layout,
+    pub(super) layout: Layout,
     dialect: Dialect,
     header: bool,
     limit_bytes: usize,
@@ -47,7 +47,7 @@ impl TextFiles {
     /// Appends rows until `out` holds `rows` of them or the files end.
     pub fn fill(&mut self, rows: usize, out: &mut Columns, rejects: &mut Rejects) -> Result<(), Error> {
         let mut batch_bytes = 0;
-        while out.rows < rows && (batch_bytes < BATCH_BYTES || self.is_given_up()) {
+        while out.rows < rows && (batch_bytes < self.layout.batch_bytes || self.is_given_up()) {
             if self.open.is_none() && !self.open_next()? {
                 break;
             }
@@ -55,13 +55,13 @@ impl TextFiles {
             if let Some(fast_path) = self.fast_path.as_mut().filter(|_| !window.given_up) {
                 let room = Room {
                     rows: rows - out.rows,
-                    bytes: BATCH_BYTES - batch_bytes,
+                    bytes: self.layout.batch_bytes - batch_bytes,
                     record_bytes: self.limit_bytes,
                 };
                 let taken = fast_path.take(window.padded(), window.crlf, &room, out);
                 window.step(taken.bytes, taken.records as u64);
                 batch_bytes += taken.bytes;
-                if out.rows == rows || batch_bytes >= BATCH_BYTES {
+                if out.rows == rows || batch_bytes >= self.layout.batch_bytes {
                     break;
                 }
             }
@@ -74,7 +74,7 @@ impl TextFiles {
                 }
                 Some(found) => {
                     let used = self.store(found, out, rejects)?;
-                    batch_bytes += used;
+                    batch_bytes = if out.rows == 0 { 0 } else { batch_bytes + used };
                 }
             }
         }

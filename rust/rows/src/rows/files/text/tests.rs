@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::super::fast_path::{FastPath, Room, PAD_BYTES};
 use super::super::split::Quoting;
-use super::super::ColumnSpec;
+use super::super::{ColumnSpec, BATCH_BYTES};
 use super::*;
 use crate::plan::{Limits, LogicalType, TimeForm};
 use crate::rows::Column;
@@ -137,6 +137,7 @@ fn layout(path: &str, types: &[LogicalType], required: bool) -> Layout {
         bytes: vec![false; types.len()],
         null_items: vec![false; types.len()],
         times: types.iter().map(|ty| (*ty == LogicalType::TimeUs).then_some(TimeForm::Iso)).collect(),
+        batch_bytes: BATCH_BYTES,
     }
 }
 
