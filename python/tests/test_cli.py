@@ -132,7 +132,7 @@ def test_a_plan_as_json_is_what_the_core_would_get(inrush: Inrush) -> None:
         (("run", "quickstart", "-P", "bacth_rows=1"), "batch_rows"),
         (("run", "quickstart", "--scale", "xxl"), "xxl"),
         (("run", "quickstart", "-P", "batch_rows=30_000_000"), "batch"),
-        (("run", "--resume"), "nothing to resume"),
+        (("run", "--resume"), "nothing to resume, no study is there"),
         (("run", "none.toml"), "no such file"),
         (("show",), "inrush run quickstart"),
         (("report", "nothing"), "no results"),

@@ -490,5 +490,25 @@ def test_an_invalid_figure_of_the_study_that_nothing_asks_of_leaves_its_result_v
     assert "INVALID, and part of neither: rows per s" in verdict_line(analysis)
 
 
+def test_the_last_line_names_the_point_at_which_a_figure_is_invalid_where_others_stand() -> None:
+    from inrush.report.report import verdict_line
+
+    def runs(debug: set[int]) -> list[RunRecord]:
+        made = [
+            (n, synthetic.run("sqlite", {"batch_rows": n}, b, n, makespan_s=2.0))
+            for b in (1, 2)
+            for n in (1, 2)
+        ]
+        return [
+            replace(r, env={**r.env, "core_build_profile": "debug"}) if n in debug else r for n, r in made
+        ]
+
+    def line(debug: set[int]) -> str:
+        return verdict_line(analyse(StudyRecord(synthetic.STUDY, runs(debug))))
+
+    assert line({2}).startswith("INVALID: release build (sqlite, batch_rows 2): "), line({2})
+    assert line({1, 2}).startswith("INVALID: release build: "), "everywhere: no point is named"
+
+
 def test_an_empty_answers_table_asks_nothing() -> None:
     assert disagreements([synthetic.run("duckdb"), synthetic.run("sqlite")]) == (0, [])

@@ -162,6 +162,10 @@ def test_invalid_runs_train_nothing_and_waves_are_refused() -> None:
     with pytest.raises(UsageError, match="Invalid runs train nothing, here: release build"):
         trainings(analyse(StudyRecord(held.study, broken)))
     (training,) = trainings(held)
+    assert training.left_out == 0
+    some = [run if n % 2 else m.run for n, (m, run) in enumerate(zip(held.runs, broken, strict=True))]
+    (left,) = trainings(analyse(StudyRecord(held.study, some)))
+    assert left.left_out > 0 and left.left_out + len(left.runs) == len(training.runs)
     with pytest.raises(Refused, match="swings"):
         forecast_of(replace(training, waves="writers: throughput swings by ±30 %"), 8)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from inrush.errors import UsageError
 from inrush.guards.verdicts import Outcome, Verdict
 from inrush.results.store import Store, StudyFolder
 from inrush.results.store.files import write_json
-from inrush.run.prepare import StudyCall
+from inrush.run.prepare import StudyCall, unfinished
 from inrush.run.resume import Given, resumed
 from inrush.stats.record import RunRecord, StudyRecord
 from tests import synthetic
@@ -200,12 +201,28 @@ def test_a_real_study_is_resumed_where_it_was_begun(inrush: Inrush, tmp_path: Pa
     refused = inrush("run", "--resume", "--data", str(tmp_path / "other"))
     assert refused.code == 2 and str(data) in refused.err and "Traceback" not in refused.err
     said = inrush("run", "--resume")
-    assert said.code == 0, said.err
+    assert said.code == 0 and f"resumes {path.name}: " in said.err, said.err
     from inrush.results.store import Results
 
     runs = [r for r in Results(path).runs if r.labels["engine"] == "sqlite"]
     assert len(runs) > 1 and {r.env["data_dir"] for r in runs} == {str(data / path.name)}
     assert list(data.iterdir()) == []  # nothing of it is left
+
+
+def test_with_nothing_to_resume_it_is_said_what_is_there_and_what_that_lacks(tmp_path: Path) -> None:
+    def studies(*docs: dict[str, str]) -> Any:
+        held = [SimpleNamespace(path=tmp_path / f"s{n}", doc=doc) for n, doc in enumerate(docs)]
+        return SimpleNamespace(studies=lambda: held, root=tmp_path)
+
+    done = {"status": "done", "verdict": "valid"}
+    for store, says in (
+        (studies(), "nothing to resume, no study is there"),
+        (studies(done), "all runs of every study there are made"),
+        (studies(done, {"status": "done"}), "of s1 there is no report yet: `inrush report s1` writes it"),
+    ):
+        with pytest.raises(UsageError, match=f"{says}$"):
+            unfinished(store, None)
+    assert unfinished(studies({"status": "running"}, done), None).path == tmp_path / "s0"
 
 
 def test_the_report_names_every_disk_of_an_engine() -> None:

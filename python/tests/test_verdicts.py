@@ -36,6 +36,8 @@ from inrush.report.points import points_table, summed
 from inrush.report.report import closing_lines, verdict_line
 from inrush.report.summary import crossed_lines, summary, summary_lines
 from inrush.results.histogram import merge, of_values
+from inrush.results.store import StudyFolder
+from inrush.results.store.files import write_json
 from inrush.stats.extremes import why_without
 from inrush.stats.measures import figures_of_run
 from inrush.stats.record import RunRecord, StudyRecord
@@ -693,3 +695,16 @@ def test_an_invalid_limit_of_one_role_leaves_the_answer_of_another_as_it_is() ->
     row = next(line for line in text_table(analysis, seen) if line.startswith("postgresql"))
     assert row.endswith("valid*"), row
     assert '<div class="answer">' in page(analysis, found, [], {}, "")
+
+
+def test_a_study_whose_process_is_gone_is_killed_and_says_how_it_goes_on(tmp_path: Path) -> None:
+    analysis = analyse(paced_study({"postgresql": 2.0}, {"postgresql": 6.0}))
+    study = {**analysis.study, "id": "s", "status": "running"}
+    write_json(tmp_path / "study.json", study)
+    results = SimpleNamespace(study=study, runs=analysis.runs, path=tmp_path)
+    on = "its runs are not all made: `inrush run --resume s`"
+    gone = summary_lines(results, analysis)
+    assert any(line.startswith("s · killed · ") for line in gone) and on in gone
+    with StudyFolder(tmp_path).locked():
+        runs = summary_lines(results, analysis)
+    assert any(line.startswith("s · running · ") for line in runs) and on not in runs

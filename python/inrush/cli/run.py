@@ -103,6 +103,8 @@ def run(
     store.refuse_unwritable()
     if resume:
         folder = unfinished(store, study)
+        if not quiet and study is None:
+            say(f"resumes {folder.path.name}: {folder.doc.get('title', '')}")
         given = Given(
             place,
             storages,

@@ -166,6 +166,11 @@ def predictions(
     archives = {of_rows: archive_of(kept.scores(MODEL_VERSION, of_rows)) for of_rows in (False, True)}
     documents, refused = [], []
     for training in chosen(trainings(analysis, wanted.along, wanted.figure), wanted.where):
+        if training.left_out:
+            say(
+                f"{say_point(training.group)}: {training.left_out} of {training.left_out + len(training.runs)} runs have no valid "
+                f"{training.figure} and are left out"
+            )
         training = far_off(training) if wanted.far else training
         archive, sources = archives[training.growth is not None]
         for n in wanted.to:

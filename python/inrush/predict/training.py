@@ -73,6 +73,8 @@ class Training:
     growth: Growth | None = None
     #: Of nodes or clients of a cluster whose threads were watched: what an operation costs each of them.
     cluster: ClusterRuns | None = None
+    #: Runs whose figure is invalid, or is none.
+    left_out: int = 0
 
     @property
     def curve_kind(self) -> Literal["rate", "time", "latency"]:
@@ -120,6 +122,7 @@ def trainings(analysis: Analysis, along: str | None = None, figure: str | None =
                     every_s,
                     growth,
                     cluster_of(used, along, name),
+                    len(runs) - len(held),
                 )
             )
     if not found and shut_out:

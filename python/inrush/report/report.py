@@ -5,16 +5,17 @@ Everything shown can be derived again from the sealed runs; nothing is fetched w
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from inrush.analysis.analyse import analyse
 from inrush.analysis.answer import answer
 from inrush.analysis.overview import overview
-from inrush.analysis.points import Analysis, say
+from inrush.analysis.points import Analysis, Point, say
 from inrush.analysis.rejected import reject_lines
 from inrush.errors import UsageError
-from inrush.guards.verdicts import Outcome, by_guard, conditions_last, counted, grouped_figures
+from inrush.guards.verdicts import Outcome, Verdict, by_guard, conditions_last, counted, grouped_figures
 from inrush.report.asked import asked_lines
 from inrush.report.first_sentence import first_sentence
 from inrush.report.next_command import next_command
@@ -23,7 +24,7 @@ from inrush.report.summary import crossed_lines
 from inrush.stats.measures import study_record
 from inrush.stats.record import StudyRecord
 
-#: Points that the closing line names where figures beside the answer are invalid.
+#: Points that the closing line names where figures are invalid.
 POINTS_NAMED = 3
 
 
@@ -96,9 +97,28 @@ def verdict_line(analysis: Analysis) -> str:
     if broken:
         guard, sentence = next(iter(broken.items()))
         more = f" (and {len(broken) - 1} more)" if len(broken) > 1 else ""
-        figures = analysis.undecided(v for _, v in analysis.invalidating if v.guard == guard)
-        return f"INVALID: {guard}{f' ({figures})' if figures else ''}: {sentence}{more}"
+        found = [(run, v) for run, v in analysis.invalidating if v.guard == guard]
+        figures = analysis.undecided(v for _, v in found)
+        where = said_points(points_of(analysis, found))
+        said = f"{figures} at {where}" if figures and where else figures or where
+        return f"INVALID: {guard}{f' ({said})' if said else ''}: {sentence}{more}"
     return f"valid: {runs} measured run{'s' * (runs != 1)}, no figure that the answer or a limit rests on is invalid{beside}{noted}"
+
+
+def points_of(analysis: Analysis, verdicts: Iterable[tuple[str, Verdict]]) -> list[Point]:
+    """Points at which these verdicts hold, if others are left; run ids and verdicts as `Analysis.invalidating` has them."""
+    of_run = {m.run.run_id: m.point for m in analysis.runs}
+    found = dict.fromkeys(p for run, v in verdicts for p in (v.points or [of_run[run]] * (run in of_run)))
+    return [] if set(found) >= set(analysis.points) else list(found)
+
+
+def said_points(points: Iterable[Point]) -> str:
+    """The first of them by name, and how many there are besides."""
+    said = list(dict.fromkeys(map(say, points)))
+    named = "; ".join(said[:POINTS_NAMED])
+    return (
+        f"{named}; {counted(len(said) - POINTS_NAMED, 'more point')}" if len(said) > POINTS_NAMED else named
+    )
 
 
 def beside_the_result(analysis: Analysis) -> str:
@@ -120,10 +140,8 @@ def beside_the_result(analysis: Analysis) -> str:
     if not found:
         return ""
     figures = dict.fromkeys(name for v, _ in found for name in v.figures or ())
-    points = dict.fromkeys(say(point) for _, of in found for point in of)
-    named = list(points)[:POINTS_NAMED]
-    more = f"; {counted(len(points) - len(named), 'more point')}" if len(points) > len(named) else ""
-    return f"; INVALID, and part of neither: {grouped_figures(figures)} (at {'; '.join(named)}{more})"
+    points = said_points(point for _, of in found for point in of)
+    return f"; INVALID, and part of neither: {grouped_figures(figures)} (at {points})"
 
 
 def recorded(results: Any) -> StudyRecord:

@@ -19,7 +19,7 @@ from inrush.guards.verdicts import WITH_NOTES, Outcome, Verdict, by_guard, condi
 from inrush.report.first_sentence import first_sentence
 from inrush.report.overview import markdown, text_table
 from inrush.report.point_lines import point_lines
-from inrush.report.run_list import wanted_runs
+from inrush.report.run_list import status, wanted_runs
 from inrush.stats.quantity import says_nothing, show_interval
 
 if TYPE_CHECKING:
@@ -36,11 +36,13 @@ def summary_lines(results: Results, analysis: Analysis) -> list[str]:
     seen = overview(analysis, found)
     table = text_table(analysis, seen)
     figure = seen.stated if seen else headline(analysis)
+    now = status_now(results)
     lines = [
         *crossed_lines(analysis),
         title_of(study),
-        f"{study['id']} · {study.get('status', '')} · {len(results.runs)} of {wanted_runs(study)} runs sealed"
+        f"{study['id']} · {now} · {len(results.runs)} of {wanted_runs(study)} runs sealed"
         f" · {standing(analysis)}",
+        *([f"its runs are not all made: `inrush run --resume {study['id']}`"] if now == "killed" else []),
         *([f"ran {ran}"] if (ran := ran_said(analysis)) else []),
         *(f"expected: {m.word}: {m.said}" for m in expectation_marks(analysis)),
         "",
@@ -57,6 +59,14 @@ def summary_lines(results: Results, analysis: Analysis) -> list[str]:
     others = other_conditions(analysis, found, seen)
     parts = [f"answer: {said}" for said in (others or ([part.said for part in found.parts] if found else []))]
     return [*lines, *(["", *doubts] if doubts else []), *(["", *parts] if parts else [])]
+
+
+def status_now(results: Results) -> str:
+    """As study.json has it; whether one that runs still does, its lock says."""
+    from inrush.results.store import StudyFolder
+
+    found = str(results.study.get("status", ""))
+    return status(StudyFolder(results.path)) if found == "running" else found
 
 
 def absent_lines(analysis: Analysis) -> list[str]:

@@ -364,7 +364,15 @@ def unfinished(store: Store, named: str | None) -> StudyFolder:
     if named is not None:
         path = store.find(named).path
         return StudyFolder(path)
-    open_ = [s for s in store.studies() if s.doc.get("status") != "done"]
-    if not open_:
-        raise UsageError(f"{store.root}: nothing to resume, every study there is done")
-    return open_[-1]
+    all_ = store.studies()
+    open_ = [s for s in all_ if s.doc.get("status") != "done"]
+    if open_:
+        return open_[-1]
+    if not all_:
+        raise UsageError(f"{store.root}: nothing to resume, no study is there")
+    # One that was killed behind its last run.
+    unread = [s.path.name for s in all_ if "verdict" not in s.doc]
+    lacks = (
+        f"; of {unread[-1]} there is no report yet: `inrush report {unread[-1]}` writes it" if unread else ""
+    )
+    raise UsageError(f"{store.root}: nothing to resume, all runs of every study there are made{lacks}")
