@@ -48,9 +48,10 @@ class Place:
             file.write_text(lines(n * ROWS))
         self.ask("CREATE TABLE t (id bigint, name text)")
 
-    def ask(self, statement: str) -> list[Any]:
-        with closing(sqlite3.connect(self.folder / "t.db")) as connection:
-            return list(connection.execute(statement))
+    def ask(self, *statements: str) -> list[Any]:
+        """The answer of the last one."""
+        with closing(sqlite3.connect(self.folder / "t.db")) as connection, connection:
+            return [list(connection.execute(statement)) for statement in statements][-1]
 
     def load(self, on_event: Callable[[Any], None] = silent, **words: Any) -> Any:
         call = Call(
@@ -437,3 +438,23 @@ def test_what_was_unpacked_stays_for_the_command_that_goes_on_and_for_no_other(p
     with pytest.raises(UsageError):
         place.load(columns="a,b,c", header="no")
     assert kept(place) == []
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_a_chunk_that_ends_elsewhere_than_the_ledger_has_it_is_refused(place: Place, elsewhere: bool) -> None:
+    """Chunk 3 is missing, so that the chunks behind it are sent again: by its number alone chunk 4 would be taken for stored,
+    whatever rows it has by now."""
+    place.load()
+    place.ask(
+        "DELETE FROM inrush_load_ledger WHERE file_no = 0 AND chunk_no = 3",
+        "DELETE FROM t WHERE id BETWEEN 600 AND 799",
+    )
+    if elsewhere:
+        moved = "goes_on = replace(goes_on, '\"stored\":1000,', '\"stored\":1001,')"
+        place.ask(f"UPDATE inrush_load_ledger SET {moved} WHERE file_no = 0 AND chunk_no = 4")
+        with pytest.raises(
+            InrushError, match="chunk 4 of file 1 ends at another place than the one that the ledger has"
+        ):
+            place.load()
+    else:
+        assert place.load().proven and place.is_whole()

@@ -218,7 +218,7 @@ def test_with_nothing_to_resume_it_is_said_what_is_there_and_what_that_lacks(tmp
     for store, says in (
         (studies(), "nothing to resume, no study is there"),
         (studies(done), "all runs of every study there are made"),
-        (studies(done, {"status": "done"}), "of s1 there is no report yet: `inrush report s1` writes it"),
+        (studies(done, {"status": "done"}), "no verdict is kept of s1: `inrush report s1` writes it"),
     ):
         with pytest.raises(UsageError, match=f"{says}$"):
             unfinished(store, None)

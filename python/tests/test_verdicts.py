@@ -702,7 +702,7 @@ def test_a_study_whose_process_is_gone_is_killed_and_says_how_it_goes_on(tmp_pat
     study = {**analysis.study, "id": "s", "status": "running"}
     write_json(tmp_path / "study.json", study)
     results = SimpleNamespace(study=study, runs=analysis.runs, path=tmp_path)
-    on = "its runs are not all made: `inrush run --resume s`"
+    on = "it was killed: `inrush run --resume s` continues it"
     gone = summary_lines(results, analysis)
     assert any(line.startswith("s · killed · ") for line in gone) and on in gone
     with StudyFolder(tmp_path).locked():

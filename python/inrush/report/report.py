@@ -97,28 +97,26 @@ def verdict_line(analysis: Analysis) -> str:
     if broken:
         guard, sentence = next(iter(broken.items()))
         more = f" (and {len(broken) - 1} more)" if len(broken) > 1 else ""
-        found = [(run, v) for run, v in analysis.invalidating if v.guard == guard]
-        figures = analysis.undecided(v for _, v in found)
-        where = said_points(points_of(analysis, found))
-        said = f"{figures} at {where}" if figures and where else figures or where
-        return f"INVALID: {guard}{f' ({said})' if said else ''}: {sentence}{more}"
+        its_verdicts = [(run, v) for run, v in analysis.invalidating if v.guard == guard]
+        figures = analysis.undecided(v for _, v in its_verdicts)
+        points = shown_points(points_of(analysis, its_verdicts))
+        of = " at ".join(part for part in (figures, points) if part)
+        return f"INVALID: {guard}{f' ({of})' if of else ''}: {sentence}{more}"
     return f"valid: {runs} measured run{'s' * (runs != 1)}, no figure that the answer or a limit rests on is invalid{beside}{noted}"
 
 
 def points_of(analysis: Analysis, verdicts: Iterable[tuple[str, Verdict]]) -> list[Point]:
     """Points at which these verdicts hold, if others are left; run ids and verdicts as `Analysis.invalidating` has them."""
     of_run = {m.run.run_id: m.point for m in analysis.runs}
-    found = dict.fromkeys(p for run, v in verdicts for p in (v.points or [of_run[run]] * (run in of_run)))
-    return [] if set(found) >= set(analysis.points) else list(found)
+    points = dict.fromkeys(p for run, v in verdicts for p in (v.points or [of_run[run]] * (run in of_run)))
+    return [] if set(points) >= set(analysis.points) else list(points)
 
 
-def said_points(points: Iterable[Point]) -> str:
-    """The first of them by name, and how many there are besides."""
-    said = list(dict.fromkeys(map(say, points)))
-    named = "; ".join(said[:POINTS_NAMED])
-    return (
-        f"{named}; {counted(len(said) - POINTS_NAMED, 'more point')}" if len(said) > POINTS_NAMED else named
-    )
+def shown_points(points: Iterable[Point]) -> str:
+    """The first of them by name, and how many more there are."""
+    names = list(dict.fromkeys(map(say, points)))
+    more = [counted(len(names) - POINTS_NAMED, "more point")] * (len(names) > POINTS_NAMED)
+    return "; ".join([*names[:POINTS_NAMED], *more])
 
 
 def beside_the_result(analysis: Analysis) -> str:
@@ -140,7 +138,7 @@ def beside_the_result(analysis: Analysis) -> str:
     if not found:
         return ""
     figures = dict.fromkeys(name for v, _ in found for name in v.figures or ())
-    points = said_points(point for _, of in found for point in of)
+    points = shown_points(point for _, of in found for point in of)
     return f"; INVALID, and part of neither: {grouped_figures(figures)} (at {points})"
 
 

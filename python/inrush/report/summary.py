@@ -42,7 +42,7 @@ def summary_lines(results: Results, analysis: Analysis) -> list[str]:
         title_of(study),
         f"{study['id']} · {now} · {len(results.runs)} of {wanted_runs(study)} runs sealed"
         f" · {standing(analysis)}",
-        *([f"its runs are not all made: `inrush run --resume {study['id']}`"] if now == "killed" else []),
+        *([f"it was killed: `inrush run --resume {study['id']}` continues it"] if now == "killed" else []),
         *([f"ran {ran}"] if (ran := ran_said(analysis)) else []),
         *(f"expected: {m.word}: {m.said}" for m in expectation_marks(analysis)),
         "",

@@ -370,9 +370,7 @@ def unfinished(store: Store, named: str | None) -> StudyFolder:
         return open_[-1]
     if not all_:
         raise UsageError(f"{store.root}: nothing to resume, no study is there")
-    # One that was killed behind its last run.
-    unread = [s.path.name for s in all_ if "verdict" not in s.doc]
-    lacks = (
-        f"; of {unread[-1]} there is no report yet: `inrush report {unread[-1]}` writes it" if unread else ""
-    )
+    # Killed behind its last run; `inrush runs` has the same words.
+    left = [s.path.name for s in all_ if "verdict" not in s.doc]
+    lacks = f"; no verdict is kept of {left[-1]}: `inrush report {left[-1]}` writes it" if left else ""
     raise UsageError(f"{store.root}: nothing to resume, all runs of every study there are made{lacks}")

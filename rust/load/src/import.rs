@@ -330,7 +330,7 @@ impl Import {
                 continue;
             }
             let writer = head.chunk.wrapping_add(u64::from(head.file)) as usize % writers.len();
-            let size = Size { rows: rows.rows, bytes: rows.varying_bytes() };
+            let size = Size::of(&rows);
             let part = Part { head: head.clone(), rows, chunk: chunk.clone() };
             writers[writer].put(size, part).map_err(|_| io::Error::other("a shard was given up"))?;
         }

@@ -45,22 +45,19 @@ impl ImportPlan {
         };
         let first = columns(&self.shards[0]);
         self.shards.iter().chain(&self.replicas).find_map(|shard| {
-            let what = match () {
-                () if shard.plan.tables.is_empty() => "its plan has no table".to_owned(),
-                () if shard.plan.operations.is_empty() => "its plan has no operation".to_owned(),
-                () if columns(shard) != first => {
-                    "its table has other columns than the first shard's".to_owned()
-                }
-                () if shard.connections > CONNECTIONS_MOST => {
-                    format!("{} connections; at most {CONNECTIONS_MOST}", shard.connections)
-                }
-                () if shard.flush_rows > FLUSH_ROWS_MOST => {
-                    format!("{} rows in a transaction; at most {FLUSH_ROWS_MOST}", shard.flush_rows)
-                }
-                () => {
-                    let (column, bits) = shard.raw.iter().find(|(_, bits)| **bits > BITS_MOST)?;
-                    format!("{bits} bits in column {column}; at most {BITS_MOST}")
-                }
+            let what = if shard.plan.tables.is_empty() {
+                "its plan has no table".to_owned()
+            } else if shard.plan.operations.is_empty() {
+                "its plan has no operation".to_owned()
+            } else if columns(shard) != first {
+                "its table has other columns than the first shard's".to_owned()
+            } else if shard.connections > CONNECTIONS_MOST {
+                format!("{} connections; at most {CONNECTIONS_MOST}", shard.connections)
+            } else if shard.flush_rows > FLUSH_ROWS_MOST {
+                format!("{} rows in a transaction; at most {FLUSH_ROWS_MOST}", shard.flush_rows)
+            } else {
+                let (column, bits) = shard.raw.iter().find(|(_, bits)| **bits > BITS_MOST)?;
+                format!("{bits} bits in column {column}; at most {BITS_MOST}")
             };
             Some(format!("shard {}: {what}", shard.name))
         })

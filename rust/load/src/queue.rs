@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard};
 
 use inrush_rows::lock::Unpoisoned;
+use inrush_rows::rows::Columns;
 
 /// So many parts wait whatever rows they have: small transactions, too, need the next one ready.
 const PARTS: usize = 4;
@@ -22,6 +23,10 @@ pub struct Size {
 }
 
 impl Size {
+    pub fn of(rows: &Columns) -> Size {
+        Size { rows: rows.rows, bytes: rows.varying_bytes() }
+    }
+
     fn and(self, other: Size) -> Size {
         Size { rows: self.rows + other.rows, bytes: self.bytes + other.bytes }
     }
@@ -122,6 +127,8 @@ impl<T> Queue<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use inrush_rows::plan::LogicalType;
+    use inrush_rows::rows::{Column, Values};
     use std::sync::Arc;
     use std::thread;
 
@@ -159,6 +166,22 @@ mod tests {
         assert!(is_full(&[50, 50, 50, 50]));
         assert!(!is_full(&[50, 50, 50]), "a writer always finds the next ones ready");
         assert!(!is_full(&[10; 9]) && is_full(&[10; 10]));
+    }
+
+    #[test]
+    fn a_part_is_as_large_as_its_texts_and_lists() {
+        let mut rows = Columns::new(
+            2,
+            [("k", LogicalType::I64), ("t", LogicalType::Text), ("l", LogicalType::ListF64)]
+                .map(|(name, ty)| Column::new(name, ty))
+                .into(),
+        );
+        rows.columns[0].values = Values::I64(vec![1, 2]);
+        let Values::Text(texts) = &mut rows.columns[1].values else { panic!("a column of texts") };
+        ["abc", "de"].iter().for_each(|text| texts.push(text.as_bytes()));
+        let Values::List(lists) = &mut rows.columns[2].values else { panic!("a column of lists") };
+        *lists.items = Values::F64(vec![0.5; 3]);
+        assert_eq!(Size::of(&rows), Size { rows: 2, bytes: 5 + 3 * 8 });
     }
 
     #[test]

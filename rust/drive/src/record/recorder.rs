@@ -154,7 +154,7 @@ impl Recorder {
         counts.ops += 1;
         if outcome == Outcome::Ok {
             counts.service.record(service_ns);
-            // A server says how many; the sum of two lies stays one.
+            // Numbers that a server names: their sum never wraps.
             counts.rows = counts.rows.saturating_add(rows);
             counts.bytes = counts.bytes.saturating_add(bytes);
         } else {

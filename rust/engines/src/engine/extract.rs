@@ -107,3 +107,37 @@ pub fn check_way(ctx: &Context, op: OpId, engine: &str, ways: &[&str]) -> Result
     let (name, method, all) = (&plan.name, &plan.method, ways.join(", "));
     Err(Error::Plan(format!("operation {name}: {engine} has no way out {method:?}; it has {all}")))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use inrush_rows::plan::LogicalType;
+    use inrush_rows::rows::Values;
+
+    struct Handed(Vec<usize>);
+
+    impl Sink for Handed {
+        fn first(&mut self) {}
+
+        fn rows(&mut self, rows: &Columns) {
+            self.0.push(rows.rows);
+        }
+    }
+
+    #[test]
+    fn wide_rows_are_handed_over_by_their_bytes() {
+        let mut batch =
+            Columns::new(0, vec![Column::new("k", LogicalType::I64), Column::new("t", LogicalType::Text)]);
+        let mut handed = Handed(Vec::new());
+        let mut extraction = Extraction::new(&mut batch, &mut handed);
+        let wide = vec![b'x'; 33 << 20];
+        for _ in 0..5 {
+            let Values::Text(texts) = &mut extraction.batch.columns[1].values else { panic!("texts") };
+            texts.push(&wide);
+            extraction.batch.rows += 1;
+            extraction.added();
+        }
+        assert_eq!(extraction.end(), 5);
+        assert_eq!(handed.0, [2, 2, 1]);
+    }
+}

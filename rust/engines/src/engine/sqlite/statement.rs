@@ -57,9 +57,9 @@ unsafe impl Send for Statement {}
 impl Statement {
     /// Prepares the first statement of `text`; also gives the rest of the text. `None`: nothing but blanks or a comment.
     pub fn prepare<'t>(db: &Connection, text: &'t str) -> Result<(Option<Statement>, &'t str), Failure> {
-        // SQLite ends there, and would be given the same rest again.
+        // SQLite reads up to it, and would be given the same rest for ever.
         if text.contains('\0') {
-            let message = "a statement has no character of value 0".to_owned();
+            let message = "the statement has a NUL character in it".to_owned();
             return Err(Failure { code: ffi::SQLITE_MISUSE, message });
         }
         // SAFETY: the handle is live as long as `db` is; the raw statement is kept no longer (see the type).
