@@ -77,6 +77,7 @@ until = "writers"
 [steps.roles.askers]
 operation = "logged"
 calls = 7
+schedule = { mode = "closed", think_s = 0.002 }
 """
 AFTER = """
 [[steps]]

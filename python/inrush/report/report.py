@@ -107,8 +107,8 @@ def verdict_line(analysis: Analysis) -> str:
 
 def points_of(analysis: Analysis, verdicts: Iterable[tuple[str, Verdict]]) -> list[Point]:
     """Points at which these verdicts hold, if others are left; run ids and verdicts as `Analysis.invalidating` has them."""
-    of_run = {m.run.run_id: m.point for m in analysis.runs}
-    points = dict.fromkeys(p for run, v in verdicts for p in (v.points or [of_run[run]] * (run in of_run)))
+    of_run = {m.run.run_id: [m.point] for m in analysis.runs}
+    points = dict.fromkeys(p for run, v in verdicts for p in (v.points or of_run.get(run, [])))
     return [] if set(points) >= set(analysis.points) else list(points)
 
 
