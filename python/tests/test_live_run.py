@@ -8,7 +8,6 @@ import re
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -57,13 +56,7 @@ def watched(
         host, port, path = re.fullmatch(r"live: http://(\S+):(\d+)/(\S*)\n", line).groups()  # type: ignore[union-attr]
         # One of the user's is sent as it is; one of the page's own is in its address.
         token = given.get(TOKEN) or path.removeprefix("login?token=")
-        began_s = time.monotonic()
-        while True:  # the address is said when its port is taken, the page comes with the first run
-            try:
-                events = events_of(int(port), token)
-                break
-            except ConnectionError:
-                assert run.poll() is None and time.monotonic() - began_s < 60
+        events = events_of(int(port), token)  # the page is there once its address is
         page = page_of(int(port), token)
         said, code = run.stderr.read(), run.wait(60)
         return host, events, page, said, code, json.loads(run.stdout.read())
@@ -109,6 +102,11 @@ def test_an_address_that_others_reach_is_refused_before_anything_is_planned(inru
     said = inrush("run", *WORDS, "--live", "--live-address", "0.0.0.0")
     assert said.code == 2 and "INRUSH_LIVE_TOKEN" in said.err
     assert Store(inrush.store.root).studies() == []
+
+
+def test_a_study_that_is_refused_has_no_page_to_tell_of(inrush: Inrush) -> None:
+    said = inrush("run", *WORDS, "-P", "nosuch=1", "--live")
+    assert said.code == 2 and "nosuch" in said.err and "live: " not in said.err
 
 
 @pytest.mark.slow

@@ -97,57 +97,56 @@ def run(
     if not 0 <= fleet_wait < float("inf"):
         raise UsageError(f"--fleet-wait {fleet_wait:g}: seconds are 0 or more, and an end")
     waiting = WaitingTime(fleet_wait)
-    wanted = shown_live(live, live_address, live_stay, live_push)
-    place, storages = read_data(data or ())
-    store = opened_store()
-    store.refuse_unwritable()
-    if resume:
-        folder = unfinished(store, study)
-        if not quiet and study is None:
-            say(f"resumes {folder.path.name}: {folder.doc.get('title', '')}")
-        given = Given(
-            place,
-            storages,
-            scale,
-            tuple(overrides or ()),
-            tuple(start or ()),
-            seed,
-            unequal_durability,
-            realtime,
-            tuple(limits or ()),
-            lies_in(input_folder),
-            fleet,
-        )
-        with times.part("planning_s"):
-            prepared = prepare(resumed(folder, given), targets or None)
-            check_targets(store, prepared, quiet)
-        folder.write({"call": prepared.call.document(), "command": prepared.call.command()})
-    else:
-        if study is None:
-            raise UsageError("say which study to run; `inrush studies` lists them")
-        shown = tuple(map(without_password, targets or ()))
-        call = StudyCall(
-            from_anywhere(study),
-            scale,
-            tuple(overrides or ()),
-            shown,
-            tuple(start or ()),
-            seed,
-            unequal_durability,
-            realtime,
-            data=None if place is None else str(place.absolute()),
-            storages=storages,
-            input=lies_in(input_folder),
-            limits=tuple(limits or ()),
-            fleet=fleet,
-            fleet_insecure=fleet_insecure,
-        )
-        call = with_clients(
-            call, workers_of(fleet, fleet_insecure, waiting, (lambda _: None) if quiet else say)
-        )
-        with times.part("planning_s"):
-            prepared, folder = begin(store, call, targets, quiet)
-    with wanted as page:
+    with shown_live(live, live_address, live_stay, live_push) as page:
+        place, storages = read_data(data or ())
+        store = opened_store()
+        store.refuse_unwritable()
+        if resume:
+            folder = unfinished(store, study)
+            if not quiet and study is None:
+                say(f"resumes {folder.path.name}: {folder.doc.get('title', '')}")
+            given = Given(
+                place,
+                storages,
+                scale,
+                tuple(overrides or ()),
+                tuple(start or ()),
+                seed,
+                unequal_durability,
+                realtime,
+                tuple(limits or ()),
+                lies_in(input_folder),
+                fleet,
+            )
+            with times.part("planning_s"):
+                prepared = prepare(resumed(folder, given), targets or None)
+                check_targets(store, prepared, quiet)
+            folder.write({"call": prepared.call.document(), "command": prepared.call.command()})
+        else:
+            if study is None:
+                raise UsageError("say which study to run; `inrush studies` lists them")
+            shown = tuple(map(without_password, targets or ()))
+            call = StudyCall(
+                from_anywhere(study),
+                scale,
+                tuple(overrides or ()),
+                shown,
+                tuple(start or ()),
+                seed,
+                unequal_durability,
+                realtime,
+                data=None if place is None else str(place.absolute()),
+                storages=storages,
+                input=lies_in(input_folder),
+                limits=tuple(limits or ()),
+                fleet=fleet,
+                fleet_insecure=fleet_insecure,
+            )
+            call = with_clients(
+                call, workers_of(fleet, fleet_insecure, waiting, (lambda _: None) if quiet else say)
+            )
+            with times.part("planning_s"):
+                prepared, folder = begin(store, call, targets, quiet)
         outcome = execute(prepared, folder, store.instances_path, times, force, page, quiet, waiting)
         finish(store, outcome, times, as_json, in_browser)
 

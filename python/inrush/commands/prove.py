@@ -143,10 +143,9 @@ class Runs:
         from inrush.commands.running import PARTS, begin, execute, report, shown_live
 
         times = Times(PARTS)
-        wanted = shown_live(self.live, self.live_address, False)
-        with times.part("planning_s"):
-            prepared, folder = begin(self.store, call, [*self.targets, *call.targets][:1])
-        with wanted as page:
+        with shown_live(self.live, self.live_address, False) as page:
+            with times.part("planning_s"):
+                prepared, folder = begin(self.store, call, [*self.targets, *call.targets][:1])
             try:
                 outcome = execute(prepared, folder, self.store.instances_path, times, page=page)
             except Interrupted as e:

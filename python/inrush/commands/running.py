@@ -211,6 +211,8 @@ def listening(
     view = View(inner, folder, runs, claims_of(folder, runs))
     if page is not None:
         page.open(view)
+        stays = " (at the end it serves the report, until Ctrl-C)" if page.of.stay else ""
+        say(f"live: {page.of.url}{stays}")
     with Terminal(console, view) if terminal else contextlib.nullcontext():
         yield view
 
@@ -227,9 +229,7 @@ def shown_live(
         return contextlib.nullcontext()
     from inrush.live.opened import page, wanted
 
-    of = wanted(address, stay, push)
-    say(f"live: {of.url}{' (at the end it serves the report, until Ctrl-C)' if stay else ''}")
-    return page(of)
+    return page(wanted(address, stay, push))
 
 
 def report(store: Store, outcome: StudyEnd, times: Times) -> tuple[Results, Analysis]:

@@ -37,8 +37,8 @@ def client_not_saturated(run: RunRecord, figures: Figures) -> Verdict | None:
     if is_embedded(run):
         return noted(
             name,
-            "The engine lives in the client's process and no run on the null engine separates their CPU: run the "
-            "study anew",
+            "The engine lives in the client's process, and no run on the null engine has separated their CPU yet: it is "
+            "made after the first runs of a study. Where the study has ended, run it anew",
         )
     hosts = client_hosts(run, figures)
     known = {host: host.busy / host.cores for host in hosts if host.busy is not None and host.cores}
