@@ -199,6 +199,11 @@ def test_what_has_been_measured_is_not_predicted() -> None:
         the_claim(4)
 
 
+def test_the_latest_claim_of_none_says_how_one_is_made(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no claim was made yet"):
+        Predictions(Store(tmp_path)).find("latest")
+
+
 def test_a_frozen_claim_is_never_changed_unseen(tmp_path: Path) -> None:
     document = the_claim()
     kept = frozen(tmp_path, document)

@@ -89,7 +89,9 @@ def trainings(analysis: Analysis, along: str | None = None, figure: str | None =
     along = along or (analysis.study.get("answer") or {}).get("along") or default_along(analysis.factors)
     if along is None or along not in analysis.factors:
         varied = ", ".join(k for k in analysis.factors if k != "engine") or "nothing"
-        raise UsageError(f"--along {along}: the study varied {varied}; a prediction continues a factor")
+        raise UsageError(
+            f"{along or 'no factor'}: a prediction continues a factor of the study, which varied {varied}"
+        )
     asked = figure or headline(analysis)
     if asked is None:
         raise UsageError("no counted run measured anything to predict")

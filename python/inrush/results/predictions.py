@@ -104,7 +104,9 @@ class Predictions:
         if (self.path / f"{spec}.json").is_file():
             return Claim(self.path / f"{spec}.json")
         claims = self.all()
-        if spec == "latest" and claims:
+        if spec == "latest":
+            if not claims:
+                raise UsageError("latest: no claim was made yet; `inrush predict --claim` makes one")
             return claims[-1]
         found = [c for c in claims if c.id.startswith(spec) or (len(spec) >= 6 and c.sha256.startswith(spec))]
         if len(found) == 1:
