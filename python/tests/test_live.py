@@ -259,6 +259,21 @@ def test_percentiles_are_of_calls_that_end_now_and_there_are_none_in_a_stall() -
         assert bool(shown(of)["roles"]["writers"]["times"]["p99"]) is known, half
 
 
+def test_a_segment_without_roles_shows_nothing_of_the_segment_before_as_now() -> None:
+    of = seen()
+    run_for(of, 5)
+    assert shown(of)["roles"]["writers"]["rows_per_s"] > 0 and of.rates()
+    measured = of.roles["writers"].measured_rows
+    of.event(
+        {"event": "segment", "index": 2, "label": "drop", "kind": "control", "phase": "", "t_ns": 0}, 1_010.0
+    )
+    role = shown(of)["roles"]["writers"]
+    assert (role["rows_per_s"], role["ops_per_s"], role["backlog"]) == (0.0, 0.0, 0)
+    assert set(role["times"].values()) == {None} and role["lag"] is None and role["due"] is None
+    assert of.roles["writers"].measured_rows == measured > 0, "the measured phase keeps what it has"
+    assert "rows/s" not in of.clock.line()
+
+
 def test_the_warm_up_is_in_no_figure() -> None:
     of = seen()
     of.event(progress(1.0, {"writers": role(500, 5, [MS] * 5)}, phase="warm"), 1_001.0)

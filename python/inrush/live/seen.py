@@ -48,6 +48,11 @@ class RoleSeen:
     #: Outcome -> calls of the run, of all its phases.
     outcomes: Counter[str] = field(default_factory=Counter)
 
+    def rests(self) -> None:
+        """Until a segment has it again: nothing that is of now, no calls due, no lag."""
+        self.recent = Calls()
+        self.progress = {**self.progress, "due": None, "backlog": 0, "lag_p99_ms": None}
+
 
 @dataclass
 class RoleTotal:
@@ -110,6 +115,8 @@ class StudySeen:
                 self.segment = SegmentSeen(
                     event["index"], event["label"], event["kind"], event["phase"], now_s
                 )
+                for role in self.roles.values():
+                    role.rests()
             case "progress":
                 self._progress(event, now_s)
             case "note":

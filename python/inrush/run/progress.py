@@ -132,7 +132,8 @@ class StudyClock:
             self.recent.add(self.last)
             self.label = event["label"]
         elif event["event"] == "segment":
-            self.label = event["label"]
+            # What was said of the segment before is not of now.
+            self.last, self.label, self.recent = None, event["label"], Recent(self.gaps_s)
 
     def ended(self) -> None:
         self.took_s.append(time.monotonic() - self.run_began_s)
