@@ -19,13 +19,13 @@ PAGE = PACKAGE.parents[1] / "ARCHITECTURE.md"
 #: Folder or file -> what it imports, itself left out.
 Edges = dict[str, set[str]]
 #: Every folder may use them, and they are in no picture: they import nothing of inrush, or only each other.
-GROUND = {"errors", "extras", "text", "times", "workload", "known"}
+GROUND = {"errors", "extras", "text", "times", "workload", "known", "metrics"}
 CORE_GROUND = {"clock", "error", "handle", "lock"}
 #: Crates that are one room each. Of the others, each module of the first level is one.
 WHOLE_CRATES = {"fuzz", "load", "simulate"}
 #: From below to above: a folder knows those below it. One folder a layer; what stands in no folder is below all.
 LAYERS = (
-    {"errors", "extras", "text", "times", "workload", "known", "_core"},
+    {"errors", "extras", "text", "times", "workload", "known", "metrics", "_core"},
     {"border"},
     {"study"},
     {"machine"},

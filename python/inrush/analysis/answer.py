@@ -20,9 +20,10 @@ from inrush.analysis.parts import (
     spread_part,
     sustained_part,
 )
-from inrush.analysis.points import Analysis, Point, counts_faults, headline, lower_is_better, say
+from inrush.analysis.points import Analysis, Point, headline, say
 from inrush.analysis.settled import Values, apart, ranked
 from inrush.analysis.wording import name
+from inrush.metrics import counts_faults, lower_is_better
 
 #: The best and its nearest contenders, that are made again with fresh rows.
 MOST_CONFIRMED = 3

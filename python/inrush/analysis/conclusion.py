@@ -25,7 +25,7 @@ from inrush.analysis.overview import (
     overview,
 )
 from inrush.analysis.parts import is_speed, together_said
-from inrush.analysis.points import Analysis, Point, lower_is_better
+from inrush.analysis.points import Analysis, Point
 from inrush.analysis.ran import measured_roles
 from inrush.analysis.settled import Values, best_of_each, ranked, run_once, say_with, settled
 from inrush.analysis.wording import (
@@ -42,6 +42,7 @@ from inrush.analysis.wording import (
 )
 from inrush.engines import title
 from inrush.guards.verdicts import Outcome, counted, kind_and_quantile
+from inrush.metrics import lower_is_better, metric_of
 from inrush.stats.measures import writing_roles
 from inrush.stats.quantity import LEAST_RUNS, digits, known, says_nothing, scale_known, show, show_known
 from inrush.stats.stats import Interval
@@ -177,9 +178,9 @@ def level(analysis: Analysis, cell: Cell) -> str:
         return f"has a {kind} of {value} ({q} of {role}{f', the {cell.few}' if cell.few else ''})"
     if metric in ("ops", "rows"):
         return f"has {value} {name(cell.figure)}"
-    verbs = {"rows_per_s": "stores" if writes else "returns", "keys_per_s": "looks up", "bytes_per_s": "takes in",
-             "file_bytes_per_s": "takes in", "ops_per_s": "makes" if writes else "answers"}  # fmt: skip
-    return f"{verbs[metric]} {value}" if metric in verbs else f"has a {name(cell.figure)} of {value}"
+    if verbs := metric_of(metric).verbs:
+        return f"{verbs[0] if writes else verbs[1]} {value}"
+    return f"has a {name(cell.figure)} of {value}"
 
 
 def with_value(analysis: Analysis, seen: Overview, row: EngineRow) -> str:

@@ -8,7 +8,7 @@ from math import isfinite
 from typing import Any
 
 from inrush.analysis.deciding import tried, undecided_by
-from inrush.analysis.points import Analysis, Measured, Point, lower_is_better, say, say_value
+from inrush.analysis.points import Analysis, Measured, Point, say, say_value
 from inrush.analysis.settled import Values, at_edge, beside, best_of_each, run_once, settled
 from inrush.analysis.wording import (
     LEAST_SAID,
@@ -28,6 +28,7 @@ from inrush.analysis.wording import (
     shown,
     times,
 )
+from inrush.metrics import lower_is_better
 from inrush.stats import shape, stats
 from inrush.stats.levels import CONFIDENCE, LEAST_GAIN, levels_off
 from inrush.stats.quantity import says_nothing, show

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from inrush.guards.verdicts import Outcome, Verdict, grouped_figures, paced_roles, worst
+from inrush.metrics import counts_faults
 from inrush.results.histogram import Histogram, merge
 from inrush.stats import stats
 from inrush.stats.brackets import brackets
@@ -310,26 +311,6 @@ def say_value(name: str, value: Any) -> str:
     if isinstance(value, bool):  # True alone says nothing
         return name if value else f"no {name}"
     return f"{name} {value:,}" if is_number(value) else str(value)
-
-
-#: What the machine is kept busy with beside the work.
-COSTS_OF_THE_HOST = ("interrupts_per_s", "context_switches_per_s", "packets_per_s")
-
-
-def lower_is_better(figure: str) -> bool:
-    if figure.endswith((".failed_share", *COSTS_OF_THE_HOST)):
-        return True
-    return not figure.endswith(
-        ("_per_s", "_per_send", "_share", ".keeps_up", ".ok", ".rows", ".ops", ".bytes", ".knee_rows")
-    )
-
-
-#: Metrics that count what went wrong. 0 is measured: of a time it would mean that nothing was.
-FAULTS = ("wrong", "errors", "late", "unsent", "unseen", "failed_share")
-
-
-def counts_faults(figure: str) -> bool:
-    return figure.rsplit(".", 1)[-1] in FAULTS
 
 
 def headline(analysis: Analysis) -> str | None:

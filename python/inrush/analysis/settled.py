@@ -8,7 +8,8 @@ from math import isfinite, log
 from statistics import fmean
 from typing import Any
 
-from inrush.analysis.points import Analysis, Point, is_number, lower_is_better, say, say_value
+from inrush.analysis.points import Analysis, Point, is_number, say, say_value
+from inrush.metrics import lower_is_better
 from inrush.stats import stats
 
 #: Point -> block -> figure.

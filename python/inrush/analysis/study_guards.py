@@ -25,6 +25,7 @@ from inrush.guards.verdicts import (
     passed,
     survives,
 )
+from inrush.metrics import slowed_alike
 from inrush.stats import stats
 from inrush.stats.measures import writing_roles
 from inrush.text import number, percent
@@ -237,11 +238,7 @@ def far_from_the_null_floor(analysis: Analysis) -> Verdict | None:
             "far from the null floor",
             f"{role} at {say(point)}: {percent(share)} of what the null engine takes in (limit {percent(NULL_SHARE)}): the client sets this figure. "
             "More client cores, or a cheaper method",
-            figures=[
-                f"{role}.{metric}"
-                for role, _, _ in near
-                for metric in ("rows_per_s", "bytes_per_s", "ops_per_s", "makespan_s")
-            ],
+            figures=[f"{role}.{metric}" for role, _, _ in near for metric in slowed_alike("rate", "work")],
             points=[point for _, point, _ in near],
         )
     return (

@@ -8,6 +8,7 @@ from statistics import median
 from typing import Any
 
 from inrush.analysis.points import Analysis, Point, say
+from inrush.metrics import metric_of
 from inrush.stats import stats
 from inrush.stats.extremes import without_value
 from inrush.stats.quantity import LEAST_RUNS, says_nothing, show, show_bounds, show_interval
@@ -124,18 +125,8 @@ def head(analysis: Analysis, group: Point) -> str:
 def name(figure: str) -> str:
     """`writers.makespan_s` -> `makespan of writers`; percentiles keep their name."""
     role, metric = figure.rsplit(".", 1)
-    words = {
-        "makespan_s": "makespan", "rows_per_s": "rate", "bytes_per_s": "byte rate", "ops_per_s": "call rate",
-        "keys_per_s": "key rate",
-        "latency_s": "worst latency", "cpu_us_per_row": "CPU per row", "client_cpu_us_per_row": "client CPU per row",
-        "cpu_us_per_op": "CPU per call", "client_cpu_us_per_op": "client CPU per call", "server_cpu_us_per_op": "server CPU per call",
-        "packets_per_op": "packets per call", "host_packets_per_op": "packets per call",
-        "file_bytes_per_s": "byte rate of a file", "busy_cores": "busy cores", "achieved_share": "share of due calls that succeeded",
-        "attempted_share": "share of calls sent", "attempts_per_s": "rate of attempts", "failed_share": "share of calls that failed",
-        "ops": "calls", "ops_per_send": "calls per send", "bytes_per_send": "bytes per send",
-        "wrong": "wrong answers", "grown_bytes": "size change", "knee_rows": "rows from which on the rate falls", "level_rows": "rows up to which the rate is level",
-    }  # fmt: skip
-    return f"{words.get(metric) or metric.removesuffix('_s').replace('_', ' ')} of {role}"
+    said = metric_of(figure).said or metric.removesuffix("_s").replace("_", " ")
+    return f"{said} of {role}"
 
 
 def plain(value: Any) -> str:

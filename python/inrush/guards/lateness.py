@@ -20,6 +20,7 @@ from inrush.guards.verdicts import (
     paced_roles,
     passed,
 )
+from inrush.metrics import slowed_alike
 from inrush.results.histogram import Histogram, bucket_upper
 from inrush.stats import quantity
 from inrush.stats.brackets import RESOLUTION, WIDEST, Bracket, brackets, starved_closed
@@ -34,9 +35,7 @@ from inrush.text import percent
 
 NAME = "client on time"
 #: What an overloaded role's rate follows from, where the client itself was late.
-RATES = (
-    "ops_per_s", "attempts_per_s", "rows_per_s", "bytes_per_s", "keys_per_s", "achieved_share", "attempted_share", "unsent", "makespan_s"
-)  # fmt: skip
+RATES = (*slowed_alike("rate", "work"), "achieved_share", "attempted_share", "unsent")
 
 
 def client_on_time(run: RunRecord, figures: Figures) -> Verdict:

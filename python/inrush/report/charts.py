@@ -10,9 +10,10 @@ import altair as alt
 import numpy as np
 
 from inrush.analysis.answer import Answer
-from inrush.analysis.points import Analysis, Point, lower_is_better, say
+from inrush.analysis.points import Analysis, Point, say
 from inrush.analysis.settled import Values
 from inrush.analysis.wording import name
+from inrush.metrics import lower_is_better
 from inrush.stats import quantity
 
 WIDTH, HEIGHT = 640, 260

@@ -12,9 +12,10 @@ import numpy as np
 from inrush.analysis.answer import Answer, groups
 from inrush.analysis.overview import rate_figure
 from inrush.analysis.parts import work_grows
-from inrush.analysis.points import Analysis, Point, is_number, lower_is_better, say
+from inrush.analysis.points import Analysis, Point, is_number, say
 from inrush.analysis.settled import Values
 from inrush.analysis.wording import centre, interval_of, name, ordered, plain, ratio_of
+from inrush.metrics import lower_is_better
 from inrush.report.charts import (
     LEAST_RUNS,
     RING,

@@ -8,10 +8,11 @@ import numpy as np
 
 from inrush.analysis.answer import Answer, groups
 from inrush.analysis.overview import PACED, asked_points
-from inrush.analysis.points import Analysis, Measured, Point, lower_is_better
+from inrush.analysis.points import Analysis, Measured, Point
 from inrush.analysis.settled import Values
 from inrush.analysis.wording import lacks
 from inrush.guards.notes import SHORTEST_S
+from inrush.metrics import lower_is_better
 from inrush.report.charts import along, label
 
 #: Lines of one figure.

@@ -14,6 +14,7 @@ from typing import Any
 from inrush.analysis.claims import COLUMNS, claim_rows, judged_claims
 from inrush.analysis.points import Analysis, say
 from inrush.errors import UsageError
+from inrush.metrics import METRICS, unit_of
 from inrush.results.histogram import bucket_of
 from inrush.results.store import Results
 from inrush.stats.quantity import says_nothing
@@ -26,6 +27,8 @@ DIGITS = {4: 1, 7: 2, 10: 3, 14: 4, 17: 5}
 FAILED_NS = 86_400_000_000_000
 #: Maxima of an interval log are in milliseconds, values in nanoseconds.
 NS_PER_MS = 1e6
+#: Bencher keeps times in nanoseconds and rates in operations per second.
+BENCHER_NS = 1e9
 
 
 def write_csv(results: Results, folder: Path) -> Path:
@@ -206,24 +209,12 @@ def write_claims(analysis: Analysis, path: Path) -> Path:
     return path
 
 
-#: Figures of a role, or of a step, that are exported; Bencher keeps latencies in nanoseconds and rates in operations per second.
-BMF_MEASURES: Mapping[str, tuple[str, float]] = {
-    "makespan_s": ("makespan", 1e9),
-    "latency_p50_s": ("latency-p50", 1e9),
-    "latency_p99_s": ("latency-p99", 1e9),
-    "rows_per_s": ("throughput-rows", 1.0),
-    "ops_per_s": ("throughput", 1.0),
-    "failed_share": ("failed-calls", 1.0),
-    "duration_s": ("duration", 1e9),
-    "after_bytes": ("stored", 1.0),
-}
-
-
 def bmf(analysis: Analysis) -> dict[str, dict[str, dict[str, float]]]:
     figures: dict[str, dict[str, dict[str, float]]] = {}
     for figure in exported(name for m in analysis.runs for name in m.figures):
         role, metric = figure.rsplit(".", 1)
-        measure, factor = BMF_MEASURES[metric]
+        measure = METRICS[metric].bencher or metric
+        factor = BENCHER_NS if unit_of(metric) == "s" else 1.0
         for s in analysis.summaries(figure):
             if s.failed:  # no number says that: the measure is left out, and `failed-calls` is there
                 continue
@@ -238,4 +229,6 @@ def bmf(analysis: Analysis) -> dict[str, dict[str, dict[str, float]]]:
 
 
 def exported(names: Iterable[str]) -> list[str]:
-    return sorted({name for name in names if name.rsplit(".", 1)[-1] in BMF_MEASURES})
+    return sorted(
+        {name for name in names if (m := METRICS.get(name.rsplit(".", 1)[-1])) is not None and m.bencher}
+    )

@@ -8,9 +8,10 @@ from math import isfinite
 
 from inrush.analysis.comparability import refused
 from inrush.analysis.overview import Cell, EngineRow, Overview, where
-from inrush.analysis.points import Analysis, lower_is_better, say
+from inrush.analysis.points import Analysis, say
 from inrush.engines import title
 from inrush.guards.verdicts import WITH_NOTES, kind_and_quantile, said_figures
+from inrush.metrics import lower_is_better, unit_of
 from inrush.report.html import Cells, number, table
 from inrush.stats.extremes import shown_value
 from inrush.stats.quantity import show_known
@@ -182,11 +183,10 @@ def full_table(analysis: Analysis, seen: Overview) -> tuple[list[str], list[list
 def rate_unit(figure: str) -> str:
     """`rows/s` of rows_per_s; the word of a figure that is no rate."""
     metric = figure.rsplit(".", 1)[1]
-    units = {"rows_per_s": "rows/s", "ops_per_s": "calls/s", "keys_per_s": "keys/s", "makespan_s": "takes"}
-    kind, quantile = kind_and_quantile(metric)
-    return units.get(metric) or (
-        "bytes/s" if metric.endswith("bytes_per_s") else f"{kind} {quantile}".strip()
-    )
+    if metric == "makespan_s":
+        return "takes"
+    unit = unit_of(metric)
+    return unit if unit.endswith("/s") else " ".join(kind_and_quantile(metric)).strip()
 
 
 def rate_cell(cell: Cell | None) -> str:

@@ -9,8 +9,9 @@ import altair as alt
 
 from inrush.analysis.answer import Answer
 from inrush.analysis.effects import effects
-from inrush.analysis.points import Analysis, Point, is_number, lower_is_better, say
+from inrush.analysis.points import Analysis, Point, is_number, say
 from inrush.analysis.wording import centre, name, plain
+from inrush.metrics import lower_is_better
 from inrush.report.charts import Figure, Row, finished, inline, scale_of
 from inrush.stats import quantity
 from inrush.study.claims import ANSWER, COST_OF, DIVIDED_BY

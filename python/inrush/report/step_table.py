@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from html import escape
 
 from inrush.analysis.points import Analysis, Point, say
 from inrush.analysis.wording import centre
+from inrush.metrics import METRICS
 from inrush.report.html import number, table
 from inrush.stats import quantity
 from inrush.stats.devices import inputs_apart
@@ -13,26 +15,16 @@ from inrush.stats.measures import whole
 
 #: The time that rows by rows/s come to: no metric, and beside the rate, since the duration is another time.
 RATED_S = "rated_s"
-#: Metric of a step -> its column.
-COLUMNS = {
-    "duration_s": "duration",
-    "rows": "rows",
-    "rows_per_s": "rows/s",
-    RATED_S: "rows/s are over",
-    "latency_p50_s": "p50 of calls",
-    "server_busy_cores": "server",
-    "client_busy_cores": "client",
-    "server_read_bytes": "server read",
-    "server_write_bytes": "server wrote",
-    "input_device_read_bytes_per_s": "input disk, read",
-    "data_device_read_bytes_per_s": "data disk, read",
-    "data_device_write_bytes_per_s": "data disk, written",
-    "pages_read": "pages read",
-    "pages_per_row": "pages/row",
-    "page_bytes": "a page",
-    "grown_bytes": "size, change",
-    "bytes_per_row": "bytes/row",
-}
+
+
+def all_columns() -> Iterator[tuple[str, str]]:
+    """Metric of a step -> its column."""
+    for name, metric in METRICS.items():
+        if metric.column is not None:
+            yield name, metric.column
+        if name == "rows_per_s":
+            yield RATED_S, "rows/s are over"
+
 
 #: What stands below the table.
 TIMES = (
@@ -57,7 +49,7 @@ def steps_table(analysis: Analysis) -> str:
 def columns_of(analysis: Analysis) -> dict[str, str]:
     """Without those of devices where input files have no folder of their own."""
     apart = any(inputs_apart(m.run) for m in analysis.runs)
-    return {metric: title for metric, title in COLUMNS.items() if apart or "_device_" not in metric}
+    return {metric: title for metric, title in all_columns() if apart or "_device_" not in metric}
 
 
 def steps_at(analysis: Analysis, point: Point) -> dict[str, str]:

@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 
 from inrush.border.pipeline import roles_of
+from inrush.metrics import slowed_alike
 from inrush.results.histogram import Histogram, rank
 from inrush.stats.measures import QUANTILES, measured_windows, role_histograms, whole
 from inrush.stats.record import FloatArray, RunRecord
@@ -377,18 +378,14 @@ def stall_brackets(
     return by_role
 
 
-CALLS = tuple(f"{kind}_{q}_s" for kind in ("latency", "service", "first_row", "freshness") for q in QUANTILES)
-RATES = ("rows_per_s", "bytes_per_s", "ops_per_s", "attempts_per_s", "keys_per_s")
-
-
 def slowed(role: str, figures: Mapping[str, float], of: Starved) -> dict[str, Bracket]:
     """Rates and times of a closed role that did not run for a share of its time: without that its work had taken that much
     less. Which calls were longer is not known: they are taken to be so alike. A stall is in few of them (`stall_brackets`)."""
     work, call = left(of.share), left(of.share - of.stood)
     better = {
-        "makespan_s": work,
-        **dict.fromkeys(CALLS, call),
-        **dict.fromkeys(RATES, 1 / work if work else inf),
+        **dict.fromkeys(slowed_alike("work"), work),
+        **dict.fromkeys(slowed_alike("calls"), call),
+        **dict.fromkeys(slowed_alike("rate"), 1 / work if work else inf),
     }
     return {
         f"{role}.{metric}": Bracket(value * factor, value, recorded=False)

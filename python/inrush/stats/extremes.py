@@ -5,25 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from math import isfinite
 
+from inrush.metrics import metric_of
 from inrush.results.histogram import rank
 from inrush.stats.measures import QUANTILES
-
-#: Kind of a percentile -> the metrics that together count what it is of.
-COUNTED = {
-    "latency": ("ops", "unsent"), "on_time": ("ops", "unsent"), "service": ("ops",), "wait": ("ok",), "lag": ("ok",),
-    "first_row": ("ok",), "freshness": ("freshness_n", "unseen"), "event": ("rows",),
-    **dict.fromkeys(("sample", "collect", "queue", "insert"), ("samples",)),
-}  # fmt: skip
 
 
 def calls_of_largest(figure: str, figures: Mapping[str, float]) -> int | None:
     """Of how many calls (samples, rows) of a run a percentile is the largest; None where one lies above it, and of what is
     no percentile."""
     role, metric = figure.rsplit(".", 1)
-    kind, _, quantile = metric.removesuffix("_s").rpartition("_")
-    if quantile not in QUANTILES or kind not in COUNTED:
+    quantile = metric.removesuffix("_s").rpartition("_")[2]
+    if not (counted_by := metric_of(metric).counted_by):
         return None
-    n = int(sum(figures.get(f"{role}.{name}", 0.0) for name in COUNTED[kind]))
+    n = int(sum(figures.get(f"{role}.{name}", 0.0) for name in counted_by))
     return n if n and rank(QUANTILES[quantile], n) == n else None
 
 

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from math import floor, isfinite, log10
 from typing import TYPE_CHECKING
 
+from inrush.metrics import unit_of
 from inrush.text import number
 
 if TYPE_CHECKING:  # the module of statistics takes a quarter of a second to load
@@ -22,11 +23,6 @@ SCALES: dict[str, tuple[tuple[float, str], ...]] = {
 LEAST_RUNS = 3
 #: From this share of a unit on, three digits show one of it: 999.6 ms are 1.00 s.
 ROUNDS_UP = 0.9995
-#: Rates of whole things, and what is counted.
-COUNTED = {
-    "rows_per_s": "rows", "ops_per_s": "calls", "attempts_per_s": "calls", "keys_per_s": "keys", "interrupts_per_s": "interrupts",
-    "context_switches_per_s": "switches", "packets_per_s": "packets", "loopback_packets_per_s": "packets",
-}  # fmt: skip
 
 
 def show(value: float, figure: str) -> str:
@@ -100,40 +96,21 @@ def place(value: float) -> int:
     return floor(log10(abs(value))) if isfinite(value) else 99
 
 
+#: Units that are shown as they are; all others take the prefix that fits.
+FIXED = {"packets/call": 1.0, "calls/send": 1.0, "cores": 1.0, "%": 0.01, "": 1.0}
+
+
 def scale(value: float, figure: str) -> tuple[float, str]:
     """Factor and unit that a figure of this name is shown in, at this size."""
-    metric = figure.rsplit(".", 1)[-1]
-    if (counted := COUNTED.get(metric.removeprefix("host_"))) is not None:
-        factor, prefix = fitting(value, "count")
-        return factor, f"{prefix}{' ' if prefix else ''}{counted}/s"
-    if metric.endswith("bytes_per_s"):
-        factor, unit = fitting(value, "bytes")
-        return factor, f"{unit}/s"
-    if metric.endswith("_us_per_row"):
-        factor, unit = fitting(value, "us")
-        return factor, f"{unit}/row"
-    if metric.endswith("_us_per_op"):
-        factor, unit = fitting(value, "us")
-        return factor, f"{unit}/call"
-    if metric.endswith("packets_per_op"):
-        return 1.0, "packets/call"
-    if metric in ("knee_rows", "level_rows"):
-        factor, prefix = fitting(value, "count")
-        return factor, f"{prefix}{' ' if prefix else ''}rows"
-    if metric in ("bytes_per_row", "bytes_per_send"):
-        factor, unit = fitting(value, "bytes")
-        return factor, f"{unit}/{metric.removeprefix('bytes_per_')}"
-    if metric == "ops_per_send":
-        return 1.0, "calls/send"
-    if metric.endswith("_s"):
-        return fitting(value, "s")
-    if metric == "bytes" or metric.endswith("_bytes"):
-        return fitting(value, "bytes")
-    if metric.endswith("_cores"):
-        return 1.0, "cores"
-    if metric.endswith("_share"):
-        return 0.01, "%"
-    return 1.0, ""
+    unit = unit_of(figure)
+    if unit in FIXED:
+        return FIXED[unit], unit
+    what, slash, per = unit.partition("/")
+    if what in SCALES:
+        factor, prefixed = fitting(value, what)
+        return factor, f"{prefixed}{slash}{per}"
+    factor, prefix = fitting(value, "count")
+    return factor, f"{prefix} {unit}".strip()
 
 
 def fitting(value: float, kind: str) -> tuple[float, str]:

@@ -9,7 +9,7 @@ from typing import Any
 from inrush.known import ENGINES
 from inrush.study.document import Node, Reader, given, unknown, whole, word
 from inrush.study.forms import Factors
-from inrush.study.metrics import Named, check_measure, figure
+from inrush.study.metric_names import Named, check_measure, figure
 
 #: Rule -> what it needs to know beside the figure; twin of `RULES` in `analysis/claims.py`.
 RULES: Mapping[str, tuple[str, ...]] = {

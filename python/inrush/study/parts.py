@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 from inrush.border.labels import UP_AND_DOWN
 from inrush.study.document import I64, Node, Reader, given, whole, word
 from inrush.study.forms import Factors, FromFactor, read_form, read_rate
-from inrush.study.metrics import Named, check_measure, figure
+from inrush.study.metric_names import Named, check_measure, figure
 from inrush.text import is_number
 
 MODES = ("closed", "constant", "poisson")

@@ -6,31 +6,30 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
+from inrush.metrics import (
+    OF_ENDS_OF_A_STEP,
+    OF_HOST,
+    OF_LENGTH,
+    OF_LOAD,
+    OF_LOAD_SERVER,
+    OF_PAGES,
+    OF_ROLE,
+    OF_SIZES,
+    OF_WORK,
+    names,
+)
 from inrush.study.forms import FromFactor
 from inrush.study.inputs import StepFiles
-from inrush.study.metrics import METRICS, OF_HOST
 from inrush.study.pipeline import StepPipeline
 from inrush.study.roles import Role
 
 KIND: Final = "steps"
 #: What every step is given.
 COMMON = ("name", "do", "after", "limit_s", "only")
-#: Of every step: its own length, what the client and a watched server computed in it, and bytes that were read and written.
-OF_ALL = (
-    "duration_s", *(f"{role}_{what}" for what in ("busy_cores", "user_cores", "system_cores") for role in ("client", "server")),
-    "client_read_bytes", "client_write_bytes", "server_read_bytes", "server_write_bytes", *(f"host_{of}" for of in OF_HOST),
-)  # fmt: skip
-#: Of a load that client and load server do.
-OF_ENDS = tuple(
-    f"load_server_{what}"
-    for what in ("busy_cores", "user_cores", "system_cores", "read_bytes", "write_bytes")
-)
-#: Of steps with sessions: what is watched, by row and by call.
-OF_WORK = ("client_cpu_us_per_row", "server_cpu_us_per_row", "client_cpu_us_per_op", "server_cpu_us_per_op")
-#: Of steps that read and change nothing: pages, by the engine's counters, and a page's size.
-OF_PAGES = ("pages_read", "pages_asked", "pages_per_row", "page_bytes")
-#: Of steps that may change what lies on the disk: of all tables with their indexes, by the engine's own figures.
-OF_SIZES = ("before_bytes", "after_bytes", "grown_bytes", "bytes_per_row")
+#: Of every step: its own length, what the client, a watched server and the machine computed in it, what was read and written.
+OF_ALL = names(OF_LENGTH, OF_ENDS_OF_A_STEP) + tuple(f"host_{of}" for of in names(OF_HOST))
+#: Of a step with sessions.
+OF_SESSIONS = names(OF_ROLE, OF_WORK) + OF_ALL
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +87,7 @@ class Load(RoleStep):
         "operation", "table", "rows", "adds", "from", "files", "sessions", "depth", "batch_rows", "schedule", "pipeline", "resumable",
     )  # fmt: skip
     required = ("table",)
-    figures = (*METRICS, *OF_WORK, *OF_ALL, *OF_ENDS, *OF_SIZES, "knee_rows")
+    figures = OF_SESSIONS + names(OF_LOAD_SERVER, OF_SIZES, OF_LOAD)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +104,7 @@ class Read(RoleStep):
         "operation", "operations", "table", "sessions", "depth", "calls", "seconds", "warm_s", "cool_s", "keys", "keys_per_call",
         "schedule",
     )  # fmt: skip
-    figures = (*METRICS, *OF_WORK, *OF_ALL, *OF_PAGES)
+    figures = OF_SESSIONS + names(OF_PAGES)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,7 +112,7 @@ class KeyCalls(Read):
     """Calls by key that add rows, change or delete them, perhaps with reads among them."""
 
     do = "call"
-    figures = (*METRICS, *OF_WORK, *OF_ALL, *OF_SIZES)
+    figures = OF_SESSIONS + names(OF_SIZES)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +124,7 @@ class Extract(Read):
         "operation", "sessions", "calls", "seconds", "method", "fetch_rows", "schedule"
     )  # fmt: skip
     required = ("operation",)
-    figures = (*METRICS, *OF_WORK, *OF_ALL, *OF_PAGES)
+    figures = OF_SESSIONS + names(OF_PAGES)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,7 +134,7 @@ class Io(Read):
     do = "io"
     keys: ClassVar[Sequence[str]] = ("operation", "sessions", "calls", "seconds", "io", "schedule")
     required = ("operation", "io")
-    figures = (*METRICS, *OF_WORK, *OF_ALL)
+    figures = OF_SESSIONS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,7 +150,7 @@ class Dump(RoleStep):
     do = "dump"
     keys = ("table", "by", "files", "folder", "sessions", "method", "fetch_rows")
     required = ("table", "by")
-    figures = (*METRICS, *OF_WORK, *OF_ALL, *OF_SIZES)
+    figures = OF_SESSIONS + names(OF_SIZES)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,7 +163,7 @@ class Roles(Step):
     do = "roles"
     keys = ("roles", "seconds")
     required = ("roles",)
-    figures = (*OF_ALL, *OF_SIZES)
+    figures = OF_ALL + names(OF_SIZES)
 
     @property
     def sessions(self) -> Mapping[str, Role]:
@@ -179,7 +178,7 @@ class Statement(Step):
     do = "statement"
     keys = ("operation",)
     required = ("operation",)
-    figures = ("statements", *OF_ALL, *OF_SIZES)
+    figures = ("statements", *OF_ALL, *names(OF_SIZES))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -211,7 +210,7 @@ class Settle(Step):
     do = "settle"
     keys = ("seconds",)
     required = ("seconds",)
-    figures = (*OF_ALL, *OF_SIZES)
+    figures = OF_ALL + names(OF_SIZES)
 
 
 STEPS: Mapping[str, type[Step]] = {

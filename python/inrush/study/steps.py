@@ -10,18 +10,18 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
+from inrush.metrics import OF_ROLE, OF_WORK, WATCHED, names
 from inrush.study.by_key import alters
 from inrush.study.document import Node, unknown
 from inrush.study.dumps import parse_dump, read_source, with_dumps
 from inrush.study.forms import Factors
 from inrush.study.inputs import parse_files
-from inrush.study.metrics import METRICS, WATCHED, Named
+from inrush.study.metric_names import Named
 from inrush.study.parts import Schedule
 from inrush.study.pipeline import parse_step_pipeline, read_resumable
 from inrush.study.roles import FACTOR_NAME, parse_role, parse_roles
 from inrush.study.step_kinds import (
     COMMON,
-    OF_WORK,
     STEPS,
     Cold,
     Dump,
@@ -424,8 +424,9 @@ def check_schedule(steps_node: Node, steps: Sequence[Step], schedule_node: Node,
 
 def named_figures(steps: Sequence[Step], node: Node, totals: Collection[str] = ()) -> Named:
     """totals: names of figures over several steps. Step -> the figures that can be asked of it; of one that could not be read, those of any."""
-    roles = {name: (*METRICS, *OF_WORK) for s in steps if isinstance(s, Roles) for name in s.roles}
-    of_any = {figure for kind in STEPS.values() for figure in (*kind.figures, *METRICS, *OF_WORK)}
+    of_role = names(OF_ROLE, OF_WORK)
+    roles = {name: of_role for s in steps if isinstance(s, Roles) for name in s.roles}
+    of_any = {figure for kind in STEPS.values() for figure in (*kind.figures, *of_role)}
     given = [item for item in node.value if isinstance(item, dict)] if isinstance(node.value, list) else []
     unread = {str(item.get("name")): of_any for item in given}
     of_roles = [(str(i.get("name")), i["roles"]) for i in given if isinstance(i.get("roles"), dict)]

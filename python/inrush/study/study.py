@@ -12,6 +12,7 @@ from dataclasses import fields as dataclass_fields
 from typing import Any
 
 from inrush.errors import Problem, StudyInvalid
+from inrush.metrics import OF_ROLE, names
 from inrush.study import pipeline
 from inrush.study.claims import Expected, Published, parse_expected, parse_published
 from inrush.study.document import Node, first_of_each_value, nearest, unknown
@@ -21,7 +22,7 @@ from inrush.study.forms import (
     FromFactor,
 )
 from inrush.study.generators import Catalogue
-from inrush.study.metrics import METRICS, Named
+from inrush.study.metric_names import Named
 from inrush.study.of_scale import known_parts, of_scale
 from inrush.study.overlay import apply_overrides, by_command, merged, parse_overrides
 from inrush.study.parts import (
@@ -309,7 +310,7 @@ def read_tree(
         if "load" in fields:
             fields["load"].problem('what is loaded is a step here, do = "load"; remove it')
     check_refill(fields.get("schedule"), roles.values(), workload)
-    named: Named = dict.fromkeys((pipeline.ROLE,) if work == "pipeline" else roles, METRICS)
+    named: Named = dict.fromkeys((pipeline.ROLE,) if work == "pipeline" else roles, names(OF_ROLE))
     totals = parse_totals(fields.get("totals"), [step.name for step in stepped])
     for key, what in (("totals", "add up"), ("skip", "leave out"), ("ends_with", "end with")):
         if work != "steps" and key in fields:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from inrush.metrics import WATCHED
 from inrush.study.document import Node, unknown
-from inrush.study.metrics import WATCHED
 from inrush.study.roles import FACTOR_NAME, label
 
 #: Of steps together.
