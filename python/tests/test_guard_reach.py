@@ -487,7 +487,7 @@ def test_an_invalid_figure_of_the_study_that_nothing_asks_of_leaves_its_result_v
     assert near.outcome is Outcome.INVALID and analysis.valid
     from inrush.report.report import verdict_line
 
-    assert "INVALID, and part of neither: rows per s" in verdict_line(analysis)
+    assert "INVALID, and part of neither: makespan, rows per s" in verdict_line(analysis)
 
 
 def test_the_last_line_names_the_point_at_which_a_figure_is_invalid_where_others_stand() -> None:

@@ -281,6 +281,7 @@ OF_RUNS = frozenset(
     {
         "ended as planned", "rows proven", "rows rejected", "answers right", "oracle agrees", "errors not counted as fast",
         "cold was cold", "one server", "on its storage", "others of its kind", "settings as asked", gaps.NAME, "release build", "data larger than caches",
+        trends.ONE_SIZE,
     }
 )  # fmt: skip
 

@@ -29,7 +29,7 @@ def service_time_steady(run: RunRecord, _: Figures) -> Verdict | None:
 
 
 def table_of_one_size(run: RunRecord, _: Figures) -> Verdict | None:
-    """What a role reads while another writes it begins empty: figures of it say nothing of a larger table."""
+    """What a role reads while another writes it has no one size: figures of it say nothing of a much larger table."""
     growing = growing_tables(run)
     if growing:
         each = "; ".join(grew(role, growths) for role, growths in growing.items())

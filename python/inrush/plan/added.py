@@ -1,4 +1,4 @@
-"""Loads that add rows to a table: where they begin, and what is asked of the table before the last of them. Pure."""
+"""Loads and roles that add rows to a table: where they begin, and what is asked of it before the last of them. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from inrush.errors import Problem
 from inrush.plan.documents import has_events
 from inrush.plan.keys import asked_by
 from inrush.plan.roles import ActiveRole, problem
-from inrush.study.step_kinds import Load, Step
+from inrush.study.step_kinds import Load, Roles, Step
 from inrush.study.study import Study
 
 #: Role and table -> rows of the table that are loaded when the role asks, of tables that get more later.
@@ -19,25 +19,28 @@ RowsThen = Mapping[tuple[str, str], int]
 def as_steps_add(
     study: Study, roles: Sequence[ActiveRole], order: str | None
 ) -> tuple[Study, list[ActiveRole], RowsThen, list[Problem]]:
-    """The study with an insert for each load that adds rows, and the roles with the rows that they begin at.
+    """The study with an insert for each load or role that adds rows, and the roles with the rows that they begin at.
 
     order: of the rows of generated tables, as the study says it.
     """
     held, then = dict[str, int](), dict[tuple[str, str], int]()
     workload, found, problems = study.workload, list[ActiveRole](), list[Problem]()
     by_step = {name: step for step in study.steps for name in step.sessions}
+    before, begun = dict[str, int](), None
     for role in roles:
         step = by_step.get(role.name.partition("/")[0])
-        adds = isinstance(step, Load) and step.adds
+        if step is not begun:
+            before, begun = dict(held), step
+        adds = step is not None and adds_rows(step) and role.table in held
         if role.table is None and step is not None:
             later = added_after(study, roles, step)
             problems += early_problems(study, role, later, order)
-            then |= {(role.name, table): held.get(table, 0) for table in later}
+            then |= {(role.name, table): before.get(table, 0) for table in later}
         elif (table := role.table) is not None and step is not None:
             if adds:
                 (name,) = role.operations
                 # Its batches are its own.
-                own = replace(workload.operations[name], name=insert_of(step.name))
+                own = replace(workload.operations[name], name=insert_of(role.name))
                 workload = replace(workload, operations={**workload.operations, own.name: own})
                 role = replace(role, first_row=held.get(table, 0), operations={own.name: 1})
             held[table] = role.first_row + role.rows
@@ -50,9 +53,27 @@ def insert_of(step: str) -> str:
 
 
 def added_after(study: Study, roles: Sequence[ActiveRole], step: Step) -> dict[str, str]:
-    """Table -> the last step after this one that adds rows to it."""
-    adding = {s.name for s in study.steps[study.steps.index(step) :] if isinstance(s, Load) and s.adds}
-    return {role.table: role.name for role in roles if role.table is not None and role.name in adding}
+    """Table -> the last load or role, from this step on, that adds rows to it."""
+    steps = study.steps
+    filled = {table for s in steps[: steps.index(step)] for table in tables_of_step(roles, s)}
+    adding = {name for s in steps[steps.index(step) :] if adds_rows(s) for name in s.sessions}
+    return {
+        role.table: role.name
+        for role in roles
+        if role.table in filled and role.name.partition("/")[0] in adding
+    }
+
+
+def adds_rows(step: Step) -> bool:
+    """Whether its rows follow those that the table has, if it has any."""
+    return isinstance(step, Roles) or (isinstance(step, Load) and step.adds)
+
+
+def tables_of_step(roles: Sequence[ActiveRole], step: Step) -> set[str]:
+    """Those that it fills."""
+    return {
+        role.table for role in roles if role.table is not None and role.name.partition("/")[0] in step.sessions
+    }
 
 
 def early_problems(

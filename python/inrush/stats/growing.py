@@ -1,6 +1,7 @@
 """Tables that a role reads while another one writes them: how large they were when it began and ended. Pure.
 
-A table that a role writes begins empty, so that what is read of it is of no one size, and seldom of the size in question.
+A table that no load has filled begins empty, so that what is read of it is of no one size, and seldom of the size in
+question.
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ def check_order_at(
                     )
             continue
         if isinstance(step, Roles):
-            check_roles_at(node.at(i, step.name), step, loaded, point, workload, where)
+            check_roles_at(node.at(i, step.name), step, loaded, fixed, point, workload, where)
             fixed |= {name: f"{by} writes it" for name, by in loaded.items() if by in step.roles}
             continue
         for table in tables_touched(step, point, workload):
@@ -116,17 +116,23 @@ def is_done_at(step: Step, point: Mapping[str, Any]) -> bool:
 
 
 def check_roles_at(
-    node: Node, step: Roles, loaded: dict[str, str], point: Mapping[str, Any], workload: Workload, where: str
+    node: Node,
+    step: Roles,
+    loaded: dict[str, str],
+    fixed: Mapping[str, str],
+    point: Mapping[str, Any],
+    workload: Workload,
+    where: str,
 ) -> None:
-    """Its writers fill tables that nothing else fills; its readers look at those, or at what was loaded before."""
+    """Its writers add rows to what loads by sessions have filled, or fill a table; its readers look at any of those."""
     mine: dict[str, str] = {}
     for name, role in step.roles.items():
         inserts = [workload.operations[o] for o in role.operations if workload.operations[o].kind == "insert"]
         own = [o.table for o in inserts if o.table]
         for table in (tables_at(role, point) or own) if inserts else ():
-            if by := loaded.get(table) or mine.get(table):
+            if why := fixed.get(table) or (table in mine and f"{mine[table]} writes it in the same step"):
                 node.at("roles", name).at(name.partition(".")[2], name).problem(
-                    f"{by} writes {table} already{where}; a table is written by one load or one role"
+                    f"{table} takes no rows from this role{where}: {why}"
                 )
             mine.setdefault(table, name)
     for name, role in step.roles.items():
@@ -136,7 +142,7 @@ def check_roles_at(
                 node.at("roles", name).at(name.partition(".")[2], name).problem(
                     f"it needs rows of {table}, which no step before it loads{where}; load them first"
                 )
-            elif table in mine and (of.key_rows is not None or of.range is not None):
+            elif table in mine and table not in loaded and (of.key_rows is not None or of.range is not None):
                 node.at("roles", name).at(name.partition(".")[2], name).problem(
                     f"{operation} asks for rows of {table} by number, which {mine[table]} only writes{where}; "
                     "read them in a later step"

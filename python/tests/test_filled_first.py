@@ -1,0 +1,215 @@
+"""A role writes to a table that a load has filled: planned, run on embedded engines, and losses on either side of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from inrush.analysis.analyse import analyse
+from inrush.analysis.points import Analysis, Measured
+from inrush.engines import server
+from inrush.errors import StudyInvalid
+from inrush.plan.plan import plan_study
+from inrush.results.store import Results
+from inrush.stats.measures import study_record
+from inrush.study.study import load_study
+from tests.steps import run_study_file
+from tests.undisturbed import undisturbed
+
+LOADED, WRITTEN = 4_000, 3_000
+ENGINES = ("sqlite", "duckdb")
+WORKLOAD = """
+schema = 1
+epoch = "2026-01-01T00:00:00Z"
+[tables.events]
+series = 100
+period_s = 1
+identity = ["id", "time"]
+columns = [
+  { name = "id", type = "i32", gen = "cycle", from = 1, to = 100 },
+  { name = "time", type = "time_ms", gen = "sweep_time" },
+  { name = "v", type = "i64", gen = "uniform", from = 0, to = 99 },
+]
+[tables.other]
+series = 100
+period_s = 1
+identity = ["id", "time"]
+columns = [
+  { name = "id", type = "i32", gen = "cycle", from = 1, to = 100 },
+  { name = "time", type = "time_ms", gen = "sweep_time" },
+]
+[operations.insert]
+kind = "insert"
+[operations.one]
+kind = "query"
+table = "events"
+params = { id = { gen = "key", column = "id" }, time = { gen = "key", column = "time" } }
+holds = ["asked"]
+returns = ["id", "time", "v"]
+sql.default = "SELECT id, time, v FROM {events} WHERE id = :id AND time = :time"
+[operations.tally]
+kind = "query"
+table = "events"
+holds = ["count_bounds"]
+sql.default = "SELECT count(*) FROM {events}"
+[operations.newest]
+kind = "query"
+table = "events"
+params = { id = { gen = "of_series", column = "id", series = 0 }, t = { gen = "seen_until" } }
+holds = ["freshness"]
+sql.default = "SELECT time FROM {events} WHERE id = :id AND time > :t"
+[operations.span]
+kind = "extract"
+table = "events"
+range = { time = "time", share = 0.5 }
+params = { id = { gen = "range", column = "id" }, a = { gen = "range", end = "from" }, b = { gen = "range", end = "to" } }
+returns = ["id", "time", "v"]
+sql.default = "SELECT id, time, v FROM {events} WHERE id = :id AND time >= :a AND time < :b ORDER BY time"
+[operations.harm_loaded]
+kind = "maintain"
+table = "events"
+sql.default = "DELETE FROM {table} WHERE id = 7 AND time = (SELECT min(time) FROM {table})"
+[operations.harm_written]
+kind = "maintain"
+table = "events"
+sql.default = "DELETE FROM {table} WHERE id = 7 AND time = (SELECT max(time) FROM {table})"
+"""
+STUDY = """
+schema = 1
+title = "Filled first"
+question = "What does a filled table take in?"
+expect = "Less than an empty one."
+workload = "work.toml"
+kind = "steps"
+engines = ["sqlite", "duckdb"]
+repeats = { count = 1, seed = 1, pilot = false }
+answer = { kind = "comparison", of = "mixed.writers.rows_per_s" }
+[[steps]]
+name = "fill"
+do = "load"
+table = "events"
+rows = { total = 4_000 }
+[[steps]]
+name = "mixed"
+do = "roles"
+[steps.roles.early]
+operation = "one"
+until = "writers"
+[steps.roles.writers]
+operation = "insert"
+table = "events"
+sessions = 2
+rows = { total = 3_000 }
+batch_rows = 100
+schedule = { mode = "constant", rate_per_s = 60 }
+[steps.roles.readers]
+operation = "one"
+until = "writers"
+[steps.roles.tallies]
+operation = "tally"
+until = "writers"
+schedule = { mode = "closed", think_s = 0.01 }
+[steps.roles.fresh]
+operation = "newest"
+until = "writers"
+schedule = { mode = "closed", think_s = 0.002 }
+"""
+AFTER = '[[steps]]\nname = "after"\ndo = "read"\noperation = "one"\ncalls = 500\n'
+
+
+def written(folder: Path, *changes: tuple[str, str], behind: str = AFTER) -> Path:
+    text = STUDY + behind
+    for old, new in changes:
+        assert old in text, old
+        text = text.replace(old, new)
+    (folder / "work.toml").write_text(WORKLOAD)
+    (folder / "filled.toml").write_text(text)
+    return folder / "filled.toml"
+
+
+def run(path: Path, folder: Path) -> Analysis:
+    with undisturbed():
+        return analyse(study_record(Results(run_study_file(path, folder))))
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Analysis:
+    folder = tmp_path_factory.mktemp("filled")
+    return run(written(folder), folder)
+
+
+def on(analysis: Analysis, engine: str) -> Measured:
+    return next(m for m in analysis.runs if m.run.engine == engine)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_rows_of_a_role_follow_those_of_the_load_and_all_are_proven(
+    finished: Analysis, engine: str
+) -> None:
+    of = on(finished, engine)
+    proofs = {row["item"]: row for row in of.run.rows("proofs")}
+    assert proofs["rows"]["found"] == str(LOADED + WRITTEN)
+    assert all(row["holds"] for row in proofs.values()), proofs
+    assert proofs["read_back"]["holds"]
+    assert of.figures["mixed.writers.rows"] == WRITTEN
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_readers_of_the_same_step_ask_for_loaded_rows_and_get_them(finished: Analysis, engine: str) -> None:
+    of = on(finished, engine)
+    keys = {o["name"]: o["keys"] for o in of.run.plan["operations"] if "keys" in o}
+    ranges = sorted({k["rows"] for named in keys.values() for k in named})
+    # Whatever place the reader has beside the writer; behind the step, all rows.
+    assert ranges == [LOADED, LOADED + WRITTEN], keys
+    called = ("mixed.early", "mixed.readers", "mixed.tallies", "after")
+    assert all(of.figures[f"{role}.ok"] > 0 and of.figures[f"{role}.wrong"] == 0 for role in called)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_only_rows_that_are_written_while_a_reader_looks_are_fresh(finished: Analysis, engine: str) -> None:
+    """Of 100 series one is looked at, once a sweep."""
+    assert on(finished, engine).figures["mixed.fresh.freshness_n"] == WRITTEN / 100
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_what_readers_saw_is_said_with_the_size_at_begin_and_end(finished: Analysis, engine: str) -> None:
+    said = [v.sentence for v in on(finished, engine).verdicts if v.guard == "table of one size"]
+    assert any(f"from {LOADED:,} to {LOADED + WRITTEN:,} rows" in sentence for sentence in said), said
+
+
+@pytest.mark.parametrize("of", ["loaded", "written"])
+def test_a_row_that_is_lost_of_either_part_is_found(tmp_path: Path, of: str) -> None:
+    harm = f'[[steps]]\nname = "harm"\ndo = "statement"\noperation = "harm_{of}"\n'
+    for measured in run(written(tmp_path, behind=harm), tmp_path).runs:
+        proofs = {row["item"]: row for row in measured.run.rows("proofs")}
+        assert proofs["rows"]["found"] == str(LOADED + WRITTEN - 1)
+        assert not proofs["rows"]["holds"]
+
+
+FILL = '[[steps]]\nname = "fill"\ndo = "load"\ntable = "events"\nrows = { total = 4_000 }\n'
+OTHER = (
+    '[steps.roles.again]\noperation = "insert"\ntable = "events"\nrows = { total = 500 }\nbatch_rows = 100\n'
+)
+NEXT = f'[[steps]]\nname = "next"\ndo = "roles"\n{OTHER}'
+
+
+@pytest.mark.parametrize(
+    ("changes", "behind", "said"),
+    [
+        ([], OTHER, "events takes no rows from this role: mixed.writers writes it in the same step"),
+        ([], NEXT, "events takes no rows from this role: mixed.writers writes it"),
+        ([("rows = { total = 4_000 }", "rows = { total = 4_000 }\npipeline = {}")], "", "fill fills it by the loader"),
+        ([(FILL, FILL + '[[steps]]\nname = "out"\ndo = "dump"\ntable = "events"\nby = "time"\n')], "", "out dumps it"),
+        ([('operation = "tally"\nuntil = "writers"\nschedule = { mode = "closed", think_s = 0.01 }', 'operation = "span"\ncalls = 3')], "",
+         "span asks for a range of all rows of events, and mixed.writers adds some of them"),
+        ([(FILL, FILL.replace('"events"', '"other"'))], "", "one asks for rows of events by number, which mixed.writers only writes"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_meant_is_said(
+    tmp_path: Path, changes: list[tuple[str, str]], behind: str, said: str
+) -> None:
+    with pytest.raises(StudyInvalid) as refused:
+        study = load_study(str(written(tmp_path, *changes, behind=behind)))
+        plan_study(study, {engine: server(engine) for engine in study.engines})
+    assert said in str(refused.value)
