@@ -296,11 +296,15 @@ def test_the_page_becomes_the_report_and_the_server_ends(tmp_path: Path) -> None
         study.get("/")
 
 
-def test_a_server_that_nobody_reads_ends_at_once(tmp_path: Path) -> None:
+def test_a_server_that_nobody_reads_waits_for_nobody(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # So long that a busy machine is far from it.
+    monkeypatch.setattr(server, "LEAVING_S", 120.0)
     study = Study(begin(tmp_path))
     began_s = time.monotonic()
     study.server.end(None)
-    assert time.monotonic() - began_s < 1.5
+    assert time.monotonic() - began_s < 60
 
 
 # --- what it may cost the process that directs a study
