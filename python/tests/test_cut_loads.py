@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from inrush.guards.run import answers_right
+from inrush.guards.answers import answers_right
 from inrush.guards.verdicts import Outcome, Verdict
 from inrush.results.schema import SCHEMAS
 from inrush.stats.record import RunRecord

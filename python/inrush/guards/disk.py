@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inrush.guards.guard import Guard
 from inrush.guards.verdicts import Figures, Verdict, invalid, noted, passed, role_figures, survives
 from inrush.stats.measures import writing_roles
 from inrush.stats.record import RunRecord
@@ -66,3 +67,12 @@ def probed(run: RunRecord, kind: str) -> list[float]:
         for v in (facts.get(f"disk_{kind}_probes") or [facts.get(ceiling) or 0.0])
     ]
     return [v for v in found if v > 0]
+
+
+GUARDS = (
+    Guard(
+        "below physical ceilings",
+        below_physical_ceilings,
+        "No rows were to survive power loss, or the disk was not probed",
+    ),
+)

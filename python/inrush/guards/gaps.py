@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypedDict
 
+from inrush.guards.guard import Guard
 from inrush.guards.verdicts import Figures, Verdict, counted, noted
 from inrush.stats.gaps import gaps_of
 from inrush.stats.record import RunRecord
@@ -111,3 +112,6 @@ def durability_said(run: RunRecord, found: Sequence[Change], stretches: Sequence
     return [
         f"What an acknowledged row survives{by} was {words}: the run's durability is the weakest of its stretches"
     ]
+
+
+GUARDS = (Guard(NAME, made_in_one_go, "No load was ended and went on", of_run=True),)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from inrush.guards.guard import Guard
 from inrush.guards.verdicts import Figures, Verdict, invalid, is_embedded, not_checked, paced_roles, passed
 from inrush.stats.brackets import WIDEST
 from inrush.stats.headroom import idle_share_of
@@ -101,3 +102,6 @@ def server_had_its_processors(run: RunRecord, figures: Figures) -> Verdict | Non
 
 def said(figures: Sequence[str]) -> str:
     return ", ".join(dict.fromkeys(name.rsplit(".", 1)[0] for name in figures))
+
+
+GUARDS = (Guard(NAME, server_had_its_processors, "No role was paced"),)

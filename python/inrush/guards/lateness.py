@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from inrush.border.pipeline import phase_of
 from inrush.border.pipeline import roles_of as roles_in
 from inrush.guards import quiet
+from inrush.guards.guard import Guard
 from inrush.guards.verdicts import (
     Figures,
     Verdict,
@@ -274,3 +275,6 @@ def taken_by_others(run: RunRecord, late_roles: Sequence[str]) -> str:
         f"{taken}: in the {steal_free.seconds:,.0f} of {steal_free.of_s:,.0f} s in which it gave at most {percent(STEAL_SHARE)}, lag p99 was "
         f"{lags}. Repeat when it does not"
     )
+
+
+GUARDS = (Guard(NAME, client_on_time, "No call was timed"),)

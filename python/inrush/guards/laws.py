@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 
 from inrush.border.pipeline import roles_of
 from inrush.border.tables import IntervalRow, RepetitionRow, SessionRow
+from inrush.guards.guard import Guard
 from inrush.guards.verdicts import Figures, Verdict, invalid, noted, passed, role_figures, timed_figures
 from inrush.model.queues import population
 from inrush.stats.gaps import gaps_of, worked_ns
@@ -181,3 +182,10 @@ def depths(run: RunRecord) -> dict[str, int]:
         for segment in run.plan.get("segments", ())
         for role in roles_of(segment)
     }
+
+
+GUARDS = (
+    Guard("Little's law", little_holds, "No call was timed"),
+    Guard("utilisation at most 1", nothing_overfull, "No CPU was watched"),
+    Guard("sum of parts", parts_add_up, "No role was measured"),
+)

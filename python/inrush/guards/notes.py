@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from inrush.border.pipeline import loads_of, phase_of, repeat_of
 from inrush.guards.caches import only_cache
+from inrush.guards.guard import Guard
 from inrush.guards.verdicts import Figures, Verdict, noted, paced_roles, passed
 from inrush.stats import series
 from inrush.stats.measures import writing_roles
@@ -220,3 +221,27 @@ def stored_bytes(run: RunRecord) -> float:
         sum(s["bytes"] for s in run.rows("repetitions") if s["role"] in writers and s["repetition"] == 0)
     )
     return max(probed, default=sent)
+
+
+GUARDS = (
+    Guard("keeps the rate", keeps_the_rate, "No role was paced"),
+    Guard(
+        "warm-up not counted",
+        warm_up_not_counted,
+        "No role has sixty intervals of one repetition; only phase measure enters figures",
+    ),
+    Guard("unit of work constant", unit_of_work_constant, "Fewer than eight intervals with rows"),
+    Guard("long enough", long_enough, "No repetition has a length", of_conditions=True),
+    Guard(
+        "data larger than caches",
+        data_larger_than_caches,
+        "The memory, or what was stored, is not known",
+        of_run=True,
+        of_conditions=True,
+    ),
+    Guard(
+        "program in memory",
+        program_in_memory,
+        "The server is held to no limit of memory, or its page faults were not watched",
+    ),
+)

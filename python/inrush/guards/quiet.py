@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from inrush.guards.guard import Guard
 from inrush.guards.verdicts import Figures, Verdict, is_embedded, not_checked, noted, passed
 from inrush.stats.gaps import Window
 from inrush.stats.hosts import WatchedHost, hosts_of, on, unwatched
@@ -110,3 +111,6 @@ def noise(run: RunRecord, host: WatchedHost, windows: Sequence[Window]) -> Noise
     if sent is not None and again is not None and sent + again >= LEAST_SEGMENTS and not is_embedded(run):
         shares["TCP segments sent again"] = again / (sent + again)
     return shares
+
+
+GUARDS = (Guard(NAME, quiet_machine, "The host was not watched", of_conditions=True),)

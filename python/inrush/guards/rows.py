@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from inrush.border.pipeline import AnySegment, clients_of, phase_of, roles_of
 from inrush.border.tables import SegmentRow
+from inrush.guards.guard import Guard
 from inrush.guards.verdicts import (
     Figures,
     Verdict,
@@ -164,3 +165,9 @@ def suspects(run: RunRecord) -> str:
     calls = counted(sum(f["count"] for f in failed), "call")
     first = f"{failed[0]['op']} {failed[0]['outcome']}, {failed[0]['first_message']}"
     return f"{calls} failed and their rows were not sent again: {first}"
+
+
+GUARDS = (
+    Guard("rows proven", rows_proven, "No rows were written, or the engine keeps none", of_run=True),
+    Guard(REJECTED, rows_rejected, "No rows came from files", of_run=True),
+)

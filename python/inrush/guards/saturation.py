@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from inrush.guards.guard import Guard
 from inrush.guards.verdicts import (
     Figures,
     Verdict,
@@ -112,3 +113,8 @@ def said_shares(full: Mapping[str, float]) -> str:
 def session_cpu_shares(run: RunRecord) -> dict[str, float]:
     """Role -> CPU time of its threads over the time they had, in the measured segments; in a gap there are none."""
     return {role: of.computed / of.had for role, of in session_time(run).items()}
+
+
+GUARDS = (
+    Guard("client not saturated", client_not_saturated, "The client is what is measured, or its CPU was not watched"),
+)  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 
+from inrush.guards.guard import Guard
 from inrush.guards.verdicts import Figures, Verdict, counted, noted, passed
 from inrush.stats.record import RunRecord
 
@@ -76,3 +77,6 @@ def amount(text: str) -> tuple[float, float] | None:
         return number, number
     scale = UNITS.get(unit or of)
     return None if scale is None else (number, number * float(times or 1) * scale)
+
+
+GUARDS = (Guard("settings as asked", settings_as_asked, "No server was started with settings", of_run=True),)

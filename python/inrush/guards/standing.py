@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inrush.guards.guard import Guard
 from inrush.guards.verdicts import Figures, Verdict, counted, invalid, noted, passed
 from inrush.stats.record import RunRecord
 
@@ -48,3 +49,22 @@ def others_of_its_kind(run: RunRecord, _: Figures) -> Verdict | None:
     if cores > IDLE_CORES:
         return noted(name, f"{said}: figures are of a machine that they share; stop them, and repeat")
     return passed(name, f"{said}: they were idle, and hold their memory")
+
+
+def one_server(run: RunRecord, _: Figures) -> Verdict | None:
+    """`data_servers`: process ids of servers found on the data folder, where the run's maker looked."""
+    servers = run.summary.get("data_servers", run.env.get("data_servers"))
+    if not servers:  # not looked, or none seen: what was measured was there
+        return None
+    if len(servers) > 1:
+        return invalid(
+            "one server", f"{len(servers)} servers work on one data folder ({servers}): stop all but one"
+        )
+    return passed("one server", "One server works on the data folder")
+
+
+GUARDS = (
+    Guard("one server", one_server, "Where the servers keep their data is not known here", of_run=True),
+    Guard("on its storage", on_its_storage, "The study has one place for an engine", of_run=True),
+    Guard("others of its kind", others_of_its_kind, "inrush did not start the server", of_run=True),
+)

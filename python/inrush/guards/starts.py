@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
+from inrush.guards.guard import Guard
 from inrush.guards.verdicts import Figures, Verdict, grouped_figures, invalid, noted, passed, timed_figures
 from inrush.stats.brackets import RESOLUTION, WIDEST
 from inrush.stats.measures import measured_windows
@@ -120,3 +121,6 @@ def lost_share(start: StartFacts, span: tuple[int, int], error_ns: int) -> float
     if not known:
         return 0.0
     return (sum(known) / len(known) + error_ns) / max(1, span[1] - span[0])
+
+
+GUARDS = (Guard(NAME, one_start, "The run had one client process"),)

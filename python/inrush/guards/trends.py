@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from inrush.guards.guard import Guard
 from inrush.guards.verdicts import Figures, Verdict, noted, passed
 from inrush.stats.growing import GrownTable, growing_tables
 from inrush.stats.measures import measured_windows, whole, writing_roles
@@ -69,3 +70,9 @@ def rows_written(run: RunRecord) -> int:
     return sum(
         s["rows"] for s in run.rows("repetitions") if s["segment"] in windows and whole(s["role"]) in writers
     )
+
+
+GUARDS = (
+    Guard(NAME, service_time_steady, "Too few intervals to see a trend"),
+    Guard(ONE_SIZE, table_of_one_size, "No role reads a table that another one writes", of_run=True),
+)

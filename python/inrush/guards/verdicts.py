@@ -82,15 +82,6 @@ def invalid(
     )
 
 
-#: Guards of the conditions of a whole study: their notes are the same at every run and stand behind the others.
-OF_CONDITIONS = ("long enough", "data larger than caches", "quiet machine")
-
-
-def conditions_last(guards: Iterable[str]) -> list[str]:
-    """Names of guards in their order, those of the conditions at the end."""
-    return sorted(guards, key=lambda guard: guard in OF_CONDITIONS)
-
-
 #: Endings of figures that time, or what is made of it, stands in; counts and sizes are not among them.
 TIMED = ("_s", "_per_s", "_share")
 #: Shares that count calls or samples and hold no time.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inrush.guards.guard import Guard
 from inrush.guards.verdicts import Figures, Verdict, noted, passed
 from inrush.stats.record import RunRecord
 from inrush.stats.waves import RoleWave, role_waves
@@ -37,3 +38,6 @@ def cause_said(w: RoleWave) -> str:
     first, *others = w.causes[:MOST_NAMED]
     beside = f", and with it {' and '.join(c.name for c in others)}" if others else ""
     return f"Its cause is likely {first.name} (coherence {first.share:.2f} of 1, p = {first.p:.1g} over {w.tried} series){beside}."
+
+
+GUARDS = (Guard(NAME, no_waves, "No role with enough intervals"),)

@@ -72,7 +72,9 @@ def adds_rows(step: Step) -> bool:
 def tables_of_step(roles: Sequence[ActiveRole], step: Step) -> set[str]:
     """Those that it fills."""
     return {
-        role.table for role in roles if role.table is not None and role.name.partition("/")[0] in step.sessions
+        role.table
+        for role in roles
+        if role.table is not None and role.name.partition("/")[0] in step.sessions
     }
 
 

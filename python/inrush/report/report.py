@@ -15,7 +15,8 @@ from inrush.analysis.overview import overview
 from inrush.analysis.points import Analysis, Point, say
 from inrush.analysis.rejected import reject_lines
 from inrush.errors import UsageError
-from inrush.guards.verdicts import Outcome, Verdict, by_guard, conditions_last, counted, grouped_figures
+from inrush.guards.run import conditions_last
+from inrush.guards.verdicts import Outcome, Verdict, by_guard, counted, grouped_figures
 from inrush.report.asked import asked_lines
 from inrush.report.first_sentence import first_sentence
 from inrush.report.next_command import next_command

@@ -15,7 +15,8 @@ from inrush.analysis.ran import ran_said
 from inrush.analysis.rejected import by_table, reject_lines
 from inrush.analysis.title import title_of
 from inrush.analysis.wording import shown_runs
-from inrush.guards.verdicts import WITH_NOTES, Outcome, Verdict, by_guard, conditions_last, counted
+from inrush.guards.run import conditions_last
+from inrush.guards.verdicts import WITH_NOTES, Outcome, Verdict, by_guard, counted
 from inrush.report.first_sentence import first_sentence
 from inrush.report.overview import markdown, text_table
 from inrush.report.point_lines import point_lines
