@@ -107,7 +107,7 @@ def test_an_engine_inside_of_the_client_has_no_point_with_several() -> None:
         ("archive-rate", (), "subscribers: its queue is of one process"),
         (
             "telemetry-production",
-            ("schedule.at_least_s=0",),
+            (),
             "rows are deleted by age, which one process does",
         ),
         ("telemetry-mixed", ("schedule.at_least_s=0",), "judged by what its own process has written"),
@@ -156,7 +156,7 @@ UNPLANNED = (
     ("archive-dump", (), "reload: its rows are read from files, one after the other"),
     ("bulkindex-load", ("steps.load.files.way=parsed",), "load: its rows are read from files, one after"),
     ("archive-rate", (), "queue_calls is of one process"),
-    ("telemetry-production", ("schedule.at_least_s=0",), "rows are deleted by age, which one process does"),
+    ("telemetry-production", (), "rows are deleted by age, which one process does"),
 )
 
 

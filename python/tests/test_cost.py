@@ -54,9 +54,10 @@ def test_a_schedule_that_is_kept_lasts_as_long_as_it_says_whatever_the_volume() 
 
 
 def test_production_on_a_small_cluster_takes_as_long_as_its_samples_and_its_proofs() -> None:
-    """9,600 samples, one a second. A table of 100 rows in parts of ten made every row of all others cost a tenth of a call."""
+    """2,400 samples, one a second, behind two hours of rows that are loaded. A table of 100 rows in parts of ten made every
+    row of all others cost a tenth of a call."""
     found = cost(shipped("telemetry-production", scale="osc"))
-    assert 160 * MINUTE < found.seconds < 175 * MINUTE
+    assert 60 * MINUTE < found.seconds < 80 * MINUTE
     assert found.warnings == ()
 
 
@@ -92,9 +93,9 @@ def test_a_rate_that_usual_rates_do_not_keep_takes_longer_and_is_warned_of() -> 
     (warning,) = total.warnings
     assert (
         warning.startswith("mysql: usual rates suggest that the schedule cannot be kept")
-        and "2 h 40 min" in warning
+        and "the 40 min that it has" in warning
     )
-    assert total.seconds > 2 * 160 * MINUTE
+    assert total.seconds > 7 * 40 * MINUTE
     assert f"warning: {warning}" in plan_lines(plan)
 
 
@@ -114,8 +115,8 @@ def test_a_segment_that_its_limit_cuts_is_no_longer_and_is_warned_of() -> None:
     found = of(made_up(role(10, 10, due_s=900), limit_s=600))
     assert found.cuts and found.seconds < 605
     total = cost(shipped("telemetry-production", "schedule.limit_s=600", scale="osc"))
-    assert total.seconds < 13 * MINUTE
-    assert "schedule.limit_s cuts a segment after 10 min" in total.warnings[0]
+    assert total.seconds < 32 * MINUTE
+    assert "step monitor takes about 40 min, and limit_s cuts it after 10 min" in total.warnings[1]
 
 
 # --- steps

@@ -15,6 +15,7 @@ from inrush.results.store import Results
 from inrush.stats.measures import study_record
 from inrush.study.study import load_study
 from tests.steps import run_study_file
+from tests.terminal import Inrush
 from tests.undisturbed import undisturbed
 
 LOADED, WRITTEN = 4_000, 3_000
@@ -213,3 +214,67 @@ def test_what_cannot_be_meant_is_said(
         study = load_study(str(written(tmp_path, *changes, behind=behind)))
         plan_study(study, {engine: server(engine) for engine in study.engines})
     assert said in str(refused.value)
+
+
+LAST_MINUTE = """
+[operations.recent]
+kind = "query"
+table = "events"
+params.since = { gen = "now_minus", seconds = 5 }
+sql.default = "SELECT count(*) FROM {events} WHERE time >= :since"
+"""
+RECENT = ('operation = "tally"\nuntil = "writers"', 'operation = "recent"\nuntil = "writers"')
+
+
+def recent_ns(folder: Path, *changes: tuple[str, str], behind: str = "") -> int:
+    path = written(folder, RECENT, *changes, behind=behind)
+    (folder / "work.toml").write_text(WORKLOAD + LAST_MINUTE)
+    study = load_study(str(path), engines=["sqlite"])
+    plan = plan_study(study, {"sqlite": server("sqlite")})
+    (asked,) = (o for o in plan.runs[0].plan["operations"] if o["name"] == "recent")
+    gen = asked["params"][0]["gen"]
+    assert gen["kind"] == "now_minus"
+    return gen["ns"]
+
+
+def test_now_is_behind_the_newest_row_that_was_loaded(tmp_path: Path) -> None:
+    """4,000 rows of 100 series are 40 sweeps, a second each."""
+    assert recent_ns(tmp_path) == (5 - 40) * 10**9
+
+
+def test_rows_of_an_age_are_whole_sweeps(tmp_path: Path) -> None:
+    """Of 2.5 s three sweeps: nothing that is so old is missing."""
+    assert recent_ns(tmp_path, ("rows = { total = 4_000 }", "rows = { age_s = 2.5 }")) == 2 * 10**9
+
+
+def test_what_asks_from_now_on_backwards_has_one_now(tmp_path: Path) -> None:
+    again = '[[steps]]\nname = "later"\ndo = "read"\noperation = "recent"\ncalls = 3\n'
+    with pytest.raises(StudyInvalid, match=r"mixed\.tallies and later ask it at different data times"):
+        recent_ns(tmp_path, behind=again)
+
+
+def test_samples_begin_with_a_sweep(tmp_path: Path) -> None:
+    part = ("rows = { total = 4_000 }", "rows = { total = 4_050 }")
+    samples = (
+        'rows = { total = 3_000 }\nbatch_rows = 100\nschedule = { mode = "constant", rate_per_s = 60 }',
+        "samples = { count = 3 }",
+    )
+    with pytest.raises(StudyInvalid, match="events has 4,050 rows then, which end within a sweep"):
+        recent_ns(tmp_path, part, samples)
+
+
+@pytest.mark.ci
+def test_rows_that_are_loaded_older_than_is_kept_are_deleted_from_the_first_call_on(
+    inrush: Inrush,
+) -> None:
+    """Half a second is loaded and 0.3 s are kept, so the deletes begin ahead of the clock."""
+    said = inrush(
+        "run", "telemetry-production", "sqlite", "--scale", "xs", "-P", "sizes.retention_s=0.3", "--json"
+    )
+    assert said.code in (0, 3), said.err
+    run = next(r for r in Results(Path(said.json["run_dir"])).runs if r.plan["labels"]["engine"] == "sqlite")
+    proofs = run.table("proofs").to_pylist()
+    assert proofs and all(p["holds"] for p in proofs)
+    # The last sweep is of 1.9 s.
+    (left,) = {p["first_row"] for s in run.plan["segments"] for p in s.get("proofs", ()) if p["table"] == 0}
+    assert left == 16 * 200

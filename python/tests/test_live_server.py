@@ -296,9 +296,7 @@ def test_the_page_becomes_the_report_and_the_server_ends(tmp_path: Path) -> None
         study.get("/")
 
 
-def test_a_server_that_nobody_reads_waits_for_nobody(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_server_that_nobody_reads_waits_for_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # So long that a busy machine is far from it.
     monkeypatch.setattr(server, "LEAVING_S", 120.0)
     study = Study(begin(tmp_path))

@@ -40,31 +40,33 @@ def segment(plan: StudyPlan, label: str) -> dict[str, Any]:
 
 
 def test_a_sweep_is_due_at_once_and_split_evenly_over_the_sessions() -> None:
-    roles = {r["name"]: r for r in segment(planned("telemetry-production"), "measure")["roles"]}
-    ports = roles["ports/port_errors"]
+    roles = {r["name"]: r for r in segment(planned("telemetry-production"), "monitor")["roles"]}
+    ports = roles["monitor.ports/port_errors"]
     assert (ports["schedule"]["every_ns"], ports["schedule"]["parts"]) == (S // 10, 8)
     assert (ports["work"]["rows"], ports["work"]["batch_rows"]) == (15 * 200, 25)
     assert ports["schedule"]["collect"] == {
         "name": "fabric sweep", "median_ns": S // 100, "sigma": 0.3, "most_ns": S // 5,
     }  # fmt: skip
-    assert "collect" not in roles["jobs/mpi_process_info"]["schedule"]
+    assert "collect" not in roles["monitor.jobs/mpi_process_info"]["schedule"]
 
 
 def test_no_delete_goes_beyond_the_last_one_and_what_it_leaves_is_proven_to_the_row() -> None:
     plan = planned("telemetry-production")
-    deletes = next(r for r in segment(plan, "measure")["roles"] if r["name"] == "deletes")
+    deletes = next(r for r in segment(plan, "monitor")["roles"] if r["name"] == "monitor.deletes")
     last_due_s = (deletes["work"]["count"] - 1) / deletes["schedule"]["rate_per_s"]
     operations = {o["name"]: o for o in plan.runs[0].plan["operations"]}
     tables = [t["stream"] for t in plan.runs[0].plan["tables"]]
     proofs = {tables[p["table"]]: p for p in segment(plan, "proof")["proofs"] if p["screen"]}
     epoch_s = plan.runs[0].plan["epoch_ns"] // S
-    # 15 sweeps of 0.1 s: the last at 1.4 s, kept for 0.5 s.
+    # Behind 0.5 s that are loaded 15 sweeps of 0.1 s: the last at 1.9 s, kept for 0.5 s.
     (cut,) = operations["retain/port_errors"]["params"]
-    assert cut["gen"]["value"] == epoch_s * 1000 + 900
-    assert last_due_s - 0.5 <= 0.9
-    assert (proofs["port_errors"]["first_row"], proofs["port_errors"]["rows"]) == (9 * 200, 6 * 200)
-    # Sweeps at 0, 0.5 and 1 s; those before 0.5 s are gone.
-    assert (proofs["job_info"]["first_row"], proofs["job_info"]["rows"]) == (40, 80)
+    assert cut["gen"]["value"] == epoch_s * 1000 + 1400
+    # Half a second after the begin of the step rows of a second of data time are there, and half of them are kept.
+    assert operations["pe_delete"]["params"][0]["gen"] == {"kind": "now_minus", "ns": 0}
+    assert last_due_s <= 1.4
+    assert (proofs["port_errors"]["first_row"], proofs["port_errors"]["rows"]) == (14 * 200, 6 * 200)
+    # Sweeps at 0, 0.5, 1 and 1.5 s; those before 1 s are gone.
+    assert (proofs["job_info"]["first_row"], proofs["job_info"]["rows"]) == (80, 80)
     assert [r["name"] for r in segment(plan, "retain")["roles"]] == [
         f"retain/{t}" for t in tables if t in proofs
     ]
@@ -83,31 +85,31 @@ def test_the_large_presets_of_production_delete_while_the_published_samples_are_
         found = load_study("telemetry-production", scale, (), [engine])
         plan = plan_study(found, {engine: server(engine)})
         proofs = [p for p in segment(plan, "proof")["proofs"] if p["screen"]]
-        role = next(r for r in segment(plan, "measure")["roles"] if r["name"] == "ports/port_errors")
+        role = next(r for r in segment(plan, "monitor")["roles"] if r["name"] == "monitor.ports/port_errors")
         sweep = role["work"]["batch_rows"] * role["schedule"]["parts"]
         tables = [t["stream"] for t in plan.runs[0].plan["tables"]]
         (left,) = [p for p in proofs if tables[p["table"]] == "port_errors"]
         assert left["first_row"] >= 3_600 * sweep, engine
         assert left["rows"] >= 3_600 * sweep
-        # Deletes go on for the published 2,400 samples, behind the hours that fill.
-        assert role["work"]["rows"] == (2 * 3_600 + 2_400) * sweep
+        # Deletes go on for the published 2,400 samples, behind the hours that are loaded.
+        assert (role["work"]["first_row"], role["work"]["rows"]) == (2 * 3_600 * sweep, 2_400 * sweep)
 
 
 def test_a_delete_by_age_needs_a_clock_that_is_data_time() -> None:
     with pytest.raises(StudyInvalid, match="a role with `samples` of a sweep each"):
-        planned("telemetry-production", "roles.ports.samples.every_s=0.05")
+        planned("telemetry-production", "steps.monitor.roles.ports.samples.every_s=0.05")
 
 
 def test_the_presets_of_production_write_the_published_rows_a_sample() -> None:
     for scale, rows in (("osc", 5_000), ("frontera2x", 50_000)):
         plan = planned("telemetry-production", scale=scale)
-        roles = {r["name"]: r for r in segment(plan, "measure")["roles"]}
+        roles = {r["name"]: r for r in segment(plan, "monitor")["roles"]}
         for table in ("port_data_counters", "port_errors"):
-            role = roles[f"ports/{table}"]
+            role = roles[f"monitor.ports/{table}"]
             assert role["work"]["batch_rows"] * role["schedule"]["parts"] == rows
-            assert role["work"]["rows"] == 9_600 * rows
+            assert role["work"]["rows"] == 2_400 * rows
             assert (role["sessions"], role["schedule"]["every_ns"]) == (8, S)
-        assert roles["jobs/mpi_process_info"]["schedule"]["every_ns"] == 5 * S
+        assert roles["monitor.jobs/mpi_process_info"]["schedule"]["every_ns"] == 5 * S
 
 
 @given(st.integers(1, 5_000), st.integers(1, 100))

@@ -168,7 +168,7 @@ def test_a_mistake_is_named_by_its_key_with_the_way_out(
     ("change", "key", "remedy"),
     [
         ({"rows": 5}, "roles.writers.rows", "{ total = N }"),
-        ({"rows": {"total": 5, "per_session": 5}}, "roles.writers.rows", "or { per_session"),
+        ({"rows": {"total": 5, "per_session": 5}}, "roles.writers.rows", "or { age_s"),
         ({"batch_rows": {"best_of": "x"}}, "roles.writers.batch_rows.otherwise", "missing"),
         ({"batch_rows": "@batch"}, "roles.writers.batch_rows", "`batch_rows`"),
         ({"operations": {"insert": 1}}, "roles.writers", "or operations"),

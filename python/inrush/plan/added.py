@@ -9,11 +9,16 @@ from inrush.errors import Problem
 from inrush.plan.documents import has_events
 from inrush.plan.keys import asked_by
 from inrush.plan.roles import ActiveRole, problem
+from inrush.study.operations import tables_of
 from inrush.study.step_kinds import Load, Roles, Step
 from inrush.study.study import Study
+from inrush.workload import Parameter, Workload
 
 #: Role and table -> rows of the table that are loaded when the role asks, of tables that get more later.
 RowsThen = Mapping[tuple[str, str], int]
+#: Operation -> role -> seconds that data time is ahead of the clock when the role asks it.
+Ahead = dict[str, dict[str, float]]
+Params = Mapping[str, Parameter]
 
 
 def as_steps_add(
@@ -25,6 +30,7 @@ def as_steps_add(
     """
     held, then = dict[str, int](), dict[tuple[str, str], int]()
     workload, found, problems = study.workload, list[ActiveRole](), list[Problem]()
+    ahead: Ahead = {}
     by_step = {name: step for step in study.steps for name in step.sessions}
     before, begun = dict[str, int](), None
     for role in roles:
@@ -36,6 +42,8 @@ def as_steps_add(
             later = added_after(study, roles, step)
             problems += early_problems(study, role, later, order)
             then |= {(role.name, table): before.get(table, 0) for table in later}
+            for name in asked_by(role, workload):
+                ahead.setdefault(name, {})[role.name] = ahead_s(workload, name, before)
         elif (table := role.table) is not None and step is not None:
             if adds:
                 (name,) = role.operations
@@ -44,8 +52,41 @@ def as_steps_add(
                 workload = replace(workload, operations={**workload.operations, own.name: own})
                 role = replace(role, first_row=held.get(table, 0), operations={own.name: 1})
             held[table] = role.first_row + role.rows
+            if role.samples is not None and role.first_row % workload.tables[table].series:
+                remedy = f"{table} has {role.first_row:,} rows then, which end within a sweep; load whole sweeps, rows = {{ age_s = N }}"
+                problems.append(problem(f"steps.{role.name}.samples", "", remedy))
         found.append(role)
-    return replace(study, workload=workload), found, then, problems
+    workload, behind = at_data_time(workload, ahead)
+    return replace(study, workload=workload), found, then, [*problems, *behind]
+
+
+def ahead_s(workload: Workload, name: str, before: Mapping[str, int]) -> float:
+    """Seconds that data time has run ahead of the clock: those of the sweeps that were loaded of what the operation looks at."""
+    tables = [workload.tables[table] for table in tables_of(workload.operations[name], workload)]
+    return max((before.get(t.name, 0) // t.series * t.period_s for t in tables), default=0.0)
+
+
+def at_data_time(workload: Workload, ahead: Ahead) -> tuple[Workload, list[Problem]]:
+    """The operations that ask from now on backwards, with now behind the newest row that was loaded."""
+    operations, problems = dict(workload.operations), list[Problem]()
+    for name, by_role in ahead.items():
+        operation, seconds = operations[name], set(by_role.values())
+        if not any(p["gen"]["kind"] == "now_minus" for p in operation.params.values()) or seconds == {0.0}:
+            continue
+        if len(seconds) > 1:
+            remedy = f"{' and '.join(by_role)} ask it at different data times, as rows are loaded between; write an operation for each"
+            problems.append(problem(f"operations.{name}", "", remedy))
+        operations[name] = replace(operation, params=behind_now(operation.params, max(seconds)))
+    return replace(workload, operations=operations), problems
+
+
+def behind_now(params: Params, ahead_s: float) -> Params:
+    return {
+        name: {**param, "gen": {**param["gen"], "seconds": param["gen"]["seconds"] - ahead_s}}
+        if param["gen"]["kind"] == "now_minus"
+        else param
+        for name, param in params.items()
+    }
 
 
 def insert_of(step: str) -> str:

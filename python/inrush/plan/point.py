@@ -120,13 +120,13 @@ def plan_point(
         refused = beyond_keys if sharded[0] == STRAIGHT else held_together
         if reason := refused(study, roles):
             return reason
-    kept, roles, problems = retained(study, roles)
-    if problems:
-        return Impossible(tuple(problems))
     study, roles, problems = as_steps_dump(study, server, roles, point)
     if problems:
         return Impossible(tuple(problems))
     study, roles, then, problems = as_steps_add(study, roles, resolve(study.row_order, point))
+    if problems:
+        return Impossible(tuple(problems))
+    kept, roles, problems = retained(study, roles)
     if problems:
         return Impossible(tuple(problems))
     of_files = as_steps_input(study, server, roles, point)

@@ -44,8 +44,7 @@ def retained(
         deletes = [o for o in map(study.workload.operations.__getitem__, role.operations) if o.deletes_before]
         for operation in deletes:
             table = study.workload.tables[operation.table or ""]
-            writer = next((r for r in roles if r.table == table.name), None)
-            of = writer.samples if writer else None
+            of = next((r.samples for r in roles if r.table == table.name and r.samples is not None), None)
             if of is None or of.rows != table.series or of.every_s != table.period_s or role.rate_per_s <= 0:
                 problems.append(
                     problem(

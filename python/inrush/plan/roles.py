@@ -15,10 +15,12 @@ from inrush.study.forms import (
     Best,
     BestOf,
     FromFactor,
+    OfAge,
     PerSession,
     best_value,
     resolve,
     rows_of,
+    rows_of_age,
 )
 from inrush.study.io import IoCalls
 from inrush.study.keys import KeysOf
@@ -247,10 +249,24 @@ def writers(
                     problem(key, f"{rate:g} batches a second", f"{RATES_LIE}: another batch_rows")
                 )
             continue
-        rows = rows_of(role.rows, writing, point) if role.rows is not None else ALL_ROWS
+        match role.rows:
+            case None:
+                rows = ALL_ROWS
+            case OfAge():
+                of = study.workload.tables[table]
+                if of.rates is not None or of.chunks is not None or from_files:
+                    remedy = f"rows of {table} are not sweep after sweep, so its age is not known before; say {{ total = N }}"
+                    problems.append(problem(f"roles.{role.name}.rows", "age_s", remedy))
+                rows = rows_of_age(role.rows, of, point)
+            case _:
+                rows = rows_of(role.rows, writing, point)
         if role.rows is None and not from_files:
             problems.append(
-                problem(f"roles.{role.name}.rows", "", "say how many, { total = N } or { per_session = N }")
+                problem(
+                    f"roles.{role.name}.rows",
+                    "",
+                    "say how many, { total = N }, { per_session = N } or { age_s = N }",
+                )
             )
             continue
         share = rows // writing if isinstance(role.rows, PerSession) or writing > 1 else rows

@@ -62,14 +62,13 @@ class Segments:
         loads = [name for name in draft.tables if draft.loaded_rows(name)]
         after_load = [s for t in draft.plans.values() for s in t.after_load]
         timed = draft.study.kind == "timed"
-        retained: list[Segment] = [self.retain(), *self.deleted()] if draft.retained else []
         return [
             *([self.load(loads)] if loads else []),
             *([self.control("after_load", after_load)] if after_load else []),
             *self.seen(loads),
             *([self.drive("warm", self.schedule.warm_s)] if timed and self.schedule.warm_s else []),
             self.drive("measure", self.schedule.measure_s),
-            *retained,
+            *self.retained(),
             *(self.seen(list(draft.written)) if timed and self.schedule.cool_s else []),
             *([self.drive("cool", self.schedule.cool_s)] if timed and self.schedule.cool_s else []),
         ]
@@ -180,8 +179,10 @@ class Segments:
         # Too large to be read back whole: its sums, and ranges of it.
         return [{**proof, "screen": "", "items": []} if proof["read_back"] else proof for proof in proofs]
 
-    def retain(self) -> border.DriveSegment:
-        return self.driven("retain", "cool", [retain_role(of) for of in self.draft.retained.values()])
+    def retained(self) -> list[Segment]:
+        """Deletes by age once more, up to a time that is known to the row."""
+        roles = [retain_role(of) for of in self.draft.retained.values()]
+        return [self.driven("retain", "cool", roles), *self.deleted()] if roles else []
 
     def deleted(self) -> list[border.ControlSegment]:
         """Waits for deletes that an engine works on after it has answered: what is left is proven afterwards."""

@@ -94,7 +94,7 @@ class StepSegments(Segments):
                 found += self.probe("before", ("sizes",))
             looked = sized and not cold
             found += self.step(step, looked)
-        return found
+        return [*found, *self.retained()]
 
     def step(self, step: Step, sizes: bool) -> list[border.Segment]:
         """The step, and what is probed after it: counters, and sizes where it may have changed them.

@@ -1,8 +1,9 @@
-"""The four forms of a value in a study beyond a plain one, and what they become at a point.
+"""The five forms of a value in a study beyond a plain one, and what they become at a point.
 
 "@factor"                            the factor's value at the point; "@factor.field" where its values are tables
 { total = N }                        rows of the whole role, shared by its sessions
 { per_session = N }                  rows of each session: the work grows with the sessions
+{ age_s = N }                        the rows of so many seconds of data time, sweep after sweep
 { best_of = "study", otherwise = N } the best value another study found, or N as long as there is none
 """
 
@@ -10,10 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil
 from typing import Any, TypeAlias, TypeVar
 
 from inrush.border.address import is_url, read
 from inrush.study.document import I64, Node, Reader, unknown
+from inrush.workload import Table
 
 #: Rows of one role in one run: more is a mistake in the file, not a plan.
 MAX_ROWS = 10**12
@@ -36,6 +39,16 @@ class Total:
 @dataclass(frozen=True)
 class PerSession:
     rows: int | FromFactor
+
+
+@dataclass(frozen=True)
+class OfAge:
+    """Whole sweeps of a table: those of so many seconds of data time."""
+
+    seconds: float | FromFactor
+
+
+Rows: TypeAlias = Total | PerSession | OfAge
 
 
 @dataclass(frozen=True)
@@ -133,10 +146,19 @@ def read_rate(node: Node, factors: Factors) -> float | FromFactor:
     return read_form(node, factors, checked, 1.0)
 
 
-def read_rows(node: Node, factors: Factors) -> Total | PerSession:
+def read_rows(node: Node, factors: Factors) -> Rows:
+    if isinstance(node.value, dict) and [*node.value] == ["age_s"]:
+        age = node.fields(("age_s",))["age_s"]
+        return OfAge(read_form(age, factors, lambda one: one.number(above=True), 1.0))
+    return read_amount(node, factors, "{ total = N }, { per_session = N } or { age_s = N }")
+
+
+def read_amount(
+    node: Node, factors: Factors, forms: str = "{ total = N } or { per_session = N }"
+) -> Total | PerSession:
     fields = node.fields(("total", "per_session"))
     if len(fields) != 1:
-        node.problem("write { total = N } or { per_session = N }")
+        node.problem(f"write {forms}")
         return Total(1)
     ((name, rows),) = fields.items()
     count = read_count(rows, factors, 1, MAX_ROWS)
@@ -160,6 +182,10 @@ def resolve(form: Form, point: Mapping[str, Any]) -> Any:
         return form
     value = point[form.factor]
     return value[form.field] if form.field else value
+
+
+def rows_of_age(form: OfAge, table: Table, point: Mapping[str, Any]) -> int:
+    return int(table.series * ceil(round(resolve(form.seconds, point) / table.period_s, 9)))
 
 
 def rows_of(form: Total | PerSession, sessions: int, point: Mapping[str, Any]) -> int:

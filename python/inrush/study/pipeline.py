@@ -8,7 +8,7 @@ from typing import Final
 
 from inrush.errors import Problem
 from inrush.study.document import Node, Reader, given, whole, word
-from inrush.study.forms import Factors, FromFactor, PerSession, Total, count, read_form, read_rows
+from inrush.study.forms import Factors, FromFactor, PerSession, Total, count, read_amount, read_form
 from inrush.workload import Workload
 
 KIND: Final = "pipeline"
@@ -109,7 +109,7 @@ def parse_pipeline(node: Node | None, factors: Factors, workload: Workload) -> P
         "table": lambda table: parse_table(table, workload),
         "row_bytes": whole(1, 10**6),
         "file_bytes": count(factors, 1, MOST_FILE_BYTES),
-        "files": lambda files: read_rows(files, factors),
+        "files": lambda files: read_amount(files, factors),
         "shards": count(factors, 1, MOST_SHARDS),
         "client_hosts": count(factors, 1, MOST_PIPELINES),
         "load_server_on": Node.text,

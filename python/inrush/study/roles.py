@@ -12,8 +12,7 @@ from inrush.study.forms import (
     BestOf,
     Factors,
     FromFactor,
-    PerSession,
-    Total,
+    Rows,
     count,
     read_batch,
     read_form,
@@ -59,7 +58,7 @@ class Role:
     sessions: int | FromFactor = 1
     depth: int | FromFactor = 1
     batch_rows: int | FromFactor | BestOf | None = None
-    rows: Total | PerSession | None = None
+    rows: Rows | None = None
     #: In place of rows and schedule.
     samples: SamplesSpec | None = None
     #: The same: rows that come one by one.

@@ -267,6 +267,7 @@ def test_a_server_that_its_limit_of_memory_ended_while_it_started_says_so(folder
     assert not list(folder.glob("results/*"))
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_a_server_that_its_limit_of_memory_ended_in_a_run_says_so(folder: Path) -> None:
     need("postgresql")

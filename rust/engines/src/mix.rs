@@ -85,7 +85,7 @@ enum ParamGenerator {
     Constant(Value),
     NowMinus {
         ty: LogicalType,
-        ns: u64,
+        ns: i64,
     },
     Uniform {
         ty: LogicalType,
@@ -180,7 +180,7 @@ impl Params {
         for (place, (param_generator, value)) in shared.param_generators.iter().zip(&mut *out).enumerate() {
             match param_generator {
                 ParamGenerator::NowMinus { ty, ns } => {
-                    let at_ns = shared.epoch_ns + due_ns as i64 - *ns as i64;
+                    let at_ns = shared.epoch_ns.saturating_add(due_ns as i64).saturating_sub(*ns);
                     *value = time_value(*ty, at_ns);
                 }
                 ParamGenerator::Uniform { ty, from, span } => {

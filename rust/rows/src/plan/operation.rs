@@ -86,9 +86,10 @@ pub enum ParamGen {
     Constant {
         value: serde_json::Value,
     },
-    /// Data time at which the call was due, less `seconds_ns`.
+    /// Data time at which the call was due, less this; where rows were loaded before, data time has run ahead of the clock,
+    /// and this is less by that, perhaps below zero.
     NowMinus {
-        ns: u64,
+        ns: i64,
     },
     /// A value that column `column` of table `table` takes for a random series: any of them, in the first sweep.
     OfSeries {
