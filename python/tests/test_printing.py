@@ -9,7 +9,7 @@ import pytest
 
 import inrush
 from inrush.commands.printing import painted, show
-from inrush.guards.verdicts import conditions_last
+from inrush.guards.run import conditions_last
 from inrush.text import percent, signed_percent
 
 INVALID = "mysql 12 ms INVALID, INVALIDATED"
