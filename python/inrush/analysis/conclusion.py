@@ -10,12 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
 from typing import Any
 
-from inrush.analysis.answer import Answer
+from inrush.analysis.answer import PACED, Answer, no_decision
 from inrush.analysis.comparability import refused
 from inrush.analysis.keeping_up import headed, keeps_up_said, not_decided, sustained_said
 from inrush.analysis.levelling import levels_off_said
 from inrush.analysis.overview import (
-    PACED,
     Cell,
     EngineRow,
     Overview,
@@ -41,13 +40,12 @@ from inrush.analysis.wording import (
     runs_needed,
 )
 from inrush.engines import title
-from inrush.guards.verdicts import Outcome, counted, kind_and_quantile
+from inrush.guards.verdicts import counted, kind_and_quantile
 from inrush.stats.measures import writing_roles
 from inrush.stats.quantity import LEAST_RUNS, digits, known, says_nothing, scale_known, show, show_known
 from inrush.stats.stats import Interval
 from inrush.text import listed
 
-EQUAL_DURABILITY = "equal durability"
 NOTHING = "No answer: no counted run measured it."
 
 
@@ -58,9 +56,9 @@ def conclusion(analysis: Analysis, found: Answer | None, seen: Overview | None =
         return NOTHING
     broken, sound = judged_rows(found, seen)
     sentences = [*stated(analysis, found, seen, sound), *left_out(analysis, found, seen, broken, sound)]
-    undecided = (
-        [f"INVALID: no decision ({', '.join(guards)})"] if sound and (guards := no_decision(analysis)) else []
-    )
+    # Of a search, which says itself what is undecided; of other kinds `left_out` names the engines.
+    guards = [v.guard for v in no_decision(analysis, [p for row in sound for p in row.tried])]
+    undecided = [f"INVALID: no decision ({', '.join(guards)})"] if guards else []
     return in_a_row([*undecided, *sentences, *beside(analysis, seen)])
 
 
@@ -107,12 +105,6 @@ def stated(analysis: Analysis, found: Answer, seen: Overview, sound: Sequence[En
     ]
 
 
-def no_decision(analysis: Analysis) -> list[str]:
-    """Guards of the study by which every figure stands and the answer does not; `beside` speaks of unequal promises."""
-    found = [v.guard for v in analysis.study_verdicts if v.outcome is Outcome.INVALID and v.figures == ()]
-    return [guard for guard in found if guard != EQUAL_DURABILITY or refused(analysis) is None]
-
-
 def has_figure(row: EngineRow, found: Answer) -> bool:
     return row.point is not None and (found.kind in PACED or row.stated is not None)
 
@@ -125,10 +117,13 @@ def left_out(
     unexplained = [row for row in absent if not row.absent]
     lacking = {row.engine: words for row in broken if (words := not_decided(analysis, found, row))}
     said = [*lacking.values()]
-    if invalid := [row for row in broken if row.engine not in lacking]:
-        guards = dict.fromkeys(guard for row in invalid for guard in row.guards)
-        named = listed([title(row.engine) for row in invalid])
-        said.append(f"INVALID: the figures of {named} ({', '.join(guards)})")
+    invalid = [row for row in broken if row.engine not in lacking]
+    for what, of in (
+        ("the figures of", {row.engine: row.guards for row in invalid if not row.open}),
+        (f"no decision by {name(found.figure)} on", {row.engine: row.open for row in invalid if row.open}),
+    ):
+        guards = dict.fromkeys(guard for each in of.values() for guard in each)
+        said += [f"INVALID: {what} {listed([*map(title, of)])} ({', '.join(guards)})"] if of else []
     said += [f"{title(row.engine)} has no run ({row.absent})" for row in absent if row.absent]
     if unexplained:
         said.append(f"No counted run of {listed([title(row.engine) for row in unexplained])} measured it")

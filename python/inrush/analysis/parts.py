@@ -28,6 +28,7 @@ from inrush.analysis.wording import (
     shown,
     times,
 )
+from inrush.guards.verdicts import worst_said
 from inrush.stats import shape, stats
 from inrush.stats.levels import CONFIDENCE, LEAST_GAIN, levels_off
 from inrush.stats.quantity import says_nothing, show
@@ -50,7 +51,7 @@ class Part:
     best: tuple[Any, ...] = ()
     #: What it speaks of.
     points: tuple[Point, ...] = ()
-    #: Why the figures behind it are invalid, and where; empty where they stand.
+    #: Why the figures behind it are invalid, and where; empty where they stand. The sentence then states none of them.
     invalid: str = ""
 
     @property
@@ -155,7 +156,8 @@ def spread_part(found: Mapping[Point, Values], figure: str) -> list[Part]:
         return []
     each = ", ".join(f"{engine} {percent(sd, 1)}" for engine, sd in spread.sd.items())
     word = "differs" if spread.differ else "cannot be distinguished"
-    return [Part((), f"Spread from run to run {word} (p = {spread.p:.2g}): {each}", None)]
+    said = f"Spread from run to run {word} (p = {spread.p:.2g}): {each}"
+    return [Part((), said, None, points=tuple(p for of in found.values() for p in of))]
 
 
 def scaling_part(analysis: Analysis, figure: str, along: str, group: Point, of: Values) -> Part:
@@ -284,13 +286,14 @@ def keeps_up_part(analysis: Analysis, figure: str, along: str, group: Point, of:
     up, late, down, open_ = [], [], [], []
     for value in ordered(points):
         runs = of[points[value]].values()
-        missed = [m for m in analysis.runs if m.counts and m.point == points[value] and is_late(m, figure)]
+        at = [m for m in analysis.runs if m.counts and m.point == points[value]]
+        missed = [m for m in at if is_late(m, figure)]
         behind = sum(not caught_up(m, figure) for m in missed)
-        if not missed:
-            kept.append(value)
-            up.append(f"{plain(value)} (in {len(runs)} of {len(runs)} runs)")
-        elif lacks := undecided_by(missed, figure):
+        kept += [] if missed else [value]
+        if lacks := undecided_by(missed, figure) or worst_said(v for m in at for v in m.broken(figure)):
             open_.append(f"{plain(value)} is not decided: {lacks}")
+        elif not missed:
+            up.append(f"{plain(value)} (in {len(runs)} of {len(runs)} runs)")
         elif behind:
             down.append(f"{plain(value)} (in {behind} of {len(runs)} runs)")
         else:

@@ -40,7 +40,8 @@ class Verdict:
     hides: bool = False
     #: Figures (`role.metric`) that an invalid verdict is about; None: all of the run. Others of the run stand.
     figures: tuple[str, ...] | None = None
-    #: Points that an invalid verdict of a study is about; None: all.
+    #: Points that an invalid verdict of a study is about; None: all. With no figure at all: points whose figures stand, and
+    #: between which nothing is decided.
     points: tuple[Point, ...] | None = None
 
     def breaks(self, figure: str, point: Point | None = None) -> bool:
@@ -185,12 +186,23 @@ def worst(verdicts: Iterable[Verdict]) -> Outcome:
     return max((v.outcome for v in verdicts), key=lambda o: o.weight, default=Outcome.PASS)
 
 
+def worst_said(verdicts: Iterable[Verdict]) -> str:
+    """`client on time: The client itself was late …`, of the worst of them; empty of none."""
+    found = worst_first([("", v) for v in verdicts])
+    return f"{found[0][1].guard}: {found[0][1].sentence}" if found else ""
+
+
+def worst_first(verdicts: Sequence[tuple[str, Verdict]]) -> list[tuple[str, Verdict]]:
+    """(run id, verdict) pairs."""
+    return sorted(verdicts, key=lambda pair: -pair[1].outcome.weight)
+
+
 def by_guard(verdicts: Sequence[tuple[str, Verdict]]) -> dict[str, list[tuple[str, Verdict]]]:
     """(run id, verdict) pairs gathered by guard, worst first within each."""
     by_name: dict[str, list[tuple[str, Verdict]]] = {}
     for where, verdict in verdicts:
         by_name.setdefault(verdict.guard, []).append((where, verdict))
-    return {g: sorted(v, key=lambda pair: -pair[1].outcome.weight) for g, v in by_name.items()}
+    return {guard: worst_first(found) for guard, found in by_name.items()}
 
 
 def is_instrument(engine: str) -> bool:

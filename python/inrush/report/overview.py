@@ -63,7 +63,7 @@ def best_engines(analysis: Analysis, seen: Overview) -> set[str]:
     sound = {
         row.engine: row.rate
         for row in seen.rows
-        if row.rate is not None and not row.broken and isfinite(row.rate.value)
+        if row.rate is not None and not row.broken and not row.undecided and isfinite(row.rate.value)
     }
     if len(sound) < 2 or refused(analysis):
         return set()
@@ -104,7 +104,7 @@ def legend(analysis: Analysis, seen: Overview) -> list[str]:
         *held,
         *([f"at {at}"] if at else []),
         *([f"at {'; '.join(each)}"] if each else []),
-        *(f"{row.engine}: INVALID: {broken_words(row)}" for row in seen.rows if row.broken),
+        *(f"{row.engine}: INVALID: {broken_words(row)}" for row in seen.rows if row.broken or row.undecided),
         *(f"{row.engine}: no runs: {row.absent}" for row in seen.rows if row.absent),
     ]
 
@@ -242,8 +242,11 @@ def long_verdict(row: EngineRow) -> str:
 
 
 def broken_words(row: EngineRow) -> str:
-    """`latency p99 of readers (client on time)`"""
-    return f"{said_figures(row.broken)} ({', '.join(row.guards)})"
+    """`latency p99 of readers (client on time)`; `no decision (decisions hold on time)` where each figure stands"""
+    open_ = [f"no decision ({', '.join(row.open)})"] if row.open else []
+    return "; ".join(
+        [*open_, *([f"{said_figures(row.broken)} ({', '.join(row.guards)})"] if row.broken else [])]
+    )
 
 
 def column_name(what: str, figure: str | None) -> str:

@@ -222,12 +222,9 @@ def parts_said(answer: Answer) -> str:
 
 def part_said(part: Part) -> str:
     """A part of the answer; where its figures are invalid, marked and with the reason."""
-    if not part.invalid:
-        return f'<p class="part">{escape(part.sentence)}.</p>'
-    return (
-        f'<p class="part"><span class="badge invalid-badge">INVALID</span> {escape(part.sentence)}.</p>'
-        f'<p class="expected">{escape(part.invalid)}</p>'
-    )
+    mark = '<span class="badge invalid-badge">INVALID</span> ' if part.invalid else ""
+    why = f'<p class="expected">{escape(part.invalid)}</p>' if part.invalid not in ("", part.sentence) else ""
+    return f'<p class="part">{mark}{escape(part.sentence)}.</p>{why}'
 
 
 def rejected_table(analysis: Analysis) -> str:

@@ -103,7 +103,7 @@ def summed(s: PointSummary, factor: float) -> str:
 
 
 def best_points(analysis: Analysis, found: Answer | None) -> set[Point]:
-    """Where points compete: the best of each group, and what cannot be distinguished from it; none that is invalid."""
+    """Where points compete: the best of each group, and what cannot be distinguished from it; none of a part that is invalid."""
     if found is None or found.kind not in COMPETING or (found.along == "engine" and refused(analysis)):
         return set()
     per = tuple((analysis.study.get("answer") or {}).get("per") or ())
@@ -114,7 +114,7 @@ def best_points(analysis: Analysis, found: Answer | None) -> set[Point]:
         if len(of) > 1
         for point in winners(settled(of, fresh(analysis, found, of), found.figure))
     }
-    return best - set(analysis.broken_points(found.figure, best))
+    return best - {point for part in found.parts if part.invalid for point in part.points}
 
 
 def winners(found: Any) -> Iterable[Point]:
