@@ -26,7 +26,7 @@ from inrush.analysis.overview import (
 from inrush.analysis.parts import is_speed, together_said
 from inrush.analysis.points import Analysis, Point, lower_is_better
 from inrush.analysis.ran import measured_roles
-from inrush.analysis.settled import Values, best_of_each, ranked, run_once, say_with, settled
+from inrush.analysis.settled import Values, best_of_each, like_the_best, ranked, run_once, say_with, settled
 from inrush.analysis.wording import (
     LEAST_SAID,
     TOO_FEW,
@@ -257,7 +257,8 @@ def next_value(analysis: Analysis, found: Answer, row: EngineRow, of: Values) ->
         return ""
     others = [p for v, p in best_of_each(of, along, found.figure).items() if v != dict(best).get(along)]
     ratios = {p: worse_by(found.figure, of[p], of[best]) for p in others}
-    together = [p for p, ratio in ratios.items() if ratio is not None and ratio.holds(1.0)]
+    known = like_the_best({p: of[p] for p in (best, *others)}, found.figure)
+    together = [p for p, ratio in ratios.items() if ratio is not None and p in known]
     if together:
         return f" ({alike(of, {}, best, together, found.figure, lambda p: other_value(analysis, along, best, p))})"
     if others and run_once([best, *others], of):

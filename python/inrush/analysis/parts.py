@@ -9,7 +9,7 @@ from typing import Any
 
 from inrush.analysis.deciding import tried, undecided_by
 from inrush.analysis.points import Analysis, Measured, Point, lower_is_better, say, say_value
-from inrush.analysis.settled import Values, at_edge, beside, best_of_each, run_once, settled
+from inrush.analysis.settled import Values, at_edge, beside, best_of_each, like_the_best, run_once, settled
 from inrush.analysis.wording import (
     LEAST_SAID,
     TOO_FEW,
@@ -212,7 +212,8 @@ def comparison_part(analysis: Analysis, figure: str, along: str, group: Point, o
     sentence = f"{head(analysis, group)}{named(best)} has the {'lowest' if lower_is_better(figure) else 'highest'} {name(figure)}, {shown(analysis, by_value[best], figure)}"
     interval = interval_of(by_value[best])
     ratios = {k: r for k in others if (r := ratio_of(by_value[k], by_value[best])) is not None}
-    together = [k for k, ratio in ratios.items() if ratio.holds(1.0)]
+    alike = like_the_best({p: of[p] for p in points.values()}, figure)
+    together = [k for k in ratios if points[k] in alike]
 
     def against_best(value: Any) -> str:
         if value not in together:

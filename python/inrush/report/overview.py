@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from math import isfinite
 
 from inrush.analysis.comparability import refused
 from inrush.analysis.overview import Cell, EngineRow, Overview, where
-from inrush.analysis.points import Analysis, lower_is_better, say
+from inrush.analysis.points import Analysis, say
+from inrush.analysis.settled import like_the_best
 from inrush.engines import title
 from inrush.guards.verdicts import WITH_NOTES, kind_and_quantile, said_figures
 from inrush.report.html import Cells, number, table
@@ -59,24 +59,17 @@ def text_table(analysis: Analysis, seen: Overview | None) -> list[str]:
 
 
 def best_engines(analysis: Analysis, seen: Overview) -> set[str]:
-    """Engines of the best rate, and those of which the interval reaches it; nothing where they are not compared."""
+    """Engines of the best rate, and those that cannot be distinguished from it; nothing where they are not compared."""
+    every, again = analysis.values(seen.rate), analysis.fresh(seen.rate)
     sound = {
-        row.engine: row.rate
+        row.point: (again.get(row.point) if row.fresh else None) or every[row.point]
         for row in seen.rows
-        if row.rate is not None and not row.broken and not row.undecided and isfinite(row.rate.value)
+        if row.point is not None and row.rate is not None and not row.broken and not row.undecided
     }
     if len(sound) < 2 or refused(analysis):
         return set()
-    lower = lower_is_better(seen.rate)
-    top = (min if lower else max)(sound.values(), key=lambda cell: cell.value)
-    found = {engine for engine, cell in sound.items() if cell is top or overlap(cell, top)}
-    return found if len(found) < len(sound) else set()
-
-
-def overlap(a: Cell, b: Cell) -> bool:
-    if a.interval is None or b.interval is None:
-        return a.value == b.value
-    return a.interval.low <= b.interval.high and b.interval.low <= a.interval.high
+    found = like_the_best(sound, seen.rate)
+    return {str(dict(point)["engine"]) for point in found} if len(found) < len(sound) else set()
 
 
 def survives_words(seen: Overview) -> str:
