@@ -23,7 +23,6 @@ from inrush.analysis.overview import (
     is_percentile,
     overview,
 )
-from inrush.analysis.parts import is_speed, together_said
 from inrush.analysis.points import Analysis, Point, lower_is_better
 from inrush.analysis.ran import measured_roles
 from inrush.analysis.settled import Values, best_of_each, like_the_best, ranked, run_once, say_with, settled
@@ -32,12 +31,14 @@ from inrush.analysis.wording import (
     TOO_FEW,
     few,
     in_each,
+    is_speed,
     lie_apart,
     name,
     ordered,
     plain,
     ratio_of,
     runs_needed,
+    together_said,
 )
 from inrush.engines import title
 from inrush.guards.verdicts import counted, kind_and_quantile

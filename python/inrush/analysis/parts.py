@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any
@@ -11,22 +11,19 @@ from inrush.analysis.deciding import tried, undecided_by
 from inrush.analysis.points import Analysis, Measured, Point, lower_is_better, say, say_value
 from inrush.analysis.settled import Values, at_edge, beside, best_of_each, like_the_best, run_once, settled
 from inrush.analysis.wording import (
-    LEAST_SAID,
-    TOO_FEW,
+    change_said,
     ends,
     few,
     head,
-    in_each,
     interval_of,
-    lie_apart,
     name,
     ordered,
     plain,
     ratio_of,
-    runs_needed,
     say_bytes,
     shown,
     times,
+    together_said,
 )
 from inrush.guards.verdicts import worst_said
 from inrush.stats import shape, stats
@@ -232,48 +229,6 @@ def comparison_part(analysis: Analysis, figure: str, along: str, group: Point, o
     if len(others) > 3:
         sentence += f"; and {len(others) - 3} more"
     return Part(group, sentence, interval, (best, *together))
-
-
-def together_said(
-    of: Values,
-    fresh: Values,
-    best: Point,
-    together: Sequence[Point],
-    figure: str,
-    named: Callable[[Sequence[Point]], str],
-) -> str:
-    """`not distinguishable from it: A, B; too few runs to distinguish: C (2 of 3); D was slower in each of 2 runs, …`
-
-    together: points that no test distinguishes from the best; of few runs none could. fresh: repeats that
-    were made after the choice, which stand for a point where it and the best have them.
-    """
-    pairs = {p: (v[p], v[best]) for p in together for v in (fresh if p in fresh and best in fresh else of,)}
-    alike = [p for p in together if not few(*pairs[p])]
-    beyond = [p for p in together if p not in alike and lie_apart(*pairs[p])]
-    unknown = [p for p in together if p not in alike and p not in beyond]
-    said = []
-    if alike:
-        said.append(f"not distinguishable from it: {named(alike)}")
-    if unknown:
-        said.append(f"{TOO_FEW}: {named(unknown)} {runs_needed(pairs[unknown[0]][0])}")
-    if beyond:
-        word = "slower" if is_speed(figure) else "worse"
-        were = "was" if len(beyond) == 1 else "were"
-        said.append(f"{named(beyond)} {were} {word} {in_each(pairs[beyond[0]][0])}; {LEAST_SAID}")
-    return "; ".join(said)
-
-
-def change_said(last: Mapping[int, float], first: Mapping[int, float]) -> str:
-    """What is known of a change that no test shows."""
-    if not few(last, first):
-        return "not distinguishable from no change"
-    if not lie_apart(last, first):
-        return f"{TOO_FEW} {runs_needed(last)}"
-    return f"{'more' if min(last.values()) > max(first.values()) else 'less'} {in_each(last)}; {LEAST_SAID}"
-
-
-def is_speed(figure: str) -> bool:
-    return figure.endswith("_s") and not figure.endswith("failed_share")
 
 
 def keeps_up_part(analysis: Analysis, figure: str, along: str, group: Point, of: Values) -> Part:
