@@ -113,7 +113,7 @@ def limits_checked(analysis: Analysis) -> Verdict | None:
     if missing:
         return not_checked(LIMITS, f"No counted run measured {', '.join(missing)}: the limit says nothing")
     if undecided := undecided_limits(analysis):
-        (_, lack), *_ = next(iter(undecided.values()))
+        lack = max((lack for over in undecided.values() for _, lack in over), key=lambda lack: lack.others)
         return invalid(
             LIMITS,
             f"It is not decided whether {', '.join(undecided)} crosses its limit: {lack.words}. Repeat without the others",

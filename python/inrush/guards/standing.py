@@ -46,5 +46,7 @@ def others_of_its_kind(run: RunRecord, _: Figures) -> Verdict | None:
     where = ", ".join(f"process {o['pid']} in {o['folder'] or 'a folder that is not known'}" for o in others)
     said = f"{counted(len(others), 'other server')} of this kind ran meanwhile ({where}) and used {cores:.2g} cores"
     if cores > IDLE_CORES:
-        return noted(name, f"{said}: figures are of a machine that they share; stop them, and repeat")
+        return noted(
+            name, f"{said}: figures are of a machine that they share; stop them, and repeat", size=cores
+        )
     return passed(name, f"{said}: they were idle, and hold their memory")

@@ -8,6 +8,7 @@ from inrush.analysis.answer import Answer
 from inrush.analysis.points import Analysis
 from inrush.guards import lateness
 from inrush.guards.rows import MORE_THAN_LIMIT, REJECTED
+from inrush.guards.verdicts import by_guard
 from inrush.study.document import shown
 from inrush.text import percent
 
@@ -50,9 +51,9 @@ def errors_to_look_at(analysis: Analysis) -> str:
         said = shown(str(first.get("first_message") or ""), 100)
         calls = "1 call" if count == 1 else f"{count:,} calls"
         return f"look at the errors first: {calls}, {first['role']} {first['op']} {first['outcome']}: {said}; all are in DIR/failures.csv"
-    broken = {v.guard: v.sentence for _, v in analysis.invalidating if v.guard in COMPARED}
-    for guard, sentence in broken.items():
-        return f"look at the wrong rows first: {sentence}; {COMPARED[guard]}"
+    for guard, broken in by_guard(analysis.invalidating).items():
+        if guard in COMPARED:
+            return f"look at the wrong rows first: {broken[0][1].sentence}; {COMPARED[guard]}"
     return ""
 
 
