@@ -6,6 +6,8 @@ from inrush.guards.verdicts import Figures, Verdict, invalid, noted, passed, rol
 from inrush.stats.measures import writing_roles
 from inrush.stats.record import RunRecord
 
+#: What the failure of a run says, whosever disk was full.
+MAKE_ROOM = "make room"
 # A short probe on a busy disk can find a fraction of what the disk does.
 IMPLAUSIBLE, IMPOSSIBLE = 1.5, 5.0  # times the best probe; the latter also times what the probes differ by
 

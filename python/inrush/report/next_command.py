@@ -9,6 +9,7 @@ from inrush.analysis.points import Analysis
 from inrush.guards import lateness
 from inrush.guards.rows import MORE_THAN_LIMIT, REJECTED
 from inrush.guards.verdicts import by_guard
+from inrush.report.first_sentence import full_disk_said
 from inrush.study.document import shown
 from inrush.text import percent
 
@@ -29,7 +30,8 @@ def next_command(analysis: Analysis, found: Answer | None) -> str:
     if why := fails_again(analysis):
         return f"next: change the study: {why}; then: {again}"
     if analysis.study.get("status") in ("running", "interrupted", "failed"):
-        return f"next: inrush run --resume {spot}"
+        room = "make room on the disk; then: " if full_disk_said(analysis) else ""
+        return f"next: {room}inrush run --resume {spot}"
     if looked := errors_to_look_at(analysis):
         return f"next: inrush show {spot} --csv DIR   ({looked})"
     if not analysis.valid:
