@@ -140,6 +140,9 @@ def test_a_limit_that_lateness_decides_leaves_the_answer_its_ranking() -> None:
     )  # fmt: skip
     assert not analysis.valid and "INVALID" not in found_in(analysis).line
     assert conclusion(analysis, found_in(analysis)).startswith("PostgreSQL stores ")
+    # Of five runs, each a little slower than the one before.
+    assert "is 0.0060" in verdict_line(analysis), verdict_line(analysis)
+    assert "(in 5 runs, the worst b05-0000-postgresql)" in verdict_line(analysis)
 
 
 @pytest.mark.parametrize("kind", ["keeps_up", "sustained"])
@@ -158,6 +161,7 @@ def test_a_load_whose_runs_are_invalid_is_undecided_and_the_others_keep_their_wo
     assert part.said.startswith(f"INVALID: mysql: {holds[kind]}; ")
     word = {"keeps_up": "at readers 4 is not decided: ", "sustained": "readers 4 (0 of 3 runs held) is undecided: "}  # fmt: skip
     assert word[kind] in part.said and "client on time" in part.said
+    assert part.said.endswith("late (in 3 of 3 runs)") is (kind == "keeps_up"), part.said
     assert "keeps up at readers 1 (in 3 of 3 runs), 4" not in part.said
 
 

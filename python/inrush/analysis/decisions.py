@@ -5,6 +5,7 @@ Between the two lies what a client that was on time would have seen. Where both 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from inrush.analysis.answer import Answer, decided
@@ -42,11 +43,19 @@ def decisions_hold(analysis: Analysis) -> Verdict | None:
     if limits:
         return invalid(
             DECISIONS,
-            f"{limits[0][2]}: the client's lateness decides whether the limit is crossed. Lower the rate, or give the client more cores",
+            f"{worst_limit(limits)}: the client's lateness decides whether the limit is crossed. Lower the rate, or give the client "
+            "more cores",
             figures=[figure for figure, _, _ in limits],
             points=[m.point for _, m, _ in limits],
         )
     return passed(DECISIONS, "The answer and every limit are the same with a client on time")
+
+
+def worst_limit(limits: Sequence[tuple[str, Measured, str]]) -> str:
+    """The largest value of the first figure, and in how many runs there is one."""
+    mine = [(m, said) for figure, m, said in limits if figure == limits[0][0]]
+    m, said = max(mine, key=lambda of: of[0].figures.get(limits[0][0], 0.0))
+    return said + (f" (in {len(mine)} runs, the worst {m.run.run_id})" if len(mine) > 1 else "")
 
 
 def pairs(analysis: Analysis) -> Any:

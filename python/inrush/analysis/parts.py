@@ -246,8 +246,10 @@ def keeps_up_part(analysis: Analysis, figure: str, along: str, group: Point, of:
         missed = [m for m in at if is_late(m, figure)]
         behind = sum(not caught_up(m, figure) for m in missed)
         kept += [] if missed else [value]
-        if lacks := undecided_by(missed, figure) or worst_said(v for m in at for v in m.broken(figure)):
-            open_.append(f"{plain(value)} is not decided: {lacks}")
+        broken = [m for m in at if m.broken(figure)]
+        if broken:
+            why = undecided_by(missed, figure) or worst_said(v for m in broken for v in m.broken(figure))
+            open_.append(f"{plain(value)} is not decided: {why} (in {len(broken)} of {len(runs)} runs)")
         elif not missed:
             up.append(f"{plain(value)} (in {len(runs)} of {len(runs)} runs)")
         elif behind:
