@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from inrush.analysis.analyse import analyse, analysis_of
-from inrush.analysis.answer import Answer, answer
+from inrush.analysis.answer import Answer, answer, decided
 from inrush.analysis.deciding import crossed
 from inrush.analysis.effects import effects
 from inrush.analysis.parts import late_words
@@ -393,7 +393,8 @@ def test_a_best_value_at_the_edge_of_those_tried_is_said_to_be_there(
         for block in (1, 2, 3)
         for b, s in makespans.items()
     ]  # fmt: skip
-    found = answer(analyse(StudyRecord(synthetic.STUDY, runs)))
+    # A disk that takes single rows as fast makes the figure invalid: the sentence is that of the figures alone.
+    found = decided(analyse(StudyRecord(synthetic.STUDY, runs)))
     assert found is not None and says in found.line, found.line
 
 

@@ -15,6 +15,7 @@ from inrush.analysis.claims import RULES, Judged, Status, effect, judged_claims,
 from inrush.analysis.points import Analysis
 from inrush.analysis.wording import times
 from inrush.errors import StudyInvalid
+from inrush.guards.verdicts import invalid
 from inrush.report.export import write_claims
 from inrush.stats.quantity import says_nothing, show_interval
 from inrush.stats.stats import Interval, log_t
@@ -301,3 +302,25 @@ def test_values_that_were_not_measured_are_said_as_people_read_them() -> None:
 def test_values_of_a_claim_have_no_exponent() -> None:
     found = judged({"duckdb": 25_000_000}, {"kind": "best", "along": "batch_rows"})
     assert "batch_rows 25,000,000 was not measured" in found.because
+
+
+def test_an_invalid_figure_neither_confirms_nor_contradicts_a_claim() -> None:
+    """At one point of three: a claim about the other two is judged."""
+    rule = {"kind": "speed_up", "of": "writers.makespan_s", "along": "batch_rows", "cores": 56}
+    whole = analysis(values={"duckdb": 2.0}, rule={**rule, "from": 100, "to": 200})
+    broken = whole.points[-1]
+    assert dict(broken)["batch_rows"] == 400
+    for ends, value, status in (
+        ((100, 200), 2.0, Status.CONFIRMED),
+        ((200, 400), 2.0, Status.NOT_TESTABLE),
+        ((200, 400), 9.0, Status.NOT_TESTABLE),
+    ):
+        found = analysis(values={"duckdb": value}, rule={**rule, "from": ends[0], "to": ends[1]})
+        found.__dict__["study_verdicts"] = [
+            invalid("g", "so", figures=["writers.makespan_s"], points=[broken])
+        ]
+        (one,) = judged_claims(found)
+        assert one.status is status, ends
+        assert (one.because == "writers.makespan_s is INVALID at duckdb, batch_rows 400 (g)") is (
+            ends[1] == 400
+        )

@@ -147,13 +147,6 @@ def test_where_every_figure_is_invalid_nothing_else_is_said() -> None:
     )
 
 
-def test_an_answer_that_is_no_decision_says_so_first() -> None:
-    """Every figure stands, and with a client on time the answer would be another."""
-    analysis = kept(ALL)
-    analysis.__dict__["study_verdicts"] = [invalid("decisions hold on time", "late", figures=())]
-    assert sentence(analysis).startswith("INVALID: no decision (decisions hold on time). All three keep up ")
-
-
 def test_percentiles_are_those_of_all_samples_together_not_of_the_runs() -> None:
     """One run in three is ten times slower: the mean of its percentiles would be that of no sample."""
     runs = [paced("mysql", 0, block, [s] * SAMPLES) for block, s in ((1, 0.1), (2, 0.1), (3, 0.9))]

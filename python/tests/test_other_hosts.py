@@ -188,7 +188,7 @@ KNOWN = (HostClock(2.5e9, ""), HostClock(3e9, ""))
 
 def test_a_rate_per_core_used_is_that_of_a_second_of_cpu_time_with_the_interval_of_its_runs() -> None:
     (found,) = per_core(HERE, THERE, RATE, KNOWN)
-    assert found.base == "cores used (server.cpu_us_per_row)" and not found.broken
+    assert found.base == "cores used (CPU per row of server)" and not found.broken
     wanted = welch_ratio(
         [r / c for r, c in zip(OTHER_RATES, OTHER_CORES, strict=True)], [r / c for r, c in zip(RATES, CORES, strict=True)]
     )  # fmt: skip
@@ -325,7 +325,7 @@ def test_on_one_host_a_comparison_is_what_it_was() -> None:
         assert compare_lines(
             made({}, RATES, CORES), made({**env, "kernel": "6.2.0"}, OTHER_RATES, OTHER_CORES)
         ) == [
-            "writers.rows_per_s, synthetic-1 / synthetic-1",
+            "rate of writers, synthetic-1 / synthetic-1",
             "point                       synthetic-1   synthetic-1   ratio",
             "postgresql, batch_rows 100  101 k rows/s  301 k rows/s  2.98 [2.85, 3.12]  more",
             "! kernel differs: 6.1.0 and 6.2.0",
@@ -336,10 +336,11 @@ def test_on_one_host_a_comparison_is_what_it_was() -> None:
 def test_a_comparison_of_two_hosts_says_what_differs_once_and_figures_per_core_and_ghz() -> None:
     text = "\n".join(compare_lines(HERE, THERE))
     assert "cpu_model differs" not in text and text.count("Other 1") == 1
-    assert "per core: cores used (server.cpu_us_per_row)" in text and "no ratio per GHz" not in text
+    assert "per core: cores used (CPU per row of server)" in text and "no ratio per GHz" not in text
     (row,) = (line for line in text.splitlines()[3:] if line.startswith("postgresql"))
     assert "2.98 [" in row and "1.47 [" in row and "1.23 [" in row and row.count(" more") == 3
-    assert "server.cpu_us_per_row" in text
+    assert "server.cpu_us_per_row" not in text and "\nrate of writers, " in text
+    assert any(line.startswith("CPU per row of server ") for line in text.splitlines())
 
 
 def test_a_clock_that_is_not_known_is_said_with_what_to_do() -> None:

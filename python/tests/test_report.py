@@ -96,7 +96,7 @@ def test_a_valid_page_never_says_invalid_and_an_invalid_one_says_why(page: Path,
 def test_an_empty_study_still_gives_a_page(tmp_path: Path) -> None:
     path = tmp_path / "r" / "empty.html"
     write_report(StudyRecord({"title": "Nothing yet", "question": "?"}, []), path)
-    assert "No counted run measured what was asked" in path.read_text()
+    assert "No answer: no counted run measured it." in path.read_text()
 
 
 def test_what_limits_a_figure_stands_before_the_charts_and_what_passed_behind_them(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -92,12 +93,12 @@ def made(factor: int, doc: dict[str, Any] | None = None, **how: Any) -> Analysis
 def test_results_of_different_volumes_are_compared_by_rate_and_the_volumes_are_named() -> None:
     """Ten times the rows in ten times the time are no tenth of the speed."""
     lines = compare_lines(made(10, {"scale": "s"}), made(1, {"scale": "xs"}))
-    assert lines[0].startswith("writers.rows_per_s")
+    assert lines[0].startswith("rate of writers, ")
     assert not any("0.1" in line for line in lines if line.startswith("duckdb"))
     assert sum("not distinguishable" in line for line in lines) == 2
     text = "\n".join(lines)
     assert (
-        "! writers.makespan_s is a time of the whole volume, and volumes differ: compared by writers.rows_per_s"
+        "! makespan of writers is a time of the whole volume, and volumes differ: compared by rate of writers"
         in text
     )
     assert "! scale differs: s and xs" in text
@@ -106,7 +107,7 @@ def test_results_of_different_volumes_are_compared_by_rate_and_the_volumes_are_n
 
 def test_results_of_the_same_volume_are_compared_by_what_was_asked_and_say_nothing_of_volumes() -> None:
     lines = compare_lines(made(1), made(1))
-    assert lines[0].startswith("writers.makespan_s")
+    assert lines[0].startswith("makespan of writers, ")
     assert not any("volume" in line or "differs" in line for line in lines)
 
 
@@ -120,8 +121,28 @@ def test_how_roles_worked_is_named_where_it_differs() -> None:
     lines = compare_lines(
         made(1, {"sizes": {"ports": 100}}), made(1, {"sizes": {"ports": 50_000}}, writers=4)
     )
-    assert "! sizes.ports differs: 100 and 50000" in lines
-    assert "! writers.sessions differs: 1 and 4" in lines
+    assert "! size ports differs: 100 and 50,000" in lines
+    assert "! sessions of writers differs: 1 and 4" in lines
+
+
+def test_what_two_results_differ_in_is_said_in_words_and_no_table_is_printed_as_it_is_kept() -> None:
+    """Figures, facts of the host and keys of studies have the words that they have elsewhere."""
+    a = made(1, {"workload": {"rate": 20_000}, "schedule": {"warm_s": 2.0, "limit_s": 90}})
+    b = made(1, {"workload": {"rate": 40_000}, "schedule": {"warm_s": 5.0, "limit_s": 90}}, schedule="poisson",
+             env={"data_filesystem": "xfs", "cargo_lock_sha256": "ab" * 32})  # fmt: skip
+    said = compare_lines(a, b)
+    for line in (
+        "! rate of workload differs: 20,000 and 40,000",
+        "! warm of schedule differs: 2.00 s and 5.00 s",
+        "! filesystem of the data differs: ext4 and xfs",
+        "! kind of schedule of writers differs: closed and poisson",
+        "! think of schedule of writers differs: 0 s and none",
+        "! rate per s of schedule of writers differs: none and 100",
+        "! sources of the core differs: none and abababababab",
+    ):
+        assert line in said, said
+    raw = [word for line in said for word in re.findall(r"\w+(?:\.\w+)*", line) if "." in word.strip("0123456789.") or "_" in word]  # fmt: skip
+    assert set(raw) <= {"batch_rows"}, "the name of a factor stands at its points everywhere"
 
 
 def test_runs_of_which_one_measured_nothing_are_shown_by_their_median_and_range() -> None:

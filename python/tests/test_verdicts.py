@@ -261,7 +261,7 @@ def test_a_failed_percentile_is_called_failed_wherever_it_is_shown() -> None:
     analysis = failed_analysis(accept={P99: 10.0})
     assert "failed in 5 of 5 runs" in answer_line(analysis)
     assert crossed(analysis) == [
-        "writers has no latency p99: 2 of 100 calls failed at postgresql, batch_rows 1; accepted is at most 10"
+        "writers has no latency p99: 2 of 100 calls failed at postgresql, batch_rows 1; accepted is at most 10 (crossed in 5 of 10 runs)"
     ]
     detail = json.dumps(summary(analysis), allow_nan=False)
     assert '"failed": 5' in detail

@@ -23,11 +23,16 @@ from inrush.analysis.parts import (
 from inrush.analysis.points import Analysis, Point, headline, say
 from inrush.analysis.settled import Values, apart, ranked
 from inrush.analysis.wording import name
+from inrush.guards.verdicts import Outcome, Verdict, of_runs, worst_first, worst_said
 from inrush.metrics import counts_faults, lower_is_better
 
 #: The best and its nearest contenders, that are made again with fresh rows.
 MOST_CONFIRMED = 3
 
+
+#: Kinds that ask whether a load is kept up with: of each value whether it is, or whether that is undecided.
+PACED = ("keeps_up", "sustained")
+EQUAL_DURABILITY = "equal durability"
 
 #: Kinds in which points of one group compete; in the others every point of a group has a value of its own.
 COMPETING = ("best", "comparison")
@@ -59,7 +64,7 @@ def answer(analysis: Analysis) -> Answer | None:
     found = decided(analysis)
     if found is None:
         return None
-    return replace(found, parts=[judged(analysis, found.figure, part) for part in found.parts])
+    return replace(found, parts=[judged(analysis, found, part) for part in found.parts])
 
 
 def decided(analysis: Analysis) -> Answer | None:
@@ -112,16 +117,48 @@ def groups_of(
     return found if kind in COMPETING else apart(analysis, found, along)
 
 
-def judged(analysis: Analysis, figure: str, part: Part) -> Part:
-    """The part, with what makes its figure invalid at the points that it speaks of: other parts stand."""
-    where = analysis.broken_points(figure, part.points)
-    if not where:
+def judged(analysis: Analysis, found: Answer, part: Part) -> Part:
+    """The part; where its figure is invalid at points that it speaks of, or nothing is decided between them, why that is so in
+    place of what it says. Other parts stand.
+
+    A load that is tried says of each value whether it is undecided: what makes a run of it invalid is in its sentence.
+    """
+    where = {p: broken for p in part.points if (broken := analysis.broken(found.figure, p))}
+    open_ = no_decision(analysis, part.points)
+    if where:
+        point = max(where, key=lambda p: max(v.size for _, v in where[p]))
+        _, worst = max(where[point], key=lambda pair: pair[1].size)
+        its = worst_first(
+            [(run, v) for broken in where.values() for run, v in broken if v.guard == worst.guard]
+        )
+        runs = sum((m.counts or m.run.confirms) and m.point in part.points for m in analysis.runs)
+        more = f" and {len(where) - 1} more of {len(part.points)} points" if len(where) > 1 else ""
+        why = (
+            f"{name(found.figure)} at {say(point)}{more}: {worst.guard}: {worst.sentence}{of_runs(its, runs)}"
+        )
+    elif open_:
+        why = f"no decision by {name(found.figure)}: {worst_said(open_)}"
+    else:
         return part
-    _, verdict = analysis.broken(figure, where[0])[0]
-    spread = f"at {say(where[0])}" + (
-        f" and {len(where) - 1} more of {len(part.points)} points" if len(where) > 1 else ""
-    )
-    return replace(part, invalid=f"{name(figure)} {spread}: {verdict.guard}: {verdict.sentence}")
+    if found.kind in PACED and all(run for broken in where.values() for run, _ in broken):
+        return replace(part, invalid=why)
+    return replace(part, sentence=why, interval=None, best=(), invalid=why)
+
+
+def no_decision(analysis: Analysis, points: Sequence[Point]) -> list[Verdict]:
+    """Verdicts of the study by which the figures of these points stand and no decision between them does.
+
+    Where rows survive different things the parts hold no engine against another.
+    """
+    return [
+        v
+        for v in analysis.study_verdicts
+        if v.outcome is Outcome.INVALID
+        and v.figures == ()
+        and v.guard != EQUAL_DURABILITY
+        and points
+        and (v.points is None or not set(points).isdisjoint(v.points))
+    ]
 
 
 def contenders(analysis: Analysis) -> list[Point]:

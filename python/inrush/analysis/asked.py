@@ -14,6 +14,7 @@ from inrush.analysis.percentiles import has_too_few, merged_s
 from inrush.analysis.points import Analysis, Point
 from inrush.analysis.wording import centre, name
 from inrush.engines import title
+from inrush.guards.verdicts import Verdict
 from inrush.stats.extremes import largest_said, shown_value, without_value
 from inrush.stats.quantity import show
 from inrush.text import listed
@@ -43,15 +44,31 @@ def engine_said(analysis: Analysis, engine: str, figures: Sequence[str]) -> list
     points = points_of(analysis, engine)
     said = []
     for figure in figures:
-        cells = [(place(analysis, p), text) for p in points if (text := cell(analysis, p, figure))]
+        broken = {p: v for p in points for _, v in analysis.broken(figure, p)}
+        cells = [
+            (place(analysis, p), text)
+            for p in points
+            if p not in broken and (text := cell(analysis, p, figure))
+        ]
         each = ", ".join(f"{text} at {at}" if at else text for at, text in cells[:MOST_SAID])
         if len(cells) > MOST_SAID:
             each += f" and {len(cells) - MOST_SAID} more points"
         if len(cells) > min(MOST_SAID, max(2, MOST_VALUES // len(figures))):
-            each = least_to_most(analysis, points, figure) or each
-        said += [f"{name(figure)} {each}"] if cells else []
+            each = least_to_most(analysis, [p for p in points if p not in broken], figure) or each
+        each = ", ".join(filter(None, [each, invalid_said(analysis, broken)]))
+        said += [f"{name(figure)} {each}"] if each else []
     lacks = [f"{title(engine)} goes without {what}" for what in goes_without(analysis, engine, figures)]
     return [*([f"{title(engine)}: {'; '.join(said)}"] if said else []), *lacks]
+
+
+def invalid_said(analysis: Analysis, broken: Mapping[Point, Verdict]) -> str:
+    """`INVALID at layout pk (client on time)`: in a sentence no value stands in its place."""
+    if not broken:
+        return ""
+    places = [at for p in broken if (at := place(analysis, p))]
+    where = places[0] if len(places) == 1 else f"{len(places)} points" if places else ""
+    guards = ", ".join(dict.fromkeys(v.guard for v in broken.values()))
+    return f"INVALID{f' at {where}' if where else ''} ({guards})"
 
 
 def least_to_most(analysis: Analysis, points: Sequence[Point], figure: str) -> str:
@@ -120,7 +137,8 @@ def cell(analysis: Analysis, point: Point, figure: str) -> str:
     }
     if not values:
         return ""
-    invalid = sum(bool(analysis.broken(f, point)) for f in values)
+    sound = {f: v for f, v in values.items() if not analysis.broken(f, point)}
+    invalid = len(values) - len(sound)
     runs = [m.figures for m in analysis.runs if m.counts and m.point == point]
     if "*" not in figure:
         value = value_of(analysis, point, figure)
@@ -128,11 +146,14 @@ def cell(analysis: Analysis, point: Point, figure: str) -> str:
             return NO_VALUE
         own = merged_s(analysis, point, figure) is None
         return figure_said(figure, value, runs, own) + (" INVALID" if invalid else "")
-    low, high = (choose(values, key=lambda f: values[f]) for choose in (min, max))
+    if not sound:
+        return f"INVALID in all {len(values)}"
+    low, high = (choose(sound, key=lambda f: sound[f]) for choose in (min, max))
     marked = f" (INVALID in {invalid} of them)" if invalid else ""
     least, most = (figure_said(f, values[f], runs) for f in (low, high))
     if least == most:
-        return f"{least} in all {len(values)}{marked}"
+        every = f"{len(sound)} of {len(values)}" if invalid else f"all {len(values)}"
+        return f"{least} in {every}{marked}"
     ends = (f"{text} ({f.rsplit('.', 1)[0]})" for text, f in ((least, low), (most, high)))
     return f"{' to '.join(ends)}, of {len(values)}{marked}"
 

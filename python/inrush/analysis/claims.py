@@ -32,7 +32,7 @@ from typing import Any
 
 from inrush.analysis.answer import groups
 from inrush.analysis.parts import best_part, tries
-from inrush.analysis.points import Analysis, say
+from inrush.analysis.points import Analysis, Point, say
 from inrush.analysis.waves import AGREEING, PointWave, point_wave, said
 from inrush.analysis.wording import interval_of, ordered, ratio_of, say_bytes, shown
 from inrush.guards.verdicts import is_instrument
@@ -94,6 +94,8 @@ def judge(analysis: Analysis, published: Mapping[str, Any], engine: str, value: 
     asked = engines_asked(analysis, engine)
     found = findings(analysis, rule, engine, value)
     status, because = verdict(found, cores_missing(analysis, rule))
+    if broken := invalid_under(analysis, rule, engine, found):
+        status, because = Status.NOT_TESTABLE, broken
     if not asked:
         because = f"{engine} was not measured"
     return Judged(
@@ -135,6 +137,37 @@ def cores_missing(analysis: Analysis, rule: Mapping[str, Any]) -> str:
     env = analysis.runs[0].run.env if analysis.runs else {}
     cores, needed = int(env.get("cpu_logical") or 0), int(rule.get("cores", 0))
     return f"{cores} cores here, {needed} there: fewer cannot contradict" if cores < needed else ""
+
+
+def invalid_under(analysis: Analysis, rule: Mapping[str, Any], engine: str, found: Sequence[Finding]) -> str:
+    """`writers.rows_per_s is INVALID at duckdb (client on time)`, of what a rule rests on; empty where it stands.
+
+    A search is decided though some of its runs are INVALID: they count as undecided, and valid ones are enough. What the
+    whole study is INVALID for is in none of its runs, and spares none of them.
+    """
+    figure = str(rule["of"])
+    broken = {p: each for p in points_of(analysis, rule, engine) if (each := analysis.broken(figure, p))}
+    of_runs = all(run for each in broken.values() for run, _ in each)
+    if not broken or (
+        rule["kind"] == "sustains" and of_runs and found and all(f.holds is not None for f in found)
+    ):
+        return ""
+    point, ((_, first), *_) = next(iter(broken.items()))
+    return f"{figure} is INVALID at {say(point)} ({first.guard})"
+
+
+def points_of(analysis: Analysis, rule: Mapping[str, Any], engine: str) -> list[Point]:
+    """What the rule reads: of an effect the points at its two ends alone."""
+    asked = dict(rule.get("where") or {})
+    if engine != "all":
+        asked["engine"] = engine
+    found = [
+        p for p in analysis.values(str(rule["of"])) if all(dict(p).get(k) == v for k, v in asked.items())
+    ]
+    if rule["kind"] in ("speed_up", "cost"):
+        along, ends = str(rule["along"]), ends_of(analysis, rule)
+        found = [p for p in found if dict(p).get(along) in ends]
+    return found
 
 
 # --- rules: what each group of points of one engine says

@@ -10,12 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
 from typing import Any
 
-from inrush.analysis.answer import Answer
+from inrush.analysis.answer import PACED, Answer, no_decision
 from inrush.analysis.comparability import refused
 from inrush.analysis.keeping_up import headed, keeps_up_said, not_decided, sustained_said
 from inrush.analysis.levelling import levels_off_said
 from inrush.analysis.overview import (
-    PACED,
     Cell,
     EngineRow,
     Overview,
@@ -24,31 +23,31 @@ from inrush.analysis.overview import (
     is_percentile,
     overview,
 )
-from inrush.analysis.parts import is_speed, together_said
 from inrush.analysis.points import Analysis, Point
 from inrush.analysis.ran import measured_roles
-from inrush.analysis.settled import Values, best_of_each, ranked, run_once, say_with, settled
+from inrush.analysis.settled import Values, best_of_each, like_the_best, ranked, run_once, say_with, settled
 from inrush.analysis.wording import (
     LEAST_SAID,
     TOO_FEW,
     few,
     in_each,
+    is_speed,
     lie_apart,
     name,
     ordered,
     plain,
     ratio_of,
     runs_needed,
+    together_said,
 )
 from inrush.engines import title
-from inrush.guards.verdicts import Outcome, counted, kind_and_quantile
+from inrush.guards.verdicts import counted, kind_and_quantile
 from inrush.metrics import lower_is_better, metric_of
 from inrush.stats.measures import writing_roles
 from inrush.stats.quantity import LEAST_RUNS, digits, known, says_nothing, scale_known, show, show_known
 from inrush.stats.stats import Interval
 from inrush.text import listed
 
-EQUAL_DURABILITY = "equal durability"
 NOTHING = "No answer: no counted run measured it."
 
 
@@ -59,9 +58,9 @@ def conclusion(analysis: Analysis, found: Answer | None, seen: Overview | None =
         return NOTHING
     broken, sound = judged_rows(found, seen)
     sentences = [*stated(analysis, found, seen, sound), *left_out(analysis, found, seen, broken, sound)]
-    undecided = (
-        [f"INVALID: no decision ({', '.join(guards)})"] if sound and (guards := no_decision(analysis)) else []
-    )
+    # Of a search, which says itself what is undecided; of other kinds `left_out` names the engines.
+    guards = [v.guard for v in no_decision(analysis, [p for row in sound for p in row.tried])]
+    undecided = [f"INVALID: no decision ({', '.join(guards)})"] if guards else []
     return in_a_row([*undecided, *sentences, *beside(analysis, seen)])
 
 
@@ -108,12 +107,6 @@ def stated(analysis: Analysis, found: Answer, seen: Overview, sound: Sequence[En
     ]
 
 
-def no_decision(analysis: Analysis) -> list[str]:
-    """Guards of the study by which every figure stands and the answer does not; `beside` speaks of unequal promises."""
-    found = [v.guard for v in analysis.study_verdicts if v.outcome is Outcome.INVALID and v.figures == ()]
-    return [guard for guard in found if guard != EQUAL_DURABILITY or refused(analysis) is None]
-
-
 def has_figure(row: EngineRow, found: Answer) -> bool:
     return row.point is not None and (found.kind in PACED or row.stated is not None)
 
@@ -126,10 +119,13 @@ def left_out(
     unexplained = [row for row in absent if not row.absent]
     lacking = {row.engine: words for row in broken if (words := not_decided(analysis, found, row))}
     said = [*lacking.values()]
-    if invalid := [row for row in broken if row.engine not in lacking]:
-        guards = dict.fromkeys(guard for row in invalid for guard in row.guards)
-        named = listed([title(row.engine) for row in invalid])
-        said.append(f"INVALID: the figures of {named} ({', '.join(guards)})")
+    invalid = [row for row in broken if row.engine not in lacking]
+    for what, of in (
+        ("the figures of", {row.engine: row.guards for row in invalid if not row.open}),
+        (f"no decision by {name(found.figure)} on", {row.engine: row.open for row in invalid if row.open}),
+    ):
+        guards = dict.fromkeys(guard for each in of.values() for guard in each)
+        said += [f"INVALID: {what} {listed([*map(title, of)])} ({', '.join(guards)})"] if of else []
     said += [f"{title(row.engine)} has no run ({row.absent})" for row in absent if row.absent]
     if unexplained:
         said.append(f"No counted run of {listed([title(row.engine) for row in unexplained])} measured it")
@@ -263,7 +259,8 @@ def next_value(analysis: Analysis, found: Answer, row: EngineRow, of: Values) ->
         return ""
     others = [p for v, p in best_of_each(of, along, found.figure).items() if v != dict(best).get(along)]
     ratios = {p: worse_by(found.figure, of[p], of[best]) for p in others}
-    together = [p for p, ratio in ratios.items() if ratio is not None and ratio.holds(1.0)]
+    known = like_the_best({p: of[p] for p in (best, *others)}, found.figure)
+    together = [p for p, ratio in ratios.items() if ratio is not None and p in known]
     if together:
         return f" ({alike(of, {}, best, together, found.figure, lambda p: other_value(analysis, along, best, p))})"
     if others and run_once([best, *others], of):

@@ -118,10 +118,12 @@ def crossed(analysis: Analysis) -> list[str]:
         if not over:
             continue
         m = max(over, key=lambda m: m.figures[figure])
+        entered = [m for m in analysis.runs if m.enters(figure) and figure in m.figures]
         lack = next((lack for of, lack in undecided.get(figure, ()) if of is m), None)
         doubt = "; the figure is INVALID" if analysis.broken(figure, m.point) else ""
         found.append(
             f"{crossing_said(figure, m.figures)} at {say(m.point)}; accepted is at most {number(limit, 4)}"
+            f" (crossed in {sum(m.figures[figure] > limit for m in entered)} of {counted(len(entered), 'run')})"
             f"{doubt if lack is None else f'; not decided: {lack.words}'}"
         )
     return found
@@ -140,9 +142,8 @@ def crossing_said(figure: str, figures: Mapping[str, float]) -> str:
 
 def undecided_by(late: Sequence[Measured], figure: str) -> str:
     """Which processes took what the server lacked, where that was so in every run that was late; empty where one run shows it by itself."""
-    lacks = [lack_of(m.run) for m in late if m.broken(figure)]
-    first = next((lack for lack in lacks if lack is not None), None)
-    return first.words if first is not None and None not in lacks and len(lacks) == len(late) else ""
+    lacks = [lack for m in late if m.broken(figure) and (lack := lack_of(m.run)) is not None]
+    return max(lacks, key=lambda lack: lack.others).words if lacks and len(lacks) == len(late) else ""
 
 
 def stop_rules_stand(analysis: Analysis) -> Verdict | None:

@@ -5,12 +5,13 @@ Between the two lies what a client that was on time would have seen. Where both 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from inrush.analysis.answer import Answer, decided
 from inrush.analysis.deciding import undecided_limits
 from inrush.analysis.parts import Part
-from inrush.analysis.points import Analysis, say
+from inrush.analysis.points import Analysis, Measured, say
 from inrush.guards.verdicts import Verdict, invalid, not_checked, passed
 from inrush.stats.brackets import on_time_name
 from inrush.text import number
@@ -34,17 +35,27 @@ def decisions_hold(analysis: Analysis) -> Verdict | None:
         part, other = differing[0]
         return invalid(
             DECISIONS,
-            f"{part.sentence}; with a client on time: {other.sentence if other else 'nothing'}. The client's lateness decides "
-            "it: no decision. Lower the rate, or give the client more cores",
+            f"The client's lateness decides it. As measured: {part.sentence}; with a client on time: "
+            f"{other.sentence if other else 'nothing'}. Lower the rate, or give the client more cores",
             figures=(),
+            points=[point for part, _ in differing for point in part.points],
         )
     if limits:
         return invalid(
             DECISIONS,
-            f"{limits[0]}: the client's lateness decides whether the limit is crossed. Lower the rate, or give the client more cores",
-            figures=(),
+            f"{worst_limit(limits)}: the client's lateness decides whether the limit is crossed. Lower the rate, or give the client "
+            "more cores",
+            figures=[figure for figure, _, _ in limits],
+            points=[m.point for _, m, _ in limits],
         )
     return passed(DECISIONS, "The answer and every limit are the same with a client on time")
+
+
+def worst_limit(limits: Sequence[tuple[str, Measured, str]]) -> str:
+    """The largest value of the first figure, and in how many runs there is one."""
+    mine = [(m, said) for figure, m, said in limits if figure == limits[0][0]]
+    m, said = max(mine, key=lambda of: of[0].figures.get(limits[0][0], 0.0))
+    return said + (f" (in {len(mine)} runs, the worst {m.run.run_id})" if len(mine) > 1 else "")
 
 
 def pairs(analysis: Analysis) -> Any:
@@ -87,16 +98,15 @@ def same_decision(kind: str, part: Part, other: Part | None) -> bool:
     return True
 
 
-def differing_limits(analysis: Analysis) -> list[str]:
-    """Limits that are crossed by what was measured and not with a client on time, or the other way about, as sentences."""
+def differing_limits(analysis: Analysis) -> list[tuple[str, Measured, str]]:
+    """Limits that are crossed by what was measured and not with a client on time, or the other way about: figure, run, sentence."""
     found = []
     for figure, limit in (analysis.study.get("accept") or {}).items():
         for m, on_time in pairs(analysis):
             value, other = m.figures.get(figure, 0.0), on_time.figures.get(figure, 0.0)
             if m.counts and (value > limit) != (other > limit):
-                found.append(
-                    f"{figure} at {say(m.point)} is {number(value, 4)}, with a client on time {number(other, 4)}, accepted is at most {number(limit, 4)}"
-                )
+                said = f"{figure} at {say(m.point)} is {number(value, 4)}, with a client on time {number(other, 4)}, accepted is at most {number(limit, 4)}"
+                found.append((figure, m, said))
     return found
 
 
@@ -112,7 +122,7 @@ def limits_checked(analysis: Analysis) -> Verdict | None:
     if missing:
         return not_checked(LIMITS, f"No counted run measured {', '.join(missing)}: the limit says nothing")
     if undecided := undecided_limits(analysis):
-        (_, lack), *_ = next(iter(undecided.values()))
+        lack = max((lack for over in undecided.values() for _, lack in over), key=lambda lack: lack.others)
         return invalid(
             LIMITS,
             f"It is not decided whether {', '.join(undecided)} crosses its limit: {lack.words}. Repeat without the others",

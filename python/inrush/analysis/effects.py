@@ -28,10 +28,10 @@ class Effect:
 def effects(analysis: Analysis, figure: str) -> list[Effect]:
     """Every varied factor, each value against its first; one ratio per block, so that blocks make the interval.
 
-    Left out where fewer than two blocks measured both values, or nothing else is equal; so are engines with rows that
-    survive different things.
+    Left out where fewer than two blocks measured both values, or nothing else is equal; so are points at which the figure is
+    invalid, and engines with rows that survive different things.
     """
-    values = analysis.values(figure)
+    values = {p: of for p, of in analysis.values(figure).items() if not analysis.broken(figure, p)}
     unfair = refused(analysis) is not None
     found = []
     for factor, levels in analysis.factors.items():

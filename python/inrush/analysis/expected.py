@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from inrush.analysis.claims import Finding, cores_missing, ends_of, engines_asked, findings
-from inrush.analysis.points import Analysis, Point, say
+from inrush.analysis.claims import Finding, cores_missing, engines_asked, findings, invalid_under
+from inrush.analysis.points import Analysis
 
 RIGHT, WRONG, NOT_JUDGED = "right", "wrong", "not judged"
 #: Groups of points that a mark names; the sentences of others are cut.
@@ -60,12 +60,8 @@ def marks(analysis: Analysis) -> Iterator[Mark]:
 
 
 def mark(analysis: Analysis, claim: str, rule: Mapping[str, Any], engine: str, value: float) -> Mark:
-    figure = str(rule["of"])
     found = findings(analysis, rule, engine, value)
-    broken = analysis.broken_points(figure, points_of(analysis, rule, engine))
-    if broken and not (rule["kind"] == "sustains" and decided_without(analysis, figure, broken, found)):
-        guard = analysis.broken(figure, broken[0])[0][1].guard
-        because = f"{figure} is INVALID at {say(broken[0])} ({guard})"
+    if because := invalid_under(analysis, rule, engine, found):
         return Mark(NOT_JUDGED, because, claim, engine)
     if not found:
         because = "no point measured it" if engines_asked(analysis, engine) else f"{engine} was not measured"
@@ -79,31 +75,6 @@ def mark(analysis: Analysis, claim: str, rule: Mapping[str, Any], engine: str, v
     if undecided:
         return Mark(NOT_JUDGED, named(undecided), claim, engine)
     return Mark(RIGHT, named(found), claim, engine)
-
-
-def decided_without(
-    analysis: Analysis, figure: str, broken: Sequence[Point], found: Sequence[Finding]
-) -> bool:
-    """Whether a search is decided though some of its runs are INVALID: they count as undecided, and valid ones are enough.
-
-    What the whole study is INVALID for is in none of its runs, and spares none of them.
-    """
-    of_runs = all(run for point in broken for run, _ in analysis.broken(figure, point))
-    return of_runs and bool(found) and all(f.holds is not None for f in found)
-
-
-def points_of(analysis: Analysis, rule: Mapping[str, Any], engine: str) -> list[Point]:
-    """What the rule reads: of an effect the points at its two ends alone."""
-    asked = dict(rule.get("where") or {})
-    if engine != "all":
-        asked["engine"] = engine
-    found = [
-        p for p in analysis.values(str(rule["of"])) if all(dict(p).get(k) == v for k, v in asked.items())
-    ]
-    if rule["kind"] in ("speed_up", "cost"):
-        along, ends = str(rule["along"]), ends_of(analysis, rule)
-        found = [p for p in found if dict(p).get(along) in ends]
-    return found
 
 
 def named(found: Sequence[Finding]) -> str:

@@ -14,7 +14,7 @@ from functools import reduce
 from math import isfinite
 from typing import Any
 
-from inrush.analysis.answer import Answer, groups_of
+from inrush.analysis.answer import PACED, Answer, groups_of, no_decision
 from inrush.analysis.parts import tries
 from inrush.analysis.percentiles import merged_s, percentile_of
 from inrush.analysis.points import Analysis, Measured, Point, roles, say
@@ -32,8 +32,6 @@ from inrush.stats.quantity import rate_of
 from inrush.stats.record import RunRecord
 from inrush.stats.trials import Trial, standing
 
-#: Kinds that ask whether a load is kept up with.
-PACED = ("keeps_up", "sustained")
 #: Kinds of which an engine's point is chosen among several: an invalid one of them may have been the best.
 CHOSEN = ("best", "comparison", "sustained", "levels_off")
 
@@ -82,7 +80,9 @@ class EngineRow:
     absent: str = ""
     #: Whether a guard has a note on a run of the row, or on the study at its points.
     noted: bool = False
-    #: Whether the figure that the sentence rests on is invalid; another one of `broken` leaves the row's answer as it is.
+    #: Guards by which the figure that the sentence rests on stands, and no decision by it.
+    open: tuple[str, ...] = ()
+    #: Whether that figure is invalid, or nothing is decided by it; another one of `broken` leaves the row's answer as it is.
     undecided: bool = False
     #: What the answer's role read while another one wrote it: `Readers queried t while it grew from 0 to 50,000 rows …`.
     growing: str = ""
@@ -279,6 +279,9 @@ def engine_row(
     verdicts += [(found.figure, v) for p in behind for _, v in analysis.broken(found.figure, p)]
     broken = tuple(dict.fromkeys(f for f, _ in verdicts))
     answering = {found.figure, *([stated.figure] if stated is not None else [])}
+    # A search takes a run by which nothing is decided as one that neither held nor failed.
+    sure = found.kind == "sustained" or bool(answering & set(broken))
+    open_ = [] if sure else [v.guard for v in no_decision(analysis, behind)]
     return EngineRow(
         engine,
         point,
@@ -293,7 +296,8 @@ def engine_row(
         client_share=most(client_share(m.run, m.figures) for m in counted),
         survives=" or ".join(dict.fromkeys(promised(m.run) for m in counted)),
         broken=broken,
-        undecided=bool(answering & set(broken)),
+        open=tuple(open_),
+        undecided=bool(answering & set(broken) or open_),
         growing=growing_read(counted, found.figure),
         guards=tuple(dict.fromkeys(v.guard for _, v in verdicts)),
         noted=any(

@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any
 
 from inrush.analysis.deciding import tried, undecided_by
 from inrush.analysis.points import Analysis, Measured, Point, say, say_value
-from inrush.analysis.settled import Values, at_edge, beside, best_of_each, run_once, settled
+from inrush.analysis.settled import Values, at_edge, beside, best_of_each, like_the_best, run_once, settled
 from inrush.analysis.wording import (
-    LEAST_SAID,
-    TOO_FEW,
+    change_said,
     ends,
     few,
     head,
-    in_each,
     interval_of,
-    lie_apart,
     name,
     ordered,
     plain,
     ratio_of,
-    runs_needed,
     say_bytes,
     shown,
     times,
+    together_said,
 )
+from inrush.guards.verdicts import worst_said
 from inrush.metrics import lower_is_better
 from inrush.stats import shape, stats
 from inrush.stats.levels import CONFIDENCE, LEAST_GAIN, levels_off
@@ -51,7 +49,7 @@ class Part:
     best: tuple[Any, ...] = ()
     #: What it speaks of.
     points: tuple[Point, ...] = ()
-    #: Why the figures behind it are invalid, and where; empty where they stand.
+    #: Why the figures behind it are invalid, and where; empty where they stand. The sentence then states none of them.
     invalid: str = ""
 
     @property
@@ -156,7 +154,8 @@ def spread_part(found: Mapping[Point, Values], figure: str) -> list[Part]:
         return []
     each = ", ".join(f"{engine} {percent(sd, 1)}" for engine, sd in spread.sd.items())
     word = "differs" if spread.differ else "cannot be distinguished"
-    return [Part((), f"Spread from run to run {word} (p = {spread.p:.2g}): {each}", None)]
+    said = f"Spread from run to run {word} (p = {spread.p:.2g}): {each}"
+    return [Part((), said, None, points=tuple(p for of in found.values() for p in of))]
 
 
 def scaling_part(analysis: Analysis, figure: str, along: str, group: Point, of: Values) -> Part:
@@ -211,7 +210,8 @@ def comparison_part(analysis: Analysis, figure: str, along: str, group: Point, o
     sentence = f"{head(analysis, group)}{named(best)} has the {'lowest' if lower_is_better(figure) else 'highest'} {name(figure)}, {shown(analysis, by_value[best], figure)}"
     interval = interval_of(by_value[best])
     ratios = {k: r for k in others if (r := ratio_of(by_value[k], by_value[best])) is not None}
-    together = [k for k, ratio in ratios.items() if ratio.holds(1.0)]
+    alike = like_the_best({p: of[p] for p in points.values()}, figure)
+    together = [k for k in ratios if points[k] in alike]
 
     def against_best(value: Any) -> str:
         if value not in together:
@@ -232,48 +232,6 @@ def comparison_part(analysis: Analysis, figure: str, along: str, group: Point, o
     return Part(group, sentence, interval, (best, *together))
 
 
-def together_said(
-    of: Values,
-    fresh: Values,
-    best: Point,
-    together: Sequence[Point],
-    figure: str,
-    named: Callable[[Sequence[Point]], str],
-) -> str:
-    """`not distinguishable from it: A, B; too few runs to distinguish: C (2 of 3); D was slower in each of 2 runs, …`
-
-    together: points that no test distinguishes from the best; of few runs none could. fresh: repeats that
-    were made after the choice, which stand for a point where it and the best have them.
-    """
-    pairs = {p: (v[p], v[best]) for p in together for v in (fresh if p in fresh and best in fresh else of,)}
-    alike = [p for p in together if not few(*pairs[p])]
-    beyond = [p for p in together if p not in alike and lie_apart(*pairs[p])]
-    unknown = [p for p in together if p not in alike and p not in beyond]
-    said = []
-    if alike:
-        said.append(f"not distinguishable from it: {named(alike)}")
-    if unknown:
-        said.append(f"{TOO_FEW}: {named(unknown)} {runs_needed(pairs[unknown[0]][0])}")
-    if beyond:
-        word = "slower" if is_speed(figure) else "worse"
-        were = "was" if len(beyond) == 1 else "were"
-        said.append(f"{named(beyond)} {were} {word} {in_each(pairs[beyond[0]][0])}; {LEAST_SAID}")
-    return "; ".join(said)
-
-
-def change_said(last: Mapping[int, float], first: Mapping[int, float]) -> str:
-    """What is known of a change that no test shows."""
-    if not few(last, first):
-        return "not distinguishable from no change"
-    if not lie_apart(last, first):
-        return f"{TOO_FEW} {runs_needed(last)}"
-    return f"{'more' if min(last.values()) > max(first.values()) else 'less'} {in_each(last)}; {LEAST_SAID}"
-
-
-def is_speed(figure: str) -> bool:
-    return figure.endswith("_s") and not figure.endswith("failed_share")
-
-
 def keeps_up_part(analysis: Analysis, figure: str, along: str, group: Point, of: Values) -> Part:
     """Which values of `along` kept up: every sample of every run stored before the next was due.
 
@@ -285,13 +243,16 @@ def keeps_up_part(analysis: Analysis, figure: str, along: str, group: Point, of:
     up, late, down, open_ = [], [], [], []
     for value in ordered(points):
         runs = of[points[value]].values()
-        missed = [m for m in analysis.runs if m.counts and m.point == points[value] and is_late(m, figure)]
+        at = [m for m in analysis.runs if m.counts and m.point == points[value]]
+        missed = [m for m in at if is_late(m, figure)]
         behind = sum(not caught_up(m, figure) for m in missed)
-        if not missed:
-            kept.append(value)
+        kept += [] if missed else [value]
+        broken = [m for m in at if m.broken(figure)]
+        if broken:
+            why = undecided_by(missed, figure) or worst_said(v for m in broken for v in m.broken(figure))
+            open_.append(f"{plain(value)} is not decided: {why} (in {len(broken)} of {len(runs)} runs)")
+        elif not missed:
             up.append(f"{plain(value)} (in {len(runs)} of {len(runs)} runs)")
-        elif lacks := undecided_by(missed, figure):
-            open_.append(f"{plain(value)} is not decided: {lacks}")
         elif behind:
             down.append(f"{plain(value)} (in {behind} of {len(runs)} runs)")
         else:

@@ -14,6 +14,7 @@ from math import isfinite
 from inrush.analysis.hosts import HostClock, fleet_workers
 from inrush.analysis.points import Analysis, Measured, Point
 from inrush.analysis.same_work import work
+from inrush.analysis.wording import name
 from inrush.guards.lateness import beside_a_server
 from inrush.guards.verdicts import is_embedded, paced_roles
 from inrush.stats.measures import writing_roles
@@ -113,7 +114,7 @@ def core_base(a: Analysis, b: Analysis, rate: str, point: Point) -> CoreBase:
     embedded = all(is_embedded(m.run) for of in runs for m in of)
     for figure in engine_costs(role, unit_of(rate), embedded):
         if all(of and all(m.figures.get(figure, 0.0) > 0 for m in of) for of in runs):
-            return CoreBase(f"cores used ({figure})", figure)
+            return CoreBase(f"cores used ({name(figure)})", figure)
     if any(fleet_workers(m.run) or not runs_here(m) for of in runs for m in of):
         return CoreBase("no figure per core: the processors of the engine were not watched")
     if any(role in paced_roles(m.run) for of in runs for m in of):

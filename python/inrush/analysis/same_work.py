@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from inrush.analysis.points import Analysis, Point, say
+from inrush.analysis.points import Analysis, Point, is_number, say
 from inrush.border.pipeline import phase_of, roles_of
+from inrush.stats.quantity import show
+from inrush.text import number
 
 #: Volumes and rows that differ by less are the same: a seed decides the length of texts.
 VOLUME_SHARE, ROW_SHARE = 0.01, 0.05
@@ -85,8 +87,7 @@ def other_work(a: Analysis, b: Analysis, points: list[Point], figure: str) -> It
 
 def unequal_roles(x: Mapping[str, Any], y: Mapping[str, Any]) -> Iterator[str]:
     for key in [*x, *(k for k in y if k not in x)]:
-        if x.get(key) != y.get(key):
-            yield f"{key} differs: {x.get(key, 'none')} and {y.get(key, 'none')}"
+        yield from unequal_values(key, x.get(key), y.get(key))
 
 
 def planned(analysis: Analysis, point: Point) -> dict[str, Any]:
@@ -110,4 +111,29 @@ def unequal_values(key: str, x: Any, y: Any) -> Iterator[str]:
         for name in [*x, *(k for k in y if k not in x)]:
             yield from unequal_values(f"{key}.{name}", x.get(name), y.get(name))
     elif x != y:
-        yield f"{key} differs: {x} and {y}"
+        yield f"{key_said(key)} differs: {value_said(key, x)} and {value_said(key, y)}"
+
+
+#: Unit of a key -> how many of it are a second.
+SECONDS = {"_ns": 1e9, "_ms": 1e3, "_s": 1.0}
+
+
+def unit_of(key: str) -> str:
+    """Of a time, which the words leave out; a rate keeps its own."""
+    return "" if key.endswith("_per_s") else next((unit for unit in SECONDS if key.endswith(unit)), "")
+
+
+def key_said(key: str) -> str:
+    """`size ports`, `option fsync`, `sessions of writers`, `think of schedule of writers`: a key in words, as figures are named."""
+    *of, last = key.split(".")
+    if of in (["sizes"], ["options"]):
+        return f"{of[0].removesuffix('s')} {last}"
+    return " of ".join([last.removesuffix(unit_of(last)).replace("_", " "), *reversed(of)])
+
+
+def value_said(key: str, value: Any) -> str:
+    """Times with their unit; `none` where there is nothing."""
+    if not is_number(value):
+        return "none" if value is None else str(value)
+    unit = unit_of(key)
+    return show(value / SECONDS[unit], "x_s") if unit else number(value)

@@ -233,7 +233,7 @@ def far_from_the_null_floor(analysis: Analysis) -> Verdict | None:
             if share > NULL_SHARE:
                 near.append((role, point, share))
     if near:
-        role, point, share = near[0]
+        role, point, share = max(near, key=lambda one: one[2])
         return invalid(
             "far from the null floor",
             f"{role} at {say(point)}: {percent(share)} of what the null engine takes in (limit {percent(NULL_SHARE)}): the client sets this figure. "

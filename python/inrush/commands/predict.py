@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 KINDS = ("rate", "time", "latency")
 #: Behind predictions that nothing was kept of.
-NOT_KEPT = "next: nothing is kept of this; --claim freezes it before its run, and `inrush prove` in place of `inrush predict` runs and scores it too"
+FREEZES = "next: nothing is kept of this; --claim freezes it before its run, and"
+NOT_KEPT = f"{FREEZES} `inrush prove` in place of `inrush predict` runs and scores it too"
 
 
 @dataclass(frozen=True)
@@ -148,7 +149,17 @@ def predict_results(wanted: PredictCall, as_json: bool, freeze: bool) -> None:
     for document in documents:
         show(claim_lines(document))
     if not freeze:
-        show([NOT_KEPT])
+        show(advice(store, documents))
+
+
+def advice(store: Store, documents: Sequence[dict[str, Any]]) -> list[str]:
+    """What can be done with predictions that nothing was kept of: no claim that `--claim` refuses, no proof that `prove` does."""
+    refused = [(said_of(d["group"]), why) for d in documents if (why := unprovable(store, d))]
+    if len(refused) == len(documents):
+        return [f"nothing is kept of this: {why}" for why in dict.fromkeys(why for _, why in refused)]
+    again = all(isinstance(d.get("call"), dict) for d in documents)
+    next_line = NOT_KEPT if again else f"{FREEZES} `inrush prove CLAIM --with RESULTS` scores it"
+    return [*(f"no claim: {group}: {why}" for group, why in refused), next_line]
 
 
 def predictions(
@@ -188,14 +199,10 @@ def frozen(
     store: Store, kept: Predictions, documents: Sequence[dict[str, Any]]
 ) -> tuple[list[Claim], list[str]]:
     """Keeps each prediction as a claim, but of loads that no run could be made of: those come back as reasons."""
-    from inrush.model.forecast import Refused
-
     claims, refused = [], []
     for document in documents:
-        try:
-            refuse_unprovable(store, document)
-        except Refused as e:
-            refused.append(f"{said_of(document['group'])}: {e}")
+        if why := unprovable(store, document):
+            refused.append(f"{said_of(document['group'])}: {why}")
         else:
             claims.append(kept.freeze(document))
     return claims, refused
@@ -211,26 +218,26 @@ def refuse_nothing(documents: Sequence[object], refused: Sequence[str]) -> None:
         say(f"refused: {refusal}")
 
 
-def refuse_unprovable(store: Store, claimed: Mapping[str, Any]) -> None:
-    """Plans the run that the claim is about, as `inrush prove` will. Raises Refused where it has no plan.
+def unprovable(store: Store, claimed: Mapping[str, Any]) -> str:
+    """Why the run that the claim is about has no plan, as `inrush prove` will make it; empty where it has one.
 
     Results that do not say how they were begun are proven by others (`--with`).
     """
     from inrush.commands.running import planned
-    from inrush.model.forecast import Refused
     from inrush.predict.proving import proving_call
 
     if not isinstance(claimed.get("call"), dict):
-        return
+        return ""
     call = proving_call(claimed)
     try:
         planned(store, call)
     except UsageError as e:
         x = claimed["forecast"]["x"]
-        raise Refused(
+        return (
             f"{claimed['along']} {number(x)} cannot be run, so no run could score a claim about it: {e}; name another --to, or "
             f"predict from results with other sizes ({call.study} at another --scale)"
-        ) from e
+        )
+    return ""
 
 
 def predict_need(
@@ -324,7 +331,12 @@ def claim_lines(doc: dict[str, Any]) -> list[str]:
 def frozen_lines(doc: dict[str, Any]) -> list[str]:
     if "sha256" not in doc:
         return []
-    return [f"  frozen: {doc['id']} sha256 {doc['sha256']}", f"  next: inrush prove {doc['id']}"]
+    return [f"  frozen: {doc['id']} sha256 {doc['sha256']}", f"  next: {proving(doc)}"]
+
+
+def proving(doc: Mapping[str, Any]) -> str:
+    """The command that proves a claim; results that do not say how they were begun cannot be run again."""
+    return f"inrush prove {doc['id']}" + ("" if isinstance(doc.get("call"), dict) else " --with RESULTS")
 
 
 #: From here on a time is shown in hours as well.

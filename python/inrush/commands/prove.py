@@ -157,14 +157,15 @@ class Runs:
 
 
 def score_lines(doc: dict[str, Any], score: dict[str, Any]) -> list[str]:
+    from inrush.commands.predict import proving
     from inrush.stats.quantity import show as shown
 
-    made, figure = doc["forecast"], doc["figure"]
+    made, figure, command = doc["forecast"], doc["figure"], proving(doc)
     if score["verdict"] == "invalid":
         return [
             f"invalid: {doc['id']}: {'; '.join(score['why'])}",
             f"  the claim has no score and stays open; its runs are kept as {score['results']}",
-            f"  next: inrush prove {doc['id']}   (runs it again)",
+            f"  next: {command}" + ("" if "--with" in command else "   (runs it again)"),
         ]
     skills = ", ".join(f"{k} {signed_percent(v)}" for k, v in score["skill"].items())
     seen, claimed = score["bottleneck_seen"], made["bottleneck"]

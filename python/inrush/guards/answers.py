@@ -23,7 +23,10 @@ def answers_right(run: RunRecord, figures: Figures) -> Verdict | None:
         f = next((f for f in run.rows("failures") if f["outcome"] in WRONG and f["segment"] <= last), None)
         first = f" First: {f['op']}: {f['first_message']}." if f else ""
         return invalid(
-            "answers right", f"{wrong} answers were wrong.{first} A wrong answer has no time", hides=True
+            "answers right",
+            f"{wrong} answers were wrong.{first} A wrong answer has no time",
+            hides=True,
+            size=wrong,
         )
     promising = {o["name"] for o in run.plan.get("operations", ()) if o.get("holds")}
     answered: dict[str, int] = {}
@@ -47,10 +50,13 @@ def answers_right(run: RunRecord, figures: Figures) -> Verdict | None:
 def oracle_agrees(run: RunRecord, figures: Figures) -> Verdict | None:
     """Quiet answers against an engine that was not measured, on the same generated rows."""
     found = run.summary.get("oracle") or []
-    wrong = next((v for v in found if not v["holds"]), None)
+    wrong = [v for v in found if not v["holds"]]
     if wrong:
         return invalid(
-            "oracle agrees", f"{wrong['op']}: {wrong['found']}. A wrong answer has no time", hides=True
+            "oracle agrees",
+            f"{wrong[0]['op']}: {wrong[0]['found']}. A wrong answer has no time",
+            hides=True,
+            size=len(wrong),
         )
     return (
         passed("oracle agrees", f"{len(found)} of {len(found)} quiet queries answered as the oracle does")
@@ -89,6 +95,7 @@ def errors_not_fast(run: RunRecord, figures: Figures) -> Verdict | None:
                 f"{succeeded.get(role, 0)} of them well. "
                 "This is a fault of the instrument: report it",
                 hides=True,
+                size=abs(with_time + without - ops) + abs(with_time - succeeded.get(role, 0)),
             )
     if not ended:
         return None
@@ -103,6 +110,7 @@ def errors_not_fast(run: RunRecord, figures: Figures) -> Verdict | None:
         name,
         f"{counted(sum(failed.values()), 'call')} failed ({shares}): {f['op']} {f['outcome']}, {f['first_message']}. They are "
         "in no rate, and slower than every percentile that they reach",
+        size=max(n / ended[role] for role, n in failed.items() if n),
     )
 
 

@@ -47,6 +47,7 @@ def inputs_cold(run: RunRecord, _: Figures) -> Verdict | None:
             "inputs cold",
             f"{percent(share)} of the input was still in the kernel's memory: this filesystem does not let go of pages; the "
             "disk's part of reading is missing",
+            size=share,
         )
     return passed("inputs cold", "The kernel held none of the input when the clock started")
 

@@ -7,6 +7,8 @@ from inrush.guards.verdicts import Figures, Verdict, invalid, noted, passed, rol
 from inrush.stats.measures import writing_roles
 from inrush.stats.record import RunRecord
 
+#: What the failure of a run says, whosever disk was full.
+MAKE_ROOM = "make room"
 # A short probe on a busy disk can find a fraction of what the disk does.
 IMPLAUSIBLE, IMPOSSIBLE = 1.5, 5.0  # times the best probe; the latter also times what the probes differ by
 
@@ -37,24 +39,28 @@ def below_physical_ceilings(run: RunRecord, figures: Figures) -> Verdict | None:
             f"{max(fsyncs):.0f} fsyncs/s and {max(writes) / 1e6:.0f} MB/s"
         )
 
-    impossible = dict.fromkeys(role for times, spread, role in shares if times > IMPOSSIBLE * spread)
+    worst, spread, worst_role = max(shares)
+    impossible = dict.fromkeys(role for times, differ, role in shares if times > IMPOSSIBLE * differ)
     if impossible:
         return invalid(
             name,
             f"{'; '.join(map(said, impossible))}: the data is not on the disk when it is acknowledged. Look at the "
             "settings and the disk's cache",
             figures=[figure for role in impossible for figure in role_figures(figures, role)],
+            size=worst,
         )
-    worst, spread, role = max(shares)
     if worst > IMPLAUSIBLE:
         doubt = f"the probes differ by a factor of {spread:.1f}, so " if worst > IMPOSSIBLE else ""
         return noted(
             name,
-            f"Inconclusive: {said(role)}. More than any probe and less than would be impossible: {doubt}the disk may "
+            f"Inconclusive: {said(worst_role)}. More than any probe and less than would be impossible: {doubt}the disk may "
             "have been busy when it was probed; repeat on a quiet machine",
+            size=worst,
         )
     if worst > 1:
-        return passed(name, f"{said(role)}: {worst:.2g} times the best probe, which a short probe may miss")
+        return passed(
+            name, f"{said(worst_role)}: {worst:.2g} times the best probe, which a short probe may miss"
+        )
     return passed(name, "Commits and bytes stay below what the disk was probed to do")
 
 

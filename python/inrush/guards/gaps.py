@@ -50,7 +50,7 @@ def made_in_one_go(run: RunRecord, _: Figures) -> Verdict | None:
         for where, name, first, others in found
     ]
     said += durability_said(run, found, stretches)
-    return noted(NAME, ". ".join(said))
+    return noted(NAME, ". ".join(said), size=idle_s)
 
 
 def called(where: str, name: str) -> str:

@@ -92,6 +92,7 @@ def server_had_its_processors(run: RunRecord, figures: Figures) -> Verdict | Non
             f"{said(late)} did not keep up, and {lack.words}: other programs used the CPU that the {what} needed, so this run "
             "cannot show whether it keeps up. Repeat without them",
             figures=late,
+            size=lack.others,
         )
     if all(others_share(run, host, worked_windows(run)) is None for host in hosts_of_server(run)):
         return not_checked(

@@ -55,6 +55,7 @@ def client_on_time(run: RunRecord, figures: Figures) -> Verdict:
             f"The client itself was late: {shown(name, bracket)}{stall(run)}{starved(run, paced, broken)}{late_arrivals(run, paced)}. Invalid: "
             f"{grouped_figures(touched)}. {remedies(run)}{taken_by_others(run, roles_of(broken))}",
             figures=touched,
+            size=bracket.ratio,
         )
     if unknown:
         return not_checked(
@@ -66,7 +67,8 @@ def client_on_time(run: RunRecord, figures: Figures) -> Verdict:
         return not_checked(NAME, doubt)
     name, bracket = worst_of(found)
     if bracket.ratio > RESOLUTION:
-        return noted(NAME, f"Within {percent(WIDEST - 1)}: {shown(name, bracket)}{late_arrivals(run, paced)}")
+        said = f"Within {percent(WIDEST - 1)}: {shown(name, bracket)}{late_arrivals(run, paced)}"
+        return noted(NAME, said, size=bracket.ratio)
     return passed(
         NAME,
         f"On time, no figure differs by more than {percent(RESOLUTION - 1)}: {shown(name, bracket)}{late_arrivals(run, paced)}",

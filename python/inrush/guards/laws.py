@@ -30,7 +30,7 @@ def little_holds(run: RunRecord, figures: Figures) -> Verdict | None:
     name = "Little's law"
     served = service_s(run)
     depth = depths(run)
-    by_role, over = [], {}
+    by_role, over, most = [], {}, 0.0
     for role, (slots_s, span_s) in slots(run, depth).items():
         if role not in served or span_s <= 0:
             continue
@@ -41,12 +41,14 @@ def little_holds(run: RunRecord, figures: Figures) -> Verdict | None:
             over[role] = (
                 f"{role}: {under_way:.2f} calls under way by rate × service time, with {sessions:.4g} sessions to hold them"
             )
+            most = max(most, under_way / sessions)
         by_role.append(f"{role} {under_way:.3g} of {sessions:.3g}")
     if over:
         return invalid(
             name,
             f"{'; '.join(over.values())}: rate or latency is wrong. This is a fault of the instrument: report it",
             figures=timed_figures(figures, over),
+            size=most,
         )
     return (
         passed(name, f"Calls under way, of those that sessions can hold: {', '.join(by_role)}")
@@ -71,6 +73,7 @@ def nothing_overfull(run: RunRecord, figures: Figures) -> Verdict | None:
         return noted(
             name,
             f"{busy:.2f} cores busy of {cores:g}: CPU figures of this run are wrong or of another machine; do not predict from them",
+            size=busy / cores,
         )
     return passed(name, f"{busy:.2f} of {cores:g} cores busy")
 
@@ -81,15 +84,15 @@ def hosts_overfull(run: RunRecord, figures: Figures, name: str) -> Verdict | Non
         for host in busy_hosts([of for of in workers_of(run) if of.is_end], figures)
         if host.busy is not None and host.cores
     ]
-    for host, busy, cores in known:
-        if busy > cores * (1 + 2 * CPU_TOLERANCE):
-            return noted(
-                name,
-                f"{host}: {busy:.2f} cores of its processes busy of {cores:g}: CPU figures of this run are wrong",
-            )
     if not known:
         return None
     host, busy, cores = max(known, key=lambda one: one[1] / one[2])
+    if busy > cores * (1 + 2 * CPU_TOLERANCE):
+        return noted(
+            name,
+            f"{host}: {busy:.2f} cores of its processes busy of {cores:g}: CPU figures of this run are wrong",
+            size=busy / cores,
+        )
     return passed(name, f"At most {busy:.2f} of {cores:g} cores busy with its processes, on {host}")
 
 
@@ -104,13 +107,14 @@ def parts_add_up(run: RunRecord, figures: Figures) -> Verdict | None:
         "sessions": totals(r for r in run.rows("sessions") if r["segment"] in windows),
     }
     differing: dict[str, str] = {}
-    summed = []
+    summed, most = [], 0
     for table, fields in (("intervals", ("rows",)), ("sessions", ("rows", "ops"))):
         parts = of_table[table]
         # A table that is there has a part of every role that did anything.
         for key in dict.fromkeys((*parts, *whole)) if parts else ():
             found, expected = parts.get(key, NOTHING), whole.get(key, NOTHING)
             for field in fields:
+                most = max(most, abs(found[field] - expected[field]))
                 if found[field] != expected[field]:
                     differing.setdefault(
                         key[2],
@@ -122,6 +126,7 @@ def parts_add_up(run: RunRecord, figures: Figures) -> Verdict | None:
             name,
             f"{'; '.join(differing.values())}. This is a fault of the instrument: report it",
             figures=[figure for role in differing for figure in role_figures(figures, role)],
+            size=most,
         )
     return passed(name, f"{' and '.join(summed).capitalize()} add up to their roles") if summed else None
 

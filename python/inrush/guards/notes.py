@@ -35,18 +35,15 @@ def keeps_the_rate(run: RunRecord, figures: Figures) -> Verdict | None:
             f"{'; '.join(held)}: the rate is what the study lets through, and not what the engine takes in",
         )
     paced = [role for role in paced_roles(run) if f"{role}.attempted_share" in figures]
-    for role in paced:
-        share = figures[f"{role}.attempted_share"]
-        if share < ACHIEVED_SHARE:
-            return noted(
-                "keeps the rate",
-                f"{role}: {percent(share, 1)} of what was due was sent: overload. The rest counts as slower than every percentile that it reaches",
-            )
-    short = [
-        f"{r} {percent(figures[f'{r}.attempted_share'], 2)}"
-        for r in paced
-        if figures[f"{r}.attempted_share"] < 1
-    ]
+    shares = {role: figures[f"{role}.attempted_share"] for role in paced}
+    worst = min(shares, key=lambda role: shares[role], default="")
+    if worst and shares[worst] < ACHIEVED_SHARE:
+        return noted(
+            "keeps the rate",
+            f"{worst}: {percent(shares[worst], 1)} of what was due was sent: overload. The rest counts as slower than every percentile that it reaches",
+            size=1 - shares[worst],
+        )
+    short = [f"{role} {percent(share, 2)}" for role, share in shares.items() if share < 1]
     sentence = (
         f"Sent of what was due: {', '.join(short)}. The rest counts as slower than every percentile that it reaches"
         if short
@@ -80,19 +77,22 @@ def held_back(run: RunRecord, figures: Figures) -> list[str]:
 
 def warm_up_not_counted(run: RunRecord, _: Figures) -> Verdict | None:
     """Figures come from phase `measure`; its own start is looked at for a warm-up that was missed."""
-    judged = []
+    judged, slow = [], []
     for role, steady in role_rates(run).items():
         if len(steady.t_s) < 60 or len(set(steady.repetition.tolist())) > 1:
             continue
         judged.append(role)
         found = series.warm_up(steady.ops / steady.dt_s)
         if found.kind == "warm-up" and found.head_to_tail < WARM_UP_HEAD:
-            cut_s = float(steady.dt_s[: found.cut].sum())
-            return noted(
-                "warm-up not counted",
-                f"{role}: the first {cut_s:.3g} s of the measured phase run at {percent(found.head_to_tail)} of the rest; "
-                f"warm up at least that much longer",
-            )
+            slow.append((found.head_to_tail, role, float(steady.dt_s[: found.cut].sum())))
+    if slow:
+        share, role, cut_s = min(slow)
+        return noted(
+            "warm-up not counted",
+            f"{role}: the first {cut_s:.3g} s of the measured phase run at {percent(share)} of the rest; "
+            f"warm up at least that much longer",
+            size=1 - share,
+        )
     phases = {s["phase"] for s in run.rows("segments") if s["phase"]}
     before = " after a warm-up phase" if "warm" in phases else ""
     return passed("warm-up not counted", f"No slow start in {', '.join(judged)}{before}") if judged else None
@@ -100,7 +100,7 @@ def warm_up_not_counted(run: RunRecord, _: Figures) -> Verdict | None:
 
 def unit_of_work_constant(run: RunRecord, _: Figures) -> Verdict | None:
     """Bytes per row over the run: where the unit grows, a falling rate is not a slower engine."""
-    constant, changing = [], []
+    constant, changing, most = [], [], 0.0
     for role, s in role_series(run).items():
         full = s.only(s.rows > 0)
         if len(full.t_s) < 8 or not full.bytes.any():
@@ -109,10 +109,11 @@ def unit_of_work_constant(run: RunRecord, _: Figures) -> Verdict | None:
         growth = slope * (len(unit) - 1) / float(unit.mean())
         if p < 0.01 and abs(growth) > UNIT_GROWTH:
             changing.append(f"{role}: bytes per row change by {signed_percent(growth)} during the run")
+            most = max(most, abs(growth))
         else:
             constant.append(f"{role}: {unit.mean():.0f} bytes per row throughout")
     if changing:
-        return noted("unit of work constant", f"{'; '.join(changing)}: read bytes/s beside rows/s")
+        return noted("unit of work constant", f"{'; '.join(changing)}: read bytes/s beside rows/s", size=most)
     return passed("unit of work constant", "; ".join(constant)) if constant else None
 
 
@@ -124,9 +125,10 @@ def long_enough(run: RunRecord, figures: Figures) -> Verdict | None:
     }
     if not spans:
         return None
-    longest = max(spans.values())
-    if longest < shortest_s(run):
-        return noted("long enough", f"Only {longest:.3g} s were measured: raise `at_least_s` or the volume")
+    longest, shortest = max(spans.values()), shortest_s(run)
+    if longest < shortest:
+        said = f"Only {longest:.3g} s were measured: raise `at_least_s` or the volume"
+        return noted("long enough", said, size=shortest / max(longest, 1e-9))
     return passed("long enough", f"{longest:.3g} s were measured")
 
 
@@ -155,13 +157,18 @@ def data_larger_than_caches(run: RunRecord, _: Figures) -> Verdict | None:
         return (
             passed(name, of)
             if stored >= cache
-            else noted(name, f"{of}: figures are of cached data, say nothing of a larger table")
+            else noted(
+                name,
+                f"{of}: figures are of cached data, say nothing of a larger table",
+                size=cache / stored,
+            )
         )
     if stored < memory:
         return noted(
             name,
             f"{show(stored, 'bytes')} of data fit into {show(memory, 'bytes')} of memory: figures are of cached data, "
             "say nothing of a larger table",
+            size=memory / stored,
         )
     return passed(name, f"{show(stored, 'bytes')} of data, {show(memory, 'bytes')} of memory")
 
@@ -172,12 +179,14 @@ def file_larger_than_caches(run: RunRecord, name: str, stored: float, memory: fl
     caches = memory + float(options.get("controller_cache_bytes", 0))
     sizes = f"a file of {show(stored, 'bytes')}, {show(caches, 'bytes')} of memory and controller's cache"
     if options.get("direct") == "false":
-        return noted(name, f"Calls went through the kernel's cache ({sizes}): figures are of it too")
+        said = f"Calls went through the kernel's cache ({sizes}): figures are of it too"
+        return noted(name, said, size=caches / stored)
     if stored < TIMES_CACHES * caches:
         return noted(
             name,
             f"File smaller than the caches ask for: {sizes}, and it should have {TIMES_CACHES} times as much. A controller, or "
             "the host of a virtual machine, may have answered from memory; raise sizes.file_bytes",
+            size=caches / stored,
         )
     return passed(name, f"{sizes[0].upper()}{sizes[1:]}")
 
@@ -201,6 +210,7 @@ def program_in_memory(run: RunRecord, _: Figures) -> Verdict | None:
         name,
         f"The server has {show(asked, 'bytes')} of memory, and reads {faults / span_s:,.0f} pages a second of its own program or "
         "of files that it maps: the figures are of the limit; give it more memory, or smaller caches",
+        size=faults / span_s,
     )
 
 

@@ -42,7 +42,14 @@ def quiet_machine(run: RunRecord, _: Figures) -> Verdict | None:
         return None
     loud = [said_loud(what, each) for what in LIMITS if any(is_loud(what, shares) for _, shares in each)]
     if loud:
-        return noted(NAME, f"{', '.join(loud)}: expect wider intervals; repeat on a quiet machine to publish")
+        most = max(
+            share / LIMITS[what]
+            for _, shares in each
+            for what, share in shares.items()
+            if is_loud(what, shares)
+        )
+        said = f"{', '.join(loud)}: expect wider intervals; repeat on a quiet machine to publish"
+        return noted(NAME, said, size=most)
     watched = ", ".join(said for what in LIMITS if (said := said_watched(what, each)))
     if lacks := unwatched(run):
         return not_checked(NAME, f"Not watched: {', '.join(lacks)}. Of {each[0][0].name}: {watched}")

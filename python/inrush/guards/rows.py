@@ -46,6 +46,7 @@ def rows_proven(run: RunRecord, figures: Figures) -> Verdict | None:
             f"{len(wrong)} of {len(proofs)} proofs fail, first {p['table']}: {p['item']} is {p['found']}, "
             f"expected {p['expected']}. This run has no figures; {hint}",
             hides=True,
+            size=len(wrong),
         )
     proven = {p["table"] for p in proofs}
     unproven = {table: roles for table, roles in written_tables(run).items() if table not in proven}
@@ -116,14 +117,18 @@ def rows_of_unanswered(run: RunRecord, figures: Figures, found: Unanswered) -> V
         f"{stored}{parts}"
     )
     closed = {role for role in writing_roles(run.plan) if role not in paced_roles(run)}
-    lacking = [r for r in sorted(closed) if figures.get(f"{r}.failed_share", 0.0) > MISSING_SHARE]
+    failed = {
+        r: share for r in sorted(closed) if (share := figures.get(f"{r}.failed_share", 0.0)) > MISSING_SHARE
+    }
+    lacking = list(failed)
     if not lacking:
-        return noted(name, sentence)
+        return noted(name, sentence, size=many)
     return invalid(
         name,
         f"{sentence}. The makespan of {', '.join(lacking)} does not cover the whole volume: more than {percent(MISSING_SHARE)} of "
         "the inserts have no answer",
         figures=[f"{role}.makespan_s" for role in lacking],
+        size=max(failed.values()),
     )
 
 
@@ -143,6 +148,7 @@ def rows_rejected(run: RunRecord, _: Figures) -> Verdict | None:
                 f"{table}: all {of:,} rows rejected{f', the first is {first}' if first else ''}. This run stored nothing and has "
                 "no figures; give the column another type, or repair the files",
                 hides=True,
+                size=1.0,
             )
     lost = [
         f"{table}: {rejected:,} of {of:,} rows rejected"
@@ -153,6 +159,7 @@ def rows_rejected(run: RunRecord, _: Figures) -> Verdict | None:
         return noted(
             REJECTED,
             f"{', '.join(lost)}: they did not fit their columns, were not stored and are in no figure; the reject file says why",
+            size=max(rejected / of for rejected, of in found.values() if rejected),
         )
     return passed(REJECTED, "Every row of the files was stored")
 

@@ -50,6 +50,7 @@ def client_not_saturated(run: RunRecord, figures: Figures) -> Verdict | None:
             f"The client kept {said_cores(fullest)} busy (limit {percent(CLIENT_CPU_SHARE)}): rates are at least what is "
             "shown, times are the client's. Put the server on another machine or lower the load",
             figures=timed_figures(figures, {name.rsplit(".", 1)[0] for name in figures}),
+            size=known[fullest],
         )
     shares = session_cpu_shares(run)
     if full := beyond(shares):
@@ -58,6 +59,7 @@ def client_not_saturated(run: RunRecord, figures: Figures) -> Verdict | None:
             f"The sessions of {said_shares(full)} of their time (limit {percent(CLIENT_CPU_SHARE)}) instead of "
             "waiting for the engine: rates are at least what is shown, times are the client's. Add sessions, or read them so",
             figures=timed_figures(figures, full),
+            size=max(full.values()),
         )
     unknown = [host for host in hosts if host.busy is not None and not host.cores]
     if unknown and unknown[0].host:
@@ -91,6 +93,7 @@ def client_beside_its_engine(figures: Figures, name: str) -> Verdict | None:
             f"{usage.capitalize()}: the sessions of {said_shares(full)} of their time (limit {percent(CLIENT_CPU_SHARE)}) for "
             "the client's own work: rates are at least what is shown, times are the client's. Use larger batches, or read them so",
             figures=timed_figures(figures, full),
+            size=max(full.values()),
         )
     return passed(
         name,

@@ -46,6 +46,7 @@ def settings_as_asked(run: RunRecord, _: Figures) -> Verdict | None:
             "settings as asked",
             f"The server runs with settings other than those it was started with: {differences}. Read the figures as "
             "those of what it has, or give values that it keeps",
+            size=len(differ),
         )
     if not known:
         return None

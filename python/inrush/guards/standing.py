@@ -47,7 +47,9 @@ def others_of_its_kind(run: RunRecord, _: Figures) -> Verdict | None:
     where = ", ".join(f"process {o['pid']} in {o['folder'] or 'a folder that is not known'}" for o in others)
     said = f"{counted(len(others), 'other server')} of this kind ran meanwhile ({where}) and used {cores:.2g} cores"
     if cores > IDLE_CORES:
-        return noted(name, f"{said}: figures are of a machine that they share; stop them, and repeat")
+        return noted(
+            name, f"{said}: figures are of a machine that they share; stop them, and repeat", size=cores
+        )
     return passed(name, f"{said}: they were idle, and hold their memory")
 
 
@@ -58,7 +60,9 @@ def one_server(run: RunRecord, _: Figures) -> Verdict | None:
         return None
     if len(servers) > 1:
         return invalid(
-            "one server", f"{len(servers)} servers work on one data folder ({servers}): stop all but one"
+            "one server",
+            f"{len(servers)} servers work on one data folder ({servers}): stop all but one",
+            size=len(servers),
         )
     return passed("one server", "One server works on the data folder")
 

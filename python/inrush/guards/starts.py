@@ -65,9 +65,10 @@ def one_start(run: RunRecord, figures: Figures) -> Verdict | None:
             f"They did not begin together: {said}. Invalid: {grouped_figures(touched)}. Take longer runs, fewer sessions a core, "
             "or a faster way to the workers",
             figures=touched,
+            size=share,
         )
     if share > RESOLUTION - 1:
-        return noted(NAME, f"They began nearly together: {said}")
+        return noted(NAME, f"They began nearly together: {said}", size=share)
     return passed(NAME, f"They began together: {said}")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from inrush.guards.verdicts import Figures, Outcome, Verdict, counted, invalid, passed, worst
+from inrush.guards.verdicts import Figures, Outcome, Verdict, counted, invalid, passed, worst, worst_first
 from inrush.stats.measures import figures_of_phase, step_figure
 from inrush.stats.quantity import show
 from inrush.stats.record import RunRecord
@@ -37,7 +37,7 @@ def guard_steps(views: Views, figures: Figures, guard: str, check: Check) -> Ver
     # A step that a guard has nothing to say of leaves the others their verdict, which names them.
     found = [(step, v) for step, v in found if v.outcome is not Outcome.NOT_CHECKED] or found
     outcome = worst(v for _, v in found)
-    said = [(step, v) for step, v in found if v.outcome is outcome]
+    said = worst_first([(step, v) for step, v in found if v.outcome is outcome])
     if not said:
         return Verdict(guard, Outcome.NOT_CHECKED, "No step has sessions")
     if outcome is Outcome.NOT_CHECKED:
@@ -49,6 +49,7 @@ def guard_steps(views: Views, figures: Figures, guard: str, check: Check) -> Ver
         " ".join(sentences(said)).removesuffix("."),
         any(v.hides for _, v in said),
         names if outcome is Outcome.INVALID else None,
+        max(v.size for _, v in said),
     )
 
 

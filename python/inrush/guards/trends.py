@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import log
 
 from inrush.guards.guard import Guard
 from inrush.guards.verdicts import Figures, Verdict, noted, passed
@@ -23,7 +24,8 @@ def service_time_steady(run: RunRecord, _: Figures) -> Verdict | None:
     moved = {role: t for role, t in trends.items() if t.found}
     if moved:
         each = "; ".join(sentence(role, t) for role, t in moved.items())
-        return noted(NAME, f"{each}. {because(run, moved)}")
+        most = max(abs(log(t.times)) for t in moved.values())
+        return noted(NAME, f"{each}. {because(run, moved)}", size=most)
     if not trends:
         return None
     return passed(NAME, f"No trend of service times was found: {', '.join(trends)}")
@@ -34,7 +36,7 @@ def table_of_one_size(run: RunRecord, _: Figures) -> Verdict | None:
     growing = growing_tables(run)
     if growing:
         each = "; ".join(grew(role, growths) for role, growths in growing.items())
-        return noted(ONE_SIZE, each)
+        return noted(ONE_SIZE, each, size=max(g.end_rows for growths in growing.values() for g in growths))
     return None
 
 

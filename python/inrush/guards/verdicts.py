@@ -40,7 +40,11 @@ class Verdict:
     hides: bool = False
     #: Figures (`role.metric`) that an invalid verdict is about; None: all of the run. Others of the run stand.
     figures: tuple[str, ...] | None = None
-    #: Points that an invalid verdict of a study is about; None: all.
+    #: How far a run misses the limit, the larger the worse: of several runs the one with the largest is quoted. Each guard
+    #: has its own unit; 0 of guards that say yes or no.
+    size: float = 0.0
+    #: Points that an invalid verdict of a study is about; None: all. With no figure at all: points whose figures stand, and
+    #: between which nothing is decided.
     points: tuple[Point, ...] | None = None
 
     def breaks(self, figure: str, point: Point | None = None) -> bool:
@@ -56,8 +60,8 @@ def passed(guard: str, sentence: str) -> Verdict:
     return Verdict(guard, Outcome.PASS, sentence)
 
 
-def noted(guard: str, sentence: str) -> Verdict:
-    return Verdict(guard, Outcome.NOTE, sentence)
+def noted(guard: str, sentence: str, size: float = 0.0) -> Verdict:
+    return Verdict(guard, Outcome.NOTE, sentence, size=size)
 
 
 def not_checked(guard: str, why: str) -> Verdict:
@@ -71,6 +75,7 @@ def invalid(
     hides: bool = False,
     figures: Iterable[str] | None = None,
     points: Iterable[Point] | None = None,
+    size: float = 0.0,
 ) -> Verdict:
     return Verdict(
         guard,
@@ -78,6 +83,7 @@ def invalid(
         sentence,
         hides,
         None if figures is None else tuple(dict.fromkeys(figures)),
+        size,
         None if points is None else tuple(dict.fromkeys(points)),
     )
 
@@ -176,12 +182,31 @@ def worst(verdicts: Iterable[Verdict]) -> Outcome:
     return max((v.outcome for v in verdicts), key=lambda o: o.weight, default=Outcome.PASS)
 
 
+def worst_said(verdicts: Iterable[Verdict]) -> str:
+    """`client on time: The client itself was late …`, of the worst of them; empty of none."""
+    found = max(verdicts, key=lambda v: v.size, default=None)
+    return f"{found.guard}: {found.sentence}" if found is not None else ""
+
+
+def worst_first(verdicts: Sequence[tuple[str, Verdict]]) -> list[tuple[str, Verdict]]:
+    """(run id, verdict) pairs of one guard."""
+    return sorted(verdicts, key=lambda pair: (-pair[1].outcome.weight, -pair[1].size))
+
+
+def of_runs(found: Sequence[tuple[str, Verdict]], of: int) -> str:
+    """` (in 3 of 5 runs, the worst b02-0001-mysql)`, of verdicts with the worst first; nothing of a study's, nor of one run."""
+    runs = list(dict.fromkeys(run for run, _ in found if run))
+    if not runs or of < 2:
+        return ""
+    return f" (in {len(runs)} of {of} runs, {'the worst ' * (len(runs) > 1)}{runs[0]})"
+
+
 def by_guard(verdicts: Sequence[tuple[str, Verdict]]) -> dict[str, list[tuple[str, Verdict]]]:
     """(run id, verdict) pairs gathered by guard, worst first within each."""
     by_name: dict[str, list[tuple[str, Verdict]]] = {}
     for where, verdict in verdicts:
         by_name.setdefault(verdict.guard, []).append((where, verdict))
-    return {g: sorted(v, key=lambda pair: -pair[1].outcome.weight) for g, v in by_name.items()}
+    return {guard: worst_first(found) for guard, found in by_name.items()}
 
 
 def is_instrument(engine: str) -> bool:

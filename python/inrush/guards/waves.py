@@ -21,6 +21,7 @@ def no_waves(run: RunRecord, _: Figures) -> Verdict | None:
             NAME,
             f"{'; '.join(f'{swing(w)} (p = {w.wave.p:.3f}). {cause_said(w)}' for w in waves)} "
             "Look for checkpoints or feedback before trusting a mean",
+            size=max(w.wave.amplitude for w in waves),
         )
     if made := [w for w in judged if w.wave.found]:
         each = "; ".join(f"{swing(w)}, an artefact of the generator: {w.artefact}" for w in made)

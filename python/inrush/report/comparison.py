@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from inrush.analysis.hosts import FACTS, fact_text
 from inrush.analysis.points import Analysis, Point, PointSummary, headline, say
 from inrush.analysis.same_work import WorkDone, by_rate, other_work, work
+from inrush.analysis.wording import name
 from inrush.errors import UsageError
 from inrush.guards.verdicts import promised
 from inrush.report.other_hosts import (
@@ -59,7 +61,7 @@ def compare_lines(a: Analysis, b: Analysis, ghz: tuple[float, float] | None = No
     rows = [point.row() for point in found.points]
     table = columns(rows, ("point", *found.names, "ratio", "")) if rows else ["no point was measured by both"]
     lines = [
-        f"{found.figure}, {found.names[1]} / {found.names[0]}",
+        f"{name(found.figure)}, {found.names[1]} / {found.names[0]}",
         *table,
         *found.only,
         *(f"! {sentence}" for sentence in found.warnings),
@@ -77,7 +79,7 @@ def compare_document(a: Analysis, b: Analysis, ghz: tuple[float, float] | None =
         "points": [
             {
                 "point": dict(p.point),
-                **{name: interval_document(s.interval) for name, s in zip("ab", p.sides, strict=True)},
+                **{side: interval_document(s.interval) for side, s in zip("ab", p.sides, strict=True)},
                 "ratio": interval_document(p.ratio),
                 "said": p.word if p.ratio else p.said,
             }
@@ -99,8 +101,8 @@ def comparison(a: Analysis, b: Analysis, ghz: tuple[float, float] | None = None)
     asked = headline(a)
     if asked is None or headline(b) != asked:
         raise UsageError(
-            f"{a.study.get('id')} and {b.study.get('id')} do not answer the same question: {asked} and {headline(b)}; compare "
-            "results of one study"
+            f"{a.study.get('id')} and {b.study.get('id')} do not answer the same question: {question(asked)} and "
+            f"{question(headline(b))}; compare results of one study"
         )
     role = asked.rsplit(".", 1)[0]
     shared = [p for p in a.values(asked) if p in b.values(asked)]
@@ -128,7 +130,8 @@ def comparison(a: Analysis, b: Analysis, ghz: tuple[float, float] | None = None)
     hosts = host_comparison(a, b, asked, ghz)
     warnings = [*other_work(a, b, shared, asked), *differences(a, b, of_hosts=hosts is None)]
     if figure != asked:
-        warnings.insert(0, f"{asked} is a time of the whole volume, and volumes differ: compared by {figure}")
+        why = "is a time of the whole volume, and volumes differ"
+        warnings.insert(0, f"{name(asked)} {why}: compared by {name(figure)}")
     warnings.append(
         "run one after the other, not in turns: the ratio contains changes of the machine between them"
     )
@@ -138,6 +141,10 @@ def comparison(a: Analysis, b: Analysis, ghz: tuple[float, float] | None = None)
         if not z.valid
     ]
     return Comparison(names, figure, points, only, warnings, hosts)
+
+
+def question(figure: str | None) -> str:
+    return "nothing that was measured" if figure is None else name(figure)
 
 
 def compared_point(
@@ -194,11 +201,10 @@ def differences(a: Analysis, b: Analysis, of_hosts: bool) -> list[str]:
             " the faster one may be faster because its rows survive less"
         )
     left, right = (z.runs[0].run.env if z.runs else {} for z in (a, b))
-    said += [
-        f"{key} differs: {left.get(key)} and {right.get(key)}"
-        for key in COMPARED
-        if of_hosts and left.get(key) != right.get(key)
-    ]
+    for key in COMPARED if of_hosts else ():
+        if left.get(key) != right.get(key):
+            each = (fact_text(key, [env[key]] if env.get(key) is not None else []) for env in (left, right))
+            said.append(f"{FACTS[key]} differs: {' and '.join(each)}")
     return said
 
 

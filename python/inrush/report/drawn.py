@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping
 
 import numpy as np
 
-from inrush.analysis.answer import Answer, groups
-from inrush.analysis.overview import PACED, asked_points
+from inrush.analysis.answer import PACED, Answer, groups
+from inrush.analysis.overview import asked_points
 from inrush.analysis.points import Analysis, Measured, Point
 from inrush.analysis.settled import Values
 from inrush.analysis.wording import lacks

@@ -12,6 +12,8 @@ from inrush.analysis.overview import Overview
 from inrush.analysis.points import Analysis
 from inrush.analysis.waves import waves_said
 from inrush.engines import ENGINES, server, title, versions
+from inrush.guards.disk import MAKE_ROOM
+from inrush.guards.verdicts import counted
 from inrush.model.pipeline import SERIAL
 from inrush.predict.resources import NOT_TRIED, SERIAL_FOUND, Resource, ResourceForecast, resource_forecasts
 from inrush.stats.files import is_pipeline
@@ -27,7 +29,15 @@ LEAST_SHOWN = 0.001
 
 def first_sentence(analysis: Analysis, found: Answer | None, seen: Overview | None = None) -> str:
     said = answered(analysis, found, seen)
-    return said if said == NOTHING else " ".join(filter(None, [said, versions_said(analysis)]))
+    versions = "" if said == NOTHING else versions_said(analysis)
+    return " ".join(filter(None, [full_disk_said(analysis), said, versions]))
+
+
+def full_disk_said(analysis: Analysis) -> str:
+    """`3 of 8 runs failed because the disk was full.`"""
+    failures = [str((m.run.summary.get("failure") or {}).get("message", "")) for m in analysis.runs]
+    full = sum(MAKE_ROOM in message for message in failures)
+    return f"{full} of {counted(len(failures), 'run')} failed because the disk was full." if full else ""
 
 
 def versions_said(analysis: Analysis) -> str:

@@ -43,7 +43,9 @@ def guard_rows(analysis: Analysis) -> dict[Outcome, list[Cells]]:
         where = same[0][0]
         spread = f"{len(same)}&nbsp;of&nbsp;{len(found)}&nbsp;runs" if where else "study"
         sentence = prose(same[0][1].sentence) + (
-            f" · run&nbsp;<code>{escape(where)}</code>" if where and len(same) < len(found) else ""
+            f" · {'the worst ' * (len(same) > 1)}run&nbsp;<code>{escape(where)}</code>"
+            if where and len(found) > 1
+            else ""
         )
         shown_in = Outcome.NOTE if worst is Outcome.INVALID else worst
         rows[shown_in].append([escape(guard), outcome_word(worst), spread, f"<span>{sentence}</span>"])

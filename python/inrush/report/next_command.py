@@ -8,6 +8,8 @@ from inrush.analysis.answer import Answer
 from inrush.analysis.points import Analysis
 from inrush.guards import lateness
 from inrush.guards.rows import MORE_THAN_LIMIT, REJECTED
+from inrush.guards.verdicts import by_guard
+from inrush.report.first_sentence import full_disk_said
 from inrush.study.document import shown
 from inrush.text import percent
 
@@ -28,7 +30,8 @@ def next_command(analysis: Analysis, found: Answer | None) -> str:
     if why := fails_again(analysis):
         return f"next: change the study: {why}; then: {again}"
     if analysis.study.get("status") in ("running", "interrupted", "failed"):
-        return f"next: inrush run --resume {spot}"
+        room = "make room on the disk; then: " if full_disk_said(analysis) else ""
+        return f"next: {room}inrush run --resume {spot}"
     if looked := errors_to_look_at(analysis):
         return f"next: inrush show {spot} --csv DIR   ({looked})"
     if not analysis.valid:
@@ -50,9 +53,9 @@ def errors_to_look_at(analysis: Analysis) -> str:
         said = shown(str(first.get("first_message") or ""), 100)
         calls = "1 call" if count == 1 else f"{count:,} calls"
         return f"look at the errors first: {calls}, {first['role']} {first['op']} {first['outcome']}: {said}; all are in DIR/failures.csv"
-    broken = {v.guard: v.sentence for _, v in analysis.invalidating if v.guard in COMPARED}
-    for guard, sentence in broken.items():
-        return f"look at the wrong rows first: {sentence}; {COMPARED[guard]}"
+    for guard, broken in by_guard(analysis.invalidating).items():
+        if guard in COMPARED:
+            return f"look at the wrong rows first: {broken[0][1].sentence}; {COMPARED[guard]}"
     return ""
 
 

@@ -14,7 +14,7 @@ from inrush.analysis.hosts import (
 )
 from inrush.analysis.per_core import Cycles, PerCore, compared_rate, cycles, per_core
 from inrush.analysis.points import Analysis, say
-from inrush.analysis.wording import TOO_FEW
+from inrush.analysis.wording import TOO_FEW, name
 from inrush.stats.quantity import LEAST_RUNS, digits, says_nothing, show, show_bounds
 from inrush.stats.stats import Interval
 from inrush.text import columns
@@ -57,10 +57,10 @@ def host_lines(names: tuple[str, str], of: HostComparison) -> list[str]:
         table = columns(
             [per_core_row(p) for p in of.per_core], ("point", "ratio", "per core", "per core and GHz", "")
         )
-        lines += ["", f"{of.rate}, {names[1]} / {names[0]}", *table]
+        lines += ["", f"{name(of.rate)}, {names[1]} / {names[0]}", *table]
         lines += [f"per core: {said}" for said in dict.fromkeys(p.base for p in of.per_core if p.per_core)]
     else:
-        lines += ["", f"no figure per core of {of.rate}: no point has two runs in both, of rows alike"]
+        lines += ["", f"no figure per core of {name(of.rate)}: no point has two runs in both, of rows alike"]
     if of.cycles:
         header = ("CPU time", "point", *names, "ratio", "cycles", "", "ratio of cycles", "")
         lines += ["", *columns([cycles_row(c) for c in of.cycles], header)]
@@ -69,7 +69,7 @@ def host_lines(names: tuple[str, str], of: HostComparison) -> list[str]:
 
 def clock_sentences(names: tuple[str, str], of: HostComparison) -> list[str]:
     unknown = [
-        f"{name}: {clock.said}" for name, clock in zip(names, of.clocks, strict=True) if clock.hz is None
+        f"{result}: {clock.said}" for result, clock in zip(names, of.clocks, strict=True) if clock.hz is None
     ]
     if not unknown:
         return []
@@ -91,7 +91,7 @@ def per_core_row(p: PerCore) -> list[str]:
 
 def cycles_row(c: Cycles) -> list[str]:
     return [
-        c.figure,
+        name(c.figure),
         say(c.point),
         *(show(us, c.figure) for us in c.cost_us),
         ratio_cell(c.ratio, ""),

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from math import isfinite
 
 from inrush.analysis.comparability import refused
 from inrush.analysis.overview import Cell, EngineRow, Overview, where
 from inrush.analysis.points import Analysis, say
+from inrush.analysis.settled import like_the_best
 from inrush.engines import title
 from inrush.guards.verdicts import WITH_NOTES, kind_and_quantile, said_figures
-from inrush.metrics import lower_is_better, unit_of
+from inrush.metrics import unit_of
 from inrush.report.html import Cells, number, table
 from inrush.stats.extremes import shown_value
 from inrush.stats.quantity import show_known
@@ -60,24 +60,17 @@ def text_table(analysis: Analysis, seen: Overview | None) -> list[str]:
 
 
 def best_engines(analysis: Analysis, seen: Overview) -> set[str]:
-    """Engines of the best rate, and those of which the interval reaches it; nothing where they are not compared."""
+    """Engines of the best rate, and those that cannot be distinguished from it; nothing where they are not compared."""
+    every, again = analysis.values(seen.rate), analysis.fresh(seen.rate)
     sound = {
-        row.engine: row.rate
+        row.point: (again.get(row.point) if row.fresh else None) or every[row.point]
         for row in seen.rows
-        if row.rate is not None and not row.broken and isfinite(row.rate.value)
+        if row.point is not None and row.rate is not None and not row.broken and not row.undecided
     }
     if len(sound) < 2 or refused(analysis):
         return set()
-    lower = lower_is_better(seen.rate)
-    top = (min if lower else max)(sound.values(), key=lambda cell: cell.value)
-    found = {engine for engine, cell in sound.items() if cell is top or overlap(cell, top)}
-    return found if len(found) < len(sound) else set()
-
-
-def overlap(a: Cell, b: Cell) -> bool:
-    if a.interval is None or b.interval is None:
-        return a.value == b.value
-    return a.interval.low <= b.interval.high and b.interval.low <= a.interval.high
+    found = like_the_best(sound, seen.rate)
+    return {str(dict(point)["engine"]) for point in found} if len(found) < len(sound) else set()
 
 
 def survives_words(seen: Overview) -> str:
@@ -105,7 +98,7 @@ def legend(analysis: Analysis, seen: Overview) -> list[str]:
         *held,
         *([f"at {at}"] if at else []),
         *([f"at {'; '.join(each)}"] if each else []),
-        *(f"{row.engine}: INVALID: {broken_words(row)}" for row in seen.rows if row.broken),
+        *(f"{row.engine}: INVALID: {broken_words(row)}" for row in seen.rows if row.broken or row.undecided),
         *(f"{row.engine}: no runs: {row.absent}" for row in seen.rows if row.absent),
     ]
 
@@ -242,8 +235,11 @@ def long_verdict(row: EngineRow) -> str:
 
 
 def broken_words(row: EngineRow) -> str:
-    """`latency p99 of readers (client on time)`"""
-    return f"{said_figures(row.broken)} ({', '.join(row.guards)})"
+    """`latency p99 of readers (client on time)`; `no decision (decisions hold on time)` where each figure stands"""
+    open_ = [f"no decision ({', '.join(row.open)})"] if row.open else []
+    return "; ".join(
+        [*open_, *([f"{said_figures(row.broken)} ({', '.join(row.guards)})"] if row.broken else [])]
+    )
 
 
 def column_name(what: str, figure: str | None) -> str:

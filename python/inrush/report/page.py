@@ -191,11 +191,10 @@ def places(analysis: Analysis, found: Sequence[tuple[str, Verdict]]) -> list[str
 
 def answered(analysis: Analysis, answer: Answer | None) -> str:
     """What was found, a row for each engine; the parts of the answer with their intervals below."""
-    if answer is None or not answer.parts:
-        said = '<p class="said">No counted run measured what was asked.</p>'
-    else:
-        seen = overview(analysis, answer)
-        said = f'<p class="said">{escape(first_sentence(analysis, answer, seen))}</p>\n{html_table(analysis, seen)}'
+    seen = overview(analysis, answer)
+    said = f'<p class="said">{escape(first_sentence(analysis, answer, seen))}</p>'
+    if answer is not None and answer.parts:
+        said += f"\n{html_table(analysis, seen)}"
         said += others_said(other_conditions(analysis, answer, seen)) + parts_said(answer)
     kind = "answer invalid" if analysis.answer_outcome is Outcome.INVALID else "answer"
     return f'<div class="{kind}"><span class="label">Answer</span> {badge(analysis.answer_outcome)}\n{said}</div>'
@@ -222,12 +221,9 @@ def parts_said(answer: Answer) -> str:
 
 def part_said(part: Part) -> str:
     """A part of the answer; where its figures are invalid, marked and with the reason."""
-    if not part.invalid:
-        return f'<p class="part">{escape(part.sentence)}.</p>'
-    return (
-        f'<p class="part"><span class="badge invalid-badge">INVALID</span> {escape(part.sentence)}.</p>'
-        f'<p class="expected">{escape(part.invalid)}</p>'
-    )
+    mark = '<span class="badge invalid-badge">INVALID</span> ' if part.invalid else ""
+    why = f'<p class="expected">{escape(part.invalid)}</p>' if part.invalid not in ("", part.sentence) else ""
+    return f'<p class="part">{mark}{escape(part.sentence)}.</p>{why}'
 
 
 def rejected_table(analysis: Analysis) -> str:

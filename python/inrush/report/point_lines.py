@@ -11,7 +11,7 @@ from inrush.analysis.answer import COMPETING, Answer, groups
 from inrush.analysis.comparability import refused
 from inrush.analysis.overview import fresh
 from inrush.analysis.points import Analysis, Point, PointSummary, say
-from inrush.analysis.settled import settled
+from inrush.analysis.settled import best_of_each, settled
 from inrush.analysis.wording import plain
 from inrush.guards.verdicts import Outcome
 from inrush.report.overview import WIDEST
@@ -103,18 +103,18 @@ def summed(s: PointSummary, factor: float) -> str:
 
 
 def best_points(analysis: Analysis, found: Answer | None) -> set[Point]:
-    """Where points compete: the best of each group, and what cannot be distinguished from it; none that is invalid."""
+    """Where points compete: the best of each group, and what cannot be distinguished from it; none of a part that is invalid."""
     if found is None or found.kind not in COMPETING or (found.along == "engine" and refused(analysis)):
         return set()
     per = tuple((analysis.study.get("answer") or {}).get("per") or ())
-    every = groups(analysis, found.figure, found.along or "engine", per).values()
-    best = {
-        point
-        for of in every
-        if len(of) > 1
-        for point in winners(settled(of, fresh(analysis, found, of), found.figure))
-    }
-    return best - set(analysis.broken_points(found.figure, best))
+    along = found.along or "engine"
+    best: set[Point] = set()
+    for of in groups(analysis, found.figure, along, per).values():
+        if found.kind == "comparison":
+            of = {p: of[p] for p in best_of_each(of, along, found.figure).values()}
+        if len(of) > 1:
+            best |= set(winners(settled(of, fresh(analysis, found, of), found.figure)))
+    return best - {point for part in found.parts if part.invalid for point in part.points}
 
 
 def winners(found: Any) -> Iterable[Point]:

@@ -85,11 +85,12 @@ def ours(analysis: Analysis, answer: Answer | None, claim: Mapping[str, Any]) ->
 def at_best_points(
     analysis: Analysis, figure: str, where: Mapping[str, Any], unit: str
 ) -> list[tuple[str, Any, str]]:
-    """The centre of the runs at the best point that agrees with the claim's `where`, per engine. figure: or a quotient of two."""
+    """The centre of the runs at the best valid point that agrees with the claim's `where`, per engine. figure: or a quotient of two."""
     over, _, under = figure.partition(DIVIDED_BY)
     best: dict[str, float] = {}
     for point, of in quotients(analysis, over, under).items():
-        if of and agrees(point, where):
+        broken = any(analysis.broken(one, point) for one in (over, under) if one)
+        if of and not broken and agrees(point, where):
             value, engine = centre(of), str(dict(point)["engine"])
             choose = min if lower_is_better(over) else max
             best[engine] = choose(best.get(engine, value), value)

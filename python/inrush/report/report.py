@@ -16,7 +16,14 @@ from inrush.analysis.points import Analysis, Point, say
 from inrush.analysis.rejected import reject_lines
 from inrush.errors import UsageError
 from inrush.guards.run import conditions_last
-from inrush.guards.verdicts import Outcome, Verdict, by_guard, counted, grouped_figures
+from inrush.guards.verdicts import (
+    Outcome,
+    Verdict,
+    by_guard,
+    counted,
+    grouped_figures,
+    of_runs,
+)
 from inrush.report.asked import asked_lines
 from inrush.report.first_sentence import first_sentence
 from inrush.report.next_command import next_command
@@ -90,15 +97,15 @@ def closing_lines(results: Any) -> list[str]:
 def verdict_line(analysis: Analysis) -> str:
     """`valid: …` or `INVALID: …`, with what stands in the way and how many notes there are."""
     held = by_guard(analysis.verdicts)
-    broken = {g: v[0][1].sentence for g, v in by_guard(analysis.invalidating).items()}
+    broken = by_guard(analysis.invalidating)
     notes = conditions_last(g for g, v in held.items() if v[0][1].outcome is Outcome.NOTE)
     beside = beside_the_result(analysis)
     runs = sum(m.run.block > 0 for m in analysis.runs)
     noted = f"; with a note on: {', '.join(notes)}" if notes else ""
     if broken:
-        guard, sentence = next(iter(broken.items()))
+        guard, its_verdicts = next(iter(broken.items()))
+        sentence = its_verdicts[0][1].sentence + of_runs(its_verdicts, len(held[guard]))
         more = f" (and {len(broken) - 1} more)" if len(broken) > 1 else ""
-        its_verdicts = [(run, v) for run, v in analysis.invalidating if v.guard == guard]
         figures = analysis.undecided(v for _, v in its_verdicts)
         points = shown_points(points_of(analysis, its_verdicts))
         of = " at ".join(part for part in (figures, points) if part)

@@ -132,7 +132,8 @@ def doubt_lines(analysis: Analysis) -> list[str]:
         doubts = [(run, v) for run, v in found if v.outcome in (Outcome.NOTE, Outcome.INVALID)]
         if doubts:
             run, worst_one = doubts[0]
-            where = f" ({len(doubts)} runs, as {run})" if len(doubts) > 1 else f" ({run})" if run else ""
+            spread = f"{len(doubts)} of {len(found)} runs, {'the worst ' * (len(doubts) > 1)}{run}"
+            where = f" ({spread if len(found) > 1 else run})" if run else ""
             lines.append(
                 (worst_one.outcome.weight, f"{worst_one.outcome.value}: {guard}{where}: {worst_one.sentence}")
             )

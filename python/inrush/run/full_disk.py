@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from inrush.border.events import Event
+from inrush.guards.disk import MAKE_ROOM
 
 #: Full: less is free than this (PostgreSQL takes 16 MB at a time for its log), or than this share of the file system, whichever is more;
 #: of a large one no more than a server writes at once.
@@ -19,7 +20,6 @@ MOST_LEFT_BYTES = 512 << 20
 WORDS = re.compile(
     r"no space left|disk is full|disk full|not enough space|table '?[^']*'? is full", re.IGNORECASE
 )
-MAKE_ROOM = "make room"
 REMEDY = f"{MAKE_ROOM}, or take fewer rows"
 
 

@@ -125,15 +125,17 @@ def best_set(
 
     values: point -> block -> positive figure. Points are compared in the blocks they share with
     the best. Every comparison is one-sided at (1 - level) / (points - 1): the truly best point is
-    in the set in at least `level` of all studies, whichever point looks best (Bonferroni).
-    A point that shares fewer than two blocks with the best cannot be distinguished from it.
+    in the set in at least `level` of all studies, whichever point looks best (Bonferroni). Of two
+    points at half of 1 - level, since either may look best: so no point is outside of which the
+    `paired_ratio` to the best holds 1. A point that shares fewer than two blocks with the best
+    cannot be distinguished from it.
     """
     if not values:
         raise TooFewValues("no points to choose the best from")
     sign = 1.0 if lower_is_better else -1.0
     logs = {k: {b: sign * float(np.log(v)) for b, v in of.items()} for k, of in values.items() if of}
     best = min(logs, key=lambda k: float(np.mean(list(logs[k].values()))))
-    alpha = (1 - level) / max(1, len(logs) - 1)
+    alpha = (1 - level) / max(2, len(logs) - 1)
     found = []
     for key, mine in logs.items():
         shared = sorted(set(mine) & set(logs[best]))
