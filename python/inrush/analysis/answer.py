@@ -23,7 +23,7 @@ from inrush.analysis.parts import (
 from inrush.analysis.points import Analysis, Point, headline, say
 from inrush.analysis.settled import Values, apart, ranked
 from inrush.analysis.wording import name
-from inrush.guards.verdicts import Outcome, Verdict, of_runs, worst_first, worst_said
+from inrush.guards.verdicts import Outcome, Verdict, by_guard, of_runs, worst_said
 from inrush.metrics import counts_faults, lower_is_better
 
 #: The best and its nearest contenders, that are made again with fresh rows.
@@ -126,16 +126,11 @@ def judged(analysis: Analysis, found: Answer, part: Part) -> Part:
     where = {p: broken for p in part.points if (broken := analysis.broken(found.figure, p))}
     open_ = no_decision(analysis, part.points)
     if where:
-        point = max(where, key=lambda p: max(v.size for _, v in where[p]))
-        _, worst = max(where[point], key=lambda pair: pair[1].size)
-        its = worst_first(
-            [(run, v) for broken in where.values() for run, v in broken if v.guard == worst.guard]
-        )
+        guard, its = next(iter(by_guard([pair for broken in where.values() for pair in broken]).items()))
+        point = next(p for p, broken in where.items() if its[0] in broken)
         runs = sum((m.counts or m.run.confirms) and m.point in part.points for m in analysis.runs)
         more = f" and {len(where) - 1} more of {len(part.points)} points" if len(where) > 1 else ""
-        why = (
-            f"{name(found.figure)} at {say(point)}{more}: {worst.guard}: {worst.sentence}{of_runs(its, runs)}"
-        )
+        why = f"{name(found.figure)} at {say(point)}{more}: {guard}: {its[0][1].sentence}{of_runs(its, runs)}"
     elif open_:
         why = f"no decision by {name(found.figure)}: {worst_said(open_)}"
     else:

@@ -71,8 +71,9 @@ def bracketed(analysis: Analysis, figure: str) -> bool:
 
 
 def differing_parts(found: Answer | None, on_time: Answer | None) -> list[tuple[Part, Part | None]]:
-    """Of the parts that speak of points: sentences beside them (of a trend, of a refused comparison) decide nothing."""
-    if found is None:
+    """Of the parts that speak of points: sentences beside them (of a trend, of a refused comparison) decide nothing, nor does
+    an answer that says how a figure changes."""
+    if found is None or found.kind in ("curve", "scaling"):
         return []
     others = {p.group: p for p in on_time.parts if p.points} if on_time else {}
     return [

@@ -183,9 +183,9 @@ def worst(verdicts: Iterable[Verdict]) -> Outcome:
 
 
 def worst_said(verdicts: Iterable[Verdict]) -> str:
-    """`client on time: The client itself was late …`, of the worst of them; empty of none."""
-    found = max(verdicts, key=lambda v: v.size, default=None)
-    return f"{found.guard}: {found.sentence}" if found is not None else ""
+    """`client on time: The client itself was late …`, the worst of the first guard among them; empty of none."""
+    found = next(iter(by_guard([("", v) for v in verdicts]).values()), [])
+    return f"{found[0][1].guard}: {found[0][1].sentence}" if found else ""
 
 
 def worst_first(verdicts: Sequence[tuple[str, Verdict]]) -> list[tuple[str, Verdict]]:
