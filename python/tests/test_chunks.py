@@ -16,7 +16,8 @@ from inrush.engines import server
 from inrush.engines.instance import Target
 from inrush.errors import StudyInvalid
 from inrush.plan.planned import PlannedRun, StudyPlan
-from inrush.run.prepare import StudyCall, prepare
+from inrush.run.call import StudyCall
+from inrush.run.prepare import prepare
 from inrush.study.shipped import SHIPPED
 from inrush.targets.deployment import Deployment
 from tests.engines.border import Ran

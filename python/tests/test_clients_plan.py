@@ -12,7 +12,8 @@ from inrush.engines import server
 from inrush.errors import StudyInvalid
 from inrush.plan.plan import canonical, plan_study
 from inrush.plan.planned import StudyPlan
-from inrush.run.prepare import StudyCall, with_clients
+from inrush.run.call import StudyCall
+from inrush.run.prepare import with_clients
 from inrush.study.study import load_study
 
 

@@ -16,7 +16,8 @@ from inrush.machine.held import quotas
 from inrush.machine.host import cgroup_cpu_cores
 from inrush.pipeline import cpu_quota
 from inrush.pipeline.cpu_quota import AFFINITY, QUOTA, chosen_cores, limited, threads_of
-from inrush.run.prepare import StudyCall, prepare
+from inrush.run.call import StudyCall
+from inrush.run.prepare import prepare
 from inrush.worker.process import Process
 from tests.strategies import with_factor
 

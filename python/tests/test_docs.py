@@ -12,7 +12,8 @@ import typer
 from inrush.cli import app
 from inrush.engines import engine_of_url, server
 from inrush.errors import UsageError
-from inrush.run.prepare import StudyCall, prepare
+from inrush.run.call import StudyCall
+from inrush.run.prepare import prepare
 from inrush.study.shipped import find_study, shipped_studies
 from inrush.study.toml import read_toml
 from tests.pages import Page, broken_links, page_at

@@ -17,7 +17,8 @@ from inrush.fleet.local import owned, remove_left, write_variables
 from inrush.fleet.open import opened
 from inrush.fleet.taken import looked_at
 from inrush.fleet.waiting import WaitingTime
-from inrush.run.prepare import StudyCall, with_clients
+from inrush.run.call import StudyCall
+from inrush.run.prepare import with_clients
 from tests.needed import REQUIRE, need_distributed
 from tests.terminal import Inrush
 

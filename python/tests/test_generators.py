@@ -10,7 +10,8 @@ import pytest
 
 from inrush import _core
 from inrush.errors import Problem
-from inrush.run.prepare import StudyCall, prepare
+from inrush.run.call import StudyCall
+from inrush.run.prepare import prepare
 from inrush.study.document import Node
 from inrush.study.generators import parameter
 from inrush.study.shipped import shipped_studies

@@ -20,8 +20,9 @@ from inrush.plan.cost import cost
 from inrush.predict.proving import proving_call
 from inrush.report.timeline import every_device
 from inrush.results.store import Results, Store, StudyFolder
-from inrush.run.prepare import Prepared, StudyCall, call_from, prepare
-from inrush.run.resume import Given, resumed
+from inrush.run.call import StudyCall
+from inrush.run.prepare import Prepared, call_from, prepare
+from inrush.run.resume import resumed
 from inrush.stats.devices import device_figures
 from inrush.stats.measures import figures_of_run, study_record
 from inrush.stats.record import RunRecord
@@ -264,12 +265,12 @@ def test_a_study_goes_on_with_its_folder_and_no_other(tmp_path: Path) -> None:
     assert call_from(made.document()) == made and made.command().endswith(f"--input {tmp_path / 'in'}")
     assert "input" not in replace(made, input=None).document(), "as an inrush before it filed it"
     folder = Store(tmp_path / "results").new_study("study", {"call": made.document()})
-    assert resumed(folder, Given()).input == made.input
-    assert resumed(folder, Given(input=made.input)).input == made.input
+    assert resumed(folder, StudyCall("")).input == made.input
+    assert resumed(folder, StudyCall("", input=made.input)).input == made.input
     plain = Store(tmp_path / "plain").new_study("study", {"call": replace(made, input=None).document()})
     for begun in (folder, plain):
         with pytest.raises(UsageError, match=r"--input: .* was begun otherwise"):
-            resumed(begun, Given(input="/elsewhere"))
+            resumed(begun, StudyCall("", input="/elsewhere"))
 
 
 def test_the_folder_is_that_of_the_claim_s_training_or_the_one_that_is_named(

@@ -16,7 +16,8 @@ from inrush.engines.own_server import OwnServer
 from inrush.errors import TargetError, UsageError
 from inrush.machine import cgroup
 from inrush.machine.cgroup import Group
-from inrush.run.prepare import StudyCall, prepare
+from inrush.run.call import StudyCall
+from inrush.run.prepare import prepare
 from inrush.study.document import unknown
 
 

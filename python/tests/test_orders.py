@@ -17,7 +17,8 @@ from inrush.engines.instance import Target
 from inrush.errors import StudyInvalid
 from inrush.plan.plan import plan_study
 from inrush.plan.planned import PlannedRun, StudyPlan
-from inrush.run.prepare import StudyCall, prepare
+from inrush.run.call import StudyCall
+from inrush.run.prepare import prepare
 from inrush.study.study import parse_study
 from inrush.targets.deployment import Deployment
 from tests.engines.border import Ran

@@ -12,7 +12,7 @@ from inrush.commands.predict import advice, claim_lines
 from inrush.commands.prove import score_lines
 from inrush.errors import UsageError
 from inrush.results.store import Store
-from inrush.run.prepare import StudyCall
+from inrush.run.call import StudyCall
 from tests.terminal import Inrush
 from tests.test_predict import the_claim
 

@@ -13,7 +13,8 @@ from inrush.engines.instance import Target
 from inrush.plan import draft
 from inrush.plan.calibration import OWN_SHARE
 from inrush.plan.planned import PlannedRun, StudyPlan
-from inrush.run.prepare import StudyCall, prepare
+from inrush.run.call import StudyCall
+from inrush.run.prepare import prepare
 from inrush.targets.deployment import Deployment
 from tests.engines.border import run as made
 

@@ -18,7 +18,8 @@ from inrush.engines.greeting import SSL_REQUEST, Port, Protocol, heard, port_of,
 from inrush.engines.postgresql_release import installed, is_file
 from inrush.errors import UsageError
 from inrush.machine import host
-from inrush.run.prepare import Prepared, StudyCall, prepare
+from inrush.run.call import StudyCall
+from inrush.run.prepare import Prepared, prepare
 from inrush.targets.deployment import Deployment
 from inrush.targets.deployments import deployment_at
 from inrush.targets.ready import refuse_unready

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from inrush.errors import UsageError
-from inrush.run.prepare import StudyCall
+from inrush.run.call import StudyCall
 from inrush.worker.realtime import OPTION, refuse_unable, unable
 
 #: A worker whose work is to say how it, a thread of it and this very process are scheduled.

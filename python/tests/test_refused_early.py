@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from inrush.run.prepare import StudyCall
+from inrush.run.call import StudyCall
 from tests.terminal import Inrush
 
 TINY = (

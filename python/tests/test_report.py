@@ -22,7 +22,7 @@ from inrush.guards.verdicts import Outcome, by_guard
 from inrush.report.conditions import facts_by_engine
 from inrush.report.report import closing_lines, write_report
 from inrush.report.time_lines import columns
-from inrush.run.prepare import StudyCall
+from inrush.run.call import StudyCall
 from inrush.stats.record import Absent, StudyRecord
 from tests import synthetic
 from tests.test_steal_free import ran as lost_to_the_host

@@ -16,8 +16,9 @@ from inrush.errors import UsageError
 from inrush.guards.verdicts import Outcome, Verdict
 from inrush.results.store import Store, StudyFolder
 from inrush.results.store.files import write_json
-from inrush.run.prepare import StudyCall, unfinished
-from inrush.run.resume import Given, resumed
+from inrush.run.call import StudyCall
+from inrush.run.prepare import unfinished
+from inrush.run.resume import resumed
 from inrush.stats.record import RunRecord, StudyRecord
 from tests import synthetic
 from tests.terminal import Inrush
@@ -34,7 +35,7 @@ TINY = (
     "repeats={count=2, confirm=0}",
 )
 TRUTH = {(engine, b): 2.0 for engine in ("postgresql", "sqlite") for b in (200, 1000)}
-NOWHERE = Given()
+NOWHERE = StudyCall("")
 
 
 def mixed(change: dict[str, Any], second: bool = True) -> StudyRecord:
@@ -154,12 +155,12 @@ def test_a_study_whose_embedded_engines_ran_beside_a_started_one_goes_on_with_th
 
 def test_another_data_folder_is_refused_once_a_run_is_sealed(tmp_path: Path) -> None:
     call = StudyCall("quickstart", start=("postgresql",), data=str(tmp_path / "d"))
-    other = Given(data=tmp_path / "other")
+    other = StudyCall("", data=str(tmp_path / "other"))
     assert resumed(begun(tmp_path / "a", call), other).data == str(tmp_path / "other")
     folder = begun(tmp_path / "b", call, "postgresql", tmp_path / "d" / "postgresql")
     with pytest.raises(UsageError, match=f"sealed runs lie in {tmp_path / 'd'}"):
         resumed(folder, other)
-    assert resumed(folder, Given(data=tmp_path / "d")).data == str(tmp_path / "d")
+    assert resumed(folder, StudyCall("", data=str(tmp_path / "d"))).data == str(tmp_path / "d")
 
 
 def test_results_that_do_not_name_the_folder_go_on_where_their_sealed_runs_lie(tmp_path: Path) -> None:
@@ -168,20 +169,21 @@ def test_results_that_do_not_name_the_folder_go_on_where_their_sealed_runs_lie(t
     folder = begun(tmp_path / "b", call, "postgresql", tmp_path / "d" / "postgresql")
     assert resumed(folder, NOWHERE).data == str(tmp_path / "d")
     with pytest.raises(UsageError, match="sealed runs lie in"):
-        resumed(folder, Given(data=tmp_path / "other"))
+        resumed(folder, StudyCall("", data=str(tmp_path / "other")))
 
 
 @pytest.mark.parametrize(
     "given",
     [
-        Given(realtime=True),
-        Given(scale="m"),
-        Given(seed=3),
-        Given(overrides=("a=1",)),
-        Given(start=("mysql",)),
+        StudyCall("", realtime=True),
+        StudyCall("", scale="m"),
+        StudyCall("", seed=3),
+        StudyCall("", seed=0),
+        StudyCall("", overrides=("a=1",)),
+        StudyCall("", start=("mysql",)),
     ],
 )
-def test_what_differs_from_the_call_is_refused(tmp_path: Path, given: Given) -> None:
+def test_what_differs_from_the_call_is_refused(tmp_path: Path, given: StudyCall) -> None:
     folder = begun(tmp_path, StudyCall("quickstart", start=("postgresql",)))
     with pytest.raises(UsageError, match="was begun"):
         resumed(folder, given)

@@ -11,7 +11,8 @@ from inrush.engines import server
 from inrush.engines.instance import Instance, Release, Target
 from inrush.errors import InrushError
 from inrush.plan.planned import PlannedRun
-from inrush.run.prepare import StudyCall, prepare
+from inrush.run.call import StudyCall
+from inrush.run.prepare import prepare
 from inrush.targets.deployment import Deployment, at_deployment
 from tests.terminal import Inrush
 from tests.test_by_key_run import STUDY, WORKLOAD

@@ -10,7 +10,8 @@ from inrush.engines import server
 from inrush.engines.instance import Instance, Release, Stop, Target
 from inrush.errors import TargetError, UsageError
 from inrush.pipeline.addresses import at_pipeline
-from inrush.run.prepare import StudyCall, prepare
+from inrush.run.call import StudyCall
+from inrush.run.prepare import prepare
 from inrush.targets import deployments
 from inrush.targets.deployment import Deployment, at_deployment
 from tests.strategies import with_factor

@@ -16,7 +16,8 @@ from inrush.engines import server
 from inrush.engines.instance import Instance, Release, Target
 from inrush.errors import StudyInvalid
 from inrush.plan.planned import StudyPlan
-from inrush.run.prepare import StudyCall, prepare
+from inrush.run.call import StudyCall
+from inrush.run.prepare import prepare
 from inrush.targets.deployment import Deployment, key_of
 from inrush.targets.deployments import each_settings_on, opened
 from inrush.targets.ready import no_room

@@ -26,7 +26,8 @@ from inrush.report.figures import figures as figures_of
 from inrush.report.step_table import steps_table
 from inrush.report.steps import step_bars
 from inrush.results.store import Results
-from inrush.run.prepare import StudyCall, prepare
+from inrush.run.call import StudyCall
+from inrush.run.prepare import prepare
 from inrush.stats.measures import figures_of_run, study_record
 from inrush.stats.record import RunRecord
 from inrush.stats.steps import of_step, step_windows

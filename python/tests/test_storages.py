@@ -16,8 +16,9 @@ from inrush.plan.planned import StudyPlan
 from inrush.predict.proving import proving_call
 from inrush.report.run_list import targets
 from inrush.results.store import Results, Store
-from inrush.run.prepare import StudyCall, call_from, prepare
-from inrush.run.resume import Given, resumed
+from inrush.run.call import StudyCall
+from inrush.run.prepare import call_from, prepare
+from inrush.run.resume import resumed
 from inrush.targets.deployment import key_of
 from inrush.targets.deployments import named_targets, opened
 from inrush.targets.storages import read_data
@@ -155,11 +156,11 @@ def test_a_study_goes_on_where_its_storages_were(tmp_path: Path) -> None:
     assert call_from(made.document()) == made
     assert made.command().endswith(" ".join(f"--data {place}" for place in both(tmp_path)))
     folder = Store(tmp_path / "results").new_study("study", {"call": made.document()})
-    assert resumed(folder, Given()) == made
-    assert resumed(folder, Given(storages=made.storages)) == made
+    assert resumed(folder, StudyCall("")) == made
+    assert resumed(folder, StudyCall("", storages=made.storages)) == made
     for given, says in (
-        (Given(storages={"fast": "/elsewhere"}), "was begun otherwise"),
-        (Given(data=tmp_path), "has storages, fast, slow"),
+        (StudyCall("", storages={"fast": "/elsewhere"}), "was begun otherwise"),
+        (StudyCall("", data=str(tmp_path)), "has storages, fast, slow"),
     ):
         with pytest.raises(UsageError, match=says):
             resumed(folder, given)

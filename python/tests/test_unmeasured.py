@@ -10,7 +10,8 @@ import pytest
 from inrush.analysis.points import Analysis
 from inrush.errors import StudyInvalid
 from inrush.report.report import closing_lines, verdict_line
-from inrush.run.prepare import StudyCall, prepare
+from inrush.run.call import StudyCall
+from inrush.run.prepare import prepare
 from tests import extracting, synthetic
 
 ASKED = {"kind": "comparison", "of": "cold.rows_per_s", "along": "row_order", "per": ["engine"]}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -87,10 +87,10 @@ def run(
     from inrush.commands.running import PARTS, begin, check_targets, execute, finish, shown_live
     from inrush.fleet.open import workers_of
     from inrush.fleet.waiting import WaitingTime
-    from inrush.run.prepare import StudyCall, prepare, unfinished, with_clients
-    from inrush.run.resume import Given, resumed
+    from inrush.run.call import said_of
+    from inrush.run.prepare import prepare, unfinished, with_clients
+    from inrush.run.resume import resumed
     from inrush.study.shipped import from_anywhere
-    from inrush.targets.storages import read_data
     from inrush.times import Times
 
     times = Times(PARTS)
@@ -98,49 +98,34 @@ def run(
         raise UsageError(f"--fleet-wait {fleet_wait:g}: seconds are 0 or more, and an end")
     waiting = WaitingTime(fleet_wait)
     with shown_live(live, live_address, live_stay, live_push) as page:
-        place, storages = read_data(data or ())
+        said = said_of(
+            data,
+            input_folder,
+            scale=scale,
+            overrides=overrides,
+            start=start,
+            seed=seed,
+            unequal_durability=unequal_durability,
+            realtime=realtime,
+            limits=limits,
+            fleet=fleet,
+            fleet_insecure=fleet_insecure,
+        )
         store = opened_store()
         store.refuse_unwritable()
         if resume:
             folder = unfinished(store, study)
             if not quiet and study is None:
                 say(f"resumes {folder.path.name}: {folder.doc.get('title', '')}")
-            given = Given(
-                place,
-                storages,
-                scale,
-                tuple(overrides or ()),
-                tuple(start or ()),
-                seed,
-                unequal_durability,
-                realtime,
-                tuple(limits or ()),
-                lies_in(input_folder),
-                fleet,
-            )
             with times.part("planning_s"):
-                prepared = prepare(resumed(folder, given), targets or None)
+                prepared = prepare(resumed(folder, said), targets or None)
                 check_targets(store, prepared, quiet)
             folder.write({"call": prepared.call.document(), "command": prepared.call.command()})
         else:
             if study is None:
                 raise UsageError("say which study to run; `inrush studies` lists them")
-            shown = tuple(map(without_password, targets or ()))
-            call = StudyCall(
-                from_anywhere(study),
-                scale,
-                tuple(overrides or ()),
-                shown,
-                tuple(start or ()),
-                seed,
-                unequal_durability,
-                realtime,
-                data=None if place is None else str(place.absolute()),
-                storages=storages,
-                input=lies_in(input_folder),
-                limits=tuple(limits or ()),
-                fleet=fleet,
-                fleet_insecure=fleet_insecure,
+            call = replace(
+                said, study=from_anywhere(study), targets=tuple(map(without_password, targets or ()))
             )
             call = with_clients(
                 call, workers_of(fleet, fleet_insecure, waiting, (lambda _: None) if quiet else say)
@@ -169,19 +154,12 @@ def plan(
     from inrush.border.address import without_password
     from inrush.commands import plan as command
     from inrush.fleet.open import workers_of
-    from inrush.run.prepare import StudyCall, prepare, with_clients
-    from inrush.targets.storages import read_data
+    from inrush.run.call import said_of
+    from inrush.run.prepare import prepare, with_clients
 
-    place, storages = read_data(data or ())
-    shown = tuple(map(without_password, targets or ()))
-    call = StudyCall(
-        study, scale, tuple(overrides or ()), shown, tuple(start or ()), seed,
-        data=None if place is None else str(place), storages=storages, input=lies_in(input_folder),
-        limits=tuple(limits or ()), fleet=fleet, fleet_insecure=fleet_insecure,
+    said = said_of(
+        data, input_folder, scale=scale, overrides=overrides, start=start, seed=seed, limits=limits, fleet=fleet,
+        fleet_insecure=fleet_insecure,
     )  # fmt: skip
+    call = replace(said, study=study, targets=tuple(map(without_password, targets or ())))
     command.plan(prepare(with_clients(call, workers_of(fleet, fleet_insecure)), targets), as_json)
-
-
-def lies_in(folder: Path | None) -> str | None:
-    """Another command line, begun elsewhere, means the same folder."""
-    return None if folder is None else str(folder.resolve())

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from inrush.commands.predict import PredictCall
     from inrush.results.predictions import Claim, Predictions
     from inrush.results.store import Store
-    from inrush.run.prepare import StudyCall
+    from inrush.run.call import StudyCall
 
 #: In place of names: every claim that no valid run has decided.
 OPEN = "open"

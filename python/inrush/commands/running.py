@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from inrush.live.opened import LivePage
     from inrush.plan.planned import PlannedRun
     from inrush.results.store import Results, Store, StudyFolder
+    from inrush.run.call import StudyCall
     from inrush.run.listener import Listener
-    from inrush.run.prepare import Prepared, StudyCall
+    from inrush.run.prepare import Prepared
     from inrush.run.run import StudyEnd
     from inrush.targets.deployment import Deployment
 

@@ -11,7 +11,8 @@ from inrush.border.address import is_url
 from inrush.engines import engine_of_url
 from inrush.errors import UsageError
 from inrush.predict.training import Training
-from inrush.run.prepare import StudyCall, call_from
+from inrush.run.call import StudyCall
+from inrush.run.prepare import call_from
 from inrush.text import number
 
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from inrush.border.labels import STORAGE
-from inrush.engines import ENGINES, page_cache, server
+from inrush.engines import page_cache, server
 from inrush.engines.instance import TRANSPORT, UNIX
 from inrush.errors import Problem, StudyInvalid, UsageError
 from inrush.extras import need
 from inrush.results.store import Results, Store, StudyFolder
+from inrush.run.call import StudyCall
 from inrush.study.files import made_rows
 from inrush.study.forms import FromFactor, resolve
 from inrush.study.shards import WAYS
@@ -30,85 +29,6 @@ if TYPE_CHECKING:
     from inrush.plan.planned import StudyPlan
     from inrush.study.study import Study
     from inrush.targets.deployment import Deployment
-
-
-#: Keys of a call that are left out where they are empty.
-NEWER = ("storages", "input", "limits", "lacks", "fleet", "fleet_insecure")
-
-
-@dataclass(frozen=True)
-class StudyCall:
-    """What decides a plan, in plain values; filed as `call` of study.json. Passwords are not part of it."""
-
-    study: str
-    scale: str | None = None
-    overrides: tuple[str, ...] = ()
-    targets: tuple[str, ...] = ()
-    start: tuple[str, ...] = ()
-    seed: int | None = None
-    #: Engines are compared although their acknowledged rows survive different things.
-    unequal_durability: bool = False
-    #: The client comes before all else on its machine.
-    realtime: bool = False
-    #: Study -> what it had found when this one was begun, for `best_of`.
-    best: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
-    #: Folder for the data of engines with files of inrush's own; None: the usual one.
-    data: str | None = None
-    #: Storage -> its folder, in place of `data`.
-    storages: Mapping[str, str] = field(default_factory=dict)
-    #: Folder for the input files that the study makes; None: they lie with the data.
-    input: str | None = None
-    #: What servers are held to: `slow.write_bytes_per_s=20M`.
-    limits: tuple[str, ...] = ()
-    #: Engine -> operation -> why its server, asked when the study began, cannot do it.
-    lacks: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-
-    #: Where client processes live, and whether the way there may be without TLS; None: this machine.
-    fleet: str | None = None
-    fleet_insecure: bool = False
-
-    def command(self) -> str:
-        """The line that makes this study again, as a shell takes it."""
-        words = ["inrush", "run", self.study, *self.targets]
-        words += ["--scale", self.scale] if self.scale else []
-        words += [word for engine in self.start for word in ("--start", engine)]
-        words += [word for override in self.overrides for word in ("-P", override)]
-        words += ["--seed", str(self.seed)] if self.seed is not None else []
-        words += ["--unequal-durability"] if self.unequal_durability else []
-        words += ["--realtime"] if self.realtime else []
-        words += ["--data", self.data] if self.data else []
-        words += [word for name, folder in self.storages.items() for word in ("--data", f"{name}={folder}")]
-        words += ["--input", self.input] if self.input else []
-        words += [word for limit in self.limits for word in ("--limit", limit)]
-        words += ["--fleet", self.fleet] if self.fleet else []
-        words += ["--fleet-insecure"] if self.fleet_insecure else []
-        return shlex.join(words)
-
-    def storages_at(self, factors: Mapping[str, Any]) -> dict[str, str]:
-        """Those of one point of the study."""
-        return {name: folder for name, folder in self.storages.items() if name == factors.get(STORAGE)}
-
-    def deploys(self, engine: str) -> dict[str, Any]:
-        """Where and with which settings an engine stands by this call, empty where it has no place: loads of two that stand
-        alike take as long."""
-        try:
-            named = named_targets([engine], self.targets, self.start)
-        except UsageError:
-            return {}
-        if engine not in named.engines:
-            return {}
-        limits = [limit for limit in self.limits if limit.partition(".")[0] not in {*ENGINES} - {engine}]
-        return {
-            "url": named.urls.get(engine),
-            "start": named.start.get(engine),
-            "places": (self.data, self.storages, self.input, self.fleet),
-            "limits": sorted(limits),
-        }
-
-    def document(self) -> dict[str, Any]:
-        """Without what an inrush before storages did not know, where the call has none."""
-        found = asdict(self)
-        return {key: value for key, value in found.items() if value or key not in NEWER}
 
 
 @dataclass(frozen=True)

@@ -2,77 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 
 from inrush.engines import server
 from inrush.errors import UsageError
 from inrush.results.store import Results, StudyFolder
-from inrush.run.prepare import StudyCall, call_of
+from inrush.run.call import StudyCall
+from inrush.run.prepare import call_of
 from inrush.targets.deployments import started_words
 
 
-@dataclass(frozen=True)
-class Given:
-    """What the command line says beside --resume."""
+def resumed(folder: StudyFolder, said: StudyCall) -> StudyCall:
+    """The call that began a study, with the folder of its data. said: what stands beside --resume.
 
-    data: Path | None = None
-    storages: Mapping[str, str] = field(default_factory=dict)
-    scale: str | None = None
-    overrides: tuple[str, ...] = ()
-    start: tuple[str, ...] = ()
-    seed: int | None = None
-    unequal_durability: bool = False
-    realtime: bool = False
-    limits: tuple[str, ...] = ()
-    input: str | None = None
-    fleet: str | None = None
-
-
-def resumed(folder: StudyFolder, given: Given) -> StudyCall:
-    """The call that began a study, with the folder of its data. Raises UsageError for what would differ from it."""
-    call = with_engines(call_of(folder), folder)
-    for option, said, kept in (
-        ("--scale", given.scale, call.scale),
-        ("-P", given.overrides, call.overrides),
-        ("--start", given.start, call.start),
-        ("--seed", given.seed, call.seed),
-        ("--unequal-durability", given.unequal_durability, call.unequal_durability),
-        ("--realtime", given.realtime, call.realtime),
-        ("--data", given.storages, call.storages),
-        ("--limit", given.limits, call.limits),
-        ("--input", given.input, call.input),
-        ("--fleet", given.fleet, call.fleet),
-    ):
-        if said not in (None, (), False, {}) and said != kept:
+    Raises UsageError for what would differ from it.
+    """
+    call = call_of(folder)
+    for name, (flag, value, may_change) in said.options().items():
+        if not may_change and value != getattr(call, name):
             raise UsageError(
-                f"{option}: {folder.path.name} was begun otherwise, and its runs must be alike; resume it without, or run "
+                f"{flag}: {folder.path.name} was begun otherwise, and its runs must be alike; resume it without, or run "
                 f"the study anew ({call.command()})"
             )
-    if call.storages and given.data is not None:
+    if call.storages and said.data is not None:
         raise UsageError(
-            f"--data {given.data}: {folder.path.name} has storages, {', '.join(call.storages)}; resume it without --data"
+            f"--data {said.data}: {folder.path.name} has storages, {', '.join(call.storages)}; resume it without --data"
         )
     lies = None if call.storages else lies_in(folder, call)
-    if given.data is None:
+    if said.data is None:
         return replace(call, data=None if lies is None else str(lies))
-    if lies is not None and lies.resolve() != given.data.resolve() and sealed_here(folder, call):
+    if lies is not None and lies.resolve() != Path(said.data).resolve() and sealed_here(folder, call):
         raise UsageError(
-            f"--data {given.data}: the sealed runs lie in {lies}, and one study has one disk; resume it without --data, or run "
+            f"--data {said.data}: the sealed runs lie in {lies}, and one study has one disk; resume it without --data, or run "
             f"it anew with this one"
         )
-    return replace(call, data=str(given.data.absolute()))
-
-
-def with_engines(call: StudyCall, folder: StudyFolder) -> StudyCall:
-    """The call with the study's engines as targets, where it names none of them.
-
-    Older versions of inrush ran the study's embedded engines beside one that `--start` named alone.
-    """
-    begun = started_words(call.start)
-    unnamed = tuple(engine for engine in folder.doc.get("engines", ()) if engine not in begun)
-    return replace(call, targets=unnamed) if begun and not call.targets and unnamed else call
+    return replace(call, data=said.data)
 
 
 def lies_in(folder: StudyFolder, call: StudyCall) -> Path | None:

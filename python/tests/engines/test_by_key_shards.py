@@ -13,7 +13,8 @@ import pytest
 from inrush.engines import server
 from inrush.engines.instance import Target
 from inrush.plan.planned import PlannedRun
-from inrush.run.prepare import StudyCall, prepare
+from inrush.run.call import StudyCall
+from inrush.run.prepare import prepare
 from inrush.study.shards import COORDINATOR, STRAIGHT, WAYS
 from inrush.targets import deployments
 from inrush.targets.deployment import Deployment

@@ -23,7 +23,8 @@ from inrush.errors import Problem, StudyInvalid, UsageError
 from inrush.plan.plan import plan_study
 from inrush.plan.segments import statements_of
 from inrush.run import oracle
-from inrush.run.prepare import StudyCall, prepare
+from inrush.run.call import StudyCall
+from inrush.run.prepare import prepare
 from inrush.study.document import Node
 from inrush.study.study import load_study
 from inrush.study.tables import parse_table

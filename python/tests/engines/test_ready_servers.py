@@ -13,7 +13,8 @@ from inrush.engines import greeting, server
 from inrush.engines.instance import Target
 from inrush.engines.ndb import Ndb
 from inrush.errors import UsageError
-from inrush.run.prepare import StudyCall, prepare
+from inrush.run.call import StudyCall
+from inrush.run.prepare import prepare
 from inrush.targets.deployment import Deployment
 from inrush.targets.ready import refuse_unready
 
