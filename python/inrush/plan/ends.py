@@ -299,7 +299,7 @@ def shard_plan(wanted: Wanted, planned: TablePlan, insert: OpPlan, target: borde
         "kind": "rows", "table": 0, "first_row": 0, "rows": 1, "batch_rows": wanted.flush_rows
     }  # fmt: skip
     return {
-        "version": border.PLAIN_VERSION,
+        "version": border.PLAN_VERSION,
         "run_id": wanted.import_id,
         "study": "load",
         "seed": 0,
