@@ -224,18 +224,6 @@ class Launched:
         return TargetError(f"{self.title} {how}; {self.log} ends with\n{log_tail(self.log, self.log_bytes)}")
 
 
-def wait_until_ready(
-    process: subprocess.Popen[bytes],
-    ready: Callable[[], bool],
-    log: Path,
-    what: str,
-    limit_s: float,
-    log_bytes: int = 0,
-) -> None:
-    """`wait_for` of a server of one process."""
-    wait_for([Launched(process, log, log_bytes, what)], ready, limit_s)
-
-
 def wait_for(begun: Sequence[Launched], ready: Callable[[], bool], limit_s: float) -> None:
     """Returns when `ready` says so. Raises TargetError when one of the processes ends first, or they take too long.
 
