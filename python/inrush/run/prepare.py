@@ -32,10 +32,6 @@ if TYPE_CHECKING:
     from inrush.targets.deployment import Deployment
 
 
-#: Keys of a call that are left out where they are empty.
-NEWER = ("storages", "input", "limits", "lacks", "fleet", "fleet_insecure")
-
-
 @dataclass(frozen=True)
 class StudyCall:
     """What decides a plan, in plain values; filed as `call` of study.json. Passwords are not part of it."""
@@ -106,9 +102,7 @@ class StudyCall:
         }
 
     def document(self) -> dict[str, Any]:
-        """Without what an inrush before storages did not know, where the call has none."""
-        found = asdict(self)
-        return {key: value for key, value in found.items() if value or key not in NEWER}
+        return asdict(self)
 
 
 @dataclass(frozen=True)

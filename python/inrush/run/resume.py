@@ -32,7 +32,7 @@ class Given:
 
 def resumed(folder: StudyFolder, given: Given) -> StudyCall:
     """The call that began a study, with the folder of its data. Raises UsageError for what would differ from it."""
-    call = with_engines(call_of(folder), folder)
+    call = call_of(folder)
     for option, said, kept in (
         ("--scale", given.scale, call.scale),
         ("-P", given.overrides, call.overrides),
@@ -63,16 +63,6 @@ def resumed(folder: StudyFolder, given: Given) -> StudyCall:
             f"it anew with this one"
         )
     return replace(call, data=str(given.data.absolute()))
-
-
-def with_engines(call: StudyCall, folder: StudyFolder) -> StudyCall:
-    """The call with the study's engines as targets, where it names none of them.
-
-    Older versions of inrush ran the study's embedded engines beside one that `--start` named alone.
-    """
-    begun = started_words(call.start)
-    unnamed = tuple(engine for engine in folder.doc.get("engines", ()) if engine not in begun)
-    return replace(call, targets=unnamed) if begun and not call.targets and unnamed else call
 
 
 def lies_in(folder: StudyFolder, call: StudyCall) -> Path | None:
