@@ -158,6 +158,7 @@ def test_damage_is_named_with_its_file(tmp_path: Path) -> None:
         ("{", "restore"),
         ("[]", "not a JSON object"),
         ('{"schema": 99}', f"schema is 99, and this inrush reads {RESULT_SCHEMA} alone; run the study again"),
+        ('{"schema": 8}', "schema is 8, and"),
         ('{"schema": "x"}', "schema is"),
     ],
 )
