@@ -70,7 +70,7 @@ def cache_folder() -> Path:
 def locked(path: Path) -> Iterator[None]:
     """Waits until no other process holds the lock. The kernel takes it from one that dies.
 
-    Who can read the file can hold its lock: it is of this user alone, also where an earlier inrush made it for all.
+    Who can read the file can hold its lock: it is of this user alone, whatever made it.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     opened = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
