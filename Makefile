@@ -2,8 +2,8 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
-.PHONY: help core build docs run test test-all test-rust test-rust-told test-python test-python-apart test-python-servers \
-  fuzz check check-rust check-python bench servers chdb clean wheel wheel-here try-wheel release
+.PHONY: help core build docs run test test-all outcomes test-rust test-rust-told test-python test-python-apart \
+  test-python-servers fuzz check check-rust check-python bench servers chdb clean wheel wheel-here try-wheel release
 
 PYTHON ?= python3
 # Of `make try-wheel`; none named: the oldest and the newest that are here (.ci/pythons).
@@ -70,8 +70,12 @@ test-all: core ## all tests, also those that are dear in time, and the wheel of 
 	$(MANY_CASES) $(CARGO_TEST)
 	MAKEFLAGS= $(BIN)/python -m pytest --slow -n $(JOBS) --ignore $(ON_SERVERS)
 	MAKEFLAGS= $(BIN)/python -m pytest --slow -n $(SERVER_JOBS) $(ON_SERVERS)
+	$(MAKE) --no-print-directory outcomes
 	$(MAKE) --no-print-directory wheel
 	$(MAKE) --no-print-directory try-wheel
+
+outcomes: core ## what each shipped study comes to at scale xs, beside what it came to
+	cd python && ../$(BIN)/python -m tests.outcomes
 
 test-python: core ## tests of the Python half and of the border
 ifdef INRUSH_REQUIRE_SERVERS

@@ -89,7 +89,7 @@ def ours(work: Work) -> tuple[float, float]:
     until = {"kind": "time", "ns": MILLISECONDS * 10**6}
     role = ingest.role("sessions", "record", {"kind": "endless"}, work.sessions, until=until)
     plan = ingest.document_of_run("device", [ingest.drive([role], limit_s=60)], [operation], [])
-    with ingest.executed("device", {**plan, "version": 6}, data=laid_out(work.does).parent) as tables:
+    with ingest.executed("device", plan, data=laid_out(work.does).parent) as tables:
         totals = tables["repetitions"][0]
     if totals["errors"] or totals["bytes"] != totals["ok"] * work.record_bytes:
         raise RuntimeError(
@@ -146,7 +146,7 @@ def laid_out(does: str) -> Path:
     atexit.register(shutil.rmtree, path)
     statement = {"text": "", "directives": {"file": {"kind": "lay_out", "bytes": FILE_BYTES}}}
     segment = {"kind": "control", "label": "create", "statements": [statement], "limit_ns": 600 * 10**9}
-    plan = {**ingest.document_of_run("device", [segment], [], []), "version": 6}
+    plan = ingest.document_of_run("device", [segment], [], [])
     with ingest.executed("device", plan, data=path):
         (made,) = path.iterdir()
     return made

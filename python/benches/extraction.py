@@ -241,12 +241,9 @@ def extracted(engine: str, way: str, rows: int) -> Read:
     deployment = Deployment(twin, Target(engine, str(url_of(engine)), {}, INSTANCES.get(engine)))
     role = ingest.role("readers", "all", {"kind": "calls", "count": 1})
     segments = [ingest.drive([role], limit_s=3600)]
-    plan = {
-        **ingest.document_of_run(
-            engine, segments, [operation(engine, way, rows)], [ingest.document(TABLE, planned(engine))]
-        ),
-        "version": 5,
-    }
+    plan = ingest.document_of_run(
+        engine, segments, [operation(engine, way, rows)], [ingest.document(TABLE, planned(engine))]
+    )
     with ingest.folder() as path:
         (path / "parts").mkdir()
         (path / "plan.json").write_text(json.dumps(at_deployment(plan, deployment, path)))

@@ -24,6 +24,7 @@ from benches.floors import Parts
 from benches.places import url_of
 from benches.rounds import Rounds
 from inrush import _core
+from inrush.border.plan import PLAN_VERSION
 from inrush.engines import server
 from inrush.engines.instance import Target
 from inrush.engines.plans import TablePlan, Unsupported
@@ -196,7 +197,7 @@ def document_of_run(
     engine: str, segments: list[Any], operations: list[Any], tables: list[Any], watch_ns: int = 0
 ) -> Mapping[str, Any]:
     return {
-        "version": 1, "run_id": "bench", "study": "bench", "seed": 1, "epoch_ns": EPOCH_NS,
+        "version": PLAN_VERSION, "run_id": "bench", "study": "bench", "seed": 1, "epoch_ns": EPOCH_NS,
         "target": {"engine": engine, "url": "", "options": {}},
         "tables": tables, "operations": operations, "segments": segments,
         "record": {"interval_ns": 10**9, "flush_ns": 10**9},

@@ -100,7 +100,6 @@ def run(
     service_ns: Sequence[int] | None = None,
     lag_ns: Sequence[int] = (),
     failed: int = 0,
-    old: bool = False,
     schedule: str = "closed",
     reader_ns: Sequence[int] = (),
     client_cores: float = 0.5,
@@ -117,7 +116,7 @@ def run(
     """A run of one writing role (and readers), each repetition of the volume taking a given makespan.
 
     latency_ns, service_ns: of the writers' calls that succeeded; by default all alike. failed: calls that failed beside
-    them. old: as results before schema 4, without latencies on time. rate: relative speed over time. noise: steal, psi
+    them. rate: relative speed over time. noise: steal, psi
     and others as shares. more: rows to add to tables; without: tables to leave out.
     """
     spans = [makespan_s] if isinstance(makespan_s, int | float) else list(makespan_s)
@@ -158,8 +157,7 @@ def run(
             ("latency", calls),
             ("service", calls if service_ns is None else service_ns),
             ("lag", list(lag_ns)),
-            ("wait", list(lag_ns) if old else []),
-            ("on_time", on_time_ns(calls, lag_ns) if lag_ns and not old else []),
+            ("on_time", on_time_ns(calls, lag_ns) if lag_ns else []),
         ):
             if values:
                 tables["hist"].append(

@@ -40,6 +40,11 @@ NAMES: dict[str, Any] = {
 Where = tuple[str | int, ...]
 
 
+def test_both_halves_have_the_one_version_of_a_plan() -> None:
+    """`rust/core/tests/border.rs` reads the same file, and no plan of another version."""
+    assert WHOLE["version"] == plan.PLAN_VERSION
+
+
 # --- the types of this side
 
 
@@ -175,7 +180,7 @@ def failing(call: Callable[[str], object]) -> Callable[[Any], str]:
 SHARD: dict[str, Any] = {
     "name": "shard 0", "plan": {**WHOLE, "segments": []}, "connections": 1, "flush_rows": 1, "patience_ns": 1, "rows_per_s": 2.5,
     "raw": {"a": 0},
-    "ledger": {"read": "SELECT", "insert": "INSERT", "import": "'x'", "sums": True},
+    "ledger": {"read": "SELECT", "insert": "INSERT", "import": "'x'"},
 }  # fmt: skip
 IMPORT: dict[str, Any] = {
     "import": "x", "key": [["a", "integer"]], "rule": {"kind": "hash_partitions"}, "shards": [SHARD],

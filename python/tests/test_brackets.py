@@ -45,23 +45,21 @@ class Queue:
         due = np.cumsum(rng.exponential(service.mean() / load, calls)).astype(int)
         lag = np.where(rng.random(calls) < share, rng.exponential(late_ns or 1, calls), 0).astype(int)
         self.latency, self.lag, self.on_time = list[int](), lag.tolist(), list[int]()
-        self.service, self.wait = service.tolist(), list[int]()
+        self.service = service.tolist()
         free = free_on_time = 0
         for d, s, late in zip(due.tolist(), service.tolist(), self.lag, strict=True):
             free = max(d, free) + late + s
             free_on_time = max(d, free_on_time) + s
             self.latency.append(free - d)
-            self.wait.append(free - d - s)
             self.on_time.append(free_on_time - d)
 
-    def run(self, old: bool = False) -> RunRecord:
+    def run(self) -> RunRecord:
         made = synthetic.run(
             "postgresql", schedule="constant", latency_ns=self.latency, service_ns=self.service, lag_ns=self.lag, rows=len(self.latency),
-            batch_rows=1, old=old,
+            batch_rows=1,
         )  # fmt: skip
-        kind, values = ("wait", self.wait) if old else ("on_time", self.on_time)
-        rows = [r for r in made.rows("hist") if r["kind"] != kind]
-        rows.append({**rows[0], "kind": kind, **synthetic.hist(values)})
+        rows = [r for r in made.rows("hist") if r["kind"] != "on_time"]
+        rows.append({**rows[0], "kind": "on_time", **synthetic.hist(self.on_time)})
         return replace(made, tables={**made.tables, "hist": synthetic.table("hist", rows)}, _rows={})
 
     def true_s(self, q: float) -> float:
@@ -73,12 +71,11 @@ def verdict(run: RunRecord) -> Verdict:
     return client_on_time(run, figures_of_run(run))
 
 
-@pytest.mark.parametrize("old", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_the_bracket_holds_the_true_percentile_in_nearly_every_run(old: bool) -> None:
+def test_the_bracket_holds_the_true_percentile_in_nearly_every_run() -> None:
     held = []
     for seed in range(40):
         queue = Queue(seed, late_ns=MS, share=0.3)
-        run = queue.run(old)
+        run = queue.run()
         found = brackets(run, figures_of_run(run), ["writers"])
         for name, q in QUANTILES.items():
             bracket = found[f"writers.latency_{name}_s"]
@@ -130,13 +127,6 @@ def test_arrivals_sent_later_than_the_gap_between_them_are_in_the_sentence() -> 
     assert "Sent later than the mean gap between arrivals: 20.0 % of writers" in verdict(run).sentence
 
 
-def test_an_older_result_is_not_checked_where_its_bound_is_too_wide_and_passes_where_it_is_not() -> None:
-    late = {"schedule": "constant", "latency_ns": [4 * MS] * 50, "old": True}
-    unknown = verdict(synthetic.run("postgresql", lag_ns=[2 * MS] * 50, service_ns=[2 * MS] * 50, **late))
-    assert unknown.outcome is Outcome.NOT_CHECKED and "Run the study anew" in unknown.sentence
-    assert verdict(synthetic.run("postgresql", lag_ns=[20_000] * 50, **late)).outcome is Outcome.PASS
-
-
 def test_a_bound_is_never_above_the_difference_whatever_the_two_have_to_do_with_each_other() -> None:
     rng = np.random.default_rng(1)
     for _ in range(200):
@@ -161,9 +151,7 @@ def test_few_late_calls_among_many_may_be_all_that_saw_something() -> None:
 # Freshness.
 
 
-def fresh_run(
-    lag_where_seen_ms: float, stored: int = 100, late_ms: float = 0.0, old: bool = False
-) -> RunRecord:
+def fresh_run(lag_where_seen_ms: float, stored: int = 100, late_ms: float = 0.0) -> RunRecord:
     """A reader that sees one new row in each of 100 intervals, 20 ms after it was due, with 100 calls in each."""
     rows = [
         {"segment": 2, "role": "writers", "sample": k, "due_ns": SECOND + k * SECOND, "collected_ns": SECOND + k * SECOND, "rows": 5,
@@ -185,8 +173,6 @@ def fresh_run(
     roles = [sampled, synthetic.role_plan("readers", "page", "constant")]
     segments = [*made.plan["segments"][:-1], {**made.plan["segments"][-1], "roles": roles}]
     samples = synthetic.table("samples", rows)
-    if old:
-        samples = samples.drop(["sent_on_time_ns", "done_on_time_ns"])
     tables = {"samples": samples, "hist": synthetic.table("hist", hists)}
     return replace(made, plan={**made.plan, "segments": segments}, tables={**made.tables, **tables}, _rows={})
 
@@ -201,12 +187,6 @@ def test_freshness_is_held_against_the_calls_that_saw_a_row(late_ms: float, inva
 def test_a_sample_that_was_never_stored_hides_no_lateness_of_the_others() -> None:
     assert verdict(fresh_run(0.001, late_ms=5.0)).breaks("readers.freshness_p50_s")
     assert verdict(fresh_run(0.001, late_ms=5.0, stored=99)).breaks("readers.freshness_p50_s")
-
-
-def test_freshness_of_older_results_is_not_checked_where_their_writers_may_have_been_late() -> None:
-    found = verdict(fresh_run(0.001, late_ms=5.0, old=True))
-    assert found.outcome is Outcome.NOT_CHECKED and "freshness" in found.sentence
-    assert verdict(fresh_run(0.001, late_ms=0.01, old=True)).outcome is not Outcome.NOT_CHECKED
 
 
 # Stalls of the whole process.
@@ -502,17 +482,14 @@ def test_a_sample_that_was_later_than_a_stall_is_long_was_late_without_it(
 # Samples.
 
 
-def sample_run(
-    took_ms: int, late_ms: float, every_ms: int = 1_000, old: bool = False, count: int = 100
-) -> RunRecord:
+def sample_run(took_ms: int, late_ms: float, every_ms: int = 1_000, count: int = 100) -> RunRecord:
     rows = []
     for k in range(count):
         due = SECOND + k * every_ms * MS
-        late = 0 if old else round(late_ms * MS)
         done = due + took_ms * MS
         rows.append({"segment": 2, "role": "writers", "sample": k, "due_ns": due, "collected_ns": due, "rows": 5,
                      "sent_ns": due + round(late_ms * MS), "done_ns": done, "sent_on_time_ns": due,
-                     "done_on_time_ns": done - late})  # fmt: skip
+                     "done_on_time_ns": done - round(late_ms * MS)})  # fmt: skip
     made = synthetic.run("postgresql", schedule="constant", lag_ns=[round(late_ms * MS)] * 50,
                          latency_ns=[took_ms * MS] * 50)  # fmt: skip
     role = {
@@ -579,29 +556,6 @@ def test_an_end_of_0_is_as_far_from_any_other_as_can_be() -> None:
 def test_of_two_brackets_of_a_figure_the_one_farther_apart_counts() -> None:
     near, far = Bracket(1.0, 1.01), Bracket(0.9, 1.01)
     assert farther(near, far) is farther(far, near) is far
-
-
-def test_the_bound_of_an_older_result_is_never_below_its_service_time() -> None:
-    """Each call waited 8 ms of its 10, by the queue of calls before it and not by the client."""
-    run = synthetic.run(
-        "postgresql", schedule="constant", latency_ns=[10 * MS] * 50, service_ns=[9_900_000] * 50, lag_ns=[8 * MS] * 50, old=True
-    )  # fmt: skip
-    found = brackets(run, figures_of_run(run), ["writers"])["writers.latency_p50_s"]
-    assert found.on_time == pytest.approx(9.9e-3, rel=0.01)
-
-
-def test_an_older_sample_in_parts_may_have_been_late_within_its_insert() -> None:
-    def on_time_s(parts: int) -> float:
-        run = sample_run(200, 1.0, old=True)
-        (role,) = run.plan["segments"][-1]["roles"]
-        role = {**role, "schedule": {**role["schedule"], "parts": parts}}
-        segments = [*run.plan["segments"][:-1], {**run.plan["segments"][-1], "roles": [role]}]
-        samples = run.tables["samples"].drop(["sent_on_time_ns", "done_on_time_ns"])
-        plan = {**run.plan, "segments": segments}
-        of = replace(run, plan=plan, tables={**run.tables, "samples": samples}, _rows={})
-        return brackets(of, figures_of_run(of), ["writers"])["writers.sample_p50_s"].on_time
-
-    assert on_time_s(1) == pytest.approx(0.199) and on_time_s(2) == 0.0
 
 
 def test_a_histogram_reads_as_its_sorted_values() -> None:

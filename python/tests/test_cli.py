@@ -346,7 +346,7 @@ def test_the_answer_is_shown_as_markdown_and_nothing_else_is(after: Inrush) -> N
     )
 
 
-def test_results_of_an_older_inrush_get_their_verdict_by_a_report(
+def test_results_without_a_verdict_get_it_by_a_report(
     tiny: tuple[Path, subprocess.CompletedProcess[str]], inrush: Inrush
 ) -> None:
     shutil.copytree(tiny[0], inrush.store.root)
@@ -547,4 +547,3 @@ def test_the_first_figure_is_said_with_its_proof_as_soon_as_it_is_there(
     assert sum(line.startswith("first result") for line in said) == 1
     overheads = [line for line in said if "client overhead: null" in line]
     assert overheads and all("proofs" not in line for line in overheads)
-    assert "own share" not in tiny[1].stderr

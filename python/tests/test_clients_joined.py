@@ -15,7 +15,7 @@ from inrush.clients.clocks import SAME, Clock, Shift, shift
 from inrush.clients.joined import JOINED, files, write
 from inrush.clients.place import Here
 from inrush.clients.run import SharedRun
-from inrush.clients.spans import merged_spans, united
+from inrush.clients.spans import Axes, united
 from inrush.clients.watched import summed
 from inrush.results.histogram import of_values
 from inrush.results.parts import read, shifted
@@ -272,7 +272,10 @@ def test_clocks_that_drift_make_the_intervals_of_one(drift: float) -> None:
     moved = each[1]["t_ns"].to_pylist()
     assert moved != [row["t_ns"] for row in first] and moved[0] == 5 * SECOND
     assert abs(moved[-1] - first[-1]["t_ns"]) == pytest.approx((minute - 1) * 40_000, abs=4)
-    found = merged_spans(each, [0.0, by.rate])[1, 0, ROLE]
+    axes = Axes([0.0, by.rate])
+    for process, intervals in enumerate(each):
+        axes.add(process, intervals)
+    found = axes.spans()[1, 0, ROLE]
     assert found.spans == [(n * SECOND, (n + 1) * SECOND) for n in range(5, 5 + minute)]
     assert all(found.at(0, a["t_ns"]) == found.at(1, b) for a, b in zip(first, moved, strict=True))
     assert found.apart_ns == pytest.approx((minute - 1) * 40_000, abs=4)

@@ -40,7 +40,7 @@ def test_one_client_plans_byte_for_byte_as_a_study_without_the_key() -> None:
 def test_a_plan_says_how_many_processes_share_it_and_each_has_all_sessions() -> None:
     plans: list[Any] = [run.plan for run in planned("keylookup-clients", "clients=1,3").block(1)]
     one, three = sorted(plans, key=lambda plan: len(plan.get("share", {})))
-    assert "share" not in one and three["share"] == {"index": 0, "of": 3} and three["version"] == 8
+    assert "share" not in one and three["share"] == {"index": 0, "of": 3}
     assert three["labels"]["clients"] == 3 and "clients" not in one["labels"]
     roles = [next(s for s in p["segments"] if s["label"] == "measure")["roles"] for p in (one, three)]
     assert roles[0] == roles[1] and roles[0][0]["sessions"] == 2
@@ -169,7 +169,7 @@ def test_a_plan_from_elsewhere_is_refused_by_the_core_for_the_same_reasons(
     for run in planned(study, *overrides).runs:
         plan = json.loads(canonical(run.plan))
         assert _core.check_plan(json.dumps(plan)) == []
-        shared = {**plan, "version": 8, "share": {"index": 1, "of": 2}}
+        shared = {**plan, "share": {"index": 1, "of": 2}}
         said += _core.check_plan(json.dumps(shared))
         alone = {**shared, "share": {"index": 0, "of": 1}}
         assert _core.check_plan(json.dumps(alone)) == []

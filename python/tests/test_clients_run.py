@@ -161,7 +161,7 @@ def test_the_work_of_a_segment_begins_with_its_first_repetition(tmp_path: Path) 
     """A fleet of one worker has a start like those of many; what its process used is counted from there."""
     study = load_study("quickstart", "xs", overrides=["batch_rows=1000"], engines=["null"])
     alone: Any = next(run.plan for run in plan_study(study, {"null": server("null")}).runs)
-    alone = json.loads(json.dumps(alone)) | {"share": {"index": 0, "of": 1}, "version": 8}
+    alone = json.loads(json.dumps(alone)) | {"share": {"index": 0, "of": 1}}
     with running(tmp_path, alone) as worker:
         heard(worker, "ended")
         assert worker.close() == 0

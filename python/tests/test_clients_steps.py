@@ -158,7 +158,7 @@ class Coordinated(SharedRun):
         parts.mkdir()
         self.events: list[Mapping[str, Any]] = []
         self.apart = ApartFiles(parts)
-        plan = {**plan, "version": 8, "share": {"index": 0, "of": of}}
+        plan = {**plan, "share": {"index": 0, "of": of}}
         super().__init__(plan, parts, list, self.events.append, self.apart)
         self.tell = tell
         self.table: str = plan["tables"][0]["name"]
@@ -349,7 +349,7 @@ def test_a_load_by_client_and_load_server_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_core_refuses_what_a_plan_of_elsewhere_shares_out_and_cannot_be(tmp_path: Path) -> None:
-    plan = planned(tmp_path) | {"version": 8, "share": {"index": 1, "of": 2}}
+    plan = planned(tmp_path) | {"share": {"index": 1, "of": 2}}
 
     def problems(**work: Any) -> list[str]:
         mine = json.loads(json.dumps(plan))

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from inrush.analysis.analyse import analyse
-from inrush.border.plan import FILE_VERSION
 from inrush.engines import server
 from inrush.engines.device import DeviceFile
 from inrush.errors import StudyInvalid
@@ -79,7 +78,6 @@ def refused(*args: Any, **changed: Any) -> list[str]:
 
 def test_what_a_call_does_stands_in_directives_and_the_file_is_laid_out_before() -> None:
     plan = planned(parsed()).runs[0].plan
-    assert plan["version"] == FILE_VERSION
     found = {o["name"]: (o["kind"], o["text"], o["directives"]) for o in plan["operations"]}
     io = {"order": "random", "record_bytes": 4096, "file_bytes": 1 << 20}
     assert found == {

@@ -296,7 +296,6 @@ def test_a_fleet_says_how_many_client_processes_unless_the_study_or_the_call_doe
     call = StudyCall("keylookup-threads", "xs", fleet="local:3")
     assert with_clients(call, lambda: 3).overrides == ("clients=3",)
     assert "--fleet local:3" in call.command() and call.document()["fleet"] == "local:3"
-    assert "fleet" not in StudyCall("keylookup-threads").document()
 
     def asked() -> int:
         raise AssertionError("no scheduler is asked what the call or the study says")

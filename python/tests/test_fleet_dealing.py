@@ -108,14 +108,7 @@ def test_a_worker_is_known_by_its_own_name_its_hosts_name_and_the_addresses_of_i
             assert hosts == ["10.0.0.2", "beta"], "no name is asked for twice, and none that is empty"
             return {"hosts": ["10.0.0.2"] if worker == "w2" else [], "name": f"host-of-{worker}"}
 
-    class OfAnother(OfTwo):
-        def call(self, *_: Any) -> Any:
-            return {"hosts": []}
-
     there = {"w1": {"name": "one"}, "w2": {"name": 2}}
-    assert known_as(OfAnother(), {"w1": {"name": "one"}}, ["beta"])["w1"] >= {"one"}, (
-        "an earlier inrush says no name"
-    )  # type: ignore[arg-type]
     assert known_as(OfTwo(), there, ["", "10.0.0.2", "beta", "beta"]) == {  # type: ignore[arg-type]
         "w1": {"one", "host-of-w1"}, "w2": {"2", "host-of-w2", "10.0.0.2"},
     }  # fmt: skip

@@ -465,12 +465,6 @@ def test_runs_that_overlap_on_one_target_are_invalid() -> None:
     assert found["one run at a time"].outcome is Outcome.INVALID
 
 
-def test_a_prediction_beyond_its_validity_is_told() -> None:
-    for asked, outcome in ((16, Outcome.NOTE), (4, Outcome.PASS)):
-        record = synthetic.study(TRUTH, doc={"predictions": [{"asked": asked, "valid_up_to": 8}]})
-        assert study_verdicts(record)["prediction inside validity"].outcome is outcome
-
-
 def test_no_guard_of_a_run_is_without_a_run_in_which_it_fails() -> None:
     assert sorted(g.name for g in RUN_GUARDS) == sorted(PROVOKED)
     assert all(outcome in (Outcome.INVALID, Outcome.NOTE) for _, outcome, _ in PROVOKED.values())
@@ -579,7 +573,7 @@ def test_a_value_of_inrush_s_own_profile_that_the_server_rounds_is_told_and_no_c
     assert (
         "it was started with: sort_buffer_size is 262144 and not 1M; of what inrush chose" in named.sentence
     )
-    assert found().outcome is Outcome.NOTE, "as older results: nothing says what was chosen"
+    assert found().outcome is Outcome.NOTE
 
 
 @pytest.mark.parametrize(

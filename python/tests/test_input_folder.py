@@ -263,7 +263,6 @@ def test_a_plan_says_how_much_is_made_there(inrush: Inrush, tmp_path: Path) -> N
 def test_a_study_goes_on_with_its_folder_and_no_other(tmp_path: Path) -> None:
     made = call(tmp_path)
     assert call_from(made.document()) == made and made.command().endswith(f"--input {tmp_path / 'in'}")
-    assert "input" not in replace(made, input=None).document(), "as an inrush before it filed it"
     folder = Store(tmp_path / "results").new_study("study", {"call": made.document()})
     assert resumed(folder, StudyCall("")).input == made.input
     assert resumed(folder, StudyCall("", input=made.input)).input == made.input

@@ -8,7 +8,6 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 from inrush.results.histogram import of_values
@@ -116,18 +115,6 @@ def test_in_a_step_the_process_of_the_client_has_a_name_of_its_own_beside_the_th
     assert set(said.values()) - {"look.client_process_cpu_us_per_op"} <= {
         f"look.{figure}" for figure in Read.figures
     }
-
-
-def test_a_thread_without_a_name_beside_its_process_changes_no_figure() -> None:
-    """Older results have such threads: some of their rows come before those of the process, some behind them."""
-    record = synthetic.run(makespan_s=4.0)
-    right = figures_of_run(record)
-    looks = record.tables["resources"]
-    of_client = [r for r in looks.to_pylist() if r["role"] == "client" and r["metric"] == "cpu_s"]
-    thread = pa.Table.from_pylist([{**r, "value": min(0.2, r["value"])} for r in of_client], looks.schema)
-    for both in ([thread, looks], [looks, thread]):
-        mixed = replace(record, tables={**record.tables, "resources": pa.concat_tables(both)}, _rows={})
-        assert figures_of_run(mixed) == right
 
 
 def test_unsent_calls_lower_the_achieved_share() -> None:

@@ -76,7 +76,7 @@ def test_who_may_not_write_results_cannot_hold_their_lock(tmp_path: Path) -> Non
         finally:
             os.umask(before)
     lock = study.path / ".lock"
-    lock.chmod(0o644)  # of an earlier inrush
+    lock.chmod(0o644)
     with study.locked():
         assert lock.stat().st_mode & 0o777 == 0o600
 

@@ -142,8 +142,6 @@ def test_disks_of_equal_name_on_two_hosts_are_two_and_clients_disks_are_not_adde
     assert two[DISK] == pytest.approx({"client": 60.0, "shards": 20.0})
     clients = footprint(busy(("client/1", "host/2:sda", 0.6), ("client/2", "host/3:sda", 0.5)))
     assert clients[DISK] == pytest.approx({"client": 60.0})
-    older = footprint(busy(("client", "sda", 1.2), ("client/1", "sda", 0.6), ("client/2", "sda", 0.6)))
-    assert older[DISK] == pytest.approx({"client": 60.0})
 
 
 def test_results_without_disks_by_role_show_the_disk_of_the_data() -> None:

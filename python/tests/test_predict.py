@@ -220,6 +220,12 @@ def test_a_frozen_claim_is_never_changed_unseen(tmp_path: Path) -> None:
         kept.all()
 
 
+def test_a_claim_of_another_schema_is_refused(tmp_path: Path) -> None:
+    document = {**the_claim(), "schema": 2}
+    with pytest.raises(ResultUnreadable, match="schema is 2, and this inrush reads 1 alone; predict anew"):
+        _ = frozen(tmp_path, document).find(document["id"]).doc
+
+
 def test_the_hash_is_free_of_the_order_of_keys() -> None:
     document = the_claim()
     assert digest(dict(reversed(document.items()))) == digest(document)

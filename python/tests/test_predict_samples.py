@@ -47,7 +47,8 @@ def kept(readers: int, takes_s: float, block: int, seed: int = 0, begun_unix_ns:
         free = sent + takes_s * float(of)
         rows.append({"segment": 2, "repetition": 0, "role": "writers", "sample": i, "due_ns": int(due * S),
                      "collected_ns": int(due * S), "sent_ns": int(sent * S), "done_ns": int(free * S),
-                     "rows": 50_000, "missing": 0, "seen_ns": 0})  # fmt: skip
+                     "rows": 50_000, "missing": 0, "seen_ns": 0,
+                     "sent_on_time_ns": int(sent * S), "done_on_time_ns": int(free * S)})  # fmt: skip
     made = synthetic.run("sqlite", {"readers": readers}, block, readers, makespan_s=free - 1.0,
                          doc={"begun_unix_ns": begun_unix_ns})  # fmt: skip
     plan: Any = copy.deepcopy(made.plan)

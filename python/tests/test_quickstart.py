@@ -11,7 +11,7 @@ import pytest
 from inrush.engines import server
 from inrush.engines.instance import Target
 from inrush.plan import draft
-from inrush.plan.calibration import OWN_SHARE
+from inrush.plan.calibration import is_price
 from inrush.plan.planned import PlannedRun, StudyPlan
 from inrush.run.call import StudyCall
 from inrush.run.prepare import prepare
@@ -48,13 +48,13 @@ def test_every_point_of_the_quickstart_is_measured_for_half_a_second_three_times
 def test_the_first_run_of_the_quickstart_gives_a_figure() -> None:
     """Neither a pilot, which enters none, nor the price of the client's own work."""
     first, *_ = planned().all_runs
-    assert first.block == 1 and not first.point.startswith(OWN_SHARE)
+    assert first.block == 1 and not is_price(first.point)
 
 
 def test_runs_that_price_the_client_follow_the_first_block_with_a_pilot_and_without() -> None:
     for scale in (None, "full"):
         plan = planned(scale)
-        kinds = ["own" if run.point.startswith(OWN_SHARE) else run.block for run in plan.all_runs]
+        kinds = ["own" if is_price(run.point) else run.block for run in plan.all_runs]
         first = plan.study.blocks.start
         before = kinds[: kinds.index("own")]
         assert set(before) == {first} and len(before) == len(plan.planned)

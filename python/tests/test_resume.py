@@ -14,6 +14,7 @@ from inrush.analysis.points import Point
 from inrush.analysis.study_guards import guard_study
 from inrush.errors import UsageError
 from inrush.guards.verdicts import Outcome, Verdict
+from inrush.results.schema import RESULT_SCHEMA
 from inrush.results.store import Store, StudyFolder
 from inrush.results.store.files import write_json
 from inrush.run.call import StudyCall
@@ -128,7 +129,7 @@ def begun(
     if sealed is not None:
         run = folder.path / "b01-0000-x"
         run.mkdir()
-        write_json(run / "run.json", {"schema": 1, "labels": {"engine": sealed}})
+        write_json(run / "run.json", {"schema": RESULT_SCHEMA, "labels": {"engine": sealed}})
         write_json(run / "plan.json", {"target": {"engine": sealed}})
         write_json(run / "env.json", {"data_dir": str(data_dir)} if data_dir else {})
     return folder
@@ -143,16 +144,6 @@ def test_everything_of_the_call_is_remembered(tmp_path: Path) -> None:
     assert f"--data {tmp_path / 'd'}" in call.command() and "--realtime" in call.command()
 
 
-def test_a_study_whose_embedded_engines_ran_beside_a_started_one_goes_on_with_them(tmp_path: Path) -> None:
-    """As older inrush planned `--start postgresql` of a study on all three."""
-    call = StudyCall("quickstart", start=("postgresql",))
-    folder = begun(tmp_path, call)
-    folder.write({"engines": ["duckdb", "sqlite", "postgresql"]})
-    assert resumed(folder, NOWHERE) == replace(call, targets=("duckdb", "sqlite"))
-    folder.write({"engines": ["postgresql"]})
-    assert resumed(folder, NOWHERE) == call
-
-
 def test_another_data_folder_is_refused_once_a_run_is_sealed(tmp_path: Path) -> None:
     call = StudyCall("quickstart", start=("postgresql",), data=str(tmp_path / "d"))
     other = StudyCall("", data=str(tmp_path / "other"))
@@ -164,7 +155,6 @@ def test_another_data_folder_is_refused_once_a_run_is_sealed(tmp_path: Path) -> 
 
 
 def test_results_that_do_not_name_the_folder_go_on_where_their_sealed_runs_lie(tmp_path: Path) -> None:
-    """As older inrush wrote them."""
     call = StudyCall("quickstart", start=("postgresql",))
     folder = begun(tmp_path / "b", call, "postgresql", tmp_path / "d" / "postgresql")
     assert resumed(folder, NOWHERE).data == str(tmp_path / "d")

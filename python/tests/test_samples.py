@@ -127,9 +127,11 @@ def sample(role: str, number: int, due: float, **times: float) -> dict[str, Any]
     """Seconds after due; a time that is not given never came."""
     at = {f"{name}_ns": round((due + after) * S) for name, after in times.items()}
     base = dict.fromkeys(("collected_ns", "sent_ns", "done_ns", "seen_ns"), 0)
+    row = {**base, **at}
+    on_time = {f"{name}_on_time_ns": row[f"{name}_ns"] for name in ("sent", "done")}
     missing = 0 if "done" in times else 1
     return {"segment": 0, "repetition": 0, "role": role, "sample": number, "due_ns": round(due * S), "rows": 5,
-            "missing": missing, **base, **at}  # fmt: skip
+            "missing": missing, **row, **on_time}  # fmt: skip
 
 
 def figures(samples: Sequence[dict[str, Any]], every_s: float = 1.0) -> dict[str, float]:

@@ -19,7 +19,7 @@ def test_a_second_start_does_not_quote_the_log_of_the_first(tmp_path: Path, seco
     with log.open("a") as out:
         process = subprocess.Popen(["sh", "-c", f"printf '%s' '{second}'; exit 3"], stdout=out)
     with pytest.raises(TargetError, match="ended while starting, code 3") as refused:
-        life.wait_until_ready(process, lambda: False, log, "a server", 30, before)
+        life.wait_for([life.Launched(process, log, before)], lambda: False, 30)
     assert (second or "(nothing)") in str(refused.value)
     assert "first" not in str(refused.value)
 

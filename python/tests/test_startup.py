@@ -71,10 +71,10 @@ def test_a_package_that_is_loaded_too_early_is_seen(of_the_parser: set[str]) -> 
 SEALED = """
 import json, pathlib
 import pyarrow as pa, pyarrow.parquet as pq
-from inrush.results.schema import RESULT_SCHEMA
+from inrush.results.schema import RESULT_SCHEMA, SCHEMAS
 from inrush.results.store import SealedRun
 folder = pathlib.Path({folder!r})
-pq.write_table(pa.table({{"segment": pa.nulls(3, pa.uint16())}}), folder / "proofs.parquet")
+pq.write_table(pa.Table.from_pylist([{{}}] * 3, SCHEMAS["proofs"]), folder / "proofs.parquet")
 tables = {{"proofs": {{"file": "proofs.parquet"}}}}
 (folder / "run.json").write_text(json.dumps({{"schema": RESULT_SCHEMA, "run": "r", "tables": tables}}))
 assert SealedRun(folder).table("proofs").num_rows == 3

@@ -75,7 +75,8 @@ def sample(number: int, role: str, due_s: float, took_s: float | None) -> dict[s
     due_ns = round(due_s * SECOND)
     done_ns = 0 if took_s is None else due_ns + round(took_s * SECOND)
     return {"segment": 2, "repetition": 0, "role": role, "sample": number, "due_ns": due_ns, "collected_ns": due_ns,
-            "sent_ns": due_ns, "done_ns": done_ns, "rows": 5, "missing": 0 if done_ns else 1, "seen_ns": 0}  # fmt: skip
+            "sent_ns": due_ns, "done_ns": done_ns, "rows": 5, "missing": 0 if done_ns else 1, "seen_ns": 0,
+            "sent_on_time_ns": due_ns, "done_on_time_ns": done_ns}  # fmt: skip
 
 
 def steal_free(run: RunRecord) -> StealFree:

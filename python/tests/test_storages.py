@@ -87,10 +87,8 @@ def test_a_study_with_storages_and_one_folder_says_what_to_write(tmp_path: Path)
     assert str(refused.value).count("lower case") == 2
 
 
-def test_without_storages_a_call_and_its_plans_are_as_they_were(tmp_path: Path) -> None:
-    plain = call([])
-    assert "storages" not in plain.document()
-    ours = prepare(plain).plan
+def test_without_storages_no_plan_has_one() -> None:
+    ours = prepare(call([])).plan
     assert all(
         "storage" not in r.labels["factors"] and key_of(r) == r.plan["target"]["engine"] for r in ours.runs
     )

@@ -486,10 +486,6 @@ FAILING: dict[str, tuple[Callable[[], StudyRecord], Outcome]] = {
         ),
         Outcome.INVALID,
     ),
-    "prediction inside validity": (
-        lambda: synthetic.study({("duckdb", 1): 1.0}, doc={"predictions": [{"asked": 16, "valid_up_to": 8}]}),
-        Outcome.NOTE,
-    ),
     "decisions hold on time": (
         lambda: paced_study({"postgresql": 0.2}, {"postgresql": 6.0}, accept={P99: 5.9e-3}),
         Outcome.INVALID,

@@ -68,9 +68,6 @@ def by_rate(figure: str, x: WorkDone, y: WorkDone) -> str:
 def other_work(a: Analysis, b: Analysis, points: list[Point], figure: str) -> Iterator[str]:
     """What was not the same: scale, sizes, volumes, and how roles worked, as sentences."""
     for key in OF_STUDIES:
-        # Results of before a key was written say nothing of it; without a scale a study is as its file says.
-        if key != "scale" and None in (a.study.get(key), b.study.get(key)):
-            continue
         yield from unequal_values(key, a.study.get(key), b.study.get(key))
     role = figure.rsplit(".", 1)[0]
     for point in points:

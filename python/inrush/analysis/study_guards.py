@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import median
-from typing import Any
 
 from inrush.analysis import hysteresis, waves
 from inrush.analysis.agreement import disagreements
@@ -28,7 +27,7 @@ from inrush.guards.verdicts import (
 from inrush.metrics import slowed_alike
 from inrush.stats import stats
 from inrush.stats.measures import writing_roles
-from inrush.text import number, percent
+from inrush.text import percent
 
 ENOUGH_BLOCKS = 5
 ANSWERED = "answer measured"
@@ -297,23 +296,6 @@ def in_each_other(spans: Sequence[Span]) -> Iterator[tuple[Span, Span]]:
         last = span if last is None or span[1] > last[1] else last
 
 
-def prediction_inside_validity(analysis: Analysis) -> Verdict | None:
-    """Predictions carry `asked` and `valid_up_to`; what is asked beyond is not promised."""
-    predictions: Sequence[Mapping[str, Any]] = analysis.study.get("predictions") or ()
-    beyond = [p for p in predictions if float(p["asked"]) > float(p["valid_up_to"])]
-    if beyond:
-        p = beyond[0]
-        return noted(
-            "prediction inside validity",
-            f"Asked for {number(p['asked'])}, valid up to {number(p['valid_up_to'])}: measure nearer before trusting it",
-        )
-    return (
-        passed("prediction inside validity", "Every prediction lies inside its validity")
-        if predictions
-        else None
-    )
-
-
 #: Guard -> (check, the sentence where it has nothing to check).
 STUDY_GUARDS: Mapping[str, tuple[Callable[[Analysis], Verdict | None], str]] = {
     ANSWERED: (answer_measured, "Nothing was asked, or nothing has run"),
@@ -327,6 +309,5 @@ STUDY_GUARDS: Mapping[str, tuple[Callable[[Analysis], Verdict | None], str]] = {
     "engines agree": (engines_agree, "No quiet question was answered by two engines"),
     "far from the null floor": (far_from_the_null_floor, "The null engine did not run the same plan"),
     "one run at a time": (one_server_at_a_time, "No run says when it began and ended"),
-    "prediction inside validity": (prediction_inside_validity, "The study makes no prediction"),
     STOP_RULES: (stop_rules_stand, "The study has no stop rule"),
 }

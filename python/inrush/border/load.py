@@ -48,8 +48,6 @@ class LedgerPlan(_OfImport):
     read: str
     #: Up to and with VALUES.
     insert: str
-    #: Lines hold the sums of their chunk.
-    sums: bool
 
 
 class ShardPlan(TypedDict):

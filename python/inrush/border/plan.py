@@ -20,22 +20,8 @@ if TYPE_CHECKING:
 
     from inrush.border.labels import RunLabels
 
-#: Of a plan with texts alone as statements.
-PLAIN_VERSION: Final = 1
-#: Of a plan that has a statement with `repeat`, and none with directives.
-REPEAT_VERSION: Final = 2
-#: Of a plan with segments that belong to steps.
-STEP_VERSION: Final = 3
-#: Of a plan that has directives.
-DIRECTIVES_VERSION: Final = 4
-#: Of a plan that has extracts.
-EXTRACT_VERSION: Final = 5
-#: Of a plan that has directives of a file.
-FILE_VERSION: Final = 6
-#: Of a plan that has calls by key, or directives of rows by their keys.
-BY_KEY_VERSION: Final = 7
-#: Of a plan that several processes share, or that is over shards.
-PLAN_VERSION: Final = 8
+#: A plan of any other version is refused. `rust/rows/src/plan.rs` has the same number.
+PLAN_VERSION: Final = 1
 
 
 class ShardsPlan(TypedDict):

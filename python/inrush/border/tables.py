@@ -1,7 +1,6 @@
 """Rows of the tables of a run: the border out. `docs/results.md` says what each column means.
 
-A column that an older inrush did not write may be None. `results/schema.py` has the same columns for Arrow; a test holds
-the two together, and with what the core writes.
+`results/schema.py` has the same columns for Arrow; a test holds the two together, and with what the core writes.
 """
 
 from __future__ import annotations
@@ -27,8 +26,8 @@ class SegmentRow(TypedDict):
     end_ns: int
     ended_by: str
     client_cpu_ns: int
-    #: Empty where it belongs to none; None in results of schema 5 and older.
-    step: str | None
+    #: Empty where it belongs to none.
+    step: str
 
 
 class RepetitionRow(Where):
@@ -44,9 +43,8 @@ class RepetitionRow(Where):
     unsent: int
     sessions: int
     cpu_ns: int
-    #: None in results of schema 8 and older.
-    unseen: int | None
-    #: None where the kernel does not count it, and in results of schema 8 and older.
+    unseen: int
+    #: None where the kernel does not count it.
     queued_ns: int | None
 
 
@@ -59,9 +57,8 @@ class SampleRow(Where):
     rows: int
     missing: int
     seen_ns: int
-    #: None in results of schema 3 and older.
-    sent_on_time_ns: int | None
-    done_on_time_ns: int | None
+    sent_on_time_ns: int
+    done_on_time_ns: int
 
 
 class FileRow(Where):
@@ -74,8 +71,8 @@ class FileRow(Where):
     bytes: int
     rows: int
     rejected: int
-    #: 0: not known; None in results of schema 6 and older.
-    runs: int | None
+    #: 0: not known.
+    runs: int
 
 
 class IntervalRow(Where):

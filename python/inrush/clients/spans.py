@@ -8,7 +8,7 @@ overlap become one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -76,14 +76,6 @@ class Spans:
         """The one that holds an interval of a process that begins at `t_ns`."""
         place = self.places(process, np.array([t_ns], np.int64))[0]
         return self.begin_ns + int(self.begin[place]), self.begin_ns + int(self.end[place])
-
-
-def merged_spans(each: Iterable[pa.Table], rates: Sequence[float] = ()) -> Mapping[Where, Spans]:
-    """each: the table `intervals` of every process, on one clock. rates: what each one's own clock loses there each ns."""
-    axes = Axes(rates)
-    for process, table in enumerate(each):
-        axes.add(process, table)
-    return axes.spans()
 
 
 class Axes:

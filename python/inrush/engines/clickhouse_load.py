@@ -60,7 +60,6 @@ class ClickhouseLoading(Loading):
     null_is_a_type = True
     types_by_version = True
     first_database = "default"
-    long_text = "Nullable(String)"
 
     def describe(self, schema: str, table: str) -> str:
         where = (

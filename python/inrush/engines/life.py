@@ -70,7 +70,7 @@ def cache_folder() -> Path:
 def locked(path: Path) -> Iterator[None]:
     """Waits until no other process holds the lock. The kernel takes it from one that dies.
 
-    Who can read the file can hold its lock: it is of this user alone, also where an earlier inrush made it for all.
+    Who can read the file can hold its lock: it is of this user alone, whatever made it.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     opened = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
@@ -222,18 +222,6 @@ class Launched:
         if why := self.explain(log_lines(self.log, 400, self.log_bytes)):
             return TargetError(f"{self.title} {how}: {why}; its log is {self.log}")
         return TargetError(f"{self.title} {how}; {self.log} ends with\n{log_tail(self.log, self.log_bytes)}")
-
-
-def wait_until_ready(
-    process: subprocess.Popen[bytes],
-    ready: Callable[[], bool],
-    log: Path,
-    what: str,
-    limit_s: float,
-    log_bytes: int = 0,
-) -> None:
-    """`wait_for` of a server of one process."""
-    wait_for([Launched(process, log, log_bytes, what)], ready, limit_s)
 
 
 def wait_for(begun: Sequence[Launched], ready: Callable[[], bool], limit_s: float) -> None:

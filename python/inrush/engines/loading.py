@@ -36,7 +36,7 @@ class Loading(ABC):
     transactional: ClassVar[bool] = False
     #: Names of tables are the same in capitals and small letters.
     folds_names: ClassVar[bool] = False
-    #: A text of any length in a table of inrush's own, which may be NULL.
+    #: A text of any length in a table of inrush's own.
     long_text: ClassVar[str] = "text"
     #: Floats beyond the finite ones that a column of floats holds: `nan`, `inf`.
     not_finite: ClassVar[frozenset[str]] = frozenset()

@@ -10,8 +10,6 @@ from inrush.border.plan import ChecksumItem, Directives, Statement
 
 #: A statement -> its rows; raises what the core raises.
 Ask = Callable[[Statement], list[list[Any]]]
-#: Directives of an engine that takes rows by their keys.
-OF_RECORDS = frozenset({"record", "ndb"})
 #: Name among the settings read back: how the connection that reads them is encrypted.
 TLS = "tls"
 #: Name among the sizes: a write-ahead log, which holds nothing that the tables do not.

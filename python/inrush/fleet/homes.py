@@ -35,7 +35,7 @@ def known_as(link: Link, there: Mapping[str, Mapping[str, Any]], names: Sequence
     wanted = [*dict.fromkeys(filter(None, names))]
     answers = answered(link, [*there], wanted) if wanted else {}
     return {
-        worker: {str(said.get("name", "")), answers[worker].get("name", ""), *answers[worker]["hosts"]}
+        worker: {str(said.get("name", "")), answers[worker]["name"], *answers[worker]["hosts"]}
         for worker, said in there.items()
         if worker in answers
     }

@@ -45,8 +45,7 @@ def client_on_time(run: RunRecord, figures: Figures) -> Verdict:
     found = brackets(run, figures, paced)
     if not found:
         return not_checked(NAME, "No call was timed: no figure has a bracket")
-    broken = {name: b for name, b in found.items() if is_broken(name, b) and not b.old}
-    unknown = {name: b for name, b in found.items() if is_broken(name, b) and name not in broken}
+    broken = {name: b for name, b in found.items() if is_broken(name, b)}
     touched = [*broken, *overloaded(figures, broken, paced)]
     if broken:
         name, bracket = worst_of(broken)
@@ -56,12 +55,6 @@ def client_on_time(run: RunRecord, figures: Figures) -> Verdict:
             f"{grouped_figures(touched)}. {remedies(run)}{taken_by_others(run, roles_of(broken))}",
             figures=touched,
             size=bracket.ratio,
-        )
-    if unknown:
-        return not_checked(
-            NAME,
-            f"{grouped_figures(unknown)}: these results only bound what the client's lateness did to it, at most "
-            f"{shown(*worst_of(unknown))}. Run the study anew to decide",
         )
     if doubt := in_doubt(run, found, paced):
         return not_checked(NAME, doubt)

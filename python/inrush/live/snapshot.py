@@ -15,7 +15,6 @@ from inrush.live.distance import Distance, distances
 from inrush.live.points import PointSoFar
 from inrush.live.seen import RoleSeen, StudySeen
 from inrush.live.series import RoleSlice, Slice
-from inrush.plan.calibration import title
 from inrush.plan.planned import PlannedRun
 from inrush.stats.quantity import show
 from inrush.text import percent, show_s
@@ -80,7 +79,7 @@ def run_in_hand(seen: StudySeen, now_s: float) -> Doc | None:
     loaded = here.get("loaded") if here is not None else None
     return {
         "id": seen.run.run_id,
-        "point": title(seen.run.point),
+        "point": seen.run.point,
         "block": seen.run.block,
         "segment": None if segment is None else segment.label,
         "kind": None if segment is None else segment.kind,
@@ -176,7 +175,7 @@ def point_row(point: PointSoFar) -> Doc:
 
 
 def next_run(run: PlannedRun) -> Doc:
-    return {"id": run.run_id, "point": title(run.point), "block": run.block}
+    return {"id": run.run_id, "point": run.point, "block": run.block}
 
 
 def step_rows(steps: Sequence[Slice]) -> list[Doc]:

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from os import path
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from inrush.errors import UsageError
 from inrush.load.ledger import Header
 
-#: What a path that is made absolute loses.
-NOT_PLAIN = re.compile(r"//|/\.?/|/\.?\Z")
 #: Files that a message names.
 SHOWN = 3
 
@@ -161,19 +157,3 @@ def numbers(own: Header, contents: Sequence[Content]) -> tuple[int, ...]:
     for number, digest in enumerate(own.files):
         free.setdefault(digest, deque()).append(number)
     return tuple(free[content.digest].popleft() for content in contents)
-
-
-def file_identity(shown: str, size: int, mtime_ns: int) -> dict[str, Any]:
-    """A file as version 1 of the ledger knew it."""
-    # A plain name is not taken apart: there may be 10^5 of them.
-    plain = shown.startswith("/") and not NOT_PLAIN.search(shown)
-    return {"path": shown if plain else str(Path(shown).absolute()), "bytes": size, "mtime_ns": mtime_ns}
-
-
-def import_id(files: Sequence[Mapping[str, Any]], targets: Sequence[str], table: str, chunk_rows: int) -> str:
-    """The name that version 1 of the ledger gave an import: it goes on under it.
-
-    files: documents with path, bytes and mtime_ns. targets: addresses without passwords.
-    """
-    named = json.dumps([list(map(dict, files)), list(targets), table, chunk_rows], sort_keys=True)
-    return hashlib.sha256(named.encode()).hexdigest()[:16]

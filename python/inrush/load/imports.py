@@ -43,8 +43,6 @@ class Import:
     headers: tuple[Header, ...]
     numbers: tuple[int, ...]
     chunk_rows: int
-    #: False for one that an earlier version began: its lines have no sums.
-    sums: bool
     digest_s: float
     #: Rows are stored.
     stored: bool = False
@@ -120,16 +118,9 @@ def settle(
                 if h
             )
             numbers = identity.numbers(known, contents)
-            of = Import(
-                ledgers.name, ledgers.table, now, numbers, known.chunk_rows, True, digest_s, grown=True
-            )
+            of = Import(ledgers.name, ledgers.table, now, numbers, known.chunk_rows, digest_s, grown=True)
             return replace(of, stored=refuse_missing(ledgers, of, headers, by_shard, table))
     if own is None or call.again:
-        old = None if own or call.again else _of_version_1(call, inputs, ledgers, headers)
-        if old is not None:
-            by_shard = ledgers.rows([old.load, *(h.load for h in headers[0])])
-            refuse_missing(ledgers, old, headers, by_shard, table)
-            return replace(old, digest_s=digest_s)
         warned: list[str] = []
         if not call.again:
             refuse_other_content(contents, others, rows, parts, ledgers.table)
@@ -147,13 +138,13 @@ def settle(
         new = _new(base, 0 if own is None else own.again + 1, taken, contents, call.chunk_rows, ledgers)
         numbers = tuple(range(len(contents)))
         return Import(
-            ledgers.name, ledgers.table, new, numbers, call.chunk_rows, True, digest_s, warned=tuple(warned)
+            ledgers.name, ledgers.table, new, numbers, call.chunk_rows, digest_s, warned=tuple(warned)
         )
     places = [named_of(found, own.load) for found in headers]
     identity.check_same(own, contents, places)
     found = Import(
         ledgers.name, ledgers.table, tuple(h for h in places if h), identity.numbers(own, contents),
-        own.chunk_rows, bool(own.files), digest_s,
+        own.chunk_rows, digest_s,
     )  # fmt: skip
     if own.chunk_rows != call.chunk_rows:
         note(f"import {own.load} goes on with the chunks of {own.chunk_rows} rows that it was begun with")
@@ -228,29 +219,6 @@ def _new(
     )
 
 
-def _of_version_1(
-    call: Call, inputs: Sequence[Input], ledgers: Ledgers, headers: Sequence[Sequence[Header]]
-) -> Import | None:
-    """An import that an earlier version began, by the name that it gave: of path, size and time of the files."""
-    # Its lines are of an import without a header. Where there are none, no name is made of 10^5 paths.
-    unknown = ledger.ask_unknown(ledgers.name, [header.load for header in headers[0]])
-    if not any(ledgers.at_once(lambda k: int(ledgers.ask(k, unknown)[0][0]))):
-        return None
-    here = Path.cwd()
-    shown = (i.shown if i.shown.startswith("/") else f"{here}/{i.shown}" for i in inputs)
-    listed = [
-        identity.file_identity(path, i.stamp.bytes, i.stamp.mtime_ns)
-        for path, i in zip(shown, inputs, strict=True)
-    ]
-    names = [name for name, _ in ledgers.targets]
-    load = call.import_id or identity.import_id(listed, names, call.table, call.chunk_rows)
-    if not any(rows.get(load, 0) for rows in ledgers.rows([load])):
-        return None
-    new = _new(load, 0, set(), [], call.chunk_rows, ledgers)
-    own = tuple(replace(header, began="") for header in new)
-    return Import(ledgers.name, ledgers.table, own, tuple(range(len(inputs))), call.chunk_rows, False, 0.0)
-
-
 def refuse_missing(
     ledgers: Ledgers,
     of: Import,
@@ -296,14 +264,14 @@ def begin(
         for k, header in enumerate(of.headers):
             _change(ledgers, k, header)
         return of
-    if not of.sums or of.stored:
+    if of.stored:
         return of
     headers = ledgers.headers()
     here = [named_of(found, of.load) for found in headers]
     counts = ledgers.counts(table)
     # Counted first: rows of another client of this import would be lines of the ledger by now.
     if any(here) and any(ledgers.rows([of.load])):
-        if any(header.reading != reading for header in here if header is not None and header.reading):
+        if any(header.reading != reading for header in here if header is not None):
             raise UsageError(
                 f"import {of.load} is being loaded by another command, which reads the files in another way; wait for its end"
             )

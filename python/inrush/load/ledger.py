@@ -3,8 +3,6 @@
 It lies beside the table, in the same schema, so that every way to that table finds it. A chunk has a line, written in the
 transaction that stores the chunk's rows, with the sums of those rows. An import has a line of its own before these, with
 a document: which files by content, into which table, begun when, over how many rows.
-
-Version 1 of the ledger had neither sums nor documents: its lines are read, and what they cannot prove is only counted.
 """
 
 from __future__ import annotations
@@ -55,23 +53,14 @@ class Header:
     items: tuple[Mapping[str, Any], ...] = ()
     #: Column -> logical type that its values were read as.
     types: Mapping[str, str] = field(default_factory=dict)
-    #: How its files are read and its rows placed: `reading.reading_of`. Empty: an earlier version began it.
+    #: How its files are read and its rows placed: `reading.reading_of`.
     reading: Mapping[str, Any] = field(default_factory=dict)
-    #: Bytes of the files; empty: an earlier version began it.
+    #: Bytes of the files.
     sizes: tuple[int, ...] = ()
 
 
 def ledger_name(schema: str) -> str:
     return f"{quote(schema)}.{LEDGER}"
-
-
-def add_sums(name: str, text: str) -> str:
-    """From version 1 to version 2. text: the engine's type for texts of any length."""
-    return f"ALTER TABLE {name} ADD COLUMN {SUMS} {text}"
-
-
-def has_sums(described: Iterable[Sequence[Any]]) -> bool:
-    return any(str(column).lower() == SUMS for column, *_ in described)
 
 
 def ask_headers(name: str) -> str:
@@ -82,14 +71,13 @@ def headers(rows: Iterable[Sequence[Any]], table: str) -> list[Header]:
     """Of the rows of `ask_headers`, those of this table, the latest last; of two of one import, the later one."""
     first_lines: dict[str, Header] = {}
     for load, text in rows:
-        # Lines of version 1 do not say of which table they are.
-        if load == OWN or not text:
+        if load == OWN:
             continue
         document = json.loads(decoded(str(text)))
         header = Header(
             **{
                 **document,
-                **{key: tuple(document.get(key, ())) for key in ("files", "names", "items", "sizes")},
+                **{key: tuple(document[key]) for key in ("files", "names", "items", "sizes")},
             }
         )
         if header.table == table and (
@@ -138,7 +126,7 @@ def note_identity(name: str, identity: str) -> str:
 
 
 def _line(name: str, load: str, text: str) -> str:
-    return f"{ledger(load, name, sums=True)['insert']} ({literal(load)}, {BEFORE_FILE}, 0, 0, 0, '', {literal(text)})"
+    return f"{ledger(load, name)['insert']} ({literal(load)}, {BEFORE_FILE}, 0, 0, 0, '', {literal(text)})"
 
 
 def ask_rows(name: str, loads: Sequence[str]) -> str:
@@ -147,12 +135,6 @@ def ask_rows(name: str, loads: Sequence[str]) -> str:
         f"SELECT load_id, SUM(row_count) AS n, COUNT(*) AS k FROM {name} "
         f"WHERE load_id IN ({', '.join(map(literal, loads))}) AND file_no >= 0 GROUP BY load_id"
     )
-
-
-def ask_unknown(name: str, loads: Sequence[str]) -> str:
-    """Lines of chunks of other imports than these."""
-    but = f" AND load_id NOT IN ({', '.join(map(literal, loads))})" if loads else ""
-    return f"SELECT COUNT(*) AS n FROM {name} WHERE file_no >= 0{but}"
 
 
 def ask_ended(name: str, loads: Sequence[str]) -> str:

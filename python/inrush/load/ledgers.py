@@ -78,7 +78,7 @@ class Ledgers:
 
 
 def open_ledgers(shards: AnyShards, targets: Targets, table: str) -> Ledgers:
-    """The ledgers beside the table, made where there are none, and those of earlier versions widened."""
+    """The ledgers beside the table, made where there are none."""
     from inrush import _core
 
     schema, _, name = table.rpartition(".")
@@ -90,12 +90,6 @@ def open_ledgers(shards: AnyShards, targets: Targets, table: str) -> Ledgers:
         except _core.CoreFailure:
             # Another load made it at the same moment, which PostgreSQL takes for a conflict: now it is there.
             shards.ask(target, ends.create_ledger(shards.loading, here))
-        if not ledger.has_sums(_columns(shards, target, str(found))):
-            try:
-                shards.ask(target, ledger.add_sums(here, shards.loading.long_text))
-            except _core.CoreFailure:
-                if not ledger.has_sums(_columns(shards, target, str(found))):
-                    raise
     resolved = f"{found}.{name}"
     return Ledgers(shards, targets, here, resolved.lower() if shards.loading.folds_names else resolved)
 
@@ -104,11 +98,7 @@ def has_ledgers(shards: AnyShards, targets: Targets, table: str) -> bool:
     """Whether an import was ever begun beside this table."""
     schema, _, name = table.rpartition(".")
     [[found]] = shards.ask(targets[0][1], shards.loading.schema_of(schema, name))
-    return bool(_columns(shards, targets[0][1], str(found)))
-
-
-def _columns(shards: AnyShards, target: border.Target, schema: str) -> list[list[Any]]:
-    return shards.ask(target, shards.loading.describe(schema, ends.LEDGER))
+    return bool(shards.ask(targets[0][1], shards.loading.describe(str(found), ends.LEDGER)))
 
 
 def identity_of(ledgers: Ledgers) -> str:

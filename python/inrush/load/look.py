@@ -67,9 +67,6 @@ def _why_not(filled: bool, can: bool, before: int) -> str:
     return "an import before this one noted other sums" if can else "this import is a small part of the table"
 
 
-NO_SUMS = "an earlier version of inrush began this import and noted no sums"
-
-
 @dataclass(frozen=True)
 class Summed:
     """One table of each shard, and what is summed of it."""
@@ -90,7 +87,7 @@ def look(ledgers: Ledgers, of: Import, table: Summed, copies: Summed | None = No
         loads = [*{of.load, *(h.load for h in headers[0])}]
         rows = ledgers.rows(loads)
         together = _of_all_shards(headers)
-        can = of.sums and proof.worth_summing(of.load, together, summed_of(rows))
+        can = proof.worth_summing(of.load, together, summed_of(rows))
         figures = _figures(ledgers, table) if can else []
         counts = [found[0] for found in figures] if can else ledgers.counts(table.name)
         still = ledgers.rows(loads) == rows and [len(h) for h in ledgers.headers()] == [
@@ -110,8 +107,6 @@ def look(ledgers: Ledgers, of: Import, table: Summed, copies: Summed | None = No
     before = sum(h.rows_before for h in owns)
     if not still:
         return Looked(named, before, None, None, None, [])
-    if not of.sums:
-        return Looked(named, before, 0, None, None, [], NO_SUMS)
     unknown, filled = proof.unknown_rows(together, sums, sum(counts))
     of_ledger = _sums(ledgers, tables, [of.load])
     same = filled is not None and all(_same(h, tables.items, table.types) for h in filled)

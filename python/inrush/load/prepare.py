@@ -139,7 +139,7 @@ def prepare(
         shard_rows_per_s=call.shard_rows_per_s,
         replica_table=ends.replica_table(call.table) if call.replica else "",
         numbers=of.numbers,
-        items=proven_by.items if of.sums else (),
+        items=proven_by.items,
         ledger=of.ledger,
     )
     # Refuses what cannot be loaded in this way before the ledger says that it was begun.

@@ -260,8 +260,8 @@ def added(items: Sequence[Item], parts: Sequence[Figures]) -> list[int]:
 
 
 def of_lines(items: Sequence[Item], texts: Sequence[Any]) -> list[int] | None:
-    """The sums of lines of a ledger; None where one has none of these items."""
-    parts = [figures(str(text or "")) for text in texts]
+    """The sums of lines of a ledger; None where one has others than of these items."""
+    parts = [figures(str(text)) for text in texts]
     return None if any(len(part) != len(items) for part in parts) else added(items, parts)
 
 

@@ -6,12 +6,7 @@ What a row or a call costs there is the client's own; `client_overhead` takes it
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from inrush.border.plan import (
-    EXTRACT_VERSION,
-    PLAIN_VERSION,
-    STEP_VERSION,
     ColumnPlan,
     DriveSegment,
     OpPlan,
@@ -27,8 +22,8 @@ from inrush.plan.roles import ALL_ROWS
 
 #: Bare: engines in our process take columns as they are, without a wire.
 FLOOR = "null"
-#: How the names of these runs begin, in place of a point's: in plans, whose hashes stay, and for people.
-OWN_SHARE, TITLE = "own share: ", "client overhead: "
+#: How the names of these runs begin, in place of a point's.
+CLIENT_OVERHEAD = "client overhead: "
 #: Costs are per row and per call, so that less of them than the study writes is enough.
 ROWS = 1_000_000
 TIME_NS = 1_000_000_000
@@ -36,29 +31,17 @@ AT_LEAST_NS = 300_000_000
 REPETITIONS = 30
 
 
-def title(point: str) -> str:
-    """A point's name as people read it."""
-    return f"{TITLE}{point.removeprefix(OWN_SHARE)}" if point.startswith(OWN_SHARE) else point
-
-
 def calibration_plan(plan: SessionsPlan) -> PointPlan:
     """The measured segments of a point's plan on the null engine; equal for all engines that do the same work."""
     measured = [s for s in plan["segments"] if s["kind"] == "drive" and s["phase"] == "measure"]
     return {
         **plan,
-        "version": version(plan, measured),
         "target": {"engine": FLOOR, "url": "", "options": {}},
         "tables": [without_wire(table) for table in plan["tables"]],
         "operations": [operation(o) for o in plan["operations"]],
         # Files are read as they are where they are loaded from.
         "segments": [*(s for s in plan["segments"] if s["kind"] == "inputs"), *map(shortened, measured)],
     }
-
-
-def version(plan: SessionsPlan, measured: Sequence[DriveSegment]) -> int:
-    if any("range" in o or "dump" in o for o in plan["operations"]):
-        return EXTRACT_VERSION
-    return STEP_VERSION if any(s.get("step") for s in measured) else PLAIN_VERSION
 
 
 def without_wire(table: TablePlan) -> TablePlan:
@@ -111,4 +94,4 @@ def sooner(until: Until) -> Until:
 
 def is_price(point: str) -> bool:
     """Runs that price the client's own work are no points of the study."""
-    return point.startswith(OWN_SHARE)
+    return point.startswith(CLIENT_OVERHEAD)

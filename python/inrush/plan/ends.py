@@ -43,7 +43,7 @@ LEDGER_COLUMNS = {
     "load_id": "varchar(64)", "file_no": "integer", "chunk_no": "bigint", "row_count": "bigint", "is_last": "smallint",
     "goes_on": "varchar(400)",
 }  # fmt: skip
-#: Column of version 2, behind those of version 1.
+#: The last column, a text of any length.
 SUMS = "sums"
 LEDGER_KEY = ("load_id", "file_no", "chunk_no")
 #: File of the line that is an import's own: `ledger.Header`.
@@ -109,18 +109,15 @@ class Wanted:
 
 
 def create_ledger(loading: Loading, name: str = LEDGER) -> str:
-    return loading.create_keyed(name, LEDGER_COLUMNS, LEDGER_KEY)
+    return loading.create_keyed(name, {**LEDGER_COLUMNS, SUMS: loading.long_text}, LEDGER_KEY)
 
 
-def ledger(load: str, name: str = LEDGER, sums: bool = False) -> LedgerPlan:
-    """sums: its lines have those of their chunks."""
-    more = [SUMS] if sums else []
-    read = ["file_no", "chunk_no", "row_count", "is_last", "goes_on", *more]
+def ledger(load: str, name: str = LEDGER) -> LedgerPlan:
+    _, *read = columns = [*LEDGER_COLUMNS, SUMS]
     return {
         "read": f"SELECT {', '.join(read)} FROM {name} WHERE load_id = {literal(load)} AND file_no >= 0",
-        "insert": f"INSERT INTO {name} ({', '.join([*LEDGER_COLUMNS, *more])}) VALUES",
+        "insert": f"INSERT INTO {name} ({', '.join(columns)}) VALUES",
         "import": literal(load),
-        "sums": sums,
     }
 
 
@@ -132,9 +129,10 @@ def rows_in_ledger(load: str, name: str = LEDGER) -> str:
 def goes_on(load: str, name: str, table: str) -> GoesOn:
     """What is asked of a ledger whose load was killed. name: of the ledger; table: that of its rows."""
     mine = f"FROM {name} WHERE load_id = {literal(load)} AND file_no"
-    columns = ", ".join(LEDGER_COLUMNS)
+    *before, mark = LEDGER_COLUMNS
     return {
-        "write_mark": f"INSERT INTO {name} ({columns}) VALUES ({literal(load)}, {BEFORE_FILE}, 0, 0, 0, ",
+        "write_mark": f"INSERT INTO {name} ({', '.join([*before, SUMS, mark])}) "
+        f"VALUES ({literal(load)}, {BEFORE_FILE}, 0, 0, 0, '', ",
         "read_mark": f"SELECT goes_on {mine} = {BEFORE_FILE}",
         "files": "SELECT file_no, COUNT(*) AS n, MAX(chunk_no) AS c, MAX(is_last) AS l, SUM(row_count) AS r "
         f"{mine} >= 0 GROUP BY file_no ORDER BY file_no",
@@ -267,7 +265,7 @@ def shard_documents(
     text = server.plan_operation(operation, wanted.method, {wanted.table.name: planned}, wanted.flush_rows)
     if isinstance(text, Unsupported):
         raise UsageError(f"--method {wanted.method}: {text.reason}")
-    lines = ledger(load, wanted.ledger or LEDGER, sums=bool(wanted.items))
+    lines = ledger(load, wanted.ledger or LEDGER)
     raw = {} if server.loading is None else server.loading.raw_columns(wanted.table)
     return [
         shard_document(wanted, name, shard_plan(wanted, planned, text, target), lines, raw)
@@ -299,7 +297,7 @@ def shard_plan(wanted: Wanted, planned: TablePlan, insert: OpPlan, target: borde
         "kind": "rows", "table": 0, "first_row": 0, "rows": 1, "batch_rows": wanted.flush_rows
     }  # fmt: skip
     return {
-        "version": border.PLAIN_VERSION,
+        "version": border.PLAN_VERSION,
         "run_id": wanted.import_id,
         "study": "load",
         "seed": 0,

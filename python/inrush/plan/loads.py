@@ -14,7 +14,6 @@ from inrush.border import plan as border
 from inrush.border.pipeline import LoadingPointPlan, LoadPlace, StepEnds, StepLoad
 from inrush.border.plan import PointPlan as SessionsPointPlan
 from inrush.engines.plans import TablePlan, Unsupported
-from inrush.engines.sql import literal
 from inrush.engines.twin import Twin
 from inrush.errors import Problem
 from inrush.plan import ends
@@ -145,10 +144,6 @@ def create_ledger(draft: Draft) -> list[border.Statement]:
 def drop_ledger(draft: Draft) -> list[border.Statement]:
     """Where it does not go with its namespace."""
     return list(ledger_plan(draft).drop) if draft.loads and not draft.server.namespace_holds_tables else []
-
-
-def empty_ledger(draft: Draft, step: str) -> list[border.Statement]:
-    return [f"DELETE FROM {ledger_name(draft)} WHERE load_id = {literal(step)}"]
 
 
 def pauses(step: Load) -> tuple[border.PauseSegment, border.PauseSegment, border.PauseSegment]:

@@ -32,7 +32,6 @@ from inrush.plan import ends
 from inrush.plan.documents import epoch_ns, single_role, source_document, stored_table
 from inrush.plan.intervals import interval_s, watch_s
 from inrush.plan.pipeline_numbers import PipelineNumbers, contradiction, numbers_at
-from inrush.plan.segments import version_of
 from inrush.plan.units import ns
 from inrush.plan.work import Lasts, Work
 from inrush.study.forms import resolve, rows_of
@@ -103,7 +102,7 @@ def plan_pipeline(
     first = shards[0]["table"]
     table_plan: border.TablePlan = {**first, "source": source_document(table, None, at.rows)}
     plan: PipelinePointPlan = {
-        "version": version_of(s for of in shards for s in (*of["create"], *of["drop"])),
+        "version": border.PLAN_VERSION,
         "kind": KIND,
         "study": study.name,
         "seed": seed,

@@ -20,7 +20,7 @@ from inrush.border.plan import ShardsPlan
 from inrush.engines.plans import Unsupported
 from inrush.engines.twin import Twin
 from inrush.errors import Problem, StudyInvalid
-from inrush.plan.calibration import FLOOR, OWN_SHARE, calibration_plan
+from inrush.plan.calibration import CLIENT_OVERHEAD, FLOOR, calibration_plan
 from inrush.plan.loads import sessions_of
 from inrush.plan.planned import Missing, PlannedRun, Point, StudyPlan
 from inrush.plan.planned_point import Impossible, PointPlan
@@ -231,7 +231,7 @@ def planned_calibrations(
             continue
         key = digest(made)
         if key not in runs:
-            name = f"{OWN_SHARE}{point_id(FLOOR, point.factors)}"
+            name = f"{CLIENT_OVERHEAD}{point_id(FLOOR, point.factors)}"
             labels: RunLabels = {"study": study.name, "point": name, "engine": FLOOR, "factors": point.labels,
                       "block": 0, "order": first + len(runs), "scale": study.scale or ""}  # fmt: skip
             run_id = f"b00-{first + len(runs):03d}-{key[:8]}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from inrush.border.plan import PLAIN_VERSION, PLAN_VERSION, STEP_VERSION
+from inrush.border.plan import PLAN_VERSION
 from inrush.border.plan import PointPlan as Document
 from inrush.engines.instance import TCP, TRANSPORT
 from inrush.engines.plans import Unsupported
@@ -30,7 +30,7 @@ from inrush.plan.planned_point import Impossible, PointPlan, short_hash
 from inrush.plan.refusals import draft_problems
 from inrush.plan.retention import retained
 from inrush.plan.roles import Broken, active_roles, method_at
-from inrush.plan.segments import Segments, statements_of, version_of
+from inrush.plan.segments import Segments
 from inrush.plan.shards import (
     beyond_keys,
     held_together,
@@ -180,18 +180,15 @@ def plan_point(
     if reason is not None:
         return reason
     longest_s = draft.longest_s()
-    segments = (StepSegments if study.steps else Segments)(draft).all()
     plan: Document = {
-        "version": version_of(
-            statements_of(segments), draft.operations, STEP_VERSION if study.steps else PLAIN_VERSION
-        ),
+        "version": PLAN_VERSION,
         "study": study.name,
         "seed": seed,
         "epoch_ns": epoch_ns(study.workload.epoch),
         "target": {"engine": engine, "url": "", "options": options},
         "tables": draft.table_documents(),
         "operations": draft.operations,
-        "segments": segments,
+        "segments": (StepSegments if study.steps else Segments)(draft).all(),
         "record": {
             "interval_ns": ns(interval := interval_s(study.record.interval_s, longest_s)),
             "flush_ns": ns(max(2.0, interval)),
@@ -199,9 +196,9 @@ def plan_point(
         "watch": {"every_ns": ns(watch_s(study.record.watch_s, longest_s)), "processes": {}, "data_dir": ""},
     }
     if draft.clients > 1:
-        plan["version"], plan["share"] = PLAN_VERSION, {"index": 0, "of": draft.clients}
+        plan["share"] = {"index": 0, "of": draft.clients}
     if sharded is not None:
-        plan["target"]["shards"], plan["version"] = shards_document(draft, sharded), PLAN_VERSION
+        plan["target"]["shards"] = shards_document(draft, sharded)
     asked_keys = {r.name: r.keys_per_call for r in roles if keys.keys() & set(r.operations)}
     found = summary(draft, plan, options, asked_keys)
     if made := made_bytes(draft.roles, draft.tables):

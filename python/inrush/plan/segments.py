@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from inrush.border import plan as border
-from inrush.border.plan import (
-    BY_KEY_VERSION,
-    DIRECTIVES_VERSION,
-    EXTRACT_VERSION,
-    FILE_VERSION,
-    PLAIN_VERSION,
-    REPEAT_VERSION,
-    Segment,
-    Statement,
-)
-from inrush.engines.plans import OF_RECORDS
+from inrush.border.plan import Segment, Statement
 from inrush.plan.documents import last_sweep_ns, role_document, single_role
 from inrush.plan.io import laid_out
 from inrush.plan.retention import retain_role
@@ -206,48 +196,3 @@ class Segments:
 
 def until_no_rows(queries: Iterable[str]) -> list[Statement]:
     return [{"text": query, "repeat": "until_no_rows"} for query in queries if query]
-
-
-def version_of(
-    statements: Iterable[Statement], operations: Iterable[border.OpPlan] = (), least: int = PLAIN_VERSION
-) -> int:
-    """The least version of a plan, `least` or later, that these can stand in: one of texts alone is as it always was."""
-    detailed = [s for s in statements if not isinstance(s, str)]
-    called = list(operations)
-    directives = [op.get("directives", {}) for op in called] + [s.get("directives", {}) for s in detailed]
-    if any("does" in op for op in called) or any(OF_RECORDS & d.keys() for d in directives):
-        return BY_KEY_VERSION
-    if any("io" in d for d in directives):
-        return FILE_VERSION
-    if any("range" in op or "dump" in op for op in called):
-        return EXTRACT_VERSION
-    if any("directives" in s for s in detailed) or any("directives" in op for op in called):
-        return DIRECTIVES_VERSION
-    return max(least, REPEAT_VERSION if detailed else PLAIN_VERSION)
-
-
-def statements_of(segments: Iterable[Segment]) -> Iterator[Statement]:
-    """Those of operations are none of a segment's."""
-    for segment in segments:
-        if segment["kind"] == "control":
-            yield from segment["statements"]
-        elif segment["kind"] == "drive":
-            if "repeat" in segment:
-                yield from segment["repeat"]["fresh"]
-                yield from of_proofs(segment["repeat"]["proofs"])
-            if "sample" in segment:
-                yield from (probe["statement"] for probe in segment["sample"]["probes"])
-        elif segment["kind"] == "statement":
-            yield from segment["statements"]
-            if "sample" in segment:
-                yield from (probe["statement"] for probe in segment["sample"]["probes"])
-        elif segment["kind"] == "proof":
-            yield from of_proofs(segment["proofs"])
-        elif segment["kind"] == "probe":
-            yield from (probe["statement"] for probe in segment["probes"])
-
-
-def of_proofs(proofs: Iterable[border.ProofPlan]) -> Iterator[Statement]:
-    for proof in proofs:
-        yield proof["screen"]
-        yield proof["read_back"]

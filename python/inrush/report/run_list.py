@@ -29,9 +29,9 @@ class Row:
     status: str
     #: Sealed of those planned: `24/24`.
     runs: str
-    #: None where the study has not ended, or its report was written by an older inrush.
+    #: None where the study has not ended.
     verdict: str | None
-    #: Whether a guard has a note on it; of older reports this is not known.
+    #: Whether a guard has a note on it.
     noted: bool
     targets: tuple[str, ...]
     title: str

@@ -134,8 +134,10 @@ class Claim:
                 f"{self.path}: the hash does not fit the claim: it was changed after it was frozen and proves nothing; "
                 "restore the file or predict anew"
             )
-        if found.get("schema", 0) > PREDICTION_SCHEMA:
-            raise ResultUnreadable(f"{self.path}: written by a newer inrush; update this one")
+        if found.get("schema") != PREDICTION_SCHEMA:
+            raise ResultUnreadable(
+                f"{self.path}: schema is {found.get('schema')!r}, and this inrush reads {PREDICTION_SCHEMA} alone; predict anew"
+            )
         return found
 
     @property

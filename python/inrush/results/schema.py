@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-#: Version of the result schema that this inrush writes; the history is in `docs/results.md`.
+#: Number of the result schema. Results with any other number are refused.
 RESULT_SCHEMA = 9
 
 _U16, _U32, _U64, _UTF8 = pa.uint16(), pa.uint32(), pa.uint64(), pa.string()
@@ -169,25 +169,10 @@ SCHEMAS: dict[str, pa.Schema] = {
 
 
 def conform(name: str, table: pa.Table) -> pa.Table:
-    """The table in today's schema: columns that an older inrush did not write are null.
-
-    Columns that we do not know (a newer core beside this Python) are kept at the end.
-    """
-    schema = SCHEMAS.get(name)
-    if schema is None:
-        return table
-    known = [
-        table.column(f.name).cast(f.type)
-        if f.name in table.column_names
-        else pa.nulls(table.num_rows, f.type)
-        for f in schema
-    ]
-    extra = [c for c in table.column_names if c not in schema.names]
-    return pa.table(
-        [*known, *(table.column(c) for c in extra)],
-        schema=pa.schema([*schema, *(table.schema.field(c) for c in extra)]),
-    )
+    """The table with the columns and types of the schema."""
+    schema = SCHEMAS[name]
+    return table.select(schema.names).cast(schema)
 
 
 def empty(name: str) -> pa.Table:
-    return SCHEMAS[name].empty_table() if name in SCHEMAS else pa.table({})
+    return SCHEMAS[name].empty_table()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from inrush.analysis.wording import name as name_of
 from inrush.border.events import Event, Progress, RoleProgress
 from inrush.guards.verdicts import counted
-from inrush.plan.calibration import OWN_SHARE, title
+from inrush.plan.calibration import is_price
 from inrush.results.store import Results, SealedRun, sealed_runs
 from inrush.stats.files import rejected_rows
 from inrush.stats.measures import call_gaps_s, figures_of_run, whole, writing_roles
@@ -80,7 +80,7 @@ class Plain:
             self.has_result = True
             after = show_s(time.monotonic() - self.began_s)
             self.say(
-                f"first result {after} after planning: {title(self.study.point)}: {sentence}; "
+                f"first result {after} after planning: {self.study.point}: {sentence}; "
                 "what follows says how sure that is"
             )
 
@@ -144,7 +144,7 @@ class StudyClock:
         loaded = [] if self.last is None else load_line(self.last, time.time())
         return " · ".join(
             [
-                f"[{self.n}/{self.of}] {title(self.point)}",
+                f"[{self.n}/{self.of}] {self.point}",
                 *filter(None, [self.label, *loaded, *shown, self.left()]),
             ]
         )
@@ -292,8 +292,8 @@ def load_line(event: Progress, now_s: float) -> list[str]:
 
 def ended_line(study: StudyClock, doc: Mapping[str, Any]) -> str:
     took = show_s(study.took_s[-1])
-    where = f"[{study.n}/{study.of}] {title(study.point)}"
-    if not study.point.startswith(OWN_SHARE):
+    where = f"[{study.n}/{study.of}] {study.point}"
+    if not is_price(study.point):
         where += " (pilot)" if study.block == 0 else f" (block {study.block})"
     if doc["status"] == "done":
         return f"{where}: {took}"

@@ -6,12 +6,10 @@ subtracted from each other.
 
 Three sources, in this order:
 
-recorded    figures `on_time_*`, `sample_on_time_*`, … that the core recorded call by call (schema 4 on)
+recorded    figures `on_time_*`, `sample_on_time_*`, … that the core recorded call by call
 bounded     from the histograms of the latency X and of a lateness L, whatever they have to do with each other: at most a
             share e of all L exceeds Q_L(1 - e), so the on-time quantile q is at least Q_X(q - e) - Q_L(1 - e); where there
-            are k times as many L as X, those few may all be of X, and it is Q_X(q - k e) - Q_L(1 - e). Results before
-            schema 4 have no L that knows what a late call made later ones wait: there L is the wait, which
-            is never less, and the bound is at least the service time
+            are k times as many L as X, those few may all be of X, and it is Q_X(q - k e) - Q_L(1 - e)
 stalled     while the client's process stood still for T of M measured seconds, the calls of a paced role that were due in it
             were late, and those after it until the line was empty: a share T / M / (1 - u) at utilisation u. On any
             schedule each stall delays at most one call a session. At best all of them had been the fastest: so many are
@@ -29,7 +27,6 @@ from typing import Any
 
 import numpy as np
 
-from inrush.border.pipeline import roles_of
 from inrush.metrics import slowed_alike
 from inrush.results.histogram import Histogram, rank
 from inrush.stats.measures import QUANTILES, measured_windows, role_histograms, whole
@@ -68,8 +65,6 @@ class Bracket:
     measured: float
     #: Recorded call by call; a bound that is not says only what the on-time end is not below (of rates: not above).
     recorded: bool = True
-    #: Bounded because the results are older than what records it: where the ends differ, nothing is known.
-    old: bool = False
     #: Of a stretch of a sample, the sample's own time: how far the ends differ is held against that.
     whole: float | None = None
 
@@ -92,7 +87,7 @@ def brackets(run: RunRecord, figures: Mapping[str, float], paced: Sequence[str])
     """
     starved, stood = starved_closed(run, paced), stood_still(run)
     held = role_histograms(run, measured_windows(run)) if paced or stood.total > 0 else {}
-    found = recorded(figures) | bounded(run, figures, held, paced)
+    found = recorded(figures) | bounded(run, figures, held)
     of_stalls = stall_brackets(run, figures, held, paced, stood)
     of_starved = [slowed(role, figures, of) for role, of in starved.items() if f"{role}.latency_n" in figures]
     for more in (of_stalls, *of_starved):
@@ -159,48 +154,21 @@ def on_time_name(figure: str) -> str | None:
 
 
 def bounded(
-    run: RunRecord,
-    figures: Mapping[str, float],
-    histograms: Mapping[tuple[str, str], Histogram],
-    paced: Sequence[str],
+    run: RunRecord, figures: Mapping[str, float], histograms: Mapping[tuple[str, str], Histogram]
 ) -> dict[str, Bracket]:
-    """Of what the core did not record on time: freshness, and paced roles of results before schema 4."""
+    """Of freshness, which the core does not record on time."""
     by_role: dict[str, Bracket] = {}
     for (role, kind), histogram in histograms.items():
-        wait, service = histograms.get((role, "wait")), histograms.get((role, "service"))
-        if kind == "freshness":
-            lateness, old = freshness_lateness(run, histograms, role)
-            if lateness:
-                by_role |= bounded_quantiles(
-                    f"{role}.freshness", figures, quantile_of(histogram), lateness, old=old
-                )
-        if kind == "latency" and role in paced and wait and service and (role, "on_time") not in histograms:
-            of, late, least = quantile_of(histogram), [Lateness(quantile_of(wait))], quantile_of(service)
-            by_role |= bounded_quantiles(f"{role}.latency", figures, of, late, least, old=True)
-    for role, sampled in role_samples(run, measured_windows(run)).items():
-        if not sampled.tells_on_time and role in paced:
-            late_s = late_at_most(run, role, sampled)
-            of, of_late = (sorted_quantile(np.sort(v)) for v in (sampled.sample_s, late_s))
-            by_role |= bounded_quantiles(f"{role}.sample", figures, of, [Lateness(of_late)], old=True)
-            share = float((sampled.sample_s - np.nan_to_num(late_s, posinf=0.0) <= sampled.every_s).mean())
-            in_time = figures[f"{role}.in_time_share"]
-            by_role[f"{role}.in_time_share"] = Bracket(share, in_time, recorded=False, old=True)
+        if kind == "freshness" and (late := freshness_lateness(run, histograms, role)):
+            by_role |= bounded_quantiles(f"{role}.freshness", figures, quantile_of(histogram), late)
     return by_role
 
 
 def bounded_quantiles(
-    name: str,
-    figures: Mapping[str, float],
-    of: Quantile,
-    late: Sequence[Lateness],
-    least: Quantile = lambda q: 0.0,
-    old: bool = False,
+    name: str, figures: Mapping[str, float], of: Quantile, late: Sequence[Lateness]
 ) -> dict[str, Bracket]:
-    """least: quantiles of something that the on-time figure is never below."""
     return {
-        f"{name}_{q}_s": Bracket(
-            max(least(share), at_least(of, late, share)), figures[f"{name}_{q}_s"], recorded=False, old=old
-        )
+        f"{name}_{q}_s": Bracket(at_least(of, late, share), figures[f"{name}_{q}_s"], recorded=False)
         for q, share in QUANTILES.items()
         if f"{name}_{q}_s" in figures
     }
@@ -222,25 +190,19 @@ def at_least(of: Quantile, late: Sequence[Lateness], q: float) -> float:
 
 def freshness_lateness(
     run: RunRecord, histograms: Mapping[tuple[str, str], Histogram], reader: str
-) -> tuple[list[Lateness], bool]:
-    """Lateness of what writers sent, by their samples, and of the reader's calls that saw it; whether older results only
-    bound it. Rows of a sample that was never stored were never seen.
-    """
-    seen = histograms[reader, "freshness"].n
-    old, late = False, []
-    for role, sampled in every_sample(run).items():
+) -> list[Lateness]:
+    """Lateness of what writers sent, by their samples, and of the reader's calls that saw it. Rows of a sample that was never
+    stored were never seen."""
+    seen, late = histograms[reader, "freshness"].n, []
+    for sampled in every_sample(run):
         stored = np.isfinite(sampled.sample_s)
-        old |= not sampled.tells_on_time
-        if sampled.tells_on_time:
-            late.append(sampled.sample_s[stored] - sampled.sample_on_time_s[stored])
-        else:
-            late.append(late_at_most(run, role, sampled)[stored])
+        late.append(sampled.sample_s[stored] - sampled.sample_on_time_s[stored])
     values = np.sort(np.concatenate(late)) if late else np.empty(0)
     found = [Lateness(sorted_quantile(values), times_as_many(len(values), seen))] if len(values) else []
     lag = lag_where_seen(run, reader)
     if len(lag):
         found.append(Lateness(sorted_quantile(lag)))
-    return found, old
+    return found
 
 
 def lag_where_seen(run: RunRecord, reader: str) -> FloatArray:
@@ -265,14 +227,8 @@ def times_as_many(late: int, seen: int) -> float:
     return max(1.0, late / seen) if seen else 1.0
 
 
-def late_at_most(run: RunRecord, role: str, sampled: Sampled) -> FloatArray:
-    """Of results that do not report: the queue; a sample in parts may also have been late within its insert."""
-    late: FloatArray = sampled.queue_s + (sampled.insert_s if parts(run, role) > 1 else 0.0)
-    return late
-
-
-def every_sample(run: RunRecord) -> dict[str, Sampled]:
-    return {role: s for role, s in role_samples(run, measured_windows(run)).items() if role == whole(role)}
+def every_sample(run: RunRecord) -> list[Sampled]:
+    return [of for role, of in role_samples(run, measured_windows(run)).items() if role == whole(role)]
 
 
 def quantile_of(histogram: Histogram) -> Quantile:
@@ -281,19 +237,6 @@ def quantile_of(histogram: Histogram) -> Quantile:
 
 def sorted_quantile(values: FloatArray) -> Quantile:
     return lambda q: float(values[rank(max(0.0, q), len(values)) - 1])
-
-
-def parts(run: RunRecord, role: str) -> int:
-    """Parts of a sample of this role."""
-    return max(
-        (
-            int(r["schedule"]["parts"] or 1) if r["schedule"]["kind"] == "samples" else 1
-            for s in run.plan.get("segments", ())
-            for r in roles_of(s)
-            if role in (r["name"], whole(r["name"]))
-        ),
-        default=1,
-    )
 
 
 # --- stalled
@@ -367,7 +310,7 @@ def stall_brackets(
             of_stalls.times / n + of_stalls.total / of_stalls.measured / idle,
             of_stalls.longest / idle,
         )
-        times_s = sampled.sample_on_time_s if sampled.tells_on_time else sampled.sample_s
+        times_s = sampled.sample_on_time_s
         of = sorted_quantile(np.sort(times_s))
         by_role |= without_stalls(f"{role}.sample", figures, of_stalls, of, share, before, SAMPLE_QUANTILES)
         in_time = figures[f"{role}.in_time_share"]

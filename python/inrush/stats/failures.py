@@ -73,9 +73,9 @@ def unseen_rows(run: RunRecord, segments: Iterable[int]) -> dict[tuple[str, str]
     }
     wanted, found = set(segments), dict[tuple[str, str], int]()
     for totals in run.rows("repetitions"):
-        if totals["segment"] in wanted and totals["role"] in called and totals.get("unseen"):
+        if totals["segment"] in wanted and totals["role"] in called and totals["unseen"]:
             key = (totals["role"], called[totals["role"]])
-            found[key] = found.get(key, 0) + int(totals["unseen"] or 0)
+            found[key] = found.get(key, 0) + int(totals["unseen"])
     return found
 
 

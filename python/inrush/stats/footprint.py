@@ -63,11 +63,9 @@ def disk_busy_s(run: RunRecord, windows: Sequence[Window]) -> dict[str, float]:
     busy: dict[str, dict[str, float]] = {}
     for device in devices:
         looks = cumulative(run, "dev_busy_s", device)
-        parts = {role.partition("/")[0] for role in looks if "/" in role}
         for role, of in looks.items():
             whole = role.partition("/")[0]
-            # Of several clients each has its disk; older results have a sum of them beside that, which is no disk's.
-            if role in parts or (whole != role and whole not in ROLES):
+            if whole != role and whole not in ROLES:
                 continue
             mine = busy.setdefault(whole, {})
             mine[device] = max(mine.get(device, 0.0), sum(grown(*of, *w) for w in windows))

@@ -76,7 +76,7 @@ def of_rows(role: str, rows: list[FileRow], gaps: Sequence[Window] = ()) -> File
     last = max((r["segment"], r["repetition"]) for r in rows)
     rows = [r for r in rows if (r["segment"], r["repetition"]) == last]
     begin_ns = min(r["due_ns"] for r in rows)
-    places = np.array([r["runs"] or 0 for r in rows], np.float64)
+    places = np.array([r["runs"] for r in rows], np.float64)
     start_s, end_s = (
         np.array([worked_ns(begin_ns, r[of], gaps) / 1e9 for r in rows]) for of in ("start_ns", "end_ns")
     )

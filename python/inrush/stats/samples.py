@@ -23,6 +23,7 @@ FloatArray = NDArray[np.float64]
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 #: Of a repetition's samples, those that say whether a backlog was left at its end.
 LAST_SHARE = 0.01
+STRETCHES = ("sample", "collect", "queue", "insert", "sample_on_time", "queue_on_time", "insert_on_time")
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,7 @@ class Sampled:
     sample_s: FloatArray
     #: Due until a reader saw a row of it; nan where none looked or saw it.
     seen_s: FloatArray
-    #: queue, insert and sample as if the client had been on time; nan where the results are too old to show it.
+    #: queue, insert and sample as if the client had been on time.
     queue_on_time_s: FloatArray
     insert_on_time_s: FloatArray
     sample_on_time_s: FloatArray
@@ -56,10 +57,6 @@ class Sampled:
     def in_time(self) -> NDArray[np.bool_]:
         """Stored before the next was due."""
         return self.sample_s <= self.every_s
-
-    @property
-    def tells_on_time(self) -> bool:
-        return not bool(np.isnan(self.sample_on_time_s).any())
 
 
 def role_samples(run: RunRecord, segments: Mapping[int, object]) -> dict[str, Sampled]:
@@ -91,10 +88,7 @@ def role_samples(run: RunRecord, segments: Mapping[int, object]) -> dict[str, Sa
 
 
 def on_time(row: Mapping[str, Any]) -> tuple[float, float, float]:
-    """Queue, insert and all of it in ns, had the client been on time: infinite where it was never stored, nan where the
-    results are too old to show it (schema before 4)."""
-    if row.get("done_on_time_ns") is None:
-        return (np.nan, np.nan, np.nan)
+    """Queue, insert and all of it in ns, had the client been on time: infinite where it was never stored."""
     if not row["done_ns"]:
         return (np.inf, np.inf, np.inf)
     sent, done = row["sent_on_time_ns"], row["done_on_time_ns"]
@@ -148,7 +142,7 @@ def intervals_s(run: RunRecord) -> dict[str, float | None]:
 def sample_figures(sampled: Sampled) -> dict[str, float]:
     """What was never stored is late, and slower than every sample that was: a percentile that reaches it is infinite.
 
-    `<stretch>_on_time_…` and `in_time_on_time_share` are as if the client had been on time: absent in results of before.
+    `<stretch>_on_time_…` and `in_time_on_time_share` are as if the client had been on time.
     """
     n = len(sampled.sample_s)
     figures = {
@@ -158,12 +152,9 @@ def sample_figures(sampled: Sampled) -> dict[str, float]:
         "sample_s": float(sampled.sample_s.max()),
         "caught_up": float(sampled.caught_up),
     }
-    stretches = ["sample", "collect", "queue", "insert"]
-    if sampled.tells_on_time:
-        stretches += ["sample_on_time", "queue_on_time", "insert_on_time"]
-        figures["in_time_on_time_share"] = float((sampled.sample_on_time_s <= sampled.every_s).mean())
-        figures["sample_on_time_s"] = float(sampled.sample_on_time_s.max())
-    for stretch in stretches:
+    figures["in_time_on_time_share"] = float((sampled.sample_on_time_s <= sampled.every_s).mean())
+    figures["sample_on_time_s"] = float(sampled.sample_on_time_s.max())
+    for stretch in STRETCHES:
         values = np.sort(getattr(sampled, f"{stretch}_s"))
         for name, q in QUANTILES.items():
             figures[f"{stretch}_{name}_s"] = float(values[int(np.ceil(q * n)) - 1])

@@ -48,16 +48,13 @@ def looks(held: pa.Table) -> dict[str, Looks]:
     roles = held.column("role").combine_chunks().dictionary_encode()
     t_ns = held.column("t_ns").to_numpy().astype(np.float64)
     value = held.column("value").to_numpy()
-    # Older results have a thread without a name beside its process: the process is the larger of the two.
     of_row = roles.indices.to_numpy()
-    order = np.lexsort((value, t_ns, of_row))
+    order = np.lexsort((t_ns, of_row))
     firsts = np.searchsorted(of_row[order], np.arange(len(roles.dictionary) + 1))
     series = {}
     for n, role in enumerate(roles.dictionary.to_pylist()):
         mine = order[firsts[n] : firsts[n + 1]]
-        times, values = t_ns[mine], value[mine]
-        last = np.append(times[1:] != times[:-1], True)
-        series[role] = (times[last], values[last])
+        series[role] = (t_ns[mine], value[mine])
     return series
 
 

@@ -21,21 +21,20 @@ def parse_generator(
     logical: str | None,
     sizes: Mapping[str, float],
     catalogue: Catalogue | None,
-    named: str = "gen",
 ) -> dict[str, Any]:
     """`gen = "kind"` and its parameters beside it -> {"kind": …, …}, as the core reads it.
 
     A parameter may name a size. Parameters that are generators themselves nest: { gen = "…" }.
     """
     known = None if catalogue is None else catalogue.keys()
-    kind = members[named].text(known, "generator")
+    kind = members["gen"].text(known, "generator")
     entry = (catalogue or {}).get(kind)
     params: dict[str, Any] = {"kind": kind}
     allowed = entry["params"] if entry else None
     if entry and logical and entry.get("types") and logical not in entry["types"]:
-        members[named].problem(f"gives {', '.join(entry['types'])}; the column is {logical}")
+        members["gen"].problem(f"gives {', '.join(entry['types'])}; the column is {logical}")
     for key, child in members.items():
-        if key == named:
+        if key == "gen":
             continue
         if allowed is not None and key not in allowed:
             child.problem(unknown(f"parameter of {kind}", key, allowed))
@@ -71,12 +70,11 @@ def is_generator(node: Node) -> bool:
 
 
 def nested(node: Node, sizes: Mapping[str, float], catalogue: Catalogue | None) -> Any:
-    """A generator inside another one; `kind` is an older word for its `gen`."""
-    named = "gen" if is_generator(node) else "kind"
-    if not isinstance(node.value, dict) or named not in node.value:
+    """A generator inside another one."""
+    if not is_generator(node):
         node.problem('write a generator, { gen = "…" } with its parameters')
         return {}
-    return parse_generator(node, node.members(), None, sizes, catalogue, named)
+    return parse_generator(node, node.members(), None, sizes, catalogue)
 
 
 def whole(value: float) -> float:

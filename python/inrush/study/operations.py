@@ -296,10 +296,6 @@ def check_asked(
             )
 
 
-#: How answers were described in front of a text before they had fields.
-LINE_IN_FRONT = re.compile(r"--\s*(columns|empty)\s*:")
-
-
 def statements(node: Node | None) -> tuple[dict[str, str], dict[str, AnswerForm]]:
     """Dialect -> text, and dialect -> form of its answers where `{ text = …, columns = […] }` stands for the text."""
     texts, answers = {}, {}
@@ -311,8 +307,6 @@ def statements(node: Node | None) -> tuple[dict[str, str], dict[str, AnswerForm]
             answers[dialect] = AnswerForm(columns, zero)
             child = fields.get("text", child.at("text", "none"))
         texts[dialect] = child.text()
-        if dialect != "default" and LINE_IN_FRONT.match(texts[dialect].lstrip()):
-            child.problem(f"the first line is a comment; write sql.{dialect} = {{ text = …, columns = […] }}")
     return texts, answers
 
 

@@ -88,9 +88,11 @@ def served(python: str, path: Path) -> Iterator[int]:
     with log.open("wb") as out:
         process = subprocess.Popen([python, SERVER, path / "data", str(port)], stdout=out, stderr=out)
     try:
-        life.wait_until_ready(
-            process, lambda: life.http_answer(port, "/ping")[0] == 200, log, "chdb", START_S
-        )
+
+        def ready() -> bool:
+            return life.http_answer(port, "/ping")[0] == 200
+
+        life.wait_for([life.Launched(process, log, 0, "chdb")], ready, START_S)
         yield port
     finally:
         process.kill()

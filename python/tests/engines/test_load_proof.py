@@ -21,7 +21,6 @@ import pytest
 
 from inrush.engines.instance import Target
 from inrush.errors import InrushError, RowsMissing, UsageError
-from inrush.load import identity
 from inrush.load.call import Call
 from inrush.load.check import Loaded
 from inrush.load.run import load
@@ -424,22 +423,6 @@ def test_a_packed_file_and_a_parquet_file_are_known_by_what_they_hold(
         pq.write_table(table, tmp_path / "d.parquet")
         done = here.load([tmp_path / "d.parquet"], tmp_path)
         assert (done.rows_stored, done.verdict) == (stored, "proven")
-
-
-def test_an_import_of_an_earlier_version_goes_on_and_is_counted(here: Place, tmp_path: Path) -> None:
-    files = part_of_two(here, tmp_path)
-    left = here.rows()
-    listed = [identity.file_identity(str(f), f.stat().st_size, f.stat().st_mtime_ns) for f in files]
-    old = identity.import_id(listed, [here.url], "t", 500)
-    here.ask("DELETE FROM inrush_load_ledger WHERE file_no < 0")
-    here.ask(f"UPDATE inrush_load_ledger SET load_id = '{old}'")
-    here.ask("ALTER TABLE inrush_load_ledger DROP COLUMN sums")
-    done = here.load(files, tmp_path)
-    assert (done.import_id, done.rows_before, done.rows_stored) == (old, left, 2 * ROWS - left)
-    assert done.verdict == "counted" and "no sums" in done.why
-    here.ask("DELETE FROM t WHERE id = 1")
-    with pytest.raises(RowsMissing):
-        here.load(files, tmp_path)
 
 
 # --- shards and copies

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from inrush import _core
-from inrush.border.plan import PLAN_VERSION
 from inrush.engines import server
 from inrush.engines.instance import Target
 from inrush.plan.plan import plan_study
@@ -37,7 +36,7 @@ def planned() -> dict[str, Any]:
     """A load with its proofs."""
     study = load_study(STUDY, engines=["ndb"])
     plan = next(iter(plan_study(study, {"ndb": server("ndb")}).block(1))).plan
-    return {**plan, "version": PLAN_VERSION, "operations": list(plan["operations"])}
+    return {**plan, "operations": list(plan["operations"])}
 
 
 def called(

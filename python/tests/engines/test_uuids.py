@@ -33,7 +33,7 @@ identity = ["id"]
 layouts = { none = [], pk = ["identity"] }
 columns = [
   { name = "id", type = "uuid", gen = "uuid" },
-  { name = "owner", type = "uuid", gen = "foreign", stream = "owners", column = "id", series = 40, of = { kind = "uuid" }, null_share = 0.1 },
+  { name = "owner", type = "uuid", gen = "foreign", stream = "owners", column = "id", series = 40, of = { gen = "uuid" }, null_share = 0.1 },
   { name = "n", type = "i64", gen = "sequence", start = 0, step = 1 },
 ]
 [tables.readings]
@@ -44,7 +44,7 @@ layouts = { none = [], pk = ["identity"] }
 columns = [
   { name = "id", type = "uuid", gen = "uuid" },
   { name = "seen_at", type = "time_ms", gen = "sweep_time" },
-  { name = "owner", type = "uuid", gen = "foreign", stream = "owners", column = "id", series = 40, of = { kind = "uuid" }, null_share = 0.1 },
+  { name = "owner", type = "uuid", gen = "foreign", stream = "owners", column = "id", series = 40, of = { gen = "uuid" }, null_share = 0.1 },
   { name = "n", type = "i64", gen = "sequence", start = 0, step = 1 },
 ]
 [operations.look]

@@ -58,7 +58,7 @@ fn plan(engine: &str, url: &str, depth: u32, users: &[(&str, u32)], calls: u64, 
         _ => json!({}),
     };
     let mut plan = json!({
-        "version": 7, "run_id": "r", "study": "s", "seed": 7, "epoch_ns": 0,
+        "version": 1, "run_id": "r", "study": "s", "seed": 7, "epoch_ns": 0,
         "target": {"engine": engine, "url": url, "faults": faults, "options": options},
         "tables": [{"name": "t", "stream": "t", "identity": ["k"],
             "source": {"kind": "generated", "series": 1, "period_ns": 1},

@@ -88,15 +88,12 @@ pub struct ShardPlan {
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LedgerPlan {
-    /// Rows (file, chunk, rows, last, after, and sums where it has them) of this import.
+    /// Rows (file, chunk, rows, last, after, sums) of this import.
     pub read: String,
     /// Up to and with VALUES.
     pub insert: String,
     /// The import as a literal: first of the values.
     pub import: String,
-    /// Lines hold the sums of their chunk: last of the values, and of what is read.
-    #[serde(default)]
-    pub sums: bool,
 }
 
 #[cfg(test)]

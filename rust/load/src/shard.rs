@@ -30,7 +30,7 @@ pub struct Line {
     pub rows: u64,
     pub last: bool,
     pub after: Position,
-    /// Of the whole chunk, whatever part of it lies on this shard; empty in a line of an earlier version.
+    /// Of the whole chunk, whatever part of it lies on this shard; empty where the import makes none.
     pub sums: String,
 }
 
@@ -108,17 +108,18 @@ impl Shard {
 }
 
 fn line(row: &[Value]) -> Option<((u32, u64), Line)> {
-    let (row, sums) = row.split_at_checked(5)?;
-    let [file, chunk, rows, last, after] = row else { return None };
-    let sums = match sums {
-        [Value::Text(sums)] => sums.clone(),
-        [] | [Value::Null] => String::new(),
-        _ => return None,
-    };
-    let Value::Text(after) = after else { return None };
+    let [file, chunk, rows, last, Value::Text(after), Value::Text(sums)] = row else { return None };
     let after = serde_json::from_str(after).ok()?;
     let key = (u32::try_from(integer(file)?).ok()?, u64::try_from(integer(chunk)?).ok()?);
-    Some((key, Line { rows: u64::try_from(integer(rows)?).ok()?, last: integer(last)? != 0, after, sums }))
+    Some((
+        key,
+        Line {
+            rows: u64::try_from(integer(rows)?).ok()?,
+            last: integer(last)? != 0,
+            after,
+            sums: sums.clone(),
+        },
+    ))
 }
 
 fn integer(value: &Value) -> Option<i64> {
@@ -215,7 +216,7 @@ mod tests {
     fn what_a_file_has_reached_has_the_sums_of_its_chunks_or_none() {
         let mut lines = ledger(&[(0, 0, false), (0, 1, false), (0, 2, false)]);
         assert_eq!(reached(std::slice::from_ref(&lines))[0].sums, "3 3");
-        // A line of an earlier version.
+        // A ledger can hold any line.
         lines.get_mut(&(0, 1)).unwrap().sums.clear();
         assert_eq!(reached(&[lines])[0].sums, "");
     }

@@ -45,13 +45,6 @@ impl Clock {
         self.zero_ns
     }
 
-    /// CLOCK_MONOTONIC at run time `t_ns`, for the kernel's timers and for other programs' stamps.
-    pub fn monotonic_ns_of(&self, t_ns: u64) -> u64 {
-        let ahead_ns = i128::from(t_ns) - i128::from(self.now());
-        let at = i128::from(monotonic_ns()) + ahead_ns;
-        u64::try_from(at.max(0)).unwrap_or(u64::MAX)
-    }
-
     /// Corrects the slope against CLOCK_MONOTONIC. Called by the thread that collects the tables,
     /// a few times a second; calls in quick succession do nothing.
     pub fn anchor(&self) {

@@ -39,12 +39,8 @@ pub use table::{
     RatesPlan, RowSource, TablePlan, TimeForm,
 };
 
-/// Version 2: a statement may say `repeat`; 3: segments may belong to a step; 4: a statement may have `directives`; 5:
-/// operations may be extracts; 6: directives may be of a file; 7: operations may be calls by key; 8: a plan may be one process's
-/// share of a run, a target may have shards. Those before 4 wrote directives into the text, and 1 `repeat` too; all are read.
-pub const PLAN_VERSION: u32 = 8;
-const DIRECTIVES_VERSION: u32 = 4;
-const REPEAT_VERSION: u32 = 2;
+/// A plan of any other version is refused. `python/inrush/border/plan.py` has the same number.
+pub const PLAN_VERSION: u32 = 1;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -169,15 +165,12 @@ pub struct WatchPlan {
 
 impl RunPlan {
     pub fn from_json(text: &str) -> Result<RunPlan, Error> {
-        let mut plan: RunPlan = serde_json::from_str(text).map_err(|e| Error::Plan(e.to_string()))?;
-        match plan.version {
-            1..DIRECTIVES_VERSION => plan.upgrade(),
-            DIRECTIVES_VERSION..=PLAN_VERSION => {}
-            other => {
-                return Err(Error::Plan(format!(
-                    "version {other} was written by another inrush; this one reads 1 to {PLAN_VERSION}"
-                )))
-            }
+        let plan: RunPlan = serde_json::from_str(text).map_err(|e| Error::Plan(e.to_string()))?;
+        if plan.version != PLAN_VERSION {
+            return Err(Error::Plan(format!(
+                "version {} was written by another inrush; this one reads version {PLAN_VERSION}: start a new run",
+                plan.version
+            )));
         }
         Ok(plan)
     }
@@ -194,30 +187,5 @@ impl RunPlan {
             }
             _ => None,
         })
-    }
-
-    /// A plan without a word of an earlier version in its texts is one of today but for its number, which it keeps.
-    fn upgrade(&mut self) {
-        let (version, engine) = (self.version, &self.target.engine);
-        let (mut repeats, mut has_directives) = (false, false);
-        let mut upgrade = |statement: &mut Statement| {
-            repeats |= version == 1 && statement.upgrade_repeat();
-            has_directives |= statement.upgrade(engine);
-        };
-        for segment in &mut self.segments {
-            segment.each_statement(&mut upgrade);
-        }
-        for operation in &mut self.operations {
-            let mut statement = Statement::from(operation.text.as_str());
-            if statement.upgrade(engine) {
-                (operation.text, operation.directives) = (statement.text, statement.directives);
-                has_directives = true;
-            }
-        }
-        if has_directives {
-            self.version = DIRECTIVES_VERSION;
-        } else if repeats {
-            self.version = REPEAT_VERSION;
-        }
     }
 }

@@ -49,13 +49,11 @@ def write_json(path: Path, doc: Mapping[str, Any]) -> None:
 
 
 def check_schema(doc: Mapping[str, Any], path: Path) -> None:
-    """Older results are read; newer ones are refused, because their meaning is not known here."""
+    """Raises ResultUnreadable for results of another schema, whose meaning is not known here."""
     version = doc.get("schema")
-    if not isinstance(version, int) or version < 1:
-        raise ResultUnreadable(f"{path}: schema is {version!r}; a result of inrush has a number there")
-    if version > RESULT_SCHEMA:
+    if version != RESULT_SCHEMA:
         raise ResultUnreadable(
-            f"{path}: schema {version} was written by a newer inrush; this one reads up to {RESULT_SCHEMA}: update it"
+            f"{path}: schema is {version!r}, and this inrush reads {RESULT_SCHEMA} alone; run the study again"
         )
 
 

@@ -14,7 +14,6 @@ import pyarrow.parquet as pq
 
 from inrush.border.pipeline import AnyPlan
 from inrush.errors import ResultUnreadable
-from inrush.results.renamed import with_todays_tables
 from inrush.results.schema import SCHEMAS, conform, empty
 from inrush.results.store.files import Doc, check_schema, read_json, sha256
 from inrush.results.store.root import sealed_runs, unsealed_runs
@@ -70,7 +69,7 @@ class SealedRun:
         """run.json: status, labels, block, order, hash, times, failure."""
         doc = read_json(self.path / "run.json")
         check_schema(doc, self.path / "run.json")
-        return with_todays_tables(doc)
+        return doc
 
     @cached_property
     def plan(self) -> AnyPlan:
@@ -153,7 +152,7 @@ class _Tables(Mapping[str, pa.Table]):
             # Not by `read_table`: datasets and pandas take a third of a second to load, for one file with nothing to filter.
             with pq.ParquetFile(path) as file:
                 return conform(name, file.read())
-        except (OSError, pa.ArrowException) as e:
+        except (OSError, KeyError, pa.ArrowException) as e:
             raise ResultUnreadable(
                 f"{path}: {e}; the run was sealed with this table: restore the folder"
             ) from e

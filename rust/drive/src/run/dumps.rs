@@ -65,7 +65,7 @@ mod tests {
 
     fn plan(change: impl FnOnce(&mut Value)) -> RunPlan {
         let mut plan = json!({
-            "version": 5, "run_id": "r", "study": "s", "seed": 1, "epoch_ns": 0,
+            "version": 1, "run_id": "r", "study": "s", "seed": 1, "epoch_ns": 0,
             "target": {"engine": "null", "url": ""},
             "tables": [{"name": "t", "stream": "t", "source": {"kind": "generated", "series": 1, "period_ns": 1},
                 "columns": [{"name": "k", "type": "i64", "wire": "", "gen": {"kind": "sequence", "start": 1, "step": 1}}]}],

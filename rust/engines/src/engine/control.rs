@@ -14,24 +14,19 @@ use inrush_rows::rows::{value_text, Value};
 /// A target outside a run, for readiness checks, clean-up and what is asked beside a load.
 pub struct Control {
     engine: Arc<dyn Engine>,
-    name: String,
 }
 
 impl Control {
     /// An embedded database is open until this is dropped; a server is connected to as each statement wants it.
     pub fn open(target: Target) -> Result<Control, Error> {
-        let name = target.engine.clone();
         let plan = RunPlan::of_target(target, Vec::new());
         let context =
             Context { plan: Arc::new(plan), clock: Clock::start(), stop: Arc::new(AtomicBool::new(false)) };
-        Ok(Control { engine: build(&context)?, name })
+        Ok(Control { engine: build(&context)? })
     }
 
     /// One statement: JSON {"names", "rows"}.
-    ///
-    /// It may be of an old plan: what a run of it has left is dropped by its own statements.
-    pub fn ask(&self, mut statement: Statement, limit_ns: u64) -> Result<String, Error> {
-        statement.upgrade(&self.name);
+    pub fn ask(&self, statement: Statement, limit_ns: u64) -> Result<String, Error> {
         let Answer { names, rows } = self.engine.ask(&statement, limit_ns)?;
         let rows: Vec<Vec<Option<String>>> = rows
             .iter()

@@ -241,12 +241,9 @@ impl Writer<'_> {
             let after = serde_json::to_string(after).expect("a position is numbers");
             // A client's text: nothing but figures gets into a statement.
             let figure = |c: char| c.is_ascii_digit() || c == ' ' || c == '-';
-            let sums = match ledger.sums {
-                true => format!(", '{}'", sums.chars().filter(|c| figure(*c)).collect::<String>()),
-                false => String::new(),
-            };
+            let sums: String = sums.chars().filter(|c| figure(*c)).collect();
             format!(
-                "({}, {file}, {chunk}, {}, {}, '{after}'{sums})",
+                "({}, {file}, {chunk}, {}, {}, '{after}', '{sums}')",
                 ledger.import,
                 part.rows.rows,
                 u8::from(*last)

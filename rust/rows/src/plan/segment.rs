@@ -46,35 +46,6 @@ pub enum Segment {
     },
 }
 
-impl Segment {
-    /// Every statement of the segment; those of its operations are the plan's.
-    pub(super) fn each_statement(&mut self, each: &mut dyn FnMut(&mut Statement)) {
-        match self {
-            Segment::Control { statements, .. } => statements.iter_mut().for_each(each),
-            Segment::Drive(drive) => {
-                if let Some(repeat) = &mut drive.repeat {
-                    repeat.fresh.iter_mut().for_each(&mut *each);
-                    repeat.proofs.iter_mut().for_each(|proof| proof.each_statement(each));
-                }
-                let probes = drive.sample.iter_mut().flat_map(|sample| &mut sample.probes);
-                probes.for_each(|probe| each(&mut probe.statement));
-            }
-            Segment::Statement(segment) => {
-                segment.statements.iter_mut().for_each(&mut *each);
-                let probes = segment.sample.iter_mut().flat_map(|sample| &mut sample.probes);
-                probes.for_each(|probe| each(&mut probe.statement));
-            }
-            Segment::Proof { proofs, .. } => proofs.iter_mut().for_each(|proof| proof.each_statement(each)),
-            Segment::Probe { probes, .. } => probes.iter_mut().for_each(|probe| each(&mut probe.statement)),
-            Segment::Ask { .. }
-            | Segment::Settle { .. }
-            | Segment::Pause { .. }
-            | Segment::Inputs { .. }
-            | Segment::Sort(_) => {}
-        }
-    }
-}
-
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DriveSegment {
@@ -327,14 +298,6 @@ pub struct ProofPlan {
 pub struct SeriesPart {
     pub first: u64,
     pub count: u64,
-}
-
-impl ProofPlan {
-    fn each_statement(&mut self, each: &mut dyn FnMut(&mut Statement)) {
-        each(&mut self.checksum_query);
-        each(&mut self.read_back);
-        each(&mut self.read_back_collapsed);
-    }
 }
 
 /// One figure that engine and generator compute independently. All sums are over non-null values.

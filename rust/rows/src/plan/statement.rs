@@ -8,7 +8,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::directives::{upgraded, Directives};
+use super::directives::Directives;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Statement {
@@ -38,32 +38,9 @@ struct Detailed {
     directives: Option<Directives>,
 }
 
-/// How version 1 of a plan wrote what is `repeat` now: a comment in front of the text.
-const VERSION_1: [(&str, Repeat); 2] =
-    [("/* each */", Repeat::EachRow), ("/* until none */", Repeat::UntilNoRows)];
-
 impl Statement {
     pub fn is_empty(&self) -> bool {
         self.text.is_empty()
-    }
-
-    /// Takes the word of version 1 out of the text; true where there was one.
-    pub(super) fn upgrade_repeat(&mut self) -> bool {
-        let text = self.text.trim_start();
-        let found = VERSION_1.iter().find_map(|(word, repeat)| Some((text.strip_prefix(word)?, *repeat)));
-        let Some((rest, repeat)) = found else { return false };
-        (self.text, self.repeat) = (rest.trim_start().to_owned(), Some(repeat));
-        true
-    }
-
-    /// Takes the directives of versions 1 and 2 out of the text; true where there were some. Only InfluxDB had them.
-    pub fn upgrade(&mut self, engine: &str) -> bool {
-        if engine != "influxdb" {
-            return false;
-        }
-        let Some((directives, text)) = upgraded(&self.text) else { return false };
-        (self.text, self.directives) = (text, Some(directives));
-        true
     }
 }
 
