@@ -69,7 +69,9 @@ def watched(
 def test_a_reader_sees_a_study_from_its_first_run_to_its_report(
     tmp_path: Path, address: tuple[str, ...]
 ) -> None:
-    command = [sys.executable, "-m", "inrush.cli", "run", *WORDS, "--live", *address, "--json"]
+    # Twice as long as from one look of the page to the next, however fast the machine is.
+    words = (*WORDS, "-P", "schedule.at_least_s=2.5")
+    command = [sys.executable, "-m", "inrush.cli", "run", *words, "--live", *address, "--json"]
     given = {**ENVIRONMENT, TOKEN: SECRET}
     host, events, page, said, code, document = watched(command, tmp_path, given)
     assert host == (socket.gethostname() if address else "127.0.0.1")

@@ -159,8 +159,8 @@ def test_the_next_command_can_be_pasted_into_a_shell() -> None:
         "my studies/one.toml", "xs", overrides, ("sqlite:///tmp/a b.db",), ("mysql,sql_mode=A B",), 7
     )
     words = [
-        "inrush", "run", "my studies/one.toml", "sqlite:///tmp/a b.db", "--scale", "xs", "--start", "mysql,sql_mode=A B",
-        *(word for override in overrides for word in ("-P", override)), "--seed", "7",
+        "inrush", "run", "my studies/one.toml", "sqlite:///tmp/a b.db", "--scale", "xs",
+        *(word for override in overrides for word in ("-P", override)), "--start", "mysql,sql_mode=A B", "--seed", "7",
     ]  # fmt: skip
     assert shlex.split(call.command()) == words
     for count in ("repeats.count=2", "repeats.count = 2"):
