@@ -271,10 +271,10 @@ three of three runs, in the rhythm of the calls in a send. A send delay of the c
 python -m benches.keylookup.eager_waves
 ```
 
-As root. Management server, one data node and the client are hosts of a laboratory ([decision
-281](../decisions/281-hosts-of-a-laboratory-are-namespaces.md)), 50 ms apart. The port of the client takes 100 packets a
-second, 12 wait for it, and what is more is lost. TCP is Reno. Four sessions have 15 reads in flight each, and each
-sends its calls by itself (`keylookup-delay` with `send=force`). Intervals of 0.25 s, runs of 44 s in shuffled blocks.
+As root. Management server, one data node and the client are hosts of a laboratory (namespaces of one kernel,
+`benches/netlab`), 50 ms apart. The port of the client takes 100 packets a second, 12 wait for it, and what is more is
+lost. TCP is Reno. Four sessions have 15 reads in flight each, and each sends its calls by itself (`keylookup-delay`
+with `send=force`). Intervals of 0.25 s, runs of 44 s in shuffled blocks.
 
 | send delay of the client | block | reads/s | calls in a send | strongest period | p | swings with (coherence) |
 |---|---:|---:|---:|---|---:|---|

@@ -2,7 +2,7 @@
 
 The processes start at one instant, so the intervals of a role are the same ones in all of them. What the first one
 alone has done, created, asked and proven, stays as it left it. Tables that grow with time are looked at one process at a
-time, so that memory is that of the sums (decision 280).
+time, so that memory is that of the sums (decision 263).
 """
 
 from __future__ import annotations
