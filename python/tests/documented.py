@@ -94,6 +94,7 @@ def own_files(folder: Path) -> None:
     """The files that pages speak of, below the reader's folder."""
     rows = "id,at,value\n" + "".join(f"{n},2026-01-01 00:00:{n % 60:02d},{n / 7:.3f}\n" for n in range(300))
     (folder / "my.csv").write_text(rows)
+    (folder / "more.csv").write_text(rows.replace("299,", "none,"))
     (folder / "data.csv").write_text(rows)
     (folder / "data.csv.gz").write_bytes(gzip.compress(rows.encode()))
     (folder / "data").mkdir()

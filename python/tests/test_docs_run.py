@@ -241,6 +241,7 @@ ELSEWHERE: Mapping[str, Elsewhere] = {
     "inrush predict pipeline-parallel": Elsewhere(
         "results of many points", CLAIMED, 'inrush("predict", "--to"'
     ),
+    "inrush predict quickstart": Elsewhere("results of a quiet machine", CLAIMED, 'inrush("predict", "--to"'),
     "inrush predict --rows-per-s": Elsewhere(
         "results of batch and of writers", SIZED, 'inrush("predict", "--rows-per-s"'
     ),

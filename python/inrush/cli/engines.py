@@ -43,8 +43,10 @@ def engines(
 
 
 def doctor(
-    seconds: Annotated[float, typer.Option(min=0.05, max=60, help="Length of each measurement.")] = 1.0,
-    data: Annotated[Path | None, typer.Option(help="Folder on the disk to probe.")] = None,
+    seconds: Annotated[
+        float, typer.Option(min=0.05, max=60, metavar="SECONDS", help="Measure each thing for this long.")
+    ] = 1.0,
+    data: Annotated[Path | None, typer.Option(metavar="DIR", help="Probe the disk of this folder.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Measure what inrush costs here, what the disk can do, and how quiet the machine is."""

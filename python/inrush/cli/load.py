@@ -13,7 +13,8 @@ HashThreads = Annotated[
     typer.Option(
         min=0,
         max=64,
-        help="Threads of the load server that place rows on shards; 0: the thread of each connection does.",
+        metavar="N",
+        help="Place rows on shards by this many threads of the load server; 0: by the thread of each connection.",
     ),
 ]
 #: Without `--reject-limit`.
@@ -28,16 +29,16 @@ def load(
             help="Files or patterns: CSV, TSV, MySQL text or Parquet, compressed or not; - for stdin.",
         ),
     ],
-    table: Annotated[str, typer.Option(help="Table, or schema.table.")],
+    table: Annotated[str, typer.Option(metavar="NAME", help="Load into this table, or schema.table.")],
     into: Annotated[
-        str | None, typer.Option(metavar="URL", help="Server or database file to load into.")
+        str | None, typer.Option(metavar="URL", help="Load into this server or database file.")
     ] = None,
     shard: Shards = None,
     key: Annotated[
         str,
         typer.Option(
             metavar="COLUMN,…",
-            help="Distribution key, as in PARTITION BY HASH; for a new table of ClickHouse also its ORDER BY.",
+            help="Distribute rows by these columns, as in PARTITION BY HASH; for a new table of ClickHouse also its ORDER BY.",
         ),
     ] = "",
     create: Annotated[
@@ -48,7 +49,9 @@ def load(
     ] = False,
     again: Annotated[
         bool,
-        typer.Option("--again", help="Load also files that are stored already, or rows that the table lost."),
+        typer.Option(
+            "--again", help="Load even files that are stored already, or rows that the table has lost."
+        ),
     ] = False,
     verify: Annotated[
         bool, typer.Option("--verify", help="Read the table back and compare every row with the files.")
@@ -56,50 +59,73 @@ def load(
     replica: Annotated[
         bool, typer.Option("--replica", help="Store a second copy of each row, on the next shard.")
     ] = False,
-    method: Annotated[str, typer.Option(help="Insert method; default: the engine's fastest.")] = "",
-    parallel: Annotated[int, typer.Option(min=1, help="Files read at once.")] = 1,
-    connections: Annotated[int, typer.Option(min=1, max=1_024, help="Writers to each shard.")] = 1,
+    method: Annotated[
+        str, typer.Option(metavar="NAME", help="Insert by this method; default: the engine's fastest.")
+    ] = "",
+    parallel: Annotated[int, typer.Option(min=1, metavar="N", help="Read this many files at once.")] = 1,
+    connections: Annotated[
+        int, typer.Option(min=1, max=1_024, metavar="N", help="Write to each shard by this many connections.")
+    ] = 1,
     chunk_rows: Annotated[
-        int, typer.Option(min=1, max=1_000_000, help="Rows that are stored whole or not at all.")
+        int,
+        typer.Option(
+            min=1, max=1_000_000, metavar="N", help="Store this many rows at a time, whole or not at all."
+        ),
     ] = 20_000,
     flush_rows: Annotated[
-        int, typer.Option(min=1, max=10_000_000, help="Approximate rows of one transaction.")
+        int,
+        typer.Option(
+            min=1, max=10_000_000, metavar="N", help="Commit about this many rows in one transaction."
+        ),
     ] = 100_000,
     reject_limit: Annotated[
         int | None,
         typer.Option(
             min=0,
-            help="End the load at more rejected rows than this; fewer are no failure. Without it: 1,000, and any rejected row is exit code 1.",
+            metavar="N",
+            help="End the load when more rows than this are rejected; fewer are no failure. Without it the limit is 1,000, and any rejected row gives exit code 1.",
         ),
     ] = None,
     patience: Annotated[
-        float, typer.Option(min=0, help="Seconds for which a shard may be unreachable before the load ends.")
+        float,
+        typer.Option(
+            min=0,
+            metavar="SECONDS",
+            help="Wait this long for a shard that cannot be reached, before the load ends.",
+        ),
     ] = 60.0,
     process_per_file: Annotated[
         bool,
         typer.Option(
             "--process-per-file",
-            help="Use a load server and a client for each file, one after the other; with --server a client.",
+            help="Use a load server and a client for each file, one after the other; with --server only a client.",
         ),
     ] = False,
     hash_threads: HashThreads = 0,
     import_id: Annotated[
         str | None,
-        typer.Option(help="Name of this import; default: made from the content of the files and the table."),
+        typer.Option(
+            metavar="NAME",
+            help="Name this import; default: made from the content of the files and the table.",
+        ),
     ] = None,
     server: Annotated[
         str | None,
-        typer.Option(metavar="HOST:PORT", help="Address of an `inrush load-server`; it knows the databases."),
+        typer.Option(
+            metavar="HOST:PORT",
+            help="Send the rows to the `inrush load-server` at this address; it knows the databases.",
+        ),
     ] = None,
     token_file: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="With --server: file with the token that it was started with."),
+        typer.Option(metavar="FILE", help="With --server: read its token from this file."),
     ] = None,
     ca: Annotated[
-        str | None, typer.Option(metavar="FILE", help="With --server: trusted certificates (PEM).")
+        str | None, typer.Option(metavar="FILE", help="With --server: trust these certificates (PEM).")
     ] = None,
     fingerprint: Annotated[
-        str | None, typer.Option(metavar="SHA256", help="With --server: its certificate's fingerprint.")
+        str | None,
+        typer.Option(metavar="SHA256", help="With --server: trust the certificate with this fingerprint."),
     ] = None,
     strict: Strict = False,
     dates: Dates = None,
@@ -110,14 +136,14 @@ def load(
         typer.Option(
             "--format",
             metavar="FORMAT",
-            help="csv, tsv or mysql (text of SELECT … INTO OUTFILE); default: the first lines decide.",
+            help="Read text as csv, tsv or mysql (text of SELECT … INTO OUTFILE); default: the first lines decide.",
         ),
     ] = None,
     series: Annotated[
         str | None,
         typer.Option(
             metavar="FILE.parquet",
-            help="Write rows, bytes, files and the table's size over time, a row for each second.",
+            help="Write what the load did to this file: rows, bytes, files and the table's size, a row for each second.",
         ),
     ] = None,
     quiet: Quiet = False,
@@ -140,26 +166,29 @@ def load(
 
 def load_server(
     listen: Annotated[
-        str, typer.Option(metavar="HOST:PORT", help="Address to listen on; port 0: a free one.")
+        str, typer.Option(metavar="HOST:PORT", help="Listen on this address; port 0: a free one.")
     ] = "127.0.0.1:0",
     into: Annotated[
         str | None,
-        typer.Option(metavar="URL", help="Server or database file to load into; with --shard: coordinator."),
+        typer.Option(
+            metavar="URL",
+            help="Store the rows in this server or database file; with --shard: in this coordinator.",
+        ),
     ] = None,
     shard: Shards = None,
     token_file: Annotated[
         str | None,
         typer.Option(
             metavar="FILE",
-            help="File with the token that clients must know; made if only this host can connect.",
+            help="Let in clients that know the token in this file. Default, if only this host can connect: a new token.",
         ),
     ] = None,
     certificate: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="TLS: the certificate and the ones that signed it, PEM."),
+        typer.Option(metavar="FILE", help="TLS: use this certificate and the ones that signed it (PEM)."),
     ] = None,
     certificate_key: Annotated[
-        str | None, typer.Option(metavar="FILE", help="TLS: its private key, PEM.")
+        str | None, typer.Option(metavar="FILE", help="TLS: use this private key (PEM).")
     ] = None,
     self_signed: Annotated[
         bool,

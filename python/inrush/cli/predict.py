@@ -16,26 +16,33 @@ To = Annotated[
     typer.Option(
         "--to",
         metavar="[FACTOR=]N",
-        help="Load to predict, such as 16 or rows=3_200_000; may be given again.",
+        help="Predict this load, such as 16 or rows=3_200_000; may be given again.",
     ),
 ]
 Of = Annotated[
     str | None,
-    typer.Option(help="Figure of the results (default: the study's); of a file: rate, time or latency."),
+    typer.Option(
+        metavar="FIGURE",
+        help="Predict this figure of the results (default: the study's); of a file: rate, time or latency.",
+    ),
 ]
-Along = Annotated[str | None, typer.Option(help="Factor to continue; default: the study's.")]
+Along = Annotated[
+    str | None, typer.Option(metavar="FACTOR", help="Continue this factor; default: the study's.")
+]
 Far = Annotated[
     bool,
     typer.Option(
         "--far",
-        help="Predict times of loads and reads beyond 32 times the largest point too; their intervals widen with the reach.",
+        help="Predict times of loads and reads even beyond 32 times the largest point; their intervals widen with the distance.",
     ),
 ]
 Where = Annotated[
     list[str] | None,
     typer.Option(metavar="FACTOR=VALUE", help="Predict only these groups; may be given again."),
 ]
-Level = Annotated[float, typer.Option(help="Share of predictions for which the interval shall be right.")]
+Level = Annotated[
+    float, typer.Option(metavar="SHARE", help="Make the intervals wide enough for this share of predictions.")
+]
 
 
 def predict(
@@ -43,7 +50,7 @@ def predict(
         str | None,
         typer.Argument(
             metavar="FILE|RESULTS",
-            help="A file of two columns (a load and its figure), or results; without it the latest that are no proof.",
+            help="A file of two columns (a load and its figure), or results. Default: the latest that are no proof.",
         ),
     ] = None,
     to: To = None,
@@ -51,8 +58,8 @@ def predict(
         list[float] | None,
         typer.Option(
             "--within",
-            metavar="S",
-            help="Instead of --to: find the highest rate with a latency below S seconds.",
+            metavar="SECONDS",
+            help="Instead of --to: find the highest rate with a latency below this.",
         ),
     ] = None,
     of: Of = None,
@@ -69,30 +76,42 @@ def predict(
     ] = False,
     rows_per_s: Annotated[
         float | None,
-        typer.Option("--rows-per-s", help="Instead of --to: batch, writers, cores and disk for this rate."),
+        typer.Option(
+            "--rows-per-s",
+            metavar="N",
+            help="Instead of --to: find batch, writers, cores and disk for this rate.",
+        ),
     ] = None,
     p99_ms: Annotated[
-        float | None, typer.Option("--p99-ms", help="With --rows-per-s: limit of a call's p99.")
+        float | None,
+        typer.Option("--p99-ms", metavar="MS", help="With --rows-per-s: hold a call's p99 to this limit."),
     ] = None,
-    days: Annotated[float, typer.Option("--days", help="With --rows-per-s: how long rows are kept.")] = 1.0,
+    days: Annotated[
+        float, typer.Option("--days", metavar="N", help="With --rows-per-s: keep rows for this many days.")
+    ] = 1.0,
     needed: Annotated[
         str | None,
         typer.Option(
             "--for",
             metavar="ROLE.ops_per_s=N",
-            help="Instead of --to: how many nodes and clients of a cluster give this rate.",
+            help="Instead of --to: find how many nodes and clients of a cluster give this rate.",
         ),
     ] = None,
-    by: Annotated[str, typer.Option("--by", help="With --for: what is counted.")] = "nodes,clients",
+    by: Annotated[
+        str,
+        typer.Option("--by", metavar="nodes,clients", help="With --for: count these; there are no others."),
+    ] = "nodes,clients",
     threads: Annotated[
         str | None,
         typer.Option(
-            "--threads", help="With --for: threads of a node, such as ldm:12+recv:8; as measured without it."
+            "--threads",
+            metavar="TYPE:N+…",
+            help="With --for: give a node these threads, such as ldm:12+recv:8. Default: as measured.",
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Predict a load that was not measured. Nothing is kept of it, but with --claim."""
+    """Predict a load that was not measured. Without --claim nothing is kept of it."""
     need("inrush predict", "stats")
     from inrush.commands import predict as command
 
@@ -114,14 +133,16 @@ def prove(
         list[str] | None,
         typer.Argument(
             metavar="CLAIM|RESULTS",
-            help="Claims: ids, beginnings of them, `latest`, or `open` for all without a score. With --to: results, of which "
-            "the claim is made first.",
+            help="Claims: ids, beginnings of ids, `latest`, or `open` for all without a score. With --to: the results to make "
+            "the claim from.",
         ),
     ] = None,
     results: Annotated[
         str | None,
         typer.Option(
-            "--with", metavar="RESULTS", help="Results that contain the run already; without them it is run."
+            "--with",
+            metavar="RESULTS",
+            help="Score by these results, which contain the run already. Default: run it.",
         ),
     ] = None,
     to: To = None,
@@ -131,7 +152,10 @@ def prove(
     where: Where = None,
     level: Level = 0.9,
     target: Annotated[
-        list[str] | None, typer.Option(metavar="URL", help="Target in place of that of the training.")
+        list[str] | None,
+        typer.Option(
+            metavar="URL", help="Run on this target in place of the one that the claim was trained on."
+        ),
     ] = None,
     data: Data = None,
     input_folder: Input = None,
@@ -166,7 +190,7 @@ def prove(
 
 def scoreboard(
     html: Annotated[
-        Path | None, typer.Option(help="Where to write the page; default: beside the claims.")
+        Path | None, typer.Option(metavar="FILE", help="Write the page here; default: beside the claims.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:

@@ -23,9 +23,12 @@ MOST_GHZ = 20.0
 def report(
     which: Which = None,
     html: Annotated[
-        Path | None, typer.Option(help="Where to write the page; default: beside the results.")
+        Path | None, typer.Option(metavar="FILE", help="Write the page here; default: beside the results.")
     ] = None,
-    pdf: Annotated[Path | None, typer.Option(help="Folder for the figures as PDF, SVG and PNG.")] = None,
+    pdf: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Write the figures to this folder, as PDF, SVG and PNG."),
+    ] = None,
     in_browser: Open = False,
 ) -> None:
     """Write the report again from the sealed files, and figures for papers."""
@@ -53,13 +56,23 @@ def report(
 def show_results(
     which: Which = None,
     as_json: AsJson = False,
-    csv: Annotated[Path | None, typer.Option(help="Folder: every table of every run as CSV.")] = None,
-    hdr: Annotated[Path | None, typer.Option(help="File: latencies as an HdrHistogram interval log.")] = None,
-    bmf: Annotated[Path | None, typer.Option(help="File: figures in Bencher Metric Format.")] = None,
+    csv: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Write every table of every run to this folder, as CSV."),
+    ] = None,
+    hdr: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write latencies to this file, as an HdrHistogram interval log."),
+    ] = None,
+    bmf: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Write figures to this file, in Bencher Metric Format."),
+    ] = None,
     claims: Annotated[
         Path | None,
         typer.Option(
-            help="File: published claims, each confirmed, contradicted or not testable here, as CSV."
+            metavar="FILE",
+            help="Write published claims to this file as CSV, each confirmed, contradicted or not testable here.",
         ),
     ] = None,
     as_markdown: Annotated[
@@ -127,12 +140,12 @@ def compare(
         str | None,
         typer.Option(
             metavar="A,B",
-            help="Clocks of the processors of both, in GHz, where you have fixed them: for figures per core and GHz.",
+            help="Show figures per core and GHz, with these clocks of both processors, where you have fixed them.",
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compare two results of one study point by point, as ratios with intervals; of two hosts per core and GHz, too."""
+    """Compare two results of one study point by point, as ratios with intervals; of two hosts also per core and GHz."""
     need("inrush compare", "stats")
     from inrush.analysis.analyse import analyse
     from inrush.report.comparison import compare_document, compare_lines

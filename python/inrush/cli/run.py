@@ -52,7 +52,7 @@ def run(
         bool,
         typer.Option(
             "--unequal-durability",
-            help="Compare engines although their rows survive different failures; the report says so.",
+            help="Compare engines even if their rows survive different failures; the report says so.",
         ),
     ] = False,
     realtime: Annotated[
@@ -74,8 +74,8 @@ def run(
         bool,
         typer.Option(
             "--force",
-            help="Work on a database file with other tables; drop a schema or database in the way; take the lock of a "
-            "study on another machine.",
+            help="Use a database file that has other tables, drop a schema or database that is in the way, and take over the "
+            "lock of a study on another machine.",
         ),
     ] = False,
     in_browser: Open = False,

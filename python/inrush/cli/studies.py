@@ -42,20 +42,22 @@ def new(
     name: Annotated[
         str,
         typer.Argument(
-            metavar="NAME", help="Name of the new study; files NAME.toml and NAME-workload.toml appear here."
+            metavar="NAME", help="Name of the new study; writes NAME.toml and NAME-workload.toml."
         ),
     ],
     source: Annotated[
         Path,
-        typer.Option("--from", metavar="FILE", help="Your rows, as CSV, TSV, MySQL text or Parquet."),
+        typer.Option(
+            "--from", metavar="FILE", help="Read your rows from this file: CSV, TSV, MySQL text or Parquet."
+        ),
     ],
-    folder: Annotated[Path, typer.Option(help="Where to write the files.")] = Path(),
+    folder: Annotated[Path, typer.Option(metavar="DIR", help="Write the files to this folder.")] = Path(),
     strict: Strict = False,
     dates: Dates = None,
     header: Header = None,
     columns: ColumnNames = None,
 ) -> None:
-    """Write a study of your own data: infer the table from a file, write workload and study."""
+    """Write a study of your own data: workload and study, with a table inferred from a file."""
     from inrush.commands.dates import with_dates
     from inrush.study.chosen import Asked, read_dates
     from inrush.study.first_line import read_said

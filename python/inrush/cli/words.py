@@ -15,65 +15,75 @@ Targets = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="TARGET",
-        help="URLs (postgresql://user@host/db) or names of embedded engines; default, without --start: the embedded "
-        "engines of the study.",
+        help="Where to run: URLs (postgresql://user@host/db) or names of embedded engines. Default, without --start: the "
+        "study's embedded engines.",
     ),
 ]
 Scale = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="Preset of the study: xs (seconds), s (minutes), full (as published)."),
+    typer.Option(
+        metavar="NAME", help="Run the study at this size: xs (seconds), s (minutes), full (as published)."
+    ),
 ]
 Start = Annotated[
     list[str] | None,
     typer.Option(
         metavar="ENGINE[,SETTING=VALUE…]",
-        help="Start this engine here for the length of the study, and run on it alone or beside the targets that are "
-        "named; profile=default or tuned, and any setting of its own.",
+        help="Start this engine here for the length of the study, and run on it and on the targets that are named. "
+        "Takes profile=default or tuned, and any setting of the engine.",
     ),
 ]
 Overrides = Annotated[
     list[str] | None,
-    typer.Option("-P", metavar="KEY=VALUE", help="Change one value of the study; a list: KEY=VALUE,VALUE…"),
+    typer.Option(
+        "-P", metavar="KEY=VALUE", help="Change one value of the study; KEY=VALUE,VALUE… gives a list."
+    ),
 ]
-Seed = Annotated[int | None, typer.Option(help="Seed in place of the study's own: decides rows and order.")]
+Seed = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        help="Use this seed in place of the study's own; it decides the rows and the order of runs.",
+    ),
+]
 Strict = Annotated[
     bool,
     typer.Option(
         "--strict",
-        help="For new columns take a type that 99 % of the values fit; reject rows with other values.",
+        help="Give new columns the type that 99 % of their values fit, and reject rows with other values.",
     ),
 ]
 Dates = Annotated[
     str | None,
     typer.Option(
         metavar="ORDER",
-        help="Dates such as 03/01/2026: dmy (day first), mdy or text; COLUMN=dmy,… for single columns.",
+        help="Read dates such as 03/01/2026 as dmy (day first), mdy or text; COLUMN=dmy,… for single columns.",
     ),
 ]
 Header = Annotated[
     str | None,
     typer.Option(
-        metavar="yes|no", help="Line 1 names the columns, or is data; default: its content decides."
+        metavar="yes|no", help="Say whether line 1 names the columns; default: its content decides."
     ),
 ]
 ColumnNames = Annotated[
     str | None,
-    typer.Option(metavar="NAME,…", help="Names for the columns of files without a header, in their order."),
+    typer.Option(metavar="NAME,…", help="Name the columns of files without a header, in their order."),
 ]
 Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", help="No progress and no notes: only the last lines and errors.")
+    bool, typer.Option("--quiet", "-q", help="Show no progress and no notes, only the last lines and errors.")
 ]
 Live = Annotated[
     bool,
-    typer.Option("--live", help="Show the study in a browser while it runs: prints the address of the page."),
+    typer.Option("--live", help="Show the study in a browser while it runs; prints the address of the page."),
 ]
 LiveAddress = Annotated[
     str | None,
     typer.Option(
         "--live-address",
         metavar="HOST:PORT",
-        help="Where --live serves the page; default: a free port of this machine alone. Beyond it, a token is needed "
-        "(INRUSH_LIVE_TOKEN or INRUSH_LIVE_TOKEN_FILE).",
+        help="Serve the page of --live here. Default: a free port of this machine alone. An address that other machines reach "
+        "needs a token (INRUSH_LIVE_TOKEN or INRUSH_LIVE_TOKEN_FILE).",
     ),
 ]
 LiveStay = Annotated[
@@ -89,17 +99,18 @@ LivePush = Annotated[
     ),
 ]
 Open = Annotated[bool, typer.Option("--open", help="Open the report in the browser, if there is one.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Machine-readable, on stdout.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Which = Annotated[
     str | None,
     typer.Argument(
-        metavar="RESULTS", help="Results: path, id, beginning of an id or study; without it the latest."
+        metavar="RESULTS", help="Results: path, id, beginning of an id, or study. Default: the latest."
     ),
 ]
 Data = Annotated[
     Path | None,
     typer.Option(
-        help="Folder for the data of started servers, and for files of DuckDB and SQLite while a study runs."
+        metavar="DIR",
+        help="Keep the data of started servers, and files of DuckDB and SQLite while a study runs, in this folder.",
     ),
 ]
 Places = Annotated[
@@ -107,8 +118,8 @@ Places = Annotated[
     typer.Option(
         "--data",
         metavar="DIR|NAME=DIR",
-        help="Folder for the data of started servers, and for files of DuckDB and SQLite while a study runs. With names, given "
-        "once for each: storages, on all of which every engine runs.",
+        help="Keep the data of started servers, and files of DuckDB and SQLite while a study runs, in this folder. NAME=DIR, given "
+        "once for each, names storages: every engine runs on all of them.",
     ),
 ]
 Input = Annotated[
@@ -116,8 +127,8 @@ Input = Annotated[
     typer.Option(
         "--input",
         metavar="DIR",
-        help="Folder for the input files that a study makes (load steps with files, sorts, pipelines), for instance on a disk of "
-        "their own; it must be there. Default: with the data.",
+        help="Write the input files that a study makes (load steps with files, sorts, pipelines) to this folder, for instance on "
+        "a disk of their own. It must exist. Default: with the data.",
     ),
 ]
 Limits = Annotated[
@@ -125,8 +136,8 @@ Limits = Annotated[
     typer.Option(
         "--limit",
         metavar="NAME.LIMIT=VALUE",
-        help="Hold started servers to a limit: those on a storage, or those of an engine. slow.write_bytes_per_s=20M; memory, "
-        "cpu, read_bytes_per_s, write_bytes_per_s, reads_per_s, writes_per_s. Needs root.",
+        help="Limit started servers, by the name of a storage or an engine: slow.write_bytes_per_s=20M. Limits are memory, cpu, "
+        "read_bytes_per_s, write_bytes_per_s, reads_per_s and writes_per_s. Needs root.",
     ),
 ]
 Fleet = Annotated[
@@ -134,7 +145,7 @@ Fleet = Annotated[
     typer.Option(
         "--fleet",
         metavar="local:N|tls://HOST:PORT",
-        help="Client processes of each run live on the workers of this Dask scheduler, one on each; local:N starts N workers "
+        help="Run the client processes on the workers of this Dask scheduler, one on each; local:N starts N workers "
         "here.",
     ),
 ]
@@ -142,7 +153,7 @@ FleetInsecure = Annotated[
     bool,
     typer.Option(
         "--fleet-insecure",
-        help="Take a scheduler without TLS (tcp://), where network and machines are your own.",
+        help="Accept a scheduler without TLS (tcp://), where network and machines are your own.",
     ),
 ]
 FleetWait = Annotated[
@@ -150,10 +161,12 @@ FleetWait = Annotated[
     typer.Option(
         "--fleet-wait",
         metavar="SECONDS",
-        help="How long the scheduler is waited for, and as many workers as a run has client processes (-P clients=N).",
+        help="Wait this long for the scheduler, and for as many workers as a run has client processes (-P clients=N).",
     ),
 ]
 Shards = Annotated[
     list[str] | None,
-    typer.Option(metavar="URL", help="URL of a shard; given once for each, in the order of the partitions."),
+    typer.Option(
+        metavar="URL", help="Load into this shard; given once for each, in the order of the partitions."
+    ),
 ]
