@@ -144,8 +144,6 @@ def test_a_drop_takes_what_bears_the_mark_and_nothing_else(influxdb: Target) -> 
             control(influxdb, drop)
         with pytest.raises(_core.CoreFailure, match="does not bear the mark of inrush"):
             control(influxdb, INFLUXDB.plan_table(PORTS, "none", "of_the_users").drop[0])
-        with pytest.raises(_core.CoreFailure, match="does not bear the mark of inrush"):
-            control(influxdb, '-- if marked: of_the_users\nDROP DATABASE "of_the_users"')  # of an old plan
         assert "of_the_users" in databases(influxdb)
     finally:
         control(influxdb, 'DROP DATABASE "of_the_users"')
