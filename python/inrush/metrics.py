@@ -192,9 +192,8 @@ def metric_of(figure: str) -> Metric:
     if (found := METRICS.get(name)) is not None:
         return found
     watched = next((w for w in ("host", *WATCHED) if name.startswith(f"{w}_")), "")
-    return METRICS.get(name.removeprefix(f"{watched}_")) or Metric(
-        name, more_is_better=name.endswith("_per_s")
-    )
+    more = name.endswith(("_per_s", "_per_send", "_share"))
+    return METRICS.get(name.removeprefix(f"{watched}_")) or Metric(name, more_is_better=more)
 
 
 def unit_of(figure: str) -> str:

@@ -302,6 +302,8 @@ class Operation:
     fetch_rows: int | None = None
     members: tuple[str, ...] = ()
     holds: tuple[str, ...] = ()
+    #: Seconds that data time is ahead of the clock when it is asked: those of the rows that steps have loaded before.
+    ahead_s: float = 0.0
     #: Column of `table` behind each column of the answer, where rows of the answer are rows of the table.
     returns: tuple[str, ...] = ()
     #: Parameter -> the column of `table` that the statement compares it with.

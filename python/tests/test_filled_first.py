@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,10 +11,13 @@ from inrush.analysis.analyse import analyse
 from inrush.analysis.points import Analysis, Measured
 from inrush.engines import server
 from inrush.errors import StudyInvalid
+from inrush.guards.verdicts import Outcome
+from inrush.plan.added import ahead_s
 from inrush.plan.plan import plan_study
 from inrush.results.store import Results
 from inrush.stats.measures import study_record
 from inrush.study.study import load_study
+from inrush.workload import Chunks, FileSource
 from tests.steps import run_study_file
 from tests.terminal import Inrush
 from tests.undisturbed import undisturbed
@@ -221,9 +225,22 @@ LAST_MINUTE = """
 kind = "query"
 table = "events"
 params.since = { gen = "now_minus", seconds = 5 }
+holds = ["oracle"]
 sql.default = "SELECT count(*) FROM {events} WHERE time >= :since"
 """
 RECENT = ('operation = "tally"\nuntil = "writers"', 'operation = "recent"\nuntil = "writers"')
+
+
+def test_quiet_queries_are_asked_at_the_time_of_the_last_row(tmp_path: Path) -> None:
+    """Of 70 sweeps those of the last five seconds, and the one at their begin."""
+    path = written(tmp_path, RECENT, behind="")
+    (tmp_path / "work.toml").write_text(WORKLOAD + LAST_MINUTE)
+    for measured in run(path, tmp_path).runs:
+        (asked,) = (s for s in measured.run.plan["segments"] if s["kind"] == "ask")
+        assert asked["now_ns"] == (69 - 40) * 10**9
+        assert [row["value"] for row in measured.run.rows("answers")] == [str(6 * 100)]
+        (verdict,) = (v for v in measured.verdicts if v.guard == "oracle agrees")
+        assert verdict.outcome is Outcome.PASS
 
 
 def recent_ns(folder: Path, *changes: tuple[str, str], behind: str = "") -> int:
@@ -278,3 +295,55 @@ def test_rows_that_are_loaded_older_than_is_kept_are_deleted_from_the_first_call
     # The last sweep is of 1.9 s.
     (left,) = {p["first_row"] for s in run.plan["segments"] for p in s.get("proofs", ()) if p["table"] == 0}
     assert left == 16 * 200
+
+
+DELETES = """
+[operations.expire]
+kind = "execute"
+table = "events"
+params.before = { gen = "now_minus", seconds = 1 }
+deletes_before = "before"
+sql.default = "DELETE FROM {events} WHERE time < :before"
+[operations.expire_too]
+kind = "execute"
+table = "events"
+params.before = { gen = "now_minus", seconds = 2 }
+deletes_before = "before"
+sql.default = "DELETE FROM {events} WHERE time < :before"
+"""
+SAMPLES = (
+    'rows = { total = 3_000 }\nbatch_rows = 100\nschedule = { mode = "constant", rate_per_s = 60 }',
+    "samples = { count = 3 }",
+)
+EXPIRING = '[steps.roles.expiring]\noperations = { expire = 1, expire_too = 1 }\nschedule = { mode = "constant", rate_per_s = 2 }\nuntil = "writers"\n'
+
+
+@pytest.mark.parametrize(
+    ("behind", "said"),
+    [
+        ('[[steps]]\nname = "later"\ndo = "roles"\nseconds = 3\n'
+         + EXPIRING.replace("expire = 1, expire_too = 1", "expire = 1").replace('until = "writers"\n', "calls = 3\n"),
+         "deletes by age where data time is the clock's"),
+        (EXPIRING, "expire deletes rows of events too, and what is left follows from one"),
+    ],
+)  # fmt: skip
+def test_what_is_left_of_deletes_follows_from_one_that_runs_beside_the_samples(
+    tmp_path: Path, behind: str, said: str
+) -> None:
+    path = written(tmp_path, SAMPLES, behind=behind)
+    (tmp_path / "work.toml").write_text(WORKLOAD + DELETES)
+    with pytest.raises(StudyInvalid) as refused:
+        study = load_study(str(path), engines=["sqlite"])
+        plan_study(study, {"sqlite": server("sqlite")})
+    assert said in str(refused.value)
+
+
+def test_rows_that_are_not_sweep_after_sweep_move_no_clock(tmp_path: Path) -> None:
+    path = written(tmp_path, RECENT)
+    (tmp_path / "work.toml").write_text(WORKLOAD + LAST_MINUTE)
+    workload = load_study(str(path)).workload
+    assert ahead_s(workload, "recent", {"events": 4_000}) == 40
+    for of in ({"chunks": Chunks(7, "survey", 10)}, {"files": FileSource(("a.csv",), "csv")}):
+        table = replace(workload.tables["events"], **of)
+        other = replace(workload, tables={**workload.tables, "events": table})
+        assert ahead_s(other, "recent", {"events": 2**62}) == 0

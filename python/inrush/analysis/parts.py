@@ -246,8 +246,8 @@ def keeps_up_part(analysis: Analysis, figure: str, along: str, group: Point, of:
         at = [m for m in analysis.runs if m.counts and m.point == points[value]]
         missed = [m for m in at if is_late(m, figure)]
         behind = sum(not caught_up(m, figure) for m in missed)
-        kept += [] if missed else [value]
         broken = [m for m in at if m.broken(figure)]
+        kept += [] if missed or broken else [value]
         if broken:
             why = undecided_by(missed, figure) or worst_said(v for m in broken for v in m.broken(figure))
             open_.append(f"{plain(value)} is not decided: {why} (in {len(broken)} of {len(runs)} runs)")

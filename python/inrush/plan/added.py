@@ -12,13 +12,12 @@ from inrush.plan.roles import ActiveRole, problem
 from inrush.study.operations import tables_of
 from inrush.study.step_kinds import Load, Roles, Step
 from inrush.study.study import Study
-from inrush.workload import Parameter, Workload
+from inrush.workload import Workload
 
 #: Role and table -> rows of the table that are loaded when the role asks, of tables that get more later.
 RowsThen = Mapping[tuple[str, str], int]
 #: Operation -> role -> seconds that data time is ahead of the clock when the role asks it.
 Ahead = dict[str, dict[str, float]]
-Params = Mapping[str, Parameter]
 
 
 def as_steps_add(
@@ -61,8 +60,12 @@ def as_steps_add(
 
 
 def ahead_s(workload: Workload, name: str, before: Mapping[str, int]) -> float:
-    """Seconds that data time has run ahead of the clock: those of the sweeps that were loaded of what the operation looks at."""
+    """Seconds that data time has run ahead of the clock: those of the sweeps that were loaded of what the operation looks at.
+
+    Rows of files, of chunks and at rates are not sweep after sweep: how much time they are of is not known.
+    """
     tables = [workload.tables[table] for table in tables_of(workload.operations[name], workload)]
+    tables = [t for t in tables if t.files is None and t.chunks is None and t.rates is None]
     return max((before.get(t.name, 0) // t.series * t.period_s for t in tables), default=0.0)
 
 
@@ -76,17 +79,8 @@ def at_data_time(workload: Workload, ahead: Ahead) -> tuple[Workload, list[Probl
         if len(seconds) > 1:
             remedy = f"{' and '.join(by_role)} ask it at different data times, as rows are loaded between; write an operation for each"
             problems.append(problem(f"operations.{name}", "", remedy))
-        operations[name] = replace(operation, params=behind_now(operation.params, max(seconds)))
+        operations[name] = replace(operation, ahead_s=max(seconds))
     return replace(workload, operations=operations), problems
-
-
-def behind_now(params: Params, ahead_s: float) -> Params:
-    return {
-        name: {**param, "gen": {**param["gen"], "seconds": param["gen"]["seconds"] - ahead_s}}
-        if param["gen"]["kind"] == "now_minus"
-        else param
-        for name, param in params.items()
-    }
 
 
 def insert_of(step: str) -> str:

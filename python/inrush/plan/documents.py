@@ -180,7 +180,7 @@ def param_document(operation: Operation, name: str, index: Mapping[str, int]) ->
     asked = param["gen"]
     match asked["kind"]:
         case "now_minus":
-            gen = {"kind": "now_minus", "ns": ns(asked["seconds"])}
+            gen = {"kind": "now_minus", "ns": ns(asked["seconds"] - operation.ahead_s)}
         case "of_series" if "series" in asked:
             gen = {
                 "kind": "series_at", "table": index[asked["table"]], "column": asked["column"], "series": asked["series"]

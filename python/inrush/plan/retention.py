@@ -44,7 +44,14 @@ def retained(
         deletes = [o for o in map(study.workload.operations.__getitem__, role.operations) if o.deletes_before]
         for operation in deletes:
             table = study.workload.tables[operation.table or ""]
-            of = next((r.samples for r in roles if r.table == table.name and r.samples is not None), None)
+            of = next(
+                (
+                    r.samples
+                    for r in roles
+                    if r.table == table.name and r.samples is not None and step_of(r) == step_of(role)
+                ),
+                None,
+            )
             if of is None or of.rows != table.series or of.every_s != table.period_s or role.rate_per_s <= 0:
                 problems.append(
                     problem(
@@ -55,7 +62,13 @@ def retained(
                 )  # fmt: skip
                 continue
             last_s = (of.count - 1) * of.every_s
-            keeps_s = float(operation.params[str(operation.deletes_before)]["gen"]["seconds"])
+            if table.name in by_table:
+                remedy = f"{by_table[table.name].operation} deletes rows of {table.name} too, and what is left follows from one; keep one of them"
+                problems.append(problem(f"roles.{role.name}", operation.name, remedy))
+                continue
+            keeps_s = (
+                float(operation.params[str(operation.deletes_before)]["gen"]["seconds"]) - operation.ahead_s
+            )
             period_ns = round(table.period_s * NS)
             cut_ns = max(0, round((last_s - keeps_s) * NS))
             sweeps = -(-cut_ns // period_ns)
@@ -66,6 +79,11 @@ def retained(
             role = replace(role, calls=min(role.calls or 10**12, int(last_s * role.rate_per_s) + 1))
         changed.append(role)
     return by_table, changed, problems
+
+
+def step_of(role: ActiveRole) -> str:
+    """Empty in a study without steps."""
+    return role.name.rpartition(".")[0]
 
 
 def in_pieces(of: Retained, table: Table, piece_s: float, epoch_ns: int) -> Retained:

@@ -187,11 +187,18 @@ class Segments:
 
     def ask(self) -> list[border.AskSegment]:
         """What the oracle compares, at the data time of the last rows."""
-        names = self.draft.asked()
+        names, operations = self.draft.asked(), self.draft.study.workload.operations
         if not names:
             return []
         last = max(last_sweep_ns(t, self.draft.rows_of(n)) for n, t in self.draft.tables.items())
-        return [{"kind": "ask", "label": "quiet", "operations": names, "now_ns": last}]
+        by_ahead: dict[int, list[str]] = {}
+        for name in names:
+            by_ahead.setdefault(ns(operations[name].ahead_s), []).append(name)
+        # What they ask from now on backwards counts from where the loaded rows end.
+        return [
+            {"kind": "ask", "label": "quiet", "operations": asked, "now_ns": max(0, last - ahead)}
+            for ahead, asked in by_ahead.items()
+        ]
 
 
 def until_no_rows(queries: Iterable[str]) -> list[Statement]:

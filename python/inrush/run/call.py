@@ -51,7 +51,7 @@ class StudyCall:
     lacks: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     #: Where client processes live, and whether the way there may be without TLS; None: this machine.
     fleet: str | None = option("--fleet")
-    fleet_insecure: bool = option("--fleet-insecure", False, may_change=True)
+    fleet_insecure: bool = option("--fleet-insecure", False)
 
     def options(self) -> dict[str, tuple[str, Any, bool]]:
         """Field -> its option, the value that was said, and whether a resume may say another; without those not said."""
