@@ -163,6 +163,7 @@ def test_a_load_whose_runs_are_invalid_is_undecided_and_the_others_keep_their_wo
     assert word[kind] in part.said and "client on time" in part.said
     assert part.said.endswith("late (in 3 of 3 runs)") is (kind == "keeps_up"), part.said
     assert "keeps up at readers 1 (in 3 of 3 runs), 4" not in part.said
+    assert 4 not in part.best, "what is not decided is no value that kept up"
 
 
 def test_an_engine_that_is_invalid_is_in_no_sentence_of_who_keeps_up() -> None:
