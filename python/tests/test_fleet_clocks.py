@@ -49,6 +49,7 @@ def test_the_true_offset_lies_within_the_error_however_the_way_is_shared_out(
     st.floats(0, 1),
 )
 @example(0, 4e-4, 5 * SECOND, (0, 0, 0, 0), (0, 0, 0, 0), 1.0)
+@example(0, -MOST_DRIFT, SECOND, (0, 0, 0, 0), (0, 0, 0, 0), 0.0)
 def test_between_two_looks_a_drifting_clock_is_known_to_its_error(
     ahead_ns: int, drift: float, span_ns: int, first: tuple[int, ...], last: tuple[int, ...], at: float
 ) -> None:
