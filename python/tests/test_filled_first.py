@@ -347,3 +347,25 @@ def test_rows_that_are_not_sweep_after_sweep_move_no_clock(tmp_path: Path) -> No
         table = replace(workload.tables["events"], **of)
         other = replace(workload, tables={**workload.tables, "events": table})
         assert ahead_s(other, "recent", {"events": 2**62}) == 0
+
+
+def test_an_age_is_of_rows_that_follow_sweep_after_sweep(tmp_path: Path) -> None:
+    path = written(
+        tmp_path,
+        ('table = "events"\nrows = { total = 4_000 }', 'table = "pieces"\nrows = { age_s = 9 }'),
+        behind="",
+    )
+    (tmp_path / "work.toml").write_text(
+        WORKLOAD
+        + """
+[tables.pieces]
+chunks = { files = 20, run_rows = 50 }
+identity = ["k"]
+columns = [{ name = "k", type = "i64", gen = "chunk", part = "key" }]
+"""
+    )
+    changed = path.read_text()
+    path.write_text(changed[: changed.index('[[steps]]\nname = "mixed"')].replace("mixed.writers.", "fill."))
+    with pytest.raises(StudyInvalid, match="rows of pieces are not sweep after sweep"):
+        study = load_study(str(path), engines=["sqlite"])
+        plan_study(study, {"sqlite": server("sqlite")})

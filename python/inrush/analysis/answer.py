@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from inrush.analysis.comparability import default_along, refused
+from inrush.analysis.comparability import EQUAL_DURABILITY, default_along, refused
 from inrush.analysis.moved import moved_sentence
 from inrush.analysis.parts import (
     Part,
@@ -32,7 +32,6 @@ MOST_CONFIRMED = 3
 
 #: Kinds that ask whether a load is kept up with: of each value whether it is, or whether that is undecided.
 PACED = ("keeps_up", "sustained")
-EQUAL_DURABILITY = "equal durability"
 
 #: Kinds in which points of one group compete; in the others every point of a group has a value of its own.
 COMPETING = ("best", "comparison")

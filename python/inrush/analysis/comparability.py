@@ -8,6 +8,8 @@ from typing import Any
 from inrush.analysis.points import Analysis, Point
 from inrush.guards.verdicts import is_instrument, survives
 
+#: The guard that says of which engines an acknowledged row survives different things.
+EQUAL_DURABILITY = "equal durability"
 #: Key of a study that compares engines although their rows survive different things.
 ALLOWED = "unequal_durability"
 

@@ -7,7 +7,13 @@ from statistics import median
 
 from inrush.analysis import hysteresis, waves
 from inrush.analysis.agreement import disagreements
-from inrush.analysis.comparability import ALLOWED, compares_engines, unequal_durability, unequal_mix
+from inrush.analysis.comparability import (
+    ALLOWED,
+    EQUAL_DURABILITY,
+    compares_engines,
+    unequal_durability,
+    unequal_mix,
+)
 from inrush.analysis.conditions import NAME as CONDITIONS
 from inrush.analysis.conditions import same_conditions
 from inrush.analysis.deciding import STOP_RULES, stop_rules_stand
@@ -144,26 +150,26 @@ def equal_durability(analysis: Analysis) -> Verdict | None:
         return None
     if len(known) < len(by_engine):
         unknown = ", ".join(sorted(set(by_engine) - set(known)))
-        return noted("equal durability", f"What an acknowledged row survives is not known of {unknown}")
+        return noted(EQUAL_DURABILITY, f"What an acknowledged row survives is not known of {unknown}")
     differences = unequal_durability(analysis)
     if differences is None:
         return alike_where_equal(analysis)
     found = f"Rows survive different things ({differences}): these engines do not do the same work"
     if analysis.study.get(ALLOWED):
-        return noted("equal durability", f"{found}, and the study compares them all the same ({ALLOWED})")
+        return noted(EQUAL_DURABILITY, f"{found}, and the study compares them all the same ({ALLOWED})")
     if compares_engines(analysis):
         return invalid(
-            "equal durability",
+            EQUAL_DURABILITY,
             f"{found}. Each engine's own figures stand, no comparison does: set `options` so that rows survive the "
             f"same, or ask for it with `-P {ALLOWED}=true`",
             figures=(),
         )
-    return noted("equal durability", f"{found}. Each engine's figures stand alone; they are not compared")
+    return noted(EQUAL_DURABILITY, f"{found}. Each engine's figures stand alone; they are not compared")
 
 
 def alike_where_equal(analysis: Analysis) -> Verdict:
     """No two engines differ at points that are equal otherwise; are there such points, and what do rows survive at them?"""
-    name = "equal durability"
+    name = EQUAL_DURABILITY
     at: dict[str, set[str]] = {}
     engines: dict[Point, set[str]] = {}
     for m in analysis.runs:
@@ -304,7 +310,7 @@ STUDY_GUARDS: Mapping[str, tuple[Callable[[Analysis], Verdict | None], str]] = {
     hysteresis.NAME: (hysteresis.no_hysteresis, "The study does not sweep up and down"),
     CONDITIONS: (same_conditions, "No engine has two runs"),
     waves.NAME: (waves.waves_agree, "No role has enough intervals"),
-    "equal durability": (equal_durability, "Fewer than two engines"),
+    EQUAL_DURABILITY: (equal_durability, "Fewer than two engines"),
     "equal work": (equal_work, "No engine is held against another"),
     "engines agree": (engines_agree, "No quiet question was answered by two engines"),
     "far from the null floor": (far_from_the_null_floor, "The null engine did not run the same plan"),
