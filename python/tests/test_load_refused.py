@@ -69,3 +69,25 @@ def test_a_server_whose_tables_lie_in_databases_is_named_with_one(url: str, tmp_
     file = rows(tmp_path / "a.csv", "1,2")
     with pytest.raises(UsageError, match=r"name a database in the URL: m\w+://root@127.0.0.1:1/DATABASE"):
         load(Call((str(file),), "t", into=url, create=True), tmp_path / "loads", silent, silent)
+
+
+@pytest.mark.parametrize("changed", ["column", "line"])
+def test_a_ledger_of_another_version_is_refused_in_a_line_and_kept(changed: str, tmp_path: Path) -> None:
+    place, file = tmp_path / "t.sqlite", rows(tmp_path / "a.csv", "1,2")
+    with sqlite3.connect(place) as connection:
+        connection.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, v INTEGER)")
+    load(Call((str(file),), "t", into=f"sqlite://{place}"), tmp_path / "loads", silent, silent)
+    with sqlite3.connect(place) as connection:
+        if changed == "column":
+            connection.execute("ALTER TABLE inrush_load_ledger DROP COLUMN sums")
+        else:
+            connection.execute(
+                "UPDATE inrush_load_ledger SET sums = '{}' WHERE file_no < 0 AND load_id <> 'ledger'"
+            )
+        before = list(connection.execute("SELECT * FROM inrush_load_ledger"))
+    with pytest.raises(UsageError, match="another version of inrush wrote this ledger") as refused:
+        load(Call((str(file),), "t", into=f"sqlite://{place}"), tmp_path / "loads", silent, silent)
+    assert "rename the table" in str(refused.value) and refused.value.exit_code == 2
+    with sqlite3.connect(place) as connection:
+        assert list(connection.execute("SELECT * FROM inrush_load_ledger")) == before
+        assert list(connection.execute("SELECT COUNT(*) FROM t")) == [(1,)]

@@ -235,7 +235,7 @@ def test_headers_are_read_as_they_were_written_and_only_those_of_the_table() -> 
         for h in (odd, header("2", table="public.u"), replace(odd, began="2026-01-02", rows_before=3))
     ]
     rows = [*written, (ledger.OWN, "abc")]
-    [found] = ledger.headers(rows, "public.t")
+    [found] = ledger.headers(rows, "public.ledger", "public.t")
     assert (found.rows_before, found.names, found.items) == (3, odd.names, ITEMS)
     assert "\\" not in written[0][1] and '"' not in written[0][1] and "'" not in written[0][1]
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from inrush.engines.sql import literal, quote
+from inrush.errors import UsageError
 from inrush.plan.ends import BEFORE_FILE, LEDGER, SUMS, ledger
 
 Doc = dict[str, Any]
@@ -67,19 +68,29 @@ def ask_headers(name: str) -> str:
     return f"SELECT load_id, {SUMS} FROM {name} WHERE file_no = {BEFORE_FILE}"
 
 
-def headers(rows: Iterable[Sequence[Any]], table: str) -> list[Header]:
-    """Of the rows of `ask_headers`, those of this table, the latest last; of two of one import, the later one."""
+def another_version(name: str) -> UsageError:
+    """A ledger whose lines this version cannot read: its imports are not recognised, so going on could store rows twice."""
+    return UsageError(
+        f"{name}: another version of inrush wrote this ledger, and this version cannot read it; finish with that version, "
+        f"or rename the table {name}: a new ledger is made then, which does not know the rows that are stored"
+    )
+
+
+def headers(rows: Iterable[Sequence[Any]], name: str, table: str) -> list[Header]:
+    """Of the rows of `ask_headers`, those of this table, the latest last; of two of one import, the later one.
+
+    name: of the ledger. Raises UsageError for a line of another version.
+    """
     first_lines: dict[str, Header] = {}
     for load, text in rows:
         if load == OWN:
             continue
-        document = json.loads(decoded(str(text)))
-        header = Header(
-            **{
-                **document,
-                **{key: tuple(document[key]) for key in ("files", "names", "items", "sizes")},
-            }
-        )
+        try:
+            document = json.loads(decoded(str(text)))
+            lists = {key: tuple(document[key]) for key in ("files", "names", "items", "sizes")}
+            header = Header(**{**document, **lists})
+        except (ValueError, KeyError, TypeError) as e:
+            raise another_version(name) from e
         if header.table == table and (
             header.load not in first_lines or first_lines[header.load].began < header.began
         ):

@@ -62,8 +62,24 @@ class Ledgers:
 
     def headers(self) -> list[list[Header]]:
         """Of each shard, the imports of this table in the order in which they were begun."""
+        from inrush import _core
+
         question = ledger.ask_headers(self.name)
-        return self.at_once(lambda k: ledger.headers(self.ask(k, question), self.table))
+        try:
+            return self.at_once(lambda k: ledger.headers(self.ask(k, question), self.name, self.table))
+        except _core.CoreFailure as e:
+            if self.lacks_sums():
+                raise ledger.another_version(self.name) from e
+            raise
+
+    def lacks_sums(self) -> bool:
+        """Whether a ledger was made by a version that kept no sums."""
+        schema = self.name.rpartition(".")[0].strip('"').replace('""', '"')
+        question = self.shards.loading.describe(schema, ends.LEDGER)
+        return any(
+            ends.SUMS not in [str(row[0]) for row in of]
+            for of in self.at_once(lambda k: self.ask(k, question))
+        )
 
     def rows(self, loads: Sequence[str]) -> list[Rows]:
         """Of each shard."""
