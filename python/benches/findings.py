@@ -15,11 +15,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from inrush.analysis.analyse import analyse
 from inrush.analysis.answer import answer
 from inrush.analysis.claims import Judged, judged_claims
 from inrush.analysis.points import Analysis
 from inrush.analysis.stored import header, stored_points, stored_rows
+from inrush.guards.analyse import analyse
 from inrush.results.store import Results
 from inrush.stats.measures import study_record
 

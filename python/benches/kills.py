@@ -29,12 +29,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from inrush import _core
-from inrush.analysis.analyse import analyse
+from inrush.analysis.verdicts import Outcome
 from inrush.border.events import Event
 from inrush.engines import life, server
 from inrush.engines.instance import Instance, Stop, Target
 from inrush.engines.own_server import OwnServer
-from inrush.guards.verdicts import Outcome
+from inrush.guards.analyse import analyse
 from inrush.plan.plan import plan_study
 from inrush.results.store import Results, Store
 from inrush.run.listener import Silent

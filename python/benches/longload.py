@@ -22,8 +22,8 @@ from pathlib import Path
 from statistics import median
 
 from benches.kills import SETTINGS
-from inrush.analysis.analyse import analyse
 from inrush.engines import life
+from inrush.guards.analyse import analyse
 from inrush.results.store import Results
 from inrush.stats.measures import study_record
 from inrush.stats.record import RunRecord

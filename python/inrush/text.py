@@ -71,3 +71,7 @@ def show_s(seconds: float) -> str:
 def listed(words: Sequence[str]) -> str:
     """`A`, `A and B`, `A, B and C`"""
     return " and ".join([", ".join(words[:-1]), words[-1]]) if len(words) > 1 else words[0]
+
+
+def counted(n: int, noun: str) -> str:
+    return f"{n} {noun}{'s' * (n != 1)}"

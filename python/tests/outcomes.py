@@ -19,9 +19,9 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from inrush.analysis.analyse import analyse
 from inrush.analysis.answer import answer
 from inrush.analysis.points import Analysis
+from inrush.guards.analyse import analyse
 from inrush.results.store import Results
 from inrush.stats.measures import study_record
 from inrush.study.shipped import shipped_studies

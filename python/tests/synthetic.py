@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from inrush.analysis.analyse import analyse, analysis_of
 from inrush.analysis.points import Analysis, Measured
+from inrush.guards.analyse import analyse, analysis_of
 from inrush.results.histogram import of_values
 from inrush.stats.record import Absent, RunRecord, StudyRecord
 

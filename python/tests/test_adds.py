@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from inrush.analysis.analyse import analyse
 from inrush.engines import server
 from inrush.errors import StudyInvalid
+from inrush.guards.analyse import analyse
 from inrush.plan.chunks import files_between, first_rows
 from inrush.plan.plan import plan_study
 from inrush.plan.planned import StudyPlan

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from inrush.analysis.agreement import difference, disagreements
+from inrush.guards.agreement import difference, disagreements
 from inrush.stats.record import RunRecord
 from tests import synthetic
 

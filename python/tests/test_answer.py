@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from inrush.analysis.analyse import analyse, analysis_of
 from inrush.analysis.answer import Answer, answer, decided
 from inrush.analysis.deciding import crossed
 from inrush.analysis.effects import effects
 from inrush.analysis.parts import late_words
 from inrush.analysis.points import Analysis
+from inrush.analysis.verdicts import invalid
 from inrush.analysis.wording import interval_of, ratio_of, shown_runs
-from inrush.guards.verdicts import invalid
+from inrush.guards.analyse import analyse, analysis_of
 from inrush.report.curves import curve_rows
 from inrush.stats import stats
 from inrush.stats.quantity import digits, show

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from inrush.analysis.analyse import analyse
 from inrush.analysis.answer import answer
 from inrush.analysis.asked import NO_VALUE, asked_sentence, cell, least_to_most
 from inrush.analysis.conclusion import conclusion
 from inrush.analysis.overview import overview
 from inrush.analysis.points import Analysis, Measured
 from inrush.errors import StudyInvalid
+from inrush.guards.analyse import analyse
 from inrush.report.asked import NONE, asked_cells, asked_table
 from inrush.report.report import closing_lines
 from inrush.results.histogram import Histogram

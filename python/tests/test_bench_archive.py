@@ -11,7 +11,7 @@ import pytest
 
 from benches.archive.campaign import MONTH, ORDERS, READ, STORED, explained, month, read, stored
 from benches.archive.page import BEYOND, EMBEDDED, SERVERS, entries, page
-from inrush.analysis.analyse import analyse
+from inrush.guards.analyse import analyse
 from inrush.results.predictions import digest
 from inrush.results.store import Results
 from inrush.stats.measures import study_record

@@ -22,7 +22,7 @@ from benches.bulkindex.page import (
     picture,
     published,
 )
-from inrush.analysis.analyse import analyse
+from inrush.guards.analyse import analyse
 from inrush.report import charts
 from inrush.results.schema import SCHEMAS, conform
 from inrush.results.store import Store

@@ -12,8 +12,8 @@ import pytest
 from benches import pictures
 from benches.findings import STUDIES, Piece, written
 from benches.pictures import INVALID, VALID, VIEWS, View
-from inrush.analysis.analyse import analyse, analysis_of
 from inrush.analysis.points import Analysis, Measured
+from inrush.guards.analyse import analyse, analysis_of
 from inrush.report.charts import Figure
 from tests import synthetic
 

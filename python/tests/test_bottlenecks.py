@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from inrush.analysis.analyse import analyse
 from inrush.analysis.points import Analysis
+from inrush.guards.analyse import analyse
 from inrush.pipeline import cpu_quota
 from inrush.predict.pipelines import INPUT_DISK, LOAD_SERVER, SHARDS
 from inrush.predict.resources import ResourceForecast, resource_forecasts

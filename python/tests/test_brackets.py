@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from inrush.analysis.verdicts import Outcome, Verdict
 from inrush.guards.lateness import client_on_time, overloaded
-from inrush.guards.verdicts import Outcome, Verdict
 from inrush.results.histogram import of_values, rank
 from inrush.run.stop_rules import StopRules
 from inrush.stats.brackets import (

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from inrush.analysis.analyse import analyse
 from inrush.analysis.claims import RULES, Judged, Status, effect, judged_claims, missing_ends
 from inrush.analysis.points import Analysis
+from inrush.analysis.verdicts import invalid
 from inrush.analysis.wording import times
 from inrush.errors import StudyInvalid
-from inrush.guards.verdicts import invalid
+from inrush.guards.analyse import analyse
 from inrush.report.export import write_claims
 from inrush.stats.quantity import says_nothing, show_interval
 from inrush.stats.stats import Interval, log_t

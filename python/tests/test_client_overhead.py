@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inrush.analysis.analyse import analyse
 from inrush.analysis.points import Analysis
+from inrush.analysis.verdicts import Outcome
 from inrush.engines import server
 from inrush.engines.instance import Target
+from inrush.guards.analyse import analyse
 from inrush.guards.run import guard_run
-from inrush.guards.verdicts import Outcome
 from inrush.plan.plan import plan_study
 from inrush.plan.planned import StudyPlan
 from inrush.results.store import Results, Store

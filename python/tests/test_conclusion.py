@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from inrush.analysis.analyse import analysis_of
 from inrush.analysis.answer import answer
 from inrush.analysis.conclusion import beside, conclusion, level
 from inrush.analysis.keeping_up import headed
 from inrush.analysis.overview import Cell, overview
 from inrush.analysis.points import Analysis, Measured
-from inrush.guards.verdicts import Verdict, invalid
+from inrush.analysis.verdicts import Verdict, invalid
+from inrush.guards.analyse import analysis_of
 from inrush.stats.measures import figures_of_run
 from inrush.stats.quantity import known, show, show_known
 from inrush.stats.record import Absent, RunRecord, StudyRecord

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from inrush.analysis.analyse import analysis_of
 from inrush.analysis.answer import answer, contenders
 from inrush.analysis.points import Analysis, Measured
+from inrush.analysis.verdicts import Outcome, Verdict
 from inrush.engines import server
-from inrush.guards.verdicts import Outcome, Verdict
+from inrush.guards.analyse import analysis_of
 from inrush.plan.plan import plan_study
 from inrush.results.store import Results
 from inrush.stats.record import StudyRecord

@@ -173,7 +173,7 @@ def test_each_engine_is_continued_from_the_newest_results_in_which_it_stood_alik
         return {p.id: Continued({}, said=(of,)) for p in plan.points}
 
     monkeypatch.setattr("inrush.stats.measures.study_record", lambda results: results.path.name)
-    monkeypatch.setattr("inrush.analysis.analyse.analyse", lambda record: record)
+    monkeypatch.setattr("inrush.guards.analyse.analyse", lambda record: record)
     monkeypatch.setattr(module, "continued", by_results)
     store: Any = Folder(tmp_path)
     known = command.continued(store, Prepared(CALL, plan, NamedTargets(())))

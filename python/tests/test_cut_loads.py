@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from inrush.analysis.verdicts import Outcome, Verdict
 from inrush.guards.answers import answers_right
-from inrush.guards.verdicts import Outcome, Verdict
 from inrush.results.schema import SCHEMAS
 from inrush.stats.record import RunRecord
 from tests import synthetic

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from inrush.analysis.analyse import analyse
 from inrush.engines import server
 from inrush.errors import StudyInvalid
+from inrush.guards.analyse import analyse
 from inrush.plan.plan import plan_study
 from inrush.results.store import Results
 from inrush.stats.measures import measured_windows, study_record

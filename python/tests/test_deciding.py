@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from inrush.analysis.analyse import analyse
 from inrush.analysis.points import Analysis
-from inrush.guards.verdicts import Outcome, Verdict
+from inrush.analysis.verdicts import Outcome, Verdict
+from inrush.guards.analyse import analyse
 from inrush.run.stop_rules import StopRules
 from inrush.stats.record import Absent, RunRecord, StudyRecord
 from tests import synthetic

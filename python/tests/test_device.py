@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from inrush.analysis.analyse import analyse
+from inrush.analysis.verdicts import Outcome
 from inrush.engines import server
 from inrush.engines.device import DeviceFile
 from inrush.errors import StudyInvalid
+from inrush.guards.analyse import analyse
 from inrush.guards.notes import data_larger_than_caches
-from inrush.guards.verdicts import Outcome
 from inrush.machine.device_probe import opens_direct
 from inrush.plan.io import weights_of
 from inrush.plan.plan import plan_study

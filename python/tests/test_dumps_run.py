@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from inrush.analysis.analyse import analyse
 from inrush.analysis.points import Analysis
 from inrush.engines import server
 from inrush.engines.instance import Target
+from inrush.guards.analyse import analyse
 from inrush.plan.plan import plan_study
 from inrush.results.store import Results, Store, StudyFolder
 from inrush.run.listener import Silent

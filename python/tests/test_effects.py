@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from inrush.analysis.analyse import analysis_of
 from inrush.analysis.effects import effects
 from inrush.analysis.points import Analysis
+from inrush.guards.analyse import analysis_of
 from inrush.stats.record import StudyRecord
 from tests import synthetic
 

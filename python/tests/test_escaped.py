@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from inrush.analysis.analyse import analyse
 from inrush.analysis.answer import answer
+from inrush.guards.analyse import analyse
 from inrush.report.page import page
 from inrush.stats.record import Absent, RunRecord, StudyRecord
 from tests import synthetic

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from inrush.analysis import claims
-from inrush.analysis.analyse import analyse, analysis_of
 from inrush.analysis.expected import Mark, expectation_marks
 from inrush.analysis.points import Analysis
 from inrush.analysis.ran import due, few, ran_said, span
+from inrush.analysis.verdicts import invalid
 from inrush.engines import server
 from inrush.errors import StudyInvalid
-from inrush.guards.verdicts import invalid
+from inrush.guards.analyse import analyse, analysis_of
 from inrush.plan.plan import plan_study
 from inrush.report.report import write_report
 from inrush.report.summary import markdown_lines, summary

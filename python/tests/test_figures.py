@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inrush.analysis.analyse import analyse
 from inrush.analysis.answer import answer
 from inrush.errors import UsageError
+from inrush.guards.analyse import analyse
 from inrush.report import charts
 from inrush.report.charts import RING, Figure, labels, ticks
 from inrush.report.curves import five_numbers

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from inrush.analysis.analyse import analyse
 from inrush.analysis.points import Analysis, Measured
+from inrush.analysis.verdicts import Outcome
 from inrush.engines import server
 from inrush.errors import StudyInvalid
-from inrush.guards.verdicts import Outcome
+from inrush.guards.analyse import analyse
 from inrush.plan.added import ahead_s
 from inrush.plan.plan import plan_study
 from inrush.results.store import Results

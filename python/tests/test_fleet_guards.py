@@ -8,11 +8,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from inrush.analysis.verdicts import Outcome, Verdict
 from inrush.clients.barriers import Starts, Word
 from inrush.clients.clocks import SAME, Clock
 from inrush.guards.laws import nothing_overfull
 from inrush.guards.run import guard_run
-from inrush.guards.verdicts import Outcome, Verdict
 from inrush.stats.headroom import client_share
 from inrush.stats.measures import figures_of_run
 from inrush.stats.record import RunRecord

@@ -16,9 +16,9 @@ from benches.fleet_kills import STUDY, Campaign, drained
 from benches.netlab.cluster import HEAD, Cluster, cluster
 from benches.netlab.database import postgresql
 from benches.netlab.keeper import DEVICE
+from inrush.analysis.verdicts import Outcome
 from inrush.clients.clocks import Clock
 from inrush.guards import quiet
-from inrush.guards.verdicts import Outcome
 from inrush.report.client_hosts import bytes_per_s
 from inrush.results.store import Results, Store
 from inrush.stats.hosts import hosts_of

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from inrush.analysis.analyse import analyse
 from inrush.analysis.answer import answer
+from inrush.guards.analyse import analyse
 from inrush.report.first_sentence import first_sentence
 from inrush.report.report import closing_lines, write_report
 from inrush.run.full_disk import explained

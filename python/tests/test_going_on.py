@@ -13,9 +13,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from inrush.analysis.analyse import analyse
 from inrush.analysis.points import Measured
-from inrush.guards.verdicts import Outcome
+from inrush.analysis.verdicts import Outcome
+from inrush.guards.analyse import analyse
 from inrush.pipeline import joined, stretches, tables
 from inrush.pipeline.ends import Said
 from inrush.pipeline.heard import Heard

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from inrush.analysis.agreement import disagreements
-from inrush.analysis.analyse import analyse
 from inrush.analysis.points import Analysis
-from inrush.analysis.study_guards import guard_study
-from inrush.guards.run import guard_run
+from inrush.analysis.verdicts import Outcome, Verdict
+from inrush.guards.agreement import disagreements
+from inrush.guards.analyse import analyse
+from inrush.guards.run import guard_run, guard_study
 from inrush.guards.saturation import client_beside_its_engine
-from inrush.guards.verdicts import Outcome, Verdict, timed_figures
+from inrush.stats.figure_names import timed_figures
 from inrush.stats.measures import figures_of_run
 from inrush.stats.record import RunRecord, StudyRecord
 from inrush.stats.trends import Trend, strongest

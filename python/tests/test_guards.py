@@ -10,11 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from inrush.analysis.analyse import analyse
+from inrush.analysis.verdicts import Outcome, Verdict, by_guard, worst
 from inrush.guards import notes
-from inrush.guards.run import RUN_GUARDS, guard_run
+from inrush.guards.analyse import analyse
+from inrush.guards.guard import run_guards
+from inrush.guards.run import guard_run
 from inrush.guards.settings import same
-from inrush.guards.verdicts import Outcome, Verdict, by_guard, worst
 from inrush.stats.measures import figures_of_run
 from inrush.stats.record import RunRecord, StudyRecord
 from inrush.study.pipeline import KIND
@@ -466,7 +467,7 @@ def test_runs_that_overlap_on_one_target_are_invalid() -> None:
 
 
 def test_no_guard_of_a_run_is_without_a_run_in_which_it_fails() -> None:
-    assert sorted(g.name for g in RUN_GUARDS) == sorted(PROVOKED)
+    assert sorted(g.name for g in run_guards()) == sorted(PROVOKED)
     assert all(outcome in (Outcome.INVALID, Outcome.NOTE) for _, outcome, _ in PROVOKED.values())
 
 

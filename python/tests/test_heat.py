@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inrush.analysis.analyse import analyse
 from inrush.analysis.answer import answer
+from inrush.guards.analyse import analyse
 from inrush.report.figures import figures
 from inrush.report.heat import MOST_STEPS, cells, chart, steps_of
 from inrush.report.report import write_report

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from inrush.analysis.verdicts import Outcome, Verdict
 from inrush.guards.notes import keeps_the_rate
-from inrush.guards.verdicts import Outcome, Verdict
 from inrush.results.parts import TIMES
 from inrush.results.schema import SCHEMAS
 from inrush.stats.steps import OF_SEGMENTS

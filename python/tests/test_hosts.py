@@ -9,10 +9,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from inrush.analysis.verdicts import Outcome
 from inrush.clients.progress import Clients, Together
 from inrush.clients.watched import PART_LOOKS, of_machine, resources
 from inrush.guards import lateness, quiet
-from inrush.guards.verdicts import Outcome
 from inrush.live.usage import Using
 from inrush.report.client_hosts import memory_free, row_of
 from inrush.report.machine import fullest, machine_panels

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 from inrush.analysis.hosts import fleet_workers
+from inrush.analysis.verdicts import Outcome
 from inrush.guards import quiet
 from inrush.guards.laws import nothing_overfull
-from inrush.guards.verdicts import Outcome
 from inrush.report.client_hosts import busy_cores
 from inrush.report.machine import machine_panels
 from inrush.results.schema import SCHEMAS

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from inrush.analysis.analyse import analyse
-from inrush.analysis.hysteresis import NAME, by_direction, no_hysteresis
 from inrush.analysis.points import Analysis, headline
-from inrush.guards.verdicts import Outcome
+from inrush.analysis.verdicts import Outcome
+from inrush.guards.analyse import analyse
+from inrush.guards.hysteresis import NAME, by_direction, no_hysteresis
 from inrush.plan.plan import block_order, points_of
 from inrush.study.study import load_study
 from tests import synthetic

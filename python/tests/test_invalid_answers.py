@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from inrush.analysis.analyse import analyse, analysis_of
 from inrush.analysis.answer import Answer, answer
 from inrush.analysis.asked import asked_sentence
 from inrush.analysis.conclusion import conclusion
 from inrush.analysis.effects import effects
 from inrush.analysis.overview import overview
 from inrush.analysis.points import Analysis
-from inrush.guards.verdicts import invalid
+from inrush.analysis.verdicts import invalid
+from inrush.guards.analyse import analyse, analysis_of
 from inrush.report.overview import html_table, text_table
 from inrush.report.page import parts_said
 from inrush.report.point_lines import best_points

@@ -10,12 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from inrush.analysis.analyse import analysis_of
 from inrush.analysis.knees import knee_figures
 from inrush.analysis.points import Measured
+from inrush.analysis.verdicts import Outcome
 from inrush.errors import UsageError
+from inrush.guards.analyse import analysis_of
 from inrush.guards.notes import data_larger_than_caches
-from inrush.guards.verdicts import Outcome
 from inrush.model.curve import curve
 from inrush.model.forecast import Refused
 from inrush.model.growth import Store

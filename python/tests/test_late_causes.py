@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from inrush.analysis.analyse import analyse
+from inrush.analysis.verdicts import Outcome
 from inrush.guards import lateness
-from inrush.guards.verdicts import Outcome
+from inrush.guards.analyse import analyse
 from inrush.report.report import closing_lines
 from inrush.stats.record import RunRecord
 from inrush.stats.starved import HeldBack, others_of_client

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from inrush.analysis.analyse import analyse
 from inrush.analysis.answer import answer
 from inrush.analysis.conclusion import conclusion
 from inrush.analysis.points import Analysis
 from inrush.analysis.wording import say_bytes
+from inrush.guards.analyse import analyse
 from inrush.report.first_sentence import first_sentence
 from inrush.report.pipeline import files_figure
 from inrush.stats.files import Files

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from inrush import _core
-from inrush.analysis.analyse import analyse
 from inrush.analysis.comparability import unequal_mix
-from inrush.analysis.study_guards import equal_work
 from inrush.engines import server
 from inrush.errors import StudyInvalid
+from inrush.guards.analyse import analyse
+from inrush.guards.equality import equal_work
 from inrush.plan.plan import plan_study
 from inrush.plan.planned import StudyPlan
 from inrush.stats.measures import figures_of_run

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from inrush.analysis.analyse import analyse
 from inrush.analysis.answer import answer
 from inrush.analysis.points import Analysis
+from inrush.guards.analyse import analyse
 from inrush.model.decomposition import units
 from inrush.report import charts
 from inrush.report.figures import figures

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from inrush.analysis.analyse import analyse, analysis_of
 from inrush.analysis.hosts import HostClock, clock_of, host_differences, on_other_hosts
 from inrush.analysis.per_core import CoreBase, compared_rate, core_base, costs, cycles, engine_costs, per_core
 from inrush.analysis.points import Analysis
 from inrush.cli.results import clocks_of
 from inrush.errors import UsageError
+from inrush.guards.analyse import analyse, analysis_of
 from inrush.report.comparison import compare_document, compare_lines
 from inrush.report.other_hosts import host_comparison, interval_document
 from inrush.stats.record import RunRecord, StudyRecord

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from inrush.analysis.analyse import analysis_of
 from inrush.analysis.answer import answer
 from inrush.analysis.overview import Overview, overview
 from inrush.analysis.points import Analysis, Measured
-from inrush.guards.verdicts import invalid, noted
+from inrush.analysis.verdicts import invalid, noted
+from inrush.guards.analyse import analysis_of
 from inrush.report.overview import (
     MARK_WORDS,
     NOTED_WORDS,

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
+from inrush.analysis.verdicts import Outcome
 from inrush.guards import laws, quiet
-from inrush.guards.verdicts import Outcome
 from inrush.predict.training import cores_busy, written_bytes_per_s
 from inrush.report.process_table import process_table
 from inrush.stats.measures import figures_of_run

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inrush.analysis.analyse import analyse
 from inrush.analysis.answer import answer
 from inrush.analysis.conclusion import conclusion
 from inrush.analysis.points import Analysis
 from inrush.border.segment import RolePlan
 from inrush.engines import server
 from inrush.errors import StudyInvalid
+from inrush.guards.analyse import analyse
 from inrush.plan.plan import plan_study
 from inrush.plan.search import bisection_order, bracket, is_wanted
 from inrush.report.timeline import panels

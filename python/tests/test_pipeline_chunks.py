@@ -11,10 +11,10 @@ from typing import Any, cast
 import pytest
 
 from inrush import _core
-from inrush.analysis.analyse import analyse
 from inrush.border.pipeline import InputFiles
 from inrush.engines import server
 from inrush.errors import StudyInvalid
+from inrush.guards.analyse import analyse
 from inrush.pipeline import inputs
 from inrush.pipeline.step_load import StepLoading
 from inrush.plan.plan import plan_study

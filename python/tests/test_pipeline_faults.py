@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from inrush.analysis.analyse import analyse
 from inrush.errors import CoreError
+from inrush.guards.analyse import analyse
 from inrush.pipeline import inputs
 from inrush.results.store import Results
 from inrush.stats.measures import study_record

@@ -12,7 +12,7 @@ import pytest
 from benches.netlab.cluster import HEAD, Cluster, cluster
 from benches.netlab.database import postgresql
 from benches.netlab.lab import Running
-from inrush.analysis.analyse import analyse
+from inrush.guards.analyse import analyse
 from inrush.predict.pipelines import FULL_SHARE
 from inrush.predict.resources import resource_forecasts
 from inrush.results.store import Results, Store

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from inrush.analysis.analyse import analyse
 from inrush.analysis.answer import Answer, answer
 from inrush.analysis.conclusion import conclusion, other_conditions
 from inrush.analysis.overview import overview
 from inrush.analysis.points import Analysis, within_whole
 from inrush.commands.printing import show
+from inrush.guards.analyse import analyse
 from inrush.report.overview import WIDEST, text_table
 from inrush.report.page import answered
 from inrush.report.point_lines import best_points, point_lines

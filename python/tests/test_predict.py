@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from inrush.analysis.analyse import analyse, analysis_of
 from inrush.analysis.points import Analysis
 from inrush.commands.prove import score_lines
 from inrush.errors import ResultUnreadable, UsageError
+from inrush.guards.analyse import analyse, analysis_of
 from inrush.model.forecast import MODEL_VERSION, Refused
 from inrush.predict.board import board_document, board_lines
 from inrush.predict.claims import archive_of, claim, forecast_of

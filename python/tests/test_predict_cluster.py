@@ -218,7 +218,7 @@ def test_the_command_asks_for_a_rate_and_answers_with_nodes_and_clients(
         "inrush.commands.predict.opened_store", lambda: SimpleNamespace(find=lambda which: which)
     )
     monkeypatch.setattr("inrush.stats.measures.study_record", lambda results: results)
-    monkeypatch.setattr("inrush.analysis.analyse.analyse", lambda record: BOTH)
+    monkeypatch.setattr("inrush.guards.analyse.analyse", lambda record: BOTH)
     said = inrush("predict", "--for", f"{FIGURE}=5e6", "--by", "nodes,clients", "--json")
     (f,) = said.json["fleets"]
     assert f["nodes_interval"][0] <= f["nodes"] <= f["nodes_interval"][1] and f["simulated_per_s"] >= 5e6

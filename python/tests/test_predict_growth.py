@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from inrush.analysis.analyse import analyse
 from inrush.analysis.points import Analysis
 from inrush.commands.predict import targets
 from inrush.engines import server
 from inrush.engines.pages import Pages, bytes_of
 from inrush.errors import UsageError
+from inrush.guards.analyse import analyse
 from inrush.predict.claims import forecast_of
 from inrush.predict.growth import here, page_read_s
 from inrush.predict.training import Training, trainings

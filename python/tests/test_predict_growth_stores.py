@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from inrush.analysis.points import Measured
+from inrush.analysis.verdicts import Verdict, invalid
 from inrush.engines import server
-from inrush.guards.verdicts import Verdict, invalid
 from inrush.model.forecast import Refused
 from inrush.model.growth import Store
 from inrush.plan.plan import plan_study

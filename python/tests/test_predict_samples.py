@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from inrush.analysis.analyse import analyse
 from inrush.analysis.points import Analysis
 from inrush.commands.predict import claim_lines
 from inrush.commands.prove import score_lines
+from inrush.guards.analyse import analyse
 from inrush.predict.board import board_document, board_lines
 from inrush.predict.claims import claim, forecast_of, kept_up
 from inrush.predict.proof import observed, score_document

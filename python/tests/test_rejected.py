@@ -8,10 +8,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from inrush.analysis.analyse import analyse, analysis_of
 from inrush.analysis.rejected import reject_lines
+from inrush.analysis.verdicts import Outcome, invalid
+from inrush.guards.analyse import analyse, analysis_of
 from inrush.guards.rows import MORE_THAN_LIMIT, rows_rejected
-from inrush.guards.verdicts import Outcome, invalid
 from inrush.report.page import page
 from inrush.report.report import closing_lines, next_command
 from inrush.report.summary import summary, summary_lines

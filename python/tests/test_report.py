@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from inrush.analysis.analyse import analyse
 from inrush.analysis.answer import answer
-from inrush.guards.verdicts import Outcome, by_guard
+from inrush.analysis.verdicts import Outcome, by_guard
+from inrush.guards.analyse import analyse
 from inrush.report.conditions import facts_by_engine
 from inrush.report.report import closing_lines, write_report
 from inrush.report.time_lines import columns

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from inrush.analysis.analyse import analyse
 from inrush.analysis.points import Point
-from inrush.analysis.study_guards import guard_study
+from inrush.analysis.verdicts import Outcome, Verdict
 from inrush.errors import UsageError
-from inrush.guards.verdicts import Outcome, Verdict
+from inrush.guards.analyse import analyse
+from inrush.guards.run import guard_study
 from inrush.results.schema import RESULT_SCHEMA
 from inrush.results.store import Store, StudyFolder
 from inrush.results.store.files import write_json

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from inrush.analysis.verdicts import Outcome
 from inrush.engines.survives import Durability, Survives, weakest
 from inrush.guards import gaps, laws, notes, quiet, saturation
-from inrush.guards.verdicts import Outcome
 from inrush.pipeline.joined import differing
 from inrush.run.one import survived_by_all
 from inrush.stats.measures import measured_windows

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from inrush.analysis.analyse import analyse
 from inrush.analysis.points import Analysis
+from inrush.guards.analyse import analyse
 from inrush.report.step_table import RATED_S, columns_of, steps_table
 from inrush.results.store import Results
 from inrush.run.progress import figure_said, found_line

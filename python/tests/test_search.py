@@ -14,11 +14,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inrush.analysis.analyse import analyse
 from inrush.analysis.answer import answer
 from inrush.analysis.deciding import tried
 from inrush.analysis.points import Analysis
 from inrush.engines import server
+from inrush.guards.analyse import analyse
 from inrush.plan.plan import plan_study
 from inrush.plan.planned import StudyPlan
 from inrush.plan.search import Searching, bisection_order, bracket, is_wanted, standings

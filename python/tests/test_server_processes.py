@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from inrush.analysis.analyse import analyse
 from inrush.border.address import read
 from inrush.border.plan import RunPlan
 from inrush.engines import server
 from inrush.engines.instance import Target
+from inrush.guards.analyse import analyse
 from inrush.machine.addresses import IpAddress
 from inrush.machine.listeners import Holders
 from inrush.pipeline.load_environment import shards_here

@@ -16,7 +16,7 @@ import pytest
 from benches.netlab.cluster import HEAD, Cluster, cluster
 from benches.netlab.database import postgresql
 from benches.netlab.lab import Host
-from inrush.analysis.analyse import analyse
+from inrush.guards.analyse import analyse
 from inrush.machine import cgroup
 from inrush.predict.resources import resource_forecasts
 from inrush.results.store import Results, Store

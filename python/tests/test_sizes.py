@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from inrush.analysis.analyse import analyse
 from inrush.analysis.answer import answer
+from inrush.guards.analyse import analyse
 from inrush.report.figures import figures
 from inrush.stats.sizes import rows_at, rows_written, sizes_over_rows
 from tests import synthetic

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inrush.analysis.analyse import analyse, analysis_of
 from inrush.analysis.points import Analysis
+from inrush.analysis.verdicts import Outcome, Verdict
 from inrush.errors import UsageError
-from inrush.guards.verdicts import Outcome, Verdict
+from inrush.guards.analyse import analyse, analysis_of
 from inrush.model.capacity import forecast_load
 from inrush.model.forecast import Forecast
 from inrush.model.intervals import REACHES

@@ -9,17 +9,18 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from inrush.analysis.analyse import analyse
 from inrush.analysis.answer import answer
 from inrush.analysis.conclusion import conclusion
 from inrush.analysis.deciding import above, crossed, tried
-from inrush.analysis.decisions import LIMITS
+from inrush.analysis.lack import lack_of
 from inrush.analysis.points import Measured
+from inrush.analysis.verdicts import Outcome, Verdict
+from inrush.guards.analyse import analyse
+from inrush.guards.decisions import LIMITS
 from inrush.guards.lacking import NAME as LACKING
-from inrush.guards.lacking import lack_of, server_had_its_processors
+from inrush.guards.lacking import server_had_its_processors
 from inrush.guards.lateness import client_on_time
 from inrush.guards.saturation import client_not_saturated
-from inrush.guards.verdicts import Outcome, Verdict
 from inrush.machine.processes import RunningProcess
 from inrush.results.schema import SCHEMAS
 from inrush.stats import headroom as headroom_module

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inrush.analysis.analyse import analyse
+from inrush.analysis.verdicts import Outcome
+from inrush.guards.analyse import analyse
 from inrush.guards.lateness import client_on_time
-from inrush.guards.verdicts import Outcome
 from inrush.report.steal import steal_table
 from inrush.results.schema import SCHEMAS
 from inrush.stats.measures import figures_of_run

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from inrush.analysis.analyse import analyse
 from inrush.engines import server
 from inrush.errors import StudyInvalid
+from inrush.guards.analyse import analyse
 from inrush.plan.plan import plan_study
 from inrush.results.store import Results
 from inrush.stats.measures import study_record

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from inrush.analysis.analyse import analyse
 from inrush.analysis.points import Analysis, roles
 from inrush.engines import server
 from inrush.errors import StudyInvalid
+from inrush.guards.analyse import analyse
 from inrush.guards.steps import of_steps, shares_of
 from inrush.plan.plan import plan_study
 from inrush.report.step_table import steps_at, steps_table

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from inrush.analysis.analyse import analyse
+from inrush.analysis.verdicts import invalid
 from inrush.engines import server
 from inrush.errors import StudyInvalid
+from inrush.guards.analyse import analyse
 from inrush.guards.run import with_totals
-from inrush.guards.verdicts import invalid
 from inrush.plan.plan import plan_study
 from inrush.plan.step_segments import SORTED_BY
 from inrush.results.store import Results

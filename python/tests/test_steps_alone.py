@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from inrush.analysis.verdicts import Outcome, Verdict
 from inrush.border.tables import ROWS
 from inrush.guards.steps import cut_step, in_step, shares_of, views_of
-from inrush.guards.verdicts import Outcome, Verdict
 from inrush.plan.draft import READ_BACK_ROWS
 from inrush.results.schema import SCHEMAS
 from inrush.stats.measures import figures_of_run

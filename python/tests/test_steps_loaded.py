@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from inrush.analysis.analyse import analyse
 from inrush.analysis.points import Analysis
+from inrush.analysis.verdicts import Outcome, Verdict
 from inrush.engines import server
 from inrush.engines.instance import Target
 from inrush.errors import StudyInvalid
-from inrush.guards.verdicts import Outcome, Verdict
+from inrush.guards.analyse import analyse
 from inrush.plan.plan import plan_study
 from inrush.results.store import Results, Store
 from inrush.run.listener import Silent

@@ -13,14 +13,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from inrush.analysis.analyse import analyse
 from inrush.analysis.answer import answer
 from inrush.analysis.points import Analysis
+from inrush.analysis.verdicts import Outcome, Verdict
 from inrush.engines import page_cache
 from inrush.engines.instance import Cold, NotCold
 from inrush.errors import StudyInvalid
+from inrush.guards.analyse import analyse
 from inrush.guards.steps import cut_step
-from inrush.guards.verdicts import Outcome, Verdict
 from inrush.report.export import exported
 from inrush.report.figures import figures as figures_of
 from inrush.report.step_table import steps_table

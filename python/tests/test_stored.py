@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from inrush.analysis.analyse import analyse
 from inrush.analysis.stored import header, stored_points, stored_rows
+from inrush.guards.analyse import analyse
 from inrush.stats.record import RunRecord, StudyRecord
 from inrush.stats.stored import stored
 from tests import synthetic

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from inrush.analysis.analyse import analyse, analysis_of
-from inrush.analysis.conditions import differing
 from inrush.analysis.percentiles import quantile_s
 from inrush.analysis.points import Analysis
+from inrush.analysis.run_facts import promised
 from inrush.engines import server
 from inrush.errors import UsageError
-from inrush.guards.verdicts import promised
+from inrush.guards.analyse import analyse, analysis_of
+from inrush.guards.conditions import differing
 from inrush.report.comparison import compare_lines
 from inrush.report.summary import standing, summed_up
 from inrush.stats.record import StudyRecord

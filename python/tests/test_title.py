@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from inrush.analysis.analyse import analyse
 from inrush.analysis.title import title_of
+from inrush.guards.analyse import analyse
 from inrush.report.report import write_report
 from tests import synthetic
 

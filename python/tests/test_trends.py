@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from inrush.analysis.analyse import analyse
 from inrush.analysis.answer import answer
 from inrush.analysis.conclusion import conclusion
 from inrush.analysis.moved import about, moved_sentence
 from inrush.analysis.overview import overview
 from inrush.analysis.points import Analysis
+from inrush.analysis.verdicts import Outcome
+from inrush.guards.analyse import analyse
 from inrush.guards.trends import NAME, service_time_steady, table_of_one_size
-from inrush.guards.verdicts import Outcome
 from inrush.report.overview import text_table
 from inrush.stats.record import RunRecord, StudyRecord
 from inrush.stats.trends import service_trends

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from inrush.analysis.agreement import rows_of
+from inrush.analysis.verdicts import Outcome, Verdict
 from inrush.engines import server
 from inrush.engines.instance import Target
+from inrush.guards.agreement import rows_of
 from inrush.guards.run import guard_run
-from inrush.guards.verdicts import Outcome, Verdict
 from inrush.plan import draft
 from inrush.plan.plan import plan_study
 from inrush.plan.planned import PlannedRun

@@ -14,16 +14,17 @@ from typing import Any
 import pytest
 import typer
 
-from inrush.analysis.analyse import analyse
 from inrush.analysis.answer import Part, answer
 from inrush.analysis.conclusion import conclusion
 from inrush.analysis.deciding import crossed
-from inrush.analysis.decisions import same_decision
 from inrush.analysis.overview import cell, overview
 from inrush.analysis.points import Analysis
-from inrush.analysis.study_guards import STUDY_GUARDS, guard_study
+from inrush.analysis.verdicts import Outcome
 from inrush.commands import running
-from inrush.guards.verdicts import Outcome, grouped_figures, said_figures
+from inrush.guards.analyse import analyse
+from inrush.guards.decisions import same_decision
+from inrush.guards.guard import study_guards
+from inrush.guards.run import guard_study
 from inrush.report.asked import asked_cells
 from inrush.report.comparison import compare_lines
 from inrush.report.drawn import failed_said
@@ -39,6 +40,7 @@ from inrush.results.histogram import merge, of_values
 from inrush.results.store import StudyFolder
 from inrush.results.store.files import write_json
 from inrush.stats.extremes import why_without
+from inrush.stats.figure_names import grouped_figures, said_figures
 from inrush.stats.measures import figures_of_run
 from inrush.stats.record import RunRecord, StudyRecord
 from tests import synthetic
@@ -517,7 +519,7 @@ def test_every_guard_of_a_study_has_a_study_that_does_not_pass_it(guard: str) ->
 def test_no_guard_of_a_study_is_without_a_study_that_does_not_pass_it() -> None:
     analysis = analyse(synthetic.study({("duckdb", 1): 1.0}))
     names = [v.guard for v in guard_study(analysis)]
-    assert sorted(names) == sorted({*FAILING, *ELSEWHERE}) and set(STUDY_GUARDS) <= set(names)
+    assert sorted(names) == sorted({*FAILING, *ELSEWHERE}) and {g.name for g in study_guards()} <= set(names)
 
 
 def test_unsent_refused_and_failed_are_three_words() -> None:

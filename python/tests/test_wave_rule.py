@@ -10,11 +10,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from inrush.analysis.analyse import analyse
 from inrush.analysis.answer import answer
 from inrush.analysis.expected import expectation_marks
 from inrush.analysis.points import Analysis
-from inrush.analysis.waves import NAME, cures, point_waves, waves_said
+from inrush.analysis.waves import cures, point_waves, waves_said
+from inrush.guards.analyse import analyse
+from inrush.guards.waves import AGREE as NAME
 from inrush.report.first_sentence import first_sentence
 from inrush.report.waves import wave_figures
 from inrush.stats.record import RunRecord, StudyRecord

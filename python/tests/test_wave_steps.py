@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from inrush.analysis.analyse import analyse
 from inrush.analysis.expected import expectation_marks
+from inrush.guards.analyse import analyse
 from inrush.stats.record import RunRecord, StudyRecord
 from inrush.stats.waves import waves_of_run
 from tests import synthetic

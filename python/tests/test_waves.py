@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from inrush.analysis.analyse import analyse
 from inrush.analysis.answer import answer
-from inrush.analysis.waves import NAME, waves_agree
-from inrush.guards.verdicts import Outcome
-from inrush.guards.waves import no_waves
+from inrush.analysis.verdicts import Outcome
+from inrush.guards.analyse import analyse
+from inrush.guards.waves import AGREE as NAME
+from inrush.guards.waves import no_waves, waves_agree
 from inrush.report.waves import wave_figures
 from inrush.stats.causes import WaveCause, likeliest_first
 from inrush.stats.coherence import coherence

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from inrush.analysis.analyse import analyse, analysis_of
 from inrush.analysis.answer import answer
 from inrush.analysis.deciding import crossed, undecided_by
 from inrush.analysis.points import Analysis
-from inrush.guards.verdicts import Outcome, Verdict, invalid, noted
+from inrush.analysis.verdicts import Outcome, Verdict, invalid, noted
+from inrush.guards.analyse import analyse, analysis_of
 from inrush.report.guards import doubts_table
 from inrush.report.next_command import next_command
 from inrush.report.report import verdict_line

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from inrush.analysis.analyse import analyse
 from inrush.analysis.deciding import crossed
 from inrush.analysis.expected import RIGHT, WRONG, expectation_marks
 from inrush.analysis.points import Analysis
+from inrush.guards.analyse import analyse
 from inrush.stats.record import StudyRecord
 from tests import extracting, synthetic
 

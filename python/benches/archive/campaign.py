@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benches.claims.page import markdown
-from inrush.analysis.analyse import analyse
 from inrush.analysis.answer import answer
 from inrush.analysis.points import Analysis, Point, PointSummary
+from inrush.guards.analyse import analyse
 from inrush.predict.growth import page_read_s
 from inrush.results.store import Results
 from inrush.stats.measures import study_record

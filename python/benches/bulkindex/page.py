@@ -17,8 +17,8 @@ import numpy as np
 
 from benches.published import Series, published_series, source, table
 from benches.published.page import markdown
-from inrush.analysis.analyse import analyse
 from inrush.analysis.points import Analysis
+from inrush.guards.analyse import analyse
 from inrush.model.decomposition import CALLED, Decomposed
 from inrush.model.outgrown import Shape
 from inrush.report.charts import HEIGHT, PERCENT, WIDTH, Figure, Row, finished, inline, ticks

@@ -17,8 +17,8 @@ from pathlib import Path
 
 from benches.netlab.lab import Lab
 from benches.netlab.ndb import CLIENT, hosts, names, ndb
-from inrush.analysis import waves
-from inrush.analysis.analyse import analyse
+from inrush.guards import waves
+from inrush.guards.analyse import analyse
 from inrush.results.store import Results, Store
 from inrush.stats import series
 from inrush.stats.measures import study_record

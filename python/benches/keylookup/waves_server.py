@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
-from inrush.analysis.analyse import analyse
+from inrush.guards.analyse import analyse
 from inrush.results.store import Results
 from inrush.stats import series
 from inrush.stats.measures import study_record

@@ -22,8 +22,8 @@ from inrush.analysis.parts import (
 )
 from inrush.analysis.points import Analysis, Point, headline, say
 from inrush.analysis.settled import Values, apart, ranked
+from inrush.analysis.verdicts import Outcome, Verdict, by_guard, of_runs, worst_said
 from inrush.analysis.wording import name
-from inrush.guards.verdicts import Outcome, Verdict, by_guard, of_runs, worst_said
 from inrush.metrics import counts_faults, lower_is_better
 
 #: The best and its nearest contenders, that are made again with fresh rows.

@@ -12,9 +12,9 @@ from inrush.analysis.conclusion import value_said
 from inrush.analysis.overview import engines
 from inrush.analysis.percentiles import has_too_few, merged_s
 from inrush.analysis.points import Analysis, Point
+from inrush.analysis.verdicts import Verdict
 from inrush.analysis.wording import centre, name
 from inrush.engines import title
-from inrush.guards.verdicts import Verdict
 from inrush.stats.extremes import largest_said, shown_value, without_value
 from inrush.stats.quantity import show
 from inrush.text import listed

@@ -33,9 +33,9 @@ from typing import Any
 from inrush.analysis.answer import groups
 from inrush.analysis.parts import best_part, tries
 from inrush.analysis.points import Analysis, Point, say
+from inrush.analysis.run_facts import is_instrument
 from inrush.analysis.waves import AGREEING, PointWave, point_wave, said
 from inrush.analysis.wording import interval_of, ordered, ratio_of, say_bytes, shown
-from inrush.guards.verdicts import is_instrument
 from inrush.metrics import counts_faults, lower_is_better
 from inrush.stats import stats
 from inrush.stats.quantity import digits, says_nothing, show_bounds

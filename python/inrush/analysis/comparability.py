@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from inrush.analysis.points import Analysis, Point
-from inrush.guards.verdicts import is_instrument, survives
+from inrush.analysis.run_facts import is_instrument, survives
 
 #: The guard that says of which engines an acknowledged row survives different things.
 EQUAL_DURABILITY = "equal durability"

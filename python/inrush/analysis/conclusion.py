@@ -41,12 +41,12 @@ from inrush.analysis.wording import (
     together_said,
 )
 from inrush.engines import title
-from inrush.guards.verdicts import counted, kind_and_quantile
 from inrush.metrics import lower_is_better, metric_of
+from inrush.stats.figure_names import kind_and_quantile
 from inrush.stats.measures import writing_roles
 from inrush.stats.quantity import LEAST_RUNS, digits, known, says_nothing, scale_known, show, show_known
 from inrush.stats.stats import Interval
-from inrush.text import listed
+from inrush.text import counted, listed
 
 NOTHING = "No answer: no counted run measured it."
 

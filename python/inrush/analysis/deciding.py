@@ -3,7 +3,7 @@
 A decision is taken with the figure as measured and as if the client had been on time. Where both decide alike, lateness
 decided nothing, however far the two ends lie apart. Every other cause that makes the figure invalid forbids a decision,
 except one: a run that was cut at its time limit needed at least as long as it shows. A decision against a server that lacked
-what other processes took is none (`guards/lacking.py`).
+what other processes took is none (`analysis/lack.py`).
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
-from typing import Any
 
+from inrush.analysis.lack import Lack, lack_of, lacked
 from inrush.analysis.points import Analysis, Measured, say
-from inrush.guards import lateness
-from inrush.guards.lacking import Lack, lack_of, lacked
-from inrush.guards.verdicts import Verdict, counted, kind_and_quantile, noted, passed
+from inrush.analysis.verdicts import Verdict
 from inrush.stats.extremes import largest_said, why_without
+from inrush.stats.figure_names import kind_and_quantile
 from inrush.stats.trials import Trial, Tried
-from inrush.text import number
+from inrush.text import counted, number
 
-ENDED, STOP_RULES = "ended as planned", "stop rules stand"
+#: Guards whose verdicts leave some decisions standing.
+ENDED, CLIENT_ON_TIME = "ended as planned", "client on time"
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def objection(
         return Objection(
             f"{figure} is {number(value, 4)}, with a client on time {number(other, 4)}: the client's lateness decides"
         )
-    broken = [v for v in m.broken(figure) if not (v.guard == lateness.NAME and value != other)]
+    broken = [v for v in m.broken(figure) if not (v.guard == CLIENT_ON_TIME and value != other)]
     for v in broken:
         if not is_cut(m, v):
             return Objection(f"{figure} is invalid: {v.guard}: {v.sentence}")
@@ -144,44 +144,3 @@ def undecided_by(late: Sequence[Measured], figure: str) -> str:
     """Which processes took what the server lacked, where that was so in every run that was late; empty where one run shows it by itself."""
     lacks = [lack for m in late if m.broken(figure) and (lack := lack_of(m.run)) is not None]
     return max(lacks, key=lambda lack: lack.others).words if lacks and len(lacks) == len(late) else ""
-
-
-def stop_rules_stand(analysis: Analysis) -> Verdict | None:
-    """Every limit of a stop rule that the pilot crossed: was it crossed by figures that decide?"""
-    rules: list[Mapping[str, Any]] = list(analysis.study.get("stop") or ())
-    if not rules:
-        return None
-    detail = [
-        sentence
-        for m, on_time in zip(analysis.runs, analysis.on_time.runs, strict=True)
-        if m.run.block == 0 and not m.run.confirms
-        for rule in rules
-        if all(m.figures.get(f, float("-inf")) > limit for f, limit in rule["above"].items())
-        for sentence in crossed_in_doubt(analysis, m, on_time, rule)
-    ]
-    if detail:
-        return noted(STOP_RULES, "; ".join(detail))
-    return passed(STOP_RULES, "No limit of a stop rule was crossed by a figure that is invalid")
-
-
-def crossed_in_doubt(
-    analysis: Analysis, m: Measured, on_time: Measured, rule: Mapping[str, Any]
-) -> list[str]:
-    objections = [above(m, on_time, figure, limit) for figure, limit in rule["above"].items()]
-    doubts = [o.why for o in objections if o is not None and not o.stands]
-    if not doubts:
-        return []
-    along, here = rule["along"], dict(m.point)
-    larger = [
-        a
-        for a in analysis.record.absent
-        if a.why == "stopped"
-        and a.point.get(along, here[along]) > here[along]
-        and all(a.point.get(name) == value for name, value in here.items() if name != along)
-    ]
-    what = (
-        f"{counted(len(larger), 'larger value')} stopped by it, not shown to be beyond the limit"
-        if larger
-        else "no larger value was stopped"
-    )
-    return [f"{say(m.point)}: {doubts[0]}; {what}"]

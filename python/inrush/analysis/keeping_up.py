@@ -16,11 +16,11 @@ from inrush.analysis.ran import Due, due, sessions
 from inrush.analysis.settled import say_with
 from inrush.analysis.wording import all_of, plain
 from inrush.engines import title
-from inrush.guards.verdicts import counted, kind_and_quantile
+from inrush.stats.figure_names import kind_and_quantile
 from inrush.stats.quantity import known, scale_known
 from inrush.stats.record import RunRecord
 from inrush.stats.trials import Trial, standing
-from inrush.text import listed
+from inrush.text import counted, listed
 
 
 def keeps_up_said(analysis: Analysis, found: Answer, seen: Overview, rows: Sequence[EngineRow]) -> str:

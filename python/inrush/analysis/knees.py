@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from inrush.guards.caches import only_cache
+from inrush.analysis.run_facts import only_cache
 from inrush.model.outgrown import LEAST, MATERIAL, Shape, shape
 from inrush.stats.gaps import gaps_of
 from inrush.stats.load_series import file_loads, own_seconds

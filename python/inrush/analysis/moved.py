@@ -5,10 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from inrush.analysis.points import Analysis
-from inrush.guards.trends import NAME, rows_written
-from inrush.guards.verdicts import Outcome
+from inrush.analysis.verdicts import Outcome
 from inrush.stats.measures import whole
-from inrush.stats.trends import service_trends
+from inrush.stats.trends import rows_written, service_trends
+
+#: Guard whose notes tell of a trend.
+SERVICE_TIME = "service time steady"
 
 
 def about(times: float) -> str:
@@ -21,7 +23,9 @@ def moved_sentence(analysis: Analysis, figure: str) -> str | None:
     """What became of the role's service time during most of the runs that count; None where it stayed as it was."""
     role = whole(figure.rsplit(".", 1)[0])
     counted = [m for m in analysis.runs if m.counts]
-    noted = [m for m in counted if any(v.guard == NAME and v.outcome is Outcome.NOTE for v in m.verdicts)]
+    noted = [
+        m for m in counted if any(v.guard == SERVICE_TIME and v.outcome is Outcome.NOTE for v in m.verdicts)
+    ]
     moved = [(m, t) for m in noted if (t := service_trends(m.run).get(role)) is not None and t.found]
     rising = [(m, t) for m, t in moved if t.times > 1]
     alike = rising if 2 * len(rising) > len(moved) else [(m, t) for m, t in moved if t.times < 1]

@@ -18,13 +18,13 @@ from inrush.analysis.answer import PACED, Answer, groups_of, no_decision
 from inrush.analysis.parts import tries
 from inrush.analysis.percentiles import merged_s, percentile_of
 from inrush.analysis.points import Analysis, Measured, Point, roles, say
+from inrush.analysis.run_facts import is_instrument, promised
 from inrush.analysis.settled import Values, settled
+from inrush.analysis.verdicts import Outcome
 from inrush.analysis.wording import centre, interval_of, ordered
-from inrush.guards.trends import grew
-from inrush.guards.verdicts import Outcome, is_instrument, promised
 from inrush.stats import stats
 from inrush.stats.extremes import largest_said, why_without, without_value
-from inrush.stats.growing import growing_tables
+from inrush.stats.growing import grew, growing_tables
 from inrush.stats.headroom import client_share, idle_share
 from inrush.stats.levels import levels_off
 from inrush.stats.measures import scheduled_operations, whole, writing_roles

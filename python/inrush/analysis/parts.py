@@ -10,6 +10,7 @@ from typing import Any
 from inrush.analysis.deciding import tried, undecided_by
 from inrush.analysis.points import Analysis, Measured, Point, say, say_value
 from inrush.analysis.settled import Values, at_edge, beside, best_of_each, like_the_best, run_once, settled
+from inrush.analysis.verdicts import worst_said
 from inrush.analysis.wording import (
     change_said,
     ends,
@@ -25,7 +26,6 @@ from inrush.analysis.wording import (
     times,
     together_said,
 )
-from inrush.guards.verdicts import worst_said
 from inrush.metrics import lower_is_better
 from inrush.stats import shape, stats
 from inrush.stats.levels import CONFIDENCE, LEAST_GAIN, levels_off

@@ -13,11 +13,11 @@ from math import isfinite
 
 from inrush.analysis.hosts import HostClock, fleet_workers
 from inrush.analysis.points import Analysis, Measured, Point
+from inrush.analysis.run_facts import beside_a_server, is_embedded
 from inrush.analysis.same_work import work
 from inrush.analysis.wording import name
-from inrush.guards.lateness import beside_a_server
-from inrush.guards.verdicts import is_embedded, paced_roles
 from inrush.stats.measures import writing_roles
+from inrush.stats.paced import paced_roles
 from inrush.stats.stats import Interval, log_t, welch_ratio
 
 #: What does the work of an engine that is not in the client's process, as it is watched.

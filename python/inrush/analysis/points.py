@@ -12,13 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from inrush.guards.verdicts import Outcome, Verdict, grouped_figures, paced_roles, worst
+from inrush.analysis.verdicts import Outcome, Verdict, worst
 from inrush.metrics import counts_faults
 from inrush.results.histogram import Histogram, merge
 from inrush.stats import stats
 from inrush.stats.brackets import brackets
 from inrush.stats.extremes import largest_said, without_value
+from inrush.stats.figure_names import grouped_figures
 from inrush.stats.measures import measured_windows, role_histograms, writing_roles
+from inrush.stats.paced import paced_roles
 from inrush.stats.record import FloatArray, RunRecord, StudyRecord
 from inrush.stats.samples import role_samples
 from inrush.stats.waves import RoleWave, waves_of_run

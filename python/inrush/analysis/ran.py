@@ -8,9 +8,9 @@ from typing import Any
 
 from inrush.analysis.points import Analysis, Measured, Point
 from inrush.border.pipeline import clients_of, phase_of, roles_of
-from inrush.guards.verdicts import counted
 from inrush.stats.measures import whole, writing_roles
 from inrush.stats.record import RunRecord
+from inrush.text import counted
 
 
 @dataclass(frozen=True)

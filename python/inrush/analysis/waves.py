@@ -11,12 +11,10 @@ from dataclasses import dataclass
 from statistics import median
 
 from inrush.analysis.points import Analysis, Point, headline, say, say_value
-from inrush.guards.verdicts import Verdict, counted, noted, passed
 from inrush.stats import series
 from inrush.stats.waves import RoleWave
-from inrush.text import percent
+from inrush.text import counted, percent
 
-NAME = "waves agree"
 #: Of the runs of a point that were looked at, so many have the same period, and never fewer than AGREEING.
 SHARE, AGREEING = 2 / 3, 2
 #: Points that the first sentence speaks of; the guard names all.
@@ -60,20 +58,6 @@ class Cure:
     visible: float
     #: The cause is a role that is not there.
     without_cause: bool
-
-
-def waves_agree(analysis: Analysis) -> Verdict | None:
-    """A wave is claimed of a point where two of three of its runs have the same period."""
-    waves = point_waves(analysis)
-    if waves:
-        claims = [f"{say(w.point)}, {said(w)}{cures_said(w, cures(analysis, w))}" for w in waves]
-        return noted(NAME, f"{'; '.join(claims)}. A mean of waves says nothing of another load")
-    looked = [runs for roles in analysis.waves.values() for runs in roles.values()]
-    if not looked:
-        return None
-    alone = sum(any(w.claimed for w in runs) for runs in looked)
-    lone = f"; {counted(alone, 'role')} with a wave in fewer: a note of those runs" if alone else ""
-    return passed(NAME, f"No wave in two of three runs of a point{lone}")
 
 
 def point_waves(analysis: Analysis) -> list[PointWave]:

@@ -85,8 +85,8 @@ def show_results(
 ) -> None:
     """Show results in short; export them for other tools."""
     need("inrush show", "stats")
-    from inrush.analysis.analyse import analyse
     from inrush.analysis.claims import judged_claims
+    from inrush.guards.analyse import analyse
     from inrush.report.export import write_bmf, write_claims, write_csv, write_hdr
     from inrush.report.summary import markdown_lines, summary, summary_lines
     from inrush.stats.measures import study_record
@@ -147,7 +147,7 @@ def compare(
 ) -> None:
     """Compare two results of one study point by point, as ratios with intervals; of two hosts also per core and GHz."""
     need("inrush compare", "stats")
-    from inrush.analysis.analyse import analyse
+    from inrush.guards.analyse import analyse
     from inrush.report.comparison import compare_document, compare_lines
     from inrush.stats.measures import study_record
 

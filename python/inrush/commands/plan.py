@@ -52,7 +52,7 @@ def continued(store: Store, prepared: Prepared) -> dict[str, Continued]:
     plan = prepared.plan
     if not any(isinstance(step, Load) for step in plan.study.steps) or any(map(is_absent, EXTRAS["stats"])):
         return {}
-    from inrush.analysis.analyse import analyse
+    from inrush.guards.analyse import analyse
     from inrush.predict.continued import continued as by_results
     from inrush.results.store import Results
     from inrush.run.prepare import call_from

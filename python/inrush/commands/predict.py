@@ -166,8 +166,8 @@ def predictions(
     store: Store, kept: Predictions, wanted: PredictCall
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """A document for each group and target, and why others have none; nothing is written."""
-    from inrush.analysis.analyse import analyse
     from inrush.analysis.points import say as say_point
+    from inrush.guards.analyse import analyse
     from inrush.model.forecast import MODEL_VERSION, Refused
     from inrush.predict.claims import archive_of, claim, far_off, forecast_of, halving_of, kept_up
     from inrush.predict.training import chosen, trainings
@@ -244,7 +244,7 @@ def predict_need(
     rows_per_s: float, p99_ms: float | None, days: float, which: Sequence[str], as_json: bool
 ) -> None:
     """What a required rate needs, engine by engine, from the named results or from all."""
-    from inrush.analysis.analyse import analyse
+    from inrush.guards.analyse import analyse
     from inrush.model.forecast import MODEL_VERSION
     from inrush.predict.claims import archive_of
     from inrush.predict.sizing import Need, sizings
@@ -281,7 +281,7 @@ def predict_for(
     needed: str, by: str, which: str | None, threads: str | None, level: float, as_json: bool
 ) -> None:
     """How many nodes and clients a rate needs: `reads.ops_per_s=200e6`, by `nodes,clients`."""
-    from inrush.analysis.analyse import analyse
+    from inrush.guards.analyse import analyse
     from inrush.predict.cluster import CLIENTS, NODES, fleet_lines, fleets
     from inrush.stats.measures import study_record
 

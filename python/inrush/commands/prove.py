@@ -40,7 +40,7 @@ def prove(
 
     wanted: the claims are made first, as `inrush predict --claim` makes them.
     """
-    from inrush.analysis.analyse import analyse
+    from inrush.guards.analyse import analyse
     from inrush.predict.proof import observed, score_document
     from inrush.results.predictions import Predictions
     from inrush.stats.measures import study_record

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import inf
 
-from inrush.guards.guard import Guard
+from inrush.analysis.verdicts import Figures, Verdict, invalid, not_checked, noted, passed
+from inrush.guards.guard import About, Guard
 from inrush.guards.rows import WRONG, cut_load
-from inrush.guards.verdicts import Figures, Verdict, counted, invalid, not_checked, noted, passed
 from inrush.stats.failures import classified_failures
 from inrush.stats.files import loaded_by_ends
 from inrush.stats.measures import measured_windows, operation_histograms
 from inrush.stats.record import RunRecord
-from inrush.text import percent
+from inrush.text import counted, percent
 
 
 def answers_right(run: RunRecord, figures: Figures) -> Verdict | None:
@@ -122,7 +122,7 @@ def by_role(counts: Mapping[tuple[str, str], int]) -> dict[str, int]:
 
 
 GUARDS = (
-    Guard("answers right", answers_right, "No operation that was called promises anything about its answers", of_run=True),
-    Guard("oracle agrees", oracle_agrees, "The oracle was asked no quiet query", of_run=True),
-    Guard("errors not counted as fast", errors_not_fast, "No call was timed", of_run=True),
+    Guard(About.ANSWERS, "answers right", answers_right, "No operation that was called promises anything about its answers", of_run=True),
+    Guard(About.ANSWERS, "oracle agrees", oracle_agrees, "The oracle was asked no quiet query", of_run=True),
+    Guard(About.ANSWERS, "errors not counted as fast", errors_not_fast, "No call was timed", of_run=True),
 )  # fmt: skip

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from inrush.guards.guard import Guard
+from inrush.analysis.verdicts import Figures, Verdict, invalid, noted, passed
+from inrush.guards.guard import About, Guard
 from inrush.guards.steps import cold_steps
-from inrush.guards.verdicts import Figures, Verdict, invalid, noted, passed
 from inrush.stats.files import CACHED_SHARE, cached_share, is_pipeline
 from inrush.stats.record import RunRecord
 from inrush.stats.steps import segments_of_steps
@@ -53,6 +53,6 @@ def inputs_cold(run: RunRecord, _: Figures) -> Verdict | None:
 
 
 GUARDS = (
-    Guard("cold was cold", cold_was_cold, "Nothing was to be made cold", of_run=True),
-    Guard("inputs cold", inputs_cold, "No input was to come from the disk, or the kernel did not say what it held"),
+    Guard(About.SERVER, "cold was cold", cold_was_cold, "Nothing was to be made cold", of_run=True),
+    Guard(About.SERVER, "inputs cold", inputs_cold, "No input was to come from the disk, or the kernel did not say what it held"),
 )  # fmt: skip

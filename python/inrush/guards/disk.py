@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from inrush.guards.guard import Guard
-from inrush.guards.verdicts import Figures, Verdict, invalid, noted, passed, role_figures, survives
+from inrush.analysis.run_facts import survives
+from inrush.analysis.verdicts import Figures, Verdict, invalid, noted, passed
+from inrush.guards.guard import About, Guard
+from inrush.stats.figure_names import role_figures
 from inrush.stats.measures import writing_roles
 from inrush.stats.record import RunRecord
 
@@ -77,6 +79,7 @@ def probed(run: RunRecord, kind: str) -> list[float]:
 
 GUARDS = (
     Guard(
+        About.LAWS,
         "below physical ceilings",
         below_physical_ceilings,
         "No rows were to survive power loss, or the disk was not probed",

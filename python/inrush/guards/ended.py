@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from inrush.guards.guard import Guard
+from inrush.analysis.verdicts import Figures, Verdict, invalid, not_checked, noted, passed
+from inrush.guards.guard import About, Guard
 from inrush.guards.steps import cut_step
-from inrush.guards.verdicts import Figures, Verdict, invalid, not_checked, noted, passed
 from inrush.stats.record import RunRecord
 
 
@@ -50,5 +50,8 @@ def release_build(run: RunRecord, _: Figures) -> Verdict | None:
     return passed("release build", "The core is a release build")
 
 
-ENDED = Guard("ended as planned", ended_as_planned, "The run does not record its end", of_run=True)
-GUARDS = (Guard("release build", release_build, "The core does not say how it was built", of_run=True),)
+ENDED = Guard(About.END, "ended as planned", ended_as_planned, "The run does not record its end", of_run=True)
+GUARDS = (
+    ENDED,
+    Guard(About.RUN, "release build", release_build, "The core does not say how it was built", of_run=True),
+)

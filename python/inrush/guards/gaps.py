@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TypedDict
 
-from inrush.guards.guard import Guard
-from inrush.guards.verdicts import Figures, Verdict, counted, noted
+from inrush.analysis.verdicts import Figures, Verdict, noted
+from inrush.guards.guard import About, Guard
 from inrush.stats.gaps import gaps_of
 from inrush.stats.record import RunRecord
-from inrush.text import show_s
+from inrush.text import counted, show_s
 
 NAME = "made in one go"
 #: How a reader knows what `env.json` and settings name otherwise.
@@ -114,4 +114,4 @@ def durability_said(run: RunRecord, found: Sequence[Change], stretches: Sequence
     ]
 
 
-GUARDS = (Guard(NAME, made_in_one_go, "No load was ended and went on", of_run=True),)
+GUARDS = (Guard(About.RUN, NAME, made_in_one_go, "No load was ended and went on", of_run=True),)

@@ -5,36 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from inrush.analysis.deciding import CLIENT_ON_TIME
+from inrush.analysis.run_facts import beside_a_server
+from inrush.analysis.verdicts import Figures, Verdict, invalid, not_checked, noted, passed
 from inrush.border.pipeline import phase_of
 from inrush.border.pipeline import roles_of as roles_in
 from inrush.guards import quiet
-from inrush.guards.guard import Guard
-from inrush.guards.verdicts import (
-    Figures,
-    Verdict,
-    grouped_figures,
-    invalid,
-    is_embedded,
-    kind_and_quantile,
-    not_checked,
-    noted,
-    paced_roles,
-    passed,
-)
+from inrush.guards.guard import About, Guard
 from inrush.metrics import slowed_alike
 from inrush.results.histogram import Histogram, bucket_upper
 from inrush.stats import quantity
 from inrush.stats.brackets import RESOLUTION, WIDEST, Bracket, brackets, starved_closed
-from inrush.stats.files import is_pipeline
-from inrush.stats.hosts import servers_here, workers_of
+from inrush.stats.figure_names import grouped_figures, kind_and_quantile
+from inrush.stats.hosts import workers_of
 from inrush.stats.measures import measured_windows, role_histograms, whole
 from inrush.stats.others import took_most
+from inrush.stats.paced import paced_roles
 from inrush.stats.record import RunRecord
 from inrush.stats.starved import Starved, held_back, stalled_s, starved_roles
 from inrush.stats.steal_free import STEAL_SHARE, steal_free_part
 from inrush.text import percent
 
-NAME = "client on time"
+NAME = CLIENT_ON_TIME
 #: What an overloaded role's rate follows from, where the client itself was late.
 RATES = (*slowed_alike("rate", "work"), "achieved_share", "attempted_share", "unsent")
 
@@ -109,14 +101,6 @@ def causes(run: RunRecord) -> list[Cause]:
 def taken_share(run: RunRecord) -> float:
     """Of the processors that the client may use, what other processes took; 0 where that is not known."""
     return max((of.others or 0.0 for of in starved_roles(run).values()), default=0.0)
-
-
-def beside_a_server(run: RunRecord) -> bool:
-    """Whether the client shares its machine with the server: one that inrush started, or one at an address of this machine."""
-    if is_embedded(run) or is_pipeline(run):
-        return False
-    watched = run.plan.get("watch", {}).get("processes", {})
-    return any(watched.values()) or bool(servers_here(run))
 
 
 def remedies(run: RunRecord) -> str:
@@ -272,4 +256,4 @@ def taken_by_others(run: RunRecord, late_roles: Sequence[str]) -> str:
     )
 
 
-GUARDS = (Guard(NAME, client_on_time, "No call was timed"),)
+GUARDS = (Guard(About.CLIENT, NAME, client_on_time, "No call was timed"),)

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from inrush.analysis.verdicts import Figures, Verdict, invalid, noted, passed
 from inrush.border.pipeline import roles_of
 from inrush.border.tables import IntervalRow, RepetitionRow, SessionRow
-from inrush.guards.guard import Guard
-from inrush.guards.verdicts import Figures, Verdict, invalid, noted, passed, role_figures, timed_figures
+from inrush.guards.guard import About, Guard
 from inrush.model.queues import population
+from inrush.stats.figure_names import role_figures, timed_figures
 from inrush.stats.gaps import gaps_of, worked_ns
 from inrush.stats.headroom import busy_hosts
 from inrush.stats.hosts import workers_of
@@ -190,7 +191,7 @@ def depths(run: RunRecord) -> dict[str, int]:
 
 
 GUARDS = (
-    Guard("Little's law", little_holds, "No call was timed"),
-    Guard("utilisation at most 1", nothing_overfull, "No CPU was watched"),
-    Guard("sum of parts", parts_add_up, "No role was measured"),
+    Guard(About.LAWS, "Little's law", little_holds, "No call was timed"),
+    Guard(About.LAWS, "utilisation at most 1", nothing_overfull, "No CPU was watched"),
+    Guard(About.LAWS, "sum of parts", parts_add_up, "No role was measured"),
 )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from inrush.analysis.run_facts import only_cache
+from inrush.analysis.verdicts import Figures, Verdict, noted, passed
 from inrush.border.pipeline import loads_of, phase_of, repeat_of
-from inrush.guards.caches import only_cache
-from inrush.guards.guard import Guard
-from inrush.guards.verdicts import Figures, Verdict, noted, paced_roles, passed
+from inrush.guards.guard import About, Guard
 from inrush.stats import series
 from inrush.stats.measures import writing_roles
 from inrush.stats.others import worked_windows
+from inrush.stats.paced import paced_roles
 from inrush.stats.quantity import show
 from inrush.stats.rates import role_rates
 from inrush.stats.record import RunRecord
@@ -234,15 +235,19 @@ def stored_bytes(run: RunRecord) -> float:
 
 
 GUARDS = (
-    Guard("keeps the rate", keeps_the_rate, "No role was paced"),
+    Guard(About.COURSE, "keeps the rate", keeps_the_rate, "No role was paced"),
     Guard(
+        About.COURSE,
         "warm-up not counted",
         warm_up_not_counted,
         "No role has sixty intervals of one repetition; only phase measure enters figures",
     ),
-    Guard("unit of work constant", unit_of_work_constant, "Fewer than eight intervals with rows"),
-    Guard("long enough", long_enough, "No repetition has a length", of_conditions=True),
     Guard(
+        About.COURSE, "unit of work constant", unit_of_work_constant, "Fewer than eight intervals with rows"
+    ),
+    Guard(About.COURSE, "long enough", long_enough, "No repetition has a length", of_conditions=True),
+    Guard(
+        About.COURSE,
         "data larger than caches",
         data_larger_than_caches,
         "The memory, or what was stored, is not known",
@@ -250,6 +255,7 @@ GUARDS = (
         of_conditions=True,
     ),
     Guard(
+        About.COURSE,
         "program in memory",
         program_in_memory,
         "The server is held to no limit of memory, or its page faults were not watched",

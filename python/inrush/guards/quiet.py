@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from inrush.guards.guard import Guard
-from inrush.guards.verdicts import Figures, Verdict, is_embedded, not_checked, noted, passed
+from inrush.analysis.run_facts import is_embedded
+from inrush.analysis.verdicts import Figures, Verdict, not_checked, noted, passed
+from inrush.guards.guard import About, Guard
 from inrush.stats.gaps import Window
 from inrush.stats.hosts import WatchedHost, hosts_of, on, unwatched
 from inrush.stats.others import host_s, others_share, worked_windows
@@ -120,4 +121,4 @@ def noise(run: RunRecord, host: WatchedHost, windows: Sequence[Window]) -> Noise
     return shares
 
 
-GUARDS = (Guard(NAME, quiet_machine, "The host was not watched", of_conditions=True),)
+GUARDS = (Guard(About.MACHINE, NAME, quiet_machine, "The host was not watched", of_conditions=True),)

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
+from inrush.analysis.run_facts import is_instrument
+from inrush.analysis.verdicts import Figures, Verdict, invalid, noted, passed
 from inrush.border.pipeline import AnySegment, clients_of, phase_of, roles_of
 from inrush.border.tables import SegmentRow
-from inrush.guards.guard import Guard
-from inrush.guards.verdicts import (
-    Figures,
-    Verdict,
-    counted,
-    invalid,
-    is_instrument,
-    noted,
-    paced_roles,
-    passed,
-    role_figures,
-)
+from inrush.guards.guard import About, Guard
 from inrush.results.unanswered import Unanswered, unanswered
+from inrush.stats.figure_names import role_figures
 from inrush.stats.files import rejected_rows
 from inrush.stats.measures import writing_roles
+from inrush.stats.paced import paced_roles
 from inrush.stats.record import RunRecord
-from inrush.text import percent
+from inrush.text import counted, percent
 
 #: Of a fixed volume, what may be without an answer: the work left out is about as much of the makespan.
 MISSING_SHARE = 0.05
@@ -175,6 +168,8 @@ def suspects(run: RunRecord) -> str:
 
 
 GUARDS = (
-    Guard("rows proven", rows_proven, "No rows were written, or the engine keeps none", of_run=True),
-    Guard(REJECTED, rows_rejected, "No rows came from files", of_run=True),
+    Guard(
+        About.ROWS, "rows proven", rows_proven, "No rows were written, or the engine keeps none", of_run=True
+    ),
+    Guard(About.ROWS, REJECTED, rows_rejected, "No rows came from files", of_run=True),
 )

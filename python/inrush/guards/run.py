@@ -1,4 +1,4 @@
-"""Guards: what could make a figure a lie, asked of every run. Pure; `docs/guards.md` lists them.
+"""Guards: what could make a figure a lie, asked of every run and of the study. Pure; `docs/guards.md` lists them.
 
 A verdict is `pass`, `not checked` (there was nothing to check), `note` (read the figure with this in mind) or `invalid`
 (the figures that it names are not of the engine, or not of the work). Every guard gives every run one verdict.
@@ -9,38 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from inrush.guards import (
-    answers,
-    cold,
-    disk,
-    ended,
-    gaps,
-    lacking,
-    lateness,
-    laws,
-    notes,
-    quiet,
-    rows,
-    saturation,
-    settings,
-    standing,
-    starts,
-    trends,
-    waves,
-)
+from inrush.analysis.points import Analysis
+from inrush.analysis.verdicts import Figures, Verdict
 from inrush.guards.ended import ENDED
-from inrush.guards.guard import Guard
+from inrush.guards.guard import Guard, run_guards, study_guards
 from inrush.guards.steps import Views, guard_steps, of_steps, views_of
-from inrush.guards.verdicts import Figures, Verdict
 from inrush.stats.record import RunRecord
 from inrush.stats.steps import segments_of_steps
 
-#: In the order in which a page lists them.
-ROOMS = (
-    rows, answers, lateness, saturation, lacking, starts, cold, standing, settings, gaps, ended, disk, laws, notes, waves,
-    trends, quiet,
-)  # fmt: skip
-RUN_GUARDS: tuple[Guard, ...] = (ENDED, *(guard for room in ROOMS for guard in room.GUARDS))
+
+def guard_study(analysis: Analysis) -> list[Verdict]:
+    return [guard(analysis) for guard in study_guards()]
 
 
 def guard_run(run: RunRecord, figures: Figures) -> list[Verdict]:
@@ -49,9 +28,9 @@ def guard_run(run: RunRecord, figures: Figures) -> list[Verdict]:
     if end.hides:
         return [end]
     if not segments_of_steps(run):
-        return [guard(run, figures) for guard in RUN_GUARDS]
+        return [guard(run, figures) for guard in run_guards()]
     views = views_of(run, figures)
-    found = [end, *(of_steps_or_run(guard, run, figures, views) for guard in RUN_GUARDS[1:])]
+    found = [of_steps_or_run(guard, run, figures, views) for guard in run_guards()]
     return [with_totals(verdict, run, figures) for verdict in found]
 
 
@@ -73,5 +52,5 @@ def of_steps_or_run(guard: Guard, run: RunRecord, figures: Figures, views: Views
 
 def conditions_last(names: Iterable[str]) -> list[str]:
     """Names of guards in their order, those of the conditions of a whole study at the end."""
-    of_conditions = {guard.name for guard in RUN_GUARDS if guard.of_conditions}
+    of_conditions = {guard.name for guard in run_guards() if guard.of_conditions}
     return sorted(names, key=of_conditions.__contains__)

@@ -4,18 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from inrush.guards.guard import Guard
-from inrush.guards.verdicts import (
-    Figures,
-    Verdict,
-    invalid,
-    is_embedded,
-    is_instrument,
-    not_checked,
-    noted,
-    passed,
-    timed_figures,
-)
+from inrush.analysis.run_facts import is_embedded, is_instrument
+from inrush.analysis.verdicts import Figures, Verdict, invalid, not_checked, noted, passed
+from inrush.guards.guard import About, Guard
+from inrush.stats.figure_names import timed_figures
 from inrush.stats.files import is_pipeline
 from inrush.stats.headroom import ClientHost, client_hosts
 from inrush.stats.record import RunRecord
@@ -119,5 +111,5 @@ def session_cpu_shares(run: RunRecord) -> dict[str, float]:
 
 
 GUARDS = (
-    Guard("client not saturated", client_not_saturated, "The client is what is measured, or its CPU was not watched"),
+    Guard(About.CLIENT, "client not saturated", client_not_saturated, "The client is what is measured, or its CPU was not watched"),
 )  # fmt: skip

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 import re
 
-from inrush.guards.guard import Guard
-from inrush.guards.verdicts import Figures, Verdict, counted, noted, passed
+from inrush.analysis.verdicts import Figures, Verdict, noted, passed
+from inrush.guards.guard import About, Guard
 from inrush.stats.record import RunRecord
+from inrush.text import counted
 
 WORDS = {"on": 1.0, "true": 1.0, "yes": 1.0, "off": 0.0, "false": 0.0, "no": 0.0}
 #: Unit, in lower case -> bytes or seconds. Servers count bytes by 1,024, whatever they call them.
@@ -80,4 +81,12 @@ def amount(text: str) -> tuple[float, float] | None:
     return None if scale is None else (number, number * float(times or 1) * scale)
 
 
-GUARDS = (Guard("settings as asked", settings_as_asked, "No server was started with settings", of_run=True),)
+GUARDS = (
+    Guard(
+        About.SERVER,
+        "settings as asked",
+        settings_as_asked,
+        "No server was started with settings",
+        of_run=True,
+    ),
+)

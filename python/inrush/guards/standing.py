@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from inrush.guards.guard import Guard
-from inrush.guards.verdicts import Figures, Verdict, counted, invalid, noted, passed
+from inrush.analysis.verdicts import Figures, Verdict, invalid, noted, passed
+from inrush.guards.guard import About, Guard
 from inrush.stats.record import RunRecord
+from inrush.text import counted
 
 #: Of a core: what servers that wait for statements use is less.
 IDLE_CORES = 0.01
@@ -68,7 +69,17 @@ def one_server(run: RunRecord, _: Figures) -> Verdict | None:
 
 
 GUARDS = (
-    Guard("one server", one_server, "Where the servers keep their data is not known here", of_run=True),
-    Guard("on its storage", on_its_storage, "The study has one place for an engine", of_run=True),
-    Guard("others of its kind", others_of_its_kind, "inrush did not start the server", of_run=True),
+    Guard(
+        About.SERVER,
+        "one server",
+        one_server,
+        "Where the servers keep their data is not known here",
+        of_run=True,
+    ),
+    Guard(
+        About.SERVER, "on its storage", on_its_storage, "The study has one place for an engine", of_run=True
+    ),
+    Guard(
+        About.SERVER, "others of its kind", others_of_its_kind, "inrush did not start the server", of_run=True
+    ),
 )

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypedDict
 
-from inrush.guards.guard import Guard
-from inrush.guards.verdicts import Figures, Verdict, grouped_figures, invalid, noted, passed, timed_figures
+from inrush.analysis.verdicts import Figures, Verdict, invalid, noted, passed
+from inrush.guards.guard import About, Guard
 from inrush.stats.brackets import RESOLUTION, WIDEST
+from inrush.stats.figure_names import grouped_figures, timed_figures
 from inrush.stats.measures import measured_windows
 from inrush.stats.record import RunRecord
 from inrush.text import percent, show_s
@@ -124,4 +125,4 @@ def lost_share(start: StartFacts, span: tuple[int, int], error_ns: int) -> float
     return (sum(known) / len(known) + error_ns) / max(1, span[1] - span[0])
 
 
-GUARDS = (Guard(NAME, one_start, "The run had one client process"),)
+GUARDS = (Guard(About.CLIENT, NAME, one_start, "The run had one client process"),)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from inrush.guards.verdicts import Figures, Outcome, Verdict, counted, invalid, passed, worst, worst_first
+from inrush.analysis.verdicts import Figures, Outcome, Verdict, invalid, passed, worst, worst_first
 from inrush.stats.measures import figures_of_phase, step_figure
 from inrush.stats.quantity import show
 from inrush.stats.record import RunRecord
 from inrush.stats.steps import held_bytes, of_step, segments_of_steps
+from inrush.text import counted
 
 #: Sentences of one guard that are spelled out.
 MOST_SAID = 2

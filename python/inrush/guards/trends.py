@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import log
 
-from inrush.guards.guard import Guard
-from inrush.guards.verdicts import Figures, Verdict, noted, passed
-from inrush.stats.growing import GrownTable, growing_tables
-from inrush.stats.measures import measured_windows, whole, writing_roles
-from inrush.stats.quantity import show
+from inrush.analysis.moved import SERVICE_TIME
+from inrush.analysis.verdicts import Figures, Verdict, noted, passed
+from inrush.guards.guard import About, Guard
+from inrush.stats.growing import grew, growing_tables
 from inrush.stats.record import RunRecord
-from inrush.stats.trends import Trend, service_trends
-from inrush.text import listed, show_s
+from inrush.stats.trends import Trend, rows_written, service_trends
+from inrush.text import show_s
 
-NAME = "service time steady"
+NAME = SERVICE_TIME
 ONE_SIZE = "table of one size"
 
 
@@ -40,16 +38,6 @@ def table_of_one_size(run: RunRecord, _: Figures) -> Verdict | None:
     return None
 
 
-def grew(role: str, growths: Sequence[GrownTable]) -> str:
-    """`Readers queried t while it grew from 0 to 50,000 rows (2.50 MB); their times hold for that size only`"""
-    each = [
-        f"{g.table} while it grew from {g.begin_rows:,} to {g.end_rows:,} rows"
-        + (f" ({show(g.end_bytes, 'bytes')})" if g.end_bytes else "")
-        for g in growths
-    ]
-    return f"{role[:1].upper()}{role[1:]} queried {listed(each)}; their times hold for that size only"
-
-
 def sentence(role: str, t: Trend) -> str:
     word = "rises" if t.times > 1 else "falls"
     return f"{role}: service time {word} to {t.times:.2g} times within {show_s(t.seconds)} (p = {t.p:.1g})"
@@ -67,14 +55,13 @@ def because(run: RunRecord, moved: dict[str, Trend]) -> str:
     return "The first calls met a colder state than the last: a longer `warm_s` leaves them out"
 
 
-def rows_written(run: RunRecord) -> int:
-    windows, writers = measured_windows(run), {whole(role) for role in writing_roles(run.plan)}
-    return sum(
-        s["rows"] for s in run.rows("repetitions") if s["segment"] in windows and whole(s["role"]) in writers
-    )
-
-
 GUARDS = (
-    Guard(NAME, service_time_steady, "Too few intervals to see a trend"),
-    Guard(ONE_SIZE, table_of_one_size, "No role reads a table that another one writes", of_run=True),
+    Guard(About.COURSE, NAME, service_time_steady, "Too few intervals to see a trend"),
+    Guard(
+        About.COURSE,
+        ONE_SIZE,
+        table_of_one_size,
+        "No role reads a table that another one writes",
+        of_run=True,
+    ),
 )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from inrush.guards.guard import Guard
-from inrush.guards.verdicts import Figures, Verdict, noted, passed
+from inrush.analysis.points import Analysis, say
+from inrush.analysis.verdicts import Figures, Verdict, noted, passed
+from inrush.analysis.waves import cures, cures_said, point_waves, said
+from inrush.guards.guard import About, Guard, StudyGuard
 from inrush.stats.record import RunRecord
 from inrush.stats.waves import RoleWave, role_waves
-from inrush.text import percent
+from inrush.text import counted, percent
 
 NAME = "no waves"
 #: Causes that are named; more swing along where one presses on the others.
@@ -41,4 +43,24 @@ def cause_said(w: RoleWave) -> str:
     return f"Its cause is likely {first.name} (coherence {first.share:.2f} of 1, p = {first.p:.1g} over {w.tried} series){beside}."
 
 
-GUARDS = (Guard(NAME, no_waves, "No role with enough intervals"),)
+AGREE = "waves agree"
+
+
+def waves_agree(analysis: Analysis) -> Verdict | None:
+    """A wave is claimed of a point where two of three of its runs have the same period."""
+    waves = point_waves(analysis)
+    if waves:
+        claims = [f"{say(w.point)}, {said(w)}{cures_said(w, cures(analysis, w))}" for w in waves]
+        return noted(AGREE, f"{'; '.join(claims)}. A mean of waves says nothing of another load")
+    looked = [runs for roles in analysis.waves.values() for runs in roles.values()]
+    if not looked:
+        return None
+    alone = sum(any(w.claimed for w in runs) for runs in looked)
+    lone = f"; {counted(alone, 'role')} with a wave in fewer: a note of those runs" if alone else ""
+    return passed(AGREE, f"No wave in two of three runs of a point{lone}")
+
+
+GUARDS = (
+    Guard(About.COURSE, NAME, no_waves, "No role with enough intervals"),
+    StudyGuard(About.COURSE, AGREE, waves_agree, "No role has enough intervals"),
+)

@@ -8,11 +8,10 @@ from statistics import fmean
 from typing import Any, Literal
 
 from inrush.analysis.points import Measured
+from inrush.analysis.run_facts import beside_a_server, is_embedded
 from inrush.border.pipeline import roles_of
 from inrush.engines import server
 from inrush.errors import UsageError
-from inrush.guards.lateness import beside_a_server
-from inrush.guards.verdicts import is_embedded
 from inrush.model.curve import Curve, curve, forecast
 from inrush.model.forecast import Forecast
 from inrush.model.growth import Store, forecast_growth, forecast_read

@@ -9,10 +9,10 @@ from typing import Any, Literal
 
 from inrush.analysis.comparability import default_along
 from inrush.analysis.points import Analysis, Measured, Point, headline, is_number, say
+from inrush.analysis.verdicts import Outcome
 from inrush.border.pipeline import roles_of
 from inrush.errors import UsageError
 from inrush.guards.notes import stored_bytes
-from inrush.guards.verdicts import Outcome
 from inrush.metrics import lower_is_better
 from inrush.model.capacity import Measured as Load
 from inrush.model.forecast import Refused

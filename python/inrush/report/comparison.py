@@ -7,10 +7,10 @@ from typing import Any
 
 from inrush.analysis.hosts import FACTS, fact_text
 from inrush.analysis.points import Analysis, Point, PointSummary, headline, say
+from inrush.analysis.run_facts import promised
 from inrush.analysis.same_work import WorkDone, by_rate, other_work, work
 from inrush.analysis.wording import name
 from inrush.errors import UsageError
-from inrush.guards.verdicts import promised
 from inrush.report.other_hosts import (
     HostComparison,
     comparison_word,

@@ -7,7 +7,7 @@ from html import escape
 from typing import Any
 
 from inrush.analysis.points import Analysis, Measured
-from inrush.guards.verdicts import is_embedded, promised
+from inrush.analysis.run_facts import is_embedded, promised
 from inrush.report.html import table
 from inrush.stats import quantity
 

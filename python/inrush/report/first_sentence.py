@@ -13,11 +13,10 @@ from inrush.analysis.points import Analysis
 from inrush.analysis.waves import waves_said
 from inrush.engines import ENGINES, server, title, versions
 from inrush.guards.disk import MAKE_ROOM
-from inrush.guards.verdicts import counted
 from inrush.model.pipeline import SERIAL
 from inrush.predict.resources import NOT_TRIED, SERIAL_FOUND, Resource, ResourceForecast, resource_forecasts
 from inrush.stats.files import is_pipeline
-from inrush.text import listed, number, percent
+from inrush.text import counted, listed, number, percent
 
 #: Setting in which an engine says its version.
 VERSION = "version"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from inrush.analysis.points import Analysis
-from inrush.guards.verdicts import Outcome, by_guard
+from inrush.analysis.verdicts import Outcome, by_guard
 from inrush.report.html import Cells, outcome_word, prose, table
 
 

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from inrush.analysis.answer import Answer
 from inrush.analysis.points import Analysis, Point
-from inrush.guards.verdicts import paced_roles
 from inrush.report.charts import Chart, Figure, Row, finished, in_time_units, inline, label, ticks
 from inrush.report.timeline import FEW_PER_S, typical_runs
 from inrush.results.histogram import Histogram, bucket_upper, merge
 from inrush.stats.measures import counts_in, measured_windows, scheduled_operations, whole
+from inrush.stats.paced import paced_roles
 from inrush.stats.record import RunRecord
 
 #: Columns and rows of a map at most; maps of a report at most: the page stays small whatever a run's length.

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-from inrush.guards.verdicts import WITH_NOTES, Outcome
+from inrush.analysis.verdicts import WITH_NOTES, Outcome
 
 Cells = Sequence[str]
 

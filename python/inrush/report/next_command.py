@@ -6,9 +6,9 @@ import re
 
 from inrush.analysis.answer import Answer
 from inrush.analysis.points import Analysis
+from inrush.analysis.verdicts import by_guard
 from inrush.guards import lateness
 from inrush.guards.rows import MORE_THAN_LIMIT, REJECTED
-from inrush.guards.verdicts import by_guard
 from inrush.report.first_sentence import full_disk_said
 from inrush.study.document import shown
 from inrush.text import percent

@@ -9,11 +9,12 @@ from inrush.analysis.comparability import refused
 from inrush.analysis.overview import Cell, EngineRow, Overview, where
 from inrush.analysis.points import Analysis, say
 from inrush.analysis.settled import like_the_best
+from inrush.analysis.verdicts import WITH_NOTES
 from inrush.engines import title
-from inrush.guards.verdicts import WITH_NOTES, kind_and_quantile, said_figures
 from inrush.metrics import unit_of
 from inrush.report.html import Cells, number, table
 from inrush.stats.extremes import shown_value
+from inrush.stats.figure_names import kind_and_quantile, said_figures
 from inrush.stats.quantity import show_known
 from inrush.text import BestLine, columns, percent
 

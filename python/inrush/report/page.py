@@ -21,8 +21,8 @@ from inrush.analysis.ran import ran_said
 from inrush.analysis.rejected import by_table, reject_lines
 from inrush.analysis.stored import header, stored_points, stored_rows
 from inrush.analysis.title import title_of
+from inrush.analysis.verdicts import Outcome, Verdict, by_guard
 from inrush.analysis.wording import TOO_FEW, name, plain, times
-from inrush.guards.verdicts import Outcome, Verdict, by_guard
 from inrush.report.asked import asked_table
 from inrush.report.charts import Figure
 from inrush.report.client_hosts import client_hosts_table

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from inrush.analysis.run_facts import is_instrument
 from inrush.engines import server
-from inrush.guards.verdicts import is_instrument
 from inrush.plan.cost import Cost, cost
 from inrush.stats.quantity import show
 from inrush.text import columns, listed, number, show_s

@@ -12,8 +12,8 @@ from inrush.analysis.comparability import refused
 from inrush.analysis.overview import fresh
 from inrush.analysis.points import Analysis, Point, PointSummary, say
 from inrush.analysis.settled import best_of_each, settled
+from inrush.analysis.verdicts import Outcome
 from inrush.analysis.wording import plain
-from inrush.guards.verdicts import Outcome
 from inrush.report.overview import WIDEST
 from inrush.stats.quantity import LEAST_RUNS, digits, says_nothing, scale, show_bounds
 from inrush.text import BestLine, columns

@@ -9,8 +9,8 @@ from inrush.analysis.answer import Answer
 from inrush.analysis.overview import rate_figure
 from inrush.analysis.percentiles import quantile_s
 from inrush.analysis.points import Analysis, Point, PointSummary, roles, say
+from inrush.analysis.verdicts import Outcome
 from inrush.analysis.wording import centre, name, plain
-from inrush.guards.verdicts import Outcome
 from inrush.report.html import Cells, number, table
 from inrush.stats import quantity
 from inrush.stats.extremes import largest_said, shown_value, without_value

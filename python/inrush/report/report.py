@@ -9,28 +9,23 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from inrush.analysis.analyse import analyse
 from inrush.analysis.answer import answer
 from inrush.analysis.overview import overview
 from inrush.analysis.points import Analysis, Point, say
 from inrush.analysis.rejected import reject_lines
+from inrush.analysis.verdicts import Outcome, Verdict, by_guard, of_runs
 from inrush.errors import UsageError
+from inrush.guards.analyse import analyse
 from inrush.guards.run import conditions_last
-from inrush.guards.verdicts import (
-    Outcome,
-    Verdict,
-    by_guard,
-    counted,
-    grouped_figures,
-    of_runs,
-)
 from inrush.report.asked import asked_lines
 from inrush.report.first_sentence import first_sentence
 from inrush.report.next_command import next_command
 from inrush.report.overview import text_table
 from inrush.report.summary import crossed_lines
+from inrush.stats.figure_names import grouped_figures
 from inrush.stats.measures import study_record
 from inrush.stats.record import StudyRecord
+from inrush.text import counted
 
 #: Points that the closing line names where figures are invalid.
 POINTS_NAMED = 3

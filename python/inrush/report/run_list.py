@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from inrush.analysis.verdicts import WITH_NOTES, Outcome
 from inrush.border.address import is_url
 from inrush.engines import engine_of_url
 from inrush.errors import UsageError
-from inrush.guards.verdicts import WITH_NOTES, Outcome
 from inrush.results.store import sealed_runs
 
 if TYPE_CHECKING:

@@ -14,14 +14,15 @@ from inrush.analysis.points import Analysis, PointSummary, headline, say
 from inrush.analysis.ran import ran_said
 from inrush.analysis.rejected import by_table, reject_lines
 from inrush.analysis.title import title_of
+from inrush.analysis.verdicts import WITH_NOTES, Outcome, Verdict, by_guard
 from inrush.analysis.wording import shown_runs
 from inrush.guards.run import conditions_last
-from inrush.guards.verdicts import WITH_NOTES, Outcome, Verdict, by_guard, counted
 from inrush.report.first_sentence import first_sentence
 from inrush.report.overview import markdown, text_table
 from inrush.report.point_lines import point_lines
 from inrush.report.run_list import status, wanted_runs
 from inrush.stats.quantity import says_nothing, show_interval
+from inrush.text import counted
 
 if TYPE_CHECKING:
     from inrush.results.store import Results

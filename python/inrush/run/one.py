@@ -20,7 +20,6 @@ from inrush.engines.instance import Instance
 from inrush.engines.survives import Durability, weakest
 from inrush.errors import InrushError, Interrupted, from_core
 from inrush.guards.rows import MORE_THAN_LIMIT
-from inrush.guards.verdicts import counted
 from inrush.machine import host
 from inrush.machine.addresses import own_hosts
 from inrush.machine.disk_probe import disk_probe
@@ -37,6 +36,7 @@ from inrush.study.files import at_dumps, at_files, at_inputs, with_inputs_watche
 from inrush.study.pipeline import KIND as PIPELINE
 from inrush.targets.deployment import Deployment, at_deployment, lifecycle_of
 from inrush.targets.standing import beside, neighbours, others, standing
+from inrush.text import counted
 from inrush.worker.patience import Graces, Patience
 from inrush.worker.process import Worker, death_message
 from inrush.worker.stopping import Stopping

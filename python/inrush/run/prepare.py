@@ -246,8 +246,8 @@ def best_found(store: Store, names: Sequence[str], scale: str | None) -> dict[st
 
 def bests(results: Results) -> list[dict[str, Any]]:
     need("the best of another study", "stats")
-    from inrush.analysis.analyse import analyse
     from inrush.analysis.answer import answer
+    from inrush.guards.analyse import analyse
     from inrush.stats.measures import study_record
 
     decided = answer(analyse(study_record(results)))

@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from inrush.analysis.wording import name as name_of
 from inrush.border.events import Event, Progress, RoleProgress
-from inrush.guards.verdicts import counted
 from inrush.plan.calibration import is_price
 from inrush.results.store import Results, SealedRun, sealed_runs
 from inrush.stats.files import rejected_rows
 from inrush.stats.measures import call_gaps_s, figures_of_run, whole, writing_roles
 from inrush.stats.quantity import rate_of, show
 from inrush.stats.record import RunRecord
-from inrush.text import show_s
+from inrush.text import counted, show_s
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -105,9 +105,9 @@ def confirmations(plan: StudyPlan) -> Callable[[Results], Sequence[PlannedRun]]:
     def chosen(results: Results) -> Sequence[PlannedRun]:
         if not plan.confirmations:
             return ()
-        from inrush.analysis.analyse import analyse
         from inrush.analysis.answer import contenders
         from inrush.analysis.points import point_key
+        from inrush.guards.analyse import analyse
         from inrush.stats.measures import study_record
 
         # Those that are sealed already, after a resume, must not change the choice: they enter no figure.

@@ -7,15 +7,17 @@ question.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from inrush.border.pipeline import phase_of, roles_of
 from inrush.stats.measures import whole
+from inrush.stats.quantity import show
 from inrush.stats.record import RunRecord
 from inrush.stats.stored import sizes_at_end
 from inrush.stats.trends import MATERIAL
+from inrush.text import listed
 
 
 @dataclass(frozen=True)
@@ -83,3 +85,13 @@ def bytes_of_table(run: RunRecord, table: str) -> float | None:
     named = re.compile(rf"\b{re.escape(table)}\b")
     sizes = [size for name, size in sizes_at_end(run).items() if named.search(name)]
     return sum(sizes) if sizes else None
+
+
+def grew(role: str, growths: Sequence[GrownTable]) -> str:
+    """`Readers queried t while it grew from 0 to 50,000 rows (2.50 MB); their times hold for that size only`"""
+    each = [
+        f"{g.table} while it grew from {g.begin_rows:,} to {g.end_rows:,} rows"
+        + (f" ({show(g.end_bytes, 'bytes')})" if g.end_bytes else "")
+        for g in growths
+    ]
+    return f"{role[:1].upper()}{role[1:]} queried {listed(each)}; their times hold for that size only"

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from inrush.results.histogram import bucket_upper
 from inrush.stats import tails
-from inrush.stats.measures import counts_in, measured_windows, scheduled_operations, whole
+from inrush.stats.measures import counts_in, measured_windows, scheduled_operations, whole, writing_roles
 from inrush.stats.record import FloatArray, RunRecord
 
 #: Fewer intervals are no series; of more, neighbours are taken together, so that what lasts over some is one value.
@@ -132,3 +132,10 @@ def trend(t_s: FloatArray, level: FloatArray, calls: FloatArray) -> Trend:
     rho = min(max(rho + (3.5 + 4 * rho) / n, 0.0), MOST_RHO)
     error = float(np.sqrt(power / (n - 3) / (x @ x) * (1 + rho) / (1 - rho)))
     return Trend(times, 2 * tails.t_above(abs(slope) / error, n - 3), seconds)
+
+
+def rows_written(run: RunRecord) -> int:
+    windows, writers = measured_windows(run), {whole(role) for role in writing_roles(run.plan)}
+    return sum(
+        s["rows"] for s in run.rows("repetitions") if s["segment"] in windows and whole(s["role"]) in writers
+    )

@@ -15,13 +15,13 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from inrush.analysis.comparability import durability_difference, first_unequal
+from inrush.analysis.run_facts import is_instrument
 from inrush.border.labels import start_of, storage_of
 from inrush.border.pipeline import AnyPlan
 from inrush.engines import server
 from inrush.engines.instance import LOG, Instance, Release, Target
 from inrush.engines.survives import Durability, Survives
 from inrush.errors import UsageError
-from inrush.guards.verdicts import is_instrument
 from inrush.plan.planned import PlannedRun, StudyPlan
 from inrush.study.shipped import SHIPPED
 from inrush.targets.ask import ask as ask_target

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from inrush.analysis.analyse import analyse
 from inrush.engines.instance import Target
+from inrush.guards.analyse import analyse
 from inrush.results.store import Results
 from inrush.stats.measures import study_record
 from inrush.study.shipped import find_study

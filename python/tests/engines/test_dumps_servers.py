@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from inrush.analysis.verdicts import Outcome
 from inrush.engines import server
-from inrush.guards.verdicts import Outcome
 from inrush.targets.deployment import Deployment
 from tests.extracting import ALL_TYPES
 from tests.test_dumps_run import ODD_NUMBERS, ROWS, SMALL, with_columns, write_study

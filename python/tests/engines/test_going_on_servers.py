@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from inrush.guards.verdicts import Outcome
+from inrush.analysis.verdicts import Outcome
 from tests import killing
 from tests.test_going_on import one_run, proven, words_of
 from tests.test_steps_loaded import ROWS

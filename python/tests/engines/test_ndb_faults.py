@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
+from inrush.analysis.verdicts import Outcome
 from inrush.engines import life, server
 from inrush.engines.instance import Instance, Stop, Target
 from inrush.guards.run import guard_run
-from inrush.guards.verdicts import Outcome
 from inrush.plan.plan import plan_study
 from inrush.results.store import Results, Store
 from inrush.run.listener import Silent

@@ -14,11 +14,11 @@ from typing import Any
 import pyarrow.compute as pc
 import pytest
 
+from inrush.analysis.verdicts import Outcome
 from inrush.engines import server
 from inrush.engines.instance import Stop, Target
 from inrush.guards.lateness import client_on_time
 from inrush.guards.run import guard_run
-from inrush.guards.verdicts import Outcome
 from inrush.plan.plan import plan_study
 from inrush.plan.planned import PlannedRun
 from inrush.results.histogram import of_table

@@ -18,10 +18,10 @@ from typing import Any
 
 import pytest
 
+from inrush.analysis.verdicts import Outcome, Verdict
 from inrush.engines import server
 from inrush.engines.instance import Target
 from inrush.guards.run import guard_run
-from inrush.guards.verdicts import Outcome, Verdict
 from inrush.machine import cgroup
 from inrush.pipeline.cpu_quota import threads_of
 from inrush.plan.plan import plan_study

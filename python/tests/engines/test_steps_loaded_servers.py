@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from inrush.guards.verdicts import Outcome
+from inrush.analysis.verdicts import Outcome
 from inrush.stats.steps import step_windows
 from inrush.targets.deployment import Deployment
 from tests.test_steps_loaded import ROWS, write_study

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from inrush.analysis.analyse import analyse
 from inrush.analysis.points import Analysis
+from inrush.analysis.verdicts import Outcome, Verdict
 from inrush.engines import life, page_cache, server
 from inrush.engines.instance import Stop, Target
-from inrush.guards.verdicts import Outcome, Verdict
+from inrush.guards.analyse import analyse
 from inrush.plan.plan import plan_study
 from inrush.results.store import Results, Store, StudyFolder
 from inrush.run.listener import Silent

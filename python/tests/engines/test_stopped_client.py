@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from inrush.analysis.verdicts import Outcome
 from inrush.engines import server
 from inrush.engines.instance import Target
 from inrush.guards.run import guard_run
-from inrush.guards.verdicts import Outcome
 from inrush.plan.plan import plan_study
 from inrush.plan.planned import PlannedRun
 from inrush.results.store import Results, Store

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from inrush.analysis.knees import knee_figures
 from inrush.analysis.points import Analysis, Measured
-from inrush.analysis.study_guards import guard_study
-from inrush.guards.run import guard_run
+from inrush.guards.run import guard_run, guard_study
 from inrush.stats.client_overhead import client_overhead
 from inrush.stats.measures import figures_of_run, step_figure
 from inrush.stats.record import RunRecord, StudyRecord

@@ -5,18 +5,26 @@ Between the two lies what a client that was on time would have seen. Where both 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TypedDict
 
 from inrush.analysis.answer import Answer, decided
-from inrush.analysis.deciding import undecided_limits
+from inrush.analysis.deciding import above, undecided_limits
 from inrush.analysis.parts import Part
 from inrush.analysis.points import Analysis, Measured, say
-from inrush.guards.verdicts import Verdict, invalid, not_checked, passed
+from inrush.analysis.verdicts import Verdict, invalid, not_checked, noted, passed
+from inrush.guards.guard import About, StudyGuard
 from inrush.stats.brackets import on_time_name
-from inrush.text import number
+from inrush.text import counted, number
 
-DECISIONS, LIMITS = "decisions hold on time", "limits were measured"
+DECISIONS, LIMITS, STOP_RULES = "decisions hold on time", "limits were measured", "stop rules stand"
+
+
+class StopRule(TypedDict):
+    """As a study has it: larger values of `along` are not run where all of these figures are above their limits."""
+
+    along: str
+    above: Mapping[str, float]
 
 
 def decisions_hold(analysis: Analysis) -> Verdict | None:
@@ -58,8 +66,9 @@ def worst_limit(limits: Sequence[tuple[str, Measured, str]]) -> str:
     return said + (f" (in {len(mine)} runs, the worst {m.run.run_id})" if len(mine) > 1 else "")
 
 
-def pairs(analysis: Analysis) -> Any:
-    return zip(analysis.runs, analysis.on_time.runs, strict=True)
+def pairs(analysis: Analysis) -> list[tuple[Measured, Measured]]:
+    """Each run as measured, and with a client on time."""
+    return list(zip(analysis.runs, analysis.on_time.runs, strict=True))
 
 
 def bracketed(analysis: Analysis, figure: str) -> bool:
@@ -132,3 +141,77 @@ def limits_checked(analysis: Analysis) -> Verdict | None:
         )
     each = ", ".join(f"{f} in {n} of {len(counted[f])}" for f, n in measured.items())
     return passed(LIMITS, f"Counted runs that measured what [accept] limits: {each}")
+
+
+def stop_rules_stand(analysis: Analysis) -> Verdict | None:
+    """Every limit of a stop rule that the pilot crossed: was it crossed by figures that decide?"""
+    rules: list[StopRule] = list(analysis.study.get("stop") or ())
+    if not rules:
+        return None
+    detail = [
+        sentence
+        for m, on_time in zip(analysis.runs, analysis.on_time.runs, strict=True)
+        if m.run.block == 0 and not m.run.confirms
+        for rule in rules
+        if all(m.figures.get(f, float("-inf")) > limit for f, limit in rule["above"].items())
+        for sentence in crossed_in_doubt(analysis, m, on_time, rule)
+    ]
+    if detail:
+        return noted(STOP_RULES, "; ".join(detail))
+    return passed(STOP_RULES, "No limit of a stop rule was crossed by a figure that is invalid")
+
+
+def crossed_in_doubt(analysis: Analysis, m: Measured, on_time: Measured, rule: StopRule) -> list[str]:
+    objections = [above(m, on_time, figure, limit) for figure, limit in rule["above"].items()]
+    doubts = [o.why for o in objections if o is not None and not o.stands]
+    if not doubts:
+        return []
+    along, here = rule["along"], dict(m.point)
+    larger = [
+        a
+        for a in analysis.record.absent
+        if a.why == "stopped"
+        and a.point.get(along, here[along]) > here[along]
+        and all(a.point.get(name) == value for name, value in here.items() if name != along)
+    ]
+    what = (
+        f"{counted(len(larger), 'larger value')} stopped by it, not shown to be beyond the limit"
+        if larger
+        else "no larger value was stopped"
+    )
+    return [f"{say(m.point)}: {doubts[0]}; {what}"]
+
+
+ANSWERED = "answer measured"
+
+
+def answer_measured(analysis: Analysis) -> Verdict | None:
+    """A study that asks for a figure which none of its runs has ends without an answer, however right the runs are."""
+    asked = (analysis.study.get("answer") or {}).get("of")
+    counted = [m for m in analysis.runs if m.counts]
+    if asked is None or not counted:
+        return None
+    measured = sum(asked in m.figures for m in counted)
+    if measured:
+        return passed(ANSWERED, f"{measured} of {len(counted)} counted runs measured {asked}")
+    step = str(asked).partition(".")[0]
+    reasons = dict.fromkeys(
+        f"{m.run.engine}: {step} is left out: {reason}"
+        for m in counted
+        if (reason := m.run.labels.get("steps_left_out", {}).get(step))
+    )
+    why = f" ({'; '.join(reasons)})" if reasons else ""
+    return invalid(
+        ANSWERED,
+        f"No counted run measured {asked}, which the answer is about{why}. Name a figure that the steps or roles of the study "
+        "have in answer.of, or engines that can measure it",
+        figures=(),
+    )
+
+
+GUARDS = (
+    StudyGuard(About.ANSWER, ANSWERED, answer_measured, "Nothing was asked, or nothing has run"),
+    StudyGuard(About.ANSWER, DECISIONS, decisions_hold, "No figure of a decision has a bracket"),
+    StudyGuard(About.ANSWER, LIMITS, limits_checked, "The study accepts without limits"),
+    StudyGuard(About.ANSWER, STOP_RULES, stop_rules_stand, "The study has no stop rule"),
+)

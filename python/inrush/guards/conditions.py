@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 from inrush.analysis.points import Analysis, Measured, Point, say
-from inrush.guards.verdicts import Verdict, invalid, is_instrument, passed, promised
+from inrush.analysis.run_facts import is_instrument, promised
+from inrush.analysis.verdicts import Verdict, invalid, passed
+from inrush.guards.guard import About, StudyGuard
 from inrush.stats.record import RunRecord
 
 NAME = "same conditions throughout"
@@ -60,19 +61,24 @@ def differing(engine: str, runs: Sequence[Measured]) -> list[tuple[str, list[Poi
 
 def facts(runs: Sequence[Measured]) -> dict[str, Callable[[RunRecord], str]]:
     """What is one for the whole of an engine."""
-    readers: dict[str, Callable[[RunRecord], str]] = {
-        name: lambda run, key=key: str(run.env.get(key) or UNKNOWN)  # type: ignore[misc]
-        for key, name in PLACE.items()
-    }
+    readers = {name: of_machine(key) for key, name in PLACE.items()}
     readers["version"] = lambda run: next(
         (str(row["value"]) for row in run.rows("settings") if row["name"] == "version"), UNKNOWN
     )
     for name in sorted({name for m in runs for name in asked(m.run)}):
-        readers[f"{name} asked"] = lambda run, name=name: str(asked(run).get(name, SHIPPED))  # type: ignore[misc]
+        readers[f"{name} asked"] = asked_for(name)
     return readers
 
 
-def asked(run: RunRecord) -> Mapping[str, Any]:
+def of_machine(key: str) -> Callable[[RunRecord], str]:
+    return lambda run: str(run.env.get(key) or UNKNOWN)
+
+
+def asked_for(name: str) -> Callable[[RunRecord], str]:
+    return lambda run: str(asked(run).get(name, SHIPPED))
+
+
+def asked(run: RunRecord) -> Mapping[str, object]:
     return run.summary.get("settings_asked") or {}
 
 
@@ -93,3 +99,6 @@ def values(runs: Sequence[Measured], of: Callable[[RunRecord], str]) -> str:
 
 def points_of(runs: Sequence[Measured]) -> list[Point]:
     return list(dict.fromkeys(m.point for m in runs))
+
+
+GUARDS = (StudyGuard(About.ENGINES, NAME, same_conditions, "No engine has two runs"),)

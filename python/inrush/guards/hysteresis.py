@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from inrush.analysis.points import Analysis, Point, headline, say
+from inrush.analysis.verdicts import Verdict, noted, passed
 from inrush.border.labels import UP_AND_DOWN, goes_up
-from inrush.guards.verdicts import Verdict, counted, noted, passed
+from inrush.guards.guard import About, StudyGuard
 from inrush.stats import stats
-from inrush.text import number, signed_percent
+from inrush.text import counted, number, signed_percent
 
 NAME = "no hysteresis"
 #: A difference by direction that is smaller is not worth a word, however sure.
@@ -87,3 +88,6 @@ def by_direction(analysis: Analysis, figure: str) -> list[ByDirection]:
         )
         for point, of in held.items()
     ]
+
+
+GUARDS = (StudyGuard(About.COURSE, NAME, no_hysteresis, "The study does not sweep up and down"),)

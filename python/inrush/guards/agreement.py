@@ -12,9 +12,13 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+from inrush.analysis.points import Analysis
+from inrush.analysis.verdicts import Verdict, noted, passed
 from inrush.border.pipeline import roles_of
+from inrush.guards.guard import About, StudyGuard
 from inrush.results.unanswered import WHOLE, at_the_end
 from inrush.stats.record import RunRecord
+from inrush.text import counted
 
 INTEGER = re.compile(r"[+-]?\d+")
 Column = Sequence[str | None]
@@ -129,3 +133,25 @@ def unit(column: Whole) -> int | None:
 
 def rounded(value: str | None) -> str | None:
     return None if value is None else f"{float(value):.9g}"
+
+
+def engines_agree(analysis: Analysis) -> Verdict | None:
+    """Quiet answers of different engines over the same rows. Ties at a LIMIT may differ rightly: a note."""
+    questions, differences = disagreements(m.run for m in analysis.runs)
+    if differences:
+        return noted(
+            "engines agree",
+            f"{len(differences)} of {counted(questions, 'quiet question')} answered differently: {differences[0]}",
+        )
+    return (
+        passed("engines agree", f"{counted(questions, 'quiet question')} answered alike by every engine")
+        if questions
+        else None
+    )
+
+
+GUARDS = (
+    StudyGuard(
+        About.ENGINES, "engines agree", engines_agree, "No quiet question was answered by two engines"
+    ),
+)
