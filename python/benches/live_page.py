@@ -18,7 +18,6 @@ from inrush.live.access import Access, Address, listening_socket
 from inrush.live.server import LiveServer
 from inrush.live.view import View
 from inrush.results.store import StudyFolder
-from inrush.run.listener import Silent
 
 READERS = (0, 1, 50)
 ROLES = ("writers", "readers")
@@ -76,7 +75,7 @@ def measured(readers: int, seconds: float) -> tuple[float, float]:
     with tempfile.TemporaryDirectory() as place:
         folder = StudyFolder(Path(place))
         folder.write({"schema": 1, "study": "bench", "title": "bench", "status": "running"})
-        view = View(Silent(), folder, [])
+        view = View(lambda _: None, folder, [])
         at = Address("127.0.0.1")
         listening = listening_socket(at)
         port = listening.getsockname()[1]

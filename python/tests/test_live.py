@@ -18,10 +18,11 @@ from inrush.live.distance import distances, figures_so_far, makespans
 from inrush.live.seen import StudySeen
 from inrush.live.series import RoleSlice, RunSeries, Slice
 from inrush.live.snapshot import snapshot, step_rows
-from inrush.live.terminal import Scrolling, Terminal, words
+from inrush.live.terminal import Plain, Terminal, line, words
 from inrush.live.usage import Using
-from inrush.live.view import View
+from inrush.live.view import SeriesPlace, View
 from inrush.results.histogram import of_values
+from inrush.results.schema import RESULT_SCHEMA
 from tests.live_events import latencies, progress, role, usage
 from tests.test_run import Planned, begin
 
@@ -271,7 +272,7 @@ def test_a_segment_without_roles_shows_nothing_of_the_segment_before_as_now() ->
     assert (role["rows_per_s"], role["ops_per_s"], role["backlog"]) == (0.0, 0.0, 0)
     assert set(role["times"].values()) == {None} and role["lag"] is None and role["due"] is None
     assert of.roles["writers"].measured_rows == measured > 0, "the measured phase keeps what it has"
-    assert "rows/s" not in of.clock.line()
+    assert "rows/s" not in line(shown(of))
 
 
 def test_the_warm_up_is_in_no_figure() -> None:
@@ -333,16 +334,60 @@ def test_a_terminal_shows_the_same_in_words() -> None:
         assert part in said, (part, said)
 
 
+def test_between_two_runs_the_charts_are_those_of_the_run_before(tmp_path: Path) -> None:
+    view = View(lambda _: None, begin(tmp_path), [Run(0, []), Run(1, [])])  # type: ignore[list-item]
+    first, second = view.seen.planned
+    view.begun(1, 2, first)
+    for at_s in (1, 2, 3):
+        view.event(progress(at_s, {"writers": role(1_000 * at_s, 10 * at_s, [2 * MS] * 10)}))
+    place, rows = view.steps_since(SeriesPlace())
+    assert len(rows) == 3 and view.look()["series"]["before"] == ""
+    view.begun(2, 2, second)
+    assert view.steps_since(place) == (place, []), "nothing is taken from a page that has them"
+    assert len(view.steps_since(SeriesPlace())[1]) == 3, "nor kept from one that is opened now"
+    assert view.look()["series"]["before"] == first.point
+    view.event(progress(1, {"writers": role(500, 5, [MS] * 5)}))
+    later, rows = view.steps_since(place)
+    assert later.series != place.series and len(rows) == 1 and view.look()["series"]["before"] == ""
+
+
+def test_a_run_that_ends_leaves_one_line_that_says_something(tmp_path: Path) -> None:
+    said: list[str] = []
+    folder = begin(tmp_path)
+    view = View(said.append, folder, [Run(0, [])])  # type: ignore[list-item]
+    run = view.seen.planned[0]
+    (folder.path / run.run_id).mkdir()
+    (folder.path / run.run_id / "run.json").write_text(
+        json.dumps({"schema": RESULT_SCHEMA, "status": "failed"})
+    )
+    view.begun(1, 1, run)
+    view.ended(run, {"status": "failed", "failure": {"message": "no room"}})
+    lines = [message["text"] for message in view.look()["messages"]]
+    assert lines == said and len(lines) == 1 and lines[0].endswith("no room")
+
+
+def test_without_a_terminal_a_line_of_the_same_snapshot_is_said_every_ten_seconds(tmp_path: Path) -> None:
+    said: list[str] = []
+    now = [100.0]
+    view = Plain(said.append, begin(tmp_path), [Run(0, [])], clock=lambda: now[0])  # type: ignore[list-item]
+    view.begun(1, 1, view.seen.planned[0])
+    for second in range(1, 25):
+        now[0] += 1
+        view.event(progress(second, {"writers": role(1_000 * second, 10 * second, [2 * MS] * 10)}))
+    assert len(said) == 2
+    assert said[0].startswith("[1/1] fake 0 · ")
+    assert "now 1.00 k rows/s" in said[0] and "p99 2." in said[0] and "client 0.50 cores" in said[0]
+
+
 def test_a_terminal_is_drawn_from_the_view_with_ended_runs_above(tmp_path: Path) -> None:
     folder = begin(tmp_path)
     console = Console(force_terminal=True, width=100, height=30, file=(out := StringIO()), color_system=None)
-    view = View(Scrolling(console), folder, [Run(0, [])])  # type: ignore[list-item]
+    view = View(console.print, folder, [Run(0, [])])  # type: ignore[list-item]
     with Terminal(console, view):
         view.begun(1, 1, view.seen.planned[0])
         for second in (1, 2):
             view.event(progress(second, {"writers": role(1_000 * second, 10, [2 * MS] * 10)}))
         view.note("a note of the study")
-        view.inner.study.ended()  # type: ignore[attr-defined]
         time.sleep(0.7)
     said = out.getvalue()
     assert "a note of the study" in said and "[1/1] fake 0" in said and "writers  1.00 k rows/s" in said

@@ -27,7 +27,6 @@ from inrush.live.metrics import OPEN, TEXT, families, open_text, plain_text, ren
 from inrush.live.native import PER_OCTAVE, PROTOBUF, deltas, exponential, spans
 from inrush.live.seen import StudySeen
 from inrush.live.view import View
-from inrush.run.listener import Silent
 from tests.live_events import latencies, progress, role, usage
 from tests.test_live import STUDY, Run, run_for, seen
 from tests.test_live_server import until
@@ -256,7 +255,7 @@ def gateway() -> Iterator[Any]:
 
 
 def viewed(tmp_path: Path) -> View:
-    return View(Silent(), begin(tmp_path), [Run(0, [])])  # type: ignore[list-item]
+    return View(lambda _: None, begin(tmp_path), [Run(0, [])])  # type: ignore[list-item]
 
 
 def test_metrics_are_pushed_while_the_study_runs_and_when_it_ends(

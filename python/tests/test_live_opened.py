@@ -14,7 +14,6 @@ from inrush.errors import UsageError
 from inrush.live import opened
 from inrush.live.opened import LivePage, page, wanted
 from inrush.live.view import View
-from inrush.run.listener import Silent
 from tests.test_live import Run
 from tests.test_live_metrics import gateway
 from tests.test_live_server import until
@@ -30,7 +29,7 @@ def folder(tmp_path: Path) -> Any:
 
 
 def viewed(folder: Any) -> View:
-    return View(Silent(), folder, [Run(0, [])])  # type: ignore[list-item]
+    return View(lambda _: None, folder, [Run(0, [])])  # type: ignore[list-item]
 
 
 def closing(of: LivePage) -> threading.Thread:

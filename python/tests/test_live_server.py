@@ -21,7 +21,6 @@ from inrush.live.access import Access, Address, listening_socket, read_address
 from inrush.live.charts import specs
 from inrush.live.server import LiveServer
 from inrush.live.view import SeriesPlace, View
-from inrush.run.listener import Silent
 from tests.live_events import progress, role
 from tests.test_live import Run
 from tests.test_run import begin
@@ -35,7 +34,7 @@ class Study:
     """A view of a study with one run in hand, and its server."""
 
     def __init__(self, folder: Any, token: str = TOKEN, host: str = "127.0.0.1") -> None:
-        self.view = View(Silent(), folder, [Run(0, []), Run(1, [])])  # type: ignore[list-item]
+        self.view = View(lambda _: None, folder, [Run(0, []), Run(1, [])])  # type: ignore[list-item]
         self.folder = folder
         at = Address(host)
         themes = json.dumps({"specs": specs(), "themes": {}})

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from inrush.run.progress import StudyClock, load_line, written_per_s
+from inrush.live.clock import StudyClock
+from inrush.live.run_lines import written_per_s
+from inrush.live.seen import StudySeen
+from inrush.live.snapshot import snapshot
+from inrush.live.terminal import line
 from inrush.text import show_s
+from tests import live_events
+from tests.test_run import Planned
 
 ROWS, CALLS = 5_000, 20
 EVERY_S = 0.25
@@ -17,16 +24,63 @@ EVERY_S = 0.25
 def beat(
     at_s: float, rows: int, ops: int, repetition: int = 0, rate: float = 0.0, began_s: float = 0.0
 ) -> dict[str, Any]:
-    role = {"rows": rows, "ops": ops, "rows_per_s": rate, "ops_per_s": 0.0, "p99_ms": None, "errors": 0}
-    return {
-        "event": "progress",
-        "t_ns": int(at_s * 1e9),
-        "segment": 3,
-        "repetition": repetition,
-        "began_ns": int(began_s * 1e9),
-        "label": "measure",
-        "roles": {"ports": role},
-    }
+    roles = {"ports": live_events.role(rows, ops, rows_per_s=rate)}
+    return dict(live_events.progress(at_s, roles, segment=3, repetition=repetition, began_s=began_s))
+
+
+class Run(Planned):
+    """A planned run whose writers are those named."""
+
+    def __init__(self, writers: Sequence[str] = ()) -> None:
+        super().__init__(0, [])
+        self.writers = writers
+
+    @property
+    def plan(self) -> dict[str, Any]:
+        work = {"kind": "rows", "table": 0, "rows": 10**9, "batch_rows": 100}
+        roles = [
+            {
+                "name": name,
+                "work": work,
+                "schedule": {"kind": "closed"},
+                "until": {"kind": "work"},
+                "operations": [{"operation": "put", "weight": 1}],
+            }
+            for name in self.writers
+        ]
+        drive = {"kind": "drive", "phase": "measure", "limit_ns": 0}
+        segments = [{"kind": "load", "phase": "load", "limit_ns": 0}] * 3 + [drive]
+        operations = [{"name": "put", "kind": "insert"}]
+        return {
+            **super().plan,
+            "operations": operations,
+            "segments": [{**s, "roles": roles} for s in segments],
+        }
+
+
+class Study:
+    """A study of one run, by the line that is said of it."""
+
+    def __init__(self, *writers: str) -> None:
+        run: Any = Run(writers)
+        self.seen = StudySeen({}, [run], 0.0)
+        self.seen.begun(1, 1, run, 0.0)
+
+    def event(self, event: Any) -> None:
+        begun: Any = {
+            "event": "segment",
+            "index": 3,
+            "label": event["label"],
+            "kind": "drive",
+            "phase": "",
+            "t_ns": 0,
+        }
+        if self.seen.segment is None:
+            self.seen.event(begun, 0.0)
+        self.seen.event(event, 0.0)
+
+    def line(self) -> str:
+        return line(snapshot(self.seen, [], [], "", 0.0))
 
 
 def rate_in(line: str) -> str:
@@ -37,8 +91,7 @@ def rate_in(line: str) -> str:
 
 @pytest.mark.parametrize("ends_at_s", [30.0, 30.25, 30.5, 30.75])
 def test_a_sample_a_second_is_one_rate_at_every_moment(ends_at_s: float) -> None:
-    study = StudyClock()
-    study.begun(1, 1, "mysql", 1)
+    study = Study()
     for k in range(int(ends_at_s / EVERY_S) + 1):
         at_s = k * EVERY_S
         study.event(beat(at_s, rows=int(at_s) * ROWS, ops=int(at_s) * CALLS))
@@ -51,31 +104,25 @@ def load_beat(at_s: float, rows: int, **more: Any) -> dict[str, Any]:
 
 
 def test_a_load_says_how_far_it_is_how_fast_now_its_gaps_and_when_it_ends() -> None:
-    study = StudyClock()
-    study.begun(1, 1, "mysql", 1)
+    study = Study()
     study.event(load_beat(100, 4_000_000))
     study.event(load_beat(105, 4_200_000, gaps=2, gaps_s=200.0))
     line = study.line()
     assert rate_in(line) == "40.0 k rows/s", "of the last moments, and not since the load began"
     parts = line.split(" · ")
     assert parts[1:4] == ["load", "34,200,000 of 100,000,000 rows, 34 %", "2 gaps, 3 min"]
-    end = load_line(load_beat(0, 0), now_s=0.0)[-1]  # type: ignore[arg-type]
-    assert (
-        end == f"the load ends at {time.strftime('%H:%M', time.localtime(1_800))}"
-        and parts[-1] == "30 min left"
-    )
+    at = time.strftime("%H:%M", time.localtime(1_800))
+    assert parts[4] == f"the load ends at {at}" and parts[-1] == f"30 min left, until {at}"
 
 
 def test_one_event_alone_says_its_own_rate() -> None:
-    study = StudyClock()
-    study.begun(1, 1, "mysql", 1)
+    study = Study()
     study.event(beat(0.25, rows=ROWS, ops=CALLS, rate=20_000))
     assert rate_in(study.line()) == "20.0 k rows/s"
 
 
 def test_a_repetition_begins_to_count_anew() -> None:
-    study = StudyClock()
-    study.begun(1, 1, "mysql", 1)
+    study = Study()
     for k in range(9):
         study.event(beat(k, rows=k * ROWS, ops=k * CALLS))
     for k in range(3):
@@ -84,16 +131,14 @@ def test_a_repetition_begins_to_count_anew() -> None:
 
 
 def test_a_last_word_a_moment_after_the_first_one_makes_no_rate_of_that_moment() -> None:
-    study = StudyClock()
-    study.begun(1, 1, "mysql", 1)
+    study = Study()
     study.event(beat(100.5, rows=50_000, ops=50, began_s=100.0))
     study.event(beat(100.501, rows=60_000, ops=60, began_s=100.0))
     assert rate_in(study.line()) == "120 k rows/s", "and not 10,000,000"
 
 
 def test_what_writes_no_rows_is_told_by_its_calls() -> None:
-    study = StudyClock()
-    study.begun(1, 1, "mysql", 1)
+    study = Study()
     for k in range(5):
         study.event(beat(k, rows=0, ops=k * CALLS))
     assert rate_in(study.line()) == "20.0 calls/s"
@@ -101,8 +146,7 @@ def test_what_writes_no_rows_is_told_by_its_calls() -> None:
 
 def test_rows_that_are_deleted_or_read_are_in_no_rate_of_what_is_put_in() -> None:
     def detail(*writers: str) -> str:
-        study = StudyClock()
-        study.begun(1, 1, "mysql", 1, writers)
+        study = Study(*writers)
         for k in range(5):
             roles = {
                 role: beat(k, rows=k * rows, ops=k * 10, rate=rows)["roles"]["ports"]

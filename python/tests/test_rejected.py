@@ -12,11 +12,11 @@ from inrush.analysis.rejected import reject_lines
 from inrush.analysis.verdicts import Outcome, invalid
 from inrush.guards.analyse import analyse, analysis_of
 from inrush.guards.rows import MORE_THAN_LIMIT, rows_rejected
+from inrush.live.run_lines import with_rejected
 from inrush.report.page import page
 from inrush.report.report import closing_lines, next_command
 from inrush.report.summary import summary, summary_lines
 from inrush.run.one import too_many_rejected
-from inrush.run.progress import with_rejected
 from inrush.stats.record import RunRecord, StudyRecord
 from tests import synthetic
 

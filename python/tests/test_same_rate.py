@@ -10,9 +10,9 @@ import pytest
 
 from inrush.analysis.points import Analysis
 from inrush.guards.analyse import analyse
+from inrush.live.run_lines import found_line, run_figure
 from inrush.report.step_table import RATED_S, columns_of, steps_table
 from inrush.results.store import Results
-from inrush.run.progress import figure_said, found_line
 from inrush.stats.measures import study_record
 from inrush.stats.quantity import show
 from tests.steps import STUDY, run_study_file, write_study
@@ -50,24 +50,24 @@ def test_rows_of_steps_one_after_the_other_are_in_no_common_rate() -> None:
     figures = {"load.rows_per_s": 100.0, "load.makespan_s": 2.0, "reload.rows_per_s": 50.0, "reload.makespan_s": 4.0,
                "load.ops": 1.0, "reload.ops": 1.0}  # fmt: skip
     assert (
-        figure_said(figures, "load.rows_per_s", {"load", "reload"}, in_steps=True)
+        run_figure(figures, "load.rows_per_s", {"load", "reload"}, in_steps=True)
         == "100 rows/s (rate of load)"
     )
-    assert figure_said(figures, None, {"load", "reload"}, in_steps=True) == ""
+    assert run_figure(figures, None, {"load", "reload"}, in_steps=True) == ""
 
 
 def test_the_time_of_a_fixed_job_is_said_as_its_rate_as_in_the_sentence() -> None:
     figures = {"writers.makespan_s": 2.0, "writers.rows_per_s": 5_000.0, "writers.ops": 10.0}
-    assert figure_said(figures, "writers.makespan_s", {"writers"}, in_steps=False) == "5.00 k rows/s"
+    assert run_figure(figures, "writers.makespan_s", {"writers"}, in_steps=False) == "5.00 k rows/s"
     beside = {**figures, "readers.ops": 1.0}
     assert (
-        figure_said(beside, "writers.makespan_s", {"writers"}, in_steps=False)
+        run_figure(beside, "writers.makespan_s", {"writers"}, in_steps=False)
         == "5.00 k rows/s (rate of writers)"
     )
-    assert figure_said(beside, "readers.latency_p99_s", {"writers"}, in_steps=False) == "5.00 k rows/s", (
+    assert run_figure(beside, "readers.latency_p99_s", {"writers"}, in_steps=False) == "5.00 k rows/s", (
         "the answer's figure was not measured: what is written stands for it"
     )
-    assert figure_said(figures, "writers.keeps_up", {"writers"}, in_steps=False) == "5.00 k rows/s"
+    assert run_figure(figures, "writers.keeps_up", {"writers"}, in_steps=False) == "5.00 k rows/s"
 
 
 def test_rows_by_the_time_beside_them_are_the_rate_of_the_table(finished: Analysis) -> None:

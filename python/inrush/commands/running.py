@@ -198,18 +198,21 @@ def listening(
 ) -> Iterator[Listener]:
     """Progress and notes on stderr, with `quiet` neither; a terminal and a page show what goes on."""
     from inrush.run.listener import Silent
-    from inrush.run.progress import Plain
+
+    if quiet and page is None:
+        yield Silent()
+        return
+    from inrush.live.terminal import Plain, Terminal
+    from inrush.live.view import View, claims_of
 
     console = stderr()
     terminal = console.is_terminal and not quiet
-    if not terminal and page is None:
-        yield Silent() if quiet else Plain(console, folder.path)
-        return
-    from inrush.live.terminal import Scrolling, Terminal
-    from inrush.live.view import View, claims_of
 
-    inner = Silent() if quiet else (Scrolling if terminal else Plain)(console, folder.path)
-    view = View(inner, folder, runs, claims_of(folder, runs))
+    def say_line(line: str) -> None:
+        if not quiet:
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    view = (View if terminal or quiet else Plain)(say_line, folder, runs, claims_of(folder, runs))
     if page is not None:
         page.open(view)
         stays = " (at the end it serves the report, until Ctrl-C)" if page.of.stay else ""

@@ -13,10 +13,10 @@ from typing import Any
 
 from inrush.border.events import Event, Latencies, Progress, RoleProgress
 from inrush.live.calls import Calls, histogram
+from inrush.live.clock import Rates, StudyClock
 from inrush.live.series import RoleSlice, RunSeries, Slice
 from inrush.live.usage import Using
 from inrush.plan.planned import PlannedRun
-from inrush.run.progress import Rates, StudyClock
 from inrush.stats.measures import writing_roles
 
 #: Notes and ended runs that are shown.
@@ -88,6 +88,7 @@ class StudySeen:
         self.segment: SegmentSeen | None = None
         self.progress: Progress | None = None
         self.roles: dict[str, RoleSeen] = {}
+        #: Of the run in hand, once its sessions work; until then of the run before it.
         self.series = RunSeries()
         self.using = Using()
         self.totals: dict[tuple[str, str], RoleTotal] = {}
@@ -105,7 +106,7 @@ class StudySeen:
         self.clock.begun(n, of, run.point, run.block, writing_roles(run.plan), run.plan)
         self.run, self.run_began_s = run, now_s
         self.segment = self.progress = self._of = self.heard_s = None
-        self.roles, self.series = {}, RunSeries()
+        self.roles = {}
         self.using.ended()
 
     def event(self, event: Event, now_s: float) -> None:
@@ -122,20 +123,16 @@ class StudySeen:
             case "note":
                 self.note(event["text"], now_s)
 
-    def ended(self, status: str, said: str, now_s: float) -> None:
-        """said: the line about the run."""
+    def ended(self, status: str) -> None:
         self.clock.ended()
         self.ended_runs[status] += 1
         self.using.ended()
-        self.note(said, now_s)
 
     def note(self, message: str, now_s: float) -> None:
         self.messages.append((now_s, message))
 
     def rates(self) -> Rates:
-        """Role -> rows and calls a second, of the last moments: as the line on a terminal says them."""
-        last = self.clock.last
-        return {} if last is None else self.clock.recent.per_s() or self.clock.recent.alone(last)
+        return self.clock.rates()
 
     def engine(self) -> str:
         return "" if self.run is None else str(self.run.labels.get("engine", ""))
@@ -161,8 +158,15 @@ class StudySeen:
         self.using.look(event["resources"], event.get("hosts"))
         if steps:
             busy_s = {name: cores * seconds for name, cores in self.using.busy_cores().items()}
-            self.series.add(Slice(now_s, seconds, steps, busy_s))
+            self._series_of_run_in_hand().add(Slice(now_s, seconds, steps, busy_s))
         self.progress, self._of, self.heard_s = event, of, now_s
+
+    def _series_of_run_in_hand(self) -> RunSeries:
+        """A new one with the first step of a run: between two runs the charts of the one before stay."""
+        run = self.run.run_id if self.run is not None else ""
+        if self.series.run != run:
+            self.series = RunSeries(run, self.clock.point)
+        return self.series
 
     def _counted(
         self,

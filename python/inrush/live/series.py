@@ -65,8 +65,9 @@ def both(first: RoleSlice | None, later: RoleSlice | None) -> RoleSlice:
 class RunSeries:
     """Steps in their order. `version` changes where steps that were given out before became others."""
 
-    def __init__(self, most: int = MOST_STEPS) -> None:
-        self.most = most
+    def __init__(self, run: str = "", point: str = "", most: int = MOST_STEPS) -> None:
+        """run, point: what it is of."""
+        self.run, self.point, self.most = run, point, most
         self.steps: list[Slice] = []
         self.every_s = FIRST_STEP_S
         self.version = 0

@@ -48,7 +48,7 @@ def snapshot(
             used(role, seen.using.hosts.get(role), device, of)
             for (role, device), of in sorted(seen.using.now.items())
         ],
-        "client_cpu": None if seen.progress is None else seen.progress["client_cpu"],
+        "now": together(seen),
         "limits": [limit(distance) for distance in distances(seen, now_s)],
         "points": {"figure": figure, "rows": [point_row(point) for point in points]},
         "claims": list(claims),
@@ -63,6 +63,8 @@ def snapshot(
             "version": seen.series.version,
             "steps": len(seen.series.steps),
             "every_s": seen.series.every_s,
+            #: Of which run, where it is not the one in hand.
+            "before": "" if seen.run is None or seen.series.run == seen.run.run_id else seen.series.point,
         },
     }
 
@@ -87,13 +89,28 @@ def run_in_hand(seen: StudySeen, now_s: float) -> Doc | None:
         "segments": len(seen.run.plan["segments"]),
         "repetition": 0 if here is None else here["repetition"],
         "share": None if here is None else here["share"],
-        "left": None if here is None or here["left_s"] is None else show_s(here["left_s"]),
+        "left_s": None if here is None else here["left_s"],
         "took": show_s(now_s - seen.run_began_s),
         "loaded": None if loaded is None else dict(loaded),
         #: Seconds without a word of the sessions, so that a view that stands still says so.
         "silent_s": None
         if here is None or seen.heard_s is None
         else round(max(0.0, now_s - seen.heard_s), 1),
+    }
+
+
+def together(seen: StudySeen) -> Doc:
+    """What all roles do now, in four words: their rate, the slowest p99, errors and the client's processors."""
+    each = seen.rates().values()
+    rows, calls = sum(rows for rows, _ in each), sum(calls for _, calls in each)
+    p99 = [quantile_s(role.recent.histogram(), 0.99) for role in seen.roles.values()]
+    slowest = max((s for s in p99 if s is not None), default=None)
+    cores = None if seen.progress is None else seen.progress["client_cpu"]
+    return {
+        "rate": show(rows, "x.rows_per_s") if rows else show(calls, "x.ops_per_s") if calls else None,
+        "p99": None if slowest is None else show(slowest, "x.latency_s"),
+        "errors": sum(role.progress["errors"] for role in seen.roles.values()),
+        "client": None if cores is None else f"{cores:.2f} cores",
     }
 
 

@@ -1,4 +1,4 @@
-"""A listener that keeps what is seen of a study, for all that look: the page, the terminal, Prometheus.
+"""The listener of a study that keeps what is seen of it, for all that look: lines, the terminal, the page, Prometheus.
 
 It hears on the study's own thread; looks come from another. Both take one lock of this process, which
 measures nothing: the sessions of a run live in another one.
@@ -10,19 +10,20 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from inrush.border.events import Event
 from inrush.live.metrics import families, rendered
 from inrush.live.points import Claimed, Points, claims_about
+from inrush.live.run_lines import ended_line, found_line
 from inrush.live.seen import StudySeen
 from inrush.live.snapshot import Doc, snapshot, step_rows
 from inrush.plan.planned import PlannedRun
 from inrush.results.store import Results, SealedRun, Store, StudyFolder
-from inrush.run.progress import ended_line, found_line
+from inrush.text import show_s
 
-if TYPE_CHECKING:
-    from inrush.run.listener import Listener
+#: Says a line to the one who waits for the study.
+Say = Callable[[str], None]
 
 
 def claims_of(folder: StudyFolder, runs: Sequence[PlannedRun]) -> list[Claimed]:
@@ -42,43 +43,48 @@ class SeriesPlace:
 class View:
     def __init__(
         self,
-        inner: Listener,
+        say: Say,
         folder: StudyFolder,
         runs: Sequence[PlannedRun],
         claims: Sequence[Claimed] = (),
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """inner: hears everything first."""
-        self.inner, self.folder, self.clock = inner, folder, clock
+        self.say, self.folder, self.clock = say, folder, clock
         self.lock = threading.Lock()
         study = {**folder.doc, "id": folder.path.name}
         self.seen = StudySeen(study, runs, clock())
         self.points = Points(study, claims)
         self._shown: tuple[Sequence[Any], Sequence[Doc], str] = ((), (), "")
-        self._learn(Results(folder.path).runs)
+        sealed = Results(folder.path).runs
+        # What a study that goes on had measured was said before.
+        self.has_result = bool(sealed)
+        self._learn(sealed)
 
     def begun(self, n: int, of: int, run: PlannedRun) -> None:
-        self.inner.begun(n, of, run)
         with self.lock:
             self.seen.begun(n, of, run, self.clock())
 
     def event(self, event: Event) -> None:
-        self.inner.event(event)
         with self.lock:
             self.seen.event(event, self.clock())
 
     def ended(self, run: PlannedRun, doc: dict[str, Any]) -> None:
-        self.inner.ended(run, doc)
         sealed = SealedRun(self.folder.path / run.run_id)
         found = found_line(sealed, self.folder.doc.get("answer")) if doc["status"] == "done" else ""
         self._learn([sealed])
         with self.lock:
-            self.seen.ended(str(doc["status"]), "", self.clock())
+            self.seen.ended(str(doc["status"]))
             line = ended_line(self.seen.clock, doc)
-            self.seen.note(f"{line}{f' · {found}' if found else ''}", self.clock())
+        self.note(f"{line}{f' · {found}' if found else ''}")
+        if found and not self.has_result:
+            self.has_result = True
+            after = show_s(self.clock() - self.seen.began_s)
+            self.say(
+                f"first result {after} after planning: {run.point}: {found}; what follows says how sure that is"
+            )
 
     def note(self, message: str) -> None:
-        self.inner.note(message)
+        self.say(message)
         with self.lock:
             self.seen.note(message, self.clock())
 
@@ -108,8 +114,7 @@ class View:
         """Rows of the steps that a reader does not have; all of them where they became others meanwhile."""
         with self.lock:
             series = self.seen.series
-            run = self.seen.run.run_id if self.seen.run is not None else ""
-            now = SeriesPlace(f"{run}.{series.version}", len(series.steps))
+            now = SeriesPlace(f"{series.run}.{series.version}", len(series.steps))
             first = place.steps if place.series == now.series else 0
             return now, step_rows(series.steps[first:])
 

@@ -82,6 +82,7 @@ function render(shown) {
   $("bar").hidden = share === null;
   if (share !== null) $("done").style.width = `${(100 * Math.min(1, share)).toFixed(1)}%`;
   setText("ends", shown.left ? `${shown.left} left: the study ends at about ${clock(shown.ends_s)}.` : "");
+  setText("before", shown.series.before ? `Of ${shown.series.before}, the run before: the next one has not begun to work.` : "");
   $("tiles").replaceChildren(...Object.entries(shown.roles).map(([name, role]) => tile(name, role)));
   show("now", Object.keys(shown.roles).length > 0);
   fill("limits", ["what it does", "figure", "#limit", "#now", "#used"],
