@@ -131,10 +131,8 @@ def test_a_step_says_rates_and_percentiles_of_its_own_time() -> None:
     run_for(of, 4)
     rows = step_rows(of.series.steps)
     assert len(rows) == 4
-    assert {(r["roles"]["writers"]["rows_per_s"], r["roles"]["writers"]["ops_per_s"]) for r in rows} == {
-        (1_000.0, 10.0)
-    }
-    assert rows[-1]["roles"]["writers"]["p99"] == pytest.approx(2.0, rel=0.01)
+    assert {(r["rows"]["writers"], r["calls"]["writers"]) for r in rows} == {(1_000.0, 10.0)}
+    assert rows[-1]["times"]["writers"]["p99"] == pytest.approx(2.0, rel=0.01)
 
 
 def test_a_repetition_that_begins_anew_takes_nothing_from_the_sums() -> None:
@@ -158,12 +156,12 @@ def test_a_step_has_the_time_in_which_its_roles_worked_and_none_between_two_segm
         now = role(500 * half, 5 * half, [2 * MS] * 5)
         of.event(progress(30.0 + half / 2, {"writers": now}, began_s=30.0), 5_000.0 - half)
     rows = step_rows(of.series.steps)
-    assert [r["roles"]["writers"]["rows_per_s"] for r in rows] == [1_000.0] * 4
+    assert [r["rows"]["writers"] for r in rows] == [1_000.0] * 4
     # Nor is what lies between a repetition and the next one.
     for half in (1, 2):
         now = role(500 * half, 5 * half, [2 * MS] * 5)
         of.event(progress(60.0 + half / 2, {"writers": now}, repetition=1, began_s=60.0), 5_030.0 + half)
-    assert step_rows(of.series.steps)[-1]["roles"]["writers"]["rows_per_s"] == 1_000.0
+    assert step_rows(of.series.steps)[-1]["rows"]["writers"] == 1_000.0
 
 
 # --- what is used

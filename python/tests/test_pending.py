@@ -22,7 +22,7 @@ from inrush.errors import StudyInvalid
 from inrush.guards.analyse import analyse
 from inrush.plan.plan import plan_study
 from inrush.plan.search import bisection_order, bracket, is_wanted
-from inrush.report.timeline import panels
+from inrush.report.over_time import panels
 from inrush.results.histogram import of_values
 from inrush.results.store import Results
 from inrush.stats.measures import figures_of_run

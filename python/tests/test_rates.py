@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from inrush.live.clock import StudyClock
-from inrush.report.timeline import panels
+from inrush.report.over_time import panels
 from inrush.stats.measures import figures_of_run
 from inrush.stats.rates import no_faster, role_rates, steps
 from inrush.stats.record import RunRecord

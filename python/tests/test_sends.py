@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from inrush.report.timeline import panels
+from inrush.report.over_time import panels
 from inrush.stats.measures import figures_of_run
 from inrush.stats.quantity import show
 from inrush.stats.record import RunRecord

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 from typing import Any
 
+from inrush.report.over_time import CHARTS
+
 Spec = dict[str, Any]
 
 HEIGHT = 190
 #: The name of the rows in every spec.
 ROWS = "rows"
-#: Percentiles of a chart of latencies, as its legend names them.
-PERCENTILES = ("p50", "p90", "p99", "p99.9")
 
 
-def specs() -> dict[str, Spec]:
-    """By name. `times` is drawn for each role."""
+def specs() -> dict[str, Any]:
+    """Those over time in their order, as `report/over_time` has them, and that of points."""
     return {
-        "rows": over_time("rows/s"),
-        "calls": over_time("calls/s"),
-        "failed": over_time("failed calls/s"),
-        "times": over_time("ms", log=True, sort=PERCENTILES),
-        "cores": over_time("busy cores"),
+        "over_time": [
+            {
+                "name": chart.name,
+                "title": chart.title,
+                "each_role": chart.each_role,
+                "spec": over_time(chart.unit, chart.log, chart.order),
+            }
+            for chart in CHARTS
+            if chart.of_moment is not None
+        ],
         "points": points(),
     }
 

@@ -16,6 +16,7 @@ from inrush.live.points import PointSoFar
 from inrush.live.seen import RoleSeen, StudySeen
 from inrush.live.series import RoleSlice, Slice
 from inrush.plan.planned import PlannedRun
+from inrush.report.over_time import CHARTS
 from inrush.stats.quantity import show
 from inrush.text import percent, show_s
 
@@ -23,6 +24,9 @@ from inrush.text import percent, show_s
 SNAPSHOT_SCHEMA = 1
 #: Planned runs that are named; of the others the number.
 NEXT_NAMED = 5
+
+#: Percentiles as people read them.
+LABELS = {"p50": "p50", "p90": "p90", "p99": "p99", "p999": "p99.9"}
 
 Doc = dict[str, Any]
 
@@ -196,15 +200,21 @@ def next_run(run: PlannedRun) -> Doc:
 
 
 def step_rows(steps: Sequence[Slice]) -> list[Doc]:
-    """For charts: a row for each step, with its roles and the cores that were busy."""
+    """For charts: a row for each step, with the values of each chart."""
     return [
         {
             "t": round(step.end_s, 1),
-            "roles": {name: step_figures(of, step.seconds) for name, of in step.roles.items()},
-            "cores": {name: rounded(s / step.seconds) for name, s in step.busy_s.items()},
+            **{chart.name: chart.of_moment(moment(step)) for chart in CHARTS if chart.of_moment is not None},
         }
         for step in steps
     ]
+
+
+def moment(step: Slice) -> Doc:
+    return {
+        "roles": {name: step_figures(of, step.seconds) for name, of in step.roles.items()},
+        "cores": {name: rounded(s / step.seconds) for name, s in step.busy_s.items()},
+    }
 
 
 def step_figures(of: RoleSlice, seconds: float) -> Doc:
@@ -215,7 +225,8 @@ def step_figures(of: RoleSlice, seconds: float) -> Doc:
         "rows_per_s": rounded(of.rows / seconds),
         "ops_per_s": rounded(of.ops / seconds),
         "failed_per_s": rounded(of.failed / seconds),
-        **{short: None if s is None else rounded(1e3 * s) for short, s in times.items()},
+        # Without zeros, which a logarithmic axis does not have.
+        "times_ms": {LABELS[short]: rounded(1e3 * s) if s else None for short, s in times.items()},
     }
 
 

@@ -10,9 +10,10 @@ from inrush.analysis.answer import Answer
 from inrush.analysis.points import Analysis
 from inrush.report.charts import HEIGHT, WIDTH, Figure, Row, finished, inline, label
 from inrush.report.drawn import shown_points
+from inrush.report.over_time import panels
 from inrush.report.panel_lines import MOST_LINES, legible, names, others_said, together
 from inrush.report.time_lines import panel_charts, stacked, time_scale
-from inrush.report.timeline import THROUGHPUT, Panel, drawn_panels, panels, typical_runs
+from inrush.report.timeline import THROUGHPUT, Panel, drawn_panels, typical_runs
 from inrush.stats.quantity import show
 from inrush.stats.record import RunRecord
 from inrush.stats.steps import INDEXES, ROWS, WHOLE, number, segments_of_steps, step_windows, total

@@ -11,9 +11,10 @@ from inrush.analysis.answer import Answer
 from inrush.analysis.points import Analysis
 from inrush.report.charts import HEIGHT, WIDTH, Figure, Row, finished, inline, label
 from inrush.report.drawn import shown_points
+from inrush.report.over_time import panels
 from inrush.report.panel_lines import legible, names, others_said
 from inrush.report.sampled import sample_panels
-from inrush.report.timeline import Panel, drawn_panels, panels, typical_runs
+from inrush.report.timeline import Panel, drawn_panels, typical_runs
 from inrush.stats.steps import step_windows
 
 

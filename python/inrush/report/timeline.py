@@ -1,4 +1,4 @@
-"""What a run did over time, thinned to what a figure can show: throughput, CPU, disk, network. Pure."""
+"""Which run is drawn over time, and series of it, thinned to what a chart can show. Pure."""
 
 from __future__ import annotations
 
@@ -10,14 +10,10 @@ from typing import Any
 import numpy as np
 
 from inrush.analysis.points import Analysis, Measured, Point
-from inrush.border.pipeline import roles_of
 from inrush.stats.hosts import hosts_of, on
-from inrush.stats.measures import grouped, measured_windows, writing_roles
-from inrush.stats.pending import polls, sources
-from inrush.stats.rates import no_faster, role_rates, steps, worked
+from inrush.stats.measures import grouped, measured_windows
+from inrush.stats.rates import no_faster, steps, worked
 from inrush.stats.record import FloatArray, RunRecord
-from inrush.stats.sends import calls_per_send
-from inrush.stats.steps import step_windows
 from inrush.stats.watched import cumulative
 from inrush.study.files import INPUT
 
@@ -28,6 +24,11 @@ FEW_PER_S = 2.0
 THROUGHPUT = ("rows/s", "calls/s")
 #: Looks at a counter that a step of its rate spans: CPU is counted in ticks, and two looks lie side by side.
 LOOKS = 5
+
+
+Rows = list[dict[str, Any]]
+#: Begin and end, s of the run.
+Span = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -55,40 +56,6 @@ def typical_runs(analysis: Analysis, figure: str, points: Sequence[Point]) -> li
     return list(found.values())[:MOST_RUNS]
 
 
-def panels(run: RunRecord) -> list[Panel]:
-    """Throughput of each role first, then resources of each watched role over the measured segments, or over all steps."""
-    windows = [*(step_windows(run) or measured_windows(run)).values()]
-    if not windows:
-        return []
-    start_ns = min(start for start, _ in windows)
-    end_ns = max(end for _, end in windows)
-    found = throughput(run, start_ns / 1e9)
-    if not found:
-        return []
-    found += pending(run, start_ns / 1e9) + together(run, start_ns / 1e9)
-    for title, metrics, factor in (
-        ("busy cores", {"cpu_s": ""}, 1.0),
-        ("disk MB/s", {"dev_read_bytes": "read ", "dev_write_bytes": "write "}, 1e-6),
-        ("network MB/s", {"net_rx_bytes": "in ", "net_tx_bytes": "out "}, 1e-6),
-    ):
-        rows = [
-            row
-            for metric, prefix in metrics.items()
-            for series, (t_ns, value) in every_device(run, metric).items()
-            for row in slopes(
-                t_ns / 1e9,
-                value * factor,
-                prefix + series,
-                start_ns / 1e9,
-                end_ns / 1e9,
-                float(run.env.get("cpu_logical") or inf) if metric == "cpu_s" else inf,
-            )
-        ]
-        if rows:
-            found.append(Panel(title, rows))
-    return found
-
-
 def drawn_panels(panels: Sequence[Panel], run: RunRecord) -> list[Panel]:
     """Panels without roles of few calls, and without panels of a single moment: neither has a course over time."""
     few = sparse_roles(run)
@@ -108,46 +75,6 @@ def sparse_roles(run: RunRecord) -> set[str]:
         role: sum(end - start for start, end in of.values()) / 1e9 for role, of in worked(run).items()
     }
     return {role for role, s in worked_s.items() if calls[role] <= FEW_PER_S * s}
-
-
-def throughput(run: RunRecord, start_s: float) -> list[Panel]:
-    """Rows of the roles that put rows in, calls of the others: two units, two panels."""
-    writers = writing_roles(run.plan)
-    rows: dict[str, list[dict[str, Any]]] = {title: [] for title in THROUGHPUT}
-    spans = worked(run)
-    for role, s in role_rates(run, MOST_POINTS).items():
-        ends = until_the_end(s.t_s, s.t_s + s.dt_s, [end / 1e9 for _, end in spans[role].values()])
-        unit, amount = ("rows/s", s.rows) if role in writers else ("calls/s", s.ops)
-        rate = np.divide(amount, s.dt_s, out=np.zeros_like(amount), where=s.dt_s > 0)
-        rows[unit] += thinned(*with_pauses(s.t_s - start_s, ends - s.t_s, rate), role)
-    return [Panel(unit, held) for unit, held in rows.items() if held]
-
-
-def pending(run: RunRecord, start_s: float) -> list[Panel]:
-    """The queue of each role that inserts at a rate: a queue that grows is seen here before any latency shows it."""
-    windows = measured_windows(run)
-    rows = [
-        {"t": round(end / 1e9 - start_s, 4), "y": float(waiting), "series": of.role}
-        for segment, of in sources(run.plan)
-        for totals in run.rows("repetitions")
-        if segment in windows and totals["segment"] == segment and totals["role"] == of.role
-        for end, waiting in polls(run, totals, of)
-    ]
-    return [Panel("pending rows", rows)] if rows else []
-
-
-def together(run: RunRecord, start_s: float) -> list[Panel]:
-    """Calls that left in one send, of roles with several in flight."""
-    deep = {
-        r["name"] for s in run.plan.get("segments", ()) for r in roles_of(s) if int(r.get("depth") or 1) > 1
-    }
-    rows = [
-        row
-        for role, (t_s, calls) in calls_per_send(run, measured_windows(run)).items()
-        if role in deep
-        for row in thinned(t_s - start_s, calls, role)
-    ]
-    return [Panel("calls per send", rows)] if rows else []
 
 
 def until_the_end(begins: FloatArray, ends: FloatArray, last_s: Sequence[float]) -> FloatArray:

@@ -111,9 +111,6 @@ function render(shown) {
 const charts = new Map();
 const lines = (values) => steps.flatMap((step) =>
   values(step).filter(([, value]) => value !== null && value !== undefined).map(([name, value]) => ({ t: 1000 * step.t, name, value })));
-const byRole = (key) => () => lines((step) => Object.entries(step.roles).map(([name, of]) => [name, of[key]]));
-const ofRole = (role) => () =>
-  lines((step) => PERCENTILES.map(([key, label]) => [label, step.roles[role]?.[key] || null])); // no logarithm of 0
 const moves = (rows) => rows.some((row) => row.value > 0);
 
 function chart(id, title, spec, of, into) {
@@ -126,10 +123,14 @@ function chart(id, title, spec, of, into) {
   charts.set(id, { figure, place, spec, of, view: null });
 }
 
-chart("rows", "Rows a second", specs.rows, byRole("rows_per_s"), "#charts .figures");
-chart("calls", "Calls a second", specs.calls, byRole("ops_per_s"), "#charts .figures");
-chart("failed", "Failed calls a second", specs.failed, byRole("failed_per_s"), "#charts .figures");
-chart("cores", "Busy cores", specs.cores, () => lines((step) => Object.entries(step.cores)), "#charts .figures");
+function overTime({ name, title, spec, each_role }) {
+  if (!each_role) return chart(name, title, spec, () => lines((step) => Object.entries(step[name])), "#charts .figures");
+  for (const role of new Set(steps.flatMap((step) => Object.keys(step[name])))) {
+    const of = () => lines((step) => Object.entries(step[name][role] ?? {}));
+    chart(`${name}-${role}`, `${title} of ${role}`, spec, of, "#charts .figures");
+  }
+}
+
 chart("points", "Points so far", specs.points, () => (latest?.points.rows ?? []).filter((p) => p.centre !== null), "#points .figures");
 
 async function embed(one, rows) {
@@ -145,9 +146,7 @@ async function draw() {
   if (document.hidden || drawing || !window.vegaEmbed) return;
   drawing = true;
   try {
-    for (const role of Object.keys(latest?.roles ?? {})) {
-      chart(`times-${role}`, `Latency of ${role}`, specs.times, ofRole(role), "#charts .figures");
-    }
+    specs.over_time.forEach(overTime);
     for (const [id, one] of charts) {
       const rows = one.of();
       const drawn = id === "points" ? rows.some((p) => p.low !== null) : moves(rows);
