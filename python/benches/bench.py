@@ -32,7 +32,6 @@ from benches import (
     lookups,
     mysql,
     places,
-    simulation,
     tsbs,
     valkey,
     watching,
@@ -206,7 +205,6 @@ def comparisons(only: str, rows: Sequence[int]) -> Iterator[Comparison]:
     # The bars are 5 % away: an interval of 8 % could not lie within them.
     alike += [replace(Comparison(*parts), narrow=NARROW_DISK) for parts in device.agreements()]
     looks = [replace(Comparison(*parts), rounds=LOOKS) for parts in watching.agreements()]
-    made += [replace(Comparison(*parts), rounds=LOOKS) for parts in simulation.comparisons()]
     both_sides = (replace(c, most=2 - c.bar) for c in (*alike, *looks))
     loads = [
         replace(Comparison(*parts), note=partial(loading.note, parts[0])) for parts in loading.comparisons()

@@ -27,7 +27,6 @@ __all__ = [
     "rounded_values",
     "sample_files",
     "self_signed",
-    "simulate",
     "start",
     "start_load",
     "version",
@@ -166,10 +165,6 @@ class Control:
 
 def calibrate(what: str, seconds: float) -> str:
     """JSON figures of the instrument: `clock`, `pacer`, `null`, `rows`, `encode_text`, `encode_binary`."""
-
-def simulate(cluster_json: str) -> str:
-    """Clients and data nodes of a cluster, event by event, off the clock: `Cluster` of rust/simulate/src/cluster.rs -> `Outcome`
-    of outcome.rs. The same cluster gives the same outcome. Raises CoreFailure for one that contradicts itself."""
 
 def build_profile() -> str:
     """`release` or `debug`."""

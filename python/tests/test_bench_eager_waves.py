@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from benches.keylookup.eager_waves import Setting, measured
+from benches.keylookups.eager_waves import Setting, measured
 from tests.needed import need_lab
 
 from .engines.servers import need, scratch

@@ -1,209 +1,199 @@
-"""A cluster of clients and data nodes, simulated event by event. Pure: the same cluster gives the same outcome.
+"""How many operations a second so many nodes and clients give, from what one operation costs each of them. Pure.
 
-`rust/simulate` runs the loop. Stations, routes and what travels are described there; here are the documents as types.
+The closed network (`network`, exact) continues runs whose threads were watched. It knows operations that wait for each other,
+and cores that are shared; sends and packets cost what they cost in the runs. Decision 262 has the scores that it stays by.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import Literal, TypedDict
+from dataclasses import dataclass, field, replace
 
-from inrush import _core
+import numpy as np
 
-#: How much one operation's work differs from another's; a list: measured, quantiles at equal steps of probability.
-Service = Literal["fixed", "exponential"] | tuple[float, ...]
+from inrush.model.network import Station, throughput
+
+#: Kinds of servers of a node, in the order in which a request meets them, and the types of threads that do their work.
+THREADS: Mapping[str, tuple[str, ...]] = {
+    "recv": ("recv",), "tc": ("tc", "main"), "ldm": ("ldm", "query"), "send": ("send",)
+}  # fmt: skip
+CLIENT, INTERRUPTS, CORES = "client", "interrupts", "cores"
 #: From this share of their time on servers count as full: less is left over by chance alone.
 FULL = 0.97
+#: A node whose fullest servers are busier than this gives no more to more clients.
+FULL_NODE = 0.95
+#: With as many operations in flight the network is exact, and with as many servers at work. Beyond them it is a smaller one,
+#: times so many: of a part of the servers, and of the operations in flight.
+EXACT, EXACT_SERVERS = 1000.0, 500.0
+#: Nodes beyond those measured by less change no send.
+MORE_NODES = 1.2
 
 
 @dataclass(frozen=True)
-class ServerKind:
-    """Servers of one kind on each node, connection or machine, and what each operation, send and packet costs them."""
+class ClusterRun:
+    """One run: its cluster, its rate, and the CPU-seconds of an operation, by kind of server."""
 
-    servers: int = 0
-    per_op_s: float = 0.0
-    per_send_s: float = 0.0
-    per_packet_s: float = 0.0
-    service: Service = "fixed"
-    route: Literal["first_free", "connection", "key"] = "key"
-    #: A group of operations is cut into at most so many, each for another server.
-    pieces: int = 1
-
-    def document(self) -> dict[str, object]:
-        service = {"measured": self.service} if isinstance(self.service, tuple) else self.service
-        return {**asdict(self), "service": service}
+    nodes: float
+    clients: float
+    per_s: float
+    #: client, recv, tc, ldm, send, interrupts (of the whole machine), all (everything that was watched).
+    cpu_s: Mapping[str, float]
+    ops_per_send: float = 1.0
+    packets_per_op: float = 2.0
 
 
 @dataclass(frozen=True)
-class Checkpoint:
-    """What all data nodes do at the same times beside operations: a share of the time of each LDM thread, in slices."""
+class ClusterShape:
+    """What does not change from one run to another: a client's threads and how they ask, and a node's threads."""
 
-    #: 0: there are none.
-    every_s: float = 0.0
-    lasts_s: float = 0.0
-    share: float = 0.0
-    slice_s: float = 0.0
+    threads: int
+    parallel: int
+    client_delay_s: float = 0.0
+    #: Kind of server -> threads of each node; a kind that is absent does nothing.
+    servers: Mapping[str, int] = field(default_factory=dict)
+    #: Cores that nodes and clients share; 0: each has a machine of its own.
+    shared_cores: float = 0.0
+
+    @property
+    def in_flight(self) -> int:
+        """Of one client."""
+        return self.threads * self.parallel
 
 
 @dataclass(frozen=True)
-class SimulatedCluster:
-    """What `rust/simulate/src/cluster.rs` takes; its comments say what each field is."""
+class ClusterLaw:
+    """Costs of one operation for a shape of clients and nodes."""
+
+    shape: ClusterShape
+    #: Kind of server -> seconds of an operation in all, as measured, over all nodes.
+    per_op_s: Mapping[str, float]
+    #: A node's interrupts for an operation: a packet that comes and one that goes, shared by those that travel together.
+    interrupts_s: float
+    #: All CPU of an operation: what cores that are shared have to give.
+    total_s: float
+    #: Of a client, in the runs: most operations in a send, and the most nodes that they went to.
+    together: float = 1.0
+    most_nodes: float = 1.0
+    #: One way between a client and a node.
+    wire_s: float = 0.0
+
+    def stations(self, nodes: float, clients: float) -> dict[str, Station]:
+        """Each kind of server of every node taken together: keys spread evenly."""
+        shape = self.shape
+        found = {CLIENT: Station(self.per_op_s[CLIENT], clients * shape.threads)}
+        for name, threads in shape.servers.items():
+            if self.per_op_s.get(name, 0.0) > 0:
+                found[name] = Station(self.per_op_s[name], nodes * threads)
+        if self.interrupts_s > 0:
+            found[INTERRUPTS] = Station(self.interrupts_s, nodes)
+        if shape.shared_cores:
+            found[CORES] = Station(self.total_s, shape.shared_cores)
+        return found
+
+    def rate(self, nodes: float, clients: float) -> float:
+        in_flight, stations = self.shape.in_flight * clients, self.stations(nodes, clients).values()
+        away_s = 2 * self.wire_s + self.shape.client_delay_s
+        most_per_s = min(s.capacity / s.demand_s for s in stations)
+        at_work = most_per_s * (away_s + sum(s.demand_s for s in stations))
+        times = max(1.0, in_flight / EXACT, at_work / EXACT_SERVERS)
+        smaller = [Station(s.demand_s, s.capacity / times) for s in stations]
+        return times * throughput(smaller, in_flight / times, away_s)
+
+    def limits(self, nodes: float, clients: float) -> dict[str, float]:
+        """Rate at which each kind of server is full."""
+        return {name: s.capacity / s.demand_s for name, s in self.stations(nodes, clients).items()}
+
+    def fullest(self, nodes: float, clients: float) -> tuple[str, float]:
+        """The kind of server that is busiest, and the share of its time."""
+        limits = self.limits(nodes, clients)
+        full = min(limits, key=lambda name: limits[name])
+        return full, self.rate(nodes, clients) / limits[full]
+
+    def unseen(self, nodes: float) -> str | None:
+        """Why more nodes cost more than this; None where they do not."""
+        if self.together <= MORE_NODES or nodes <= MORE_NODES * self.most_nodes:
+            return None
+        return (
+            f"a client's send held up to {self.together:.3g} operations before {self.most_nodes:g} nodes and holds fewer before "
+            f"{nodes:g}: what smaller sends cost is not known, so this is too much; measure with more nodes, or with fewer in flight"
+        )
+
+
+def law_of(runs: Sequence[ClusterRun], shape: ClusterShape) -> ClusterLaw:
+    """From runs that were watched. What their servers leave over of the smallest run is the way between client and node."""
+    per_op = {}
+    for name in (CLIENT, *THREADS):
+        costs = np.array([r.cpu_s.get(name, 0.0) for r in runs])
+        if (costs > 0).all():
+            per_op[name] = float(np.exp(np.mean(np.log(costs))))
+    together, packets = max(r.ops_per_send for r in runs), [r.packets_per_op for r in runs]
+    per_packet_s = float(np.mean([r.cpu_s.get(INTERRUPTS, 0.0) for r in runs])) / float(np.mean(packets))
+    packet_ops = max(1, round(together), round(2 / min(packets)))
+    total = float(np.exp(np.mean([np.log(max(r.cpu_s.get("all", 0.0), 1e-12)) for r in runs])))
+    most_nodes = max(r.nodes for r in runs)
+    law = ClusterLaw(shape, per_op, 2 * per_packet_s / packet_ops, total, together, most_nodes)
+    return with_wire(law, min(runs, key=lambda r: (r.clients / r.nodes, r.clients)))
+
+
+def with_wire(law: ClusterLaw, smallest: ClusterRun) -> ClusterLaw:
+    """The way is as long as the smallest run says; 0 where its servers alone are slower than it was."""
+
+    def rate(wire_s: float) -> float:
+        return replace(law, wire_s=wire_s).rate(smallest.nodes, smallest.clients)
+
+    low, high = 0.0, law.shape.in_flight * smallest.clients / smallest.per_s
+    if rate(low) <= smallest.per_s:
+        return law
+    for _ in range(12):
+        middle = (low + high) / 2
+        low, high = (middle, high) if rate(middle) > smallest.per_s else (low, middle)
+    return replace(law, wire_s=(low + high) / 2)
+
+
+def missed(law: ClusterLaw, runs: Sequence[ClusterRun]) -> float:
+    """|ln(measured / law)| of the point that the law misses most."""
+    points: dict[tuple[float, float], list[float]] = {}
+    for r in runs:
+        points.setdefault((r.nodes, r.clients), []).append(np.log(r.per_s))
+    return max(abs(float(np.mean(logs)) - float(np.log(law.rate(*at)))) for at, logs in points.items())
+
+
+def resampled(runs: Sequence[ClusterRun], shape: ClusterShape, draws: int, seed: int = 1) -> list[ClusterLaw]:
+    """Laws of runs drawn again with replacement within each point: how much costs scatter."""
+    rng = np.random.default_rng(seed)
+    points: dict[tuple[float, float], list[ClusterRun]] = {}
+    for r in runs:
+        points.setdefault((r.nodes, r.clients), []).append(r)
+    return [
+        law_of([of[i] for of in points.values() for i in rng.integers(0, len(of), len(of))], shape)
+        for _ in range(draws)
+    ]
+
+
+@dataclass(frozen=True)
+class Needed:
+    """The fewest nodes and clients that give a rate, and what is full first there."""
 
     nodes: int
-    machines: int
-    connections: int = 1
-    threads: int = 1
-    parallel: int = 1
-    refill: Literal["round", "half", "each"] = "each"
-    operation: Literal["read", "update"] = "read"
-    client_delay_s: float = 0.0
-    client_delay: Service = "fixed"
-    offered_per_s: float = 0.0
-    wire_s: float = 0.0
-    packet_ops: int = 1
-    message_ops: int = 1
-    send_delay_s: float = 0.0
-    send_ops: int = 2**32 - 1
-    buffer_packets: int = 0
-    client: ServerKind = ServerKind()
-    client_interrupts: ServerKind = ServerKind()
-    interrupts: ServerKind = ServerKind()
-    recv: ServerKind = ServerKind()
-    tc: ServerKind = ServerKind()
-    ldm: ServerKind = ServerKind()
-    send: ServerKind = ServerKind()
-    checkpoint: Checkpoint = Checkpoint()
-    warm_s: float = 0.05
-    measure_s: float = 0.1
-    interval_s: float = 0.01
-    within: float = 0.0
-    seed: int = 1
-
-    def document(self) -> dict[str, object]:
-        kinds = ("client", "client_interrupts", "interrupts", "recv", "tc", "ldm", "send")
-        found: dict[str, object] = {k: v for k, v in self.__dict__.items() if k not in kinds}
-        delay = self.client_delay
-        found["checkpoint"] = asdict(self.checkpoint)
-        found["client_delay"] = {"measured": delay} if isinstance(delay, tuple) else delay
-        return found | {name: getattr(self, name).document() for name in kinds}
-
-    def scaled(self, name: str, factor: float) -> SimulatedCluster:
-        """With all costs of one kind of server times `factor`."""
-        kind: ServerKind = getattr(self, name)
-        dearer = replace(
-            kind,
-            per_op_s=kind.per_op_s * factor,
-            per_send_s=kind.per_send_s * factor,
-            per_packet_s=kind.per_packet_s * factor,
-        )
-        return SimulatedCluster(**{**self.__dict__, name: dearer})
-
-
-class Traffic(TypedDict):
-    """Messages between clients and nodes."""
-
-    sends: int
-    packets: int
-    ops: int
-
-
-class StationLoad(TypedDict):
-    """What the servers of one kind did: shares of their time, of all and of the busiest one; waits of what they were given."""
-
-    name: str
-    servers: int
+    clients: int
+    per_s: float
+    full: str
     busy: float
-    busiest: float
-    visits: int
-    wait_s: float
-    waited: float
 
 
-class OutcomeDocument(TypedDict):
-    measured_s: float
-    ops: int
-    ops_per_s: float
-    half_width: float | None
-    latency: Mapping[str, float]
-    stations: list[StationLoad]
-    requests: Traffic
-    replies: Traffic
-    series: list[int]
-    packet_series: list[float]
-    send_series: list[float]
-    checkpoint_series: list[float]
-    issued: int
-    answered: int
-    in_flight: int
-    events: int
+def needed(law: ClusterLaw, per_s: float, step: int = 2, most: int = 4096) -> Needed | None:
+    """The fewest nodes that the rate does not fill, and the fewest clients that give it with them.
 
-
-@dataclass(frozen=True)
-class SimulatedOutcome:
-    """What a simulation found."""
-
-    ops_per_s: float
-    #: Half of the 95 % interval of the throughput by batch means, as a share of it; None with fewer than five intervals.
-    half_width: float | None
-    measured_s: float
-    #: mean_s, p50_s, p90_s, p99_s, p999_s, max_s.
-    latency: Mapping[str, float]
-    #: By name, in the order in which a request meets them.
-    stations: Mapping[str, StationLoad]
-    requests: Traffic
-    replies: Traffic
-    #: Operations of each interval, operations in a packet of the answers and in a send of them, and the share of the time of
-    #: all LDM threads that checkpoints took.
-    series: Sequence[int] = field(repr=False)
-    packet_series: Sequence[float] = field(repr=False)
-    send_series: Sequence[float] = field(repr=False)
-    checkpoint_series: Sequence[float] = field(repr=False)
-    #: Since the beginning, warm-up too.
-    issued: int
-    answered: int
-    in_flight: int
-    events: int
-
-    @property
-    def fullest(self) -> str:
-        """The kind of server that is busiest."""
-        return max(self.stations, key=lambda name: self.stations[name]["busy"])
-
-    @property
-    def full(self) -> str | None:
-        """The kind of server that has no time left; None where none is."""
-        return self.fullest if self.stations[self.fullest]["busy"] >= FULL else None
-
-    @property
-    def ops_per_packet(self) -> float:
-        """Of the answers."""
-        return self.replies["ops"] / max(1, self.replies["packets"])
-
-    @property
-    def ops_per_send(self) -> float:
-        """Of the answers."""
-        return self.replies["ops"] / max(1, self.replies["sends"])
-
-
-def simulated(cluster: SimulatedCluster) -> SimulatedOutcome:
-    """Raises CoreFailure for a cluster that contradicts itself, with everything that is wrong."""
-    found: OutcomeDocument = json.loads(_core.simulate(json.dumps(cluster.document())))
-    return SimulatedOutcome(
-        ops_per_s=found["ops_per_s"],
-        half_width=found["half_width"],
-        measured_s=found["measured_s"],
-        latency=found["latency"],
-        stations={s["name"]: s for s in found["stations"]},
-        requests=found["requests"],
-        replies=found["replies"],
-        series=found["series"],
-        packet_series=found["packet_series"],
-        send_series=found["send_series"],
-        checkpoint_series=found["checkpoint_series"],
-        issued=found["issued"],
-        answered=found["answered"],
-        in_flight=found["in_flight"],
-        events=found["events"],
-    )
+    None where no number up to `most` does. step: nodes come in twos. Cores are not shared: this is about machines beyond the
+    one that was measured.
+    """
+    alone = replace(law, shape=replace(law.shape, shared_cores=0.0))
+    each = min(rate for name, rate in alone.limits(1, 1).items() if name != CLIENT)
+    nodes = step * max(1, int(np.ceil(per_s / (FULL_NODE * each * step))))
+    if nodes > most or alone.rate(nodes, most) < per_s:
+        return None
+    low, clients = 0, most
+    while clients - low > 1:
+        middle = (low + clients) // 2
+        low, clients = (low, middle) if alone.rate(nodes, middle) >= per_s else (middle, clients)
+    return Needed(nodes, clients, alone.rate(nodes, clients), *alone.fullest(nodes, clients))

@@ -11,7 +11,7 @@ from inrush.errors import UsageError
 from inrush.text import number, percent, show_s
 
 #: Version of the rules and the laws; a prediction says which made it.
-MODEL_VERSION = 5
+MODEL_VERSION = 6
 LARGEST_RESIDUAL = 0.15
 FARTHEST_REACH = 32.0
 

@@ -1,20 +1,20 @@
-"""Claims about more nodes or clients of a cluster, by simulation beside the closed network; and how many a rate needs. Pure."""
+"""Claims about more nodes or clients of a cluster, by a closed network; and how many of them a rate needs. Pure."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from inrush.analysis.points import Analysis, Measured, Point, is_number
 from inrush.border.pipeline import roles_of
 from inrush.errors import UsageError
-from inrush.model.cluster import FULL
-from inrush.model.cluster_law import (
+from inrush.model.cluster import (
     CLIENT,
+    FULL,
     INTERRUPTS,
     THREADS,
     ClusterLaw,
@@ -37,8 +37,6 @@ NODES, CLIENTS = "nodes", "clients"
 DRAWS = 9
 NODE = re.compile(r"(?:.*/)?node_?\d+")
 SUFFIX = "_thread_cores"
-#: Two laws so close to each other say the same.
-SAME = 1.02
 
 
 @dataclass(frozen=True)
@@ -60,25 +58,15 @@ def cluster_runs(runs: Sequence[Measured], figure: str, cores: float) -> Cluster
         return None
     schedule, options = plan["schedule"], options_of(runs[0])
     clients = max(1, round(count(runs[0], CLIENTS)))
-    operations = {o["name"]: o for o in runs[0].run.plan.get("operations", ())}
-    called: list[Mapping[str, Any]] = [operations.get(o["operation"], {}) for o in plan["operations"]]
     shape = ClusterShape(
         # Where each client is a process of its own, the sessions are those of each.
         threads=max(1, int(plan["sessions"]) // (1 if "share" in runs[0].run.plan else clients)),
         parallel=max(1, int(plan.get("depth") or 1)),
-        refill=schedule.get("refill") or "each",
         client_delay_s=(schedule.get("delay_ns") or schedule.get("think_ns") or 0) / 1e9,
-        operation="read" if all(map(only_reads, called)) else "update",
         servers=servers_of(options, found),
-        send_delay_s=float(options.get("max_send_delay_us") or 0) / 1e6,
         shared_cores=cores,
     )
     return ClusterRuns(tuple(found), shape)
-
-
-def only_reads(operation: Mapping[str, Any]) -> bool:
-    """Of a plan: a call by key says what it does with the row; of any other its kind says whether it asks for rows."""
-    return str(operation.get("does") or operation.get("kind")) in ("read", "query", "together")
 
 
 def cluster_run(m: Measured, figure: str, role: str) -> ClusterRun | None:
@@ -135,7 +123,7 @@ def forecast_of_cluster(
     of_runs: ClusterRuns, along: str, values: Sequence[tuple[float, float]], to: float,
     archive: Sequence[Scored] = (), level: float = LEVEL,
 ) -> Forecast | None:  # fmt: skip
-    """The smaller of simulation and closed network. None where the simulation misses a small load by more than 15 %.
+    """By the closed network. None where it misses a small load by more than 15 %.
 
     values: of each run, the factor and its rate. Raises Refused for a number of nodes or clients that cannot be.
     """
@@ -152,34 +140,24 @@ def forecast_of_cluster(
     other = round(others.pop())
     at = (round(to), other) if along == NODES else (other, round(to))
 
-    simulated, full, found = law.rate(*at)
-    network = law.network(*at)
-    median = min(simulated, network)
-    draws = [
-        np.log(min(d.rate(*at)[0], d.network(*at))) for d in resampled(of_runs.runs, of_runs.shape, DRAWS)
-    ]
+    median, (full, busy) = law.rate(*at), law.fullest(*at)
+    draws = [np.log(d.rate(*at)) for d in resampled(of_runs.runs, of_runs.shape, DRAWS)]
     run, reach = spread(of.squares, of.df), to / float(of.x[-1])
     wide = width(float(np.std(draws, ddof=1)), run, float(np.median(of.runs)), archive, reach, level)
-    model: Literal["simulation", "network"] = "simulation" if simulated <= SAME * network else "network"
-    busy = found.stations[full]["busy"] if full in found.stations else 1.0
     why = [
-        f"simulation {digits(simulated)}, closed network {digits(network)}: the smaller decides, for each leaves out what the other "
-        "knows (sends that get smaller and wait together; cores that nodes and clients share)",
-        f"{full} is full first: {percent(busy)} busy at {digits(found.ops_per_send)} operations in a send of a node, "
-        f"{digits(found.ops_per_packet)} in a packet",
-        *([unseen] if (unseen := law.unseen(found)) else []),
+        f"closed network: {full} is full first, {percent(busy)} busy",
+        *([unseen] if (unseen := law.unseen(at[0])) else []),
         *([] if wide.calibrated else [UNCALIBRATED]),
-    ]  # fmt: skip
+    ]
     each = float(of.y[0] / of.x[0])
     limits = law.limits(*at)
     # What grows with the factor is never full by it: only what stays as it is.
     grows = {NODES: {*THREADS, INTERRUPTS}, CLIENTS: {CLIENT}}[along]
     saturations = {k: v / each for k, v in limits.items() if k not in grows}
     return Forecast(
-        to, median, median * float(np.exp(-wide.half)), median * float(np.exp(wide.half)), level, model, wide.calibrated, reach,
-        {"wire_s": law.wire_s, "per_packet_s": law.per_packet_s, **{f"{k}_demand_s": v for k, v in law.per_op_s.items()},
-         **{f"{k}_per_send_s": v for k, v in law.per_send_s.items()}},
-        {"simulation": simulated, "network": network, "linear": linear(of, to, "rate")},
+        to, median, median * float(np.exp(-wide.half)), median * float(np.exp(wide.half)), level, "network", wide.calibrated, reach,
+        {"wire_s": law.wire_s, "interrupts_s": law.interrupts_s, **{f"{k}_demand_s": v for k, v in law.per_op_s.items()}},
+        {"linear": linear(of, to, "rate")},
         min(saturations.values(), default=None), tuple(why), full if busy >= FULL else "load", saturations,
     )  # fmt: skip
 
@@ -195,16 +173,14 @@ class Fleet:
     clients: tuple[int, int]
     level: float
     law: ClusterLaw
-    #: By the closed network with as many nodes and clients.
-    network_per_s: float
-    #: Why sends there are priced by nothing that was measured; None where they are.
+    #: Why so many nodes cost more than this; None where they do not.
     unseen: str | None
 
     def document(self) -> dict[str, Any]:
         return {
             "group": dict(self.group), "per_s": self.per_s, "nodes": self.found.nodes, "nodes_interval": list(self.nodes),
             "clients": self.found.clients, "clients_interval": list(self.clients), "level": self.level,
-            "simulated_per_s": self.found.per_s, "network_per_s": self.network_per_s, "full": self.found.full,
+            "network_per_s": self.found.per_s, "full": self.found.full,
             "busy": self.found.busy, "threads": dict(self.law.shape.servers), "draws": DRAWS, "unseen": self.unseen,
         }  # fmt: skip
 
@@ -240,9 +216,9 @@ def fleet(group: Point, of: ClusterRuns, per_s: float, threads: str | None, leve
     if threads:
         said = threads_said(threads)
         if not said or (others := set(said) - set(shape.servers)):
-            names = ", ".join(sorted(others)) if said else "nothing"
+            wrong = f"no run watched {', '.join(sorted(others))}" if said else "names no threads"
             raise UsageError(
-                f"--threads {threads}: names {names} of what was measured ({', '.join(shape.servers)}); write ldm:12+recv:8"
+                f"--threads {threads}: {wrong}; runs watched {', '.join(shape.servers)}; write ldm:12+recv:8"
             )
         # Costs were measured on the threads that there were; the way between is theirs too.
         shape = replace(shape, servers={**shape.servers, **said})
@@ -253,24 +229,14 @@ def fleet(group: Point, of: ClusterRuns, per_s: float, threads: str | None, leve
     at = (first.nodes, first.clients)
     drawn = [replace(d, shape=shape) for d in resampled(of.runs, of.shape, DRAWS)]
     # How much faster or slower the same cluster is by each draw, it needs fewer or more of both.
-    more = [per_s / min(per_s, law.rate(*at)[0]) * law.rate(*at)[0] / d.rate(*at)[0] for d in drawn]
+    more = [first.per_s / d.rate(*at) for d in drawn]
     low, high = (float(np.quantile(more, q)) for q in ((1 - level) / 2, (1 + level) / 2))
 
     def between(n: int, step: int) -> tuple[int, int]:
         return max(step, step * int(n * min(low, 1.0) / step)), step * int(np.ceil(n * max(high, 1.0) / step))
 
-    unseen = law.unseen(law.simulated(*at))
-    return Fleet(
-        group,
-        per_s,
-        first,
-        between(first.nodes, 2),
-        between(first.clients, 1),
-        level,
-        law,
-        law.network(*at),
-        unseen,
-    )
+    nodes, clients = between(first.nodes, 2), between(first.clients, 1)
+    return Fleet(group, per_s, first, nodes, clients, level, law, law.unseen(first.nodes))
 
 
 def fleet_lines(found: Sequence[Fleet], figure: str) -> list[str]:
@@ -282,7 +248,7 @@ def fleet_lines(found: Sequence[Fleet], figure: str) -> list[str]:
             f"{group}: {figure} of {digits(f.per_s)} needs {f.found.nodes} nodes [{f.nodes[0]}, {f.nodes[1]}] and "
             f"{f.found.clients} clients [{f.clients[0]}, {f.clients[1]}] ({percent(f.level)} of {DRAWS} draws of the runs; uncalibrated)",
             f"  {f.found.full} is full first: {percent(f.found.busy)} busy there",
-            f"  simulated {digits(f.found.per_s)}; the closed network, which knows no sends, says {digits(f.network_per_s)}",
+            f"  the closed network says {digits(f.found.per_s)}",
             f"  each node and client has a machine of its own, as fast as the one measured, and a node {have} threads",
             *([f"  {f.unseen}"] if f.unseen else []),
         ]

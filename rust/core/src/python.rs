@@ -57,7 +57,6 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(generate, m)?)?;
     m.add_function(wrap_pyfunction!(control, m)?)?;
     m.add_function(wrap_pyfunction!(calibrate_, m)?)?;
-    m.add_function(wrap_pyfunction!(simulate, m)?)?;
     m.add_function(wrap_pyfunction!(build_profile, m)?)?;
     m.add_function(wrap_pyfunction!(version, m)?)
 }
@@ -407,11 +406,6 @@ fn unread(error: serde_json::Error) -> PyErr {
 #[pyo3(name = "calibrate")]
 fn calibrate_(py: Python<'_>, what: &str, seconds: f64) -> PyResult<String> {
     py.detach(|| calibrate::calibrate(what, seconds)).map_err(failure)
-}
-
-#[pyfunction]
-fn simulate(py: Python<'_>, cluster_json: &str) -> PyResult<String> {
-    py.detach(|| inrush_simulate::simulate_json(cluster_json)).map_err(failure)
 }
 
 #[pyfunction]

@@ -1,6 +1,6 @@
 """Does a port of a network that takes so many packets a second make reads of a MySQL Cluster swing, and does a send delay end it?
 
-`python -m benches.keylookup.eager_waves`, as root: management server, data nodes and client on hosts of a laboratory. The port
+`python -m benches.keylookups.eager_waves`, as root: management server, data nodes and client on hosts of a laboratory. The port
 of the client's host takes --packets-per-s packets a second, --queue-packets wait for it, and what is more is lost. The study is
 `keylookup-delay`: in each block a run whose sessions send at once and one whose sessions wait --send-delay-ms. Printed are each
 run's throughput, packets a read, wave and cause, and what inrush says of all.
