@@ -15,7 +15,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benches import fleet_scale, fleet_starts
 from inrush.clients import hists, watched
 from inrush.clients.clocks import Shift
 from inrush.clients.joined import write
@@ -25,6 +24,7 @@ from inrush.clients.watched import fewer
 from inrush.results.histogram import bucket_of
 from inrush.results.parts import read
 from inrush.results.schema import SCHEMAS
+from tests import worker_tables
 from tests.plain_join import plain
 
 SECOND = 10**9
@@ -237,7 +237,7 @@ def test_memory_does_not_grow_with_processes(tmp_path: Path) -> None:
     for count in (2, 16):
         folders = [tmp_path / str(count) / str(n) for n in range(count)]
         for n, folder in enumerate(folders):
-            fleet_scale.make(folder, n, 120)
+            worker_tables.make(folder, n, 120)
         # Tables of Arrow are in a pool of their own, which only this sees.
         pool, usual = pa.proxy_memory_pool(pa.default_memory_pool()), pa.default_memory_pool()
         pa.set_memory_pool(pool)
@@ -271,7 +271,7 @@ def test_parts_of_many_processes_have_a_bounded_number_of_looks(
 ) -> None:
     folders = [tmp_path / str(n) for n in range(3)]
     for n, folder in enumerate(folders):
-        fleet_scale.make(folder, n, 60)
+        worker_tables.make(folder, n, 60)
     looks_before = sum(
         row["metric"] == "cpu_s" and not row["device"] for row in rows_of(folders[1], "resources")
     )
@@ -285,16 +285,6 @@ def test_parts_of_many_processes_have_a_bounded_number_of_looks(
     assert sum(row["role"] == "client" and row["metric"] == "rss_bytes" for row in found) == looks_before
 
 
-def test_the_buckets_of_the_bench_are_those_of_histograms() -> None:
+def test_the_buckets_of_made_tables_are_those_of_histograms() -> None:
     values = np.array([0, 1, 127, 128, 255, 256, 257, 258, 511, 512, 10**6, 2**41 + 7])
-    assert fleet_scale.buckets(values).tolist() == [bucket_of(int(v), 7) for v in values]
-
-
-def test_a_start_is_within_the_error_of_the_clocks_and_a_busy_scheduler_is_given_up() -> None:
-    hall = fleet_starts.NETWORKS[0]
-    few = fleet_starts.started(hall, 100, 0.001)
-    assert few.late == 0 and not few.gives_up and few.spread_s <= 2 * few.known_s
-    assert few.last_s < few.ahead_s
-    many = fleet_starts.started(hall, 1800, 0.001)
-    assert many.gives_up and many.late == 0, "the instant is agreed far enough ahead for the scheduler"
-    assert fleet_starts.started(hall, 100, 0.001) == few, "seeded"
+    assert worker_tables.buckets(values).tolist() == [bucket_of(int(v), 7) for v in values]

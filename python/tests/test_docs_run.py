@@ -79,11 +79,6 @@ ELSEWHERE: Mapping[str, Elsewhere] = {
         f"{PICTURES}::test_the_command_writes_an_svg_a_study_and_the_lines_that_show_them",
         "pictures.main([",
     ),
-    "python -m benches.bulkindex.page": Elsewhere(
-        "results of many files",
-        "python/tests/test_bench_bulkindex.py::test_results_in_a_folder_are_drawn_and_their_tables_printed",
-        'main([str(folder), "--out"',
-    ),
     "python -m benches.keylookups.eager_waves": Elsewhere(
         "a cluster on hosts of a laboratory, for ten minutes",
         "python/tests/test_bench_eager_waves.py::test_both_runs_of_a_block_are_judged_and_a_full_port_loses_packets",

@@ -1,20 +1,10 @@
-"""What it costs to make the tables of many workers those of one, and to read them as a report does.
+"""Tables of one worker as a client process writes them: two roles of one operation, and a batch for each flush.
 
-`python -m benches.fleet_scale --workers 10 100 1000 --hours 24`: each worker drives two roles of one operation, in intervals as
-long as a run of so many hours has them, with a batch for each flush, as a client process writes them. Tables are made of a few
-workers with a seed each, a piece at a time; the rest are links to them, each with a clock of its own that drifts. Joining,
-sealing and the figures are fresh processes: memory is the peak of each, seconds are of processor time.
+Their intervals are as long as those of a run of so many seconds.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
-import resource
-import subprocess
-import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -35,11 +25,6 @@ LOOKS += [("cpu_s", "readers"), ("cpu_s", "writers")]
 #: Calls of a role in a second; intervals of different calls, which are repeated.
 CALLS, AT_ONCE = 100, 100
 POWER = 7
-#: Workers with tables of their own.
-DISTINCT = 8
-#: Clocks are known to so much, as of two hosts with 0.1 ms between them, and differ by so much in their rate.
-ERROR_NS, DRIFT = 100_000, 20e-6
-STEPS = ("join", "seal", "figures")
 
 
 def make(folder: Path, seed: int, seconds: int) -> None:
@@ -155,122 +140,3 @@ def as_table(name: str, columns: dict[str, Any]) -> pa.Table:
     schema = SCHEMAS[name]
     arrays = [of if isinstance(of, pa.Array) else pa.array(of) for of in (columns[f.name] for f in schema)]
     return pa.table([of.cast(f.type) for of, f in zip(arrays, schema, strict=True)], schema=schema)
-
-
-def linked(parts: Path, made: Path, workers: int) -> None:
-    """Folders as of a shared run: `parts` is the first one's own, and the joined tables go there."""
-    for n in range(workers):
-        folder = folder_of(parts, n)
-        folder.mkdir(parents=True, exist_ok=True)
-        for path in (made / str(n % DISTINCT)).iterdir():
-            (folder / path.name).symlink_to(path)
-
-
-def folder_of(parts: Path, process: int) -> Path:
-    return parts / f"process-{process + 1}" if process else parts
-
-
-def join(run: Path, workers: int) -> None:
-    from inrush.clients.clocks import Shift
-    from inrush.clients.joined import write
-
-    parts = run / "parts"
-    folders = [folder_of(parts, n) for n in range(workers)]
-    starts = [int((folder / "start_ns").read_text()) for folder in folders]
-    draw = np.random.default_rng(0)
-    shifts = [Shift()]
-    for start_ns in starts[1:]:
-        # To the first one's start, as well as it is known.
-        rate = draw.uniform(-DRIFT, DRIFT)
-        off_ns = int(draw.integers(-ERROR_NS, ERROR_NS))
-        shifts.append(Shift(starts[0] - start_ns - round(rate * start_ns) + off_ns, rate))
-    write(parts, folders, shifts)
-
-
-def seal(run: Path, workers: int) -> None:
-    from inrush.results.store import OpenRun
-
-    roles = [
-        {"name": role, "operations": [{"operation": op, "weight": 1}], "sessions": 2, "depth": 1,
-         "schedule": {"kind": "closed", "think_ns": 0}, "until": {"kind": "work"}}
-        for role, op in ROLES.items()
-    ]  # fmt: skip
-    plan = {
-        "run_id": "r", "target": {"engine": "null"}, "labels": {},
-        "operations": [{"name": op, "kind": "query"} for op in ROLES.values()],
-        "segments": [{"kind": "control", "label": "create"},
-                     {"kind": "drive", "label": "measure", "phase": "measure", "roles": roles}],
-    }  # fmt: skip
-    (run / "plan.json").write_text(json.dumps(plan))
-    (run / "env.json").write_text("{}")
-    OpenRun(run).seal({"status": "done", "labels": {}})
-
-
-def figures(run: Path, workers: int) -> None:
-    """As the report reads a run."""
-    from inrush.results.store import SealedRun
-    from inrush.stats.measures import figures_of_run
-    from inrush.stats.record import RunRecord
-    from inrush.stats.role_series import role_series
-
-    sealed = SealedRun(run)
-    record = RunRecord(run.name, sealed.plan, sealed.env, sealed.doc, sealed.tables)
-    found = figures_of_run(record)
-    ops = sum(row["ops"] for row in record.rows("repetitions") if row["role"] == "readers")
-    if (
-        not found["readers.latency_n"]
-        == found["readers.ops"]
-        == ops
-        == role_series(record)["readers"].ops.sum()
-    ):
-        raise SystemExit("calls are missing in the figures")
-    if f"client/{workers}.busy_cores" not in found:
-        raise SystemExit("the last worker has no figure")
-
-
-def costs() -> str:
-    spent = resource.getrusage(resource.RUSAGE_SELF)
-    # ru_maxrss would be at least that of the process that started this one.
-    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
-    return f"{int(status['VmHWM'].split()[0]) / 1024:.0f} MB, {spent.ru_utime + spent.ru_stime:.1f} CPU-s"
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--workers", type=int, nargs="+", default=[10, 100, 1000])
-    parser.add_argument("--hours", type=float, default=24.0)
-    parser.add_argument(
-        "--folder", type=Path, help="for the tables; default: the system's for what is temporary"
-    )
-    parser.add_argument("--only", nargs=3, metavar=("STEP", "FOLDER", "WORKERS"), help=argparse.SUPPRESS)
-    wanted = parser.parse_args()
-    if wanted.only:
-        step, run, workers = wanted.only
-        {"join": join, "seal": seal, "figures": figures}[step](Path(run), int(workers))
-        print(costs())
-        return
-    with tempfile.TemporaryDirectory(dir=wanted.folder) as name:
-        made = Path(name) / "made"
-        for n in range(min(max(wanted.workers), DISTINCT)):
-            make(made / str(n), n, round(wanted.hours * 3600))
-        for workers in wanted.workers:
-            run = Path(name) / f"run-{workers}"
-            linked(run / "parts", made, workers)
-            for step in STEPS:
-                command = [
-                    sys.executable,
-                    "-m",
-                    "benches.fleet_scale",
-                    "--only",
-                    step,
-                    os.fspath(run),
-                    str(workers),
-                ]
-                said = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
-                print(f"{workers:,} workers, {wanted.hours:g} h: {step} {said}", flush=True)
-
-
-if __name__ == "__main__":
-    main()
