@@ -42,7 +42,7 @@ def undisturbed() -> Iterator[None]:
         leave_others_out(patch)
         for counted in ("known_stalls", "told_stalls"):
             patch.setattr(f"inrush.stats.starved.{counted}", lambda run: Stalls(0, 0.0))
-        for user in ("inrush.guards.lacking", "inrush.analysis.deciding"):
+        for user in ("inrush.guards.lacking", "inrush.analysis.deciding", "inrush.analysis.lack"):
             patch.setattr(f"{user}.lack_of", lambda run: None)
         yield
 

@@ -20,7 +20,7 @@ from inrush.text import counted, number
 DECISIONS, LIMITS, STOP_RULES = "decisions hold on time", "limits were measured", "stop rules stand"
 
 
-class StopRule(TypedDict):
+class StopLimits(TypedDict):
     """As a study has it: larger values of `along` are not run where all of these figures are above their limits."""
 
     along: str
@@ -145,7 +145,7 @@ def limits_checked(analysis: Analysis) -> Verdict | None:
 
 def stop_rules_stand(analysis: Analysis) -> Verdict | None:
     """Every limit of a stop rule that the pilot crossed: was it crossed by figures that decide?"""
-    rules: list[StopRule] = list(analysis.study.get("stop") or ())
+    rules: list[StopLimits] = list(analysis.study.get("stop") or ())
     if not rules:
         return None
     detail = [
@@ -161,7 +161,7 @@ def stop_rules_stand(analysis: Analysis) -> Verdict | None:
     return passed(STOP_RULES, "No limit of a stop rule was crossed by a figure that is invalid")
 
 
-def crossed_in_doubt(analysis: Analysis, m: Measured, on_time: Measured, rule: StopRule) -> list[str]:
+def crossed_in_doubt(analysis: Analysis, m: Measured, on_time: Measured, rule: StopLimits) -> list[str]:
     objections = [above(m, on_time, figure, limit) for figure, limit in rule["above"].items()]
     doubts = [o.why for o in objections if o is not None and not o.stands]
     if not doubts:
