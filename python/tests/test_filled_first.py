@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from inrush.analysis.lack import Lack, behind
 from inrush.analysis.points import Analysis, Measured
 from inrush.analysis.verdicts import Outcome
 from inrush.engines import server
 from inrush.errors import StudyInvalid
 from inrush.guards.analyse import analyse
+from inrush.guards.run import guard_run as judged
 from inrush.plan.added import ahead_s
 from inrush.plan.plan import plan_study
 from inrush.results.store import Results
@@ -190,6 +192,48 @@ def test_a_row_that_is_lost_of_either_part_is_found(tmp_path: Path, of: str) -> 
         proofs = {row["item"]: row for row in measured.run.rows("proofs")}
         assert proofs["rows"]["found"] == str(LOADED + WRITTEN - 1)
         assert not proofs["rows"]["holds"]
+
+
+def test_a_writer_at_a_rate_that_is_too_high_is_seen_to_fall_behind_in_a_step_too(tmp_path: Path) -> None:
+    """Its rows are all stored in the end, so that its share of calls says nothing."""
+    too_high = run(written(tmp_path, ("rate_per_s = 60", "rate_per_s = 1_000_000")), tmp_path)
+    for of in too_high.runs:
+        assert of.figures["mixed.writers.achieved_share"] == 1
+        assert of.figures["mixed.writers.keeps_up"] == 0 and behind(of.run, of.figures) == [
+            "mixed.writers.keeps_up"
+        ]
+        lacking = Lack(0.9, 0.0, "cc")
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("inrush.guards.lacking.lack_of", lambda run, lack=lacking: lack)
+            verdict = next(v for v in judged(of.run, of.figures) if v.guard == "server had its processors")
+        assert verdict.outcome is Outcome.INVALID and "mixed.writers did not keep up" in verdict.sentence
+        # What was left to it is no rate of what it can do.
+        assert verdict.breaks("mixed.writers.rows_per_s") and not verdict.breaks("mixed.readers.rows_per_s")
+
+
+@pytest.mark.parametrize("rate", [60, 1_000_000])
+def test_a_rate_that_was_kept_up_with_is_noted_to_be_the_schedules(tmp_path: Path, rate: int) -> None:
+    analysis = run(written(tmp_path, ("rate_per_s = 60", f"rate_per_s = {rate}")), tmp_path)
+    verdict = next(v for v in analysis.study_verdicts if v.guard == "rates are the engine's")
+    assert verdict.outcome is (Outcome.NOTE if rate == 60 else Outcome.PASS), verdict
+
+
+@pytest.mark.parametrize("part", ["answer", "search"])
+def test_a_share_that_lateness_does_not_lower_decides_no_rate(tmp_path: Path, part: str) -> None:
+    of = {
+        "answer": 'answer = { kind = "sustained", of = "mixed.writers.achieved_share", along = "r" }',
+        "search": 'search = { along = "r", of = "mixed.writers.achieved_share", at_least = 0.99 }\n'
+        'answer = { kind = "sustained", of = "mixed.writers.keeps_up", along = "r" }',
+    }[part]
+    answer = 'answer = { kind = "comparison", of = "mixed.writers.rows_per_s" }'
+    path = written(
+        tmp_path,
+        ("repeats = { count = 1, seed = 1, pilot = false }", "repeats = { count = 1, seed = 1 }"),
+        (answer, f"factors.r = [20, 40]\n{of}"),
+        ("rate_per_s = 60", 'rate_per_s = "@r"'),
+    )
+    with pytest.raises(StudyInvalid, match=r"sends every call, however late.*mixed\.writers\.keeps_up"):
+        load_study(str(path))
 
 
 FILL = '[[steps]]\nname = "fill"\ndo = "load"\ntable = "events"\nrows = { total = 4_000 }\n'

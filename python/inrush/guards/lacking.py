@@ -12,11 +12,13 @@ from inrush.analysis.lack import behind, hosts_of_server, lack_of
 from inrush.analysis.run_facts import is_embedded
 from inrush.analysis.verdicts import Figures, Verdict, invalid, not_checked, passed
 from inrush.guards.guard import About, Guard
+from inrush.metrics import slowed_alike
 from inrush.stats.others import others_share, worked_windows
 from inrush.stats.paced import paced_roles
 from inrush.stats.record import RunRecord
 
 NAME = "server had its processors"
+RATES = slowed_alike("rate")
 
 
 def server_had_its_processors(run: RunRecord, figures: Figures) -> Verdict | None:
@@ -30,7 +32,7 @@ def server_had_its_processors(run: RunRecord, figures: Figures) -> Verdict | Non
             NAME,
             f"{said(late)} did not keep up, and {lack.words}: other programs used the CPU that the {what} needed, so this run "
             "cannot show whether it keeps up. Repeat without them",
-            figures=late,
+            figures=[*late, *rates_of(late, figures)],
             size=lack.others,
         )
     if all(others_share(run, host, worked_windows(run)) is None for host in hosts_of_server(run)):
@@ -38,6 +40,12 @@ def server_had_its_processors(run: RunRecord, figures: Figures) -> Verdict | Non
             NAME, "What other processes took is not known: the server, or its machine, was not watched"
         )
     return passed(NAME, "Others took little of the processors, or left some of them idle")
+
+
+def rates_of(late: Sequence[str], figures: Figures) -> list[str]:
+    """Rates of roles that did not keep up: what was left to the server, and not what it can do."""
+    roles = dict.fromkeys(name.rsplit(".", 1)[0] for name in late)
+    return [name for role in roles for rate in RATES if (name := f"{role}.{rate}") in figures]
 
 
 def said(figures: Sequence[str]) -> str:

@@ -48,6 +48,10 @@ def step_windows(run: RunRecord) -> dict[str, tuple[int, int]]:
     return {name: (s["start_ns"], s["end_ns"]) for name, s in segments_of_steps(run).items()}
 
 
+#: In the place of a segment of another step.
+ELSEWHERE = {"kind": "elsewhere"}
+
+
 def of_step(run: RunRecord, step: str) -> RunRecord:
     """The run as if this step had been all of it: what is counted, timed and scheduled is its own."""
     mine = [s["segment"] for s in run.rows("segments") if s.get("step") == step]
@@ -56,7 +60,8 @@ def of_step(run: RunRecord, step: str) -> RunRecord:
         name: table.filter(pc.is_in(table["segment"], value_set=wanted)) if name in OF_SEGMENTS else table
         for name, table in run.tables.items()
     }
-    segments = [s for s in run.plan.get("segments", ()) if step_of(s) == step]
+    # Tables name a segment by its place in the plan, so each keeps it.
+    segments = [s if step_of(s) == step else ELSEWHERE for s in run.plan.get("segments", ())]
     plan: dict[str, object] = {**run.plan, "segments": segments}
     ends = loads_of(run.plan).get(step)
     if ends is not None:

@@ -32,6 +32,7 @@ from inrush.study.parts import (
     Schedule,
     Search,
     StopRule,
+    check_rate_figure,
     parse_accept,
     parse_answer,
     parse_record,
@@ -353,6 +354,9 @@ def read_tree(
         expected=parse_expected(fields.get("expected"), factors, named),
         published=parse_published(fields.get("published"), factors, named),
     )
+    ends_by_work = [name for name, role in roles.items() if role.rows is not None or role.calls is not None]
+    for key in ("answer", "search"):
+        check_rate_figure(fields.get(key), ends_by_work)
     check_skipped(root, without, study.answer.of if study.answer else "")
     check_used(root, study)
     return study
