@@ -106,6 +106,10 @@ def test_the_server_of_an_inrush_that_lives_is_not_called_left(
     recorded(folder, pid)
     assert leftovers.leftovers(server(ENGINE), tmp_path) == []
     assert life.started_at(pid) is not None
+    notes: list[str] = []
+    (row,) = instances.status([ENGINE], tmp_path, notes.append).rows
+    assert (row["running"], row["role"], row["pid"]) == (True, "of a study", pid)
+    assert [note.partition(" at ")[0] for note in notes] == [f"{ENGINE}: a study runs on the server"]
     recorded(folder, pid, by=1, by_began=life.started_at(1))
     with pytest.raises(TargetError, match=r"a server of another inrush \(process 1\) runs there"):
         origin.end_leftover(folder, folder / HOME, signal.SIGTERM, 5.0)

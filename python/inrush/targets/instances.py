@@ -17,7 +17,7 @@ from inrush.errors import InrushError, UsageError
 from inrush.targets import register, shards
 from inrush.targets.deployment import lifecycle_of
 from inrush.targets.deployments import started_words as words
-from inrush.targets.leftovers import leftovers
+from inrush.targets.leftovers import held, leftovers
 from inrush.text import columns
 
 Note = Callable[[str], None]
@@ -173,6 +173,12 @@ def status(names: Sequence[str], data: Path, note: Note) -> Listing:
                 f"`inrush engines stop {twin.name}` ends it"
             )
         entries = [r for i in instances for r in rows_of(twin, i, True, role_of(twin, data, i))]
+        for of_study in held(twin, data):
+            note(
+                f"{twin.name}: a study runs on the server at {of_study.url}, and ends it "
+                f"(`inrush run --start`, process {origin.read(of_study.data).get('by')})"
+            )
+            entries += rows_of(twin, of_study, True, OF_STUDY)
         # Of several that stand as one, a part that is missing is listed too, with the reason.
         for instance in instances:
             for name in (n for n in instance.processes if n not in origin.running(instance.data)):
@@ -201,6 +207,9 @@ def everywhere(usual: Path) -> list[Path]:
     found = {folder.resolve(): folder for folder in (usual.absolute(), *register.folders())}
     return list(found.values())
 
+
+#: Role of a server that a study has started and will end.
+OF_STUDY = "of a study"
 
 #: Actions that without `--data` look wherever a server was started.
 EVERYWHERE: dict[str, Callable[[Sequence[str], Sequence[Path], Note], Listing]] = {

@@ -1,4 +1,4 @@
-"""Servers that run in the folders of `run --start` although the inrush that started them has gone."""
+"""Servers that run in the folders of `run --start`: those of a study that runs, and those whose inrush has gone."""
 
 from __future__ import annotations
 
@@ -13,14 +13,24 @@ from inrush.targets.turns import folders_with
 
 
 def leftovers(twin: Twin, data: Path) -> list[Instance]:
+    """Those that no inrush would end."""
+    return [i for i in of_studies(twin, data) if origin.is_left(i.data)]
+
+
+def held(twin: Twin, data: Path) -> list[Instance]:
+    """Those of an inrush that lives, which ends them."""
+    return [i for i in of_studies(twin, data) if not origin.is_left(i.data)]
+
+
+def of_studies(twin: Twin, data: Path) -> list[Instance]:
     kept = (data / twin.name, *folders_with(data, twin.name))
     folders = [folder for one in kept for folder in (one, *shards.folders(one))]
-    return [i for folder in folders if (i := leftover(twin, folder)) is not None]
+    return [i for folder in folders if (i := running_in(twin, folder)) is not None]
 
 
-def leftover(twin: Twin, folder: Path) -> Instance | None:
+def running_in(twin: Twin, folder: Path) -> Instance | None:
     running, written = origin.running(folder), origin.read(folder)
-    if not running or not origin.is_left(folder):
+    if not running:
         return None
     lifecycle = lifecycle_of(twin)
     # That of its data says what made these, years ago perhaps, and of PostgreSQL no more than the first number.
