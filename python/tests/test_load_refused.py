@@ -46,7 +46,7 @@ def test_a_key_that_is_there_twice_ends_the_load_at_once_and_promises_nothing(
     assert time.monotonic() - began < 30, "it was not tried again for the 60 s of its patience"
     said = str(failed.value)
     assert "refused: " in said and "onstraint" in said, said
-    assert f"of {file} (above line 53) are not stored" in said
+    assert f"of {file} (up to line 51) are not stored" in said
     assert "same command" not in said and "trying" not in said
     assert failed.value.exit_code == 1
 

@@ -46,7 +46,7 @@ const PASSING: [&str; 23] = [
     "No space left on device",
 ];
 
-/// `rows 1 to 20000 of file 1 (above line 20002)`, for each file once. Pure.
+/// `rows 1 to 20000 of file 1 (up to line 20001)`, for each file once. Pure.
 pub fn places(heads: &[&ChunkHead]) -> String {
     let mut files: Vec<(u32, u64, u64, &ChunkHead)> = Vec::new();
     for head in heads {
@@ -64,9 +64,9 @@ pub fn places(heads: &[&ChunkHead]) -> String {
     }
     let said = files.iter().map(|(file, from, to, end)| {
         format!(
-            "rows {from} to {to} of file {} (above line {})",
+            "rows {from} to {to} of file {} (up to line {})",
             u64::from(*file) + 1,
-            end.after.line.saturating_add(1)
+            end.after.line.saturating_sub(1)
         )
     });
     said.collect::<Vec<_>>().join("; ")
@@ -120,7 +120,7 @@ mod tests {
         let other = head(3, 0, 10, 11);
         assert_eq!(
             places(&[&one, &two, &other]),
-            "rows 1 to 20 of file 1 (above line 22); rows 1 to 10 of file 4 (above line 12)"
+            "rows 1 to 20 of file 1 (up to line 20); rows 1 to 10 of file 4 (up to line 10)"
         );
     }
 }
