@@ -9,9 +9,10 @@ from inrush.errors import Problem
 from inrush.plan.documents import has_events
 from inrush.plan.keys import asked_by
 from inrush.plan.roles import ActiveRole, problem
+from inrush.study.at_point import StudyAt
+from inrush.study.forms import Plain
 from inrush.study.operations import tables_of
 from inrush.study.step_kinds import Load, Roles, Step
-from inrush.study.study import Study
 from inrush.workload import Workload
 
 #: Role and table -> rows of the table that are loaded when the role asks, of tables that get more later.
@@ -21,12 +22,9 @@ Ahead = dict[str, dict[str, float]]
 
 
 def as_steps_add(
-    study: Study, roles: Sequence[ActiveRole], order: str | None
-) -> tuple[Study, list[ActiveRole], RowsThen, list[Problem]]:
-    """The study with an insert for each load or role that adds rows, and the roles with the rows that they begin at.
-
-    order: of the rows of generated tables, as the study says it.
-    """
+    study: StudyAt[Plain], roles: Sequence[ActiveRole]
+) -> tuple[StudyAt[Plain], list[ActiveRole], RowsThen, list[Problem]]:
+    """The study with an insert for each load or role that adds rows, and the roles with the rows that they begin at."""
     held, then = dict[str, int](), dict[tuple[str, str], int]()
     workload, found, problems = study.workload, list[ActiveRole](), list[Problem]()
     ahead: Ahead = {}
@@ -39,7 +37,7 @@ def as_steps_add(
         adds = step is not None and adds_rows(step) and role.table in held
         if role.table is None and step is not None:
             later = added_after(study, roles, step)
-            problems += early_problems(study, role, later, order)
+            problems += early_problems(study, role, later)
             then |= {(role.name, table): before.get(table, 0) for table in later}
             for name in asked_by(role, workload):
                 ahead.setdefault(name, {})[role.name] = ahead_s(workload, name, before)
@@ -87,7 +85,7 @@ def insert_of(step: str) -> str:
     return f"adds/{step}"
 
 
-def added_after(study: Study, roles: Sequence[ActiveRole], step: Step) -> dict[str, str]:
+def added_after(study: StudyAt[Plain], roles: Sequence[ActiveRole], step: Step[Plain]) -> dict[str, str]:
     """Table -> the last load or role, from this step on, that adds rows to it."""
     steps = study.steps
     filled = {table for s in steps[: steps.index(step)] for table in tables_of_step(roles, s)}
@@ -99,12 +97,12 @@ def added_after(study: Study, roles: Sequence[ActiveRole], step: Step) -> dict[s
     }
 
 
-def adds_rows(step: Step) -> bool:
+def adds_rows(step: Step[Plain]) -> bool:
     """Whether its rows follow those that the table has, if it has any."""
     return isinstance(step, Roles) or (isinstance(step, Load) and step.adds)
 
 
-def tables_of_step(roles: Sequence[ActiveRole], step: Step) -> set[str]:
+def tables_of_step(roles: Sequence[ActiveRole], step: Step[Plain]) -> set[str]:
     """Those that it fills."""
     return {
         role.table
@@ -113,11 +111,9 @@ def tables_of_step(roles: Sequence[ActiveRole], step: Step) -> set[str]:
     }
 
 
-def early_problems(
-    study: Study, role: ActiveRole, later: Mapping[str, str], order: str | None
-) -> list[Problem]:
+def early_problems(study: StudyAt[Plain], role: ActiveRole, later: Mapping[str, str]) -> list[Problem]:
     """What cannot be asked of a table before its last rows are there."""
-    found = []
+    found, order = [], study.row_order
     for name in asked_by(role, study.workload):
         operation = study.workload.operations[name]
         if operation.range is not None and (of := operation.table or "") in later:

@@ -16,6 +16,7 @@ from inrush.plan.calibration import FLOOR
 from inrush.plan.keys import asked_by
 from inrush.plan.roles import ActiveRole
 from inrush.study.by_key import alters
+from inrush.study.forms import Plain
 from inrush.study.roles import Role
 from inrush.workload import Operation
 
@@ -92,7 +93,7 @@ def written_beside(draft: Draft, role: ActiveRole) -> frozenset[str]:
     return frozenset(r.table for r in beside if r.table is not None)
 
 
-def is_of(role: ActiveRole, sessions: Mapping[str, Role]) -> bool:
+def is_of(role: ActiveRole, sessions: Mapping[str, Role[Plain]]) -> bool:
     """An insert into several tables is a role for each of them, `name/table`."""
     return role.name.partition("/")[0] in sessions
 

@@ -9,9 +9,10 @@ from inrush.border import plan as border
 from inrush.engines.plans import OpPlan, TablePlan
 from inrush.plan.roles import ALL_ROWS, ActiveRole, RoleInput, Sampling
 from inrush.plan.units import NS, ns
+from inrush.study.at_point import StudyAt
 from inrush.study.events import FILES
+from inrush.study.forms import Plain
 from inrush.study.operations import tables_of
-from inrush.study.study import Study
 from inrush.workload import VALUE_BYTES, Operation, Table
 
 
@@ -166,7 +167,7 @@ def holds_of(operation: Operation, table: int, params: Sequence[str]) -> list[bo
     return assertions
 
 
-def members_on(operation: Operation, tables: Sequence[str], study: Study) -> tuple[str, ...]:
+def members_on(operation: Operation, tables: Sequence[str], study: StudyAt[Plain]) -> tuple[str, ...]:
     """Members of a page that look at these tables only; all of them where no table is named."""
     if not tables:
         return operation.members

@@ -30,8 +30,9 @@ from inrush.plan.retention import Retained, in_pieces, retain_operation
 from inrush.plan.roles import ALL_ROWS, ActiveRole
 from inrush.plan.steps import longest_step_s
 from inrush.plan.units import LOAD_BATCH_ROWS
+from inrush.study.at_point import StudyAt
+from inrush.study.forms import Plain
 from inrush.study.operations import tables_of
-from inrush.study.study import Study
 from inrush.workload import Operation, Table
 
 #: Up to so many rows of a table are read back whole; beyond, the checksum query alone proves it.
@@ -43,11 +44,9 @@ class Draft:
 
     def __init__(
         self,
-        study: Study,
+        study: StudyAt[Plain],
         server: Twin,
         method: str,
-        layout: str,
-        order: str | None,
         namespace: str,
         roles: Sequence[ActiveRole],
         seed: int,
@@ -64,9 +63,9 @@ class Draft:
         self.seed = seed
         self.read_back_rows = READ_BACK_ROWS
         self.retained = {name: of for name, of in retained.items() if of.cut_ns > 0}
-        self.layout = layout
+        self.layout = layout = study.layout
         #: Of the rows of generated tables.
-        self.order = order
+        self.order = study.row_order
         self.tables: dict[str, Table] = {
             name: as_stored(server, workload.tables[name]) for name in workload.tables if name in used
         }

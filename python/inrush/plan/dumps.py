@@ -13,10 +13,10 @@ from inrush.plan.documents import epoch_ns, last_sweep_ns, row_bytes
 from inrush.plan.extracts import CURSOR, FETCH_ROWS
 from inrush.plan.roles import ActiveRole
 from inrush.plan.units import NS, ns
+from inrush.study.at_point import StudyAt
 from inrush.study.dumps import MOST_FILES, dump_operation
-from inrush.study.forms import resolve
+from inrush.study.forms import Plain
 from inrush.study.step_kinds import Dump, Load
-from inrush.study.study import Study
 from inrush.workload import Column, DumpOf, Operation, Table, Workload
 
 #: Units of a column of times in a second.
@@ -35,8 +35,8 @@ class Pieces:
 
 
 def as_steps_dump(
-    study: Study, server: Twin, roles: Sequence[ActiveRole], point: Mapping[str, object]
-) -> tuple[Study, list[ActiveRole], list[Problem]]:
+    study: StudyAt[Plain], server: Twin, roles: Sequence[ActiveRole]
+) -> tuple[StudyAt[Plain], list[ActiveRole], list[Problem]]:
     """The study with dumps as this engine is asked for them, and the roles that call them and load from them."""
     workload, problems = study.workload, list[Problem]()
     steps = {step.name: step for step in study.steps}
@@ -50,7 +50,7 @@ def as_steps_dump(
         step = steps.get(role.name)
         if isinstance(step, Dump):
             (name,) = role.tables
-            operation, wrong = dumped(step, workload, server, rows.get(name, 0), point)
+            operation, wrong = dumped(step, workload, server, rows.get(name, 0))
             problems += [replace(p, key=f"steps.{step.name}.{p.key}") for p in wrong]
             workload = replace(workload, operations={**workload.operations, operation.name: operation})
             assert operation.dump is not None
@@ -76,13 +76,11 @@ def files_of(dump: DumpOf) -> int:
     return max(len(dump.bounds) - 1, 1)
 
 
-def dumped(
-    step: Dump, workload: Workload, server: Twin, rows: int, point: Mapping[str, object]
-) -> tuple[Operation, list[Problem]]:
+def dumped(step: Dump[Plain], workload: Workload, server: Twin, rows: int) -> tuple[Operation, list[Problem]]:
     """The extract that writes one file with each call."""
     operation = workload.operations[dump_operation(step.name)]
     table = workload.tables[operation.table or ""]
-    by, files = str(resolve(step.by, point)), resolve(step.files, point)
+    by, files = step.by, step.files
     problems: list[Problem] = []
     pieces: Pieces | None = None
     if table.time is None and by == "time":
@@ -93,8 +91,8 @@ def dumped(
         )
     elif by == "time":
         pieces = by_time(table, workload, server, rows, files)
-    elif files is not None and int(files) > 1:
-        pieces = by_key(table, int(files))
+    elif files is not None and files > 1:
+        pieces = by_key(table, files)
         if pieces is None:
             remedy = f"keys of {table.name} are not whole numbers in turn (gen = cycle), so it is cut by none; write files = 1"
             problems.append(Problem("", "files", str(files), remedy))
@@ -150,7 +148,7 @@ def by_time(table: Table, workload: Workload, server: Twin, rows: int, files: in
         most = -(-(begin_ns + span_ns - first_ns) // every_ns)
         ends = [first_ns + k * every_ns for k in range(min(most, MOST_FILES + 1) + 1)]
     else:
-        count = int(files or 1)
+        count = files or 1
         ends = [begin_ns + span_ns * k // count for k in range(count + 1)]
     # Jitter and phases reach beyond the ends of the table: no row may lie outside of all files.
     margin_ns = DAY_S * NS + span_ns

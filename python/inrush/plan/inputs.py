@@ -15,10 +15,10 @@ from inrush.plan.chunks import files_between
 from inrush.plan.documents import row_bytes
 from inrush.plan.roles import ActiveRole, RoleInput
 from inrush.plan.units import LOAD_BATCH_ROWS
-from inrush.study.forms import resolve
+from inrush.study.at_point import StudyAt
+from inrush.study.forms import Plain
 from inrush.study.inputs import CLIENT_FILE, CONNECTS, PARSED, SERVER_FILE, WRITTEN, StepFiles
 from inrush.study.step_kinds import Load, Sort
-from inrush.study.study import Study
 from inrush.workload import Column, Table
 
 WAYS: Mapping[str, InputWay] = {CLIENT_FILE: "client", SERVER_FILE: "server", PARSED: "parsed"}
@@ -27,8 +27,8 @@ TEXT_SHARE = 1.5
 
 
 def as_steps_input(
-    study: Study, server: Twin, roles: Sequence[ActiveRole], point: Mapping[str, object]
-) -> tuple[Study, list[ActiveRole], list[Problem]] | Unsupported:
+    study: StudyAt[Plain], server: Twin, roles: Sequence[ActiveRole]
+) -> tuple[StudyAt[Plain], list[ActiveRole], list[Problem]] | Unsupported:
     """The study with an insert for each such step, and the roles with the files that they load."""
     steps = {s.name: s for s in study.steps if isinstance(s, Load) and s.files is not None}
     workload, found, problems = study.workload, list[ActiveRole](), list[Problem]()
@@ -38,11 +38,11 @@ def as_steps_input(
         if step is None or step.files is None:
             found.append(role)
             continue
-        table, way = workload.tables[role.table or ""], way_of(step.files, server, point)
+        table, way = workload.tables[role.table or ""], way_of(step.files, server)
         if way != PARSED and way not in server.file_methods:
             has = ", ".join((*server.file_methods, PARSED))
             return Unsupported(f"{server.name} has no way in {way}; it has {has}")
-        if way == PARSED and str(resolve(step.files.connect, point)) != CONNECTS[0]:
+        if way == PARSED and step.files.connect != CONNECTS[0]:
             return Unsupported(
                 f"step {step.name}: rows of files that are parsed go in batches, which have no connection each"
             )
@@ -52,47 +52,40 @@ def as_steps_input(
                 f"{server.title} reads no backslash as an escape, and column {escaped[0]} of {table.name} may hold one, a tab or a "
                 f"line end; files of it are only {PARSED}"
             )
-        files = files_of(step.files, table, role, rows_of, point)
+        files = files_of(step.files, table, role, rows_of)
         problems += problems_of(step, table, role, files)
         (name,) = role.operations
         own = replace(workload.operations[name], name=insert_of(step.name))
         workload = replace(workload, operations={**workload.operations, own.name: own})
         sorts = {s.name for s in study.steps if isinstance(s, Sort)}
         by = step.files.sorted if step.files.sorted in sorts else ""
-        found.append(
-            with_files(replace(role, operations={own.name: 1}), step.files, files or 1, way, by, point)
-        )
+        found.append(with_files(replace(role, operations={own.name: 1}), step.files, files or 1, way, by))
     return replace(study, workload=workload), found, problems
 
 
-def way_of(of: StepFiles, server: Twin, point: Mapping[str, object]) -> str:
+def way_of(of: StepFiles[Plain], server: Twin) -> str:
     """As the study says, else the first that the engine has."""
-    return str(resolve(of.way, point) or (*server.file_methods, PARSED)[0])
+    return of.way or (*server.file_methods, PARSED)[0]
 
 
-def files_of(
-    of: StepFiles, table: Table, role: ActiveRole, rows_of: Mapping[str, int], point: Mapping[str, object]
-) -> int | None:
+def files_of(of: StepFiles[Plain], table: Table, role: ActiveRole, rows_of: Mapping[str, int]) -> int | None:
     """Those that the rows lie in by themselves, or that the step cuts them into; None where nothing says.
 
     rows_of: table -> its rows when all loads have ended.
     """
     if table.chunks is not None:
         return files_between(table.chunks, rows_of[table.name], role.first_row, role.first_row + role.rows)
-    found = resolve(of.count, point)
-    return None if found is None else int(found)
+    return of.count
 
 
-def with_files(
-    role: ActiveRole, of: StepFiles, files: int, way: str, sorted_by: str, point: Mapping[str, object]
-) -> ActiveRole:
+def with_files(role: ActiveRole, of: StepFiles[Plain], files: int, way: str, sorted_by: str) -> ActiveRole:
     rows = LOAD_BATCH_ROWS if way == PARSED else math.ceil(role.rows / files)
     return replace(
         role,
         input=RoleInput(role.table or "", files, WAYS[way], of.cold, sorted_by),
         method="" if way == PARSED else way,
         batch_rows=rows,
-        connects=str(resolve(of.connect, point)) != CONNECTS[0],
+        connects=of.connect != CONNECTS[0],
         notes=(),
     )
 
@@ -113,7 +106,7 @@ def insert_of(step: str) -> str:
     return f"files/{step}"
 
 
-def problems_of(step: Load, table: Table, role: ActiveRole, files: int | None) -> list[Problem]:
+def problems_of(step: Load[Plain], table: Table, role: ActiveRole, files: int | None) -> list[Problem]:
     """Columns that no file says, and more files than rows."""
     found: list[Problem] = []
     lost = [c.name for c in table.columns if c.type not in WRITTEN or c.not_finite]

@@ -40,7 +40,7 @@ def as_roles_call(workload: Workload, roles: Sequence[ActiveRole]) -> tuple[Work
             called.append(role)
             continue
         (name,) = role.operations
-        weights = weights_of(role.io.does, role.io.read_share)
+        weights = weights_of(role.io.does, role.io.read_share or 0.0)
         names = {}
         for does, weight in weights.items():
             copy = f"{name}/{role.name}" if len(weights) == 1 else f"{name}/{role.name}/{does}"

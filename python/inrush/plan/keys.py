@@ -12,6 +12,7 @@ from inrush.border.labels import KeyCoverage
 from inrush.border.plan import KeyLaw, KeyPlan
 from inrush.errors import Problem
 from inrush.plan.roles import ActiveRole, problem
+from inrush.study.keys import drawn_by
 from inrush.workload import KeyRows, Operation, Table, Workload
 
 #: The draws that coverage is computed for: a run's number of draws is known only afterwards.
@@ -100,7 +101,7 @@ def as_roles_draw(
         for name in asked_by(role, workload):
             own = workload.operations[name].key_rows
             if own is not None:
-                drawn = own if role.keys is None else role.keys.drawn(own)
+                drawn = own if role.keys is None else drawn_by(role.keys, own)
                 drawn = replace(drawn, held=then.get((role.name, own.table)))
                 wanted.setdefault(name, {})[role.name] = drawn
     operations = dict(workload.operations)

@@ -6,7 +6,7 @@ To the core such a step is a pause. Its table is planned, proven and read as tha
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -27,13 +27,13 @@ from inrush.plan.pipeline import (
     pipelines_document,
     server_document,
 )
-from inrush.plan.pipeline_numbers import PipelineNumbers, contradiction, numbers_at
+from inrush.plan.pipeline_numbers import PipelineNumbers, contradiction, numbers_of
 from inrush.plan.roles import ActiveRole
 from inrush.plan.units import ns
+from inrush.study.at_point import StudyAt
 from inrush.study.dumps import dump_operation
-from inrush.study.forms import resolve
+from inrush.study.forms import Plain
 from inrush.study.step_kinds import KIND, Load
-from inrush.study.study import Study
 from inrush.workload import DRAWN_LISTS, Column, Table
 
 if TYPE_CHECKING:
@@ -49,13 +49,13 @@ UNWRITTEN = ("list_f64", "list_i64", *DRAWN_LISTS, "blob", "bytes", "json", "bit
 UNCARRIED = ("blob", "bytes", "bit", "list_text")
 
 
-def pipelined(study: Study) -> dict[str, Load]:
+def pipelined(study: StudyAt[Plain]) -> dict[str, Load[Plain]]:
     """Steps of a study that client and load server do."""
     return {s.name: s for s in study.steps if isinstance(s, Load) and s.pipeline is not None}
 
 
 def as_steps_load(
-    study: Study, server: Twin, roles: Sequence[ActiveRole], point: Mapping[str, object]
+    study: StudyAt[Plain], server: Twin, roles: Sequence[ActiveRole]
 ) -> tuple[dict[str, PipelineNumbers], list[ActiveRole], list[Problem]] | Unsupported:
     """The numbers of each such step, and the roles with its pipelines in place of sessions."""
     steps, found = pipelined(study), dict[str, PipelineNumbers]()
@@ -73,8 +73,7 @@ def as_steps_load(
         table = study.workload.tables[role.table or ""]
         problems += problems_of(step, table)
         own = table.chunks.files if table.chunks is not None and step.source is None else None
-        given = resolve(step.pipeline.files, point)
-        files = int(given or own or 1)
+        files = step.pipeline.files or own or 1
         if own is not None:
             problems += problems_of_own(step, table, own, files, role.rows)
             files = own
@@ -87,7 +86,7 @@ def as_steps_load(
         size = rows_per_file * row_bytes(table) * CSV_SHARE
         if own is not None:
             size = round(role.rows * row_bytes(table) * CSV_SHARE / files)
-        at = numbers_at(step.pipeline, point, files, size, rows_per_file)
+        at = numbers_of(step.pipeline, files, size, rows_per_file)
         if reason := contradiction(at, server):
             return Unsupported(f"step {step.name}: {reason}")
         found[step.name] = at
@@ -95,7 +94,7 @@ def as_steps_load(
     return found, kept, problems
 
 
-def problems_of(step: Load, table: Table) -> list[Problem]:
+def problems_of(step: Load[Plain], table: Table) -> list[Problem]:
     """Of a table with columns that no file is made of, or that its client does not carry out of a dump."""
     if step.source is None:
         lost, kinds = (
@@ -112,7 +111,7 @@ def problems_of(step: Load, table: Table) -> list[Problem]:
     return [Problem("", f"steps.{step.name}.table", table.name, f"{said}; load it without pipeline")]
 
 
-def problems_of_own(step: Load, table: Table, own: int, files: int, rows: int) -> list[Problem]:
+def problems_of_own(step: Load[Plain], table: Table, own: int, files: int, rows: int) -> list[Problem]:
     """Of a table that lies in `own` files by itself. files: as the step says, where it does."""
     found: list[Problem] = []
     key = f"steps.{step.name}"
@@ -146,7 +145,7 @@ def drop_ledger(draft: Draft) -> list[border.Statement]:
     return list(ledger_plan(draft).drop) if draft.loads and not draft.server.namespace_holds_tables else []
 
 
-def pauses(step: Load) -> tuple[border.PauseSegment, border.PauseSegment, border.PauseSegment]:
+def pauses(step: Load[Plain]) -> tuple[border.PauseSegment, border.PauseSegment, border.PauseSegment]:
     """The ends are started outside of the step, and end outside of it."""
     return (
         {"kind": "pause", "label": "ready", "action": f"{READY}:{step.name}"},
@@ -196,12 +195,12 @@ def sample_of(draft: Draft) -> border.SamplePlan | None:
     return {"every_ns": ns(sizes_s), "probes": [{"into": "sizes", "statement": text} for text in texts]}
 
 
-def goes_on(server: Twin, step: Load) -> bool:
+def goes_on(server: Twin, step: Load[Plain]) -> bool:
     """Whether its load goes on after a kill: rows and their line of the ledger must commit together."""
     return step.resumable and server.loading is not None and server.loading.transactional
 
 
-def notes(server: Twin, step: Load) -> tuple[str, ...]:
+def notes(server: Twin, step: Load[Plain]) -> tuple[str, ...]:
     if not step.resumable or goes_on(server, step):
         return ()
     why = "without transactions a kill may store rows twice"
@@ -224,7 +223,9 @@ def sessions_of(plan: LoadingPointPlan) -> SessionsPointPlan:
     }
 
 
-def step_ends(plan: SessionsPointPlan, draft: Draft, step: Load, role: ActiveRole) -> StepEnds | Unsupported:
+def step_ends(
+    plan: SessionsPointPlan, draft: Draft, step: Load[Plain], role: ActiveRole
+) -> StepEnds | Unsupported:
     of, at, name = step.pipeline, draft.loads[step.name], role.table or ""
     assert of is not None, "it was chosen by it"
     table, ledger = draft.tables[name], ledger_name(draft)

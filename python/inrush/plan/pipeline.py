@@ -6,7 +6,7 @@ The plan is one of its own kind: `inrush.pipeline` executes it, with the ends as
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
@@ -31,12 +31,12 @@ from inrush.engines.twin import Twin
 from inrush.plan import ends
 from inrush.plan.documents import epoch_ns, single_role, source_document, stored_table
 from inrush.plan.intervals import interval_s, watch_s
-from inrush.plan.pipeline_numbers import PipelineNumbers, contradiction, numbers_at
+from inrush.plan.pipeline_numbers import PipelineNumbers, contradiction, numbers_of
 from inrush.plan.units import ns
 from inrush.plan.work import Lasts, Work
-from inrush.study.forms import resolve, rows_of
+from inrush.study.at_point import StudyAt
+from inrush.study.forms import Plain, rows_of
 from inrush.study.pipeline import KIND, ROLE, Ends, Pipeline
-from inrush.study.study import Study
 from inrush.workload import Column, Operation, Table
 
 if TYPE_CHECKING:
@@ -55,26 +55,23 @@ def loadable() -> list[str]:
     return [name for name in ENGINES if (twin := known_twin(name)) and twin.loading is not None]
 
 
-def wanted_at(of: Pipeline, table: Table, point: Mapping[str, object]) -> PipelineNumbers:
-    pipelines, file_bytes = int(resolve(of.pipelines, point)), int(resolve(of.file_bytes, point))
+def wanted(of: Pipeline[Plain], table: Table) -> PipelineNumbers:
     files = table.chunks.files if table.chunks is not None else 1
-    return numbers_at(
+    return numbers_of(
         of,
-        point,
-        files=files if of.files is None else rows_of(of.files, pipelines, point),
-        file_bytes=file_bytes,
-        rows_per_file=max(1, round(file_bytes / of.row_bytes)),
-        shards=int(resolve(of.shards, point)),
-        replica=bool(resolve(of.replica, point)),
-        client_hosts=int(resolve(of.client_hosts, point)),
+        files=files if of.files is None else rows_of(of.files, of.pipelines),
+        file_bytes=of.file_bytes,
+        rows_per_file=max(1, round(of.file_bytes / of.row_bytes)),
+        shards=of.shards,
+        replica=of.replica,
+        client_hosts=of.client_hosts,
     )
 
 
 def plan_pipeline(
-    study: Study,
+    study: StudyAt[Plain],
     server: Twin,
     engine: str,
-    point: Mapping[str, object],
     namespace: str,
     method: str,
     seed: int,
@@ -84,14 +81,12 @@ def plan_pipeline(
     if server.loading is None:
         return Unsupported(f"{engine}: the loader keeps its ledger in {', '.join(loadable())}")
     table = study.workload.tables[of.table]
-    at = wanted_at(of, table, point)
+    at = wanted(of, table)
     reason = contradiction(at, server)
     if reason:
         return Unsupported(reason)
-    layout = resolve(study.layout, point)
-    layout = layout if layout in table.layouts else "none"
-    options = {key: str(resolve(value, point)) for key, value in study.options.get(engine, {}).items()}
-    target: border.Target = {"engine": engine, "url": "", "options": options}
+    layout = study.layout if study.layout in table.layouts else "none"
+    target: border.Target = {"engine": engine, "url": "", "options": dict(study.options.get(engine, {}))}
     shards = [
         shard(server, server.loading, table, layout, name, at)
         for name in ([namespace] if at.shards == 1 else [f"{namespace}_{k}" for k in range(at.shards)])
@@ -153,7 +148,7 @@ def equal_files(at: PipelineNumbers, planned: border.TablePlan, cold: bool) -> I
     }
 
 
-def record(study: Study) -> Interval:
+def record(study: StudyAt[Plain]) -> Interval:
     found: Interval = {"interval_ns": ns(interval_s(study.record.interval_s, 0.0))}
     if study.record.sizes_s is not None:
         found["sizes_ns"] = ns(study.record.sizes_s)
@@ -221,7 +216,7 @@ def proof_of(server: Twin, table: Table, planned: TablePlan, at: PipelineNumbers
 
 
 def server_document(
-    study: Study,
+    study: StudyAt[Plain],
     server: Twin,
     table: Table,
     at: PipelineNumbers,
@@ -291,7 +286,7 @@ class Into:
         )
 
 
-def pipelines_document(of: Ends, at: PipelineNumbers) -> Pipelines:
+def pipelines_document(of: Ends[Plain], at: PipelineNumbers) -> Pipelines:
     hosts: Pipelines = cast("Pipelines", {"client_hosts": at.client_hosts} if at.client_hosts > 1 else {})
     if isinstance(of, Pipeline) and (of.load_server_on or of.clients_on):
         hosts["on"] = (of.load_server_on, *of.clients_on)
@@ -308,7 +303,7 @@ def pipelines_document(of: Ends, at: PipelineNumbers) -> Pipelines:
     }
 
 
-def client_document(of: Ends, at: PipelineNumbers, import_id: str = IMPORT) -> ClientPlan:
+def client_document(of: Ends[Plain], at: PipelineNumbers, import_id: str = IMPORT) -> ClientPlan:
     """Without token, address and files. A client of its own reads for one pipeline."""
     alone = at.process_per_file or of.client == "own"
     return {
@@ -326,7 +321,7 @@ def client_document(of: Ends, at: PipelineNumbers, import_id: str = IMPORT) -> C
 
 
 def segments(
-    study: Study, shards: Sequence[PipelineShard], at: PipelineNumbers, stream: str
+    study: StudyAt[Plain], shards: Sequence[PipelineShard], at: PipelineNumbers, stream: str
 ) -> list[PipelineSegment]:
     limit_ns = ns(study.schedule.limit_s)
     role = single_role(ROLE, f"load/{stream}", {"kind": "calls", "count": at.files}, at.pipelines)
@@ -359,7 +354,7 @@ def work(at: PipelineNumbers) -> Work:
 def summary(
     plan: PipelinePointPlan,
     at: PipelineNumbers,
-    of: Pipeline,
+    of: Pipeline[Plain],
     namespace: str,
     method: str,
     layout: str,

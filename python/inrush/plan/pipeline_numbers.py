@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from inrush.engines.twin import Twin
-from inrush.study.forms import Form, resolve
+from inrush.study.forms import Plain
 from inrush.study.pipeline import Ends
 
 
@@ -36,9 +35,8 @@ class PipelineNumbers:
         return self.files * self.rows_per_file
 
 
-def numbers_at(
-    of: Ends,
-    point: Mapping[str, object],
+def numbers_of(
+    of: Ends[Plain],
     files: int,
     file_bytes: int,
     rows_per_file: int,
@@ -46,24 +44,21 @@ def numbers_at(
     replica: bool = False,
     client_hosts: int = 1,
 ) -> PipelineNumbers:
-    def number(form: Form) -> int:
-        return int(resolve(form, point))
-
     return PipelineNumbers(
-        pipelines=number(of.pipelines),
-        process_per_file=bool(resolve(of.process_per_file, point)),
+        pipelines=of.pipelines,
+        process_per_file=of.process_per_file,
         shards=shards,
         files=files,
         file_bytes=file_bytes,
         rows_per_file=rows_per_file,
-        connections=number(of.connections),
-        chunk_rows=number(of.chunk_rows),
-        flush_rows=number(of.flush_rows),
-        device_bytes_per_s=number(of.device_bytes_per_s),
-        pipeline_bytes_per_s=number(of.pipeline_bytes_per_s),
-        shard_rows_per_s=number(of.shard_rows_per_s),
-        load_server_cores=float(resolve(of.load_server_cores, point)),
-        hash_threads=number(of.hash_threads),
+        connections=of.connections,
+        chunk_rows=of.chunk_rows,
+        flush_rows=of.flush_rows,
+        device_bytes_per_s=of.device_bytes_per_s,
+        pipeline_bytes_per_s=of.pipeline_bytes_per_s,
+        shard_rows_per_s=of.shard_rows_per_s,
+        load_server_cores=float(of.load_server_cores),
+        hash_threads=of.hash_threads,
         replica=replica,
         client_hosts=client_hosts,
     )

@@ -26,9 +26,10 @@ from inrush.plan.planned import Missing, PlannedRun, Point, StudyPlan
 from inrush.plan.planned_point import Impossible, PointPlan
 from inrush.plan.point import plan_point
 from inrush.plan.search import in_bisection_order, sweeps
-from inrush.study.forms import Best
+from inrush.study.at_point import study_at
+from inrush.study.forms import Best, FromFactor
 from inrush.study.roles import label
-from inrush.study.settings import start_factors, started_with
+from inrush.study.settings import start_factors
 from inrush.study.study import Study
 
 
@@ -57,7 +58,9 @@ def plan_study(
         if isinstance(found, PointPlan):
             planned[point.id] = found
         elif isinstance(found, Impossible):
-            problems += [Problem(study.file, p.key, p.value, p.remedy) for p in found.problems]
+            problems += [
+                replace(p, file=study.file, remedy=by_factor(study, p.remedy)) for p in found.problems
+            ]
         else:
             unsupported.append(Missing(point.id, point.engine, point.labels, found.reason))
     if problems:
@@ -91,13 +94,38 @@ def planned_point(
     best: Mapping[str, Sequence[Best]],
 ) -> PointPlan | Unsupported | Impossible:
     """The point with what its server is started with, where the study says it."""
-    found = plan_point(study, servers[point.engine], point.engine, point.id, point.factors, seed, best)
-    settings = started_with(study.start, point.engine, point.factors)
+    if other := not_of_engine(study, servers[point.engine], point):
+        return Unsupported(other)
+    at = study_at(study, point.engine, point.factors, best)
+    found = plan_point(at, servers[point.engine], point.engine, point.id, seed)
+    settings = at.start.get(point.engine, {})
     if not settings or not isinstance(found, PointPlan):
         return found
     said = ", ".join(f"{name}={value}" for name, value in settings.items())
     note = f"{point.engine}: a server is started with {said}, for its own points alone"
     return replace(found, labels={**found.labels, "start": settings}, notes=(*found.notes, note))
+
+
+def not_of_engine(study: Study, server: Twin, point: Point) -> str:
+    """Why a value of a factor is not of the point's engine; empty where all are."""
+    if study.pipeline is None:
+        for name, value in point.factors.items():
+            engines = value.get("engines") if isinstance(value, Mapping) else None
+            if engines and point.engine.partition(":")[0] not in engines:
+                return f"{name} {label(value)} is of {', '.join(engines)}"
+    if point.factors.get("layout", "none") != "none" and not server.indexes:
+        return (
+            f"{point.engine} has no indexes of a table's own: layout {point.factors['layout']} would be none"
+        )
+    return ""
+
+
+def by_factor(study: Study, remedy: str) -> str:
+    """With the factor that a role's depth follows in place of the role's own key."""
+    for name, role in study.roles.items():
+        if isinstance(role.depth, FromFactor):
+            remedy = remedy.replace(f"-P roles.{name}.depth=", f"-P {role.depth.factor}=")
+    return remedy
 
 
 # --- points and their order ------------------------------------------------------------------------------

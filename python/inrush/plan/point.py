@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from inrush.border.plan import PLAN_VERSION
@@ -29,89 +28,63 @@ from inrush.plan.pipeline import plan_pipeline
 from inrush.plan.planned_point import Impossible, PointPlan, short_hash
 from inrush.plan.refusals import draft_problems
 from inrush.plan.retention import retained
-from inrush.plan.roles import Broken, active_roles, method_at
+from inrush.plan.roles import Broken, active_roles, method_of
 from inrush.plan.segments import Segments
 from inrush.plan.shards import (
     beyond_keys,
     held_together,
     not_over_shards,
     over_shards,
-    shards_at,
     shards_document,
+    shards_of,
     without_key,
 )
 from inrush.plan.step_segments import StepSegments
-from inrush.plan.steps import at_point, impossible_steps, steps_of
+from inrush.plan.steps import impossible_steps, steps_of
 from inrush.plan.summary import summary
 from inrush.plan.units import ns
-from inrush.study.forms import Best, option_text, resolve
-from inrush.study.roles import label
+from inrush.study.at_point import StudyAt
+from inrush.study.forms import Plain
 from inrush.study.shards import STRAIGHT
-from inrush.study.study import Study
-
-
-def for_others(study: Study, engine: str, point: Mapping[str, object]) -> str:
-    """Why a value of a factor is not of this engine; empty where all are."""
-    for name in study.factors:
-        value = point.get(name)
-        engines = value.get("engines") if isinstance(value, Mapping) else None
-        if engines and engine.partition(":")[0] not in engines:
-            return f"{name} {label(value)} is of {', '.join(engines)}"
-    return ""
 
 
 def plan_point(
-    study: Study,
-    server: Twin,
-    engine: str,
-    point_id: str,
-    point: Mapping[str, object],
-    seed: int,
-    best: Mapping[str, Sequence[Best]],
+    study: StudyAt[Plain], server: Twin, engine: str, point_id: str, seed: int
 ) -> PointPlan | Unsupported | Impossible:
     """engine: the server's name, with its variant if it has one (`null:text`).
 
     Raises nothing: what the engine cannot do is `Unsupported`, what the study cannot mean `Impossible`."""
-    method = method_at(study, server, point)
+    method = method_of(study, server)
     if method not in server.methods:
         return Unsupported(f"{engine} has no method {method}; it has {', '.join(server.methods)}")
-    options = {
-        key: option_text(resolve(value, point)) for key, value in study.options.get(engine, {}).items()
-    }
+    options = study.options.get(engine, {})
     offered = (TCP,) if study.pipeline is not None or not server.transports else server.transports
     if (transport := options.get(TRANSPORT, TCP)) not in offered:
         what = "a pipeline" if study.pipeline is not None else engine
         return Unsupported(f"{what} has no {TRANSPORT} {transport}; it has {', '.join(offered)}")
-    if point.get("layout", "none") != "none" and not server.indexes:
-        return Unsupported(
-            f"{engine} has no indexes of a table's own: layout {point['layout']} would be none"
-        )
     namespace = f"inrush_{short_hash(study.name, point_id, seed)}"
     if study.pipeline is not None:
         loaded = {study.pipeline.table: study.workload.tables[study.pipeline.table]}
-        if problems := partition_problems(loaded, server, str(resolve(study.layout, point))):
+        if problems := partition_problems(loaded, server, study.layout):
             return Impossible(tuple(problems))
-        return plan_pipeline(study, server, engine, point, namespace, method, seed)
-    if others := for_others(study, engine, point):
-        return Unsupported(others)
-    if inside := one_client(server, clients := int(resolve(study.clients, point))):
+        return plan_pipeline(study, server, engine, namespace, method, seed)
+    if inside := one_client(server, study.clients):
         return Unsupported(inside)
-    sharded = shards_at(study, point)
+    sharded = shards_of(study)
     if sharded is not None and (own := not_over_shards(study)):
         return Unsupported(f"over shards go sessions alone: {own}")
     over = over_shards(server, sharded)
     if isinstance(over, Unsupported):
         return over
     server = over
-    study = at_point(study, point)
     impossible = impossible_steps(study, server, engine)
     if impossible:
         return Impossible(tuple(impossible))
     said = {step.name: step.do for step in study.steps}
-    study, without = steps_of(study, server, point)
+    study, without = steps_of(study, server)
     if without and not study.steps:
         return Unsupported(next(iter(without.values())))
-    roles = active_roles(study, server, {**point, "engine": engine}, best)
+    roles = active_roles(study, server, engine)
     if isinstance(roles, Broken):
         return Impossible(roles.problems)
     if not roles:
@@ -120,22 +93,22 @@ def plan_point(
         refused = beyond_keys if sharded[0] == STRAIGHT else held_together
         if reason := refused(study, roles):
             return reason
-    study, roles, problems = as_steps_dump(study, server, roles, point)
+    study, roles, problems = as_steps_dump(study, server, roles)
     if problems:
         return Impossible(tuple(problems))
-    study, roles, then, problems = as_steps_add(study, roles, resolve(study.row_order, point))
+    study, roles, then, problems = as_steps_add(study, roles)
     if problems:
         return Impossible(tuple(problems))
     kept, roles, problems = retained(study, roles)
     if problems:
         return Impossible(tuple(problems))
-    of_files = as_steps_input(study, server, roles, point)
+    of_files = as_steps_input(study, server, roles)
     if isinstance(of_files, Unsupported):
         return of_files
     study, roles, problems = of_files
     if problems:
         return Impossible(tuple(problems))
-    by_loader = as_steps_load(study, server, roles, point)
+    by_loader = as_steps_load(study, server, roles)
     if isinstance(by_loader, Unsupported):
         return by_loader
     loads, roles, problems = by_loader
@@ -151,18 +124,8 @@ def plan_point(
     if problems:
         return Impossible(tuple(problems))
     study = replace(study, workload=with_lists(workload, keys))
-    draft = Draft(
-        study,
-        server,
-        method,
-        resolve(study.layout, point),
-        resolve(study.row_order, point),
-        namespace,
-        roles,
-        seed,
-        kept,
-    )
-    draft.clients = clients
+    draft = Draft(study, server, method, namespace, roles, seed, kept)
+    draft.clients = study.clients
     draft.steps, draft.steps_left_out, draft.loads = said, without, loads
     draft.keys, problems = planned_keys(
         study.workload,
@@ -185,7 +148,7 @@ def plan_point(
         "study": study.name,
         "seed": seed,
         "epoch_ns": epoch_ns(study.workload.epoch),
-        "target": {"engine": engine, "url": "", "options": options},
+        "target": {"engine": engine, "url": "", "options": dict(options)},
         "tables": draft.table_documents(),
         "operations": draft.operations,
         "segments": (StepSegments if study.steps else Segments)(draft).all(),

@@ -13,7 +13,8 @@ from inrush.border.plan import OpPlan, ParamPlan, RolePlan
 from inrush.errors import Problem
 from inrush.plan.documents import single_role
 from inrush.plan.roles import ActiveRole, problem
-from inrush.study.study import Study
+from inrush.study.at_point import StudyAt
+from inrush.study.forms import Plain
 from inrush.workload import Table
 
 NS = 1_000_000_000
@@ -34,7 +35,7 @@ class Retained:
 
 
 def retained(
-    study: Study, roles: Sequence[ActiveRole]
+    study: StudyAt[Plain], roles: Sequence[ActiveRole]
 ) -> tuple[dict[str, Retained], list[ActiveRole], list[Problem]]:
     """Table -> what is left; the roles, with deletes that end before the last sample is due; what cannot be meant."""
     by_table: dict[str, Retained] = {}

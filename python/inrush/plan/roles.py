@@ -4,32 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import ceil
+from typing import cast
 
 from inrush.border.plan import InputWay, Refill
 from inrush.engines.twin import Twin
 from inrush.errors import Problem
 from inrush.plan.units import LOAD_BATCH_ROWS
+from inrush.study.at_point import StudyAt
 from inrush.study.forms import (
     RATES_LIE,
     RATES_PER_S,
-    Best,
     BestOf,
-    FromFactor,
     OfAge,
     PerSession,
-    best_value,
-    resolve,
+    Plain,
     rows_of,
-    rows_of_age,
 )
-from inrush.study.io import IoCalls
+from inrush.study.io import IoOf
 from inrush.study.keys import KeysOf
 from inrush.study.operations import tables_of
 from inrush.study.parts import REFILLS, Schedule
 from inrush.study.roles import Role
 from inrush.study.samples import Collector, SamplesSpec
 from inrush.study.sources import Events
-from inrush.study.study import Study
 
 #: Of a role with events: fewer due would not show whether they wait for each other, nor fewer in its queue.
 LEAST_BATCHES = 10
@@ -73,7 +71,7 @@ class ActiveRole:
     tables: tuple[str, ...]
     sessions: int
     depth: int
-    schedule: Schedule
+    schedule: Schedule[Plain]
     rate_per_s: float
     #: When a session of a closed role sends again, and how long it waits then.
     refill: Refill | None = None
@@ -91,13 +89,13 @@ class ActiveRole:
     #: Length of its lists of keys, where its calls have any; and whether its reads by key ask for so many rows.
     keys_per_call: int = 1
     reads_many: bool = False
-    #: How its keys are drawn, in plain values; None: as its operations say.
-    keys: KeysOf | None = None
+    #: How its keys are drawn; None: as its operations say.
+    keys: KeysOf[Plain] | None = None
     #: Way out of its extracts, empty: the engine's first; and rows that a cursor fetches at a time.
     method: str = ""
     fetch_rows: int | None = None
-    #: What its calls do with records of a file, in plain values; None: it reads and writes rows.
-    io: IoCalls | None = None
+    #: What its calls do with records of a file; None: it reads and writes rows.
+    io: IoOf[Plain] | None = None
     #: The operation whose files its rows are read from; empty: they are made.
     source: str = ""
     #: The files that its rows lie in, and whether each is loaded on a connection of its own; None: they are made while they
@@ -114,22 +112,18 @@ class Broken:
     problems: tuple[Problem, ...]
 
 
-def active_roles(
-    study: Study, server: Twin, point: Mapping[str, object], best: Mapping[str, Sequence[Best]]
-) -> list[ActiveRole] | Broken:
+def active_roles(study: StudyAt[Plain], server: Twin, engine: str) -> list[ActiveRole] | Broken:
     roles: list[ActiveRole] = []
     problems: list[Problem] = []
     for role in study.roles.values():
-        sessions = int(resolve(role.sessions, point))
-        tables = tables_at(role, point)
-        role = replace(role, operations=calls_on(study, role, tables))
-        if sessions == 0 or tables == () or not role.operations:
+        role = replace(role, operations=calls_on(study, role))
+        if role.sessions == 0 or role.table == () or not role.operations:
             continue
         if "insert" in {study.workload.operations[o].kind for o in role.operations}:
-            roles += writers(study, server, role, sessions, tables or (), point, best, problems)
+            roles += writers(study, server, role, problems)
         else:
-            roles.append(reader(study, role, sessions, tables or (), point, problems))
-    problems += deep_problems(study, server, roles, point)
+            roles.append(reader(study, role, problems))
+    problems += deep_problems(study, server, roles, engine)
     problems += deadline_problems(study, roles)
     writing = [role for role in roles if role.table is not None]
     if not writing and study.kind == "fixed_volume":
@@ -145,18 +139,17 @@ def active_roles(
         problems.append(
             problem("schedule.measure_s", "", "points that only read need measure_s, their length")
         )
-    load_rows = int(resolve(study.load_rows, point))
-    roles = [replace(ended(role, roles, study), load_rows=load_rows) for role in roles]
+    roles = [replace(ended(role, roles), load_rows=study.load_rows) for role in roles]
     return Broken(tuple(problems)) if problems else roles
 
 
-def calls_on(study: Study, role: Role, tables: tuple[str, ...] | None) -> Mapping[str, int]:
-    """Its operations, of those by key the ones on these tables; all where it names none."""
-    of = study.workload.operations
+def calls_on(study: StudyAt[Plain], role: Role[Plain]) -> Mapping[str, int]:
+    """Its operations, of those by key the ones on its tables; all where it names none."""
+    of, tables = study.workload.operations, role.table
     return {o: n for o, n in role.operations.items() if not tables or not of[o].does or of[o].table in tables}
 
 
-def deadline_problems(study: Study, roles: Sequence[ActiveRole]) -> list[Problem]:
+def deadline_problems(study: StudyAt[Plain], roles: Sequence[ActiveRole]) -> list[Problem]:
     """Roles with operations of several deadlines: the core watches the call that a session sent first, by one."""
     found = []
     for role in roles:
@@ -169,10 +162,10 @@ def deadline_problems(study: Study, roles: Sequence[ActiveRole]) -> list[Problem
 
 
 def deep_problems(
-    study: Study, server: Twin, roles: Sequence[ActiveRole], point: Mapping[str, object]
+    study: StudyAt[Plain], server: Twin, roles: Sequence[ActiveRole], engine: str
 ) -> list[Problem]:
     """Roles with sessions that would have more calls in flight than the engine, or its insert method, can hold."""
-    found, engine, method = [], str(point.get("engine", server.name)), method_at(study, server, point)
+    found, method = [], method_of(study, server)
     for role in roles:
         most = server.max_depth if role.table is None else server.depths.get(method, server.max_depth)
         writing = "" if most == server.max_depth else f" that inserts by {method}"
@@ -192,57 +185,36 @@ def deep_problems(
             found.append(problem(f"roles.{role.name.partition('/')[0]}.schedule", "", remedy))
         elif role.depth > most:
             calls = f"{most} call{'s' * (most > 1)}"
-            remedy = f"a session of {engine}{writing} has {calls} in flight at most: say -P {depth_word(study, role)}={most}, or use more sessions"
+            remedy = f"a session of {engine}{writing} has {calls} in flight at most: say -P {key}={most}, or use more sessions"
             found.append(problem(key, str(role.depth), remedy))
     return found
 
 
-def depth_word(study: Study, role: ActiveRole) -> str:
-    """What `-P` changes a role's depth by: its factor where it has one."""
-    name = role.name.partition("/")[0]
-    named = study.roles.get(name)
-    return named.depth.factor if named and isinstance(named.depth, FromFactor) else f"roles.{name}.depth"
-
-
-def method_at(study: Study, server: Twin, point: Mapping[str, object]) -> str:
+def method_of(study: StudyAt[Plain], server: Twin) -> str:
     """The engine's name of the insert method; its first one where the study names none."""
-    asked = resolve(study.method, point) or server.methods[0]
+    asked = study.method or server.methods[0]
     return server.ways.get(asked, asked)
 
 
-def tables_at(role: Role, point: Mapping[str, object]) -> tuple[str, ...] | None:
-    """None where the role does not say; () where it has none at this point."""
-    found = resolve(role.table, point)
-    return (found,) if isinstance(found, str) else found
-
-
 def writers(
-    study: Study,
-    server: Twin,
-    role: Role,
-    sessions: int,
-    tables: tuple[str, ...],
-    point: Mapping[str, object],
-    best: Mapping[str, Sequence[Best]],
-    problems: list[Problem],
+    study: StudyAt[Plain], server: Twin, role: Role[Plain], problems: list[Problem]
 ) -> list[ActiveRole]:
     (operation,) = role.operations
     own = study.workload.operations[operation].table
-    tables = tables or ((own,) if own else ())
-    is_list = isinstance(resolve(role.table, point), tuple) and not isinstance(role.table, tuple)
-    split = len(tables) > 1 or is_list
+    tables = role.table or ((own,) if own else ())
+    split = len(tables) > 1 or role.by_table
     # Of all client processes.
-    writing = sessions * int(resolve(study.clients, point))
+    writing = role.sessions * study.clients
     notes = writer_notes(server, writing * len(tables))
     schedule = role.schedule or study.schedule
     found = []
     for table in tables:
         from_files = study.workload.tables[table].files is not None
         if role.samples is not None:
-            found.append(sampler(study, role, role.samples, sessions, table, split, point, best, notes))
+            found.append(sampler(study, role, role.samples, table, split, notes))
             continue
         if role.events is not None:
-            found.append(subscriber(role, role.events, sessions, table, split, point, best, notes))
+            found.append(subscriber(role, role.events, table, split, notes))
             if not RATES_PER_S[0] <= (rate := found[-1].rate_per_s) <= RATES_PER_S[1]:
                 key = f"roles.{role.name}.events"
                 problems.append(
@@ -257,9 +229,9 @@ def writers(
                 if of.rates is not None or of.chunks is not None or from_files:
                     remedy = f"rows of {table} are not sweep after sweep, so its age is not known before; say {{ total = N }}"
                     problems.append(problem(f"roles.{role.name}.rows", "age_s", remedy))
-                rows = rows_of_age(role.rows, of, point)
+                rows = of.series * ceil(round(role.rows.seconds / of.period_s, 9))
             case _:
-                rows = rows_of(role.rows, writing, point)
+                rows = rows_of(role.rows, writing)
         if role.rows is None and not from_files:
             problems.append(
                 problem(
@@ -270,7 +242,7 @@ def writers(
             )
             continue
         share = rows // writing if isinstance(role.rows, PerSession) or writing > 1 else rows
-        batch, note = batch_at(role, share, {**point, "table": table}, best)
+        batch, note = batch_of(role, share, table)
         if batch > max(share, 1):
             problems.append(
                 problem(
@@ -291,12 +263,12 @@ def writers(
                 operations=dict(role.operations),
                 table=table,
                 tables=(table,),
-                sessions=sessions,
-                depth=int(resolve(role.depth, point)),
+                sessions=role.sessions,
+                depth=role.depth,
                 schedule=schedule,
-                rate_per_s=rate_at(schedule, point),
-                refill=refill_at(schedule, point),
-                delay_s=float(resolve(schedule.delay_s, point)),
+                rate_per_s=rate_of(schedule),
+                refill=refill_of(schedule),
+                delay_s=float(schedule.delay_s),
                 rows=rows,
                 batch_rows=batch,
                 notes=(*notes, *note),
@@ -306,22 +278,19 @@ def writers(
 
 
 def sampler(
-    study: Study,
-    role: Role,
-    samples: SamplesSpec,
-    sessions: int,
+    study: StudyAt[Plain],
+    role: Role[Plain],
+    samples: SamplesSpec[Plain],
     table: str,
     split: bool,
-    point: Mapping[str, object],
-    best: Mapping[str, Sequence[Best]],
     notes: tuple[str, ...],
 ) -> ActiveRole:
     """A role that writes samples: each is split evenly over its sessions, or in parts near the batch asked for."""
     of = study.workload.tables[table]
-    rows = of.series if samples.rows is None else int(resolve(samples.rows, point))
-    wanted = sessions
+    rows = of.series if samples.rows is None else samples.rows
+    wanted = role.sessions
     if role.batch_rows is not None:
-        batch, note = batch_at(role, rows, {**point, "table": table}, best)
+        batch, note = batch_of(role, rows, table)
         wanted, notes = -(-rows // batch), (*notes, *note)
     parts = even_parts(rows, min(wanted, rows))
     if parts != wanted:
@@ -329,50 +298,44 @@ def sampler(
             *notes,
             f"{role.name}: {rows:,} rows a sample in {parts} equal parts, as {wanted} would not be equal",
         )
-    count = int(resolve(samples.count, point))
     return ActiveRole(
         name=f"{role.name}/{table}" if split else role.name,
         operations=dict(role.operations),
         table=table,
         tables=(table,),
-        sessions=sessions,
-        depth=int(resolve(role.depth, point)),
+        sessions=role.sessions,
+        depth=role.depth,
         schedule=study.schedule,
         rate_per_s=0.0,
-        rows=count * rows,
+        rows=samples.count * rows,
         batch_rows=rows // parts,
-        samples=Sampling(count, rows, samples.every_s or of.period_s, parts, samples.collect),
+        samples=Sampling(samples.count, rows, samples.every_s or of.period_s, parts, samples.collect),
         notes=notes,
     )
 
 
 def subscriber(
-    role: Role,
-    events: Events,
-    sessions: int,
+    role: Role[Plain],
+    events: Events[Plain],
     table: str,
     split: bool,
-    point: Mapping[str, object],
-    best: Mapping[str, Sequence[Best]],
     notes: tuple[str, ...],
 ) -> ActiveRole:
     """A role that writes events: a batch is due when its last event has come, so batches are equally spaced."""
-    per_s = float(resolve(events.per_s, point))
-    batch, note = batch_at(role, ALL_ROWS, {**point, "table": table}, best)
-    batches = max(round(per_s * events.for_s / batch), LEAST_BATCHES)
-    queue_rows = None if events.queue_rows is None else int(resolve(events.queue_rows, point))
+    batch, note = batch_of(role, ALL_ROWS, table)
+    batches = max(round(events.per_s * events.for_s / batch), LEAST_BATCHES)
     return ActiveRole(
         name=f"{role.name}/{table}" if split else role.name,
         operations=dict(role.operations),
         table=table,
         tables=(table,),
-        sessions=sessions,
-        depth=int(resolve(role.depth, point)),
+        sessions=role.sessions,
+        depth=role.depth,
         schedule=Schedule(mode="constant"),
-        rate_per_s=per_s / batch,
+        rate_per_s=events.per_s / batch,
         rows=batches * batch,
         batch_rows=batch,
-        queue_calls=None if queue_rows is None else max(queue_rows // batch, LEAST_BATCHES),
+        queue_calls=None if events.queue_rows is None else max(events.queue_rows // batch, LEAST_BATCHES),
         notes=(*notes, *note),
     )
 
@@ -382,18 +345,16 @@ def even_parts(rows: int, parts: int) -> int:
     return next(n for n in range(max(parts, 1), rows + 1) if rows % n == 0)
 
 
-def batch_at(
-    role: Role, share: int, point: Mapping[str, object], best: Mapping[str, Sequence[Best]]
-) -> tuple[int, tuple[str, ...]]:
+def batch_of(role: Role[Plain], share: int, table: str) -> tuple[int, tuple[str, ...]]:
     """Rows of one insert. The best of another study is not larger than what a session has."""
     form = role.batch_rows
     if form is None:  # of a step that loads: as rows are loaded anywhere
         return min(LOAD_BATCH_ROWS, max(share, 1)), ()
     if not isinstance(form, BestOf):
-        return int(resolve(form, point)), ()
-    found = best_value(best.get(form.study, ()), point)
+        return form, ()
+    found = form.best.get(table)
     if found is None:
-        batch = int(resolve(form.otherwise, point))
+        batch = form.otherwise
         note = f"{role.name}: batch of {batch:,} rows, as study {form.study} has no result yet"
     else:
         batch, note = found, f"{role.name}: batch of {found:,} rows, the best of study {form.study}"
@@ -403,15 +364,8 @@ def batch_at(
     return batch, (note,)
 
 
-def reader(
-    study: Study,
-    role: Role,
-    sessions: int,
-    tables: tuple[str, ...],
-    point: Mapping[str, object],
-    problems: list[Problem],
-) -> ActiveRole:
-    workload = study.workload
+def reader(study: StudyAt[Plain], role: Role[Plain], problems: list[Problem]) -> ActiveRole:
+    workload, tables = study.workload, role.table or ()
     for name in role.operations if tables else ():
         operation = workload.operations[name]
         looks_at = [tables_of(workload.operations[m], workload) for m in operation.members or (name,)]
@@ -427,24 +381,24 @@ def reader(
         operations=dict(role.operations),
         table=None,
         tables=tables,
-        sessions=sessions,
-        depth=int(resolve(role.depth, point)),
+        sessions=role.sessions,
+        depth=role.depth,
         schedule=schedule,
-        rate_per_s=rate_at(schedule, point),
-        refill=refill_at(schedule, point),
-        delay_s=float(resolve(schedule.delay_s, point)),
-        calls=None if role.calls is None else int(resolve(role.calls, point)),
+        rate_per_s=rate_of(schedule),
+        refill=refill_of(schedule),
+        delay_s=float(schedule.delay_s),
+        calls=role.calls,
         until=role.until,
-        keys_per_call=1 if role.keys_per_call is None else int(resolve(role.keys_per_call, point)),
+        keys_per_call=role.keys_per_call or 1,
         reads_many=role.keys_per_call is not None,
-        keys=None if role.keys is None else role.keys.at(point),
-        io=None if role.io is None else role.io.at(point),
-        method=str(resolve(role.method, point) or ""),
-        fetch_rows=None if role.fetch_rows is None else int(resolve(role.fetch_rows, point)),
+        keys=role.keys,
+        io=role.io,
+        method=role.method or "",
+        fetch_rows=role.fetch_rows,
     )
 
 
-def ended(role: ActiveRole, roles: Sequence[ActiveRole], study: Study) -> ActiveRole:
+def ended(role: ActiveRole, roles: Sequence[ActiveRole]) -> ActiveRole:
     """`until` of a role that is not there at this point means the measured time instead.
 
     Of a role that is one per table, `writers` means all of its parts: the core reads it so.
@@ -464,14 +418,12 @@ def writer_notes(server: Twin, sessions: int) -> tuple[str, ...]:
     )
 
 
-def refill_at(schedule: Schedule, point: Mapping[str, object]) -> Refill | None:
-    found = resolve(schedule.refill, point)
-    return None if found == REFILLS[0] else found
+def refill_of(schedule: Schedule[Plain]) -> Refill | None:
+    return None if schedule.refill == REFILLS[0] else cast("Refill", schedule.refill)
 
 
-def rate_at(schedule: Schedule, point: Mapping[str, object]) -> float:
-    rate = resolve(schedule.rate_per_s, point)
-    return float(rate) if rate is not None else 0.0
+def rate_of(schedule: Schedule[Plain]) -> float:
+    return float(schedule.rate_per_s) if schedule.rate_per_s is not None else 0.0
 
 
 def problem(key: str, value: str, remedy: str) -> Problem:

@@ -9,23 +9,20 @@ from inrush.border import plan as border
 from inrush.engines.plans import Unsupported
 from inrush.engines.twin import Twin
 from inrush.plan.roles import ActiveRole
+from inrush.study.at_point import StudyAt
 from inrush.study.by_key import alters
-from inrush.study.forms import resolve
+from inrush.study.forms import Plain
 from inrush.study.shards import STRAIGHT
-from inrush.study.study import Study
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from inrush.plan.draft import Draft
 
 
-def shards_at(study: Study, point: Mapping[str, object]) -> tuple[str, int] | None:
+def shards_of(study: StudyAt[Plain]) -> tuple[str, int] | None:
     """The way, and how many; None where sessions are on one server. 0: nothing says how many."""
     if study.shards is None:
         return None
-    count = 0 if study.shards.count is None else int(resolve(study.shards.count, point))
-    return str(resolve(study.shards.way, point)), count
+    return study.shards.way, study.shards.count or 0
 
 
 def over_shards(server: Twin, of: tuple[str, int] | None) -> Twin | Unsupported:
@@ -39,7 +36,7 @@ def over_shards(server: Twin, of: tuple[str, int] | None) -> Twin | Unsupported:
     return server if way == STRAIGHT and not isinstance(coordinator, Unsupported) else coordinator
 
 
-def beyond_keys(study: Study, roles: Sequence[ActiveRole]) -> Unsupported | None:
+def beyond_keys(study: StudyAt[Plain], roles: Sequence[ActiveRole]) -> Unsupported | None:
     """The first operation of these roles that has no shard: straight go rows that are stored, and calls by key."""
     operations = study.workload.operations
     for role in roles:
@@ -56,7 +53,7 @@ def beyond_keys(study: Study, roles: Sequence[ActiveRole]) -> Unsupported | None
     return None
 
 
-def held_together(study: Study, roles: Sequence[ActiveRole]) -> Unsupported | None:
+def held_together(study: StudyAt[Plain], roles: Sequence[ActiveRole]) -> Unsupported | None:
     """The first role of a coordinator whose calls change several rows in one transaction.
 
     Calls in flight together are one there. Two such hold rows on one shard each, wait for the other's, and no server sees
@@ -72,7 +69,7 @@ def held_together(study: Study, roles: Sequence[ActiveRole]) -> Unsupported | No
     return None
 
 
-def not_over_shards(study: Study) -> str:
+def not_over_shards(study: StudyAt[Plain]) -> str:
     """What a study has that is of one server; empty: nothing."""
     if study.steps:
         return "its steps are done on one server"

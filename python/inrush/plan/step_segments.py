@@ -15,6 +15,7 @@ from inrush.plan.roles import ActiveRole
 from inrush.plan.segments import Segments, until_no_rows
 from inrush.plan.steps import texts
 from inrush.plan.units import ns
+from inrush.study.forms import Plain
 from inrush.study.step_kinds import (
     Cold,
     Dump,
@@ -57,7 +58,7 @@ class StepSegments(Segments):
         )
         return [*made, *super().all()]
 
-    def sort(self, step: Sort) -> border.SortPlan:
+    def sort(self, step: Sort[Plain]) -> border.SortPlan:
         draft = self.draft
         role = next(r for r in draft.roles if r.input is not None and r.input.sorted == step.name)
         assert role.input is not None, "it was chosen by it"
@@ -96,7 +97,7 @@ class StepSegments(Segments):
             found += self.step(step, looked)
         return [*found, *self.retained()]
 
-    def step(self, step: Step, sizes: bool) -> list[border.Segment]:
+    def step(self, step: Step[Plain], sizes: bool) -> list[border.Segment]:
         """The step, and what is probed after it: counters, and sizes where it may have changed them.
 
         They are not asked for where the engine is to stay cold for a later step: that may read its files.
@@ -109,14 +110,14 @@ class StepSegments(Segments):
         proofs = self.dumped(step) if isinstance(step, Dump) else []
         return [*self.work_of(step), *seen, *self.counted(step), *probes, *proofs]
 
-    def counted(self, step: Step) -> list[border.ControlSegment]:
+    def counted(self, step: Step[Plain]) -> list[border.ControlSegment]:
         """Waits until the engine's counters have the pages that the step's sessions read: a later read would have them."""
         if not isinstance(step, RoleStep | Roles | Statement) or not self.read_follows(step):
             return []
         waited = until_no_rows([self.draft.server.uncounted()])
         return [self.control("counted", waited)] if waited else []
 
-    def read_follows(self, step: Step) -> bool:
+    def read_follows(self, step: Step[Plain]) -> bool:
         """Whether it reads, or a later step does before the server is restarted, which ends every session."""
         steps = self.draft.study.steps
         for later in steps[steps.index(step) :]:
@@ -126,20 +127,20 @@ class StepSegments(Segments):
                 return False
         return False
 
-    def roles_of(self, step: Step) -> list[ActiveRole]:
+    def roles_of(self, step: Step[Plain]) -> list[ActiveRole]:
         """An insert into several tables is a role for each of them, `step.role/table`."""
         return [role for role in self.draft.roles if role.name.partition("/")[0] in step.sessions]
 
-    def tables_of(self, step: RoleStep) -> list[str]:
+    def tables_of(self, step: RoleStep[Plain]) -> list[str]:
         return [name for role in self.roles_of(step) for name in role.tables]
 
-    def emptied(self, step: Load) -> list[border.ControlSegment]:
+    def emptied(self, step: Load[Plain]) -> list[border.ControlSegment]:
         """Of the rows that a load from a dump brings back."""
         names = self.tables_of(step)
         fresh = [s for name in names for s in self.draft.plans[name].fresh]
         return [self.control("emptied", [*fresh, *self.until_seen(names)])]
 
-    def dumped(self, step: Dump) -> list[border.ProofSegment]:
+    def dumped(self, step: Dump[Plain]) -> list[border.ProofSegment]:
         """The files, read back: every row once."""
         (operation,) = step.role.operations
         proofs = self.draft.proofs(self.tables_of(step), read_back=False)
@@ -157,7 +158,7 @@ class StepSegments(Segments):
         ]
         return [{"kind": "proof", "label": step.name, "proofs": found}] if found else []
 
-    def work_of(self, step: Step) -> list[border.Segment]:
+    def work_of(self, step: Step[Plain]) -> list[border.Segment]:
         match step:
             case Load(pipeline=of) if of is not None:
                 return list(loads.pauses(step))
@@ -180,7 +181,7 @@ class StepSegments(Segments):
             case _:
                 raise AssertionError(f"the study's reader knows no step of kind {step.do}")
 
-    def sessions(self, step: RoleStep | Roles) -> border.DriveSegment:
+    def sessions(self, step: RoleStep[Plain] | Roles[Plain]) -> border.DriveSegment:
         seconds = step.seconds if isinstance(step, Read | Roles) else 0.0
         roles = [role_document(role, self.draft.index, seconds) for role in self.roles_of(step)]
         drive = self.driven(step.name, "measure", roles)
@@ -189,14 +190,14 @@ class StepSegments(Segments):
             drive["sample"] = sample
         return drive
 
-    def around(self, step: Read, phase: border.Phase, seconds: float) -> border.DriveSegment:
+    def around(self, step: Read[Plain], phase: border.Phase, seconds: float) -> border.DriveSegment:
         """The step's calls before it or behind it: a segment of no step, which enters no figure."""
         roles = [role_document(role, self.draft.index, seconds) for role in self.roles_of(step)]
         drive = self.driven(f"{step.name}/{phase}", phase, roles)
         drive["limit_ns"] = self.limit_of(step)
         return drive
 
-    def maintenance(self, step: Statement) -> border.StatementSegment:
+    def maintenance(self, step: Statement[Plain]) -> border.StatementSegment:
         draft = self.draft
         found: border.StatementSegment = {
             "kind": "statement",
@@ -223,7 +224,7 @@ class StepSegments(Segments):
             return {"every_ns": ns(PROGRESS_S), "probes": [first]}
         return {"every_ns": sizes["every_ns"], "probes": [first, *sizes["probes"]]}
 
-    def limit_of(self, step: Step) -> int:
+    def limit_of(self, step: Step[Plain]) -> int:
         return self.limit_ns if step.limit_s is None else ns(step.limit_s)
 
 

@@ -12,7 +12,8 @@ from inrush.plan.extracts import way_out
 from inrush.plan.io import planned_operation
 from inrush.plan.kept import not_kept
 from inrush.plan.work import Work
-from inrush.study.forms import resolve
+from inrush.study.at_point import StudyAt, roles_of
+from inrush.study.forms import Plain
 from inrush.study.operations import tables_of
 from inrush.study.roles import Role
 from inrush.study.step_kinds import (
@@ -28,26 +29,16 @@ from inrush.study.step_kinds import (
     Statement,
     Step,
 )
-from inrush.study.step_order import is_done_at, tables_at, tables_touched
-from inrush.study.study import Study
+from inrush.study.step_order import tables_touched
 from inrush.workload import Operation
 
 
-def at_point(study: Study, point: Mapping[str, object]) -> Study:
-    """The study without the steps of other values of its factors."""
-    if all(is_done_at(step, point) for step in study.steps):
-        return study
-    kept = tuple(step for step in study.steps if is_done_at(step, point))
-    roles = {name: role for step in kept for name, role in step.sessions.items()}
-    return replace(study, steps=kept, roles=roles)
-
-
-def steps_of(study: Study, server: Twin, point: Mapping[str, object]) -> tuple[Study, dict[str, str]]:
+def steps_of(study: StudyAt[Plain], server: Twin) -> tuple[StudyAt[Plain], dict[str, str]]:
     """The study without the steps that this engine cannot do, and why each is left out; so are those that follow one."""
     left_out: dict[str, str] = {}
     if not study.steps:
         return study, left_out
-    absent = tables_without_rows(study, server, point)
+    absent = tables_without_rows(study, server)
     for step in study.steps:
         if step.without:
             left_out[step.name] = step.without
@@ -56,37 +47,36 @@ def steps_of(study: Study, server: Twin, point: Mapping[str, object]) -> tuple[S
         elif isinstance(step, Load) and step.source in left_out:
             left_out[step.name] = f"it reads the files of {step.source}, which is left out"
         elif (
-            (reason := needs_rows(step, study, point, absent))
-            or (reason := cannot(step, study, server, str(resolve(study.layout, point))))
-            or (reason := too_deep(step, server, point))
+            (reason := needs_rows(step, study, absent))
+            or (reason := cannot(step, study, server))
+            or (reason := too_deep(step, server))
         ):
             left_out[step.name] = reason
     kept = tuple(step for step in study.steps if step.name not in left_out)
-    roles = {name: role for step in kept for name, role in step.sessions.items()}
-    return replace(study, steps=kept, roles=roles), left_out
+    return replace(study, steps=kept, roles={name: study.roles[name] for name in roles_of(kept)}), left_out
 
 
-def tables_without_rows(study: Study, server: Twin, point: Mapping[str, object]) -> dict[str, str]:
+def tables_without_rows(study: StudyAt[Plain], server: Twin) -> dict[str, str]:
     """Table -> why the engine cannot keep its rows, of those that loads fill; none where it can keep those of no load, which
     makes the whole point unsupported."""
-    names = {name for step in study.steps if isinstance(step, Load) for name in tables_at(step.role, point)}
+    names = {name for step in study.steps if isinstance(step, Load) for name in step.role.table or ()}
     reasons = {name: not_kept(server, study.workload.tables[name]) for name in sorted(names)}
     return {name: reason for name, reason in reasons.items() if reason} if not all(reasons.values()) else {}
 
 
-def needs_rows(step: Step, study: Study, point: Mapping[str, object], absent: Mapping[str, str]) -> str:
+def needs_rows(step: Step[Plain], study: StudyAt[Plain], absent: Mapping[str, str]) -> str:
     """Why a step loads or needs rows that are not there; empty where it does not."""
     if isinstance(step, Load):
-        touched: Sequence[str] = tables_at(step.role, point)
+        touched: Sequence[str] = step.role.table or ()
     elif isinstance(step, Roles):
         reads = [Read(name=name, role=role) for name, role in step.roles.items()]
-        touched = [table for read in reads for table in tables_touched(read, point, study.workload)]
+        touched = [table for read in reads for table in tables_touched(read, study.workload)]
     else:
-        touched = tables_touched(step, point, study.workload)
+        touched = tables_touched(step, study.workload)
     return next((absent[table] for table in touched if table in absent), "")
 
 
-def cannot(step: Step, study: Study, server: Twin, layout: str) -> str:
+def cannot(step: Step[Plain], study: StudyAt[Plain], server: Twin) -> str:
     """Why the engine has no such statement or query; empty where it has."""
     operations = study.workload.operations
     if isinstance(step, Statement):
@@ -103,45 +93,43 @@ def cannot(step: Step, study: Study, server: Twin, layout: str) -> str:
         if extracts and not server.ways_out:
             found = way_out(extracts[0], server)
             return found.reason if isinstance(found, Unsupported) else ""
-        return no_queries(step.role, study, server, layout)
+        return no_queries(step.role, study, server)
     if isinstance(step, Roles):
         kinds = {operations[name].kind for role in step.roles.values() for name in role.operations}
         # What it writes later steps look at: an engine that cannot do a role of it has no such point.
         reasons = (
-            [no_queries(role, study, server, layout) for role in step.roles.values()]
-            if "insert" not in kinds
-            else []
+            [no_queries(role, study, server) for role in step.roles.values()] if "insert" not in kinds else []
         )
         return next((reason for reason in reasons if reason), "")
     return ""
 
 
-def too_deep(step: Step, server: Twin, point: Mapping[str, object]) -> str:
+def too_deep(step: Step[Plain], server: Twin) -> str:
     """Why a read cannot have its calls in flight, on an engine whose sessions have one at a time; empty where it can."""
     if not isinstance(step, Read) or isinstance(step, Extract):
         return ""
-    depth = int(resolve(step.role.depth, point))
+    depth = step.role.depth
     if depth == 1 or server.max_depth > 1:
         return ""
     return f"a session of {server.title} has one call in flight, and the step asks for {depth}"
 
 
-def no_queries(role: Role, study: Study, server: Twin, layout: str) -> str:
+def no_queries(role: Role[Plain], study: StudyAt[Plain], server: Twin) -> str:
     """Why the engine answers none of a reader's queries; empty where it answers one."""
     operations = study.workload.operations
     names = [q for name in role.operations for q in operations[name].members or (name,)]
-    reasons = [reason for name in names if (reason := no_query(operations[name], study, server, layout))]
+    reasons = [reason for name in names if (reason := no_query(operations[name], study, server))]
     return reasons[0] if len(reasons) == len(names) else ""
 
 
-def no_query(operation: Operation, study: Study, server: Twin, layout: str) -> str:
+def no_query(operation: Operation, study: StudyAt[Plain], server: Twin) -> str:
     tables = tables_of(operation, study.workload)
-    plans = {name: server.plan_table(study.workload.tables[name], layout, "inrush") for name in tables}
+    plans = {name: server.plan_table(study.workload.tables[name], study.layout, "inrush") for name in tables}
     planned = planned_operation(server, operation, "", plans, study.workload.tables)
     return planned.reason if isinstance(planned, Unsupported) else ""
 
 
-def impossible_steps(study: Study, server: Twin, engine: str) -> list[Problem]:
+def impossible_steps(study: StudyAt[Plain], server: Twin, engine: str) -> list[Problem]:
     """Steps that no server of this kind can do, wherever it runs."""
     found = []
     for i, step in enumerate(study.steps):
@@ -161,7 +149,7 @@ def impossible_steps(study: Study, server: Twin, engine: str) -> list[Problem]:
     return found
 
 
-def sorts(load: Step, sort: Sort) -> bool:
+def sorts(load: Step[Plain], sort: Sort[Plain]) -> bool:
     """Whether the load reads what the step has sorted."""
     return isinstance(load, Load) and load.files is not None and load.files.sorted == sort.name
 
@@ -170,7 +158,7 @@ def texts(operation: Operation, server: Twin) -> Sequence[tuple[str, str]]:
     return operation.statements.get(server.name, operation.statements.get("default", ()))
 
 
-def timed_reads(study: Study, left_out: Collection[str]) -> tuple[Work, ...]:
+def timed_reads(study: StudyAt[Plain], left_out: Collection[str]) -> tuple[Work, ...]:
     """The reads that are given by time: they last as long as a schedule says, and what they do in it is not known."""
     limits = step_limits(study)
     return tuple(
@@ -180,12 +168,12 @@ def timed_reads(study: Study, left_out: Collection[str]) -> tuple[Work, ...]:
     )
 
 
-def around_s(study: Study) -> float:
+def around_s(study: StudyAt[Plain]) -> float:
     """Seconds of the same calls before and behind them."""
     return sum(step.warm_s + step.cool_s for step in study.steps if isinstance(step, Read))
 
 
-def step_limits(study: Study) -> dict[str, tuple[str, float]]:
+def step_limits(study: StudyAt[Plain]) -> dict[str, tuple[str, float]]:
     """Role -> its step, and the seconds after which that is cut."""
     usual = study.schedule.limit_s
     return {
@@ -195,11 +183,11 @@ def step_limits(study: Study) -> dict[str, tuple[str, float]]:
     }
 
 
-def settle_s(study: Study) -> float:
+def settle_s(study: StudyAt[Plain]) -> float:
     return sum(step.seconds for step in study.steps if isinstance(step, Settle))
 
 
-def longest_step_s(study: Study) -> float:
+def longest_step_s(study: StudyAt[Plain]) -> float:
     lengths = [s.seconds for s in study.steps if isinstance(s, Read | Roles | Settle)]
     lengths += [max(s.warm_s, s.cool_s) for s in study.steps if isinstance(s, Read)]
     return max(lengths, default=0.0)

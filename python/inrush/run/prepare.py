@@ -14,8 +14,9 @@ from inrush.errors import Problem, StudyInvalid, UsageError
 from inrush.extras import need
 from inrush.results.store import Results, Store, StudyFolder
 from inrush.run.call import StudyCall
+from inrush.study.at_point import plain
 from inrush.study.files import made_rows
-from inrush.study.forms import FromFactor, resolve
+from inrush.study.forms import FromFactor
 from inrush.study.shards import WAYS
 from inrush.study.step_kinds import Cold, Restart, Step
 from inrush.targets import shards
@@ -124,7 +125,7 @@ def check_transports(plan: StudyPlan, found: NamedTargets) -> None:
 def check_steps(plan: StudyPlan, found: NamedTargets) -> None:
     """Raises StudyInvalid with every step for which inrush would have to stop and start a server that is not its own, or
     lacks the right to drop the kernel's caches."""
-    refused: dict[str, list[Step]] = {}
+    refused: dict[str, list[Step[FromFactor]]] = {}
     for step in plan.study.steps:
         for engine in plan.study.engines if isinstance(step, Cold | Restart) else ():
             if server(engine).embedded:
@@ -149,7 +150,7 @@ def check_input(call: StudyCall, plan: StudyPlan) -> None:
         )
 
 
-def steps_problem(study: Study, steps: Sequence[Step], remedy: str) -> Problem:
+def steps_problem(study: Study, steps: Sequence[Step[FromFactor]], remedy: str) -> Problem:
     """One message for all steps that have this problem."""
     places = [f"steps[{study.steps.index(step)}].do" for step in steps]
     kinds = " or ".join(dict.fromkeys(step.do for step in steps))
@@ -191,7 +192,7 @@ def over_shards(study: Study, found: NamedTargets) -> Study:
     points = (
         [{wanted.factor: v} for v in study.factors[wanted.factor]] if isinstance(wanted, FromFactor) else [{}]
     )
-    most = max(int(resolve(wanted, point)) for point in points)
+    most = max(int(plain(wanted, point)) for point in points)
     if most > min(begun.values()):
         raise UsageError(f"--start {detail}: the study has up to {most} shards ({key}); start so many")
     return study

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from inrush.study.document import Node, given, unknown
-from inrush.study.forms import Factors, count, read_form
+from inrush.study.forms import Factors, FromFactor, count, read_form
 from inrush.study.roles import MAX_FETCH, MAX_SESSIONS, WAYS_OUT, Role
 from inrush.study.step_kinds import Dump, Load, Step
 from inrush.workload import DumpOf, Operation, Workload
@@ -26,7 +26,7 @@ def dump_operation(step: str) -> str:
 
 def parse_dump(
     node: Node, fields: Mapping[str, Node], factors: Factors, workload: Workload, common: Mapping[str, Any]
-) -> Dump:
+) -> Dump[FromFactor]:
     """Read as a role that calls one extract; what it writes into which file is planned at each point."""
     own = ("sessions", "method", "fetch_rows")
     readers = {
@@ -38,7 +38,7 @@ def parse_dump(
     table = fields["table"].text(workload.tables, "table")
     if table and workload.tables[table].files is not None:
         fields["table"].problem("its rows lie in files already; dump a table that is generated")
-    role = Role(
+    role: Role[FromFactor] = Role(
         name=str(common["name"]),
         operations={dump_operation(str(common["name"])): 1},
         table=(table,) if table else None,
@@ -55,8 +55,8 @@ def parse_dump(
 
 
 def read_source(
-    node: Node, table: str, before: Sequence[Step], names: Mapping[str, str]
-) -> tuple[str | None, Load | None]:
+    node: Node, table: str, before: Sequence[Step[FromFactor]], names: Mapping[str, str]
+) -> tuple[str | None, Load[FromFactor] | None]:
     """The dump that a load reads, and the load that had filled the table. names: step -> kind, of those before."""
     name = node.text()
     dump = next((s for s in before if isinstance(s, Dump) and s.name == name), None)
@@ -75,7 +75,7 @@ def read_source(
     return name, next(loads, None)
 
 
-def with_dumps(workload: Workload, steps: Sequence[Step]) -> Workload:
+def with_dumps(workload: Workload, steps: Sequence[Step[FromFactor]]) -> Workload:
     """The workload with the operation of every dump."""
     own = {
         (name := dump_operation(step.name)): Operation(

@@ -1,4 +1,4 @@
-"""The five forms of a value in a study beyond a plain one, and what they become at a point.
+"""The five forms of a value in a study beyond a plain one; `at_point` has what they become.
 
 "@factor"                            the factor's value at the point; "@factor.field" where its values are tables
 { total = N }                        rows of the whole role, shared by its sessions
@@ -10,13 +10,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from math import ceil
-from typing import Any, TypeAlias, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, Generic, NoReturn, TypeAlias, TypeVar
 
 from inrush.border.address import is_url, read
 from inrush.study.document import I64, Node, Reader, unknown
-from inrush.workload import Table
 
 #: Rows of one role in one run: more is a mistake in the file, not a plan.
 MAX_ROWS = 10**12
@@ -31,30 +29,38 @@ class FromFactor:
     field: str | None = None
 
 
-@dataclass(frozen=True)
-class Total:
-    rows: int | FromFactor
+#: What may stand in place of a value: `FromFactor` as a study is written, `Plain` at a point.
+Ref = TypeVar("Ref", covariant=True)
+#: No value of this type exists: a type with it knows no factor.
+Plain: TypeAlias = NoReturn
 
 
 @dataclass(frozen=True)
-class PerSession:
-    rows: int | FromFactor
+class Total(Generic[Ref]):
+    rows: int | Ref
 
 
 @dataclass(frozen=True)
-class OfAge:
+class PerSession(Generic[Ref]):
+    rows: int | Ref
+
+
+@dataclass(frozen=True)
+class OfAge(Generic[Ref]):
     """Whole sweeps of a table: those of so many seconds of data time."""
 
-    seconds: float | FromFactor
+    seconds: float | Ref
 
 
-Rows: TypeAlias = Total | PerSession | OfAge
+Rows: TypeAlias = Total[Ref] | PerSession[Ref] | OfAge[Ref]
 
 
 @dataclass(frozen=True)
-class BestOf:
+class BestOf(Generic[Ref]):
     study: str
-    otherwise: int | FromFactor
+    otherwise: int | Ref
+    #: Table -> the best that the study found; filled in at a point.
+    best: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -65,7 +71,6 @@ class Best:
     value: int
 
 
-Form: TypeAlias = "Any | FromFactor"
 Factors: TypeAlias = Mapping[str, Sequence[Any]]
 T = TypeVar("T")
 
@@ -146,7 +151,7 @@ def read_rate(node: Node, factors: Factors) -> float | FromFactor:
     return read_form(node, factors, checked, 1.0)
 
 
-def read_rows(node: Node, factors: Factors) -> Rows:
+def read_rows(node: Node, factors: Factors) -> Rows[FromFactor]:
     if isinstance(node.value, dict) and [*node.value] == ["age_s"]:
         age = node.fields(("age_s",))["age_s"]
         return OfAge(read_form(age, factors, lambda one: one.number(above=True), 1.0))
@@ -155,7 +160,7 @@ def read_rows(node: Node, factors: Factors) -> Rows:
 
 def read_amount(
     node: Node, factors: Factors, forms: str = "{ total = N } or { per_session = N }"
-) -> Total | PerSession:
+) -> Total[FromFactor] | PerSession[FromFactor]:
     fields = node.fields(("total", "per_session"))
     if len(fields) != 1:
         node.problem(f"write {forms}")
@@ -165,7 +170,7 @@ def read_amount(
     return Total(count) if name == "total" else PerSession(count)
 
 
-def read_batch(node: Node, factors: Factors) -> int | FromFactor | BestOf:
+def read_batch(node: Node, factors: Factors) -> int | FromFactor | BestOf[FromFactor]:
     """Rows of one insert: a number, a factor or the best of another study."""
     high = 2**32 - 1
     if not isinstance(node.value, dict):
@@ -176,30 +181,9 @@ def read_batch(node: Node, factors: Factors) -> int | FromFactor | BestOf:
     return BestOf(fields["best_of"].text(), read_count(fields["otherwise"], factors, 1, high))
 
 
-def resolve(form: Form, point: Mapping[str, Any]) -> Any:
-    """A plain value or a factor's value at a point."""
-    if not isinstance(form, FromFactor):
-        return form
-    value = point[form.factor]
-    return value[form.field] if form.field else value
-
-
-def rows_of_age(form: OfAge, table: Table, point: Mapping[str, Any]) -> int:
-    return int(table.series * ceil(round(resolve(form.seconds, point) / table.period_s, 9)))
-
-
-def rows_of(form: Total | PerSession, sessions: int, point: Mapping[str, Any]) -> int:
+def rows_of(form: Total[Plain] | PerSession[Plain], sessions: int) -> int:
     """Rows of a whole role."""
-    rows = int(resolve(form.rows, point))
-    return rows if isinstance(form, Total) else rows * sessions
-
-
-def best_value(found: Sequence[Best], point: Mapping[str, Any]) -> int | None:
-    """The value found under the conditions nearest to a point: all that both name agree, and most are named."""
-    fitting = [best for best in found if all(point.get(k, v) == v for k, v in best.where.items())]
-    if not fitting:
-        return None
-    return max(fitting, key=lambda best: sum(k in point for k in best.where)).value
+    return int(form.rows) if isinstance(form, Total) else int(form.rows) * sessions
 
 
 def option_text(value: Any) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Generic
 
 from inrush.study.document import Node, Reader, given
-from inrush.study.forms import Factors, FromFactor, count, read_form
+from inrush.study.forms import Factors, FromFactor, Ref, count, read_form
 
 CLIENT_FILE: Final = "client_file"
 SERVER_FILE: Final = "server_file"
@@ -22,19 +22,19 @@ WRITTEN = frozenset({"i16", "i32", "i64", "u8", "u16", "u32", "f32", "f64", "tex
 
 
 @dataclass(frozen=True, kw_only=True)
-class StepFiles:
+class StepFiles(Generic[Ref]):
     #: None: the first that the engine has.
-    way: str | FromFactor | None = None
+    way: str | Ref | None = None
     #: None: those that the table is cut into by itself.
-    count: int | FromFactor | None = None
-    connect: str | FromFactor = CONNECTS[0]
+    count: int | Ref | None = None
+    connect: str | Ref = CONNECTS[0]
     #: The kernel forgets them before.
     cold: bool = True
     #: The step that sorts them; empty: none. At points without that step they are as they were made.
     sorted: str = ""
 
 
-def parse_files(node: Node, factors: Factors) -> StepFiles:
+def parse_files(node: Node, factors: Factors) -> StepFiles[FromFactor]:
     readers: dict[str, Reader] = {
         "way": one_of(WAYS_IN, "way in", factors),
         "count": count(factors, 1, MOST_FILES),

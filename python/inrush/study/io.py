@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, get_args
+from typing import Any, Generic, get_args
 
 from inrush.study.document import Node, Reader, given
-from inrush.study.forms import Factors, Form, FromFactor, read_form, resolve, values_of
+from inrush.study.forms import Factors, FromFactor, Ref, read_form, values_of
 from inrush.study.sizes import parse_size
 from inrush.workload import IoOrder, Operation
 
@@ -26,35 +26,14 @@ IO_KEYS = ("does", "order", "record_bytes", "read_share")
 
 
 @dataclass(frozen=True)
-class IoCalls:
-    """What the calls of a role do, in plain values."""
+class IoOf(Generic[Ref]):
+    """What the calls of a role do."""
 
-    does: str
-    order: IoOrder
-    record_bytes: int
-    #: Of `mixed`.
-    read_share: float
-
-
-@dataclass(frozen=True)
-class IoOf:
-    """What the calls of a role do; values may be factors."""
-
-    does: Form
-    order: Form
-    record_bytes: Form
+    does: str | Ref
+    order: IoOrder | Ref
+    record_bytes: int | Ref
     #: Of `mixed`, above 0 and below 1: so many of the calls read.
-    read_share: Form = None
-
-    def at(self, point: Mapping[str, Any]) -> IoCalls:
-        order: IoOrder = resolve(self.order, point)
-        share = resolve(self.read_share, point)
-        return IoCalls(
-            str(resolve(self.does, point)),
-            order,
-            int(resolve(self.record_bytes, point)),
-            0.0 if share is None else float(share),
-        )
+    read_share: float | Ref | None = None
 
 
 def parse_io(node: Node, name: str, fields: Mapping[str, Node], sizes: Mapping[str, float]) -> Operation:
@@ -71,7 +50,7 @@ def parse_io(node: Node, name: str, fields: Mapping[str, Node], sizes: Mapping[s
     return Operation(name, "io", file_bytes=max(size - size % IO_BLOCK, IO_BLOCK))
 
 
-def parse_io_of(node: Node, factors: Factors) -> IoOf | None:
+def parse_io_of(node: Node, factors: Factors) -> IoOf[FromFactor] | None:
     """`{ does = "@does", order = "random", record_bytes = 4096, read_share = 0.7 }`; None where a part is missing."""
     needed = IO_KEYS[:3]
     fields = node.fields(IO_KEYS, required=needed)
@@ -86,7 +65,7 @@ def parse_io_of(node: Node, factors: Factors) -> IoOf | None:
     values = given(fields, readers)
     if any(key not in fields for key in needed):
         return None
-    found = IoOf(**values)
+    found: IoOf[FromFactor] = IoOf(**values)
     all_does = set(does_of(fields["does"], found.does, factors))
     if MIXED in all_does and "read_share" not in fields:
         node.problem("calls that are mixed need read_share, e.g. 0.7: so many of them read")
@@ -95,7 +74,7 @@ def parse_io_of(node: Node, factors: Factors) -> IoOf | None:
     return found
 
 
-def does_of(node: Node, form: Form, factors: Factors) -> list[Any]:
+def does_of(node: Node, form: str | FromFactor, factors: Factors) -> list[Any]:
     """Everything that it may be; empty of what could not be read."""
     return (
         [value.value for value in values_of(node, form, factors)] if isinstance(form, FromFactor) else [form]

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Generic
 
 from inrush.study.document import Node, Reader, given, unknown
 from inrush.study.forms import (
     MAX_ROWS,
     Factors,
-    Form,
     FromFactor,
+    Plain,
+    Ref,
     count,
     read_number,
     read_reference,
-    resolve,
     values_of,
 )
 from inrush.study.sizes import parse_size
@@ -39,35 +39,28 @@ HIGHEST: Mapping[str, float] = {"exponent": 10.0, "share_of_draws": 1.0, "share_
 
 
 @dataclass(frozen=True)
-class KeysOf:
+class KeysOf(Generic[Ref]):
     """How a role draws its keys, in place of what its operations say; values may be factors."""
 
     #: Law; None: the operation's.
-    by: Form = None
-    exponent: Form = None
-    share_of_draws: Form = None
-    share_of_rows: Form = None
+    by: str | Ref | None = None
+    exponent: float | Ref | None = None
+    share_of_draws: float | Ref | None = None
+    share_of_rows: float | Ref | None = None
     #: From the table's first row on; None: the operation's.
-    rows: Form = None
-
-    def at(self, point: Mapping[str, Any]) -> KeysOf:
-        """With plain values."""
-        return KeysOf(**{name: resolve(getattr(self, name), point) for name in KEYS_OF})
-
-    def drawn(self, own: KeyRows) -> KeyRows:
-        """The rows of an operation as the role draws them; of plain values."""
-        said: dict[str, Any] = {name: getattr(self, name) for name in KEYS_OF}
-        rows = own.rows if said["rows"] is None else int(said["rows"])
-        if said["by"] is None:
-            return replace(own, rows=rows)
-        law = {name: float(said[name]) for name in LAWS[said["by"]]}
-        return KeyRows(table=own.table, by=said["by"], rows=rows, held=own.held, **law)
+    rows: int | Ref | None = None
 
 
-KEYS_OF = ("by", *HIGHEST, "rows")
+def drawn_by(keys: KeysOf[Plain], own: KeyRows) -> KeyRows:
+    """The rows of an operation as a role draws them."""
+    rows = own.rows if keys.rows is None else int(keys.rows)
+    if keys.by is None:
+        return replace(own, rows=rows)
+    law = {name: float(getattr(keys, name)) for name in LAWS[keys.by]}
+    return KeyRows(table=own.table, by=keys.by, rows=rows, held=own.held, **law)
 
 
-def parse_keys_of(node: Node, factors: Factors) -> KeysOf:
+def parse_keys_of(node: Node, factors: Factors) -> KeysOf[FromFactor]:
     """`"uniform"`, `"@keys"`, or `{ by = "@keys", exponent = 1.1, rows = "@rows" }`.
 
     Where the law is a factor, the parameters of all its laws stand beside it.

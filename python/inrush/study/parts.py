@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from typing import Generic
 
 from inrush.border.labels import UP_AND_DOWN
 from inrush.study.document import I64, Node, Reader, given, whole, word
-from inrush.study.forms import Factors, FromFactor, read_form, read_rate
+from inrush.study.forms import Factors, FromFactor, Ref, read_form, read_rate
 from inrush.study.metric_names import Named, check_measure, figure
 from inrush.text import is_number
 
@@ -19,16 +20,16 @@ ANSWERS = ("best", "curve", "scaling", "comparison", "keeps_up", "sustained", "l
 
 
 @dataclass(frozen=True)
-class Schedule:
+class Schedule(Generic[Ref]):
     """When calls are due, and how long a point lasts."""
 
     mode: str = "closed"
     #: Arrivals of a whole role, operations per second; not for `closed`.
-    rate_per_s: float | FromFactor | None = None
+    rate_per_s: float | Ref | None = None
     think_s: float = 0.0
     #: Of `closed`: when a session whose slots were all taken sends again, and how long it waits then.
-    refill: str | FromFactor = "each"
-    delay_s: float | FromFactor = 0.0
+    refill: str | Ref = "each"
+    delay_s: float | Ref = 0.0
     #: A fixed volume is repeated into fresh tables until it was measured so long.
     at_least_s: float = 2.0
     max_repetitions: int = 200
@@ -99,7 +100,7 @@ class AnswerSpec:
     asked: tuple[str, ...] = ()
 
 
-def parse_schedule(node: Node | None, factors: Factors, of_role: bool = False) -> Schedule:
+def parse_schedule(node: Node | None, factors: Factors, of_role: bool = False) -> Schedule[FromFactor]:
     if node is None:
         return Schedule()
     readers: dict[str, Reader] = {
@@ -110,7 +111,7 @@ def parse_schedule(node: Node | None, factors: Factors, of_role: bool = False) -
         "delay_s": lambda delay: read_form(delay, factors, seconds("delay_s"), 0.0),
     }
     fields = node.fields([*readers, *(() if of_role else TIMING)])
-    schedule = Schedule(**given(fields, readers), **given(fields, TIMING))
+    schedule: Schedule[FromFactor] = Schedule(**given(fields, readers), **given(fields, TIMING))
     if schedule.mode == "closed" and schedule.rate_per_s is not None:
         fields["rate_per_s"].problem('a closed schedule has no rate; write mode = "constant" or "poisson"')
     if schedule.mode != "closed" and schedule.rate_per_s is None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Generic
 
 from inrush.errors import Problem
 from inrush.study.document import Node, Reader, given, whole, word
-from inrush.study.forms import Factors, FromFactor, PerSession, Total, count, read_amount, read_form
+from inrush.study.forms import Factors, FromFactor, PerSession, Ref, Total, count, read_amount, read_form
 from inrush.workload import Workload
 
 KIND: Final = "pipeline"
@@ -30,58 +30,58 @@ MOST_FILE_BYTES = 10**12
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ends:
+class Ends(Generic[Ref]):
     """How files go through the loader. Every number may be a factor. A rate of 0 is no limit."""
 
-    pipelines: int | FromFactor = 1
+    pipelines: int | Ref = 1
     #: `shared`: one process reads for all pipelines; `own`: each has its own.
     client: str = "shared"
     #: A load server and a client of its own for each file, one file after the other.
-    process_per_file: bool | FromFactor = False
-    connections: int | FromFactor = 1
-    chunk_rows: int | FromFactor = 20_000
-    flush_rows: int | FromFactor = 100_000
+    process_per_file: bool | Ref = False
+    connections: int | Ref = 1
+    chunk_rows: int | Ref = 20_000
+    flush_rows: int | Ref = 100_000
     #: A slow disk: what all pipelines may read together; a slow line: what each may.
-    device_bytes_per_s: int | FromFactor = 0
-    pipeline_bytes_per_s: int | FromFactor = 0
+    device_bytes_per_s: int | Ref = 0
+    pipeline_bytes_per_s: int | Ref = 0
     #: A slow shard.
-    shard_rows_per_s: int | FromFactor = 0
+    shard_rows_per_s: int | Ref = 0
     #: Cores that the load server may use, also a part of one; 0: all.
-    load_server_cores: float | FromFactor = 0.0
+    load_server_cores: float | Ref = 0.0
     #: Its threads that place rows on shards; 0: the thread of each connection places its own.
-    hash_threads: int | FromFactor = 0
+    hash_threads: int | Ref = 0
     #: Files are read from the disk and not from the kernel's memory of it.
     cold_inputs: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pipeline(Ends):
+class Pipeline(Ends[Ref]):
     """Of a study of its own kind: its files are made of a size."""
 
     table: str
     #: Of a row as text, about: rows of a file are its bytes over this.
     row_bytes: int
     #: Of files of unequal sizes, on average.
-    file_bytes: int | FromFactor
+    file_bytes: int | Ref
     #: Of all pipelines together, or of each; None: those that the table lies in by itself.
-    files: Total | PerSession | None = None
-    shards: int | FromFactor = 1
+    files: Total[Ref] | PerSession[Ref] | None = None
+    shards: int | Ref = 1
     #: Hosts that its pipelines are shared out to; more than one are workers of a fleet.
-    client_hosts: int | FromFactor = 1
+    client_hosts: int | Ref = 1
     #: Worker of a fleet, by its name or its host, that is the load server; those of clients, the first one first. Others are
     #: dealt out.
     load_server_on: str = ""
     clients_on: tuple[str, ...] = ()
     #: Each row once more, on the next shard.
-    replica: bool | FromFactor = False
+    replica: bool | Ref = False
 
 
 @dataclass(frozen=True, kw_only=True)
-class StepPipeline(Ends):
+class StepPipeline(Ends[Ref]):
     """Of a load step: the rows of the step are made into so many files, or are those of a dump."""
 
     #: None: those that the table lies in by itself, or one.
-    files: int | FromFactor | None = None
+    files: int | Ref | None = None
 
 
 def readers_of_ends(factors: Factors) -> dict[str, Reader]:
@@ -102,7 +102,7 @@ def readers_of_ends(factors: Factors) -> dict[str, Reader]:
     }
 
 
-def parse_pipeline(node: Node | None, factors: Factors, workload: Workload) -> Pipeline | None:
+def parse_pipeline(node: Node | None, factors: Factors, workload: Workload) -> Pipeline[FromFactor] | None:
     if node is None:
         return None
     readers: dict[str, Reader] = {
@@ -120,7 +120,7 @@ def parse_pipeline(node: Node | None, factors: Factors, workload: Workload) -> P
     fields = node.fields(readers, REQUIRED)
     if any(key not in fields for key in REQUIRED):
         return None
-    found = Pipeline(**given(fields, readers))
+    found: Pipeline[FromFactor] = Pipeline(**given(fields, readers))
     check_bucket(found, fields)
     check_files(node, found, fields, workload)
     hosts = found.client_hosts
@@ -131,7 +131,9 @@ def parse_pipeline(node: Node | None, factors: Factors, workload: Workload) -> P
     return found
 
 
-def check_files(node: Node, found: Pipeline, fields: Mapping[str, Node], workload: Workload) -> None:
+def check_files(
+    node: Node, found: Pipeline[FromFactor], fields: Mapping[str, Node], workload: Workload
+) -> None:
     """A table that lies in files by itself says how many there are, and no other table does."""
     table = workload.tables.get(found.table)
     if table is None:
@@ -147,7 +149,7 @@ def check_files(node: Node, found: Pipeline, fields: Mapping[str, Node], workloa
         )
 
 
-def parse_step_pipeline(node: Node, factors: Factors, from_dump: bool) -> StepPipeline:
+def parse_step_pipeline(node: Node, factors: Factors, from_dump: bool) -> StepPipeline[FromFactor]:
     """`[steps.pipeline]` of a load step."""
     readers = {**readers_of_ends(factors), "files": count(factors, 1, MOST_FILES)}
     fields = node.fields((*readers, *OF_SHARDS, *OF_HOSTS))
@@ -159,7 +161,9 @@ def parse_step_pipeline(node: Node, factors: Factors, from_dump: bool) -> StepPi
             fields[key].problem('the loader of a step is on one host; several are kind = "pipeline"')
     if from_dump and "files" in fields:
         fields["files"].problem("its files are those of the dump; remove it")
-    found = StepPipeline(**given({k: v for k, v in fields.items() if k in readers}, readers))
+    found: StepPipeline[FromFactor] = StepPipeline(
+        **given({k: v for k, v in fields.items() if k in readers}, readers)
+    )
     check_bucket(found, fields)
     return found
 
@@ -179,7 +183,7 @@ def read_resumable(node: Node, fields: Mapping[str, Node], before: Mapping[str, 
     return False
 
 
-def check_bucket(found: Ends, fields: Mapping[str, Node]) -> None:
+def check_bucket(found: Ends[FromFactor], fields: Mapping[str, Node]) -> None:
     if found.client == "own" and found.device_bytes_per_s != 0:
         fields["device_bytes_per_s"].problem(
             'clients of their own do not share a bucket; write client = "shared"'

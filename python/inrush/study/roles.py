@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic
 
 from inrush.study.document import I64, Node, Reader, given, unknown
 from inrush.study.forms import (
     BestOf,
     Factors,
     FromFactor,
+    Ref,
     Rows,
     count,
     read_batch,
@@ -47,34 +48,37 @@ WAYS_OUT = ("rows", "arrow", "copy", "binary", "cursor", "text", "native", "rowb
 
 
 @dataclass(frozen=True)
-class Role:
+class Role(Generic[Ref]):
     """Sessions that do the same thing; an insert into several tables becomes a role per table."""
 
     name: str
     #: Operation -> weight.
     operations: Mapping[str, int]
     #: Tables written, or read by a `together`. None: the operation's own.
-    table: tuple[str, ...] | FromFactor | None = None
-    sessions: int | FromFactor = 1
-    depth: int | FromFactor = 1
-    batch_rows: int | FromFactor | BestOf | None = None
-    rows: Rows | None = None
+    table: tuple[str, ...] | Ref | None = None
+    #: Whether the rows of each table are a role of their own, `writers/metrics`, also where there is one table: a factor of lists
+    #: says so at a point.
+    by_table: bool = False
+    sessions: int | Ref = 1
+    depth: int | Ref = 1
+    batch_rows: int | Ref | BestOf[Ref] | None = None
+    rows: Rows[Ref] | None = None
     #: In place of rows and schedule.
-    samples: SamplesSpec | None = None
+    samples: SamplesSpec[Ref] | None = None
     #: The same: rows that come one by one.
-    events: Events | None = None
-    calls: int | FromFactor | None = None
+    events: Events[Ref] | None = None
+    calls: int | Ref | None = None
     #: Length of the lists of keys in its calls; None: they have none.
-    keys_per_call: int | FromFactor | None = None
+    keys_per_call: int | Ref | None = None
     #: How its keys are drawn; None: as its operations say.
-    keys: KeysOf | None = None
+    keys: KeysOf[Ref] | None = None
     #: What its calls do with records of a file; None: they are of rows.
-    io: IoOf | None = None
+    io: IoOf[Ref] | None = None
     #: Way out of an extract, None: the engine's first; and rows that its cursor fetches at a time.
-    method: str | FromFactor | None = None
-    fetch_rows: int | FromFactor | None = None
+    method: str | Ref | None = None
+    fetch_rows: int | Ref | None = None
     #: None: the study's.
-    schedule: Schedule | None = None
+    schedule: Schedule[Ref] | None = None
     #: Ends with this role; None: when its work is done, or with the measured time.
     until: str | None = None
 
@@ -130,7 +134,7 @@ def label(value: Any) -> Any:
     return value
 
 
-def parse_roles(node: Node | None, factors: Factors, workload: Workload) -> dict[str, Role]:
+def parse_roles(node: Node | None, factors: Factors, workload: Workload) -> dict[str, Role[FromFactor]]:
     if node is None:
         return {}
     members = node.members()
@@ -146,7 +150,9 @@ def parse_roles(node: Node | None, factors: Factors, workload: Workload) -> dict
     return roles
 
 
-def parse_role(node: Node, name: str, factors: Factors, workload: Workload, others: Sequence[str]) -> Role:
+def parse_role(
+    node: Node, name: str, factors: Factors, workload: Workload, others: Sequence[str]
+) -> Role[FromFactor]:
     fields = node.fields(ROLE_KEYS)
     operations = parse_operations(node, fields, workload)
     inserts = [o for o in operations if workload.operations[o].kind == "insert"]
@@ -167,7 +173,7 @@ def parse_role(node: Node, name: str, factors: Factors, workload: Workload, othe
         "fetch_rows": count(factors, 1, MAX_FETCH),
         "io": lambda io: parse_io_of(io, factors),
     }
-    role = Role(name=name, operations=operations, **given(fields, readers))
+    role: Role[FromFactor] = Role(name=name, operations=operations, **given(fields, readers))
     if "keys" in fields and operations and not any(has_keys(o, workload) for o in operations):
         fields["keys"].problem(
             f'operation {next(iter(operations))} asks for no key; give it a parameter {{ gen = "key", column = "…" }}, or '
@@ -243,7 +249,7 @@ def has_keys(operation: str, workload: Workload) -> bool:
     return any(workload.operations[name].key_rows is not None for name in of.members or (operation,))
 
 
-def written(role: Role, own: str | None) -> tuple[str, ...]:
+def written(role: Role[FromFactor], own: str | None) -> tuple[str, ...]:
     """Tables that a role writes whatever the point; none where a factor says."""
     if isinstance(role.table, tuple):
         return role.table
@@ -285,11 +291,11 @@ def parse_tables(node: Node, factors: Factors, workload: Workload) -> tuple[str,
     return (name,) if name else None
 
 
-def check_refill(node: Node | None, roles: Collection[Role], workload: Workload) -> None:
+def check_refill(node: Node | None, roles: Collection[Role[FromFactor]], workload: Workload) -> None:
     """What a study's own schedule says of batches, where every role has another schedule, or calls that are due."""
     written = node.members() if node is not None and isinstance(node.value, dict) else {}
 
-    def follows(role: Role) -> bool:
+    def follows(role: Role[FromFactor]) -> bool:
         kinds = {workload.operations[name].kind for name in role.operations}
         return not (role.schedule or role.samples or role.events or "together" in kinds)
 
@@ -301,7 +307,7 @@ def check_refill(node: Node | None, roles: Collection[Role], workload: Workload)
                 )
 
 
-def check_until(node: Node, name: str, roles: Mapping[str, Role]) -> None:
+def check_until(node: Node, name: str, roles: Mapping[str, Role[FromFactor]]) -> None:
     """Ends must not wait for each other."""
     seen = {name}
     role = roles[name]

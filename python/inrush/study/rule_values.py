@@ -39,7 +39,7 @@ def check_rule_values(
                 check(where.at(factor, value), factor, known[factor], True)
 
 
-def check_only(root: Node, steps: Sequence[Step], everywhere: Iterable[Factors]) -> None:
+def check_only(root: Node, steps: Sequence[Step[Any]], everywhere: Iterable[Factors]) -> None:
     """Each value of `only` is one that its factor has in some scale, or in the file."""
     known = values_of(everywhere)
     for i, step in enumerate(steps):

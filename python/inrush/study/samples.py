@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Generic
 
 from inrush.study.document import Node, Reader, given
-from inrush.study.forms import MAX_ROWS, RATES_PER_S, Factors, FromFactor, count
+from inrush.study.forms import MAX_ROWS, RATES_PER_S, Factors, FromFactor, Ref, count
 
 #: Distributions that a collector may have; twin of `CollectPlan` in plan/segment.rs.
 DISTRIBUTIONS = ("lognormal",)
@@ -26,16 +27,16 @@ class Collector:
 
 
 @dataclass(frozen=True)
-class SamplesSpec:
-    count: int | FromFactor
+class SamplesSpec(Generic[Ref]):
+    count: int | Ref
     #: Of one sample; None: a sweep of the role's table.
-    rows: int | FromFactor | None = None
+    rows: int | Ref | None = None
     #: Between two samples; None: between two sweeps of the role's table.
     every_s: float | None = None
     collect: Collector | None = None
 
 
-def parse_samples(node: Node, factors: Factors) -> SamplesSpec:
+def parse_samples(node: Node, factors: Factors) -> SamplesSpec[FromFactor]:
     readers: dict[str, Reader] = {
         "count": count(factors, 1, 10**7),
         "rows": count(factors, 1, MAX_ROWS),

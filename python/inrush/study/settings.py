@@ -9,14 +9,14 @@ from inrush.study.document import Node, unknown
 from inrush.study.forms import (
     Factors,
     FromFactor,
+    Ref,
     check_no_password,
     option_text,
     read_reference,
-    resolve,
 )
 
 #: Engine -> setting -> value, e.g. sqlite.synchronous.
-SettingsOf: TypeAlias = Mapping[str, Mapping[str, str | FromFactor]]
+SettingsOf: TypeAlias = Mapping[str, Mapping[str, str | Ref]]
 #: Engines of this build by name, where they are known.
 KnownEngines: TypeAlias = Mapping[str, Sequence[str]] | None
 
@@ -59,23 +59,18 @@ def flat(node: Node, before: str = "") -> Iterator[tuple[str, Node]]:
             yield f"{before}{name}", value
 
 
-def started_with(start: SettingsOf, engine: str, point: Mapping[str, object]) -> dict[str, str]:
-    """What a point's server is started with, beside what the command line says; empty where the study says nothing."""
-    return {name: option_text(resolve(value, point)) for name, value in start.get(engine, {}).items()}
-
-
-def start_factors(start: SettingsOf) -> set[str]:
+def start_factors(start: SettingsOf[FromFactor]) -> set[str]:
     """Factors that a server has to be started anew for."""
     return {value.factor for of in start.values() for value in of.values() if isinstance(value, FromFactor)}
 
 
-def with_setting(start: SettingsOf, factor: str) -> list[str]:
+def with_setting(start: SettingsOf[FromFactor], factor: str) -> list[str]:
     """Engines that the study starts with the factor."""
     return [engine for engine in start if factor in start_factors({engine: start[engine]})]
 
 
 def without_setting(
-    start: SettingsOf, factors: Factors, engines: Sequence[str], used_elsewhere: set[str]
+    start: SettingsOf[FromFactor], factors: Factors, engines: Sequence[str], used_elsewhere: set[str]
 ) -> Iterator[tuple[str, list[str]]]:
     """Factors that only servers are started with, and engines of which each changes nothing: their points would be one
     point under several names."""

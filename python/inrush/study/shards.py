@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Generic
 
 from inrush.study.document import Node
-from inrush.study.forms import Factors, FromFactor, read_count, read_form
+from inrush.study.forms import Factors, FromFactor, Ref, read_count, read_form
 
 #: Sessions are at the coordinator, or each at all shards: then a call goes to the shard of its key.
 WAYS = COORDINATOR, STRAIGHT = ("coordinator", "straight")
@@ -14,13 +15,13 @@ MOST = 64
 
 
 @dataclass(frozen=True)
-class OverShards:
-    way: str | FromFactor = COORDINATOR
+class OverShards(Generic[Ref]):
+    way: str | Ref = COORDINATOR
     #: None: all that are started.
-    count: int | FromFactor | None = None
+    count: int | Ref | None = None
 
 
-def parse_shards(node: Node | None, factors: Factors) -> OverShards | None:
+def parse_shards(node: Node | None, factors: Factors) -> OverShards[FromFactor] | None:
     if node is None:
         return None
     fields = node.fields(("way", "count"), ())

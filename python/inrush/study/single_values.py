@@ -25,7 +25,7 @@ def parse_engines(node: Node, known: KnownEngines) -> tuple[str, ...]:
     return names
 
 
-def check_kind(node: Node, kind: str, schedule: Schedule) -> None:
+def check_kind(node: Node, kind: str, schedule: Schedule[FromFactor]) -> None:
     if kind == "timed":
         if schedule.measure_s <= 0:
             node.problem('kind = "timed" needs measure_s, the seconds that enter figures')

@@ -6,9 +6,10 @@ Pure.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Generic
 
 from inrush.study.document import Node, Reader, given
-from inrush.study.forms import MAX_ROWS, Factors, FromFactor, count, read_number
+from inrush.study.forms import MAX_ROWS, Factors, FromFactor, Ref, count, read_number
 
 #: Rows a second that sources may give.
 MOST_PER_S = 1e9
@@ -17,16 +18,16 @@ MOST_FOR_S = 1e6
 
 
 @dataclass(frozen=True)
-class Events:
+class Events(Generic[Ref]):
     """Rows of a role, equally spaced. A batch is due when its last row has come."""
 
-    per_s: float | FromFactor
+    per_s: float | Ref
     for_s: float
     #: Rows that may wait to be sent, never fewer than ten batches: with more of them the role ends. None: any number.
-    queue_rows: int | FromFactor | None = None
+    queue_rows: int | Ref | None = None
 
 
-def parse_events(node: Node, factors: Factors) -> Events:
+def parse_events(node: Node, factors: Factors) -> Events[FromFactor]:
     readers: dict[str, Reader] = {
         "per_s": lambda rate: read_number(rate, factors, MOST_PER_S),
         "for_s": plain_seconds,

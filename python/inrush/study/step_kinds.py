@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final, Generic
 
 from inrush.metrics import (
     OF_ENDS_OF_A_STEP,
@@ -18,7 +18,7 @@ from inrush.metrics import (
     OF_WORK,
     names,
 )
-from inrush.study.forms import FromFactor
+from inrush.study.forms import Ref
 from inrush.study.inputs import StepFiles
 from inrush.study.pipeline import StepPipeline
 from inrush.study.roles import Role
@@ -33,7 +33,7 @@ OF_SESSIONS = names(OF_ROLE, OF_WORK) + OF_ALL
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step:
+class Step(Generic[Ref]):
     name: str
     #: Left out where this earlier step is.
     after: str | None = None
@@ -52,24 +52,24 @@ class Step:
     figures: ClassVar[Sequence[str]] = OF_ALL
 
     @property
-    def sessions(self) -> Mapping[str, Role]:
+    def sessions(self) -> Mapping[str, Role[Ref]]:
         """Its roles by their names in the plan, which are those of its figures."""
         return {}
 
 
 @dataclass(frozen=True, kw_only=True)
-class RoleStep(Step):
+class RoleStep(Step[Ref]):
     """Sessions at work; their role has the step's name."""
 
-    role: Role
+    role: Role[Ref]
 
     @property
-    def sessions(self) -> Mapping[str, Role]:
+    def sessions(self) -> Mapping[str, Role[Ref]]:
         return {self.name: self.role}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Load(RoleStep):
+class Load(RoleStep[Ref]):
     """Rows of one table, which nothing but loads writes."""
 
     #: They follow the rows of the loads of this table before it.
@@ -77,9 +77,9 @@ class Load(RoleStep):
     #: The dump whose files they are read from; None: they are made.
     source: str | None = None
     #: By client and load server of `inrush load`; None: by sessions of the run.
-    pipeline: StepPipeline | None = None
+    pipeline: StepPipeline[Ref] | None = None
     #: The rows lie in files that are made before; None: they are made while they are sent.
-    files: StepFiles | None = None
+    files: StepFiles[Ref] | None = None
     #: A run that is killed in it goes on behind what is stored.
     resumable: bool = False
     do = "load"
@@ -91,7 +91,7 @@ class Load(RoleStep):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Read(RoleStep):
+class Read(RoleStep[Ref]):
     """Calls of one operation or a mix of them, so many or for so long."""
 
     #: Where the role has no number of calls.
@@ -108,7 +108,7 @@ class Read(RoleStep):
 
 
 @dataclass(frozen=True, kw_only=True)
-class KeyCalls(Read):
+class KeyCalls(Read[Ref]):
     """Calls by key that add rows, change or delete them, perhaps with reads among them."""
 
     do = "call"
@@ -116,7 +116,7 @@ class KeyCalls(Read):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Extract(Read):
+class Extract(Read[Ref]):
     """Calls whose rows are looked at as they come, and not kept."""
 
     do = "extract"
@@ -128,7 +128,7 @@ class Extract(Read):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Io(Read):
+class Io(Read[Ref]):
     """Calls that read or write records of a file."""
 
     do = "io"
@@ -138,13 +138,13 @@ class Io(Read):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Dump(RoleStep):
+class Dump(RoleStep[Ref]):
     """All rows of a table, written to files."""
 
     #: What rows follow one another by: `key` or `time`.
-    by: str | FromFactor
+    by: str | Ref
     #: None: one for each partition of a table that the engine cuts by time, else one.
-    files: int | FromFactor | None = None
+    files: int | Ref | None = None
     #: Empty: in the folder of the run, and gone with it.
     folder: str = ""
     do = "dump"
@@ -154,10 +154,10 @@ class Dump(RoleStep):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Roles(Step):
+class Roles(Step[Ref]):
     """Several roles at once, as a study without steps has them; each is named `step.role`."""
 
-    roles: Mapping[str, Role]
+    roles: Mapping[str, Role[Ref]]
     #: Of readers that have neither calls nor a role to end with.
     seconds: float = 0.0
     do = "roles"
@@ -166,12 +166,12 @@ class Roles(Step):
     figures = OF_ALL + names(OF_SIZES)
 
     @property
-    def sessions(self) -> Mapping[str, Role]:
+    def sessions(self) -> Mapping[str, Role[Ref]]:
         return self.roles
 
 
 @dataclass(frozen=True, kw_only=True)
-class Statement(Step):
+class Statement(Step[Ref]):
     """What an engine does by itself, as statements of its dialect: an operation of kind `maintain`."""
 
     operation: str
@@ -182,28 +182,28 @@ class Statement(Step):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sort(Step):
+class Sort(Step[Ref]):
     """The files of a later load, by the key of its table, into as many files."""
 
     do = "sort"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cold(Step):
+class Cold(Step[Ref]):
     """Neither the server nor the kernel has a page of the data in memory when it ends."""
 
     do = "cold"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Restart(Step):
+class Restart(Step[Ref]):
     """A clean stop and a start of the server at the same data."""
 
     do = "restart"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settle(Step):
+class Settle(Step[Ref]):
     """Nothing, for so long: background work of the server goes on."""
 
     seconds: float
@@ -213,7 +213,7 @@ class Settle(Step):
     figures = OF_ALL + names(OF_SIZES)
 
 
-STEPS: Mapping[str, type[Step]] = {
+STEPS: Mapping[str, type[Step[Any]]] = {
     kind.do: kind
     for kind in (Load, Read, KeyCalls, Extract, Io, Dump, Roles, Statement, Sort, Cold, Restart, Settle)
 }

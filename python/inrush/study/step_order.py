@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import Any
 
+from inrush.study.at_point import steps_at
 from inrush.study.by_key import alters
 from inrush.study.document import Node
-from inrush.study.forms import Factors, FromFactor
+from inrush.study.forms import Factors, FromFactor, Plain
 from inrush.study.operations import tables_of
 from inrush.study.roles import Role, label
 from inrush.study.step_kinds import Dump, KeyCalls, Load, Read, Roles, Statement, Step
@@ -16,18 +16,26 @@ from inrush.workload import Operation, Workload
 
 
 def check_order(
-    node: Node, steps: Sequence[tuple[int, Step | None]], factors: Factors, workload: Workload
+    node: Node, steps: Sequence[tuple[int, Step[FromFactor] | None]], factors: Factors, workload: Workload
 ) -> None:
     """What is read was loaded before, and by one step: at each value of the factors that say which tables."""
+    first = {name: values[0] for name, values in factors.items()}
     forms = [role.table for _, step in steps if step is not None for role in step.sessions.values()]
     chosen = [name for _, step in steps if step is not None for name in step.only]
     named = list(dict.fromkeys([*(form.factor for form in forms if isinstance(form, FromFactor)), *chosen]))
     for values in itertools.product(*(factors[name] for name in named)):
-        check_order_at(node, steps, dict(zip(named, values, strict=True)), workload)
+        point = dict(zip(named, values, strict=True))
+        where = "".join(f", where {name} is {label(value)}" for name, value in point.items())
+        done = [
+            (i, at)
+            for i, step in steps
+            for at in ([None] if step is None else steps_at((step,), {**first, **point}))
+        ]
+        check_order_at(node, done, where, workload)
 
 
 def check_order_at(
-    node: Node, steps: Sequence[tuple[int, Step | None]], point: Mapping[str, Any], workload: Workload
+    node: Node, steps: Sequence[tuple[int, Step[Plain] | None]], where: str, workload: Workload
 ) -> None:
     #: Table -> the step that loads it; empty: perhaps one that could not be read.
     loaded: dict[str, str] = {}
@@ -41,15 +49,14 @@ def check_order_at(
     added: dict[str, str] = {}
     #: Table -> the step whose calls change its rows.
     changed: dict[str, str] = {}
-    where = "".join(f", where {name} is {label(value)}" for name, value in point.items())
     for i, step in steps:
         if step is None:
             loaded = {**dict.fromkeys(workload.tables, ""), **loaded}
             continue
-        if step.without or not is_done_at(step, point):
+        if step.without:
             continue
         if isinstance(step, Load):
-            for name in tables_at(step.role, point):
+            for name in step.role.table or ():
                 if step.source is not None and name in changed:
                     node.at(i, name).at("from", step.source).problem(
                         f"{changed[name]} has changed rows of {name}{where}, and they are not what the dump has; load it before"
@@ -65,10 +72,10 @@ def check_order_at(
                     )
             continue
         if isinstance(step, Roles):
-            check_roles_at(node.at(i, step.name), step, loaded, fixed, point, workload, where)
+            check_roles_at(node.at(i, step.name), step, loaded, fixed, workload, where)
             fixed |= {name: f"{by} writes it" for name, by in loaded.items() if by in step.roles}
             continue
-        for table in tables_touched(step, point, workload):
+        for table in tables_touched(step, workload):
             if isinstance(step, KeyCalls) and any(o.table == table for o in altering(step.role, workload)):
                 changed.setdefault(table, step.name)
                 fixed.setdefault(table, f"{step.name} changes its rows")
@@ -88,14 +95,14 @@ def check_order_at(
                 )
 
 
-def altering(role: Role, workload: Workload) -> list[Operation]:
+def altering(role: Role[Plain], workload: Workload) -> list[Operation]:
     """Of its operations those whose calls add rows by their keys, change or delete them."""
     called = [workload.operations[name] for name in role.operations if name in workload.operations]
     return [operation for operation in called if alters(operation)]
 
 
 def load_problem(
-    step: Load, table: str, loaded: Mapping[str, str], fixed: Mapping[str, str], where: str
+    step: Load[Plain], table: str, loaded: Mapping[str, str], fixed: Mapping[str, str], where: str
 ) -> str:
     """Why the step cannot load this table after the steps before it; empty where it can."""
     if step.adds and table not in loaded:
@@ -110,17 +117,11 @@ def load_problem(
     return ""
 
 
-def is_done_at(step: Step, point: Mapping[str, Any]) -> bool:
-    """Whether it is a step of this point; a factor that the point does not name decides nothing."""
-    return all(name not in point or label(point[name]) in values for name, values in step.only.items())
-
-
 def check_roles_at(
     node: Node,
-    step: Roles,
+    step: Roles[Plain],
     loaded: dict[str, str],
     fixed: Mapping[str, str],
-    point: Mapping[str, Any],
     workload: Workload,
     where: str,
 ) -> None:
@@ -129,14 +130,14 @@ def check_roles_at(
     for name, role in step.roles.items():
         inserts = [workload.operations[o] for o in role.operations if workload.operations[o].kind == "insert"]
         own = [o.table for o in inserts if o.table]
-        for table in (tables_at(role, point) or own) if inserts else ():
+        for table in (role.table or own) if inserts else ():
             if why := fixed.get(table) or (table in mine and f"{mine[table]} writes it in the same step"):
                 node.at("roles", name).at(name.partition(".")[2], name).problem(
                     f"{table} takes no rows from this role{where}: {why}"
                 )
             mine.setdefault(table, name)
     for name, role in step.roles.items():
-        for table, operation in tables_read(role, point, workload).items():
+        for table, operation in tables_read(role, workload).items():
             of = workload.operations[operation]
             if table not in loaded and table not in mine:
                 node.at("roles", name).at(name.partition(".")[2], name).problem(
@@ -150,30 +151,21 @@ def check_roles_at(
     loaded.update(mine)
 
 
-def tables_read(role: Role, point: Mapping[str, Any], workload: Workload) -> dict[str, str]:
+def tables_read(role: Role[Plain], workload: Workload) -> dict[str, str]:
     """Table -> a query that looks at it; a page goes without its members that look at other tables than its role names."""
-    only = set(tables_at(role, point))
+    only = set(role.table or ())
     members = [m for name in role.operations for m in workload.operations[name].members or (name,)]
     queries = [m for m in members if workload.operations[m].kind in ("query", "extract")]
     looks = {m: tables_of(workload.operations[m], workload) for m in queries}
     return {t: m for m, tables in looks.items() if not only or set(tables) <= only for t in tables}
 
 
-def tables_at(role: Role, point: Mapping[str, Any]) -> tuple[str, ...]:
-    """Those that a role names; none where it names none."""
-    form = role.table
-    if isinstance(form, FromFactor):
-        value = point[form.factor]
-        form = value[form.field] if form.field else value
-    return (form,) if isinstance(form, str) else tuple(form or ())
-
-
-def tables_touched(step: Step, point: Mapping[str, Any], workload: Workload) -> list[str]:
+def tables_touched(step: Step[Plain], workload: Workload) -> list[str]:
     names, only = [], set[str]()
     if isinstance(step, Read):
-        names, only = list(step.role.operations), set(tables_at(step.role, point))
+        names, only = list(step.role.operations), set(step.role.table or ())
     elif isinstance(step, Dump):
-        return list(tables_at(step.role, point))
+        return list(step.role.table or ())
     elif isinstance(step, Statement):
         names = [step.operation]
     each = [

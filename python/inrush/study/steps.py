@@ -14,7 +14,7 @@ from inrush.metrics import OF_ROLE, OF_WORK, WATCHED, names
 from inrush.study.by_key import alters
 from inrush.study.document import Node, unknown
 from inrush.study.dumps import parse_dump, read_source, with_dumps
-from inrush.study.forms import Factors
+from inrush.study.forms import Factors, FromFactor
 from inrush.study.inputs import parse_files
 from inrush.study.metric_names import Named
 from inrush.study.parts import Schedule
@@ -80,15 +80,15 @@ MOST_S = 1e7
 
 def parse_steps(
     node: Node | None, factors: Factors, workload: Workload, without: Mapping[str, str] = MappingProxyType({})
-) -> tuple[Step, ...]:
+) -> tuple[Step[FromFactor], ...]:
     """Every mistake of every step is a problem; what cannot be read is left out. without: step -> why no point does it."""
     if node is None:
         return ()
-    steps: list[Step] = []
+    steps: list[Step[FromFactor]] = []
     #: Names so far, also of steps that could not be read: what follows them is no mistake of its own.
     before: dict[str, str] = {}
     #: With their places; None: it may have loaded any table, and which one could not be read.
-    in_order: list[tuple[int, Step | None]] = []
+    in_order: list[tuple[int, Step[FromFactor] | None]] = []
     later = [item.value.get("name") for item in node.items(at_least=1) if isinstance(item.value, dict)]
     for i, item in enumerate(node.items()):
         step = parse_step(item, factors, workload, before, later, steps)
@@ -108,8 +108,8 @@ def parse_step(
     workload: Workload,
     before: dict[str, str],
     later: Sequence[object],
-    steps: Sequence[Step],
-) -> Step | None:
+    steps: Sequence[Step[FromFactor]],
+) -> Step[FromFactor] | None:
     """before: names of those before it, with their kinds; steps: those of them that could be read."""
     members = node.members()
     do = members["do"].text(STEPS, "kind of step") if "do" in members else ""
@@ -202,13 +202,13 @@ def read_maintenance(node: Node, workload: Workload) -> str:
 
 
 def role_step(
-    kind: type[Load] | type[Read],
+    kind: type[Load[Any]] | type[Read[Any]],
     node: Node,
     fields: Mapping[str, Node],
     factors: Factors,
     workload: Workload,
     common: Mapping[str, object],
-) -> RoleStep | None:
+) -> RoleStep[FromFactor] | None:
     """The step as a role of its name, read as any role is."""
     own = {key: field.value for key, field in fields.items() if key in kind.keys and key not in LENGTHS}
     name = str(common["name"])
@@ -254,7 +254,7 @@ def role_step(
 
 
 def not_read(
-    own: Mapping[str, Any], workload: Workload, step: type[Load] | type[Read]
+    own: Mapping[str, Any], workload: Workload, step: type[Load[Any]] | type[Read[Any]]
 ) -> tuple[str, Any, str] | None:
     """Key, value and remedy of a step that names an operation of another kind of step. Such a role has other keys."""
     for key in ("operation", "operations"):
@@ -284,7 +284,7 @@ def article(operation: Operation) -> str:
 
 def several_roles(
     fields: Mapping[str, Node], factors: Factors, workload: Workload, common: Mapping[str, object]
-) -> Roles:
+) -> Roles[FromFactor]:
     """Roles as a study without steps has them, each named `step.role`."""
     name = str(common["name"])
     found = parse_roles(fields["roles"], factors, workload)
@@ -314,9 +314,9 @@ def load_of_dump(
     factors: Factors,
     workload: Workload,
     common: Mapping[str, object],
-    steps: Sequence[Step],
+    steps: Sequence[Step[FromFactor]],
     names: Mapping[str, str],
-) -> RoleStep | None:
+) -> RoleStep[FromFactor] | None:
     """The table's rows once more, out of files: as many as the load before it had."""
     if "rows" in fields:
         fields["rows"].problem("its rows are those of the dump; remove it")
@@ -337,7 +337,7 @@ def load_of_files(
     workload: Workload,
     common: Mapping[str, object],
     before: Mapping[str, str],
-) -> RoleStep | None:
+) -> RoleStep[FromFactor] | None:
     """Generated rows, out of files that are made before."""
     for key, remedy in OF_FILES.items():
         if key in fields:
@@ -364,9 +364,9 @@ def load_by_pipeline(
     factors: Factors,
     workload: Workload,
     common: Mapping[str, object],
-    steps: Sequence[Step],
+    steps: Sequence[Step[FromFactor]],
     names: Mapping[str, str],
-) -> RoleStep | None:
+) -> RoleStep[FromFactor] | None:
     """Rows or a dump's files as of any load; client and load server put them in."""
     for key, remedy in OF_SESSIONS.items():
         if key in fields:
@@ -385,7 +385,7 @@ def load_by_pipeline(
     return replace(step, pipeline=found) if isinstance(step, Load) else None
 
 
-def with_own_operations(workload: Workload, steps: Sequence[Step]) -> Workload:
+def with_own_operations(workload: Workload, steps: Sequence[Step[FromFactor]]) -> Workload:
     """The workload with what steps call that name no operation of it."""
     return with_dumps(with_load(workload), steps)
 
@@ -398,7 +398,9 @@ def with_load(workload: Workload) -> Workload:
     return replace(workload, operations=operations)
 
 
-def check_schedule(steps_node: Node, steps: Sequence[Step], schedule_node: Node, schedule: Schedule) -> None:
+def check_schedule(
+    steps_node: Node, steps: Sequence[Step[FromFactor]], schedule_node: Node, schedule: Schedule[FromFactor]
+) -> None:
     """What a study's schedule says and no step heeds, and reads that would last longer than they may."""
     written = schedule_node.members() if isinstance(schedule_node.value, dict) else {}
     for key, remedy in UNHEEDED.items():
@@ -422,7 +424,7 @@ def check_schedule(steps_node: Node, steps: Sequence[Step], schedule_node: Node,
             )
 
 
-def named_figures(steps: Sequence[Step], node: Node, totals: Collection[str] = ()) -> Named:
+def named_figures(steps: Sequence[Step[FromFactor]], node: Node, totals: Collection[str] = ()) -> Named:
     """totals: names of figures over several steps. Step -> the figures that can be asked of it; of one that could not be read, those of any."""
     of_role = names(OF_ROLE, OF_WORK)
     roles = {name: of_role for s in steps if isinstance(s, Roles) for name in s.roles}

@@ -14,6 +14,7 @@ from typing import Any
 from inrush.errors import Problem, StudyInvalid
 from inrush.metrics import OF_ROLE, names
 from inrush.study import pipeline
+from inrush.study.at_point import StudyAt, roles_of
 from inrush.study.claims import Expected, Published, parse_expected, parse_published
 from inrush.study.document import Node, first_of_each_value, nearest, unknown
 from inrush.study.events import parse_order
@@ -27,9 +28,7 @@ from inrush.study.of_scale import known_parts, of_scale
 from inrush.study.overlay import apply_overrides, by_command, merged, parse_overrides
 from inrush.study.parts import (
     AnswerSpec,
-    RecordSpec,
     Repeats,
-    Schedule,
     Search,
     StopRule,
     check_rate_figure,
@@ -41,11 +40,11 @@ from inrush.study.parts import (
     parse_search,
     parse_stops,
 )
-from inrush.study.pipeline import Pipeline, parse_pipeline
-from inrush.study.roles import Role, check_refill, label, parse_factors, parse_roles
+from inrush.study.pipeline import parse_pipeline
+from inrush.study.roles import check_refill, label, parse_factors, parse_roles
 from inrush.study.rule_values import check_only, check_rule_values
-from inrush.study.settings import SettingsOf, parse_options, parse_start, with_setting, without_setting
-from inrush.study.shards import OverShards, parse_shards
+from inrush.study.settings import parse_options, parse_start, with_setting, without_setting
+from inrush.study.shards import parse_shards
 from inrush.study.shipped import SHIPPED, find_study, workload_path
 from inrush.study.single_values import (
     check_kind,
@@ -58,7 +57,6 @@ from inrush.study.single_values import (
 from inrush.study.sizes import read_size
 from inrush.study.skips import check_skipped, parse_skips
 from inrush.study.step_kinds import KIND as STEPS_KIND
-from inrush.study.step_kinds import Step
 from inrush.study.steps import check_schedule, named_figures, parse_steps, with_own_operations
 from inrush.study.storage import parse_storage
 from inrush.study.toml import read_toml
@@ -92,46 +90,20 @@ class Known:
     refused: Refused | None = None
 
 
-@dataclass(frozen=True)
-class Study:
-    name: str
+@dataclass(frozen=True, kw_only=True)
+class Study(StudyAt[FromFactor]):
+    """A study as it is written: what it runs at its points, which these are, and what is asked of them."""
+
     file: str
     title: str
     question: str
     #: Written before the first run.
     expect: str
-    kind: str
-    workload: Workload
     engines: tuple[str, ...]
     factors: Mapping[str, tuple[Any, ...]]
-    roles: Mapping[str, Role]
-    schedule: Schedule
     repeats: Repeats
-    record: RecordSpec
-    #: What runs in place of roles, of kind `pipeline`.
-    pipeline: Pipeline | None = None
-    #: What runs in place of roles, of kind `steps`; their roles are among `roles` too.
-    steps: tuple[Step, ...] = ()
-    #: Name -> the steps whose durations and rows it adds up.
-    totals: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    #: Of every table; a table without it keeps `none`. "@layout" where it is a factor.
-    layout: str | FromFactor = "none"
-    #: Of the rows of generated tables; None: by time, sweep after sweep.
-    row_order: str | FromFactor | None = None
-    #: None: the engine's fastest.
-    method: str | FromFactor | None = None
     #: On which storage an engine keeps its data; None: it has one place.
     storage: FromFactor | None = None
-    #: Client processes, each with all sessions of every role.
-    clients: int | FromFactor = 1
-    #: None: sessions are on one server.
-    shards: OverShards | None = None
-    #: Rows that a table holds before anything is measured, if no role writes to it.
-    load_rows: int | FromFactor = 0
-    #: Engine -> option -> value, e.g. sqlite.synchronous.
-    options: SettingsOf = field(default_factory=dict)
-    #: Engine -> setting that its server is started with -> value, e.g. ndb.nodes; servers of inrush's own alone have them.
-    start: SettingsOf = field(default_factory=dict)
     stop: tuple[StopRule, ...] = ()
     search: Search | None = None
     answer: AnswerSpec | None = None
@@ -307,7 +279,7 @@ def read_tree(
                 fields["steps"], stepped, fields.get("schedule") or root.at("schedule", None), schedule
             )
         workload = with_own_operations(workload, stepped)
-        roles = {name: role for s in stepped for name, role in s.sessions.items()}
+        roles = roles_of(stepped)
         if "load" in fields:
             fields["load"].problem('what is loaded is a step here, do = "load"; remove it')
     check_refill(fields.get("schedule"), roles.values(), workload)

@@ -23,9 +23,9 @@ class StudyWork:
 
     workload: Workload
     factors: Factors
-    roles: Sequence[Role]
-    steps: Sequence[Step] = ()
-    pipeline: Pipeline | None = None
+    roles: Sequence[Role[FromFactor]]
+    steps: Sequence[Step[FromFactor]] = ()
+    pipeline: Pipeline[FromFactor] | None = None
 
     @property
     def called(self) -> set[str]:
@@ -81,7 +81,7 @@ def with_members(operations: Iterable[str], workload: Workload) -> set[str]:
     return called
 
 
-def tables_of_roles(roles: Iterable[Role], factors: Factors) -> set[str]:
+def tables_of_roles(roles: Iterable[Role[FromFactor]], factors: Factors) -> set[str]:
     """Tables that roles name, at any point."""
     tables: set[str] = set()
     for role in roles:

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 from inrush.border.address import shown
 from inrush.engines import server, server_limits
 from inrush.errors import Problem, UsageError
-from inrush.study.settings import start_factors, started_with
+from inrush.study.at_point import settings_at
+from inrush.study.settings import start_factors
 from inrush.study.study import Study
 from inrush.targets.deployment import lifecycle_of
 from inrush.targets.deployments import NamedTargets, settings_on
@@ -22,9 +23,8 @@ def configurations(study: Study, found: NamedTargets) -> dict[str, list[dict[str
         if engine in found.start and study.start.get(engine):
             names = [name for name in study.factors if name in start_factors({engine: study.start[engine]})]
             points = itertools.product(*(study.factors[name] for name in names))
-            each = [
-                started_with(study.start, engine, dict(zip(names, values, strict=True))) for values in points
-            ]
+            asked = {engine: study.start[engine]}
+            each = [settings_at(asked, dict(zip(names, values, strict=True)))[engine] for values in points]
             servers[engine] = [one for k, one in enumerate(each) if one not in each[:k]]
     return servers
 
