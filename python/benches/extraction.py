@@ -62,7 +62,7 @@ BINARY_ROW, BINARY_ENDS = 44, 21
 #: Runs the worker and says its own peak of memory last: a new program inherits its parent's `ru_maxrss`.
 WORKER = """
 import sys
-from inrush.worker.worker import main
+from inrush.agent.worker import main
 code = main(sys.argv[1:])
 print(*(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
 sys.exit(code)

@@ -1,6 +1,6 @@
 """The join of the tables of several processes row by row, all in memory at once: what the join by folding is held against.
 
-Slow and plain. Nothing of `inrush.clients` is used here but how a table is moved to another clock.
+Slow and plain. Nothing of `inrush.agent` is used here but how a table is moved to another clock.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from inrush.clients.clocks import Shift
+from inrush.agent.clocks import Shift
 from inrush.results.histogram import of_table
 from inrush.results.parts import read, shifted
 from inrush.results.schema import SCHEMAS

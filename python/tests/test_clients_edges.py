@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from inrush.clients.edges import NEAR_NS, shared_windows, with_edges
+from inrush.agent.edges import NEAR_NS, shared_windows, with_edges
 from inrush.results.schema import SCHEMAS
 from inrush.stats.watched import looks, spent
 

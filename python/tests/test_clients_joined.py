@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inrush.clients.clocks import SAME, Clock, Shift, shift
-from inrush.clients.joined import JOINED, files, write
-from inrush.clients.place import Here
-from inrush.clients.run import SharedRun
-from inrush.clients.spans import Axes, united
-from inrush.clients.watched import summed
+from inrush.agent.clocks import SAME, Clock, Shift, shift
+from inrush.agent.joined import JOINED, files, write
+from inrush.agent.place import Here
+from inrush.agent.shared_run import SharedRun
+from inrush.agent.spans import Axes, united
+from inrush.agent.watched import summed
 from inrush.results.histogram import of_values
 from inrush.results.parts import read, shifted
 from inrush.results.schema import SCHEMAS

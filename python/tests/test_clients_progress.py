@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from inrush.agent.progress import Together, merged
 from inrush.border.events import Progress
-from inrush.clients.progress import Together, merged
 from inrush.live.usage import Using
 from inrush.results.histogram import of_values
 from tests.live_events import latencies, progress, role, usage

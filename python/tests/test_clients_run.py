@@ -15,14 +15,14 @@ from typing import Any
 
 import pytest
 
-from inrush.clients.run import DOCUMENT
+from inrush.agent.process import Worker
+from inrush.agent.shared_run import DOCUMENT
 from inrush.engines import server
 from inrush.machine.own_programs import START
 from inrush.plan.plan import plan_study
 from inrush.results.parts import read
 from inrush.run.kinds import kind_of
 from inrush.study.study import load_study
-from inrush.worker.process import Worker
 
 PACKAGE = Path(__file__).parents[1]
 PROCESSES = 3
@@ -233,7 +233,7 @@ def test_kill_9_of_the_parent_leaves_no_process(tmp_path: Path) -> None:
 import sys
 from pathlib import Path
 from inrush.run.kinds import SHARING
-from inrush.worker.process import Worker
+from inrush.agent.process import Worker
 below = Path({str(tmp_path)!r})
 worker = Worker(below / "plan.json", below / "parts", below / "log", command=SHARING)
 while True:
@@ -256,5 +256,5 @@ def test_one_process_plans_as_ever(processes: int) -> None:
     planned = plan_study(study, {"null": server("null")}).runs[-1].plan
     assert ("share" in planned) == (processes > 1)
     assert kind_of(planned).command[-1] == (
-        "inrush.clients.worker" if processes > 1 else "inrush.worker.worker"
+        "inrush.agent.shared_worker" if processes > 1 else "inrush.agent.worker"
     )

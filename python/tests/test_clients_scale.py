@@ -15,12 +15,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inrush.clients import hists, watched
-from inrush.clients.clocks import Shift
-from inrush.clients.joined import write
-from inrush.clients.spans import Axes
-from inrush.clients.tables import Tables
-from inrush.clients.watched import fewer
+from inrush.agent import hists, watched
+from inrush.agent.clocks import Shift
+from inrush.agent.joined import write
+from inrush.agent.spans import Axes
+from inrush.agent.tables import Tables
+from inrush.agent.watched import fewer
 from inrush.results.histogram import bucket_of
 from inrush.results.parts import read
 from inrush.results.schema import SCHEMAS

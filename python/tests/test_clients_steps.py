@@ -20,11 +20,11 @@ import pyarrow.compute as pc
 import pytest
 
 from inrush import _core
+from inrush.agent.barriers import Opened
+from inrush.agent.place import Client, Hear, Here
+from inrush.agent.shared_run import SharedRun
 from inrush.border.events import Written
 from inrush.border.plan import RunPlan
-from inrush.clients.barriers import Opened
-from inrush.clients.place import Client, Hear, Here
-from inrush.clients.run import SharedRun
 from inrush.engines import server
 from inrush.errors import StudyInvalid
 from inrush.plan.plan import canonical, plan_study

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from inrush.agent.process import Process
 from inrush.errors import StudyInvalid, UsageError
 from inrush.machine.cgroup import quota
 from inrush.machine.held import quotas
@@ -18,7 +19,6 @@ from inrush.pipeline import cpu_quota
 from inrush.pipeline.cpu_quota import AFFINITY, QUOTA, chosen_cores, limited, threads_of
 from inrush.run.call import StudyCall
 from inrush.run.prepare import prepare
-from inrush.worker.process import Process
 from tests.strategies import with_factor
 
 SPIN = (

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from inrush.agent.process import Process
 from inrush.errors import TargetError
 from inrush.fleet import arrival, local
 from inrush.fleet.arrival import await_workers, connected
@@ -20,7 +21,6 @@ from inrush.fleet.link import Lost, Unreached
 from inrush.fleet.open import workers_of
 from inrush.fleet.waiting import WaitingTime
 from inrush.results.store import Results
-from inrush.worker.process import Process
 from tests.needed import need_distributed
 from tests.terminal import Inrush
 from tests.test_fleet_odd import STUDY, certificates, wait

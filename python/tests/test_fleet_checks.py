@@ -333,7 +333,7 @@ def test_what_of_the_loader_is_on_one_host_is_refused_in_one_line(inrush: Inrush
 def test_real_time_priority_is_not_left_out_in_silence(
     inrush: Inrush, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("inrush.worker.realtime.refuse_unable", lambda *_: None)
+    monkeypatch.setattr("inrush.agent.realtime.refuse_unable", lambda *_: None)
     words = ("keylookup-clients", "null", "--scale", "xs", "-P", "factors.clients=[1]")
     said = inrush("run", *words, "--fleet", "local:1", "--realtime")
     assert said.code == 2 and "--realtime: is for client processes of this machine" in said.err

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from inrush.clients.clocks import Clock
+from inrush.agent.clocks import Clock
 from inrush.fleet.echo import MOST_DRIFT, Echo, Offset, Witnesses, agree, between, contradicts, known, offset
 
 SECOND = 10**9

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from inrush import _core
+from inrush.agent.process import SESSIONS, Process
 from inrush.engines import server
 from inrush.fleet import own_files
 from inrush.fleet.session import BEGIN
@@ -22,7 +23,6 @@ from inrush.machine.own_programs import program
 from inrush.plan.plan import plan_study
 from inrush.study.files import at_inputs, input_path
 from inrush.study.study import load_study
-from inrush.worker.process import SESSIONS, Process
 
 LIMIT_S = 30.0
 ROWS, CHUNKS = 3_001, 13

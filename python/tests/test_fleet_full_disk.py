@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from inrush.agent.process import Process
 from inrush.fleet.remote import more_room, of_full_disk
 from inrush.results.parts import read
-from inrush.worker.process import Process
 from tests.needed import need_distributed
 from tests.test_clients_run import heard
 from tests.test_fleet_files import AS_MADE, planned, simulated

@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from inrush.agent.barriers import Starts, Word
+from inrush.agent.clocks import SAME, Clock
 from inrush.analysis.verdicts import Outcome, Verdict
-from inrush.clients.barriers import Starts, Word
-from inrush.clients.clocks import SAME, Clock
 from inrush.guards.laws import nothing_overfull
 from inrush.guards.run import guard_run
 from inrush.stats.headroom import client_share

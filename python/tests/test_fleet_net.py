@@ -16,8 +16,8 @@ from benches.fleet_kills import STUDY, Campaign, drained
 from benches.netlab.cluster import HEAD, Cluster, cluster
 from benches.netlab.database import postgresql
 from benches.netlab.keeper import DEVICE
+from inrush.agent.clocks import Clock
 from inrush.analysis.verdicts import Outcome
-from inrush.clients.clocks import Clock
 from inrush.guards import quiet
 from inrush.report.client_hosts import bytes_per_s
 from inrush.results.store import Results, Store

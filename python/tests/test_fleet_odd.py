@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
+from inrush.agent.process import Process
 from inrush.fleet import local
 from inrush.fleet.local import started
 from inrush.machine.secret_files import self_signed, write_secret
 from inrush.results.store import Results
-from inrush.worker.process import Process
 from tests.needed import need_distributed
 from tests.strategies import ENVIRONMENT
 from tests.terminal import Inrush

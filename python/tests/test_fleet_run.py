@@ -15,13 +15,13 @@ from typing import Any
 
 import pytest
 
+from inrush.agent.process import Worker
 from inrush.engines import server
 from inrush.fleet.local import LocalFleet, started, tls_variables
 from inrush.fleet.open import WORKER
 from inrush.plan.plan import plan_study
 from inrush.results.parts import read
 from inrush.study.study import load_study
-from inrush.worker.process import Worker
 from tests.needed import need_distributed
 from tests.test_clients_run import LIMIT_S, heard, measured, measuring, plan
 from tests.undisturbed import first_served

@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from inrush.agent.progress import Clients, Together
+from inrush.agent.watched import PART_LOOKS, of_machine, resources
 from inrush.analysis.verdicts import Outcome
-from inrush.clients.progress import Clients, Together
-from inrush.clients.watched import PART_LOOKS, of_machine, resources
 from inrush.guards import lateness, quiet
 from inrush.live.usage import Using
 from inrush.report.client_hosts import memory_free, row_of

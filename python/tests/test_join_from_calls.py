@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inrush.clients.clocks import Shift
-from inrush.clients.joined import write
+from inrush.agent.clocks import Shift
+from inrush.agent.joined import write
 from inrush.results.histogram import of_values
 from inrush.results.parts import read
 from inrush.results.schema import SCHEMAS

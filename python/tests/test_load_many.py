@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from inrush.agent.worker import Lines
 from inrush.errors import UsageError
 from inrush.load.expand import expand
 from inrush.load.input import LOOK_ROWS, looked_at, open_inputs
 from inrush.load.spool import seen
 from inrush.study.patterns import pattern
 from inrush.study.sniff import sniff
-from inrush.worker.worker import Lines
 
 FILES = 300
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
+from inrush.agent.stopping import Stopping
 from inrush.errors import Interrupted
 from inrush.load.process import End
 from inrush.load.serve import ServerAddress, Serving, follow, serve
-from inrush.worker.stopping import Stopping
 
 LIMIT_S = 60
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from inrush.agent.patience import USUAL, Graces, Patience
 from inrush.errors import Interrupted
 from inrush.results.store import Results
-from inrush.worker.patience import USUAL, Graces, Patience
 from tests.test_run import FINISHED, Diary, Planned, begin, make
 
 SEGMENT = {"event": "segment", "index": 0}

@@ -14,8 +14,9 @@ from typing import Any, ClassVar
 import pyarrow.ipc as ipc
 import pytest
 
-from inrush.clients.clocks import Clock, Shift
-from inrush.clients.place import Client, Hear, Here, Host, Part
+from inrush.agent.clocks import Clock, Shift
+from inrush.agent.place import Client, Hear, Here, Host, Part
+from inrush.agent.process import Process
 from inrush.errors import CoreError
 from inrush.pipeline import drive, hosts, shares, tables
 from inrush.pipeline.hosts_watched import device_marks, watched
@@ -23,7 +24,6 @@ from inrush.pipeline.journal import lines, on_one_clock, said_ns
 from inrush.pipeline.part import ServerPart
 from inrush.pipeline.watching import Watching
 from inrush.results.schema import SCHEMAS
-from inrush.worker.process import Process
 from tests.test_pipeline import placed, planned
 
 

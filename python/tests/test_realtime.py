@@ -9,14 +9,14 @@ import sys
 
 import pytest
 
+from inrush.agent.realtime import OPTION, refuse_unable, unable
 from inrush.errors import UsageError
 from inrush.run.call import StudyCall
-from inrush.worker.realtime import OPTION, refuse_unable, unable
 
 #: A worker whose work is to say how it, a thread of it and this very process are scheduled.
 PROGRAM = """
 import json, os, sys, threading
-from inrush.worker import worker
+from inrush.agent import worker
 
 def work(plan, parts, commands, events):
     seen = [os.sched_getscheduler(0)]

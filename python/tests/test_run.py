@@ -18,6 +18,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from inrush.agent.process import Event
 from inrush.engines.instance import NotCold, Stop, Target
 from inrush.engines.survives import Durability, Survives
 from inrush.errors import CoreError, Interrupted, TargetError, UsageError
@@ -29,7 +30,6 @@ from inrush.run.listener import Silent
 from inrush.run.one import disk_after
 from inrush.run.run import GIVE_UP_AFTER, StudyEnd, run_study
 from inrush.targets.deployment import Deployment, at_deployment, split_password
-from inrush.worker.process import Event
 from tests.fake_server import FakeServer
 from tests.test_worker import FAKE_WORKER
 

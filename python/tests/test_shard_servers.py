@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
+from inrush.agent.clocks import Shift
+from inrush.agent.place import Client, Hear, Here, Part
 from inrush.border.pipeline import ShardServer
-from inrush.clients.clocks import Shift
-from inrush.clients.place import Client, Hear, Here, Part
 from inrush.engines import ENGINES, known_twin, server
 from inrush.machine import addresses, held, listeners
 from inrush.pipeline import hosts, tables

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from inrush.agent.patience import Graces
 from inrush.engines import server
 from inrush.engines.instance import Target
 from inrush.errors import Interrupted
@@ -19,7 +20,6 @@ from inrush.results.store import Results, Store, StudyFolder
 from inrush.run.run import StudyEnd, run_study
 from inrush.study.study import load_study
 from inrush.targets.deployment import Deployment
-from inrush.worker.patience import Graces
 from tests.test_client_overhead import BURN
 from tests.test_paced import children
 from tests.test_run import Diary

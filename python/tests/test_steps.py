@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from inrush.agent.patience import Graces, Patience
 from inrush.engines import server
 from inrush.engines.instance import Target
 from inrush.errors import StudyInvalid
@@ -17,7 +18,6 @@ from inrush.study.step_kinds import Load, Read
 from inrush.study.study import Known, Study, parse_study
 from inrush.targets.deployment import Deployment
 from inrush.targets.needs import lacking, without
-from inrush.worker.patience import Graces, Patience
 from tests.strategies import METHODS
 
 WORKLOAD: dict[str, Any] = {

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from inrush.agent.process import Event
 from inrush.analysis.points import Analysis
 from inrush.analysis.verdicts import Outcome, Verdict
 from inrush.engines import server
@@ -25,7 +26,6 @@ from inrush.stats.record import RunRecord
 from inrush.stats.steps import of_step, step_windows
 from inrush.study.study import load_study
 from inrush.targets.deployment import Deployment
-from inrush.worker.process import Event
 from tests.extracting import ALL_TYPES
 from tests.steps import WORKLOAD, run_study_file
 

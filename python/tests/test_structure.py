@@ -37,8 +37,7 @@ LAYERS = (
     {"guards"},
     {"plan"},
     {"targets"},
-    {"worker"},
-    {"clients"},
+    {"agent"},
     {"load"},
     {"pipeline"},
     {"fleet"},
@@ -65,9 +64,14 @@ IMPURE = {
     "duckdb",
 }
 #: Folders where every value has a type: no `Any`, nothing that mypy is told to pass over.
-TYPED = ("border", "machine", "model", "guards", "plan", "worker", "cli")
+TYPED = ("border", "machine", "model", "guards", "plan", "cli")
 #: The same of single modules, in folders that also read rows of tables and events.
-TYPED_MODULES = ("pipeline/inputs.py", "results/unanswered.py", "run/oracle.py")
+TYPED_MODULES = (
+    *(f"agent/{name}.py" for name in ("patience", "process", "realtime", "stopping", "worker")),
+    "pipeline/inputs.py",
+    "results/unanswered.py",
+    "run/oracle.py",
+)
 #: All but the instruments, and a file: `null` is also a word for what is not there, `device` for a disk.
 DATABASES = {name for name, module in ENGINES.items() if module not in ("null", "device")}
 #: Modules outside of `engines` with the name of an engine, and what it is there.
@@ -81,7 +85,7 @@ NAMED = {
     "study/new.py": {"duckdb", "sqlite"},  # engines of the study that it writes, which the user changes
 }
 #: Programs that a parent starts: one says how it wants to be called, one what it came to.
-PRINTS = {"cli", "commands", "engines/limit_probe.py", "worker/worker.py"}
+PRINTS = {"cli", "commands", "engines/limit_probe.py", "agent/worker.py"}
 
 
 @cache

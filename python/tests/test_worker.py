@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from inrush.worker.process import Event, Worker, death_message, end_leftover
+from inrush.agent.process import Event, Worker, death_message, end_leftover
 
 FAKE_WORKER = (sys.executable, str(Path(__file__).with_name("fake_core.py")))
 FINISHED = {"event": "finished", "ended_by": "work"}
@@ -119,7 +119,7 @@ def test_a_worker_dies_with_its_parent(tmp_path: Path) -> None:
 import sys, time
 sys.path.insert(0, {str(Path(__file__).parents[2])!r})
 from pathlib import Path
-from inrush.worker.process import Worker
+from inrush.agent.process import Worker
 from tests.test_worker import FAKE_WORKER
 p = Path({str(tmp_path)!r})
 w = Worker(p / "plan.json", p / "parts", p / "worker.log", command=FAKE_WORKER)
@@ -141,12 +141,12 @@ time.sleep(60)
 
 def test_a_leftover_is_found_by_what_it_writes_and_ended(tmp_path: Path) -> None:
     parts = tmp_path / "parts"
-    # `inrush.worker.worker` stands in the command line of every real worker.
+    # `inrush.agent.worker` stands in the command line of every real worker.
     sleeper = subprocess.Popen(
-        [sys.executable, "-c", "input()", "inrush.worker.worker", str(parts)], stdin=subprocess.PIPE
+        [sys.executable, "-c", "input()", "inrush.agent.worker", str(parts)], stdin=subprocess.PIPE
     )
     other = subprocess.Popen(
-        [sys.executable, "-c", "input()", "inrush.worker.worker", str(tmp_path)], stdin=subprocess.PIPE
+        [sys.executable, "-c", "input()", "inrush.agent.worker", str(tmp_path)], stdin=subprocess.PIPE
     )
     try:
         for p in (sleeper, other):  # a program that was just started has no command line yet

@@ -91,6 +91,7 @@ def execute(
     page: shows the study while it runs. quiet: no progress and no notes. waiting: for a fleet that is not there yet.
     Raises UsageError for a comparison or a target that is refused.
     """
+    from inrush.agent.realtime import REALTIME_WORKER, realtime_environment, refuse_unable
     from inrush.fleet.open import opened as fleet_opened
     from inrush.fleet.open import refuse_impossible
     from inrush.live.opened import replanned
@@ -105,7 +106,6 @@ def execute(
     from inrush.targets.durability import refuse_unequal, refuse_unequal_ahead
     from inrush.targets.locks import locked
     from inrush.targets.marks import refuse_unmarked
-    from inrush.worker.realtime import REALTIME_WORKER, realtime_environment, refuse_unable
 
     for reason in () if quiet else prepared.named_targets.left_out.values():
         say(f"left out: {reason}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from inrush.clients.clocks import Clock
+from inrush.agent.clocks import Clock
 
 #: A quartz is not further off than this, ns each ns: what a clock changes by beyond it, was set and not drifted.
 MOST_DRIFT = 500e-6

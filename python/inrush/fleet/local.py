@@ -18,13 +18,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from inrush.agent.process import Process
 from inrush.errors import TargetError
 from inrush.fleet.address import LOOPBACK
 from inrush.fleet.link import Link, Lost
 from inrush.fleet.remote import SECRETS
 from inrush.machine.own_programs import program
 from inrush.machine.secret_files import self_signed, write_secret
-from inrush.worker.process import Process
 
 #: Of the folder of a fleet, and of the file in it that the inrush that owns it has locked.
 PREFIX, OWNER = "inrush-fleet-", "owner"

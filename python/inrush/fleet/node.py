@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from inrush.worker.worker import die_with_parent
+from inrush.agent.worker import die_with_parent
 
 
 def main(arguments: list[str]) -> None:

@@ -15,10 +15,11 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+from inrush.agent.clocks import Clock
+from inrush.agent.place import Client, Hear, Host, Part, watch_of
+from inrush.agent.process import SESSIONS
 from inrush.border import address
 from inrush.border.events import Event, FilesMade
-from inrush.clients.clocks import Clock
-from inrush.clients.place import Client, Hear, Host, Part, watch_of
 from inrush.errors import CoreError, TargetError
 from inrush.fleet import checks, remote
 from inrush.fleet.dealing import Homes
@@ -26,7 +27,6 @@ from inrush.fleet.echo import Echo, Offset, Witnesses, agree, between, contradic
 from inrush.fleet.link import LIMIT_S, Link, Lost
 from inrush.fleet.session import BEGIN
 from inrush.fleet.taken import looked_at, on_all, refused
-from inrush.worker.process import SESSIONS
 
 #: Echoes of a look at a clock.
 ECHOES = 40

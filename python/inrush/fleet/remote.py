@@ -22,10 +22,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
+from inrush.agent.process import SESSIONS, Process, left
 from inrush.border.events import Event
 from inrush.machine.own_programs import program
 from inrush.study.files import NO_ROOM
-from inrush.worker.process import SESSIONS, Process, left
 
 if TYPE_CHECKING:
     from typing_extensions import NotRequired

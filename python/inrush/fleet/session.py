@@ -15,12 +15,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TextIO
 
+from inrush.agent.worker import POLL_S, Leash, Lines, followed, main, obeyed, say
 from inrush.border.events import Event, FilesMade
 from inrush.border.plan import RunPlan
 from inrush.fleet import own_files
 from inrush.fleet.own_files import OwnFiles
 from inrush.study.files import input_path
-from inrush.worker.worker import POLL_S, Leash, Lines, followed, main, obeyed, say
 
 #: The word that all processes have their files.
 BEGIN = "begin"

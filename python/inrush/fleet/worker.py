@@ -16,8 +16,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TextIO, cast
 
+from inrush.agent import shared_run
+from inrush.agent.process import SESSIONS
+from inrush.agent.worker import Lines, main, say
 from inrush.border.pipeline import AnyPlan, PipelinePlan, hosts_of, server_hosts, shards_of
-from inrush.clients import run
 from inrush.engines import server
 from inrush.errors import InrushError, TargetError
 from inrush.fleet import checks, dealing
@@ -30,8 +32,6 @@ from inrush.fleet.place import OnWorkers
 from inrush.machine.addresses import own_hosts
 from inrush.pipeline.shard_servers import servers_of
 from inrush.study.pipeline import KIND as PIPELINE
-from inrush.worker.process import SESSIONS
-from inrush.worker.worker import Lines, main, say
 
 #: The program of a process whose sessions load files that it makes.
 FILES = "inrush.fleet.session"
@@ -40,7 +40,7 @@ FILES = "inrush.fleet.session"
 def made_by(plan: AnyPlan) -> tuple[str, Callable[..., int]]:
     """The program of each of its processes, and what makes the run of them."""
     if plan.get("kind") != PIPELINE:
-        return (FILES if makes_own(plan) else SESSIONS), run.work
+        return (FILES if makes_own(plan) else SESSIONS), shared_run.work
     from inrush.pipeline import hosts
 
     return hosts.PART, hosts.work

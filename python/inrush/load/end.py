@@ -10,7 +10,7 @@ import json
 import signal
 import sys
 
-from inrush.worker.worker import Lines, die_with_parent, say
+from inrush.agent.worker import Lines, die_with_parent, say
 
 POLL_S = 0.05
 

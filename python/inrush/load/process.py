@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from inrush.agent.process import Process, death_message
 from inrush.border.load import LoadPlan
 from inrush.errors import CoreError, Interrupted, from_core
 from inrush.machine.own_programs import program
-from inrush.worker.process import Process, death_message
 
 Doc = dict[str, Any]
 OnEvent = Callable[[Doc], None]

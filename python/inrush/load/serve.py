@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from inrush.agent.stopping import Stopping
 from inrush.border.load import ServerPlan, Serves
 from inrush.errors import Interrupted, UsageError
 from inrush.load.remote import host_of, is_loopback, read_token
 from inrush.machine.secret_files import self_signed, write_secret
-from inrush.worker.stopping import Stopping
 
 if TYPE_CHECKING:
     from inrush.load.process import End

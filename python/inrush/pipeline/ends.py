@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from inrush.agent.process import Process, death_message
 from inrush.border.load import ClientFile, ClientPlan, LoadPlan, ServerPlan
 from inrush.border.pipeline import LoadEnds
 from inrush.border.plan import ColumnPlan, TablePlan
@@ -27,7 +28,6 @@ from inrush.machine.own_programs import program
 from inrush.pipeline.cpu_quota import limited
 from inrush.pipeline.inputs import source_of
 from inrush.plan.ends import link_plan
-from inrush.worker.process import Process, death_message
 
 Doc = dict[str, Any]
 

@@ -13,8 +13,8 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
+from inrush.agent.worker import die_with_parent, say
 from inrush.load.process import END
-from inrush.worker.worker import die_with_parent, say
 
 
 def main() -> int:

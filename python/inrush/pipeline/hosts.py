@@ -18,10 +18,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from inrush.agent.clocks import SAME, shift
+from inrush.agent.place import Client, Place
+from inrush.agent.process import death_cause
 from inrush.border.events import Event
 from inrush.border.pipeline import PipelinePlan
-from inrush.clients.clocks import SAME, shift
-from inrush.clients.place import Client, Place
 from inrush.errors import CoreError
 from inrush.load.remote import is_loopback
 from inrush.machine import host
@@ -31,7 +32,6 @@ from inrush.pipeline.hosts_watched import device_marks, watched
 from inrush.pipeline.load_environment import AtWork, Note
 from inrush.pipeline.shares import SERVER
 from inrush.pipeline.watching import Watching, watching
-from inrush.worker.process import death_cause
 
 Doc = dict[str, Any]
 

@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from inrush.clients.clocks import Shift
-from inrush.clients.watched import looks_of, rows_of, summed
+from inrush.agent.clocks import Shift
+from inrush.agent.watched import looks_of, rows_of, summed
 from inrush.pipeline.shard_servers import SHARDS
 from inrush.pipeline.shares import SERVER
 from inrush.results.parts import read, shifted

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from inrush.clients.watched import AT_ENDS, LEVELS, MACHINE_LEVELS
+from inrush.agent.watched import AT_ENDS, LEVELS, MACHINE_LEVELS
 from inrush.pipeline import stretches
 from inrush.pipeline.stretches import Stretch
 from inrush.results.parts import read, shifted, stream

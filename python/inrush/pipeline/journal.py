@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from inrush.clients.clocks import SAME, Clock
+from inrush.agent.clocks import SAME, Clock
 
 Doc = dict[str, Any]
 

@@ -18,6 +18,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO, cast
 
+from inrush.agent.process import Process, death_cause, left
+from inrush.agent.worker import Leash, Lines, main, say
 from inrush.border.load import ClientPlan, ServerPlan
 from inrush.border.pipeline import ShardServer
 from inrush.engines import server
@@ -32,8 +34,6 @@ from inrush.pipeline.ends import table_of_files
 from inrush.pipeline.watching import Watching
 from inrush.plan.ends import link_plan
 from inrush.targets.server_processes import FoundServer, found_server
-from inrush.worker.process import Process, death_cause, left
-from inrush.worker.worker import Leash, Lines, main, say
 
 Doc = dict[str, Any]
 

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from inrush.agent.worker import POLL_S, obey
 from inrush.border.pipeline import LoadingPlan, roles_of
 from inrush.errors import InrushError, TargetError
 from inrush.pipeline import joined, tables
@@ -23,7 +24,6 @@ from inrush.pipeline.heard import OnEvent
 from inrush.pipeline.journal import Journal
 from inrush.pipeline.step_load import JOURNAL, StepLoading
 from inrush.plan.loads import LOAD, READY, STORED
-from inrush.worker.worker import POLL_S, obey
 
 if TYPE_CHECKING:
     from collections.abc import Callable

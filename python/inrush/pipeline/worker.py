@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TextIO
 
+from inrush.agent.worker import Lines, main, say
 from inrush.pipeline import drive, step_run
 from inrush.study.pipeline import KIND as PIPELINE
 from inrush.study.step_kinds import KIND as STEPS
-from inrush.worker.worker import Lines, main, say
 
 #: Kind of a plan -> what makes its run.
 WORK: Mapping[str, Callable[..., int]] = {PIPELINE: drive.work, STEPS: step_run.work}

@@ -6,14 +6,14 @@ import json
 import time
 from dataclasses import dataclass, field
 
+from inrush.agent.patience import Patience
+from inrush.agent.process import Worker
+from inrush.agent.stopping import Stopping
 from inrush.border.events import Paused
 from inrush.border.pipeline import AnyPlan
 from inrush.results.store import Doc
 from inrush.run import full_disk
 from inrush.targets.deployment import ACTIONS, Deployment, watched_now
-from inrush.worker.patience import Patience
-from inrush.worker.process import Worker
-from inrush.worker.stopping import Stopping
 
 #: How often signals are looked at while a worker says nothing, s.
 TICK_S = 0.1

@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from inrush.agent import shared_run
+from inrush.agent.process import WORKER
 from inrush.border.pipeline import AnyPlan
-from inrush.clients import run as clients
 from inrush.machine.own_programs import program
 from inrush.pipeline import hosts
 from inrush.pipeline.addresses import at_pipeline, at_steps
@@ -18,7 +19,6 @@ from inrush.results.store import Doc
 from inrush.study.pipeline import KIND as PIPELINE
 from inrush.study.step_kinds import KIND as STEPS
 from inrush.targets.deployment import Deployment
-from inrush.worker.process import WORKER
 
 
 def nothing(parts: Path) -> Doc:
@@ -41,17 +41,17 @@ def as_it_is(plan: AnyPlan, deployment: Deployment, data: Path, files: Path) -> 
 
 
 #: Starts a worker for each client process.
-SHARING = program("inrush.clients.worker")
+SHARING = program("inrush.agent.shared_worker")
 #: Starts client and load server.
 LOADING = program("inrush.pipeline.worker")
 #: A plan without a kind is of sessions alone; one of steps has a kind if client and load server do one of them.
 KINDS: Mapping[str | None, Kind] = {
-    None: Kind(WORKER, as_it_is, clients.document),
+    None: Kind(WORKER, as_it_is, shared_run.document),
     PIPELINE: Kind(LOADING, at_pipeline, hosts.document),
     STEPS: Kind(LOADING, at_steps),
 }
 #: Sessions of several client processes.
-SHARED = Kind(SHARING, as_it_is, clients.document)
+SHARED = Kind(SHARING, as_it_is, shared_run.document)
 
 
 def kind_of(plan: AnyPlan) -> Kind:

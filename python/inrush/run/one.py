@@ -13,6 +13,9 @@ from typing import Any, cast
 
 import pyarrow as pa
 
+from inrush.agent.patience import Graces, Patience
+from inrush.agent.process import Worker, death_message
+from inrush.agent.stopping import Stopping
 from inrush.border.pipeline import AnyPlan, server_hosts
 from inrush.border.plan import RunPlan
 from inrush.engines import server_limits
@@ -37,9 +40,6 @@ from inrush.study.pipeline import KIND as PIPELINE
 from inrush.targets.deployment import Deployment, at_deployment, lifecycle_of
 from inrush.targets.standing import beside, neighbours, others, standing
 from inrush.text import counted
-from inrush.worker.patience import Graces, Patience
-from inrush.worker.process import Worker, death_message
-from inrush.worker.stopping import Stopping
 
 
 def run_one(

@@ -15,6 +15,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from inrush.agent.patience import USUAL, Graces
+from inrush.agent.process import end_leftover
+from inrush.agent.stopping import Stopping
 from inrush.errors import CoreError, InrushError, UsageError
 from inrush.machine import host, probed
 from inrush.plan.calibration import is_price
@@ -25,9 +28,6 @@ from inrush.run.ahead import Ahead, Look
 from inrush.run.listener import Listener
 from inrush.run.one import interrupted, run_one
 from inrush.targets.deployment import Deployment, key_of
-from inrush.worker.patience import USUAL, Graces
-from inrush.worker.process import end_leftover
-from inrush.worker.stopping import Stopping
 
 #: Runs in a row that may fail on one engine before the rest of its runs is left out, and said.
 GIVE_UP_AFTER = 3

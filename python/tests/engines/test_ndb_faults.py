@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from inrush.agent.process import Event
 from inrush.analysis.verdicts import Outcome
 from inrush.engines import life, server
 from inrush.engines.instance import Instance, Stop, Target
@@ -25,7 +26,6 @@ from inrush.run.run import StudyEnd, run_study
 from inrush.stats.measures import figures_of_run, study_record
 from inrush.study.study import load_study
 from inrush.targets.deployment import Deployment
-from inrush.worker.process import Event
 from tests.test_by_key_run import WORKLOAD
 
 from .servers import SETTINGS, need, own_server

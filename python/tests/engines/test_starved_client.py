@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from inrush.agent.process import Event
 from inrush.analysis.verdicts import Outcome, Verdict
 from inrush.engines import server
 from inrush.engines.instance import Target
@@ -32,7 +33,6 @@ from inrush.run.run import run_study
 from inrush.stats.measures import figures_of_run, study_record
 from inrush.study.study import load_study
 from inrush.targets.deployment import Deployment
-from inrush.worker.process import Event
 from tests.test_paced import STUDY, children
 from tests.undisturbed import first_served
 

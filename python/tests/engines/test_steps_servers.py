@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from inrush.agent.process import Event
 from inrush.analysis.points import Analysis
 from inrush.analysis.verdicts import Outcome, Verdict
 from inrush.engines import life, page_cache, server
@@ -25,7 +26,6 @@ from inrush.stats.measures import study_record
 from inrush.study.study import Study, load_study
 from inrush.targets import deployments
 from inrush.targets.deployment import Deployment
-from inrush.worker.process import Event
 from tests.steps import STUDY, WORKLOAD
 from tests.undisturbed import first_served
 
@@ -227,7 +227,7 @@ def worker_of(parent: int) -> int:
     """The process of the run in hand."""
     for line in Path("/proc").glob("[0-9]*/cmdline"):
         words = line.read_bytes().split(b"\0")
-        if b"inrush.worker.worker" in words and f"PPid:\t{parent}\n" in (line.parent / "status").read_text():
+        if b"inrush.agent.worker" in words and f"PPid:\t{parent}\n" in (line.parent / "status").read_text():
             return int(line.parent.name)
     raise AssertionError("no worker is at work")
 

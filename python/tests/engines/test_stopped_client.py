@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from inrush.agent.process import Event
 from inrush.analysis.verdicts import Outcome
 from inrush.engines import server
 from inrush.engines.instance import Target
@@ -22,7 +23,6 @@ from inrush.run.run import run_study
 from inrush.stats.measures import figures_of_run, study_record
 from inrush.study.study import load_study
 from inrush.targets.deployment import Deployment
-from inrush.worker.process import Event
 from tests.test_paced import STUDY, children
 
 from .servers import each_kind

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from inrush.agent.clocks import SAME, Clock
+from inrush.agent.process import SESSIONS, Process
 from inrush.border.events import Event
 from inrush.border.plan import WatchPlan
-from inrush.clients.clocks import SAME, Clock
 from inrush.machine.own_programs import program
-from inrush.worker.process import SESSIONS, Process
 
 Hear = Callable[[Event], None]
 #: Of one process of a run, whatever its program reads; what is watched by process id stands in it as `watch`.

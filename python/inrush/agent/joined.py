@@ -14,13 +14,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from inrush.clients.clocks import Shift
-from inrush.clients.edges import shared_windows, with_edges
-from inrush.clients.hists import NEVER, Behind, hist
-from inrush.clients.spans import Axes, Where
-from inrush.clients.sums import intervals, sends
-from inrush.clients.tables import Tables
-from inrush.clients.watched import resources
+from inrush.agent.clocks import Shift
+from inrush.agent.edges import shared_windows, with_edges
+from inrush.agent.hists import NEVER, Behind, hist
+from inrush.agent.spans import Axes, Where
+from inrush.agent.sums import intervals, sends
+from inrush.agent.tables import Tables
+from inrush.agent.watched import resources
 from inrush.results.parts import read, stream
 from inrush.results.schema import SCHEMAS
 

@@ -14,15 +14,15 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from inrush.agent import joined
+from inrush.agent.barriers import Barriers, Opened, Starts, Word, late_starts
+from inrush.agent.place import Client, Here, Place, watch_of, watchers
+from inrush.agent.process import death_cause
+from inrush.agent.progress import Together
+from inrush.agent.worker import POLL_S
 from inrush.border.events import Event
 from inrush.border.plan import RunPlan
-from inrush.clients import joined
-from inrush.clients.barriers import Barriers, Opened, Starts, Word, late_starts
-from inrush.clients.place import Client, Here, Place, watch_of, watchers
-from inrush.clients.progress import Together
 from inrush.errors import CoreError
-from inrush.worker.process import death_cause
-from inrush.worker.worker import POLL_S
 
 OnEvent = Callable[[Mapping[str, Any]], None]
 #: What a run leaves of its processes beside its tables.

@@ -1,4 +1,4 @@
-"""One run in a process of its own: `python -m inrush.worker.worker [--realtime] [--leash S] PLAN.json PARTS_DIR`.
+"""One run in a process of its own: `python -m inrush.agent.worker [--realtime] [--leash S] PLAN.json PARTS_DIR`.
 
 A crashing engine, its allocator and its caches end with the run. Events leave as JSON lines on stdout,
 commands (`resume` and the server's processes and threads as JSON, `start_at` and an instant, perhaps with what
@@ -41,13 +41,13 @@ def main(arguments: list[str], work: Work | None = None) -> int:
     arguments = arguments[0 if leash_s is None else 2 :]
     if len(arguments) != 2:
         print(
-            "usage: python -m inrush.worker.worker [--realtime] [--leash S] PLAN.json PARTS_DIR (inrush run starts it)",
+            "usage: python -m inrush.agent.worker [--realtime] [--leash S] PLAN.json PARTS_DIR (inrush run starts it)",
             file=sys.stderr,
         )
         return 2
     die_with_parent()
     if realtime:
-        from inrush.worker.realtime import come_first
+        from inrush.agent.realtime import come_first
 
         come_first()  # before the core's threads, which inherit it
     # Ctrl-C reaches the whole terminal; the parent decides and says `stop`.

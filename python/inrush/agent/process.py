@@ -23,7 +23,7 @@ from inrush.machine.own_programs import program
 E = TypeVar("E")
 
 #: The module whose program is a process with sessions.
-SESSIONS = "inrush.worker.worker"
+SESSIONS = "inrush.agent.worker"
 
 
 WORKER: tuple[str, ...] = program(SESSIONS)
@@ -157,4 +157,4 @@ def end_leftover(parts: Path) -> list[int]:
 
 def is_worker(word: bytes) -> bool:
     """Whether a word of a command line names the module of a run's process, of whatever kind and version."""
-    return word.startswith(b"inrush.") and word.endswith(b".worker")
+    return word.startswith(b"inrush.") and word.endswith(b"worker")

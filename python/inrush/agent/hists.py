@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from inrush.clients.spans import ROUNDING_NS, WHERE, IntArray, Spans, Where, held, none, numbers, series
-from inrush.clients.tables import Reader
+from inrush.agent.spans import ROUNDING_NS, WHERE, IntArray, Spans, Where, held, none, numbers, series
+from inrush.agent.tables import Reader
 from inrush.results.schema import SCHEMAS
 
 #: Spans of all roles in a window.

@@ -1,4 +1,4 @@
-"""One run by several client processes: `python -m inrush.clients.worker PLAN.json PARTS_DIR`."""
+"""One run by several client processes: `python -m inrush.agent.shared_worker PLAN.json PARTS_DIR`."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import sys
 from pathlib import Path
 from typing import TextIO
 
-from inrush.clients import run
-from inrush.worker.worker import Lines, main, say
+from inrush.agent import shared_run
+from inrush.agent.worker import Lines, main, say
 
 
 def work(plan_json: str, parts_dir: str, commands: TextIO, events: TextIO) -> int:
     """0: done; 1: failed, and an event says how."""
     plan, words = json.loads(plan_json), Lines(commands.fileno()).ready
-    return run.work(plan, Path(parts_dir), words, lambda e: say(events, json.dumps(e)))
+    return shared_run.work(plan, Path(parts_dir), words, lambda e: say(events, json.dumps(e)))
 
 
 if __name__ == "__main__":

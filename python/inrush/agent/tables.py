@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from inrush.clients.clocks import Shift
+from inrush.agent.clocks import Shift
 from inrush.results.parts import shifted
 from inrush.results.schema import SCHEMAS, conform
 

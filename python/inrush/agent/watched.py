@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from inrush.clients.spans import series
+from inrush.agent.spans import series
 from inrush.results.schema import SCHEMAS
 
 FloatArray = NDArray[np.float64]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from inrush.clients.spans import WHERE, IntArray, Spans, Where, held, numbers, series
+from inrush.agent.spans import WHERE, IntArray, Spans, Where, held, numbers, series
 from inrush.results.schema import SCHEMAS
 
 #: Behind every row.

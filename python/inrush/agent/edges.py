@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pyarrow as pa
 
-from inrush.clients.spans import IntArray, series
-from inrush.clients.watched import AT_ENDS, CLIENT
+from inrush.agent.spans import IntArray, series
+from inrush.agent.watched import AT_ENDS, CLIENT
 
 #: They wait no longer than that between a look and a segment, ns: an older look is none of it.
 NEAR_NS = 250_000_000

@@ -10,10 +10,10 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from inrush.agent.process import WORKER
 from inrush.engines import server
 from inrush.errors import UsageError
 from inrush.machine import probed
-from inrush.worker.process import WORKER
 
 OPTION = "--realtime"
 #: The lowest of the class: before every ordinary process, behind what the kernel itself runs there.

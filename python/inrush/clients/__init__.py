@@ -1,1 +1,0 @@
-"""One run by several client processes: they start at one instant, and their tables become one."""
