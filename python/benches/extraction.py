@@ -62,8 +62,8 @@ BINARY_ROW, BINARY_ENDS = 44, 21
 #: Runs the worker and says its own peak of memory last: a new program inherits its parent's `ru_maxrss`.
 WORKER = """
 import sys
-from inrush.agent.worker import main
-code = main(sys.argv[1:])
+from inrush.agent.program import main
+code = main()
 print(*(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")))
 sys.exit(code)
 """
@@ -246,10 +246,11 @@ def extracted(engine: str, way: str, rows: int) -> Read:
     )
     with ingest.folder() as path:
         (path / "parts").mkdir()
-        (path / "plan.json").write_text(json.dumps(at_deployment(plan, deployment, path)))
-        command = [sys.executable, "-c", WORKER, str(path / "plan.json"), str(path / "parts")]
+        own = at_deployment(plan, deployment, path)
+        document = json.dumps({"does": "drive", "plan": own, "parts": str(path / "parts")})
+        command = [sys.executable, "-c", WORKER]
         before = children_cpu_s()
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, input=document + "\n", capture_output=True, text=True, check=False)
         process_cpu_s = children_cpu_s() - before
         if done.returncode != 0:
             raise RuntimeError(f"{engine} extraction by {way} failed: {(done.stdout + done.stderr)[-400:]}")

@@ -354,7 +354,7 @@ def worker_of(parent: int) -> int:
         with suppress(OSError):
             words = line.read_bytes().split(b"\0")
             if (
-                b"inrush.agent.worker" in words
+                b"inrush.agent.program" in words
                 and f"PPid:\t{parent}\n" in (line.parent / "status").read_text()
             ):
                 return int(line.parent.name)

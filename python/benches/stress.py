@@ -142,7 +142,9 @@ def workers(parent: int) -> list[int]:
     """Processes that measure: children of the command."""
     try:
         children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
-        return [int(p) for p in children if b"inrush.agent.worker" in Path(f"/proc/{p}/cmdline").read_bytes()]
+        return [
+            int(p) for p in children if b"inrush.agent.program" in Path(f"/proc/{p}/cmdline").read_bytes()
+        ]
     except (FileNotFoundError, ProcessLookupError):
         return []
 

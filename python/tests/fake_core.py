@@ -111,6 +111,6 @@ def write(path: Path, cut: bool) -> None:
 
 if __name__ == "__main__":
     sys.modules["inrush._core"] = sys.modules["__main__"]
-    from inrush.agent.worker import main
+    from inrush.agent.program import main
 
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -69,7 +69,7 @@ def processes(results: Path, victim: str) -> list[int]:
         with contextlib.suppress(OSError):
             if victim == "worker":
                 words = (entry / "cmdline").read_bytes().split(b"\0")
-                if b"inrush.pipeline.worker" in words and any(str(results).encode() in w for w in words):
+                if b"inrush.agent.program" in words and any(str(results).encode() in w for w in words):
                     found.append(int(entry.name))
             else:
                 log = str((entry / "fd" / "2").readlink())

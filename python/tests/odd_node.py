@@ -1,6 +1,6 @@
 """A node of a fleet with one thing other than it should be, named by the file `odd` in its folder: for tests of what is found.
 
-`python -m tests.odd_node ROLE WORDS…`, as inrush.fleet.node.
+`python -m tests.odd_node`, as inrush.agent.program.
 """
 
 from __future__ import annotations
@@ -13,6 +13,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from inrush.agent import program
+from inrush.agent.parent import Parent
+from inrush.border.words import Document
 from inrush.fleet import node, remote
 
 #: What is odd at a worker named so.
@@ -21,7 +24,8 @@ AHEAD_NS = 50_000_000
 ahead_ns = ContextVar("ahead_ns", default=0)
 
 
-def main(words: list[str]) -> None:
+def work(document: Document, parent: Parent) -> int:
+    words = document["arguments"]
     if "--name" in words and words[words.index("--name") + 1] in NAMES:
         folder = Path(words[words.index("--local-directory") + 1])
         said = folder / "odd"
@@ -57,8 +61,10 @@ def main(words: list[str]) -> None:
         setattr(remote, "echo", echoed)  # noqa: B010
         setattr(remote, "poll", polled)  # noqa: B010
         setattr(remote, "sources", lambda: "0ther" if odd() == "sources" else sources())  # noqa: B010
-    node.main(words)
+    return as_ever(document, parent)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    as_ever = node.work
+    setattr(node, "work", work)  # noqa: B010
+    sys.exit(program.main())

@@ -15,8 +15,9 @@ from typing import Any
 
 import pytest
 
-from inrush.agent.process import Worker
+from inrush.agent.process import Process
 from inrush.agent.shared_run import DOCUMENT
+from inrush.border.events import Event
 from inrush.engines import server
 from inrush.machine.own_programs import START
 from inrush.plan.plan import plan_study
@@ -25,6 +26,7 @@ from inrush.run.kinds import kind_of
 from inrush.study.study import load_study
 
 PACKAGE = Path(__file__).parents[1]
+Worker = Process[Event]
 PROCESSES = 3
 #: A busy machine takes long to start a few processes; ending them takes it no time.
 LIMIT_S, ENDS_S = 120.0, 2.0
@@ -54,11 +56,10 @@ def plan(measure_s: float = 0.5, calls: int | None = None, **segment: Any) -> di
 
 @contextlib.contextmanager
 def running(tmp_path: Path, plan: dict[str, Any]) -> Iterator[Worker]:
-    (tmp_path / "plan.json").write_text(json.dumps(plan))
     parts = tmp_path / "parts"
     parts.mkdir()
-    command = kind_of(plan).command  # type: ignore[arg-type]
-    worker = Worker(tmp_path / "plan.json", parts, tmp_path / "worker.log", command=command)
+    does = kind_of(plan).does  # type: ignore[arg-type]
+    worker = Worker({"does": does, "plan": plan, "parts": str(parts)}, tmp_path / "worker.log")
     try:
         yield worker
     finally:
@@ -218,7 +219,7 @@ def test_a_process_that_fails_says_which_it_is_and_why(tmp_path: Path) -> None:
 def test_a_stop_ends_all_in_order(tmp_path: Path) -> None:
     with running(tmp_path, plan(measure_s=60)) as worker:
         measuring(worker)
-        worker.send("stop")
+        worker.send({"do": "stop"})
         events = heard(worker, "ended")
         assert worker.close() == 0
     assert [e["ended_by"] for e in events if e["event"] == "finished"] == ["stop"]
@@ -227,15 +228,11 @@ def test_a_stop_ends_all_in_order(tmp_path: Path) -> None:
 
 @pytest.mark.ci
 def test_kill_9_of_the_parent_leaves_no_process(tmp_path: Path) -> None:
-    (tmp_path / "plan.json").write_text(json.dumps(plan(measure_s=60)))
-    (tmp_path / "parts").mkdir()
     program = f"""
 import sys
 from pathlib import Path
-from inrush.run.kinds import SHARING
-from inrush.agent.process import Worker
-below = Path({str(tmp_path)!r})
-worker = Worker(below / "plan.json", below / "parts", below / "log", command=SHARING)
+from tests.test_clients_run import plan, running
+worker = running(Path({str(tmp_path)!r}), plan(measure_s=60)).__enter__()
 while True:
     event = worker.event(1.0)
     if event and event["event"] == "progress" and event["phase"] == "measure":
@@ -255,6 +252,4 @@ def test_one_process_plans_as_ever(processes: int) -> None:
     study = load_study("keylookup-clients", "xs", [f"factors.clients=[{processes}]"], ["null"])
     planned = plan_study(study, {"null": server("null")}).runs[-1].plan
     assert ("share" in planned) == (processes > 1)
-    assert kind_of(planned).command[-1] == (
-        "inrush.agent.shared_worker" if processes > 1 else "inrush.agent.worker"
-    )
+    assert kind_of(planned).does == ("share_out" if processes > 1 else "drive")

@@ -31,7 +31,7 @@ SPIN = (
 @pytest.fixture
 def spinning(tmp_path: Path) -> Iterator[Process]:
     """Two threads, one of which works without end."""
-    process = Process(SPIN, tmp_path / "log")
+    process = Process({"does": "drive"}, tmp_path / "log", command=SPIN)
     while len(threads_of(process.pid)) < 2:
         time.sleep(0.01)
     yield process

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from inrush.agent.process import Process
 from inrush.errors import TargetError
 from inrush.fleet import arrival, local
 from inrush.fleet.arrival import await_workers, connected
@@ -38,7 +37,7 @@ class Nodes:
         self.address = f"tcp://127.0.0.1:{self.port}"
 
     def start(self, log: str, *words: str) -> Path:
-        node: Process[Any] = Process([*local.NODE, *words], self.folder / log)
+        node = local.node(self.folder, log, words, {})
         self.held.callback(node.close)
         self.held.callback(node.kill)
         return self.folder / log

@@ -24,8 +24,8 @@ from inrush.fleet.dealing import (
     seen,
 )
 from inrush.fleet.homes import known_as
+from inrush.fleet.run import dealt_to
 from inrush.fleet.taken import looked_at
-from inrush.fleet.worker import dealt_to
 from inrush.run.shard_servers import servers_of_study
 from inrush.targets.deployment import Deployment
 from tests.test_pipeline import planned

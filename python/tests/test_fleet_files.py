@@ -14,12 +14,10 @@ from typing import Any
 import pytest
 
 from inrush import _core
-from inrush.agent.process import SESSIONS, Process
+from inrush.agent.process import Process
 from inrush.engines import server
 from inrush.fleet import own_files
-from inrush.fleet.session import BEGIN
-from inrush.fleet.worker import FILES, made_by
-from inrush.machine.own_programs import program
+from inrush.fleet.run import made_by
 from inrush.plan.plan import plan_study
 from inrush.study.files import at_inputs, input_path
 from inrush.study.study import load_study
@@ -60,12 +58,11 @@ def of_one_machine(folder: Path, way: str) -> dict[str, str]:
 class OneSession:
     """A client process, as a worker starts it, and what it says."""
 
-    def __init__(self, folder: Path, plan: Mapping[str, Any], *words: str) -> None:
+    def __init__(self, folder: Path, plan: Mapping[str, Any], **more: float) -> None:
         self.folder = folder
         (folder / "parts").mkdir(parents=True)
-        (folder / "plan.json").write_text(json.dumps(plan))
-        command = [*program(FILES), *words, str(folder / "plan.json"), str(folder / "parts")]
-        self.process: Process[dict[str, Any]] = Process(command, folder / "log")
+        document: Any = {"does": "make_and_drive", "plan": plan, "parts": str(folder / "parts"), **more}
+        self.process: Process[dict[str, Any]] = Process(document, folder / "log")
 
     def until(self, *names: str) -> dict[str, Any]:
         """The next event of one of these names."""
@@ -79,8 +76,8 @@ class OneSession:
 
 
 @contextmanager
-def session(folder: Path, plan: Mapping[str, Any], *words: str) -> Iterator[OneSession]:
-    found = OneSession(folder, plan, *words)
+def session(folder: Path, plan: Mapping[str, Any], **more: float) -> Iterator[OneSession]:
+    found = OneSession(folder, plan, **more)
     try:
         yield found
     finally:
@@ -138,7 +135,7 @@ def test_the_first_process_says_what_goes_on_and_one_that_is_stopped_leaves_no_f
     with session(tmp_path / "first", planned(2)) as one:
         assert one.until("segment", "made")["label"] == "inputs"
         one.until("made")
-        one.process.send("stop")
+        one.process.send({"do": "stop"})
         assert one.until("finished", "failed")["ended_by"] == "stop"
         one.until("ended")
         assert not (one.folder / "files").exists() and not (one.folder / "making").exists()
@@ -146,7 +143,7 @@ def test_the_first_process_says_what_goes_on_and_one_that_is_stopped_leaves_no_f
 
 def test_one_that_is_stopped_before_it_has_its_files_makes_no_more(tmp_path: Path) -> None:
     with session(tmp_path / "first", planned(2)) as one:
-        one.process.send("stop")
+        one.process.send({"do": "stop"})
         finished = one.until("made", "finished", "failed")
         assert finished["event"] == "finished" and finished["ended_by"] == "stop"
         one.until("ended")
@@ -155,12 +152,12 @@ def test_one_that_is_stopped_before_it_has_its_files_makes_no_more(tmp_path: Pat
 
 def test_a_process_waits_until_all_have_their_files_and_answers_meanwhile(tmp_path: Path) -> None:
     plan = simulated(planned(2, process=1))
-    with session(tmp_path / "second", plan, "--leash", "5") as one:
+    with session(tmp_path / "second", plan, leash_s=5) as one:
         one.until("made")
         for _ in range(3):
-            one.process.send("alive")
+            one.process.send({"do": "alive"})
             assert one.until("alive", "barrier", "ended")["event"] == "alive"
-        one.process.send(BEGIN)
+        one.process.send({"do": "go"})
         assert one.until("barrier", "failed", "ended")["event"] == "barrier"
 
 
@@ -177,11 +174,11 @@ def test_a_folder_that_takes_no_file_is_said(tmp_path: Path) -> None:
 
 def test_files_that_the_server_reads_stay_where_they_are() -> None:
     read = planned(2, AS_MADE, 'steps.load.files.way="server_file"')
-    assert made_by(read)[0] == SESSIONS and not own_files.makes_own(read)
+    assert made_by(read)[0] == "drive" and not own_files.makes_own(read)
     placed = own_files.at_worker(at_inputs(read, Path("/shared")), Path("/own"))
     assert {of["folder"].split("/")[1] for of in own_files.inputs_of(placed)} == {"shared"}
     sent = planned(2)
-    assert made_by(sent)[0] == FILES
+    assert made_by(sent)[0] == "make_and_drive"
     for segment in own_files.at_worker(at_inputs(sent, Path("/shared")), Path("/own"))["segments"]:
         for role in segment.get("roles", ()) if segment["kind"] == "drive" else ():
             assert str(input_path(role["work"]["input"], 7)).startswith("/own/")

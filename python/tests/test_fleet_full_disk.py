@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from inrush.agent.process import Process
 from inrush.fleet.remote import more_room, of_full_disk
 from inrush.results.parts import read
 from tests.needed import need_distributed
@@ -21,7 +20,7 @@ from tests.test_pipeline import placed
 
 need_distributed()
 
-from inrush.fleet.local import NODE  # noqa: E402
+from inrush.fleet.local import node  # noqa: E402
 from tests.test_fleet_files_run import until  # noqa: E402
 from tests.test_fleet_run import Fleet, fleet, none_left, running  # noqa: E402
 
@@ -71,17 +70,17 @@ def resize(path: Path, size: str) -> None:
 def with_small_second(path: Path, size: str) -> Iterator[Fleet]:
     """A fleet of two; the second one works on a small disk."""
     with small_disk(path, size), fleet(1) as at:
-        command = [
-            *NODE, "worker", at.address, "--host", "127.0.0.1", "--nworkers", "1", "--nthreads", "1", "--no-nanny", "--no-dashboard",
+        words = [
+            "worker", at.address, "--host", "127.0.0.1", "--nworkers", "1", "--nthreads", "1", "--no-nanny", "--no-dashboard",
             "--memory-limit", "0", "--name", "002", "--local-directory", str(path), "--death-timeout", "10",
         ]  # fmt: skip
-        node: Process[Any] = Process(command, at.folder / "second.log", at.environment())
+        second = node(at.folder, "second.log", words, at.environment())
         try:
             until(lambda: workers(at) == 2)
             yield at
         finally:
-            node.kill()
-            node.close()
+            second.kill()
+            second.close()
 
 
 def workers(at: Fleet) -> int:

@@ -23,7 +23,7 @@ def test_the_nodes_of_a_local_fleet_listen_on_loopback_alone_and_have_one_port_e
     monkeypatch.setenv("PGPASSWORD", SECRET)
     with fleet() as at, running(at, tmp_path, shared(60)) as worker:
         measuring(worker)
-        nodes = at.pids(b"inrush.fleet.node")
+        nodes = at.pids(b"node")
         everything = {pid for node in [*nodes, worker.pid] for pid in listening.family(node)}
         assert len(nodes) == 3 and {*at.clients()} < everything
         sockets = [s for s in listening.of_processes(everything) if s.kind != "unix"]

@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from inrush.agent.process import Process
 from inrush.fleet import local
 from inrush.fleet.local import started
 from inrush.machine.secret_files import self_signed, write_secret
@@ -122,11 +121,11 @@ def test_kill_9_of_inrush_leaves_no_node_of_its_fleet(tmp_path: Path) -> None:
     parent = subprocess.Popen([*command, "--fleet", "local:2"], env=env, cwd=tmp_path)
     with parent:
         try:
-            wait(lambda: len(leashed(tmp_path)) == 2, 60.0)
+            wait(lambda: len(driving(tmp_path)) == 2, 60.0)
             assert len(nodes(tmp_path)) >= 3
         finally:
             parent.send_signal(signal.SIGKILL)
-    wait(lambda: not nodes(tmp_path) and not leashed(tmp_path), 4.0)
+    wait(lambda: not nodes(tmp_path) and not driving(tmp_path), 4.0)
     (left,) = tmp_path.glob(f"{local.PREFIX}*")
     assert not (left / "variables").exists(), "all workers had read it"
     local.remove_left(tmp_path)
@@ -152,7 +151,7 @@ def test_a_study_on_a_fleet_that_was_killed_resumes_with_the_runs_that_are_left(
     with parent:
         try:
             wait(
-                lambda: len(list(inrush.store.root.glob("*/*/run.json"))) == 1 and len(leashed(tmp_path)) > 0,
+                lambda: len(list(inrush.store.root.glob("*/*/run.json"))) == 1 and len(driving(tmp_path)) > 0,
                 90.0,
             )
         finally:
@@ -167,12 +166,12 @@ def test_a_study_on_a_fleet_that_was_killed_resumes_with_the_runs_that_are_left(
     assert {run.doc["clients"]["count"] for run in Results(study.path).runs} == {1, 2}
 
 
-def leashed(below: Path) -> list[int]:
-    return with_words(below, b"--leash")
+def driving(below: Path) -> list[int]:
+    return with_words(below, b"drive")
 
 
 def nodes(below: Path) -> list[int]:
-    return with_words(below, b"inrush.fleet.node")
+    return with_words(below, b"node")
 
 
 def with_words(below: Path, word: bytes) -> list[int]:
@@ -200,18 +199,20 @@ def test_a_scheduler_with_tls_is_spoken_to_under_its_certificate_alone(
 ) -> None:
     certificates(tmp_path, monkeypatch)
     said = tmp_path / "scheduler.json"
-    scheduler: Process[Any] = Process(
-        [*local.NODE, "scheduler", "--protocol", "tls", "--host", "127.0.0.1", "--port", "0", "--no-dashboard",
-         "--no-show", "--scheduler-file", str(said)], tmp_path / "scheduler.log",
+    scheduler = local.node(
+        tmp_path, "scheduler.log",
+        ["scheduler", "--protocol", "tls", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--no-show",
+         "--scheduler-file", str(said)], {},
     )  # fmt: skip
     held = [scheduler]
     try:
         wait(lambda: local.address_of(said), 60.0)
         address = local.address_of(said)
         assert address.startswith("tls://")
-        held.append(Process(
-            [*local.NODE, "worker", address, "--nworkers", "1", "--nthreads", "1", "--no-nanny", "--no-dashboard",
-             "--memory-limit", "0", "--local-directory", str(tmp_path)], tmp_path / "worker.log",
+        held.append(local.node(
+            tmp_path, "worker.log",
+            ["worker", address, "--nworkers", "1", "--nthreads", "1", "--no-nanny", "--no-dashboard",
+             "--memory-limit", "0", "--local-directory", str(tmp_path)], {},
         ))  # fmt: skip
         wait(lambda: "Registered to" in (tmp_path / "worker.log").read_text(), 60.0)
         ran = inrush(*STUDY, "-P", "factors.clients=[1]", "--fleet", address)

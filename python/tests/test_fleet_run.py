@@ -15,15 +15,14 @@ from typing import Any
 
 import pytest
 
-from inrush.agent.process import Worker
+from inrush.border.words import Document, FleetOfRun
 from inrush.engines import server
 from inrush.fleet.local import LocalFleet, started, tls_variables
-from inrush.fleet.open import WORKER
 from inrush.plan.plan import plan_study
 from inrush.results.parts import read
 from inrush.study.study import load_study
 from tests.needed import need_distributed
-from tests.test_clients_run import LIMIT_S, heard, measured, measuring, plan
+from tests.test_clients_run import LIMIT_S, Worker, heard, measured, measuring, plan
 from tests.undisturbed import first_served
 
 need_distributed()
@@ -48,7 +47,7 @@ class Fleet(LocalFleet):
         return sorted(found)
 
     def clients(self) -> list[int]:
-        return self.pids(b"--leash")
+        return sorted(pid for does in (b"drive", b"make_and_drive", b"part") for pid in self.pids(does))
 
 
 @contextlib.contextmanager
@@ -74,9 +73,10 @@ def running(
 ) -> Iterator[Worker]:
     folder = tmp_path / name
     (folder / "parts").mkdir(parents=True)
-    (folder / "plan.json").write_text(json.dumps(plan))
-    command = [*WORKER, at.address, str(at.folder) if fleet_folder is None else fleet_folder, "", ""]
-    worker = Worker(folder / "plan.json", folder / "parts", folder / "log", command=command)
+    own = str(at.folder) if fleet_folder is None else fleet_folder
+    on: FleetOfRun = {"scheduler": at.address, "folder": own, "workers": (), "homes": {}}
+    document: Document = {"does": "fleet", "plan": plan, "parts": str(folder / "parts"), "fleet": on}
+    worker = Worker(document, folder / "log")
     try:
         yield worker
     finally:

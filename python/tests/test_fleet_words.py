@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,7 +15,7 @@ need_distributed()
 
 from inrush.fleet.place import RemoteClient  # noqa: E402
 
-RESUME = 'resume {"processes": {"server": [7]}, "threads": {}}'
+RESUME = {"do": "resume", "processes": {"server": [7]}, "threads": {}}
 
 
 @pytest.mark.parametrize(
@@ -22,13 +23,13 @@ RESUME = 'resume {"processes": {"server": [7]}, "threads": {}}'
     [
         (True, RESUME, RESUME),
         # Process 7 is another one there.
-        (False, RESUME, "resume {}"),
-        (False, "stop", "stop"),
-        (False, "start_at 5", "start_at 5"),
+        (False, RESUME, {"do": "resume"}),
+        (False, {"do": "stop"}, {"do": "stop"}),
+        (False, {"do": "go", "at_ns": 5}, {"do": "go", "at_ns": 5}),
     ],
 )
 def test_process_ids_of_this_machine_are_said_to_workers_that_share_them(
-    shared: bool, word: str, heard: str
+    shared: bool, word: Mapping[str, object], heard: Mapping[str, object]
 ) -> None:
     client: Any = RemoteClient.__new__(RemoteClient)
     client.place, client.worker, client.words = (

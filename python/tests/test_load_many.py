@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from inrush.agent.worker import Lines
+from inrush.agent.parent import Lines
 from inrush.errors import UsageError
 from inrush.load.expand import expand
 from inrush.load.input import LOOK_ROWS, looked_at, open_inputs

@@ -79,7 +79,7 @@ def stop_each_worker(parent: int, ended: threading.Event) -> None:
 
 def children(parent: int) -> set[int]:
     shown = subprocess.run(
-        ["pgrep", "-f", "-P", str(parent), "inrush.agent.worker"],
+        ["pgrep", "-f", "-P", str(parent), "inrush.agent.program"],
         capture_output=True,
         text=True,
         check=False,

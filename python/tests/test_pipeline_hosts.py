@@ -15,8 +15,10 @@ import pyarrow.ipc as ipc
 import pytest
 
 from inrush.agent.clocks import Clock, Shift
+from inrush.agent.parent import Lines, Parent
 from inrush.agent.place import Client, Hear, Here, Host, Part
 from inrush.agent.process import Process
+from inrush.border.words import Word
 from inrush.errors import CoreError
 from inrush.pipeline import drive, hosts, shares, tables
 from inrush.pipeline.hosts_watched import device_marks, watched
@@ -58,7 +60,7 @@ def test_every_row_of_two_clients_is_proven(tmp_path: Path) -> None:
     assert {"client", "client/1", "client/2", "load_server", "host/1", "host/2", "host/3"} <= roles
     document = hosts.document(parts)["hosts"]
     assert document["clients"] == 2 and document["ways"] == []
-    assert not [*parts.glob("plan-*")] and not [*parts.glob("*-files")]
+    assert not [*parts.glob("*-files")]
 
 
 def test_the_end_that_failed_first_is_named_and_what_was_recorded_is_kept(tmp_path: Path) -> None:
@@ -161,8 +163,8 @@ class Ending:
     def __init__(self, over: hosts.OverHosts, process: int, told: list[int]) -> None:
         self.over, self.process, self.told = over, process, told
 
-    def send(self, command: str) -> None:
-        assert json.loads(command) == {"do": "end"}
+    def send(self, word: Word) -> None:
+        assert word == {"do": "end"}
         self.told.append(self.process)
         if self.process != shares.SERVER:
             lost = {"event": "failed", "kind": "load", "message": "a client is gone"}
@@ -197,7 +199,9 @@ def test_a_run_that_is_stopped_says_so(tmp_path: Path) -> None:
     parts.mkdir()
 
     def words() -> list[str]:
-        return ["stop"] * any(event["event"] == "progress" and event["phase"] == "measure" for event in said)
+        return [{"do": "stop"}] * any(
+            event["event"] == "progress" and event["phase"] == "measure" for event in said
+        )
 
     assert hosts.work(plan, parts, words, said.append, Here(parts, hosts.PART)) == 0, said[-1]
     assert said[-1] == {"event": "finished", "ended_by": "stop"}
@@ -214,7 +218,7 @@ def test_the_place_is_left_whatever_fails_before(tmp_path: Path, monkeypatch: py
         raise OSError("No space left on device")
 
     monkeypatch.setattr(hosts.OverHosts, "write_document", full)
-    monkeypatch.setattr(drive, "work", lambda plan, parts, words, on_event, environment: environment(parts))
+    monkeypatch.setattr(drive, "driven", lambda plan, parts, words, on_event, environment: environment(parts))
     place = Left(tmp_path, hosts.PART)
     with pytest.raises(OSError, match="No space"):
         hosts.work(placed("sqlite", tmp_path), tmp_path, list, print, place)
@@ -222,10 +226,12 @@ def test_the_place_is_left_whatever_fails_before(tmp_path: Path, monkeypatch: py
 
 
 def test_of_an_end_that_crashed_the_path_of_its_log_is_said_and_none_of_its_lines(tmp_path: Path) -> None:
-    part = ServerPart({}, tmp_path / "parts", io.StringIO())
+    part = ServerPart({}, tmp_path / "parts", Parent(Lines(0), io.StringIO()))
     part.folder.mkdir()
     program = "import sys; print('row 1; secret', file=sys.stderr, flush=True); sys.exit(3)"
-    part.ends["server-0"] = end = Process((sys.executable, "-c", program), part.folder / "server-0.log")
+    part.ends["server-0"] = end = Process(
+        {"does": "end"}, part.folder / "server-0.log", command=(sys.executable, "-c", program)
+    )
     end.close()
     with pytest.raises(CoreError, match="its process ended with code 3; its log there: ") as failed:
         part.heard("server-0", {"event": "ended"})

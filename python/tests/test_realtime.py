@@ -13,12 +13,12 @@ from inrush.agent.realtime import OPTION, refuse_unable, unable
 from inrush.errors import UsageError
 from inrush.run.call import StudyCall
 
-#: A worker whose work is to say how it, a thread of it and this very process are scheduled.
+#: An agent whose work is to say how it, a thread of it and this very process are scheduled.
 PROGRAM = """
 import json, os, sys, threading
-from inrush.agent import worker
+from inrush.agent import drive, program
 
-def work(plan, parts, commands, events):
+def work(document, parent):
     seen = [os.sched_getscheduler(0)]
     other = threading.Thread(target=lambda: seen.append(os.sched_getscheduler(threading.get_native_id())))
     other.start()
@@ -26,14 +26,16 @@ def work(plan, parts, commands, events):
     print(json.dumps([*seen, os.sched_getscheduler(os.getppid())]))
     return 0
 
-sys.exit(worker.main(sys.argv[1:], work))
+drive.work = work
+sys.exit(program.main())
 """
 
 
-def scheduled(*words: str) -> list[int]:
+def scheduled(**how: bool) -> list[int]:
     """Policies of the worker's first thread, of another, and of its parent."""
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, *words, os.devnull, os.devnull],
+        [sys.executable, "-c", PROGRAM],
+        input=json.dumps({"does": "drive", **how}) + "\n",
         capture_output=True,
         text=True,
         check=True,
@@ -48,7 +50,7 @@ PERMITTED = pytest.mark.skipif(unable() is not None, reason=f"{OPTION}: {unable(
 
 @PERMITTED
 def test_all_threads_of_the_worker_come_first_and_nobody_else() -> None:
-    assert scheduled(OPTION) == [os.SCHED_FIFO, os.SCHED_FIFO, os.SCHED_OTHER]
+    assert scheduled(realtime=True) == [os.SCHED_FIFO, os.SCHED_FIFO, os.SCHED_OTHER]
     assert scheduled() == [os.SCHED_OTHER] * 3
     assert os.sched_getscheduler(0) == os.SCHED_OTHER, "trying it left this process changed"
 

@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from inrush.agent.process import Event
+from inrush.border.events import Event
 from inrush.engines.instance import NotCold, Stop, Target
 from inrush.engines.survives import Durability, Survives
 from inrush.errors import CoreError, Interrupted, TargetError, UsageError

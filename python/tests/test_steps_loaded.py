@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from inrush.agent.process import Event
 from inrush.analysis.points import Analysis
 from inrush.analysis.verdicts import Outcome, Verdict
+from inrush.border.events import Event
 from inrush.engines import server
 from inrush.engines.instance import Target
 from inrush.errors import StudyInvalid

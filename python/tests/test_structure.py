@@ -67,7 +67,20 @@ IMPURE = {
 TYPED = ("border", "machine", "model", "guards", "plan", "cli")
 #: The same of single modules, in folders that also read rows of tables and events.
 TYPED_MODULES = (
-    *(f"agent/{name}.py" for name in ("patience", "process", "realtime", "stopping", "worker")),
+    *(
+        f"agent/{name}.py"
+        for name in (
+            "drive",
+            "end",
+            "ends",
+            "parent",
+            "patience",
+            "process",
+            "program",
+            "realtime",
+            "stopping",
+        )
+    ),
     "pipeline/inputs.py",
     "results/unanswered.py",
     "run/oracle.py",
@@ -85,7 +98,7 @@ NAMED = {
     "study/new.py": {"duckdb", "sqlite"},  # engines of the study that it writes, which the user changes
 }
 #: Programs that a parent starts: one says how it wants to be called, one what it came to.
-PRINTS = {"cli", "commands", "engines/limit_probe.py", "agent/worker.py"}
+PRINTS = {"cli", "commands", "engines/limit_probe.py", "agent/program.py"}
 
 
 @cache

@@ -3,29 +3,35 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
-from inrush.agent.process import Event, Worker, death_message, end_leftover
+from inrush.agent.process import AGENT, Process, death_message, end_leftover
+from inrush.agent.program import WORK
+from inrush.border.events import Event
+from inrush.border.words import Document, Does
 
 FAKE_WORKER = (sys.executable, str(Path(__file__).with_name("fake_core.py")))
+Worker = Process[Event]
 FINISHED = {"event": "finished", "ended_by": "work"}
 
 
 @contextlib.contextmanager
-def worker(tmp_path: Path, script: list[Any], command: tuple[str, ...] = FAKE_WORKER) -> Iterator[Worker]:
-    plan = tmp_path / "plan.json"
-    plan.write_text(json.dumps({"labels": {"script": script}}))
+def worker(tmp_path: Path, script: list[Any]) -> Iterator[Worker]:
     (tmp_path / "parts").mkdir(exist_ok=True)
-    started = Worker(plan, tmp_path / "parts", tmp_path / "worker.log", command=command)
+    document: Document = {
+        "does": "drive", "plan": {"labels": {"script": script}}, "parts": str(tmp_path / "parts"),
+    }  # fmt: skip
+    started: Worker = Process(document, tmp_path / "worker.log", command=FAKE_WORKER)
     try:
         yield started
     finally:
@@ -70,7 +76,7 @@ def test_a_paused_run_waits_for_resume(tmp_path: Path) -> None:
     with worker(tmp_path, ["pause", FINISHED]) as w:
         assert next_event(w)["event"] == "paused"
         assert w.event(timeout_s=0.3) is None
-        w.send('resume {"processes": {"server": [7, 8]}, "threads": {"9": "ldm"}}')
+        w.send({"do": "resume", "processes": {"server": [7, 8]}, "threads": {"9": "ldm"}})
         assert until_ended(w) == [
             {"event": "note", "text": "resumed with {'server': [7, 8]}, {9: 'ldm'}"},
             FINISHED,
@@ -80,7 +86,7 @@ def test_a_paused_run_waits_for_resume(tmp_path: Path) -> None:
 def test_stop_is_an_orderly_end(tmp_path: Path) -> None:
     with worker(tmp_path, [{"event": "segment", "index": 0}, "hang", FINISHED]) as w:
         next_event(w)
-        w.send("stop")
+        w.send({"do": "stop"})
         assert until_ended(w) == [{"event": "finished", "ended_by": "stop"}]
         assert w.close() == 0
 
@@ -109,7 +115,7 @@ def test_ctrl_c_in_the_terminal_does_not_reach_the_worker(tmp_path: Path) -> Non
     with worker(tmp_path, [{"event": "segment", "index": 0}, "hang"]) as w:
         next_event(w)
         os.kill(w.pid, 2)
-        w.send("stop")
+        w.send({"do": "stop"})
         assert until_ended(w) == [{"event": "finished", "ended_by": "stop"}]
 
 
@@ -119,18 +125,12 @@ def test_a_worker_dies_with_its_parent(tmp_path: Path) -> None:
 import sys, time
 sys.path.insert(0, {str(Path(__file__).parents[2])!r})
 from pathlib import Path
-from inrush.agent.process import Worker
-from tests.test_worker import FAKE_WORKER
-p = Path({str(tmp_path)!r})
-w = Worker(p / "plan.json", p / "parts", p / "worker.log", command=FAKE_WORKER)
+from tests.test_worker import worker
+w = worker(Path({str(tmp_path)!r}), [{{"event": "segment", "index": 0}}, "hang"]).__enter__()
 w.event(30)
 print(w.pid, flush=True)
 time.sleep(60)
 """
-    (tmp_path / "plan.json").write_text(
-        json.dumps({"labels": {"script": [{"event": "segment", "index": 0}, "hang"]}})
-    )
-    (tmp_path / "parts").mkdir()
     env = {**os.environ, "PYTHONPATH": f"{Path(__file__).parents[1]}:{os.environ.get('PYTHONPATH', '')}"}
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, env=env) as parent:
         assert parent.stdout is not None
@@ -141,13 +141,8 @@ time.sleep(60)
 
 def test_a_leftover_is_found_by_what_it_writes_and_ended(tmp_path: Path) -> None:
     parts = tmp_path / "parts"
-    # `inrush.agent.worker` stands in the command line of every real worker.
-    sleeper = subprocess.Popen(
-        [sys.executable, "-c", "input()", "inrush.agent.worker", str(parts)], stdin=subprocess.PIPE
-    )
-    other = subprocess.Popen(
-        [sys.executable, "-c", "input()", "inrush.agent.worker", str(tmp_path)], stdin=subprocess.PIPE
-    )
+    sleeper = subprocess.Popen([*AGENT, "drive", str(parts)], stdin=subprocess.PIPE)
+    other = subprocess.Popen([*AGENT, "drive", str(tmp_path)], stdin=subprocess.PIPE)
     try:
         for p in (sleeper, other):  # a program that was just started has no command line yet
             while not Path(f"/proc/{p.pid}/cmdline").read_bytes():
@@ -161,7 +156,15 @@ def test_a_leftover_is_found_by_what_it_writes_and_ended(tmp_path: Path) -> None
             p.communicate()
 
 
-@pytest.mark.parametrize("arguments", [[], ["one"], ["one", "two", "three"]])
-def test_a_wrong_call_is_a_usage_error(arguments: list[str]) -> None:
-    done = subprocess.run([*FAKE_WORKER, *arguments], capture_output=True, text=True, check=False)
+@pytest.mark.parametrize("line", ["", "run\n", "[]\n", "{}\n", '{"does": "dance"}\n'])
+def test_a_line_that_does_not_say_what_to_do_is_a_usage_error(line: str) -> None:
+    done = subprocess.run(FAKE_WORKER, input=line, capture_output=True, text=True, check=False)
     assert done.returncode == 2 and "usage" in done.stderr
+
+
+def test_what_each_process_does_is_there() -> None:
+    """Imported by name when it is asked for."""
+    assert {*WORK} == {*get_args(Does)}
+    for module in WORK.values():
+        if not (module.startswith("inrush.fleet") and find_spec("distributed") is None):
+            assert callable(import_module(module).work)

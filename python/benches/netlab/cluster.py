@@ -89,7 +89,7 @@ class Cluster:
             pid: name
             for name in self.names
             for pid, words in self.lab[name].processes().items()
-            if "--leash" in words
+            if {"drive", "make_and_drive", "part"}.intersection(words)
         }  # fmt: skip
 
 

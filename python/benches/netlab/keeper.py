@@ -46,7 +46,7 @@ def checked(result: int, what: str) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    from inrush.agent.worker import PR_SET_PDEATHSIG, die_with_parent
+    from inrush.agent.parent import PR_SET_PDEATHSIG, die_with_parent
 
     control, name, ahead_ns = socket.socket(fileno=int(arguments[0])), arguments[1], int(arguments[2])
     die_with_parent()

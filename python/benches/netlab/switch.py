@@ -159,7 +159,7 @@ class Switch:
 
 
 def main(arguments: list[str]) -> None:
-    from inrush.agent.worker import die_with_parent
+    from inrush.agent.parent import die_with_parent
 
     die_with_parent()
     # A switch that waits for a core of a busy machine would add to the delay.

@@ -66,7 +66,7 @@ class Barriers:
 
 
 @dataclass(frozen=True)
-class Word:
+class Start:
     """The instant that the processes were given to start at."""
 
     at_ns: int
@@ -82,10 +82,10 @@ class Starts:
     #: (segment, repetition) -> process -> what it says.
     found: dict[tuple[int, int], dict[int, Began]] = field(default_factory=dict)
     #: The latest word; and the one that each start followed.
-    latest: Word | None = None
-    words: dict[tuple[int, int], Word] = field(default_factory=dict)
+    latest: Start | None = None
+    words: dict[tuple[int, int], Start] = field(default_factory=dict)
 
-    def given(self, word: Word) -> None:
+    def given(self, word: Start) -> None:
         self.latest = word
 
     def began(self, process: int, event: Began) -> None:
@@ -116,7 +116,7 @@ class Starts:
             "spread_ns": max(known) - min(known),
         }
 
-    def instants_off(self, word: Word | None, clocks: Sequence[Clock]) -> list[int | None]:
+    def instants_off(self, word: Start | None, clocks: Sequence[Clock]) -> list[int | None]:
         sent = word.sent_ns if word is not None else {}
         at_ns = word.at_ns if word is not None else 0
         return [clocks[p].here(sent[p]) - at_ns if p in sent else None for p in range(self.processes)]

@@ -6,17 +6,16 @@ same words.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from inrush.agent.clocks import SAME, Clock
-from inrush.agent.process import SESSIONS, Process
+from inrush.agent.process import Process
 from inrush.border.events import Event
 from inrush.border.plan import WatchPlan
-from inrush.machine.own_programs import program
+from inrush.border.words import Does, Word
 
 Hear = Callable[[Event], None]
 #: Of one process of a run, whatever its program reads; what is watched by process id stands in it as `watch`.
@@ -38,8 +37,8 @@ class Client(Protocol):
     #: Where its log lies, on the host that it was on; None: it goes where ours does.
     log: Path | None
 
-    def send(self, command: str) -> None:
-        """One line; to a process that is gone it means nothing."""
+    def send(self, word: Word) -> None:
+        """To a process that is gone it means nothing."""
 
     def kill(self) -> None:
         """Ends it now; nothing when it has ended."""
@@ -99,17 +98,15 @@ class Here:
     #: A worker looks for words every 0.1 s, and the machine is busy.
     start_after_ns = 300_000_000
 
-    def __init__(self, parts: Path, module: str = SESSIONS) -> None:
-        """module: the program of each process."""
-        self.parts, self.module = parts, module
+    def __init__(self, parts: Path, does: Does = "drive") -> None:
+        """does: each process."""
+        self.parts, self.does = parts, does
 
     def address(self, process: int) -> str:
         return "127.0.0.1"
 
     def start(self, process: int, plan: Part, folder: Path, hear: Hear) -> Client:
-        path = self.parts / f"plan-{process + 1}.json"
-        path.write_text(json.dumps(plan), encoding="utf-8")
-        return Process([*program(self.module), str(path), str(folder)], None, hear=hear)
+        return Process({"does": self.does, "plan": plan, "parts": str(folder)}, None, hear=hear)
 
     def clock(self, process: int) -> Clock:
         return SAME
@@ -127,5 +124,4 @@ class Here:
         return {}
 
     def end(self) -> None:
-        for path in self.parts.glob("plan-*.json"):
-            path.unlink()
+        """Each has ended."""

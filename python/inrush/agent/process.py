@@ -1,4 +1,4 @@
-"""A worker process as its parent sees it: events out of it, commands into it, and its end."""
+"""A process as its parent sees it: events out of it, words into it, and its end."""
 
 from __future__ import annotations
 
@@ -16,17 +16,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Generic, TypeVar
 
-from inrush.border.events import Event
+from inrush.border.words import Document, Word
 from inrush.engines.life import log_lines
 from inrush.machine.own_programs import program
 
 E = TypeVar("E")
 
-#: The module whose program is a process with sessions.
-SESSIONS = "inrush.agent.worker"
-
-
-WORKER: tuple[str, ...] = program(SESSIONS)
+#: The program of every process, whatever it does.
+AGENT: tuple[str, ...] = program("inrush.agent.program")
 #: Lines of the log that a message shows when a worker died.
 LOG_LINES = 12
 #: The last line of all, which the parent adds.
@@ -34,21 +31,22 @@ ENDED = b'{"event": "ended"}'
 
 
 class Process(Generic[E]):
-    """A program of ours in its own process, session and log: JSON lines out of it, words into it. E: its events."""
+    """An agent in its own process, session and log: events out of it, words into it. E: its events."""
 
     def __init__(
         self,
-        command: Sequence[str],
+        document: Document,
         log: Path | None,
         env: Mapping[str, str] | None = None,
         hear: Callable[[E], None] | None = None,
+        command: Sequence[str] = AGENT,
     ) -> None:
-        """log: what it prints beside its lines; None: goes where ours does. env: what it needs beyond our own environment,
-        passwords among it. hear: takes its events, on a thread of its own, in place of `event`."""
+        """document: what it does. log: what it prints beside its lines; None: goes where ours does. env: what it needs beyond our
+        own environment, passwords among it. hear: takes its events, on a thread of its own, in place of `event`."""
         self.log = log
         self._log_file = log.open("wb") if log is not None else None
         self._process = subprocess.Popen(
-            list(command),
+            [*command, *named(document)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log_file,
@@ -60,6 +58,7 @@ class Process(Generic[E]):
         self._hear: Callable[[E], None] = hear or self._events.put
         self._reader = threading.Thread(target=self._read, name="worker events", daemon=True)
         self._reader.start()
+        self._write(document)
 
     @property
     def pid(self) -> int:
@@ -72,11 +71,14 @@ class Process(Generic[E]):
         except queue.Empty:
             return None
 
-    def send(self, command: str) -> None:
-        """One line; to a process that is gone it means nothing."""
+    def send(self, word: Word) -> None:
+        """To a process that is gone it means nothing."""
+        self._write(word)
+
+    def _write(self, line: Document | Word) -> None:
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.write(command.encode() + b"\n")
+            self._process.stdin.write(json.dumps(line).encode() + b"\n")
             self._process.stdin.flush()
 
     def kill(self) -> None:
@@ -102,18 +104,10 @@ class Process(Generic[E]):
                 self._hear(json.loads(line))
 
 
-class Worker(Process[Event]):
-    """One run; it understands `resume`, with the server's processes and threads as JSON behind it, and `stop`."""
-
-    def __init__(
-        self,
-        plan: Path,
-        parts: Path,
-        log: Path,
-        env: Mapping[str, str] | None = None,
-        command: Sequence[str] = WORKER,
-    ) -> None:
-        super().__init__([*command, str(plan), str(parts)], log, env)
+def named(document: Document) -> list[str]:
+    """What a command line says of it, for `ps`, and for those that look for processes of a run or a fleet."""
+    parts = [document["parts"]] if "parts" in document else []
+    return [document["does"], *parts, *document.get("arguments", ())]
 
 
 def death_message(code: int, log: Path | None) -> str:
@@ -137,7 +131,7 @@ def left(log: Path) -> Path:
 
 
 def end_leftover(parts: Path) -> list[int]:
-    """Kills workers that still write below `parts`: their parent died in a way that left them.
+    """Kills agents that still write below `parts`: their parent died in a way that left them.
 
     Found by their command line, not by a pid file: a pid may have been given to another process since.
     """
@@ -147,14 +141,9 @@ def end_leftover(parts: Path) -> list[int]:
             words = entry.read_bytes().split(b"\0")
         except OSError:
             continue  # gone meanwhile
-        if any(is_worker(word) for word in words) and str(parts).encode() in words:
+        if AGENT[-1].encode() in words and str(parts).encode() in words:
             pid = int(entry.parent.name)
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
                 ended.append(pid)
     return ended
-
-
-def is_worker(word: bytes) -> bool:
-    """Whether a word of a command line names the module of a run's process, of whatever kind and version."""
-    return word.startswith(b"inrush.") and word.endswith(b"worker")

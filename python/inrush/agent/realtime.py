@@ -10,7 +10,6 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
-from inrush.agent.process import WORKER
 from inrush.engines import server
 from inrush.errors import UsageError
 from inrush.machine import probed
@@ -18,7 +17,6 @@ from inrush.machine import probed
 OPTION = "--realtime"
 #: The lowest of the class: before every ordinary process, behind what the kernel itself runs there.
 PRIORITY = 1
-REALTIME_WORKER = (*WORKER, OPTION)
 
 
 def come_first() -> None:

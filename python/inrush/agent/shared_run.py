@@ -10,30 +10,38 @@ import json
 import queue
 import shutil
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from inrush.agent import joined
-from inrush.agent.barriers import Barriers, Opened, Starts, Word, late_starts
+from inrush.agent.barriers import Barriers, Opened, Start, Starts, late_starts
+from inrush.agent.drive import POLL_S
+from inrush.agent.parent import Parent
 from inrush.agent.place import Client, Here, Place, watch_of, watchers
 from inrush.agent.process import death_cause
 from inrush.agent.progress import Together
-from inrush.agent.worker import POLL_S
 from inrush.border.events import Event
 from inrush.border.plan import RunPlan
+from inrush.border.words import Document, Word
 from inrush.errors import CoreError
 
 OnEvent = Callable[[Mapping[str, Any]], None]
+#: Words that came from the parent since.
+Words = Callable[[], list[Word]]
 #: What a run leaves of its processes beside its tables.
 DOCUMENT = "clients.json"
 
 
-def work(
-    plan: RunPlan, parts: Path, words: Callable[[], list[str]], on_event: OnEvent, place: Place | None = None
-) -> int:
-    """0: done, and the tables are in `parts`; 1: failed, and an event says how. place: None: this machine."""
-    run = SharedRun(plan, parts, words, on_event, place or Here(parts))
+def work(document: Document, parent: Parent) -> int:
+    """On this machine."""
+    parts = Path(document["parts"])
+    return shared(cast("RunPlan", document["plan"]), parts, parent.words, parent.say, Here(parts))
+
+
+def shared(plan: RunPlan, parts: Path, words: Words, on_event: OnEvent, place: Place) -> int:
+    """0: done, and the tables are in `parts`; 1: failed, and an event says how."""
+    run = SharedRun(plan, parts, words, on_event, place)
     try:
         run.start()
         return run.follow()
@@ -63,7 +71,7 @@ class SharedRun:
         self,
         plan: RunPlan,
         parts: Path,
-        words: Callable[[], list[str]],
+        words: Words,
         on_event: OnEvent,
         place: Place,
     ) -> None:
@@ -154,24 +162,18 @@ class SharedRun:
         for progress in self.progress.rest():
             self.on_event(progress)
 
-    def pass_on(self, word: str) -> None:
+    def pass_on(self, word: Word) -> None:
         """`resume` is for the pauses of the first process, `stop` for all."""
-        self.send(word, self.running if word == "stop" else {0} & self.running)
+        for process in self.running if word["do"] == "stop" else {0} & self.running:
+            self.processes[process].send(word)
 
     def go_on(self, release: Opened) -> None:
         """Each process hears the instant of its own clock, and what the others have written."""
         at_ns = release.at_ns(time.monotonic_ns(), self.place.start_after_ns)
         sent = {process: self.place.clock(process).there(at_ns) for process in self.running}
-        self.starts.given(Word(at_ns, sent))
+        self.starts.given(Start(at_ns, sent))
         for process, there_ns in sent.items():
-            others = release.others(process)
-            self.processes[process].send(
-                f"start_at {there_ns}" + (f" {json.dumps(others)}" if others else "")
-            )
-
-    def send(self, word: str, processes: Iterable[int]) -> None:
-        for process in processes:
-            self.processes[process].send(word)
+            self.processes[process].send({"do": "go", "at_ns": there_ns, "others": release.others(process)})
 
     def fail(self, kind: str, message: str) -> None:
         """The first failure is that of the run; what the others do is of no use any more."""

@@ -91,7 +91,7 @@ def execute(
     page: shows the study while it runs. quiet: no progress and no notes. waiting: for a fleet that is not there yet.
     Raises UsageError for a comparison or a target that is refused.
     """
-    from inrush.agent.realtime import REALTIME_WORKER, realtime_environment, refuse_unable
+    from inrush.agent.realtime import realtime_environment, refuse_unable
     from inrush.fleet.open import opened as fleet_opened
     from inrush.fleet.open import refuse_impossible
     from inrush.live.opened import replanned
@@ -168,7 +168,7 @@ def execute(
             call, plans = prepared.call, [run.plan for run in prepared.plan.all_runs]
             for line in unseen_servers(prepared.plan.all_runs, deployments) if call.fleet is None else ():
                 listener.note(line)
-            program = held.enter_context(
+            on_fleet = held.enter_context(
                 fleet_opened(
                     call.fleet,
                     call.fleet_insecure,
@@ -188,7 +188,7 @@ def execute(
         with times.part("runs_s"):
             return run_study(
                 plan.all_runs, folder, deployments, listener, rules, rules.look, confirmations(plan),
-                *((REALTIME_WORKER, realtime_environment) if realtime else program),
+                *(({"realtime": True}, realtime_environment) if realtime else (on_fleet,)),
             )  # fmt: skip
 
 

@@ -13,22 +13,23 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from inrush.agent.process import Process
+from inrush.agent.process import AGENT, Process
+from inrush.border.events import Event
+from inrush.border.words import Document
 from inrush.errors import TargetError
 from inrush.fleet.address import LOOPBACK
 from inrush.fleet.link import Link, Lost
 from inrush.fleet.remote import SECRETS
-from inrush.machine.own_programs import program
 from inrush.machine.secret_files import self_signed, write_secret
 
 #: Of the folder of a fleet, and of the file in it that the inrush that owns it has locked.
 PREFIX, OWNER = "inrush-fleet-", "owner"
-NODE = program("inrush.fleet.node")
+#: The program of a node.
+NODE = AGENT
 #: A busy machine takes long to start them.
 READY_S = 120.0
 #: What Dask would do on the side while sessions are measured: nothing of it is of use here.
@@ -100,22 +101,22 @@ def started(workers: int) -> Iterator[LocalFleet]:
         fleet = LocalFleet("", folder)
         write_secret(fleet.certificate, "".join(self_signed([LOOPBACK])))  # Dask looks for no name in it
 
-        def start(role: str, log: str, *words: str) -> Process[Any]:
-            node: Process[Any] = Process([*NODE, role, *words], folder / log, fleet.environment())
-            held.callback(node.close)
-            held.callback(node.kill)
-            return node
+        def start(log: str, *words: str) -> Process[Event]:
+            started = node(folder, log, words, fleet.environment())
+            held.callback(started.close)
+            held.callback(started.kill)
+            return started
 
         said = folder / "scheduler.json"
         scheduler = start(
-            "scheduler", "scheduler.log", "--protocol", "tls", "--host", LOOPBACK, "--port", "0", "--no-dashboard",
+            "scheduler.log", "scheduler", "--protocol", "tls", "--host", LOOPBACK, "--port", "0", "--no-dashboard",
             "--no-show", "--scheduler-file", str(said),
         )  # fmt: skip
         until(lambda: address_of(said) != "", [scheduler], folder)
         fleet = LocalFleet(address_of(said), folder)
         nodes = [scheduler] + [
             start(
-                "worker", f"worker-{n}.log", fleet.address, "--host", LOOPBACK, "--nworkers", "1", "--nthreads", "1",
+                f"worker-{n}.log", "worker", fleet.address, "--host", LOOPBACK, "--nworkers", "1", "--nthreads", "1",
                 "--no-nanny", "--no-dashboard", "--memory-limit", "0", "--name", f"{n:03}", "--local-directory",
                 str(folder), "--death-timeout", "10",
             )
@@ -129,6 +130,12 @@ def started(workers: int) -> Iterator[LocalFleet]:
         finally:
             link.close()
         yield fleet
+
+
+def node(folder: Path, log: str, words: Sequence[str], environment: Mapping[str, str]) -> Process[Event]:
+    """A scheduler or a worker, by the first of the words; the others are for Dask."""
+    document: Document = {"does": "node", "parts": str(folder), "arguments": words}
+    return Process(document, folder / log, environment, command=NODE)
 
 
 @contextlib.contextmanager
@@ -164,7 +171,7 @@ def address_of(path: Path) -> str:
         return ""  # not there, or not written to its end
 
 
-def until(ready: Callable[[], bool], nodes: list[Process[Any]], folder: Path) -> None:
+def until(ready: Callable[[], bool], nodes: list[Process[Event]], folder: Path) -> None:
     """Raises TargetError with the end of the log of one that ended."""
     end = time.monotonic() + READY_S
     while not ready():

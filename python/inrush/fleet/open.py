@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from inrush.border.pipeline import AnyPlan, ShardServer, hosts_of
+from inrush.border.words import FleetOfRun
 from inrush.errors import TargetError, UsageError
 from inrush.extras import need
 from inrush.fleet.address import OPTION, parse
 from inrush.fleet.waiting import WaitingTime
-from inrush.machine.own_programs import program
 from inrush.study.pipeline import KIND as PIPELINE
-
-#: The program of a run whose client processes are on workers; the scheduler, the folder of a fleet on this machine, the workers'
-#: addresses, what they are on the hosts of, and plan and parts follow.
-WORKER = program("inrush.fleet.worker")
 
 
 def workers_of(
@@ -81,15 +76,15 @@ def opened(
     note: Callable[[str], None],
     servers: Callable[[], Sequence[ShardServer]] = tuple,
     row_bytes: Callable[[str], float] = lambda stream: 0.0,
-) -> Iterator[tuple[Sequence[str], ...]]:
-    """() without a fleet; else the program of its runs. waiting: for a scheduler and its workers together; plans: of all runs;
+) -> Iterator[Mapping[str, object]]:
+    """What documents of its runs have more; nothing without a fleet. waiting: for a scheduler and its workers together; plans: of all runs;
     servers: of their shards, where inrush does not watch them itself; row_bytes: of a row of a stream in a file of a load.
 
     Raises UsageError where its workers are not there or not alike, each by its name.
     """
     refuse_impossible(text, insecure, plans)
     if text is None:
-        yield ()
+        yield {}
         return
     from inrush.fleet import checks
     from inrush.fleet.arrival import await_workers, connected
@@ -128,12 +123,10 @@ def opened(
             lines += [said_dealt(of, names, beside, homes), said_unseen(beside, homes)]
         for line in filter(None, lines):
             note(f"fleet: {line}")
-        yield (
-            [
-                *WORKER,
-                scheduler,
-                str(here.folder) if here else "",
-                ",".join(of.ends),
-                json.dumps({w: homes[w] for w in of.all if homes.get(w)}),
-            ],
-        )
+        fleet: FleetOfRun = {
+            "scheduler": scheduler,
+            "folder": str(here.folder) if here else "",
+            "workers": of.ends,
+            "homes": {w: homes[w] for w in of.all if homes.get(w)},
+        }
+        yield {"does": "fleet", "fleet": fleet}

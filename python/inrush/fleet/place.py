@@ -13,19 +13,18 @@ from collections import deque
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from inrush.agent.clocks import Clock
 from inrush.agent.place import Client, Hear, Host, Part, watch_of
-from inrush.agent.process import SESSIONS
 from inrush.border import address
 from inrush.border.events import Event, FilesMade
+from inrush.border.words import Does, Word
 from inrush.errors import CoreError, TargetError
 from inrush.fleet import checks, remote
 from inrush.fleet.dealing import Homes
 from inrush.fleet.echo import Echo, Offset, Witnesses, agree, between, contradicts, known, offset
 from inrush.fleet.link import LIMIT_S, Link, Lost
-from inrush.fleet.session import BEGIN
 from inrush.fleet.taken import looked_at, on_all, refused
 
 #: Echoes of a look at a clock.
@@ -46,8 +45,6 @@ START_AFTER_NS, WAYS, WORD_NS = 500_000_000, 20, 2_000_000
 LOST = -9
 #: A worker that is lost is asked to end its process, and not waited for, s: the process ends by its leash anyway.
 LOST_S = 0.1
-#: Not a word to the process: that it shall end.
-KILL = "kill -9"
 
 
 class OnWorkers:
@@ -61,13 +58,13 @@ class OnWorkers:
         names: Sequence[str] = (),
         shown: Sequence[str] = (),
         among: Sequence[str] = (),
-        module: str = SESSIONS,
+        does: Does = "drive",
         watchers: Sequence[str] = (),
     ) -> None:
         """wanted: processes, one on each worker; watchers: workers of those behind them, which do no more than watch their hosts.
         names: of the secrets that the target needs; shown: of the other variables that its client reads; among: as of `looked_at`;
-        module: the program of each process."""
-        self.link, self.owner, self.module = link, owner, module
+        does: each process."""
+        self.link, self.owner, self.does = link, owner, does
         self.workers, self.facts, self.rates = looked_at(link, wanted, names, shown, among, watchers)
         self.spaces = remote.spaces()
         with refused():
@@ -127,7 +124,8 @@ class OnWorkers:
                 hear(event)
 
         with self.starting:
-            client = RemoteClient(self, process, f"{self.owner}/{process}", json.dumps(plan), folder, heard)
+            document = json.dumps({"does": self.does, "plan": plan})
+            client = RemoteClient(self, process, f"{self.owner}/{process}", document, folder, heard)
             self.clients.append(client)
         return client
 
@@ -136,7 +134,7 @@ class OnWorkers:
         with self.starting:
             self.made[process] = said
             for client in self.clients if len(self.made) == len(self.workers) else ():
-                client.send(BEGIN)
+                client.send({"do": "go"})
 
     def clock(self, process: int) -> Clock:
         if process in self.final:
@@ -239,36 +237,32 @@ class OnWorkers:
 class RemoteClient:
     """A client process on a worker: two threads of ours, one that hears it and one that speaks to it."""
 
-    def __init__(self, place: OnWorkers, process: int, key: str, plan: str, folder: Path, hear: Hear) -> None:
-        self.place, self.process, self.key, self.plan, self.folder, self.hear = (
-            place,
-            process,
-            key,
-            plan,
-            folder,
-            hear,
-        )
+    def __init__(
+        self, place: OnWorkers, process: int, key: str, document: str, folder: Path, hear: Hear
+    ) -> None:
+        self.place, self.process, self.key = place, process, key
+        self.document, self.folder, self.hear = document, folder, hear
         self.worker, self.link = place.workers[process], place.link
         self.code = LOST
         self.log: Path | None = None
         self.lost = False
         self.killed, self.over = threading.Event(), threading.Event()
         self.had: dict[str, int] = {}
-        self.words: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        #: None: there are no more.
+        self.words: queue.SimpleQueue[Word | Literal["kill"] | None] = queue.SimpleQueue()
         self.threads = [threading.Thread(target=run, daemon=True) for run in (self._hear, self._speak)]
         for thread in self.threads:
             thread.start()
 
-    def send(self, command: str) -> None:
-        word, _, _ = command.partition(" ")
-        if word == "resume" and not self.place.shares(self.worker, "processes"):
-            command = f"{word} {{}}"  # the processes that it names are of another machine
-        self.words.put(command)
+    def send(self, word: Word) -> None:
+        if word["do"] == "resume" and not self.place.shares(self.worker, "processes"):
+            word = {"do": "resume"}  # the processes that it names are of another machine
+        self.words.put(word)
 
     def kill(self) -> None:
         """Said by the thread that speaks, for the other one may wait for events up to WAIT_S before it says so."""
         self.killed.set()
-        self.words.put(KILL)
+        self.words.put("kill")
 
     def close(self) -> int:
         self.threads[0].join()
@@ -277,13 +271,13 @@ class RemoteClient:
         return self.code
 
     def _speak(self) -> None:
-        while (command := self.words.get()) is not None:
-            if command == KILL:
+        while (word := self.words.get()) is not None:
+            if word == "kill":
                 with contextlib.suppress(Lost):
                     self.link.call(self.worker, LOST_S, remote.kill, self.key)
                 continue
             try:
-                self.link.call(self.worker, LIMIT_S, remote.word, self.key, command)
+                self.link.call(self.worker, LIMIT_S, remote.word, self.key, word)
             except Lost as e:
                 # The process may be heard all the same, and would wait for the word for ever.
                 if not self.killed.is_set():
@@ -320,13 +314,13 @@ class RemoteClient:
 
     def _start(self) -> None:
         said = self.link.call(
-            self.worker, 2 * LIMIT_S, remote.start, self.key, self.place.owner, self.plan, self.place.module
+            self.worker, 2 * LIMIT_S, remote.start, self.key, self.place.owner, self.document
         )
         if "busy" in said:
             raise Lost(f"it is at work for {said['busy']}: wait for its end, or end it there")
         if "failed" in said:
             raise Lost(said["failed"])
-        if said["plan"] != hashlib.sha256(self.plan.encode()).hexdigest():
+        if said["digest"] != hashlib.sha256(self.document.encode()).hexdigest():
             raise Lost("its plan is not the one that was sent")
 
     def _ended(self) -> bool:

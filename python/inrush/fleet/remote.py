@@ -22,9 +22,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
-from inrush.agent.process import SESSIONS, Process, left
+from inrush.agent.process import Process, left
 from inrush.border.events import Event
-from inrush.machine.own_programs import program
+from inrush.border.words import Document, Word
 from inrush.study.files import NO_ROOM
 
 if TYPE_CHECKING:
@@ -262,11 +262,9 @@ def echo() -> tuple[int, int]:
     return heard_ns, time.monotonic_ns()
 
 
-async def start(
-    key: str, owner: str, plan_json: str, module: str = SESSIONS, dask_worker: Any = None
-) -> dict[str, str]:
-    """module: its program. {"plan": digest of what came} of a process that was started, {"busy": owner} of a worker that has another
-    one, {"failed": why} of one that cannot."""
+async def start(key: str, owner: str, document_json: str, dask_worker: Any = None) -> dict[str, str]:
+    """{"digest": of what came} of a process that was started, {"busy": owner} of a worker that has another one, {"failed": why} of
+    one that cannot."""
     for kept in [*KEPT.values()]:
         if not kept.ended and time.monotonic() - kept.called_at < 2 * LEASH_S:
             return {"busy": kept.owner}
@@ -277,19 +275,18 @@ async def start(
         folder = Path(tempfile.mkdtemp(prefix=folder.name, dir=place))
         kept = KEPT[key] = Kept(key, owner, folder, loop=asyncio.get_running_loop())
         kept.parts.mkdir()
-        plan = folder / "plan.json"
-        plan.write_text(plan_json, encoding="utf-8")
-        command = [*program(module), "--leash", str(LEASH_S), str(plan), str(kept.parts)]
-        kept.process = Process(command, folder / "log", variables(), hear=kept.hear)
+        document: Document = json.loads(document_json)
+        document["parts"], document["leash_s"] = str(kept.parts), LEASH_S
+        kept.process = Process(document, folder / "log", variables(), hear=kept.hear)
     except OSError as e:
         await discard(key)
         why = f"{folder}: its files cannot be written: {e.strerror or e}"
         return {"failed": f"{why}; {more_room(folder)}" if e.errno in NO_ROOM else why}
-    kept.process.send("alive")
+    kept.process.send({"do": "alive"})
     watch = asyncio.get_running_loop().create_task(until_forgotten(kept))
     WATCHES.add(watch)
     watch.add_done_callback(WATCHES.discard)
-    return {"plan": hashlib.sha256(plan_json.encode()).hexdigest()}
+    return {"digest": hashlib.sha256(document_json.encode()).hexdigest()}
 
 
 #: A task that nothing holds may be collected.
@@ -310,7 +307,7 @@ async def poll(key: str, wait_s: float, had: Mapping[str, int]) -> WorkerAnswer 
     if kept is None or kept.process is None:
         return None
     kept.called_at = time.monotonic()
-    kept.process.send("alive")
+    kept.process.send({"do": "alive"})
     if not kept.ended:
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(kept.news.wait(), wait_s)
@@ -351,10 +348,10 @@ def growth(parts: Path, had: Mapping[str, int]) -> tuple[dict[str, bytes], bool]
     return found, False
 
 
-def word(key: str, text: str) -> None:
+def word(key: str, word: Word) -> None:
     kept = KEPT.get(key)
     if kept is not None and kept.process is not None:
-        kept.process.send(text)
+        kept.process.send(word)
 
 
 def kill(key: str) -> None:

@@ -1,6 +1,6 @@
-"""A client process that loads files of its own: `python -m inrush.fleet.session [--leash S] PLAN.json PARTS_DIR`.
+"""A client process that loads files of its own.
 
-Beside PARTS_DIR, in the folder of its worker, it makes the files that its sessions will load. It says so, and waits until all
+Beside the folder of its tables, in the folder of its worker, it makes the files that its sessions will load. It says so, and waits until all
 processes of the run have theirs. From then on it is a process as of any run, and its files go with it.
 """
 
@@ -8,23 +8,20 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TextIO
+from typing import cast
 
-from inrush.agent.worker import POLL_S, Leash, Lines, followed, main, obeyed, say
+from inrush.agent.drive import POLL_S, driven
+from inrush.agent.parent import Parent
 from inrush.border.events import Event, FilesMade
 from inrush.border.plan import RunPlan
+from inrush.border.words import Document, Word
 from inrush.fleet import own_files
 from inrush.fleet.own_files import OwnFiles
 from inrush.study.files import input_path
-
-#: The word that all processes have their files.
-BEGIN = "begin"
-STOP = "stop"
 
 
 class Session:
@@ -32,16 +29,14 @@ class Session:
         self,
         plan: RunPlan,
         parts: Path,
-        lines: Lines,
-        hear: Callable[[str], None],
-        leash: Leash | None,
+        parent: Parent,
     ) -> None:
-        self.parts, self.lines, self.hear, self.leash = parts, lines, hear, leash
+        self.parts, self.parent = parts, parent
         self.files, self.scratch = parts.parent / "files", parts.parent / "making"
         self.plan = own_files.at_worker(plan, self.files)
         self.first = own_files.share_of(plan)["index"] == 0
         #: Words that came before they could be heeded.
-        self.words: list[str] = []
+        self.words: list[Word] = []
         self.ended_by = ""
 
     def run(self) -> int:
@@ -49,13 +44,10 @@ class Session:
         try:
             if not self.make():
                 return 1
-            if STOP not in self.words:
-                self.await_others()
-            return followed(
-                json.dumps(self.plan), str(self.parts), self.lines, self.hear, self.leash, self.words
-            )
+            self.await_others()
+            return driven(self.plan, str(self.parts), self.parent, self.parent.say, self.words)
         except OSError as e:
-            self.say({"event": "failed", "kind": "io", "message": f"making input files: {e}"})
+            self.parent.say({"event": "failed", "kind": "io", "message": f"making input files: {e}"})
             return 1
         finally:
             self.beside(self.clear)
@@ -65,11 +57,11 @@ class Session:
         began_s = time.monotonic()
         shares = own_files.shares(self.plan)
         self.beside(lambda: lay_out(shares, self.scratch))
-        making = json.dumps(own_files.making(self.plan))
-        if followed(making, str(self.scratch), self.lines, self.of_making, self.leash, self.words) != 0:
+        making = own_files.making(self.plan)
+        if driven(making, str(self.scratch), self.parent, self.of_making, self.words) != 0:
             return False
-        if self.ended_by == STOP:
-            self.words = [STOP]
+        if self.ended_by == "stop":
+            self.words = [{"do": "stop"}]
             return True
         found = {"bytes": 0}
 
@@ -83,7 +75,7 @@ class Session:
             "bytes": found["bytes"],
             "took_s": time.monotonic() - began_s,
         }
-        self.say(made)
+        self.parent.say(made)
         return True
 
     def of_making(self, event: str) -> None:
@@ -91,14 +83,15 @@ class Session:
         said: Event = json.loads(event)
         if said["event"] == "finished":
             self.ended_by = said["ended_by"]
-        elif said["event"] in ("alive", "failed") or said["event"] == ("segment" if self.first else "note"):
-            self.hear(event)
+        elif said["event"] == "failed" or said["event"] == ("segment" if self.first else "note"):
+            self.parent.say(event)
 
     def await_others(self) -> None:
-        while BEGIN not in self.words and STOP not in self.words:
-            self.words += obeyed(self.lines, self.hear, self.leash)
+        """Until the word comes that all processes have their files, or to stop."""
+        while not self.words:
             time.sleep(POLL_S / 10)
-        self.words = [word for word in self.words if word != BEGIN]
+            self.words += self.parent.words()
+        self.words = [word for word in self.words if word["do"] != "go"]
 
     def beside(self, work: Callable[[], None]) -> None:
         """While a thread does it, what is asked is answered: of very many files all takes seconds. Raises what it raises."""
@@ -114,16 +107,13 @@ class Session:
         thread.start()
         while thread.is_alive():
             thread.join(POLL_S)
-            self.words += obeyed(self.lines, self.hear, self.leash)
+            self.words += self.parent.words()
         if raised:
             raise raised[0]
 
     def clear(self) -> None:
         for folder in (self.files, self.scratch):
             shutil.rmtree(folder, ignore_errors=True)
-
-    def say(self, event: Event) -> None:
-        self.hear(json.dumps(event))
 
 
 def lay_out(shares: Sequence[OwnFiles], scratch: Path) -> None:
@@ -136,12 +126,5 @@ def lay_out(shares: Sequence[OwnFiles], scratch: Path) -> None:
             input_path(of.plan, n).touch()
 
 
-def work(plan_json: str, parts_dir: str, commands: TextIO, events: TextIO, leash: Leash | None = None) -> int:
-    def hear(event: str) -> None:
-        say(events, event)
-
-    return Session(json.loads(plan_json), Path(parts_dir), Lines(commands.fileno()), hear, leash).run()
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:], work))
+def work(document: Document, parent: Parent) -> int:
+    return Session(cast("RunPlan", document["plan"]), Path(document["parts"]), parent).run()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -11,12 +10,10 @@ from typing import Any
 from inrush.agent.process import Process, death_message
 from inrush.border.load import LoadPlan
 from inrush.errors import CoreError, Interrupted, from_core
-from inrush.machine.own_programs import program
 
 Doc = dict[str, Any]
 OnEvent = Callable[[Doc], None]
 
-END = program("inrush.load.end")
 #: So long rows that are on their way may take to be stored with their lines of the ledger, once a load has failed.
 SETTLE_S = 30.0
 
@@ -30,7 +27,7 @@ class End:
     def __init__(self, document: LoadPlan | None, log: Path, environment: Mapping[str, str]) -> None:
         self.role: str | None = None
         self.log = log
-        self._process: Process[Doc] = Process(END, log, environment)
+        self._process: Process[Doc] = Process({"does": "end"}, log, environment)
         if document is not None:
             self.begin(document, log)
 
@@ -38,7 +35,7 @@ class End:
         """Its plan, and where its words go from here on."""
         self.role = document["role"]
         self.log = self.log.rename(log)
-        self._process.send(json.dumps(document))
+        self._process.send({"do": "load", "plan": document})
 
     @property
     def pid(self) -> int:
@@ -73,7 +70,7 @@ class End:
                 if other is not None:
                     other.look(on_event)
         except KeyboardInterrupt:
-            self._process.send("stop")
+            self._process.send({"do": "stop"})
             raise Interrupted(
                 "interrupted; what was acknowledged is stored, and the same command goes on from there"
             ) from None
@@ -90,7 +87,7 @@ class End:
 
     def ask_to_end(self) -> None:
         """In order; `finished` is its last event."""
-        self._process.send("stop")
+        self._process.send({"do": "stop"})
 
     def settle(self, limit_s: float = SETTLE_S) -> None:
         """An orderly end of a load that has failed: what is on its way is stored or refused, whatever is said of it."""

@@ -5,52 +5,49 @@ from __future__ import annotations
 import contextlib
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+from inrush.agent.parent import Parent
+from inrush.agent.shared_run import OnEvent, Words
 from inrush.border.pipeline import PipelinePlan, PipelineShard
 from inrush.border.plan import SamplePlan
+from inrush.border.words import Document
 from inrush.errors import CoreError, InrushError, TargetError
 from inrush.pipeline import proofs, stretches, tables
-from inrush.pipeline.heard import Heard
+from inrush.pipeline.heard import Heard, is_stopped
 from inrush.pipeline.journal import Journal
 from inrush.pipeline.load_environment import AtWork, LoadEnvironment, OneHost
 from inrush.study.pipeline import ROLE
 from inrush.targets.sizes import Take, sampled
 
 Doc = dict[str, Any]
-OnEvent = Callable[[Mapping[str, Any]], None]
-#: Words that came from the parent since.
-Words = Callable[[], list[str]]
 
 #: How long a wait for the ends lasts before commands and limits are looked at, s; how often progress is said.
 TICK_S, PROGRESS_EVERY_S = 0.05, 0.5
 LABELS = ("create", "before", "measure", "proof", "drop")
 
 
-def work(
+def work(document: Document, parent: Parent) -> int:
+    """On this host."""
+    plan, parts = cast("PipelinePlan", document["plan"]), Path(document["parts"])
+    return driven(plan, parts, parent.words, parent.say, lambda folder: OneHost(plan, folder))
+
+
+def driven(
     plan: PipelinePlan,
     parts: Path,
     words: Words,
     on_event: OnEvent,
-    environment: Callable[[Path], LoadEnvironment] | None = None,
+    environment: Callable[[Path], LoadEnvironment],
 ) -> int:
-    """0: done, and the tables are in `parts`; 1: failed, and an event says how. environment: by a folder for the run;
-    None: this host."""
-    from inrush import _core
-
+    """0: done, and the tables are in `parts`; 1: failed, and an event says how. environment: by a folder for the run."""
     folder = parts / "work"
     folder.mkdir(parents=True)
-    drive = Drive(
-        plan, parts, folder, words, on_event, environment(folder) if environment else OneHost(plan, folder)
-    )
+    drive = Drive(plan, parts, folder, words, on_event, environment(folder))
     try:
         ended_by = drive.run()
-    except _core.CoreFailure as e:
-        kind, message = e.args
-        on_event({"event": "failed", "kind": kind, "message": message})
-        return 1
     except InrushError as e:
         drive.keep()
         kind = "target" if isinstance(e, TargetError) else "load"
@@ -163,7 +160,7 @@ class Drive(Heard):
         while ends.working():
             self.listen(ends, TICK_S)
             self.journal.alive()
-            if "stop" in self.words():
+            if is_stopped(self.words):
                 return "stop"
             if time.monotonic_ns() - go_ns > limit_ns:
                 raise CoreError(

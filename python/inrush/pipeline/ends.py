@@ -6,7 +6,6 @@ A thread for each client, so that N pipelines start their next process without w
 from __future__ import annotations
 
 import contextlib
-import json
 import queue
 import secrets
 import threading
@@ -22,16 +21,13 @@ from inrush.border.pipeline import LoadEnds
 from inrush.border.plan import ColumnPlan, TablePlan
 from inrush.errors import CoreError, InrushError, from_core
 from inrush.load.own_ends import through_own_ends
-from inrush.load.process import END
 from inrush.load.spool import seen
-from inrush.machine.own_programs import program
 from inrush.pipeline.cpu_quota import limited
 from inrush.pipeline.inputs import source_of
 from inrush.plan.ends import link_plan
 
 Doc = dict[str, Any]
 
-HOST = program("inrush.pipeline.host")
 #: How often a thread that waits for a word looks whether all is over, s.
 LOOK_S = 0.1
 #: A load server that was killed is noticed within this time.
@@ -67,9 +63,8 @@ class LoadProcesses:
         self.per_file = bool(how["process_per_file"])
         count = int(how["count"])
         alone = self.per_file or how["client"] == "own"
-        command = HOST if self.per_file else END
-        self.clients = [self._process(command, f"client-{k}") for k in range(count if alone else 1)]
-        self.servers = [self._process(command, f"server-{k}") for k in range(count if self.per_file else 1)]
+        self.clients = [self._process(f"client-{k}") for k in range(count if alone else 1)]
+        self.servers = [self._process(f"server-{k}") for k in range(count if self.per_file else 1)]
         #: LoadProcesses after the processes that it holds.
         self._cpu_quota = contextlib.ExitStack()
         self._cores = float(how["load_server_cores"])
@@ -99,7 +94,7 @@ class LoadProcesses:
     def ready(self) -> None:
         """The one load server is connected to its shards; those of single files begin with them."""
         if not self.per_file:
-            self.servers[0].send(json.dumps(self._server_plan()))
+            self.servers[0].send({"do": "load", "plan": self._server_plan()})
             self._address = self.wait(self.servers[0], "load_server", "server-0", "listening")["address"]
         if self._cores:
             self.held_by = self._cpu_quota.enter_context(limited([s.pid for s in self.servers], self._cores))
@@ -131,7 +126,7 @@ class LoadProcesses:
     def finish(self) -> None:
         """The load server's orderly end, its last counts with it."""
         if self._listener is not None:
-            self.servers[0].send("stop")
+            self.servers[0].send({"do": "stop"})
             self._listener.join()
 
     # --- a client's thread
@@ -157,7 +152,7 @@ class LoadProcesses:
 
     def _all_files(self, k: int) -> None:
         mine = files_of(k, len(self.clients), self._left)
-        self.clients[k].send(json.dumps(self._client_plan(self._address, mine)))
+        self.clients[k].send({"do": "load", "plan": self._client_plan(self._address, mine)})
         self.wait(self.clients[k], "client", f"client-{k}", "finished")
 
     def _file_after_file(self, k: int) -> None:
@@ -216,8 +211,8 @@ class LoadProcesses:
             "stamp": self._stamps[n],
         }
 
-    def _process(self, command: Sequence[str], name: str) -> Process[Doc]:
-        return Process(command, self._folder / f"{name}.log")
+    def _process(self, name: str) -> Process[Doc]:
+        return Process({"does": "ends" if self.per_file else "end"}, self._folder / f"{name}.log")
 
     def _all(self) -> list[Process[Doc]]:
         return [*self.clients, *self.servers]
@@ -234,13 +229,13 @@ class HostedEnd:
     of_file: Mapping[str, int] | None = None
 
     def begin(self, plan: LoadPlan) -> None:
-        self.host.send(json.dumps(plan))
+        self.host.send({"do": "load", "plan": plan})
 
     def until(self, event: str) -> Doc:
         return self.of.wait(self.host, self.role, self.key, event, self.of_file)
 
     def ask_to_end(self) -> None:
-        self.host.send("stop")
+        self.host.send({"do": "stop"})
 
 
 def table_of_files(table: TablePlan) -> TablePlan:

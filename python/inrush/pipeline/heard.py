@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Protocol
 
+from inrush.agent.shared_run import OnEvent, Words
 from inrush.border.events import NO_LATENCIES, LoadProgress, RoleProgress
 from inrush.pipeline import tables
 from inrush.pipeline.ends import Said
@@ -14,7 +15,10 @@ from inrush.pipeline.journal import Journal
 from inrush.study.pipeline import ROLE
 
 Doc = dict[str, Any]
-OnEvent = Callable[[Mapping[str, Any]], None]
+
+
+def is_stopped(words: Words) -> bool:
+    return any(word["do"] == "stop" for word in words())
 
 
 class Speaking(Protocol):

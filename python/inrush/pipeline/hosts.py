@@ -12,17 +12,19 @@ import json
 import queue
 import secrets
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 
 from inrush.agent.clocks import SAME, shift
 from inrush.agent.place import Client, Place
 from inrush.agent.process import death_cause
+from inrush.agent.shared_run import OnEvent, Words
 from inrush.border.events import Event
 from inrush.border.pipeline import PipelinePlan
+from inrush.border.words import Does, Word
 from inrush.errors import CoreError
 from inrush.load.remote import is_loopback
 from inrush.machine import host
@@ -35,8 +37,8 @@ from inrush.pipeline.watching import Watching, watching
 
 Doc = dict[str, Any]
 
-#: The program of each process.
-PART = "inrush.pipeline.part"
+#: What each process does.
+PART: Does = "part"
 #: What a run leaves of its hosts beside its tables.
 DOCUMENT = "hosts.json"
 #: How long one wait for an event lasts, s.
@@ -49,8 +51,8 @@ CAUSE_S = 2.0
 def work(
     plan: PipelinePlan,
     parts: Path,
-    words: Callable[[], list[str]],
-    on_event: Callable[[Mapping[str, Any]], None],
+    words: Words,
+    on_event: OnEvent,
     place: Place,
 ) -> int:
     """0: done, and the tables are in `parts`; 1: failed, and an event says how."""
@@ -62,7 +64,7 @@ def work(
         return over[0]
 
     try:
-        return drive.work(plan, parts, words, on_event, environment)
+        return drive.driven(plan, parts, words, on_event, environment)
     finally:
         with contextlib.ExitStack() as ending:
             ending.callback(place.end)
@@ -298,7 +300,7 @@ class OverHosts:
             self.pending.clear()
 
     def finish(self) -> None:
-        self.send(SERVER, "finish")
+        self.send(SERVER, "stop")
         while SERVER not in self.done:
             self.keep(*self.next())
 
@@ -345,7 +347,7 @@ class OverHosts:
         }
 
     def send(self, process: int, do: str, **more: Any) -> None:
-        self.processes[process].send(json.dumps({"do": do, **more}))
+        self.processes[process].send(cast("Word", {"do": do, **more}))
 
     def until(self, process: int, event: str) -> Doc:
         """The next event of that name of a process."""

@@ -1,30 +1,27 @@
-"""What a pipeline's run has on a host: an end of the load with its files, and what watches it and the shards' servers there:
-`python -m inrush.pipeline.part [--leash S] PART.json PARTS_DIR`.
+"""What a pipeline's run has on a host: an end of the load with its files, and what watches it and the shards' servers there.
 
-Words are JSON objects with what to do, one after the other; events are JSON lines. What an end says is said on with the time
-at which it was heard, by this host's CLOCK_MONOTONIC. The tables of what was watched are left in PARTS_DIR.
+What an end says is said on with the time at which it was heard, by this host's CLOCK_MONOTONIC. The tables of what was watched
+are left in the folder of its tables.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
 import queue
 import shutil
-import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TextIO, cast
+from typing import Any, cast
 
+from inrush.agent.parent import Parent
 from inrush.agent.process import Process, death_cause, left
-from inrush.agent.worker import Leash, Lines, main, say
 from inrush.border.load import ClientPlan, ServerPlan
 from inrush.border.pipeline import ShardServer
+from inrush.border.words import Document, Word
 from inrush.engines import server
 from inrush.errors import CoreError, InrushError
-from inrush.load.process import END
 from inrush.load.remote import is_loopback
 from inrush.load.serve import Serving, certificate_files, fingerprint
 from inrush.load.spool import seen
@@ -44,29 +41,27 @@ LOOK_S = 0.05
 class Part:
     """What all have in common: words in, events out, ends in processes of their own, the watch."""
 
-    def __init__(self, plan: Doc, parts: Path, events: TextIO) -> None:
-        self.plan, self.parts, self.events = plan, parts, events
+    def __init__(self, plan: Doc, parts: Path, parent: Parent) -> None:
+        self.plan, self.parts, self.parent = plan, parts, parent
         #: Beside the folder of the tables, which are carried to another host.
         self.folder = parts.with_name(f"{parts.name}-files")
-        self.one = threading.Lock()
-        #: Words, and what the ends said: (key, event).
-        self.queue: queue.SimpleQueue[tuple[str, Doc]] = queue.SimpleQueue()
+        #: Words; what the ends said: (key, event).
+        self.queue: queue.SimpleQueue[Word | tuple[str, Doc]] = queue.SimpleQueue()
         self.ends: dict[str, Process[Doc]] = {}
         self.watch: Watching | None = None
         self.held = contextlib.ExitStack()
 
     def say(self, event: str, **more: Any) -> None:
-        with self.one:
-            say(self.events, json.dumps({"event": event, **more}))
+        self.parent.say({"event": event, **more})
 
     def run(self) -> int:
         """Until a word says `end`. 0: in order; 1: failed, and an event says how."""
         self.folder.mkdir(parents=True, exist_ok=True)
         try:
             while True:
-                key, said = self.queue.get()
-                if key:
-                    self.heard(key, said)
+                said = self.queue.get()
+                if isinstance(said, tuple):
+                    self.heard(*said)
                 elif said["do"] == "end":
                     break
                 else:
@@ -90,7 +85,7 @@ class Part:
         def hear(event: Doc) -> None:
             self.queue.put((key, {**event, "t_ns": time.monotonic_ns()}))
 
-        self.ends[key] = Process(END, self.folder / f"{key}.log", hear=hear)
+        self.ends[key] = Process({"does": "end"}, self.folder / f"{key}.log", hear=hear)
 
     def heard(self, key: str, event: Doc) -> None:
         """Raises CoreError of an end that ended without a word."""
@@ -131,13 +126,13 @@ class ServerPart(Part):
     mark = ""
     stopped = False
 
-    def do_measure(self, word: Doc) -> None:
+    def do_measure(self, word: Word) -> None:
         """What clients send now, as fast as it goes."""
         sink = ways.Sink(word["host"], word["token"])
         self.say("measuring", port=sink.port)
         self.say("measured", bytes_per_s=sink.bytes_per_s(word["senders"]))
 
-    def do_open(self, word: Doc) -> None:
+    def do_open(self, word: Word) -> None:
         """Connected to the shards, and listening."""
         host = word["host"]
         plan: ServerPlan = self.plan["load_server"]
@@ -155,7 +150,7 @@ class ServerPart(Part):
         end = self.ends["server-0"]
         if cores := float(self.plan["cores"]):
             self.held_by = self.held.enter_context(limited([end.pid], cores))
-        end.send(json.dumps(document))
+        end.send({"do": "load", "plan": document})
 
     def heard(self, key: str, event: Doc) -> None:
         if event["event"] == "listening":
@@ -172,20 +167,20 @@ class ServerPart(Part):
         else:
             super().heard(key, event)
 
-    def do_finish(self, word: Doc) -> None:
+    def do_stop(self, word: Word) -> None:
         self.stopped = True
-        self.ends["server-0"].send("stop")
+        self.ends["server-0"].send({"do": "stop"})
 
 
 class ClientPart(Part):
     paths: Sequence[Path] = ()
     way: ways.WayWatch | None = None
 
-    def __init__(self, plan: Doc, parts: Path, events: TextIO) -> None:
-        super().__init__(plan, parts, events)
+    def __init__(self, plan: Doc, parts: Path, parent: Parent) -> None:
+        super().__init__(plan, parts, parent)
         self.finished: set[str] = set()
 
-    def do_make(self, word: Doc) -> None:
+    def do_make(self, word: Word) -> None:
         plan, numbers = self.plan, set(self.plan["files"])
         held = {**plan["inputs"], "folder": str(self.folder)}
 
@@ -195,11 +190,11 @@ class ClientPart(Part):
         self.paths = inputs.made(held, plan["seed"], plan["epoch_ns"], note, numbers)  # type: ignore[arg-type]
         self.say("has_inputs")
 
-    def do_fill(self, word: Doc) -> None:
+    def do_fill(self, word: Word) -> None:
         ways.fill(word["host"], word["port"], word["token"])
         self.say("filled")
 
-    def do_ready(self, word: Doc) -> None:
+    def do_ready(self, word: Word) -> None:
         """Everything but the connections, which are part of the load."""
         found = inputs.cooled(self.paths, self.plan["inputs"]["cold"])
         for k in range(self.plan["processes"]):
@@ -208,7 +203,7 @@ class ClientPart(Part):
         zero_ns = self.begin_watch("load_client")
         self.say("ready", zero_ns=zero_ns, bytes=found.bytes, cached_bytes=found.cached_bytes)
 
-    def do_go(self, word: Doc) -> None:
+    def do_go(self, word: Word) -> None:
         """The load server's address and the instant are in it."""
         address = word["address"]
         host, _, port = address.rpartition(":")
@@ -223,7 +218,7 @@ class ClientPart(Part):
         time.sleep(max(0, word["at_ns"] - time.monotonic_ns()) / 1e9)
         begun_ns = time.monotonic_ns()
         for key, plan in plans.items():
-            self.ends[key].send(json.dumps(plan))
+            self.ends[key].send({"do": "load", "plan": plan})
         self.say("began", late_ns=begun_ns - word["at_ns"])
 
     def documents(self) -> list[Any]:
@@ -253,7 +248,7 @@ class ClientPart(Part):
 class WatcherPart(Part):
     """Of a host with servers of shards, and no end of the load."""
 
-    def do_ready(self, word: Doc) -> None:
+    def do_ready(self, word: Word) -> None:
         self.say("watching", zero_ns=self.begin_watch())
 
 
@@ -271,25 +266,14 @@ def bracketed(host: str) -> str:
 PARTS: Mapping[str, type[Part]] = {"server": ServerPart, "client": ClientPart, "watcher": WatcherPart}
 
 
-def work(plan_json: str, parts_dir: str, commands: TextIO, events: TextIO, leash: Leash | None = None) -> int:
-    plan = json.loads(plan_json)
-    part = PARTS[plan["role"]](plan, Path(parts_dir), events)
+def work(document: Document, parent: Parent) -> int:
+    plan = cast("Doc", document["plan"])
+    part = PARTS[plan["role"]](plan, Path(document["parts"]), parent)
     code: list[int] = []
     doing = threading.Thread(target=lambda: code.append(part.run()), name="part")
     doing.start()
-    lines = Lines(commands.fileno())
     while doing.is_alive():
-        found = lines.ready()
-        if leash is not None:
-            leash.heard(found)
-        for line in found:
-            if line == "alive":
-                part.say("alive")
-            elif line.startswith("{"):
-                part.queue.put(("", json.loads(line)))
+        for word in parent.words():
+            part.queue.put(word)
         doing.join(LOOK_S)
     return code[0] if code else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:], work))

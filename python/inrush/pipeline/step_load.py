@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from inrush.agent.shared_run import OnEvent, Words
 from inrush.border.pipeline import LoadingPlan
 from inrush.engines.sql import literal
 from inrush.errors import TargetError
 from inrush.pipeline import inputs, proofs, stretches, tables
 from inrush.pipeline.ends import LoadProcesses
-from inrush.pipeline.heard import Heard, OnEvent
+from inrush.pipeline.heard import Heard, is_stopped
 from inrush.pipeline.journal import Journal, lines
 from inrush.pipeline.reached import Reached, nothing, reached
 from inrush.targets.ask import ask
@@ -105,7 +106,7 @@ class StepLoading(Heard):
 
     # --- on the clock
 
-    def follow(self, words: Callable[[], list[str]], zero_ns: int) -> str:
+    def follow(self, words: Words, zero_ns: int) -> str:
         """Until all clients have finished, or what cut it before. zero_ns: CLOCK_MONOTONIC at the run's time zero."""
         self.go(zero_ns)
         with sampled(self.segment.get("sample"), self.plan["target"], self.sized):
@@ -157,14 +158,14 @@ class StepLoading(Heard):
             "again": [n for n, done in enumerate(whole) if heard[n] and not done],
         }
 
-    def until_done(self, words: Callable[[], list[str]]) -> str:
+    def until_done(self, words: Words) -> str:
         ends, limit_ns, said_s = self.ends, self.segment["limit_ns"], 0.0
         ended_by = "work"
         while ends is not None and ends.working() and ended_by == "work":
             self.listen(ends, TICK_S)
             self.journal.alive()
             spent_ns = time.monotonic_ns() - self.go_ns
-            if "stop" in words():
+            if is_stopped(words):
                 ended_by = "stop"
             elif limit_ns and self.before_ns + spent_ns > limit_ns:
                 ended_by = "limit"

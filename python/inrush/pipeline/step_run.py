@@ -13,14 +13,16 @@ import shutil
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from inrush.agent.worker import POLL_S, obey
+from inrush.agent.drive import POLL_S, obey
+from inrush.agent.parent import Parent
+from inrush.agent.shared_run import OnEvent, Words
 from inrush.border.pipeline import LoadingPlan, roles_of
+from inrush.border.words import Document
 from inrush.errors import InrushError, TargetError
 from inrush.pipeline import joined, tables
 from inrush.pipeline.core_plan import core_plan
-from inrush.pipeline.heard import OnEvent
 from inrush.pipeline.journal import Journal
 from inrush.pipeline.step_load import JOURNAL, StepLoading
 from inrush.plan.loads import LOAD, READY, STORED
@@ -33,17 +35,13 @@ if TYPE_CHECKING:
 Doc = dict[str, Any]
 
 
-def work(plan: LoadingPlan, parts: Path, words: Callable[[], list[str]], on_event: OnEvent) -> int:
-    """0: done, and the tables are in `parts`; 1: failed, and an event says how."""
+def work(document: Document, parent: Parent) -> int:
+    """0: done, and the tables are in their folder; 1: failed, and an event says how."""
     from inrush import _core
 
-    try:
-        run = _core.start(json.dumps(core_plan(plan)), str(parts))
-    except _core.CoreFailure as failure:
-        kind, message = failure.args
-        on_event({"event": "failed", "kind": kind, "message": message})
-        return 1
-    stepped = StepRun(plan, parts, run, words, on_event)
+    plan = cast("LoadingPlan", document["plan"])
+    run = _core.start(json.dumps(core_plan(plan)), document["parts"])
+    stepped = StepRun(plan, Path(document["parts"]), run, parent.words, parent.say)
     try:
         return stepped.follow()
     finally:
@@ -56,7 +54,7 @@ class StepRun:
         plan: LoadingPlan,
         parts: Path,
         run: _core.Run,
-        words: Callable[[], list[str]],
+        words: Words,
         on_event: OnEvent,
     ) -> None:
         self.plan, self.parts, self.run, self.words, self.on_event = plan, parts, run, words, on_event

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import time
 from dataclasses import dataclass, field
 
 from inrush.agent.patience import Patience
-from inrush.agent.process import Worker
+from inrush.agent.process import Process
 from inrush.agent.stopping import Stopping
-from inrush.border.events import Paused
+from inrush.border.events import Event, Paused
 from inrush.border.pipeline import AnyPlan
 from inrush.results.store import Doc
 from inrush.run import full_disk
@@ -30,7 +29,7 @@ class RunEnded:
 
 
 def follow(
-    worker: Worker,
+    worker: Process[Event],
     deployment: Deployment,
     plan: AnyPlan,
     listener: full_disk.Hears,
@@ -48,7 +47,7 @@ def follow(
         if stopping.asked and not detail:
             detail = True
             listener.note("stopping: the run in hand ends in order; Ctrl-C again ends it now")
-            worker.send("stop")
+            worker.send({"do": "stop"})
             patience.stop_sent(time.monotonic())
         if overdue is None and (overdue := patience.over(time.monotonic())) is not None:
             listener.note(overdue)
@@ -75,7 +74,7 @@ def follow(
                 if action["ok"] is False:
                     listener.note(f"{action['action']}: {action['why']}")
                 # After a restart they are others than those that the plan names.
-                worker.send(f"resume {json.dumps(watched_now(deployment, plan))}")
+                worker.send(watched_now(deployment, plan))
         listener.event(event)
 
 

@@ -1,4 +1,4 @@
-"""Kinds of runs, by their plan's `kind`: which program makes one, and how its plan gets its addresses.
+"""Kinds of runs, by their plan's `kind`: what the process of one does, and how its plan gets its addresses.
 
 A new kind is a line here; nothing else of `run` asks what kind a run is.
 """
@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from inrush.agent import shared_run
-from inrush.agent.process import WORKER
 from inrush.border.pipeline import AnyPlan
-from inrush.machine.own_programs import program
+from inrush.border.words import Does
 from inrush.pipeline import hosts
 from inrush.pipeline.addresses import at_pipeline, at_steps
 from inrush.results.store import Doc
@@ -27,8 +26,8 @@ def nothing(parts: Path) -> Doc:
 
 @dataclass(frozen=True)
 class Kind:
-    #: The program of a run's process; its plan and the folder of its tables follow.
-    command: tuple[str, ...]
+    #: What the process of a run does.
+    does: Does
     #: (plan, deployment, the run's own folder, files that all runs of the study share) -> the plan with its addresses.
     placed: Callable[[AnyPlan, Deployment, Path, Path], AnyPlan]
     #: The folder of its tables -> what else run.json says of such a run.
@@ -40,18 +39,14 @@ def as_it_is(plan: AnyPlan, deployment: Deployment, data: Path, files: Path) -> 
     return plan
 
 
-#: Starts a worker for each client process.
-SHARING = program("inrush.agent.shared_worker")
-#: Starts client and load server.
-LOADING = program("inrush.pipeline.worker")
 #: A plan without a kind is of sessions alone; one of steps has a kind if client and load server do one of them.
 KINDS: Mapping[str | None, Kind] = {
-    None: Kind(WORKER, as_it_is, shared_run.document),
-    PIPELINE: Kind(LOADING, at_pipeline, hosts.document),
-    STEPS: Kind(LOADING, at_steps),
+    None: Kind("drive", as_it_is, shared_run.document),
+    PIPELINE: Kind("pipeline", at_pipeline, hosts.document),
+    STEPS: Kind("steps", at_steps),
 }
 #: Sessions of several client processes.
-SHARED = Kind(SHARING, as_it_is, shared_run.document)
+SHARED = Kind("share_out", as_it_is, shared_run.document)
 
 
 def kind_of(plan: AnyPlan) -> Kind:

@@ -14,10 +14,12 @@ from typing import Any, cast
 import pyarrow as pa
 
 from inrush.agent.patience import Graces, Patience
-from inrush.agent.process import Worker, death_message
+from inrush.agent.process import Process, death_message
 from inrush.agent.stopping import Stopping
+from inrush.border.events import Event
 from inrush.border.pipeline import AnyPlan, server_hosts
 from inrush.border.plan import RunPlan
+from inrush.border.words import Document
 from inrush.engines import server_limits
 from inrush.engines.instance import Instance
 from inrush.engines.survives import Durability, weakest
@@ -49,6 +51,7 @@ def run_one(
     env: Mapping[str, Any],
     listener: Listener,
     stopping: Stopping,
+    how: Mapping[str, object],
     command: Sequence[str],
     graces: Graces,
 ) -> Doc:
@@ -69,9 +72,8 @@ def run_one(
     begun = {"begun_unix_ns": time.time_ns()}
     before, beside_before, ran_before = host.noise_counters(), neighbours(deployment), processes()
     disk, memory = full_disk.DiskWatch(deployment.data_place(own), listener), MemoryKills(deployment)
-    worker = Worker(
-        opened.plan_path, opened.parts, opened.log, deployment.environment, command or kind.command
-    )
+    document = {"does": kind.does, "plan": read_json(opened.plan_path), "parts": str(opened.parts), **how}
+    worker = Process[Event](cast("Document", document), opened.log, deployment.environment, command=command)
     try:
         ended = follow(worker, deployment, run.plan, disk, stopping, Patience(run.plan, graces))
         code = worker.close()

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from inrush.agent.patience import USUAL, Graces
-from inrush.agent.process import end_leftover
+from inrush.agent.process import AGENT, end_leftover
 from inrush.agent.stopping import Stopping
 from inrush.errors import CoreError, InrushError, UsageError
 from inrush.machine import host, probed
@@ -59,14 +59,15 @@ def run_study(
     skip: Skip = lambda run, sealed: None,
     look: Callable[[PlannedRun], Look] = lambda run: Look.NEVER,
     choose: Choose = lambda results: (),
-    worker: Sequence[str] = (),
+    how: Mapping[str, object] = {},
     environment: Callable[[Path], Mapping[str, Any]] | None = None,
     graces: Graces = USUAL,
+    worker: Sequence[str] = AGENT,
 ) -> StudyEnd:
     """Makes every run that is not sealed yet, in order, then those that are chosen by what these have found.
 
-    deployments: `place_key` -> where an engine runs. look: when a run that was skipped is looked at again. worker: the
-    program of each run's process; empty: that of its kind. graces: how long a worker may go on after its time. Raises
+    deployments: `place_key` -> where an engine runs. look: when a run that was skipped is looked at again. how: more of the
+    document of each run's process. graces: how long that may go on after its time; worker: its program. Raises
     Interrupted after Ctrl-C (the run in hand is not counted and will be done again), UsageError when the folder holds
     another plan, CoreError when the results cannot be written.
     """
@@ -110,7 +111,9 @@ def run_study(
             # Only now: a search passes over thousands of runs, and what it left out is decided anew by a resume.
             folder.write({"stopped": never_run(outcome, made)})
             listener.begun(ahead.n, ahead.of, run)
-            doc = run_one(run, folder, deployment, facts.of(deployment), listener, stopping, worker, graces)
+            doc = run_one(
+                run, folder, deployment, facts.of(deployment), listener, stopping, how, worker, graces
+            )
             ahead.made()
             made = Results(folder.path).runs
             listener.ended(run, doc)

@@ -15,6 +15,7 @@ from inrush.border import address
 from inrush.border.labels import start_of, storage_of
 from inrush.border.pipeline import AnyPlan
 from inrush.border.plan import Statement, WatchPlan
+from inrush.border.words import Word
 from inrush.engines import engine_of_url, life, page_cache, secret, server
 from inrush.engines.instance import SERVER, TRANSPORT, UNIX, Cold, Stop, Target
 from inrush.engines.lifecycle import Lifecycle
@@ -263,9 +264,9 @@ def watched_processes(deployment: Deployment) -> dict[str, list[int]]:
     return {SERVER: [*found.pids]} if found and found.pids else deployment.target.processes
 
 
-def watched_now(deployment: Deployment, plan: AnyPlan) -> Doc:
-    """Processes of a server on this machine, by role, and what their threads are."""
-    return {"processes": processes_of(deployment, plan), "threads": threads_of(deployment)}
+def watched_now(deployment: Deployment, plan: AnyPlan) -> Word:
+    """With which a run goes on behind a pause: processes of a server on this machine, by role, and what their threads are."""
+    return {"do": "resume", "processes": processes_of(deployment, plan), "threads": threads_of(deployment)}
 
 
 def threads_of(deployment: Deployment) -> dict[str, str]:

@@ -101,7 +101,7 @@ class Eyes:
                 if self.secret in line:
                     self.seen.add(line.replace(b"\0", b" ").decode(errors="replace"))
                 words = {word.rpartition(b"/")[2].decode(errors="replace") for word in line.split(b"\0")}
-                self.words |= words & {"ssh", "srun", "--leash"}
+                self.words |= words & {"ssh", "srun", "drive"}
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:

@@ -182,7 +182,7 @@ def test_a_worker_that_is_killed_in_a_load_step_ends_the_run_and_resume_makes_it
         end = time.monotonic() + 120
         while time.monotonic() < end and not killed:
             second = next(iter(children([os.getpid()], "002")), 0)
-            for client in children([second], "--leash").values():
+            for client in children([second], "drive").values():
                 intervals = Path(client[-2]) / "intervals.arrows"
                 if intervals.is_file() and intervals.stat().st_size > 2_000:
                     killed.append(second)

@@ -53,7 +53,7 @@ def job(
         assert done.returncode == 0, done.stdout + logs
         assert command(env, "squeue", "-h") == "", "the job and its steps are ended"
     proven(home, workers)
-    assert eyes.seen == set() and {"srun", "--leash"} <= eyes.words
+    assert eyes.seen == set() and {"srun", "drive"} <= eyes.words
     assert files_with(server.password, home) == [home / "inrush-fleet" / "secrets"]
     assert server.password not in done.stdout + logs
     done = pasted(blocks("Slurm")[CLEANUP], home, server.password, {"PATH": os.environ["PATH"]})

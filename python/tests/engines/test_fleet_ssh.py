@@ -133,7 +133,7 @@ def test_the_recipe_over_ssh_runs_a_study_proves_its_rows_and_shows_its_password
         assert logs.count("Registered to") == len(HOSTS), logs
         # The password: in the file that the page makes, which is the user's alone, and nowhere else.
         kept = home / "kept" / "secrets"
-        assert eyes.seen == set() and {"ssh", "--leash"} <= eyes.words
+        assert eyes.seen == set() and {"ssh", "drive"} <= eyes.words
         assert kept.stat().st_mode & 0o777 == 0o600 == (home / "kept" / "fleet.key").stat().st_mode & 0o777
         assert server.password not in done.stdout
         server_files = folder / "postgresql"

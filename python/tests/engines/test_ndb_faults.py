@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from inrush.agent.process import Event
 from inrush.analysis.verdicts import Outcome
+from inrush.border.events import Event
 from inrush.engines import life, server
 from inrush.engines.instance import Instance, Stop, Target
 from inrush.guards.run import guard_run

@@ -14,8 +14,8 @@ from typing import Any
 import pyarrow.compute as pc
 import pytest
 
-from inrush.agent.process import Event
 from inrush.analysis.verdicts import Outcome
+from inrush.border.events import Event
 from inrush.engines import server
 from inrush.engines.instance import Stop, Target
 from inrush.guards.lateness import client_on_time

@@ -18,8 +18,8 @@ from typing import Any
 
 import pytest
 
-from inrush.agent.process import Event
 from inrush.analysis.verdicts import Outcome, Verdict
+from inrush.border.events import Event
 from inrush.engines import server
 from inrush.engines.instance import Target
 from inrush.guards.run import guard_run

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from inrush.agent.process import Event
 from inrush.analysis.points import Analysis
 from inrush.analysis.verdicts import Outcome, Verdict
+from inrush.border.events import Event
 from inrush.engines import life, page_cache, server
 from inrush.engines.instance import Stop, Target
 from inrush.guards.analyse import analyse
@@ -227,7 +227,7 @@ def worker_of(parent: int) -> int:
     """The process of the run in hand."""
     for line in Path("/proc").glob("[0-9]*/cmdline"):
         words = line.read_bytes().split(b"\0")
-        if b"inrush.agent.worker" in words and f"PPid:\t{parent}\n" in (line.parent / "status").read_text():
+        if b"inrush.agent.program" in words and f"PPid:\t{parent}\n" in (line.parent / "status").read_text():
             return int(line.parent.name)
     raise AssertionError("no worker is at work")
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from inrush.agent.process import Event
 from inrush.analysis.verdicts import Outcome
+from inrush.border.events import Event
 from inrush.engines import server
 from inrush.engines.instance import Target
 from inrush.guards.run import guard_run

@@ -1,25 +1,17 @@
-"""One run by client processes on workers: `python -m inrush.fleet.worker SCHEDULER FOLDER WORKERS HOMES PLAN.json PARTS_DIR`.
-
-FOLDER: of a fleet on this machine, with its certificate and the variables that its workers read; empty: each has its own.
-WORKERS: addresses of those that all runs of the study take, by commas; empty: any.
-HOMES: a JSON object of workers and the hosts of shards that each is on; those that are none of WORKERS watch them, and no more.
-"""
+"""One run by client processes on the workers of a Dask cluster."""
 
 from __future__ import annotations
 
-import json
 import os
 import socket
-import sys
 from collections.abc import Callable, Mapping
-from functools import partial
 from pathlib import Path
-from typing import Any, TextIO, cast
+from typing import Any, cast
 
 from inrush.agent import shared_run
-from inrush.agent.process import SESSIONS
-from inrush.agent.worker import Lines, main, say
+from inrush.agent.parent import Parent
 from inrush.border.pipeline import AnyPlan, PipelinePlan, hosts_of, server_hosts, shards_of
+from inrush.border.words import Document, Does
 from inrush.engines import server
 from inrush.errors import InrushError, TargetError
 from inrush.fleet import checks, dealing
@@ -33,33 +25,23 @@ from inrush.machine.addresses import own_hosts
 from inrush.pipeline.shard_servers import servers_of
 from inrush.study.pipeline import KIND as PIPELINE
 
-#: The program of a process whose sessions load files that it makes.
-FILES = "inrush.fleet.session"
 
-
-def made_by(plan: AnyPlan) -> tuple[str, Callable[..., int]]:
-    """The program of each of its processes, and what makes the run of them."""
+def made_by(plan: AnyPlan) -> tuple[Does, Callable[..., int]]:
+    """What each of its processes does, and what makes the run of them."""
     if plan.get("kind") != PIPELINE:
-        return (FILES if makes_own(plan) else SESSIONS), shared_run.work
+        return ("make_and_drive" if makes_own(plan) else "drive"), shared_run.shared
     from inrush.pipeline import hosts
 
     return hosts.PART, hosts.work
 
 
-def work(
-    scheduler: str,
-    folder: str,
-    workers: str,
-    homes: str,
-    plan_json: str,
-    parts_dir: str,
-    commands: TextIO,
-    events: TextIO,
-) -> int:
+def work(document: Document, parent: Parent) -> int:
     """0: done; 1: failed, and an event says how."""
-    plan, words = json.loads(plan_json), Lines(commands.fileno()).ready
+    plan: Any = document["plan"]
+    fleet = document["fleet"]
+    scheduler, folder = fleet["scheduler"], fleet["folder"]
     # One process is a run of several, too: it drives where the others would.
-    module, made = made_by(plan)
+    does, made = made_by(plan)
     if "kind" not in plan:
         plan.setdefault("share", {"index": 0, "of": 1})
     target = plan["target"]
@@ -73,8 +55,8 @@ def work(
     owner = f"{plan['study']} {plan['run_id']} of {socket.gethostname()} (process {os.getpid()})"
     try:
         link = here.link() if here else Link(scheduler)
-        of, plan = dealt_to(plan, tuple(w for w in workers.split(",") if w), json.loads(homes or "{}"))
-        place = OnWorkers(link, owner, hosts_of(plan), names, shown, of.ends, module, of.watchers)
+        of, plan = dealt_to(plan, tuple(fleet["workers"]), fleet["homes"])
+        place = OnWorkers(link, owner, hosts_of(plan), names, shown, of.ends, does, of.watchers)
         place.refuse_unfit(plan["record"]["interval_ns"])
         hosts = server_hosts(plan)
         place.with_target(homes_of_target(link, place.workers, hosts), own_hosts(hosts))
@@ -91,14 +73,14 @@ def work(
         if away:
             raise TargetError("\n".join(away))
     except InrushError as e:
-        say(events, json.dumps({"event": "failed", "kind": "fleet", "message": str(e)}))
+        parent.say({"event": "failed", "kind": "fleet", "message": str(e)})
         return 1
     finally:
         # Each worker has read it: whatever ends us from now on, leaves no password.
         if here:
             here.variables.unlink(missing_ok=True)
     try:
-        return made(plan, Path(parts_dir), words, lambda e: say(events, json.dumps(e)), place)
+        return made(plan, Path(document["parts"]), parent.words, parent.say, place)
     finally:
         link.close()
 
@@ -125,7 +107,3 @@ def of_database(place: OnWorkers, plan: AnyPlan) -> Mapping[str, Any]:
     """Of the workers that reach these: of a pipeline its load server's alone, which is the first one."""
     first = place.workers[0]
     return {first: place.facts[first]} if shards_of(plan) else place.facts
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[5:], partial(work, sys.argv[1], sys.argv[2], sys.argv[3], sys.argv[4])))
