@@ -113,11 +113,11 @@ def test_progress_is_of_all_files_so_far(tmp_path: Path, monkeypatch: pytest.Mon
         [{"event": "progress", "role": "client", "bytes": 10, "rows_stored": 5, "seconds": 1.0}] * FILES
     )
 
-    def through(server: Any, client: Any, *_: object) -> tuple[dict[str, Any], dict[str, Any]]:
-        client.on_event(next(events))
+    def through(*words: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        words[-1](next(events))
         return {"rows_stored": 5, "rows_before": 0, "rejected": 0, "bytes": 10, "sums": ""}, {"shards": []}
 
-    monkeypatch.setattr(each_file, "through_own_ends", through)
+    monkeypatch.setattr(each_file.EachFile, "through", through)
     monkeypatch.setattr(each_file, "proven", lambda *_: None, raising=False)
     wanted = type("Wanted", (), {"files": range(FILES), "items": ()})()
     monkeypatch.setattr(each_file, "names_said", nothing)
@@ -143,16 +143,16 @@ class nothing:
 def test_a_load_server_that_dies_is_the_failure_and_not_its_client(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from inrush.load import each_file
+    begin, servers = End.begin, list[End]()
 
-    begin = each_file.OwnProcess.begin
+    def killed(self: End, plan: LoadPlan, log: Path) -> None:
+        if plan["role"] == "server":
+            servers.append(self)
+        elif plan["files"][0]["number"] == 1:
+            servers[-1].kill()
+        begin(self, plan, log)
 
-    def killed(self: each_file.OwnProcess, plan: LoadPlan) -> None:
-        if self.other is not None and plan["role"] == "client" and plan["files"][0]["number"] == 1:
-            self.other.kill()
-        begin(self, plan)
-
-    monkeypatch.setattr(each_file.OwnProcess, "begin", killed)
+    monkeypatch.setattr(End, "begin", killed)
     with pytest.raises((CoreError, TargetError), match="load server"):
         loaded(tmp_path, process_per_file=True)
     monkeypatch.undo()

@@ -9,11 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from inrush.border.load import ClientPlan, LoadPlan, ServerPlan
+from inrush.border.load import ClientPlan, ServerPlan
 from inrush.errors import CoreError, InrushError, TargetError
 from inrush.load import proof
 from inrush.load.look import begun_of
-from inrush.load.own_ends import through_own_ends
 from inrush.load.process import End
 from inrush.load.rejects import with_names, with_remedy
 from inrush.load.resumed import Resumed
@@ -93,11 +92,9 @@ class EachFile:
             way = ends.link_plan(listening["address"], self.document["token"])
             return ends.client_plan(self.wanted, self.shards.twin, way, str(self.own / "rejects"), [n])
 
-        of_server = OwnProcess(server, self.own / "server.log", on_event)
-        of_client = OwnProcess(client, self.own / "client.log", on_event, server)
         try:
             with names_said(self.wanted):
-                found = through_own_ends(of_server, of_client, self.document, client_plan)
+                found = self.through(server, client, client_plan, on_event)
         except InrushError:
             # As of one load server for all files: a line of the ledger follows its rows where there are no transactions.
             if not self.shards.loading.transactional:
@@ -106,24 +103,15 @@ class EachFile:
         self._so_far = {name: self._so_far[name] + latest[name] for name in SO_FAR}
         return found
 
-
-@dataclass(frozen=True)
-class OwnProcess:
-    """An end as `through_own_ends` needs it."""
-
-    end: End
-    log: Path
-    on_event: OnEvent
-    other: End | None = None
-
-    def begin(self, plan: LoadPlan) -> None:
-        self.end.begin(plan, self.log)
-
-    def until(self, event: str) -> Doc:
-        return self.end.wait_for(event, self.on_event, self.other)
-
-    def ask_to_end(self) -> None:
-        self.end.ask_to_end()
+    def through(
+        self, server: End, client: End, client_plan: Callable[[Doc], ClientPlan], on_event: OnEvent
+    ) -> tuple[Doc, Doc]:
+        """The last words of client and server. client_plan: by what the server said when it listened."""
+        server.begin(self.document, self.own / "server.log")
+        listening = server.wait_for("listening", on_event)
+        client.begin(client_plan(listening), self.own / "client.log")
+        read = client.wait_for("finished", on_event, server)
+        return read, server.stop(on_event)
 
 
 def added(before: Sequence[Doc], more: Sequence[Doc]) -> list[Doc]:

@@ -1,36 +1,32 @@
-"""The processes of a pipeline run, and what each has to say: load servers and clients, of one file or of all.
-
-A thread for each client, so that N pipelines start their next process without waiting for one another.
-"""
+"""The processes of a pipeline run, and what each has to say: load servers and clients, of one file or of all."""
 
 from __future__ import annotations
 
 import contextlib
 import queue
 import secrets
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from inrush.agent.process import Process, death_message
-from inrush.border.load import ClientFile, ClientPlan, LoadPlan, ServerPlan
+from inrush.agent.process import Process, death_cause, death_message
+from inrush.border.load import ClientFile, ClientPlan, ServerPlan
 from inrush.border.pipeline import LoadEnds
 from inrush.border.plan import ColumnPlan, TablePlan
 from inrush.errors import CoreError, InrushError, from_core
-from inrush.load.own_ends import through_own_ends
 from inrush.load.spool import seen
 from inrush.pipeline.cpu_quota import limited
 from inrush.pipeline.inputs import source_of
 from inrush.plan.ends import link_plan
 
 Doc = dict[str, Any]
-
-#: How often a thread that waits for a word looks whether all is over, s.
-LOOK_S = 0.1
-#: A load server that was killed is noticed within this time.
+#: Role of a process, and its number among those of its role.
+Name = tuple[str, int]
+CLIENT, SERVER = "client", "load_server"
+#: A load server that is gone takes the connections of its clients with it, which may be said first: so long its own word is
+#: waited for, s.
 CAUSE_S = 1.0
 
 
@@ -45,6 +41,17 @@ class Said:
     host: int | None = None
 
 
+@dataclass
+class InHand:
+    """The file of one pipeline, where each has ends of its own."""
+
+    file: int
+    #: Its processes are part of what a file costs here: it began when they were asked for.
+    start_ns: int
+    finished: set[str]
+    left: int = 0
+
+
 class LoadProcesses:
     """Started before the clock; `go` begins the load, `said` gives its events until every client has finished."""
 
@@ -54,141 +61,161 @@ class LoadProcesses:
         """left: numbers of the files that are to be loaded; None: all."""
         self._plan, self._paths, self._folder = plan, [str(p) for p in paths], folder
         self._stamps = [seen(p).document() for p in paths]
-        self._left = range(len(paths)) if left is None else left
         self._token = secrets.token_hex(16)
-        self._reported: queue.SimpleQueue[Said | InrushError] = queue.SimpleQueue()
-        self._over = threading.Event()
+        self._heard: queue.SimpleQueue[tuple[Name, Doc]] = queue.SimpleQueue()
+        #: What was said while an answer was waited for.
+        self._pending: list[Said] = []
         (folder / "rejects").mkdir(parents=True, exist_ok=True)
         how = plan["pipelines"]
         self.per_file = bool(how["process_per_file"])
         count = int(how["count"])
-        alone = self.per_file or how["client"] == "own"
-        self.clients = [self._process(f"client-{k}") for k in range(count if alone else 1)]
-        self.servers = [self._process(f"server-{k}") for k in range(count if self.per_file else 1)]
-        #: LoadProcesses after the processes that it holds.
+        self._processes: dict[Name, Process[Doc]] = {}
+        clients = [
+            self._start(CLIENT, k) for k in range(count if self.per_file or how["client"] == "own" else 1)
+        ]
+        servers = [self._start(SERVER, k) for k in range(count if self.per_file else 1)]
+        files = range(len(paths)) if left is None else left
+        self._files = [files_of(k, len(clients), files) for k in range(len(clients))]
+        #: Those that have no more to do.
+        self._done: set[Name] = set()
+        #: By pipeline, where each file has ends of its own.
+        self._next = [iter(mine) for mine in self._files]
+        self._in_hand: dict[int, InHand] = {}
         self._cpu_quota = contextlib.ExitStack()
         self._cores = float(how["load_server_cores"])
         #: By what the load servers are held to their cores; empty: by nothing.
         self.held_by = ""
-        self._threads: list[threading.Thread] = []
-        #: Hears the one load server out while clients work: its counts in time, and why it ended if it does.
-        self._listener: threading.Thread | None = None
-        self._server_failed: InrushError | None = None
+        self._pids = {"load_client": [p.pid for p in clients], "load_server": [p.pid for p in servers]}
 
     def __enter__(self) -> LoadProcesses:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._over.set()
-        for process in self._all():
+        for process in self._processes.values():
             process.kill()
-        for thread in (*self._threads, *([self._listener] if self._listener else [])):
-            thread.join()
-        for process in self._all():
+        for process in self._processes.values():
             process.close()
         self._cpu_quota.close()
 
     def processes(self) -> dict[str, list[int]]:
-        return {"load_client": [p.pid for p in self.clients], "load_server": [p.pid for p in self.servers]}
+        return self._pids
 
     def ready(self) -> None:
         """The one load server is connected to its shards; those of single files begin with them."""
         if not self.per_file:
-            self.servers[0].send({"do": "load", "plan": self._server_plan()})
-            self._address = self.wait(self.servers[0], "load_server", "server-0", "listening")["address"]
+            self._processes[SERVER, 0].send({"do": "load", "plan": self._server_plan()})
+            self._address = self._until("listening")["address"]
         if self._cores:
-            self.held_by = self._cpu_quota.enter_context(limited([s.pid for s in self.servers], self._cores))
+            self.held_by = self._cpu_quota.enter_context(limited(self._pids["load_server"], self._cores))
 
     def go(self, at_ns: int = 0) -> None:
         """At once. at_ns: now, where someone asks for it."""
-        if not self.per_file:
-            self._listener = threading.Thread(target=self._guarded, args=(self._hear_server, 0), daemon=True)
-            self._listener.start()
-        for k in range(len(self.clients)):
-            work = self._file_after_file if self.per_file else self._all_files
-            thread = threading.Thread(target=self._guarded, args=(work, k), name=f"client {k}", daemon=True)
-            self._threads.append(thread)
-            thread.start()
+        for k, files in enumerate(self._files):
+            if self.per_file:
+                self._next_file(k)
+            else:
+                plan = self._client_plan(self._address, files)
+                self._processes[CLIENT, k].send({"do": "load", "plan": plan})
 
     def working(self) -> bool:
-        return any(thread.is_alive() for thread in self._threads)
+        return any((CLIENT, k) not in self._done for k in range(len(self._files)))
 
     def said(self, timeout_s: float) -> Iterator[Said]:
         """What was said since; waits for the first. Raises what an end failed with."""
+        while self._pending:
+            yield self._pending.pop(0)
         with contextlib.suppress(queue.Empty):
             while True:
-                found = self._reported.get(timeout=timeout_s)
-                if isinstance(found, InrushError):
-                    raise self._cause() or found
-                yield found
+                if (said := self._take(*self._heard.get(timeout=timeout_s))) is not None:
+                    yield said
                 timeout_s = 0.0
 
     def finish(self) -> None:
         """The load server's orderly end, its last counts with it."""
-        if self._listener is not None:
-            self.servers[0].send({"do": "stop"})
-            self._listener.join()
+        if not self.per_file:
+            self._processes[SERVER, 0].send({"do": "stop"})
+            self._until("finished")
 
-    # --- a client's thread
+    # --- what they say
 
-    def _cause(self) -> InrushError | None:
-        """A load server that ends takes the connections of its clients with it; they may say so first."""
-        if self._listener is not None:
-            self._listener.join(CAUSE_S)
-        return self._server_failed
+    def _until(self, event: str) -> Doc:
+        """That event of the one load server; what is said besides is kept."""
+        while True:
+            if (said := self._take(*self._heard.get())) is not None:
+                self._pending.append(said)
+                if said.role == SERVER and said.event["event"] == event:
+                    return said.event
 
-    def _guarded(self, work: Callable[[int], None], k: int) -> None:
-        try:
-            work(k)
-        except InrushError as e:
-            self._reported.put(e)
+    def _take(self, name: Name, event: Doc) -> Said | None:
+        """What is told of it; None of a process that has ended in order."""
+        if (failed := self._failure(name, event)) is not None:
+            raise self._cause(name, failed)
+        if event["event"] == "ended":
+            return None
+        role, k = name
+        of_file = event["event"] in ("begins", "file")
+        if of_file and len(self._files) > 1:
+            event["reader"] = k
+        if (in_hand := self._in_hand.get(k)) is not None:
+            if of_file:
+                event["start_ns"], event["reader"] = in_hand.start_ns, k
+            self._go_on(role, k, in_hand, event)
+            return Said(role, f"{k}.{in_hand.file}", event)
+        if event["event"] == "finished":
+            self._done.add(name)
+        return Said(role, f"{role}-{k}", event)
 
-    def _hear_server(self, k: int) -> None:
-        try:
-            self.wait(self.servers[k], "load_server", f"server-{k}", "finished")
-        except InrushError as e:
-            self._server_failed = e
-            raise
+    def _failure(self, name: Name, event: Doc) -> InrushError | None:
+        """What an event says of an end that failed or is gone."""
+        role, k = name
+        in_hand = self._in_hand.get(k)
+        match event["event"]:
+            case "failed":
+                return from_core(event["kind"], event["message"])
+            case "ended" if name not in self._done:
+                process = self._processes[name]
+                return CoreError(f"load {role}: {death_message(process.close(), process.log)}")
+            case "left" if in_hand is not None and role not in in_hand.finished:
+                return CoreError(
+                    f"load {role} of file {in_hand.file}: the process {death_cause(event['code'])}"
+                )
+        return None
 
-    def _all_files(self, k: int) -> None:
-        mine = files_of(k, len(self.clients), self._left)
-        self.clients[k].send({"do": "load", "plan": self._client_plan(self._address, mine)})
-        self.wait(self.clients[k], "client", f"client-{k}", "finished")
+    def _cause(self, name: Name, failed: InrushError) -> InrushError:
+        """Of the one load server, if it has failed too."""
+        until = time.monotonic() + CAUSE_S
+        while not self.per_file and name[0] == CLIENT and (left_s := until - time.monotonic()) > 0:
+            with contextlib.suppress(queue.Empty):
+                other, event = self._heard.get(timeout=left_s)
+                if other[0] == SERVER and (cause := self._failure(other, event)) is not None:
+                    return cause
+        return failed
 
-    def _file_after_file(self, k: int) -> None:
-        for n in files_of(k, len(self.clients), self._left):
-            # Its processes are part of what a file costs here: it began when they were asked for.
-            of_file = {"start_ns": time.monotonic_ns(), "reader": k}
-            server = HostedEnd(self, self.servers[k], "load_server", f"{k}.{n}")
-            client = HostedEnd(self, self.clients[k], "client", f"{k}.{n}", of_file)
+    # --- one file after the other, each through ends of its own
 
-            def client_plan(listening: Doc, n: int = n) -> ClientPlan:
-                return self._client_plan(listening["address"], [n])
+    def _next_file(self, k: int) -> None:
+        file = next(self._next[k], None)
+        if file is None:
+            self._in_hand.pop(k, None)
+            self._done |= {(CLIENT, k), (SERVER, k)}
+            return
+        self._in_hand[k] = InHand(file, time.monotonic_ns(), set())
+        self._processes[SERVER, k].send({"do": "load", "plan": self._server_plan()})
 
-            through_own_ends(server, client, self._server_plan(), client_plan)
-            client.until("left")
-            server.until("left")
-
-    def wait(
-        self, end: Process[Doc], role: str, key: str, what: str, of_file: Mapping[str, int] | None = None
-    ) -> Doc:
-        """The event `what`; all that is said before goes to the listener. Raises what the end failed with."""
-        while not self._over.is_set():
-            event = end.event(LOOK_S)
-            if event is None:
-                continue
-            if event["event"] in ("begins", "file"):
-                event = {**event, **(of_file or {})}
-                if not of_file and len(self.clients) > 1:
-                    event["reader"] = int(key.partition("-")[2])
-            if event["event"] == "failed":
-                raise from_core(event["kind"], event["message"])
-            if event["event"] == "ended":
-                raise CoreError(f"load {role}: {death_message(end.close(), end.log)}")
-            self._reported.put(Said(role, key, event))
-            if event["event"] == what:
-                return event
-        raise CoreError("the run is over")
+    def _go_on(self, role: str, k: int, in_hand: InHand, event: Doc) -> None:
+        """The client begins when its server listens, which ends when the client has; the next file begins when both have gone."""
+        match event["event"], role:
+            case "listening", _:
+                plan = self._client_plan(event["address"], [in_hand.file])
+                self._processes[CLIENT, k].send({"do": "load", "plan": plan})
+            case "finished", _:
+                in_hand.finished.add(role)
+                if role == CLIENT:
+                    self._processes[SERVER, k].send({"do": "stop"})
+            case "left", _:
+                in_hand.left += 1
+                if in_hand.left == len((CLIENT, SERVER)):
+                    self._next_file(k)
 
     # --- documents and processes
 
@@ -211,31 +238,14 @@ class LoadProcesses:
             "stamp": self._stamps[n],
         }
 
-    def _process(self, name: str) -> Process[Doc]:
-        return Process({"does": "ends" if self.per_file else "end"}, self._folder / f"{name}.log")
+    def _start(self, role: str, k: int) -> Process[Doc]:
+        def hear(event: Doc) -> None:
+            self._heard.put(((role, k), event))
 
-    def _all(self) -> list[Process[Doc]]:
-        return [*self.clients, *self.servers]
-
-
-@dataclass(frozen=True)
-class HostedEnd:
-    """An end of one file, in a process that a host starts: the CPU of all its files is in the host's account."""
-
-    of: LoadProcesses
-    host: Process[Doc]
-    role: str
-    key: str
-    of_file: Mapping[str, int] | None = None
-
-    def begin(self, plan: LoadPlan) -> None:
-        self.host.send({"do": "load", "plan": plan})
-
-    def until(self, event: str) -> Doc:
-        return self.of.wait(self.host, self.role, self.key, event, self.of_file)
-
-    def ask_to_end(self) -> None:
-        self.host.send({"do": "stop"})
+        log = self._folder / f"{'client' if role == CLIENT else 'server'}-{k}.log"
+        process = Process({"does": "ends" if self.per_file else "end"}, log, hear=hear)
+        self._processes[role, k] = process
+        return process
 
 
 def table_of_files(table: TablePlan) -> TablePlan:
