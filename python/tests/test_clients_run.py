@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
+from inrush.agent.place import DOCUMENT
 from inrush.agent.process import Process
-from inrush.agent.shared_run import DOCUMENT
 from inrush.border.events import Event
 from inrush.engines import server
 from inrush.machine.own_programs import START

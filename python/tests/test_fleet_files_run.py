@@ -56,7 +56,7 @@ def test_each_worker_loads_its_own_files_and_they_go_with_the_run(one: Fleet, tm
     parts = tmp_path / "run" / "parts"
     loaded = rows("files", parts)
     assert sorted(f["file"] for f in loaded) == [*range(CHUNKS)] and sum(f["rows"] for f in loaded) == ROWS
-    made = [w["files"] for w in json.loads((parts / "clients.json").read_text())["clients"]["workers"]]
+    made = [w["files"] for w in json.loads((parts / "processes.json").read_text())["clients"]["workers"]]
     assert [of["files"] for of in made] == [7, 6] and all(of["took_s"] > 0 for of in made)
     assert sum(of["bytes"] for of in made) == sum(f["bytes"] for f in loaded) > 0
     assert not left(one) and none_left(one, LIMIT_S)

@@ -118,7 +118,7 @@ def test_the_calls_are_those_of_one_process_and_each_is_made_once(one: Fleet, tm
     mine = [i for i in intervals if i["segment"] == repetition["segment"]]
     assert sum(i["ops"] for i in mine) == 1_000
     assert len({i["t_ns"] for i in mine}) == len(mine), "one row for each interval of all workers"
-    document = json.loads((parts / "clients.json").read_text())["clients"]
+    document = json.loads((parts / "processes.json").read_text())["clients"]
     workers = document["workers"]
     assert document["own"]["boot"] == workers[0]["boot"], "the fleet is on the machine of inrush"
     assert len({w["address"] for w in workers}) == WORKERS and len({w["pid"] for w in workers}) == WORKERS

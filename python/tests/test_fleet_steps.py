@@ -64,7 +64,9 @@ def test_each_step_begins_on_all_workers_together_and_those_of_one_process_keep_
     repetitions = {r["segment"]: r for r in rows("repetitions")}
     assert repetitions[at["load"]]["rows"] == 1_000 and repetitions[at["more"]]["rows"] == 300
     assert repetitions[at["load"]]["sessions"] == 2 * WORKERS and repetitions[at["look"]]["ops"] == 56
-    starts = {s["segment"]: s for s in json.loads((parts / "clients.json").read_text())["clients"]["starts"]}
+    starts = {
+        s["segment"]: s for s in json.loads((parts / "processes.json").read_text())["clients"]["starts"]
+    }
     assert set(starts) == {at[label] for label in ("load", "more", "look", "again")}
     assert all(None not in s["first_session_late_ns"] for s in starts.values())
     segments = {s["segment"]: s for s in rows("segments")}

@@ -16,7 +16,7 @@ import pytest
 
 from inrush.agent.clocks import Clock, Shift
 from inrush.agent.parent import Lines, Parent
-from inrush.agent.place import Client, Hear, Here, Host, Part
+from inrush.agent.place import Client, Hear, Here, Host, Part, processes_document
 from inrush.agent.process import Process
 from inrush.border.words import Word
 from inrush.errors import CoreError
@@ -58,7 +58,7 @@ def test_every_row_of_two_clients_is_proven(tmp_path: Path) -> None:
     assert sum(row["rows"] for row in rows(parts, "intervals")) == whole["rows"]
     roles = {row["role"] for row in rows(parts, "resources")}
     assert {"client", "client/1", "client/2", "load_server", "host/1", "host/2", "host/3"} <= roles
-    document = hosts.document(parts)["hosts"]
+    document = processes_document(parts)["hosts"]
     assert document["clients"] == 2 and document["ways"] == []
     assert not [*parts.glob("*-files")]
 
@@ -93,7 +93,7 @@ def test_the_end_that_failed_first_is_named_and_what_was_recorded_is_kept(tmp_pa
     (whole,) = rows(parts, "repetitions")
     assert whole["rows"] < 4 * 1_626 and not (parts / "proofs.arrows").exists()
     assert [row["ended_by"] for row in rows(parts, "segments") if row["kind"] == "load"] == ["error"]
-    assert "ways" in hosts.document(parts)["hosts"]
+    assert "ways" in processes_document(parts)["hosts"]
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from inrush.agent.clocks import Shift
-from inrush.agent.place import Client, Hear, Here, Part
+from inrush.agent.place import Client, Hear, Here, Part, processes_document
 from inrush.border.pipeline import ShardServer
 from inrush.engines import ENGINES, known_twin, server
 from inrush.machine import addresses, held, listeners
@@ -253,7 +253,7 @@ def test_a_watcher_shows_the_server_on_its_host_and_its_host(tmp_path: Path) -> 
     assert grown(parts, "shards") > 0.1, "its child computes"
     roles = {row["role"] for row in rows(parts, "resources")}
     assert {"host/1", "host/2", "host/3", "load_server", "client"} <= roles and "client/1" not in roles
-    document = hosts.document(parts)["hosts"]
+    document = processes_document(parts)["hosts"]
     assert document["clients"] == 1
 
 

@@ -64,5 +64,5 @@ def test_workers_say_which_hosts_of_the_target_are_their_own(one: Fleet, tmp_pat
     with running(one, tmp_path, plan) as worker:
         events = heard(worker, "ended")
         assert worker.close() == 0, events
-    document = json.loads((tmp_path / "run" / "parts" / "clients.json").read_text())["clients"]
+    document = json.loads((tmp_path / "run" / "parts" / "processes.json").read_text())["clients"]
     assert [of["target_hosts"] for of in (*document["workers"], document["own"])] == [["localhost"]] * 3

@@ -6,6 +6,7 @@ same words.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,8 @@ from inrush.border.plan import WatchPlan
 from inrush.border.words import Does, Word
 
 Hear = Callable[[Event], None]
+#: What a run leaves of its processes beside its tables.
+DOCUMENT = "processes.json"
 #: Of one process of a run, whatever its program reads; what is watched by process id stands in it as `watch`.
 Part = Mapping[str, Any]
 
@@ -76,6 +79,17 @@ class Place(Protocol):
 
     def end(self) -> None:
         """Nothing of this run is left there."""
+
+
+def leave_document(parts: Path, document: Mapping[str, Any]) -> None:
+    (parts / DOCUMENT).write_text(json.dumps(document), encoding="utf-8")
+
+
+def processes_document(parts: Path) -> dict[str, Any]:
+    """What run.json says of the processes; nothing of a run by one."""
+    path = parts / DOCUMENT
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    return found
 
 
 def watchers(place: Place, processes: int) -> dict[int, str]:

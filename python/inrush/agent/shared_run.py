@@ -6,7 +6,6 @@ the others drive their sessions with it. Nothing of this process is on the clock
 
 from __future__ import annotations
 
-import json
 import queue
 import shutil
 import time
@@ -18,10 +17,10 @@ from inrush.agent import joined
 from inrush.agent.barriers import Barriers, Opened, Start, Starts, late_starts
 from inrush.agent.drive import POLL_S
 from inrush.agent.parent import Parent
-from inrush.agent.place import Client, Here, Place, watch_of, watchers
+from inrush.agent.place import Client, Here, Place, leave_document, watch_of, watchers
 from inrush.agent.process import death_cause
 from inrush.agent.progress import Together
-from inrush.border.events import Event
+from inrush.border.events import Event, FilesMade
 from inrush.border.plan import RunPlan
 from inrush.border.words import Document, Word
 from inrush.errors import CoreError
@@ -29,8 +28,6 @@ from inrush.errors import CoreError
 OnEvent = Callable[[Mapping[str, Any]], None]
 #: Words that came from the parent since.
 Words = Callable[[], list[Word]]
-#: What a run leaves of its processes beside its tables.
-DOCUMENT = "clients.json"
 
 
 def work(document: Document, parent: Parent) -> int:
@@ -59,13 +56,6 @@ def plan_of(plan: RunPlan, process: int, watchers: Collection[int] = ()) -> RunP
     return mine
 
 
-def document(parts: Path) -> dict[str, Any]:
-    """What run.json says of the processes: how many, and when each began."""
-    path = parts / DOCUMENT
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    return found
-
-
 class SharedRun:
     def __init__(
         self,
@@ -87,6 +77,8 @@ class SharedRun:
         self.progress = Together(self.watchers)
         #: Processes that have said how they ended; what the first one said.
         self.finished: dict[int, Event] = {}
+        #: Processes that have made the files of a load: all go on when the last one has its own.
+        self.made: dict[int, FilesMade] = {}
         self.failed = False
 
     def folder(self, process: int) -> Path:
@@ -134,6 +126,10 @@ class SharedRun:
             case "barrier":
                 if release := self.barriers.came(process, event):
                     self.go_on(release)
+            case "made":
+                self.made[process] = event
+                for each in self.processes if len(self.made) == self.of else ():
+                    each.send({"do": "go"})
             case "began":
                 self.starts.began(process, event)
             case "progress":
@@ -204,10 +200,21 @@ class SharedRun:
                 f"an interval of the tables is {interval_ns / 1e6:.0f} ms: take shorter runs, or a longer record.interval_s",
             )
         starts = self.starts.documents(clocks)
-        document = {"clients": {"count": self.of, "starts": starts, **self.place.document()}}
-        (self.parts / DOCUMENT).write_text(json.dumps(document), encoding="utf-8")
+        document = {"count": self.of, "starts": starts, **self.place.document(), **self.files()}
+        leave_document(self.parts, {"clients": document})
         for text in late_starts(starts, [segment["label"] for segment in self.plan["segments"]]):
             self.on_event({"event": "note", "text": text})
+
+    def files(self) -> Mapping[str, Any]:
+        """Of a run whose processes have made files: the workers with what each has made."""
+        if not self.made:
+            return {}
+        workers = enumerate(self.place.document()["workers"])
+        made = {
+            process: {key: said[key] for key in ("files", "bytes", "took_s")}
+            for process, said in self.made.items()
+        }
+        return {"workers": [{**of, **({"files": made[n]} if n in made else {})} for n, of in workers]}
 
     def end(self) -> None:
         """Nothing is left over, whatever happened."""

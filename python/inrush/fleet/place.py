@@ -18,7 +18,6 @@ from typing import Any, Literal
 from inrush.agent.clocks import Clock
 from inrush.agent.place import Client, Hear, Host, Part, watch_of
 from inrush.border import address
-from inrush.border.events import Event, FilesMade
 from inrush.border.words import Does, Word
 from inrush.errors import CoreError, TargetError
 from inrush.fleet import checks, remote
@@ -74,12 +73,9 @@ class OnWorkers:
         self.witnesses = {n: Witnesses() for n in self.looks}
         self.final: dict[int, Clock] = {}
         self.clients: list[RemoteClient] = []
-        #: Processes that have made the files of a load -> what they said.
-        self.made: dict[int, FilesMade] = {}
         #: Worker -> hosts of the target's addresses that it is on; those that this process is on.
         self.homes: Homes = {}
         self.own_homes: Sequence[str] = ()
-        self.starting = threading.Lock()
         self.start_after_ns = start_after_ns(
             len(self.workers), max(look.error_ns for look in self.looks.values())
         )
@@ -116,25 +112,10 @@ class OnWorkers:
         if not self.shares(worker, "processes"):
             # Process ids and folders are of this machine, or of this container.
             plan = {**plan, "watch": watch_of(plan, plan["watch"].get("machine", False))}
-
-        def heard(event: Event) -> None:
-            if event["event"] == "made":
-                self.has_made(process, event)
-            else:
-                hear(event)
-
-        with self.starting:
-            document = json.dumps({"does": self.does, "plan": plan})
-            client = RemoteClient(self, process, f"{self.owner}/{process}", document, folder, heard)
-            self.clients.append(client)
+        document = json.dumps({"does": self.does, "plan": plan})
+        client = RemoteClient(self, process, f"{self.owner}/{process}", document, folder, hear)
+        self.clients.append(client)
         return client
-
-    def has_made(self, process: int, said: FilesMade) -> None:
-        """Files of a load: all go on when the last process has its own."""
-        with self.starting:
-            self.made[process] = said
-            for client in self.clients if len(self.made) == len(self.workers) else ():
-                client.send({"do": "go"})
 
     def clock(self, process: int) -> Clock:
         if process in self.final:
@@ -215,17 +196,11 @@ class OnWorkers:
                     "rows_per_cpu_s": self.rates.get(worker),
                     "clock": vars(self.clock(process)),
                     "clock_before": vars(self.before[process]),
-                    **self.files(process),
                     **on_target(self.homes.get(worker, ())),
                 }
                 for process, worker in enumerate(self.workers)
             ],
         }
-
-    def files(self, process: int) -> Mapping[str, Any]:
-        """Those of a load that it has made: nothing of any other run."""
-        said = self.made.get(process)
-        return {} if said is None else {"files": {key: said[key] for key in ("files", "bytes", "took_s")}}
 
     def end(self) -> None:
         for client in self.clients:

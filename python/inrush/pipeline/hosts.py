@@ -8,7 +8,6 @@ way of a row.
 from __future__ import annotations
 
 import contextlib
-import json
 import queue
 import secrets
 import time
@@ -19,7 +18,7 @@ from typing import Any, cast
 import pyarrow as pa
 
 from inrush.agent.clocks import SAME, shift
-from inrush.agent.place import Client, Place
+from inrush.agent.place import Client, Place, leave_document
 from inrush.agent.process import death_cause
 from inrush.agent.shared_run import OnEvent, Words
 from inrush.border.events import Event
@@ -39,8 +38,6 @@ Doc = dict[str, Any]
 
 #: What each process does.
 PART: Does = "part"
-#: What a run leaves of its hosts beside its tables.
-DOCUMENT = "hosts.json"
 #: How long one wait for an event lasts, s.
 LOOK_S = 0.1
 #: A load server that is gone takes the connections of its clients with it, which may be said first: so long its own word is
@@ -70,13 +67,6 @@ def work(
             ending.callback(place.end)
             for one in over:
                 ending.callback(one.close)
-
-
-def document(parts: Path) -> Doc:
-    """What run.json says of the hosts; nothing of a run without."""
-    path = parts / DOCUMENT
-    found: Doc = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-    return found
 
 
 class OverHosts:
@@ -265,7 +255,7 @@ class OverHosts:
             "ways_bytes_per_s": self.together,
             "late_ns": [self.late_ns.get(process) for process in self.clients],
         }  # fmt: skip
-        (self.parts / DOCUMENT).write_text(json.dumps({"hosts": found}), encoding="utf-8")
+        leave_document(self.parts, {"hosts": found})
 
     def servers_at(self, process: int) -> Doc:
         """What is said of a worker that servers of shards are beside."""

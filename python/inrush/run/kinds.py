@@ -9,19 +9,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from inrush.agent import shared_run
 from inrush.border.pipeline import AnyPlan
 from inrush.border.words import Does
-from inrush.pipeline import hosts
 from inrush.pipeline.addresses import at_pipeline, at_steps
-from inrush.results.store import Doc
 from inrush.study.pipeline import KIND as PIPELINE
 from inrush.study.step_kinds import KIND as STEPS
 from inrush.targets.deployment import Deployment
-
-
-def nothing(parts: Path) -> Doc:
-    return {}
 
 
 @dataclass(frozen=True)
@@ -30,8 +23,6 @@ class Kind:
     does: Does
     #: (plan, deployment, the run's own folder, files that all runs of the study share) -> the plan with its addresses.
     placed: Callable[[AnyPlan, Deployment, Path, Path], AnyPlan]
-    #: The folder of its tables -> what else run.json says of such a run.
-    document: Callable[[Path], Doc] = nothing
 
 
 def as_it_is(plan: AnyPlan, deployment: Deployment, data: Path, files: Path) -> AnyPlan:
@@ -41,12 +32,12 @@ def as_it_is(plan: AnyPlan, deployment: Deployment, data: Path, files: Path) -> 
 
 #: A plan without a kind is of sessions alone; one of steps has a kind if client and load server do one of them.
 KINDS: Mapping[str | None, Kind] = {
-    None: Kind("drive", as_it_is, shared_run.document),
-    PIPELINE: Kind("pipeline", at_pipeline, hosts.document),
+    None: Kind("drive", as_it_is),
+    PIPELINE: Kind("pipeline", at_pipeline),
     STEPS: Kind("steps", at_steps),
 }
 #: Sessions of several client processes.
-SHARED = Kind("share_out", as_it_is, shared_run.document)
+SHARED = Kind("share_out", as_it_is)
 
 
 def kind_of(plan: AnyPlan) -> Kind:

@@ -14,6 +14,7 @@ from typing import Any, cast
 import pyarrow as pa
 
 from inrush.agent.patience import Graces, Patience
+from inrush.agent.place import processes_document
 from inrush.agent.process import Process, death_message
 from inrush.agent.stopping import Stopping
 from inrush.border.events import Event
@@ -134,7 +135,7 @@ def run_one(
             "noise": noise,
             **({"disk_after": again} if again else {}),
             **gone_on,
-            **kind.document(opened.parts),
+            **processes_document(opened.parts),
         }
     )
 
