@@ -17,9 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from inrush.agent.clocks import Shift
 from inrush.results.histogram import of_table
-from inrush.results.parts import read, shifted
+from inrush.results.parts import Shift, read, shifted
 from inrush.results.schema import SCHEMAS
 
 Rows = list[dict[str, Any]]
@@ -49,7 +48,7 @@ def plain(folders: Sequence[Path], shifts: Sequence[Shift]) -> tuple[Mapping[str
 def table_of(name: str, folder: Path, by: Shift) -> pa.Table:
     batches = list(read(name, folder))
     table = pa.concat_tables(batches) if batches else SCHEMAS[name].empty_table()
-    return shifted(name, table.select(SCHEMAS[name].names), by.offset_ns, by.rate)
+    return shifted(name, table.select(SCHEMAS[name].names), by)
 
 
 def as_table(name: str, rows: Iterator[Mapping[str, Any]] | Sequence[Mapping[str, Any]]) -> pa.Table:

@@ -11,14 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inrush.agent.clocks import SAME, Clock, Shift, shift
+from inrush.agent.clocks import SAME, Clock, shift
 from inrush.agent.joined import JOINED, files, write
 from inrush.agent.place import Here
 from inrush.agent.shared_run import SharedRun
 from inrush.agent.spans import Axes, united
 from inrush.agent.watched import summed
 from inrush.results.histogram import of_values
-from inrush.results.parts import read, shifted
+from inrush.results.parts import Shift, read, shifted
 from inrush.results.schema import SCHEMAS
 from inrush.stats.measures import figures_of_run
 from inrush.stats.record import RunRecord
@@ -266,7 +266,7 @@ def test_clocks_that_drift_make_the_intervals_of_one(drift: float) -> None:
     began = fast.there(SECOND + 5 * SECOND) - 4 * SECOND
     other = [{**rows, "t_ns": began + n * SECOND, "dt_ns": SECOND} for n in range(minute)]
     each = [
-        shifted("intervals", pa.Table.from_pylist(mine, TIMED), of.offset_ns, of.rate)
+        shifted("intervals", pa.Table.from_pylist(mine, TIMED), of)
         for mine, of in ((first, Shift()), (other, by))
     ]
     moved = each[1]["t_ns"].to_pylist()

@@ -16,13 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inrush.agent import hists, watched
-from inrush.agent.clocks import Shift
 from inrush.agent.joined import write
 from inrush.agent.spans import Axes
 from inrush.agent.tables import Tables
 from inrush.agent.watched import fewer
 from inrush.results.histogram import bucket_of
-from inrush.results.parts import read
+from inrush.results.parts import Shift, read
 from inrush.results.schema import SCHEMAS
 from tests import worker_tables
 from tests.plain_join import plain

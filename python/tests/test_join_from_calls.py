@@ -14,10 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inrush.agent.clocks import Shift
 from inrush.agent.joined import write
 from inrush.results.histogram import of_values
-from inrush.results.parts import read
+from inrush.results.parts import Shift, read
 from inrush.results.schema import SCHEMAS
 
 SECOND = 10**9

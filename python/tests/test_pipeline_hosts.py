@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import pyarrow.ipc as ipc
 import pytest
 
-from inrush.agent.clocks import Clock, Shift
+from inrush.agent.clocks import Clock
 from inrush.agent.parent import Lines, Parent
 from inrush.agent.place import Client, Hear, Here, Host, Part, processes_document
 from inrush.agent.process import Process
@@ -25,6 +25,7 @@ from inrush.pipeline.hosts_watched import device_marks, watched
 from inrush.pipeline.journal import lines, on_one_clock, said_ns
 from inrush.pipeline.part import ServerPart
 from inrush.pipeline.watching import Watching
+from inrush.results.parts import Shift
 from inrush.results.schema import SCHEMAS
 from tests.test_pipeline import placed, planned
 

@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from inrush.agent.clocks import Shift
 from inrush.agent.place import Client, Hear, Here, Part, processes_document
 from inrush.border.pipeline import ShardServer
 from inrush.engines import ENGINES, known_twin, server
@@ -23,6 +22,7 @@ from inrush.machine import addresses, held, listeners
 from inrush.pipeline import hosts, tables
 from inrush.pipeline.hosts_watched import watched
 from inrush.pipeline.shard_servers import servers_at, shards_said, watchers_behind, whole_of
+from inrush.results.parts import Shift
 from inrush.results.schema import SCHEMAS
 from inrush.targets.server_processes import FoundServer, found_server
 from tests.test_pipeline import placed

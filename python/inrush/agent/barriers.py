@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from inrush.agent.clocks import Clock, Shift, shift
+from inrush.agent.clocks import Clock, shift
 from inrush.border.events import Barrier, Began, Written
+from inrush.results.parts import Shift
 
 #: A start that is later is said: a call may take less time.
 LATE_NS = 1_000_000

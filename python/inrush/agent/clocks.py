@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from inrush.results.parts import Shift
+
 
 @dataclass(frozen=True)
 class Clock:
@@ -33,14 +35,6 @@ class Clock:
 
 #: Of processes of one host.
 SAME = Clock()
-
-
-@dataclass(frozen=True)
-class Shift:
-    """From the run time of one process to that of another: t + offset + rate·t."""
-
-    offset_ns: int = 0
-    rate: float = 0.0
 
 
 def shift(clock: Clock, zero_ns: int, to: Clock, to_zero_ns: int) -> Shift:

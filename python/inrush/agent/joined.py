@@ -14,14 +14,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from inrush.agent.clocks import Shift
 from inrush.agent.edges import shared_windows, with_edges
 from inrush.agent.hists import NEVER, Behind, hist
 from inrush.agent.spans import Axes, Where
 from inrush.agent.sums import intervals, sends
 from inrush.agent.tables import Tables
 from inrush.agent.watched import resources
-from inrush.results.parts import read, stream
+from inrush.results.parts import Shift, read, stream
 from inrush.results.schema import SCHEMAS
 
 Rows = list[dict[str, Any]]

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from inrush.agent.clocks import Shift
-from inrush.results.parts import shifted
+from inrush.results.parts import Shift, shifted
 from inrush.results.schema import SCHEMAS, conform
 
 
@@ -79,10 +78,7 @@ class Reader:
             count += batch.num_rows
         # A process writes a batch each second: what is done batch by batch, takes longer than reading.
         table = conform(self.name, pa.Table.from_batches([batch for _, batch in held]).combine_chunks())
-        on_one_clock = shifted(
-            self.name, table.select(SCHEMAS[self.name].names), self.by.offset_ns, self.by.rate
-        )
-        return Chunk(on_one_clock, firsts, [offset for offset, _ in held])
+        return Chunk(shifted(self.name, table, self.by), firsts, [offset for offset, _ in held])
 
 
 def batches_of(

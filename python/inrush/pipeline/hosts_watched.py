@@ -11,11 +11,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from inrush.agent.clocks import Shift
 from inrush.agent.watched import looks_of, rows_of, summed
 from inrush.pipeline.shard_servers import SHARDS
 from inrush.pipeline.shares import SERVER
-from inrush.results.parts import read, shifted
+from inrush.results.parts import Shift
+from inrush.results.parts import whole as whole_table
 from inrush.results.schema import SCHEMAS
 
 CLIENT = "load_client"
@@ -37,9 +37,7 @@ def watched(
     tables, clients, shards = [here], [], []
     several = (len(parts) - 1 if of_clients is None else of_clients) > 1
     for process, (folder, by) in sorted(parts.items()):
-        held = [shifted("resources", table, by.offset_ns, by.rate) for table in read("resources", folder)]
-        table = pa.concat_tables(held) if held else SCHEMAS["resources"].empty_table()
-        table = on_host(table, (devices or {}).get(process, ""))
+        table = on_host(whole_table("resources", folder, by), (devices or {}).get(process, ""))
         shards += [table.filter(pc.equal(table["role"], role)) for role in whole]
         if process != SERVER:
             clients.append(table.filter(pc.equal(table["role"], CLIENT)))

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from inrush.agent.watched import AT_ENDS, LEVELS, MACHINE_LEVELS
 from inrush.pipeline import stretches
 from inrush.pipeline.stretches import Stretch
-from inrush.results.parts import read, shifted, stream
+from inrush.results.parts import Shift, read, stream
 from inrush.results.schema import SCHEMAS
 
 #: Tables of what was done, of which a killed worker's rows before its load are kept.
@@ -79,24 +79,22 @@ def earlier_tables(name: str, before: Sequence[tuple[Path, Stretch]], load: int)
     if not before or name not in (*BEFORE, "settings"):
         return
     path, one = before[0]
-    for table in read(name, path):
-        mine = table if name == "settings" else table.filter(pc.less(table["segment"], load))
-        yield shifted(name, mine, one.offset_ns)
+    for table in read(name, path, Shift(one.offset_ns)):
+        yield table if name == "settings" else table.filter(pc.less(table["segment"], load))
 
 
 def last_tables(name: str, parts: Path, one: Stretch, load: int) -> Iterator[pa.Table]:
     if name in ("resources", "settings"):
         return
-    for table in read(name, parts):
-        mine = table.filter(pc.greater_equal(table["segment"], load)) if name in BEFORE else table
-        yield shifted(name, mine, one.offset_ns)
+    for table in read(name, parts, Shift(one.offset_ns)):
+        yield table.filter(pc.greater_equal(table["segment"], load)) if name in BEFORE else table
 
 
 def each(name: str, folders: Sequence[Path], of: Sequence[Stretch]) -> Iterator[Iterator[pa.Table]]:
     """Batches of one worker after the other."""
     offsets = {one.path.parent: one.offset_ns for one in of}
     for path in folders:
-        yield (shifted(name, table, offsets[path]) for table in read(name, path))
+        yield read(name, path, Shift(offsets[path]))
 
 
 def goes_on(workers: Iterator[Iterator[pa.Table]]) -> Iterator[pa.Table]:

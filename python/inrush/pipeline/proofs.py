@@ -12,8 +12,7 @@ import pyarrow as pa
 from inrush.border.pipeline import PipelinePlan, PipelineShard
 from inrush.border.plan import ProbePlan, ProbeSegment, ProofSegment, RunPlan, Statement, StoredTable
 from inrush.errors import CoreError
-from inrush.results.schema import conform, empty
-from inrush.results.store import whole_batches
+from inrush.results.parts import whole
 from inrush.targets.ask import ask
 
 Doc = dict[str, Any]
@@ -44,11 +43,7 @@ def core_run(plan: RunPlan, folder: Path) -> dict[str, pa.Table]:
 
 
 def tables_in(folder: Path) -> dict[str, pa.Table]:
-    found = {}
-    for path in folder.glob("*.arrows"):
-        batches = list(whole_batches(path))
-        found[path.stem] = conform(path.stem, pa.Table.from_batches(batches)) if batches else empty(path.stem)
-    return found
+    return {path.stem: whole(path.stem, folder) for path in folder.glob("*.arrows")}
 
 
 def replica_plan(plan: PipelinePlan, k: int) -> RunPlan | None:

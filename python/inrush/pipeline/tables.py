@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 
 from inrush.border.pipeline import PipelineSegment
 from inrush.pipeline.stretches import Whole
-from inrush.results.schema import SCHEMAS, conform
-from inrush.results.store import whole_batches
+from inrush.results.parts import read, stream, whole
+from inrush.results.schema import SCHEMAS
 from inrush.study.pipeline import ROLE
 
 Doc = dict[str, Any]
@@ -93,45 +93,29 @@ def cpu_ns(table: pa.Table, role: str, start_ns: int, end_ns: int) -> int:
 
 def cpu_of(parts: Path, role: str, start_ns: int, end_ns: int) -> int:
     """`cpu_ns` out of the stream of samples, of which only those of the role become Python values."""
-    mine = pc.field("role") == role
-    found = [
-        pa.Table.from_batches([batch]).filter(mine) for batch in whole_batches(parts / "resources.arrows")
-    ]
+    found = [table.filter(pc.equal(table["role"], role)) for table in read("resources", parts)]
     return cpu_ns(pa.concat_tables(found), role, start_ns, end_ns) if found else 0
 
 
 def append(parts: Path, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
     """Rows behind those that the core has left, batch after batch: the table may be larger than memory."""
-    path, schema = parts / f"{name}.arrows", SCHEMAS[name]
-    unfinished = path.with_suffix(".part")
-    with pa.ipc.new_stream(unfinished, schema) as out:
-        for batch in whole_batches(path) if path.is_file() else ():
-            out.write_table(conform(name, pa.Table.from_batches([batch])))
-        for some in in_batches(rows):
-            out.write_table(pa.Table.from_pylist(some, schema))
-    unfinished.rename(path)
+    stream(parts / f"{name}.arrows", itertools.chain(read(name, parts), in_batches(name, rows)), name)
 
 
-def in_batches(rows: Iterable[Mapping[str, Any]]) -> Iterator[list[Mapping[str, Any]]]:
+def in_batches(name: str, rows: Iterable[Mapping[str, Any]]) -> Iterator[pa.Table]:
     left = iter(rows)
     while some := list(itertools.islice(left, BATCH_ROWS)):
-        yield some
+        yield pa.Table.from_pylist(some, SCHEMAS[name])
 
 
 def loaded_segments(parts: Path, loads: Mapping[int, Mapping[str, Any]]) -> None:
     """Makes loads of pauses: when the first file was due and the last row stored, and what ended it. By segment."""
-    table = pa.Table.from_batches(list(whole_batches(parts / "segments.arrows")))
-    rows = [{**row, **loads.get(row["segment"], {})} for row in conform("segments", table).to_pylist()]
+    rows = [{**row, **loads.get(row["segment"], {})} for row in whole("segments", parts).to_pylist()]
     write(parts, {"segments": rows})
 
 
 def write(parts: Path, tables: Mapping[str, pa.Table | Iterable[Mapping[str, Any]]]) -> None:
     """Every table as an Arrow stream, as the core leaves its own."""
     for name, rows in tables.items():
-        schema = rows.schema if isinstance(rows, pa.Table) else SCHEMAS[name]
-        with pa.ipc.new_stream(parts / f"{name}.arrows", schema) as out:
-            if isinstance(rows, pa.Table):
-                out.write_table(rows)
-                continue
-            for some in in_batches(rows):
-                out.write_table(pa.Table.from_pylist(some, schema))
+        held = iter([rows]) if isinstance(rows, pa.Table) else in_batches(name, rows)
+        stream(parts / f"{name}.arrows", held, name)

@@ -6,6 +6,7 @@ A table may be larger than memory, and the last batch of a worker that was kille
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -35,10 +36,24 @@ TIMES: Mapping[str, tuple[str, ...]] = {
 OR_NONE = ("done_ns", "seen_ns", "sent_on_time_ns", "done_on_time_ns")
 
 
-def read(name: str, folder: Path) -> Iterator[pa.Table]:
+@dataclass(frozen=True)
+class Shift:
+    """From the run time of one process to that of another: t + offset + rate·t."""
+
+    offset_ns: int = 0
+    rate: float = 0.0
+
+
+def read(name: str, folder: Path, by: Shift = Shift()) -> Iterator[pa.Table]:
+    """On another clock."""
     path = folder / f"{name}.arrows"
     for batch in whole_batches(path) if path.is_file() else ():
-        yield conform(name, pa.Table.from_batches([batch]))
+        yield shifted(name, conform(name, pa.Table.from_batches([batch])), by)
+
+
+def whole(name: str, folder: Path, by: Shift = Shift()) -> pa.Table:
+    """A table that memory holds."""
+    return pa.concat_tables([SCHEMAS[name].empty_table(), *read(name, folder, by)])
 
 
 def stream(path: Path, tables: Iterator[pa.Table], name: str) -> None:
@@ -50,14 +65,14 @@ def stream(path: Path, tables: Iterator[pa.Table], name: str) -> None:
     unfinished.rename(path)
 
 
-def shifted(name: str, table: pa.Table, offset_ns: int, rate: float = 0.0) -> pa.Table:
-    """Its times on another clock: t + offset + rate·t."""
-    for column in TIMES.get(name, ()) if offset_ns or rate else ():
+def shifted(name: str, table: pa.Table, by: Shift) -> pa.Table:
+    """Its times on another clock."""
+    for column in TIMES.get(name, ()) if by != Shift() else ():
         times = table[column]
         # What was before that clock began, was at its begin.
-        moved = pc.add(times.cast(pa.int64()), pa.scalar(offset_ns, pa.int64()))
-        if rate:
-            gained = pc.round(pc.multiply(times.cast(pa.float64()), pa.scalar(rate)))
+        moved = pc.add(times.cast(pa.int64()), pa.scalar(by.offset_ns, pa.int64()))
+        if by.rate:
+            gained = pc.round(pc.multiply(times.cast(pa.float64()), pa.scalar(by.rate)))
             moved = pc.add(moved, gained.cast(pa.int64()))
         later = pc.max_element_wise(moved, pa.scalar(0, pa.int64())).cast(pa.uint64())
         if column in OR_NONE:
