@@ -31,6 +31,7 @@ from inrush.pipeline import drive, inputs, journal, shard_servers, shares, ways
 from inrush.pipeline.ends import Said
 from inrush.pipeline.hosts_watched import device_marks, watched
 from inrush.pipeline.load_environment import AtWork, Note
+from inrush.pipeline.part_plans import part_plan
 from inrush.pipeline.shares import SERVER
 from inrush.pipeline.watching import Watching, watching
 
@@ -306,35 +307,10 @@ class OverHosts:
         def hear(event: Event) -> None:
             self.heard.put((process, event))
 
-        self.processes[process] = self.place.start(process, self.document(process), folder, hear)
+        self.processes[process] = self.place.start(
+            process, part_plan(self.plan, process, self.seen), folder, hear
+        )
         self.running.add(process)
-
-    def document(self, process: int) -> Doc:
-        """What one part is started with."""
-        plan, how = self.plan, self.how
-        common = {
-            **{key: plan[key] for key in ("version", "run_id", "study", "seed", "epoch_ns", "record")},
-            "watch": {"every_ns": plan["watch"]["every_ns"], "processes": {}, "data_dir": ""},
-            "servers": shard_servers.seen_by(process, self.seen),
-        }
-        if process in self.watchers:
-            return {**common, "role": "watcher"}
-        if process == SERVER:
-            return {
-                **common, "role": "server", "load_server": plan["load_server"], "cores": how["load_server_cores"],
-            }  # fmt: skip
-        client = process - self.clients[0]
-        own = [*shares.pipelines_of(client, how)]
-        alone = how["client"] == "own"
-        return {
-            **common,
-            "role": "client",
-            "inputs": plan["inputs"],
-            "files": shares.files_at(client, how, plan["inputs"]["files"]),
-            "pipelines": own,
-            "processes": len(own) if alone else 1,
-            "client": {**plan["client"], "parallel": 1 if alone else len(own)},
-        }
 
     def send(self, process: int, do: str, **more: Any) -> None:
         self.processes[process].send(cast("Word", {"do": do, **more}))
