@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -48,15 +48,21 @@ def followed(
 ) -> int:
     """Carries events out and words in. 0: it has finished; 1: it failed, and an event says how."""
     failed = False
-    while True:
-        done = of.done()  # asked before the poll: what the core said last is still read
-        for event in of.poll(0.0 if done else poll_s):
+    for events in said(of, poll_s):
+        for event in events:
             failed = failed or json.loads(event)["event"] == "failed"
             hear(event)
-        if done:
-            return 1 if failed else 0
-        for word in parent.words():
+        for word in parent.words() if not of.done() else ():
             obey(word)
+    return 1 if failed else 0
+
+
+def said(of: AtWork, poll_s: float = POLL_S) -> Iterator[list[str]]:
+    """What the core says until it has ended, again and again: nothing where it had nothing to say for so long."""
+    done = False
+    while not done:
+        done = of.done()  # asked before the poll: what the core said last is still read
+        yield of.poll(0.0 if done else poll_s)
 
 
 def obey(run: _core.Run, word: Word) -> None:

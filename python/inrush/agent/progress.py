@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
+from inrush.agent.watched import CLIENT, HOST, LEVELS
 from inrush.border.events import Latencies, Progress, RoleProgress, Usage
-
-#: The processes of this role each sample themselves; the first one on each host samples that.
-CLIENT, HOST = "client", "host"
-#: What is as much as there is now; all else that a process says of itself only rises.
-LEVELS = ("rss_bytes",)
 
 #: Segment and repetition: counts begin again with each.
 Part = tuple[int, int]

@@ -18,6 +18,7 @@ from inrush.results.schema import SCHEMAS
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+#: The processes of the first role each sample themselves; the first one on each host samples that.
 CLIENT, HOST = "client", "host"
 #: Said once at the end of each repetition, not looked at again and again: how those of all processes become one.
 #: A process that stood still did so with the machine: they did at the same time.

@@ -9,13 +9,22 @@ from typing import Any
 
 from inrush.agent.process import Process, death_message
 from inrush.border.load import LoadPlan
-from inrush.errors import CoreError, Interrupted, from_core
+from inrush.errors import CoreError, InrushError, Interrupted, from_core
 
 Doc = dict[str, Any]
 OnEvent = Callable[[Doc], None]
 
 #: So long rows that are on their way may take to be stored with their lines of the ledger, once a load has failed.
 SETTLE_S = 30.0
+
+
+def failure(event: Doc, role: str | None, process: Process[Doc], log: Path | None) -> InrushError | None:
+    """What an event says of an end that failed, or that is gone without a word."""
+    if event["event"] == "failed":
+        return from_core(event["kind"], event["message"])
+    if event["event"] == "ended":
+        return CoreError(f"load {role}: {death_message(process.close(), log)}")
+    return None
 
 
 class End:
@@ -100,9 +109,6 @@ class End:
 
     def heard(self, event: Doc, on_event: OnEvent) -> None:
         """Passes an event on. Raises what this end failed with."""
-        if event["event"] == "failed":
-            raise from_core(event["kind"], event["message"])
-        if event["event"] == "ended":
-            code = self._process.close()
-            raise CoreError(f"load {self.role}: {death_message(code, self.log)}")
+        if (failed := failure(event, self.role, self._process, self.log)) is not None:
+            raise failed
         on_event({**event, "role": self.role})

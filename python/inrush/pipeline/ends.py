@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from inrush.agent.process import Process, death_cause, death_message
+from inrush.agent.process import Process, death_cause
 from inrush.border.load import ClientFile, ClientPlan, ServerPlan
 from inrush.border.pipeline import LoadEnds
 from inrush.border.plan import ColumnPlan, TablePlan
-from inrush.errors import CoreError, InrushError, from_core
+from inrush.errors import CoreError, InrushError
+from inrush.load.process import failure
 from inrush.load.spool import seen
 from inrush.pipeline.cpu_quota import limited
 from inrush.pipeline.inputs import source_of
@@ -170,11 +171,9 @@ class LoadProcesses:
         role, k = name
         in_hand = self._in_hand.get(k)
         match event["event"]:
-            case "failed":
-                return from_core(event["kind"], event["message"])
-            case "ended" if name not in self._done:
+            case "failed" | "ended" if name not in self._done:
                 process = self._processes[name]
-                return CoreError(f"load {role}: {death_message(process.close(), process.log)}")
+                return failure(event, role, process, process.log)
             case "left" if in_hand is not None and role not in in_hand.finished:
                 return CoreError(
                     f"load {role} of file {in_hand.file}: the process {death_cause(event['code'])}"

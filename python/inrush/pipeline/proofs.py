@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from inrush.agent.drive import said
 from inrush.border.pipeline import PipelinePlan, PipelineShard
 from inrush.border.plan import ProbePlan, ProbeSegment, ProofSegment, RunPlan, Statement, StoredTable
 from inrush.errors import CoreError
@@ -33,13 +34,11 @@ def core_run(plan: RunPlan, folder: Path) -> dict[str, pa.Table]:
 
     folder.mkdir(parents=True)
     run = _core.start(json.dumps(plan), str(folder))
-    while True:
-        done = run.done()
-        for text in run.poll(0.0 if done else 0.1):
-            if (event := json.loads(text))["event"] == "failed":
+    for texts in said(run):
+        for event in map(json.loads, texts):
+            if event["event"] == "failed":
                 raise CoreError(event["message"])
-        if done:
-            return tables_in(folder)
+    return tables_in(folder)
 
 
 def tables_in(folder: Path) -> dict[str, pa.Table]:

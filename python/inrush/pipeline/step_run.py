@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from inrush.agent.drive import POLL_S, obey
+from inrush.agent.drive import obey, said
 from inrush.agent.parent import Parent
 from inrush.agent.shared_run import OnEvent, Words
 from inrush.border.pipeline import LoadingPlan, roles_of
@@ -68,9 +68,8 @@ class StepRun:
     def follow(self) -> int:
         """Events out, commands in, and loads in their pauses, until the core has ended."""
         last: list[Doc] = []
-        while True:
-            done = self.run.done()  # asked before the poll: what the core said last is still read
-            for text in self.run.poll(0.0 if done else POLL_S):
+        for texts in said(self.run):
+            for text in texts:
                 event = json.loads(text)
                 match event["event"]:
                     case "paused" if event["action"].partition(":")[0] in ACTS:
@@ -83,10 +82,8 @@ class StepRun:
                             self.mark_change(event["index"])
                         self.failed = self.failed or kind == "failed"
                         self.on_event(event)
-            if done:
-                break
-            for command in self.words():
-                obey(self.run, command)
+            for word in self.words() if not self.run.done() else ():
+                obey(self.run, word)
         if self.failed:
             return 1
         self.write()

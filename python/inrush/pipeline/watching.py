@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from inrush.agent.drive import said
 from inrush.errors import CoreError
 from inrush.pipeline import proofs
 
@@ -35,9 +36,8 @@ class Watching:
         self.tables: dict[str, Any] = {}
 
     def until_paused(self) -> None:
-        while True:
-            for text in self._run.poll(0.1):
-                event = json.loads(text)
+        for texts in said(self._run):
+            for event in map(json.loads, texts):
                 if event["event"] == "paused":
                     return
                 if event["event"] == "failed":
@@ -46,8 +46,8 @@ class Watching:
     def end(self) -> None:
         """A last sample, and the tables."""
         self._run.resume()
-        while not self._run.done():
-            self._run.poll(0.05)
+        for _ in said(self._run):
+            pass
         self.tables = proofs.tables_in(self._folder)
 
 
