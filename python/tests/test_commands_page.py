@@ -33,6 +33,8 @@ def test_it_has_every_command_and_each_of_its_options_once(tool: ModuleType) -> 
     assert [section.splitlines()[0] for section in sections] == list(COMMANDS)
     for section, command in zip(sections, COMMANDS.values(), strict=True):
         named = re.findall(r"^\* `([^`]+)`: \S", section, re.MULTILINE)
+        for shared in re.findall(r"^\* As of \[[\w-]+\]\(#[\w-]+\): ((?:.|\n  )+)", section, re.MULTILINE):
+            named += re.findall(r"`([^`]+)`", shared)
         # `-q, --quiet` and `--scale NAME`: the names alone.
         words = sorted(word for words in named for word in re.findall(r"(?<!\S)-{1,2}[\w-]+", words))
         assert words == sorted(name for p in command.params for name in p.opts if name.startswith("-"))
