@@ -17,7 +17,7 @@ from mkdocs.exceptions import MkDocsException
 
 ROOT = Path(__file__).parents[1]
 #: Beside the pages, what they show or link to.
-SHOWN = (".md", ".png", ".svg", ".yaml", ".json")
+SHOWN = (".md", ".png", ".svg", ".yaml", ".json", ".csv")
 
 
 def main(words: list[str]) -> int:

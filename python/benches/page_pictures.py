@@ -75,8 +75,8 @@ def ratio(cells: Sequence[str], column: int) -> Mark | None:
 
 
 def speed_up(cells: Sequence[str]) -> Mark | None:
-    found = INTERVAL.search(cells[2].replace("speed-up ", "")) if cells[0] == "writers" else None
-    return None if found is None else Mark(cells[1].rstrip(" ¶"), *(number(n) for n in found.groups()))
+    found = numbers(cells[2])
+    return None if found is None else Mark(cells[0].rstrip(" ¶"), *found)
 
 
 def scored(cells: Sequence[str], engine: int, figure: int, claimed: int, observed: int) -> Mark | None:
@@ -98,12 +98,11 @@ def explained(cells: Sequence[str]) -> Mark | None:
 
 
 PICTURES = (
-    Picture("telemetry", "How much sooner do 16 writers store the rows than one?", "speed-up, with its 95 % interval; above 1, 16 writers are faster", "study", speed_up, logarithmic=False),
+    Picture("telemetry", "How much sooner do 16 writers store the rows than one?", "speed-up, with its 95 % interval; above 1, 16 writers are faster", "16 writers over one", speed_up, logarithmic=False),
     Picture("pipeline", "16 pipelines: what was observed, as a multiple of what was claimed", "observed / claimed (dot), and the claim's 90 % interval (line)", "limit", lambda cells: scored(cells, 0, 0, 2, 3)),
-    Picture("archive", "6,400,000 rows: what was observed, as a multiple of what was claimed", "observed / claimed (dot), and the claim's 90 % interval (line)", "law", lambda cells: scored(cells, 0, 1, 3, 5)),
+    Picture("archive", "6,400,000 rows: what was observed, as a multiple of what was claimed", "observed / claimed (dot), and the claim's 90 % interval (line)", "claimed [90 %]", lambda cells: scored(cells, 0, 1, 3, 4)),
     Picture("bulkindex", "How much of the fall of a load's rate the size of its files explains", "share in %, with its 95 % interval", "what the size of files explains", explained, logarithmic=False),
     Picture("keylookup", "Rows that one connection reads by their keys", "thousand rows a second, with the lowest and the highest of three runs", "thousand rows/s", explained),
-    Picture("loading", "The rate of inrush load, as a multiple of psql's", "ratio, with its 95 % interval; the stroke is the bar", "logged table", lambda cells: ratio(cells, 1)),
     Picture("benches", "inrush as a multiple of its peers", "ratio, with its 95 % interval; the stroke is the bar", "ours", lambda cells: ratio(cells, 2)),
 )  # fmt: skip
 
@@ -118,7 +117,7 @@ def rows_of(page: str, header: str) -> Iterator[list[str]]:
                 return
         elif header in (cell.strip("| ") for cell in cells):
             inside = True
-        elif inside and not set(line) <= set("|- "):
+        elif inside and not set(line) <= set("|-: "):
             yield [cell.strip("| ") for cell in cells]
 
 

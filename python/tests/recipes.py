@@ -1,4 +1,4 @@
-"""Recipes of docs/fleet-recipes.md as a reader pastes them: the blocks of a section, with the reader's own in place of the first."""
+"""Recipes of docs/fleet.md as a reader pastes them: the blocks of a section, with the reader's own in place of the first."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from tests.test_docs import PAGES
 
-PAGE = "docs/fleet-recipes.md"
+PAGE = "docs/fleet.md"
 
 
 def blocks(heading: str, kind: str = "sh", text: str | None = None) -> list[str]:

@@ -23,7 +23,7 @@ from benches.published.storage import Extraction, fit_extraction
 from inrush.model.forecast import UNSEEN_LIMIT
 from inrush.model.scaling import Usl
 
-PAGE = Path(__file__).parents[2] / "docs" / "predictions.md"
+PAGE = Path(__file__).parents[2] / "docs" / "findings" / "predictions.md"
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_every_figure_that_is_shipped_names_its_source(name: str) -> None:
 
 def test_the_page_is_what_the_command_writes_today() -> None:
     assert PAGE.read_text(encoding="utf-8") == page(), (
-        "cd python; python -m benches.published.page > ../docs/predictions.md"
+        "cd python; python -m benches.published.page > ../docs/findings/predictions.md"
     )
 
 

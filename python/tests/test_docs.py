@@ -14,8 +14,7 @@ from inrush.engines import engine_of_url, server
 from inrush.errors import UsageError
 from inrush.run.call import StudyCall
 from inrush.run.prepare import prepare
-from inrush.study.shipped import find_study, shipped_studies
-from inrush.study.toml import read_toml
+from inrush.study.shipped import find_study
 from tests.pages import Page, broken_links, page_at
 
 ROOT = Path(__file__).parents[2]
@@ -32,7 +31,7 @@ Refused = typer.BadParameter.__bases__[0]
 TODAY = [path for path in sorted(PAGES) if path != "CHANGELOG.md" and not path.startswith("docs/decisions/")]
 
 #: Written by commands, a sentence or a table a line (`benches.published.page`, `benches.claims.page`).
-WIDE = {"docs/predictions.md", "docs/claims.md"}
+WIDE = {"docs/findings/predictions.md", "docs/findings/claims.md"}
 
 
 def files() -> set[str]:
@@ -162,63 +161,6 @@ def test_readme_asks_for_the_versions_that_the_builds_ask_for() -> None:
     assert f"Python {python[1]} or newer" in text and f"Rust {rust[1]} or newer" in text
 
 
-def without_tests(path: str) -> int:
-    """Lines of a source file, without Rust's test modules (those in the file stand at its end)."""
-    text = (ROOT / path).read_text()
-    if path.endswith(".rs"):
-        text = re.sub(r"#\[cfg\(test\)\]\nmod \w+;\n", "", text)
-        text = text.split("#[cfg(test)]\nmod tests {", 1)[0].rstrip() + "\n"
-    return len(text.splitlines())
-
-
-def code_of(place: str, name: str) -> int:
-    """Lines of a place that the page on adding an engine counts: a file, a folder, or what names the engine in a file."""
-    path = place.replace("<name>", name)
-    if path.endswith("mod.rs"):
-        text = (ROOT / path).read_text()
-        known = re.search(rf'^    Known \{{\s*name: "{name}".*?^    \}},\n', text, re.M | re.S)
-        assert known is not None
-        return len(known[0].splitlines()) + len(re.findall(rf"^mod {name};$", text, re.M))
-    if path.endswith("known.py"):
-        return (ROOT / path).read_text().count(f'    "{name}":')
-    if path.endswith("profiles.toml"):
-        sections = re.findall(rf"^\[{name}\.\w+\]\n(?:[^\[\n].*\n)*", (ROOT / path).read_text(), re.M)
-        return sum(len(section.splitlines()) for section in sections)
-    if path.endswith("greeting.py"):  # what names the protocol
-        return len(re.findall(r"^.*RESP.*$", (ROOT / path).read_text(), re.M))
-    if path.endswith("/"):
-        files = [f for f in (ROOT / path).rglob("*.rs") if f.stem not in ("fuzz", "tests")]
-        return sum(without_tests(str(f.relative_to(ROOT))) for f in files)
-    return without_tests(path)
-
-
-def test_the_page_on_adding_an_engine_counts_its_lines() -> None:
-    """Each row of its three tables, an engine a column; what the places of a row have together."""
-    page = PAGES["docs/adding-an-engine.md"].text
-    wrong, rows = [], 0
-    engines: list[str] = []
-    for line in page.splitlines():
-        cells = [cell.strip() for cell in line.strip("| ").split("|")]
-        if cells[0] == "file":
-            engines = [cell.lower() for cell in cells[2:]]
-        elif line.startswith("| `") and cells[-1].isdigit():
-            rows += 1
-            places = re.findall(r"`([^`]+)`", cells[0])
-            # A folder is named beside its file.
-            places = [p if "/" in p.rstrip("/") else places[0].rsplit("/", 1)[0] + "/" + p for p in places]
-            for engine, cell in zip(engines, cells[2:], strict=True):
-                is_ = sum(code_of(p, engine) for p in places)
-                wrong += (
-                    [f"{cells[0]}, {engine}: {cell} should be about {is_}"]
-                    if abs(int(cell) - is_) > max(is_ / 10, 3)
-                    else []
-                )
-    twin = re.search(r"a twin of (\d+)\s+lines", page)
-    assert twin is not None and int(twin[1]) == without_tests("python/inrush/engines/timescaledb.py")
-    assert not wrong, "\n".join(wrong)
-    assert rows >= 10
-
-
 def test_the_pages_have_commands_and_links_at_all() -> None:
     """Else the tests above would hold of nothing."""
     assert len(list(PAGES["README.md"].typed("inrush"))) >= 6
@@ -289,9 +231,3 @@ def test_a_command_in_a_sentence_is_found_by_its_first_word() -> None:
     page = Page("a.md", "Use `inrush load-server` or `make tset`, not inrush.\n```\ninrush plan x\n```\n")
     assert list(page.named("inrush")) == [(1, "load-server"), (3, "plan")]
     assert list(page.named("make")) == [(1, "tset")]
-
-
-def test_the_page_about_studies_lists_every_shipped_study_with_its_question() -> None:
-    page = (ROOT / "docs" / "studies.md").read_text().partition("## Shipped studies")[2]
-    listed = re.findall(r"^\| `([a-z-]+)` \| (.*) \|$", page, re.MULTILINE)
-    assert listed == [(study.name, read_toml(study.path)["question"]) for study in shipped_studies()]

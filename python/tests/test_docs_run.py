@@ -26,7 +26,6 @@ STARTED = (
 )
 ON_OFF = f"{ENGINES}/test_instances.py::test_a_server_goes_on_when_its_command_has_ended_until_it_is_stopped"
 KEYED = f"{ENGINES}/test_load_shards.py::test_a_coordinator_knows_its_shards_and_its_tables_their_key"
-COPIES = f"{ENGINES}/test_load_shards.py::test_what_a_stopped_shard_had_lies_on_its_replica_to_the_row"
 NAMED = f"{ENGINES}/test_load_shards.py::test_a_load_server_says_where_copies_lie_whatever_its_client_says"
 FRONT = f"{ENGINES}/test_load_shards_clickhouse.py::test_the_one_in_front_knows_its_shards_and_its_tables_their_key"
 SERVED = f"{ENGINES}/test_load_server.py::test_two_clients_at_once_load_through_tls_from_another_address"
@@ -208,7 +207,6 @@ ELSEWHERE: Mapping[str, Elsewhere] = {
         "push.Pusher(",
     ),
     "inrush run batch --start": Elsewhere("a server of its own", STARTED, '"--start"'),
-    "inrush run batch --scale s --start": Elsewhere("a server of its own", STARTED, '"--start"'),
     "inrush run telemetry-batch sqlite --start": Elsewhere("a server of its own", STARTED, '"--start"'),
     "inrush run telemetry-production": Elsewhere(
         "an hour of root with a server",
@@ -222,12 +220,10 @@ ELSEWHERE: Mapping[str, Elsewhere] = {
         "pipeline.load_server_cores",
     ),
     "inrush load data.csv --into COORDINATOR": Elsewhere("shards", KEYED, "create=True, key="),
-    "inrush load data.csv --table t --into COORDINATOR": Elsewhere("shards", COPIES, "replica=True"),
     "inrush load data.csv.gz --table t --create --into postgresql://coordinator": Elsewhere(
         "shards", NAMED, '"--shard"'
     ),
     "inrush load data.csv --into FRONT": Elsewhere("shards", FRONT, "create=True, key="),
-    "inrush load data.csv --table t --into FRONT": Elsewhere("shards", FRONT, "create=True, key="),
     "inrush load-server": Elsewhere("ends when it is asked to", SERVED, '"load-server"'),
     "inrush load data/*.csv --table t --server": Elsewhere(
         "a load server", SERVED, '"server": shown["address"]'

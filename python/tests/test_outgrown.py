@@ -88,7 +88,7 @@ def test_a_tree_out_of_memory_that_stalls_for_a_while_is_not_refuted() -> None:
 def test_how_often_noise_that_wanders_is_taken_for_a_course_stands_in_the_documentation(
     n: int, rho: float, most: int
 ) -> None:
-    """docs/statistics.md has these figures."""
+    """docs/measuring.md has these figures."""
     assert SEEDS - words(level, n, 0.15, rho)["undecided"] <= most
 
 

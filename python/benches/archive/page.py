@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from benches.claims.page import markdown
+from benches.claims.page import bracketed, markdown
 from inrush.stats.quantity import show
 from inrush.text import number, percent
 
 HERE = Path(__file__).parent
 EMBEDDED, SERVERS, BEYOND = "claims", "claims/servers", "claims/beyond"
 INTRO = (HERE / "findings.md").read_text(encoding="utf-8")
-HEADER = ("engine", "figure", "at rows", "claimed [90 %]", "law", "observed", "error", "inside", "proportion", "largest load scaled", "hash")  # fmt: skip
+HEADER = ("engine", "figure", "at rows", "claimed [90 %]", "observed", "error", "hash")  # fmt: skip
 
 
 def entries(folder: str) -> list[tuple[dict[str, Any], dict[str, Any] | None]]:
@@ -32,18 +32,13 @@ def entries(folder: str) -> list[tuple[dict[str, Any], dict[str, Any] | None]]:
 
 def row(claim: Mapping[str, Any], score: Mapping[str, Any] | None) -> list[str]:
     made, figure = claim["forecast"], claim["figure"]
-    claimed = f"{show(made['median'], figure)} [{show(made['lo'], figure)}, {show(made['hi'], figure)}]"
-    start = [claim["group"]["engine"], figure, number(made["x"]), claimed, made["model"]]
+    claimed = bracketed(made["median"], made["lo"], made["hi"], figure)
+    start = [claim["group"]["engine"], figure, number(made["x"]), claimed]
     if score is None or score["verdict"] == "invalid":
-        return [*start, "open", "", "", "", "", f"`{claim['sha256'][:8]}`"]
-    seen = score["observed"]
-    others = [
-        percent(abs(seen - made["baselines"][k]) / seen, 1) if k in made["baselines"] else "–"
-        for k in ("proportion", "linear")
-    ]
-    return [
-        *start, observed(score, figure), percent(score["error"], 1), "yes" if score["inside"] else "**no**", *others, f"`{claim['sha256'][:8]}`",
-    ]  # fmt: skip
+        return [*start, "open", "", f"`{claim['sha256'][:8]}`"]
+    error = percent(score["error"], 1)
+    marked = error if score["inside"] else f"**{error}**"
+    return [*start, observed(score, figure), marked, f"`{claim['sha256'][:8]}`"]
 
 
 def observed(score: Mapping[str, Any], figure: str) -> str:
@@ -51,7 +46,7 @@ def observed(score: Mapping[str, Any], figure: str) -> str:
     low, high = score["observed_low"], score["observed_high"]
     if low is None or low == high:
         return show(score["observed"], figure)
-    return f"{show(score['observed'], figure)} [{show(low, figure)}, {show(high, figure)}]"
+    return bracketed(score["observed"], low, high, figure)
 
 
 def page() -> str:

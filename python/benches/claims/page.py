@@ -1,4 +1,4 @@
-"""docs/claims.md out of claims and their scores: `python -m benches.claims.page > ../docs/claims.md`. Pure but for reading them.
+"""docs/findings/claims.md and claims.csv out of claims and their scores: `python -m benches.claims.page` writes both.
 
 `--keep DIR` first copies the claims, scores and set-ups of results (`claims.py --out DIR`) to `scored/` beside this file.
 """
@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import argparse
+import csv
+import io
 import json
 import shutil
 import sys
@@ -14,7 +16,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import Any
 
-from inrush.model.score import board
+from inrush.model.score import Board, board
 from inrush.predict.board import Entry, beside, groups, knee_line, knees, scores_of
 from inrush.results.predictions import Claim
 from inrush.stats.quantity import show
@@ -23,8 +25,17 @@ from inrush.text import percent
 
 HERE = Path(__file__).parent
 SCORED = HERE / "scored"
+FOLDER = HERE.parents[2] / "docs" / "findings"
 #: From this load on a knee is worth the name: below it lies within what was measured.
 KNEE_FROM = 4.0
+
+#: Of the file of every claim. The last but one are the errors of simpler claims.
+COLUMNS = ("set-up", "provoked", "figure", "at", "claimed [90 %]", "calibrated", "observed", "error", "inside", "full: claimed", "seen",
+           "linear", "bound", "USL", "hash")  # fmt: skip
+#: Groups of claims that the page shows a line of.
+SHOWN = ("model version", "engine", "interval")
+#: A knee that was claimed this much wrong is named.
+FAR_KNEE = 0.15
 
 #: Columns of the page's text; tables are wider.
 WIDTH = 120
@@ -80,8 +91,8 @@ def set_up_of(folder: Path = SCORED) -> dict[str, str]:
     return found
 
 
-def page(held: Sequence[Entry], names: Mapping[str, str], provoked: Mapping[str, str], read: str) -> str:
-    """The whole document. provoked: set-up -> resource. read: what the claims show, in Markdown."""
+def page(held: Sequence[Entry], names: Mapping[str, str], read: str) -> str:
+    """The whole document. read: what the claims show, in Markdown."""
     scored = scores_of(held)
     whole = board([s for _, s in scored])
     if whole is None:
@@ -89,73 +100,87 @@ def page(held: Sequence[Entry], names: Mapping[str, str], provoked: Mapping[str,
     knee_claims = [doc for doc, _ in scored if (doc["forecast"]["saturation"] or 0.0) >= KNEE_FROM]
     engines = sorted({str(doc["group"]["engine"]) for doc, _ in scored})
     env = scored[0][0]["machine"]
-    hits = whole.bottlenecks
     open_ = sum(s is None or s["verdict"] == "invalid" for _, s in held)
     parts = [
         "# Claims on real engines, frozen and scored",
         filled(
-            "`python -m benches.claims.page` writes this page from the claims and scores in `python/benches/claims/scored/`, good or bad. "
-            "A test compares the two. Each claim was frozen with its hash before its target ran. `python -m benches.claims.claims` makes "
-            "all of them again: the set-ups are data (`setups.toml`), and the studies lie beside them."
+            "**Question.** How good are predictions of loads that were frozen, with their hash, before the load ran? "
+            "[claims.csv](claims.csv) has every claim, good or bad, with its interval, what was observed, the full resource, the "
+            "errors of simpler claims and its hash. `python -m benches.claims.page` writes both from `python/benches/claims/scored/`, "
+            "and a test compares. `python -m benches.claims.claims` makes all claims again (`setups.toml`)."
         ),
-        filled(f"{len(held)} claims, {len(scored)} of them scored and {open_} open or without a valid run; engines: {', '.join(engines)}; "
+        filled(f"**Answer.** {len(held)} claims, {len(scored)} of them scored and {open_} open or without a valid run; engines: {', '.join(engines)}; "
         f"{len(knee_claims)} with a knee claimed at {KNEE_FROM:g} or more loads. "
         f"Machine: {env.get('cpu_model')}, {env.get('cpu_logical')} cores, Linux {env.get('kernel')}."),
-        "## Together",
-        markdown(["", "claims", "median error", "p90 error", "inside 90 %", "bottleneck named"], [
-            ["all", str(whole.n), percent(whole.median_error, 1), percent(whole.p90_error, 1), interval(whole.coverage),
-             f"{percent(hits.value)} of {hits.n}" if hits else "–"],
-            *([f"{name}: {k}", str(b.n), percent(b.median_error, 1), percent(b.p90_error, 1), interval(b.coverage),
-               f"{percent(b.bottlenecks.value)} of {b.bottlenecks.n}" if b.bottlenecks else "–"]
-              for name, of in groups(held).items() for k, b in of.items()),
+        markdown(["", "claims", "median error", "p90 error", "inside 90 %", "full resource named"], [
+            board_row("all", whole),
+            *(board_row(f"{name}: {k}", b) for name, of in groups(held).items() if name in SHOWN for k, b in of.items()),
         ]),
-        "The claims beside simpler models, by the same observations:",
+        "Simpler models, by the same observations:",
         markdown(["", "claims", "median error", "p90 error"],
                  [[b.name, str(b.n), percent(b.median_error, 1), percent(b.p90_error, 1)] for b in beside(held)]),
         read.strip(),
-        "## Knees",
-        *knee_parts(held, names),
-        "## Every claim",
-        markdown(["set-up", "provoked", "figure", "at", "claimed [90 %]", "observed", "error", "inside", "full: claimed", "seen", "linear", "bound", "USL", "hash"],
-                 [claim_row(doc, s, names, provoked) for doc, s in held]),
+        knees_said(held, names),
     ]  # fmt: skip
     return "\n\n".join(p for p in parts if p) + "\n"
 
 
-def knee_parts(held: Sequence[Entry], names: Mapping[str, str]) -> list[str]:
+def board_row(name: str, b: Board) -> list[str]:
+    hits = b.bottlenecks
+    named = f"{percent(hits.value)} of {hits.n}" if hits else "–"
+    return [name, str(b.n), percent(b.median_error, 1), percent(b.p90_error, 1), interval(b.coverage), named]
+
+
+def knees_said(held: Sequence[Entry], names: Mapping[str, str]) -> str:
     found = knees(held)
     if not found:
-        return ["No curve was seen to level off."]
-    rows = [
-        [names.get(k.name, k.name), f"{k.claimed:.3g}", f"{k.seen:.3g}", percent(k.error, 1)] for k in found
+        return "No curve was seen to level off."
+    far = [
+        f"{names.get(k.name, k.name)} (claimed {k.claimed:.3g}, seen {k.seen:.3g})"
+        for k in found
+        if k.error > FAR_KNEE
     ]
-    return [
-        filled(
-            f"{knee_line(found)}. There is one for each training. The knee is seen where proportion would have reached the highest "
-            "rate of a curve that levelled off."
-        ),
-        markdown(["set-up", "claimed", "seen", "error"], rows),
-    ]
+    return filled(
+        f"{knee_line(found)}, where a knee is the load at which proportion would have reached the highest rate of a curve that "
+        f"levelled off. Further off: {', '.join(far)}."
+    )
+
+
+def table(held: Sequence[Entry], names: Mapping[str, str], provoked: Mapping[str, str]) -> str:
+    """Every claim as CSV. provoked: set-up -> resource."""
+    out = io.StringIO()
+    rows = csv.writer(out, lineterminator="\n")
+    rows.writerow(COLUMNS)
+    rows.writerows(claim_row(doc, s, names, provoked) for doc, s in held)
+    return out.getvalue()
 
 
 def claim_row(doc: Doc, s: Doc | None, names: Mapping[str, str], provoked: Mapping[str, str]) -> list[str]:
     made, figure = doc["forecast"], str(doc["figure"])
     set_up = names.get(str(doc["id"]), "")
-    sure = "" if made["calibrated"] else " u"
-    claimed = f"{show(made['median'], figure)} [{show(made['lo'], figure)}, {show(made['hi'], figure)}]{sure}"
-    first = [set_up, provoked.get(set_up, ""), figure, f"{doc['along']} {made['x']:g}", claimed]
+    claimed = bracketed(made["median"], made["lo"], made["hi"], figure)
+    calibrated = "yes" if made["calibrated"] else "no"
+    first = [set_up, provoked.get(set_up, ""), figure, f"{doc['along']} {made['x']:g}", claimed, calibrated]
     if s is None or s["verdict"] == "invalid":
-        return [*first, "open" if s is None else "invalid", *[""] * 7, f"`{doc['sha256'][:8]}`"]
+        return [*first, "open" if s is None else "invalid", *[""] * 7, doc["sha256"][:8]]
     others = [
         percent(abs(s["observed"] - made["baselines"][b]) / s["observed"], 1)
         if b in made["baselines"]
-        else "–"
+        else ""
         for b in ("linear", "hard bound", "usl")
     ]
     return [
-        *first, show(s["observed"], figure), percent(s['error'], 1), "yes" if s["inside"] else "**no**",
-        str(made["bottleneck"] or "–"), str(s["bottleneck_seen"] or "–"), *others, f"`{doc['sha256'][:8]}`",
+        *first, show(s["observed"], figure), percent(s["error"], 1), "yes" if s["inside"] else "no",
+        str(made["bottleneck"] or ""), str(s["bottleneck_seen"] or ""), *others, doc["sha256"][:8],
     ]  # fmt: skip
+
+
+def bracketed(middle: float, low: float, high: float, figure: str) -> str:
+    """`123 k rows/s [50.6, 300]`; where an end has another unit, each has its own."""
+    values = [show(value, figure) for value in (middle, low, high)]
+    (_, unit), *ends = [value.partition(" ")[::2] for value in values]
+    same = all(of == unit for _, of in ends)
+    return f"{values[0]} [{', '.join(number if same else whole for (number, _), whole in zip(ends, values[1:], strict=True))}]"
 
 
 def interval(of: Any) -> str:
@@ -171,11 +196,12 @@ def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(r)} |" for r in [header, ["---"] * len(header), *rows])
 
 
-def written() -> str:
-    """The page of what is kept."""
-    set_ups = read_toml(HERE / "setups.toml")
-    provoked = {name: str(of["resource"]) for name, of in set_ups.items()}
-    return page(entries(), set_up_of(), provoked, (HERE / "findings.md").read_text())
+def written() -> dict[str, str]:
+    """The page of what is kept, and the file of every claim beside it."""
+    held, names = entries(), set_up_of()
+    provoked = {name: str(of["resource"]) for name, of in read_toml(HERE / "setups.toml").items()}
+    text = page(held, names, (HERE / "findings.md").read_text(encoding="utf-8"))
+    return {"claims.md": text, "claims.csv": table(held, names, provoked)}
 
 
 def main() -> int:
@@ -186,7 +212,8 @@ def main() -> int:
     asked = parser.parse_args()
     if asked.keep:
         keep(asked.keep)
-    print(written(), end="")
+    for name, text in written().items():
+        (FOLDER / name).write_text(text, encoding="utf-8")
     return 0
 
 

@@ -48,7 +48,7 @@ def parse(text: str, insecure: bool = False) -> SchedulerAddress:
         raise UsageError(
             f"{OPTION} {text}: without TLS plans and tables travel in clear, and everyone who reaches the scheduler, also "
             f"another user of this machine, can run programs on its workers; start Dask with TLS and say tls:// "
-            f"(docs/fleet-recipes.md), or say {INSECURE} where network and machines are your own"
+            f"(docs/fleet.md), or say {INSECURE} where network and machines are your own"
         )
     return SchedulerAddress(at.before)
 

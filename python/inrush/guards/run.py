@@ -1,4 +1,4 @@
-"""Guards: what could make a figure a lie, asked of every run and of the study. Pure; `docs/guards.md` lists them.
+"""Guards: what could make a figure a lie, asked of every run and of the study. Pure; `docs/measuring.md` lists them.
 
 A verdict is `pass`, `not checked` (there was nothing to check), `note` (read the figure with this in mind) or `invalid`
 (the figures that it names are not of the engine, or not of the work). Every guard gives every run one verdict.

@@ -1,6 +1,6 @@
 """From a measured curve to a value that was not measured: one rule chooses the law. Pure.
 
-The rule, with every score of it on published curves in docs/predictions.md:
+The rule, with every score of it on published curves in docs/findings/predictions.md:
 
 1. A rate that grows follows the contention law (Amdahl): everything that is scaled shares something. Proportion is its
    limit, so it competes by itself, not as a law of its own.

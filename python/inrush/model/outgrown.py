@@ -6,7 +6,7 @@ else falls for good (a device that gets slower) has the same shape. Everything e
 
 Logs of the rates are means of BLOCKS stretches of the load. Their noise comes from the residuals about a line within
 each stretch, widened by what neighbours have in common: noise that wanders is not taken for a fall. A fall counts from
-a fifth on. How often that is wrong stands in docs/statistics.md (`test_outgrown.py`).
+a fifth on. How often that is wrong stands in docs/measuring.md (`test_outgrown.py`).
 """
 
 from __future__ import annotations

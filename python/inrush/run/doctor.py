@@ -14,7 +14,7 @@ from inrush.machine.disk_probe import disk_probe
 
 Calibrate = Callable[[str, float], str]
 
-#: Notes are made above these (docs/guards.md): shares of time.
+#: Notes are made above these (docs/measuring.md): shares of time.
 STEAL_LIMIT = 0.01
 PSI_CPU_LIMIT = 0.05
 BUSY_LIMIT = 0.10

@@ -112,7 +112,7 @@ def test_the_engine_is_of_today(clickhouse: Target) -> None:
 
 
 def test_batches_are_collected_as_shipped_and_that_is_read_back(clickhouse: Target) -> None:
-    """docs/engines/clickhouse.md says so: what a batch or a writer brings is another curve than that of 18.16."""
+    """docs/engines.md says so: what a batch or a writer brings is another curve than that of 18.16."""
     detail = {str(k): str(v) for s in CLICKHOUSE.probes([]).settings for k, v in control(clickhouse, s)}
     assert (detail["async_insert"], detail["wait_for_async_insert"]) == ("1", "1")
     found = CLICKHOUSE.durability(detail)

@@ -1,4 +1,4 @@
-"""The recipes in Slurm of docs/fleet-recipes.md, as they stand there, on nodes of a Slurm of the test's own."""
+"""The recipes in Slurm of docs/fleet.md, as they stand there, on nodes of a Slurm of the test's own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The recipe over ssh of docs/fleet-recipes.md, block by block as it stands there, on two "hosts" of an sshd of the test's own."""
+"""The recipe over ssh of docs/fleet.md, block by block as it stands there, on two "hosts" of an sshd of the test's own."""
 
 from __future__ import annotations
 

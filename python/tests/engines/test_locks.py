@@ -25,7 +25,7 @@ from .small_studies import SERVERS, endless_words_of, words_of
 LIMIT_S = 300.0
 pytestmark = pytest.mark.timeout(900)
 
-#: QuestDB's own words where two sessions ask for its parameters at the same time (docs/engines/questdb.md).
+#: QuestDB's own words where two sessions ask for its parameters at the same time (docs/engines.md).
 ASKED_AT_ONCE = "ConfigPropertyValue.getValueSource()"
 
 
