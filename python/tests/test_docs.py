@@ -14,7 +14,7 @@ from inrush.engines import engine_of_url, server
 from inrush.errors import UsageError
 from inrush.run.call import StudyCall
 from inrush.run.prepare import prepare
-from inrush.study.shipped import find_study
+from inrush.study.shipped import find_study, shipped_studies
 from tests.pages import Page, broken_links, page_at
 
 ROOT = Path(__file__).parents[2]
@@ -231,3 +231,9 @@ def test_a_command_in_a_sentence_is_found_by_its_first_word() -> None:
     page = Page("a.md", "Use `inrush load-server` or `make tset`, not inrush.\n```\ninrush plan x\n```\n")
     assert list(page.named("inrush")) == [(1, "load-server"), (3, "plan")]
     assert list(page.named("make")) == [(1, "tset")]
+
+
+def test_the_page_about_studies_names_every_shipped_study() -> None:
+    rows = re.findall(r"^\| `(\w+)`: .* \| (.*) \|$", PAGES["docs/studies.md"].text, re.MULTILINE)
+    named = {f"{family}-{study}" for family, studies in rows for study in studies.split(", ")}
+    assert named == {study.name for study in shipped_studies()}
