@@ -1,7 +1,7 @@
 """The pictures of docs/findings, drawn from the tables of the pages themselves: `python -m benches.page_pictures`.
 
 Each is an SVG beside its page: a row for each row of a table, a dot at the figure, a line over its interval. Results of
-a run need not be there. Pictures of results, point by point, are `benches.pictures`.
+a run need not be there.
 """
 
 from __future__ import annotations

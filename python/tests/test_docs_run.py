@@ -20,7 +20,6 @@ from tests.test_docs import PAGES, ROOT, TODAY
 COMMANDS = list(typed({path: PAGES[path] for path in TODAY if path != "ARCHITECTURE.md"}))
 
 ENGINES = "python/tests/engines"
-PICTURES = "python/tests/test_bench_pictures.py"
 STARTED = (
     f"{ENGINES}/test_pipeline_shards.py::test_a_study_starts_its_shards_is_proven_over_them_and_ends_them"
 )
@@ -65,18 +64,10 @@ ELSEWHERE: Mapping[str, Elsewhere] = {
     "go mod init": Elsewhere("builds a peer with Go, for `make bench`", PEER, "tsbs"),
     "for name in": Elsewhere("builds a peer with Go, for `make bench`", PEER, "tsbs"),
     "do GOFLAGS": Elsewhere("builds a peer with Go, for `make bench`", PEER, "tsbs"),
-    "python -m benches.findings run": Elsewhere(
+    "python -m benches.findings": Elsewhere(
         "hours, at scale s on all engines",
-        f"{PICTURES}::test_every_view_is_of_a_study_that_the_findings_make",
-        "STUDIES",
-    ),
-    "python -m benches.findings tables": Elsewhere(
-        "results of hours", f"{PICTURES}::test_tables_are_written_study_by_study", "written("
-    ),
-    "python -m benches.pictures": Elsewhere(
-        "results of hours",
-        f"{PICTURES}::test_the_command_writes_an_svg_a_study_and_the_lines_that_show_them",
-        "pictures.main([",
+        "python/tests/test_bench_studies.py::test_a_piece_of_the_findings_is_planned_with_its_changes",
+        "plan_study(",
     ),
     "python -m benches.keylookups.eager_waves": Elsewhere(
         "a cluster on hosts of a laboratory, for ten minutes",
