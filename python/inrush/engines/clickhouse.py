@@ -77,7 +77,6 @@ class Clickhouse(Twin):
     # It has no memory of its own for pages: all that it asks for comes from the kernel, and the process says what of it
     # the device gave.
     page_counters = PageCounters(asked=("ReadBufferFromFileDescriptorReadBytes",), in_bytes=True)
-    usual_port = 8123
     programs: ClassVar[frozenset[str]] = frozenset({"clickhouse", "clickhouse-server"})
     #: Of every version: 18.16 takes a text of a later day for 1970-01-01.
     days = ("1970-01-01", "2105-12-31")

@@ -82,7 +82,6 @@ class Influxdb(Twin):
     survive_by: ClassVar[Mapping[Survives, str]] = {Survives.POWER_LOSS: "as shipped"}
     indexes = False
     protocol = Protocol.HTTP
-    usual_port = 8086
     programs: ClassVar[frozenset[str]] = frozenset({"influxd"})
     grant = "GRANT ALL PRIVILEGES TO the user"
     password_variable = "INFLUX_PASSWORD"

@@ -139,7 +139,6 @@ class Mysql(Twin):
         direct=("innodb_flush_method", "O_DIRECT"),
     )
     protocol = Protocol.MYSQL
-    usual_port = 3306
     programs: ClassVar[frozenset[str]] = frozenset({"mysqld", "mariadbd"})
     works_in_data = True
     transports = TRANSPORTS

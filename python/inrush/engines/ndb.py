@@ -65,7 +65,6 @@ class Ndb(Twin):
     lacks: ClassVar[frozenset[str]] = frozenset(REASONS)
     rate = (1e-4, 1e-5)
     protocol = Protocol.NDB_MANAGEMENT
-    usual_port = 1186
     grant = "give the cluster a free [api] section"
     unreported = frozenset({BETWEEN_CHECKPOINTS.lower()})
     as_shipped: ClassVar[Mapping[str, str] | None] = {"replicas": "2"}

@@ -137,7 +137,6 @@ class Postgresql(Twin):
     max_depth = 1024
     has_bits = True
     protocol = Protocol.POSTGRESQL
-    usual_port = 5432
     programs: ClassVar[frozenset[str]] = frozenset({"postgres"})
     works_in_data = True
     transports = TRANSPORTS

@@ -99,7 +99,6 @@ class Questdb(Twin):
     depths: ClassVar[Mapping[str, int]] = {"ilp": 1}
     indexes = False
     protocol = Protocol.POSTGRESQL
-    usual_port = 8812
     #: Of what listens there and speaks as it does.
     programs: ClassVar[frozenset[str]] = frozenset({"java"})
     rate = (1e-3, 5e-6)

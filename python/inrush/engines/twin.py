@@ -52,9 +52,8 @@ class Twin(Dialect):
     takes_url: ClassVar[bool] = True
     #: At least a part of its work is done inside the client's process: CPU there is not the client's alone.
     works_in_client: ClassVar[bool] = False
-    #: What a server of this kind speaks, and its port as shipped; None: nothing listens anywhere.
+    #: What a server of this kind speaks; None: nothing listens anywhere.
     protocol: ClassVar[Protocol | None] = None
-    usual_port: ClassVar[int] = 0
     #: Files of the programs that its server is: what else listens at its port is a proxy, whose CPU is none of the server's.
     programs: ClassVar[frozenset[str]] = frozenset()
     #: The oldest version that inrush works with; empty: it asks for none.

@@ -72,7 +72,6 @@ class Valkey(Twin):
     client_variables = ("SSL_CERT_FILE",)
     list_form = (r":{name}\b", "a command with :{name}, which is written once for each key")
     protocol = Protocol.RESP
-    usual_port = 6379
     #: Debian's server is a link to the program that checks its files.
     programs: ClassVar[frozenset[str]] = frozenset(
         {"valkey-server", "valkey-check-rdb", "redis-server", "redis-check-rdb"}
