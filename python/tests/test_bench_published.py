@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from benches.published import (
@@ -19,7 +20,9 @@ from benches.published import (
     writer_cases,
 )
 from benches.published.page import page
+from benches.published.sizes import fit_size_cost
 from benches.published.storage import Extraction, fit_extraction
+from inrush.model.decomposition import units
 from inrush.model.forecast import UNSEEN_LIMIT
 from inrush.model.scaling import Usl
 
@@ -108,3 +111,11 @@ def test_a_small_extraction_cold_and_warm_says_what_a_large_one_costs() -> None:
     # Ten million rows on five million pages are 41 GB: what is warm there is read again.
     assert found.at(1e7, cold=False) == pytest.approx(1180)
     assert isinstance(found, Extraction)
+
+
+def test_a_line_by_size_is_continued_from_sizes_that_are_nearly_the_same() -> None:
+    sizes = np.array([1.2e6, 4e6, 10e6, 3e6])
+    of = units(sizes * (3e-7 + 2e-14 * sizes), sizes, np.cumsum(sizes))
+    found = fit_size_cost(of)
+    assert (found.byte_s, found.file_byte_s) == pytest.approx((3e-7, 2e-14), rel=1e-6)
+    assert found.files_per_s(4e6) == pytest.approx(1 / of.seconds[1])

@@ -13,7 +13,6 @@ from inrush.model.decomposition import (
     alike,
     decompose,
     explained,
-    fit_size_cost,
     units,
 )
 from inrush.model.forecast import Refused
@@ -169,14 +168,6 @@ def test_with_files_alike_a_dip_of_large_files_is_gone_and_the_fall_of_the_table
     )
     rate = alike(both, decompose(both))
     assert rate is not None and shape(both.before, rate).word == "confirmed"
-
-
-def test_a_line_by_size_is_continued_from_sizes_that_are_nearly_the_same() -> None:
-    sizes = np.array([1.2e6, 4e6, 10e6, 3e6])
-    of = units(sizes * (3e-7 + 2e-14 * sizes), sizes, np.cumsum(sizes))
-    found = fit_size_cost(of)
-    assert (found.byte_s, found.file_byte_s) == pytest.approx((3e-7, 2e-14), rel=1e-6)
-    assert found.files_per_s(4e6) == pytest.approx(1 / of.seconds[1])
 
 
 def test_r2_is_that_of_least_squares() -> None:

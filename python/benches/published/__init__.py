@@ -12,9 +12,10 @@ from importlib import resources
 
 import numpy as np
 
+from benches.published.sizes import fit_size_cost
 from benches.published.storage import fit_extraction
 from inrush.model.curve import curve, forecast
-from inrush.model.decomposition import Decomposed, Units, alike, decompose, fit_size_cost, units
+from inrush.model.decomposition import Decomposed, Units, alike, decompose, units
 from inrush.model.forecast import Forecast
 from inrush.model.outgrown import Shape, joined, shape
 from inrush.model.scaling import Usl
