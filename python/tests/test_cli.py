@@ -17,7 +17,7 @@ import pytest
 from inrush import cli
 from inrush.cli import COMMANDS
 from inrush.machine import host
-from inrush.results.store import Results, Store
+from inrush.results.store import Results, Store, unsealed_runs
 from inrush.study.study import load_study
 from tests.terminal import Inrush
 from tests.test_shipped_studies import ON_SHARDS
@@ -509,7 +509,7 @@ def test_kill_9_of_a_real_study_loses_the_run_in_hand_and_nothing_else(inrush: I
     assert len(stored) == len(results.runs) - len(set(results.study["calibrated_by"].values())) > 0
     for run in stored:
         assert all(run.table("proofs").column("holds").to_pylist()) and run.table("proofs").num_rows
-    assert results.unsealed == []
+    assert unsealed_runs(results.path) == []
 
 
 def test_doctor_gives_every_figure_for_programs(inrush: Inrush) -> None:

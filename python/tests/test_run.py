@@ -24,7 +24,7 @@ from inrush.engines.survives import Durability, Survives
 from inrush.errors import CoreError, Interrupted, TargetError, UsageError
 from inrush.machine import host
 from inrush.plan.planned import PlannedRun
-from inrush.results.store import Results, SealedRun, Store, StudyFolder
+from inrush.results.store import Results, SealedRun, Store, StudyFolder, unsealed_runs
 from inrush.run.ahead import Look
 from inrush.run.listener import Silent
 from inrush.run.one import disk_after
@@ -122,7 +122,7 @@ def test_every_planned_run_is_sealed_in_order_with_its_tables(tmp_path: Path) ->
         assert run.table("repetitions").num_rows == 2
         assert run.env == {"cpu_model": "a test's"}
     assert results.study["status"] == "done"
-    assert results.unsealed == [] and list(folder.data_path.iterdir()) == []
+    assert unsealed_runs(results.path) == [] and list(folder.data_path.iterdir()) == []
 
 
 def test_a_study_that_is_done_is_not_run_again(tmp_path: Path) -> None:
@@ -317,7 +317,7 @@ def test_kill_9_at_random_points_leaves_every_run_once_after_resume(tmp_path: Pa
     assert all(
         r.doc["status"] == "done" and r.table("repetitions").num_rows == 2 and not r.damage() for r in runs
     )
-    assert Results(folder.path).unsealed == []
+    assert unsealed_runs(folder.path) == []
 
 
 def test_half_a_table_of_a_killed_run_is_set_aside_not_counted(tmp_path: Path) -> None:

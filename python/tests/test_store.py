@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from inrush.errors import ResultUnreadable, UsageError
 from inrush.results.schema import RESULT_SCHEMA, SCHEMAS
-from inrush.results.store import Results, Store, StudyFolder, sealing, whole_batches
+from inrush.results.store import Results, Store, StudyFolder, sealing, unsealed_runs, whole_batches
 
 RESOURCES = SCHEMAS["resources"]
 
@@ -94,7 +94,7 @@ def test_a_run_without_run_json_is_no_result_and_is_named_as_unsealed(tmp_path: 
     folder = begin(tmp_path)
     folder.open_run("b0-000", {}, {})
     results = Results(folder.path)
-    assert results.runs == [] and results.unsealed == ["b0-000"]
+    assert results.runs == [] and [path.name for path in unsealed_runs(results.path)] == ["b0-000"]
     with pytest.raises(ResultUnreadable, match="never sealed"):
         _ = Results(folder.path, only="b0-000").runs
 

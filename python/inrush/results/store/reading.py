@@ -16,7 +16,7 @@ from inrush.border.pipeline import AnyPlan
 from inrush.errors import ResultUnreadable
 from inrush.results.schema import SCHEMAS, conform, empty
 from inrush.results.store.files import Doc, check_schema, read_json, sha256
-from inrush.results.store.root import sealed_runs, unsealed_runs
+from inrush.results.store.root import sealed_runs
 
 
 class Results:
@@ -43,11 +43,6 @@ class Results:
             )
         found = [SealedRun(path) for path in sealed_runs(self.path) if self.only in (None, path.name)]
         return sorted(found, key=lambda r: (r.doc.get("block", 0), r.doc.get("order", 0), r.id))
-
-    @property
-    def unsealed(self) -> list[str]:
-        """Folders of runs that were begun and not sealed."""
-        return [path.name for path in unsealed_runs(self.path)]
 
     @property
     def report_path(self) -> Path:
