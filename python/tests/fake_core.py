@@ -1,7 +1,7 @@
 """A core for tests of what surrounds it: does what the plan's label `script` says, step by step.
 
 Steps: an event (dict) is said; "pause" waits for `resume`, and a note says with which processes; "hang" waits for `stop`; "crash" is a segmentation fault;
-"spin" keeps a core busy and ignores everything, `stop` too; "fail" is a CoreFailure at start; "table" writes one batch into `parts/repetitions.arrows`; "cut" half of a second one.
+"spin" keeps a core busy and ignores everything, `stop` too; "fail" is a CoreFailure at start; "secret" says the variable of this name; "table" writes one batch into `parts/repetitions.arrows`; "cut" half of a second one.
 Run as a program it is a worker with this core in place of the built one.
 """
 
@@ -49,6 +49,8 @@ class Run:
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
             while True:
                 pass
+        elif step == "secret":
+            return [json.dumps({"event": "note", "text": os.environ["INRUSH_TEST_SECRET"]})]
         elif step == "table":
             write(self.parts / "repetitions.arrows", cut=False)
         elif step == "cut":

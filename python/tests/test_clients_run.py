@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -55,11 +55,13 @@ def plan(measure_s: float = 0.5, calls: int | None = None, **segment: Any) -> di
 
 
 @contextlib.contextmanager
-def running(tmp_path: Path, plan: dict[str, Any]) -> Iterator[Worker]:
+def running(
+    tmp_path: Path, plan: dict[str, Any], environment: Mapping[str, str] | None = None
+) -> Iterator[Worker]:
     parts = tmp_path / "parts"
     parts.mkdir()
     does = kind_of(plan).does  # type: ignore[arg-type]
-    worker = Worker({"does": does, "plan": plan, "parts": str(parts)}, tmp_path / "worker.log")
+    worker = Worker({"does": does, "plan": plan, "parts": str(parts)}, tmp_path / "worker.log", environment)
     try:
         yield worker
     finally:
@@ -224,6 +226,15 @@ def test_a_stop_ends_all_in_order(tmp_path: Path) -> None:
         assert worker.close() == 0
     assert [e["ended_by"] for e in events if e["event"] == "finished"] == ["stop"]
     assert gone(tmp_path, ENDS_S) == []
+
+
+def test_a_password_is_in_nothing_that_a_process_was_started_with(tmp_path: Path) -> None:
+    secret = "a-secret-of-the-test-7762"
+    with running(tmp_path, plan(measure_s=60), {"PGPASSWORD": secret}) as worker:
+        measuring(worker)
+        at_work = workers(tmp_path)
+        assert len(at_work) == PROCESSES + 1
+        assert not [pid for pid in at_work if secret in Path(f"/proc/{pid}/environ").read_text()]
 
 
 @pytest.mark.ci

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -26,12 +26,14 @@ FINISHED = {"event": "finished", "ended_by": "work"}
 
 
 @contextlib.contextmanager
-def worker(tmp_path: Path, script: list[Any]) -> Iterator[Worker]:
+def worker(
+    tmp_path: Path, script: list[Any], environment: Mapping[str, str] | None = None
+) -> Iterator[Worker]:
     (tmp_path / "parts").mkdir(exist_ok=True)
     document: Document = {
         "does": "drive", "plan": {"labels": {"script": script}}, "parts": str(tmp_path / "parts"),
     }  # fmt: skip
-    started: Worker = Process(document, tmp_path / "worker.log", command=FAKE_WORKER)
+    started: Worker = Process(document, tmp_path / "worker.log", environment, command=FAKE_WORKER)
     try:
         yield started
     finally:
@@ -81,6 +83,14 @@ def test_a_paused_run_waits_for_resume(tmp_path: Path) -> None:
             {"event": "note", "text": "resumed with {'server': [7, 8]}, {9: 'ldm'}"},
             FINISHED,
         ]
+
+
+def test_a_password_is_known_to_the_process_and_in_nothing_that_it_was_started_with(tmp_path: Path) -> None:
+    secret = "a-secret-of-the-test-7761"
+    with worker(tmp_path, ["secret", "pause"], {"INRUSH_TEST_SECRET": secret}) as w:
+        assert next_event(w) == {"event": "note", "text": secret}
+        started = Path(f"/proc/{w.pid}")
+        assert secret not in started.joinpath("environ").read_text() + started.joinpath("cmdline").read_text()
 
 
 def test_stop_is_an_orderly_end(tmp_path: Path) -> None:

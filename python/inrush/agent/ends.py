@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 import subprocess
 from collections.abc import Iterator
 
-from inrush.agent.parent import Parent
+from inrush.agent.parent import GIVEN, Parent, environment_of_child
 from inrush.agent.process import AGENT
 from inrush.border.words import Document, Word
 
@@ -31,7 +30,7 @@ def hosted(load: Word, words: Iterator[Word]) -> int:
         [*AGENT, "end"],
         stdin=subprocess.PIPE,
         text=True,
-        env={**os.environ, "INRUSH_PARENT": str(os.getpid())},
+        env=environment_of_child(),
     ) as end:
         assert end.stdin is not None
 
@@ -40,7 +39,7 @@ def hosted(load: Word, words: Iterator[Word]) -> int:
             end.stdin.write(json.dumps(said) + "\n")
             end.stdin.flush()
 
-        say(Document(does="end"))
+        say(Document(does="end", environment=GIVEN))
         say(load)
         if load["plan"]["role"] == "server":
             say(next(words, Word(do="stop")))

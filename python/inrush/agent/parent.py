@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from inrush.border.words import Word
 
 PR_SET_PDEATHSIG = 1
+#: Variables that this process was given by its document, and not when it was started. Its own processes get them likewise.
+GIVEN: dict[str, str] = {}
 #: What a pipe holds at most.
 READ_BYTES = 1 << 16
 
@@ -89,6 +91,17 @@ class Lines:
             return held
         *whole, self._rest = self._rest.split(b"\n")
         return held + [line.decode() for line in whole]
+
+
+def take(variables: Mapping[str, str]) -> None:
+    """What other programs can read of this process, does not have them."""
+    GIVEN.update(variables)
+    os.environ.update(variables)
+
+
+def environment_of_child() -> dict[str, str]:
+    """What a process of ours is started with."""
+    return {**{k: v for k, v in os.environ.items() if k not in GIVEN}, "INRUSH_PARENT": str(os.getpid())}
 
 
 def die_with_parent() -> None:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Generic, TypeVar
 
+from inrush.agent.parent import GIVEN, environment_of_child
 from inrush.border.words import Document, Word
 from inrush.engines.life import log_lines
 from inrush.machine.own_programs import program
@@ -50,7 +51,7 @@ class Process(Generic[E]):
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log_file,
-            env={**os.environ, **(env or {}), "INRUSH_PARENT": str(os.getpid())},
+            env=environment_of_child(),
             # Its own session: Ctrl-C in the terminal reaches us alone, and we decide.
             start_new_session=True,
         )
@@ -58,7 +59,7 @@ class Process(Generic[E]):
         self._hear: Callable[[E], None] = hear or self._events.put
         self._reader = threading.Thread(target=self._read, name="worker events", daemon=True)
         self._reader.start()
-        self._write(document)
+        self._write({**document, "environment": {**GIVEN, **(env or {})}})
 
     @property
     def pid(self) -> int:

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from inrush.agent.parent import Lines, Parent, die_with_parent
+from inrush.agent.parent import Lines, Parent, die_with_parent, take
 
 if TYPE_CHECKING:
     from inrush.border.words import Document, Does
@@ -51,6 +51,7 @@ def main() -> int:
             file=sys.stderr,
         )
         return 2
+    take(document.get("environment", {}))
     if document.get("realtime"):
         from inrush.agent.realtime import come_first
 

@@ -39,6 +39,8 @@ class Document(TypedDict, total=False):
     plan: Mapping[str, object]
     #: The folder of its tables, or where a node keeps its files.
     parts: str
+    #: Variables that it has beyond those of its parent: passwords are among them, and other programs read what it is started with.
+    environment: Mapping[str, str]
     #: It comes before all else on its machine.
     realtime: bool
     #: It ends by itself when it has heard nothing for so long.
