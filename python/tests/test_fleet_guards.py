@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from inrush.agent.barriers import Start, Starts
+from inrush.agent.barriers import SharedStart, Starts
 from inrush.agent.clocks import SAME, Clock
 from inrush.analysis.verdicts import Outcome, Verdict
 from inrush.guards.laws import nothing_overfull
@@ -163,7 +163,7 @@ def test_what_was_sent_to_a_process_is_put_beside_the_instant_by_its_last_known_
     starts = Starts(2)
     then, final = Clock(ahead_ns=1_000), Clock(ahead_ns=1_400)
     for repetition, at_ns in enumerate((10**9, 5 * 10**9)):
-        starts.given(Start(at_ns, {0: at_ns, 1: then.there(at_ns)}))
+        starts.given(SharedStart(at_ns, {0: at_ns, 1: then.there(at_ns)}))
         for process in range(2):
             starts.began(process, {
                 "event": "began", "index": 2, "repetition": repetition, "t_ns": 0, "first_late_ns": 1, "last_late_ns": 2,

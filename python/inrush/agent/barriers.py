@@ -67,7 +67,7 @@ class Barriers:
 
 
 @dataclass(frozen=True)
-class Start:
+class SharedStart:
     """The instant that the processes were given to start at."""
 
     at_ns: int
@@ -83,10 +83,10 @@ class Starts:
     #: (segment, repetition) -> process -> what it says.
     found: dict[tuple[int, int], dict[int, Began]] = field(default_factory=dict)
     #: The latest word; and the one that each start followed.
-    latest: Start | None = None
-    words: dict[tuple[int, int], Start] = field(default_factory=dict)
+    latest: SharedStart | None = None
+    words: dict[tuple[int, int], SharedStart] = field(default_factory=dict)
 
-    def given(self, word: Start) -> None:
+    def given(self, word: SharedStart) -> None:
         self.latest = word
 
     def began(self, process: int, event: Began) -> None:
@@ -117,7 +117,7 @@ class Starts:
             "spread_ns": max(known) - min(known),
         }
 
-    def instants_off(self, word: Start | None, clocks: Sequence[Clock]) -> list[int | None]:
+    def instants_off(self, word: SharedStart | None, clocks: Sequence[Clock]) -> list[int | None]:
         sent = word.sent_ns if word is not None else {}
         at_ns = word.at_ns if word is not None else 0
         return [clocks[p].here(sent[p]) - at_ns if p in sent else None for p in range(self.processes)]

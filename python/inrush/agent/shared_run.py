@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from inrush.agent import joined
-from inrush.agent.barriers import Barriers, Opened, Start, Starts, late_starts
+from inrush.agent.barriers import Barriers, Opened, SharedStart, Starts, late_starts
 from inrush.agent.drive import POLL_S
 from inrush.agent.parent import Parent
 from inrush.agent.place import Client, Here, Place, leave_document, watch_of, watchers
@@ -167,7 +167,7 @@ class SharedRun:
         """Each process hears the instant of its own clock, and what the others have written."""
         at_ns = release.at_ns(time.monotonic_ns(), self.place.start_after_ns)
         sent = {process: self.place.clock(process).there(at_ns) for process in self.running}
-        self.starts.given(Start(at_ns, sent))
+        self.starts.given(SharedStart(at_ns, sent))
         for process, there_ns in sent.items():
             self.processes[process].send({"do": "go", "at_ns": there_ns, "others": release.others(process)})
 

@@ -18,7 +18,7 @@ from inrush.errors import CoreError, InrushError, TargetError
 from inrush.pipeline import proofs, stretches, tables
 from inrush.pipeline.heard import Heard, is_stopped
 from inrush.pipeline.journal import Journal
-from inrush.pipeline.load_environment import AtWork, LoadEnvironment, OneHost
+from inrush.pipeline.load_environment import LoadAtWork, LoadEnvironment, OneHost
 from inrush.study.pipeline import ROLE
 from inrush.targets.sizes import Take, sampled
 
@@ -125,7 +125,7 @@ class Drive(Heard):
                 self.on_event({"event": "failing", "message": str(e)})
             raise
 
-    def go(self, ends: AtWork) -> int:
+    def go(self, ends: LoadAtWork) -> int:
         """When, by CLOCK_MONOTONIC."""
         go_ns, zero_ns = self.environment.due_ns(), self.environment.zero_ns
         self.journal.say(
@@ -152,7 +152,7 @@ class Drive(Heard):
 
         return take
 
-    def follow(self, ends: AtWork, go_ns: int) -> str | None:
+    def follow(self, ends: LoadAtWork, go_ns: int) -> str | None:
         """Until all clients have finished; why it was cut before, else None."""
         segment, progress_s = self.plan["segments"][tables.MEASURED], 0.0
         assert segment["kind"] == "load", "a pipeline plan is measured in this segment"

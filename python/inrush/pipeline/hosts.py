@@ -30,7 +30,7 @@ from inrush.machine import host
 from inrush.pipeline import drive, inputs, journal, shard_servers, shares, ways
 from inrush.pipeline.ends import Said
 from inrush.pipeline.hosts_watched import device_marks, watched
-from inrush.pipeline.load_environment import AtWork, Note
+from inrush.pipeline.load_environment import LoadAtWork, Note
 from inrush.pipeline.part_plans import part_plan
 from inrush.pipeline.shares import SERVER
 from inrush.pipeline.watching import Watching, watching
@@ -147,7 +147,7 @@ class OverHosts:
         return float(self.until(SERVER, "measured")["bytes_per_s"])
 
     @contextlib.contextmanager
-    def at_work(self) -> Iterator[AtWork]:
+    def at_work(self) -> Iterator[LoadAtWork]:
         """Of a failure nothing goes on: tables are dropped behind it, and no load server may write then."""
         try:
             self.ready()

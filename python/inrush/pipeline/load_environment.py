@@ -23,7 +23,7 @@ from inrush.targets.server_processes import found_at
 Note = Callable[[int, int], None]
 
 
-class AtWork(Protocol):
+class LoadAtWork(Protocol):
     """Client and load server, ready to begin."""
 
     def go(self, at_ns: int) -> None:
@@ -54,7 +54,7 @@ class LoadEnvironment(Protocol):
     def make(self, note: Note) -> None:
         """Input files, and whatever else is there before the first table."""
 
-    def at_work(self) -> AbstractContextManager[AtWork]:
+    def at_work(self) -> AbstractContextManager[LoadAtWork]:
         """Both ends, watched from before their begin to behind their end."""
 
     def due_ns(self) -> int:
@@ -88,7 +88,7 @@ class OneHost:
         self.read = inputs.Inputs(tuple(paths), 0, 0)
 
     @contextlib.contextmanager
-    def at_work(self) -> Iterator[AtWork]:
+    def at_work(self) -> Iterator[LoadAtWork]:
         plan = self.plan
         with LoadProcesses(plan, self.read.paths, self.folder) as ends:
             ends.ready()
