@@ -42,8 +42,12 @@ def undisturbed() -> Iterator[None]:
         leave_others_out(patch)
         for counted in ("known_stalls", "told_stalls"):
             patch.setattr(f"inrush.stats.starved.{counted}", lambda run: Stalls(0, 0.0))
-        for user in ("inrush.guards.lacking", "inrush.analysis.deciding", "inrush.analysis.lack"):
-            patch.setattr(f"{user}.lack_of", lambda run: None)
+        for user in ("guards.lacking", "analysis.deciding", "analysis.lack"):
+            try:
+                patch.setattr(f"inrush.{user}.lack_of", lambda run: None)
+            except ImportError as e:  # a test that keeps a package from being there judges nothing
+                if "halted" not in str(e):
+                    raise
         yield
 
 

@@ -11,11 +11,14 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 import inrush.guards
-from inrush.analysis.points import Analysis
 from inrush.analysis.verdicts import Figures, Verdict, not_checked
 from inrush.stats.record import RunRecord
+
+if TYPE_CHECKING:
+    from inrush.analysis.points import Analysis  # brings scipy, which a run does without
 
 
 class About(Enum):
