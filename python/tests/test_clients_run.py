@@ -243,7 +243,8 @@ def test_kill_9_of_the_parent_leaves_no_process(tmp_path: Path) -> None:
 import sys
 from pathlib import Path
 from tests.test_clients_run import plan, running
-worker = running(Path({str(tmp_path)!r}), plan(measure_s=60)).__enter__()
+held = running(Path({str(tmp_path)!r}), plan(measure_s=60))
+worker = held.__enter__()
 while True:
     event = worker.event(1.0)
     if event and event["event"] == "progress" and event["phase"] == "measure":

@@ -136,7 +136,8 @@ import sys, time
 sys.path.insert(0, {str(Path(__file__).parents[2])!r})
 from pathlib import Path
 from tests.test_worker import worker
-w = worker(Path({str(tmp_path)!r}), [{{"event": "segment", "index": 0}}, "hang"]).__enter__()
+held = worker(Path({str(tmp_path)!r}), [{{"event": "segment", "index": 0}}, "hang"])
+w = held.__enter__()
 w.event(30)
 print(w.pid, flush=True)
 time.sleep(60)
