@@ -11,6 +11,7 @@ from inrush.study.at_point import study_at
 from inrush.study.forms import Best, BestOf, FromFactor
 from inrush.study.roles import Role
 from inrush.study.shipped import shipped_studies
+from inrush.study.step_kinds import Measure
 from inrush.study.study import load_study, references
 
 
@@ -43,7 +44,7 @@ def test_a_point_has_the_values_of_its_factors_and_the_steps_that_it_does() -> N
 def test_the_tables_of_a_list_are_roles_of_their_own_and_one_named_alone_is_not() -> None:
     """A factor of lists gives `writers/metrics` also where a list has one table: figures of all its points have such names."""
     writers = {"writers": Role(name="writers", operations={"put": 1}, table=FromFactor("tables"))}
-    study = replace(load_study("telemetry/quickstart"), roles=writers)
+    study = replace(load_study("telemetry/quickstart"), steps=(Measure(roles=writers),))
 
     of_list, alone = (
         study_at(study, "sqlite", {"tables": tables}, {}).roles["writers"]
@@ -56,7 +57,7 @@ def test_the_tables_of_a_list_are_roles_of_their_own_and_one_named_alone_is_not(
 
 def test_the_best_of_another_study_is_that_of_the_nearest_conditions() -> None:
     writers = {"writers": Role(name="writers", operations={"put": 1}, batch_rows=BestOf("batches", 10))}
-    study = replace(load_study("telemetry/quickstart"), roles=writers)
+    study = replace(load_study("telemetry/quickstart"), steps=(Measure(roles=writers),))
     table = next(iter(study.workload.tables))
     found = [
         Best({}, 1),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from inrush.errors import Problem
@@ -55,9 +55,8 @@ def law_problems(operation: Operation) -> Iterator[Problem]:
 
 def at_once(draft: Draft, roles: Sequence[ActiveRole]) -> Iterator[list[ActiveRole]]:
     """Those of the roles that work at the same time, where several do."""
-    steps: Sequence[Mapping[str, object]] = [step.sessions for step in draft.study.steps]
-    for names in steps or [{role.name.partition("/")[0]: None for role in roles}]:
-        together = [role for role in roles if role.name.partition("/")[0] in names]
+    for step in draft.study.steps:
+        together = [role for role in roles if role.name.partition("/")[0] in step.sessions]
         if len(together) > 1:
             yield together
 

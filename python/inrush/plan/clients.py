@@ -48,8 +48,8 @@ Reasons = dict[str, list[str]]
 
 
 def point_reasons(draft: Draft) -> Reasons:
-    schedule, written = draft.study.schedule, [role.table for role in draft.roles if role.table]
-    repeats = not draft.study.steps and draft.study.kind != "timed" and schedule.at_least_s > 0
+    written = [role.table for role in draft.roles if role.table]
+    repeats = draft.study.measure is not None and draft.study.measure.at_least_s > 0
     return {
         "its rows are written again and again until enough was measured, which one process does alone (or say "
         "schedule.at_least_s = 0)": [table for table in written if repeats],
@@ -85,9 +85,7 @@ def operation_reasons(draft: Draft) -> Reasons:
 
 
 def written_beside(draft: Draft, role: ActiveRole) -> frozenset[str]:
-    """Tables that are written while a role works: by its own step, or by the study's one measurement."""
-    if not draft.study.steps:
-        return frozenset(draft.written)
+    """Tables that are written while a role works: by its own step."""
     of = [step for step in draft.study.steps if is_of(role, step.sessions)]
     beside = [r for r in draft.roles if any(is_of(r, step.sessions) for step in of)]
     return frozenset(r.table for r in beside if r.table is not None)

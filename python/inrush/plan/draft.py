@@ -110,7 +110,7 @@ class Draft:
     def rows_before(self, name: str) -> int:
         """Rows a table holds before it is read: those that are loaded, by a step too. Those that calls by key add may come
         later, or be fewer."""
-        return self.rows_in_batches(name) if self.study.steps else self.loaded_rows(name)
+        return self.loaded_rows(name) if self.study.measure else self.rows_in_batches(name)
 
     def rows_of(self, name: str) -> int:
         return self.rows_in_batches(name) + self.added.get(name, 0)
@@ -237,9 +237,8 @@ class Draft:
 
     def longest_s(self) -> float:
         """The longest segment with a planned length: seconds that are given, samples, calls at a rate."""
-        schedule = self.study.schedule
         timed = any(r.table is None and r.calls is None for r in self.roles)
-        said = [schedule.warm_s, schedule.cool_s, schedule.measure_s if timed else 0.0]
+        said = [self.study.measure.seconds if self.study.measure and timed else 0.0]
         said += [r.samples.count * r.samples.every_s for r in self.roles if r.samples]
         paced = [r for r in self.roles if r.rate_per_s > 0 and r.samples is None]
         said += [r.calls / r.rate_per_s for r in paced if r.calls is not None]

@@ -29,7 +29,7 @@ from inrush.plan.planned_point import Impossible, PointPlan, short_hash
 from inrush.plan.refusals import draft_problems
 from inrush.plan.retention import retained
 from inrush.plan.roles import Broken, active_roles, method_of
-from inrush.plan.segments import Segments
+from inrush.plan.segments import segments
 from inrush.plan.shards import (
     beyond_keys,
     held_together,
@@ -39,7 +39,6 @@ from inrush.plan.shards import (
     shards_of,
     without_key,
 )
-from inrush.plan.step_segments import StepSegments
 from inrush.plan.steps import impossible_steps, steps_of
 from inrush.plan.summary import summary
 from inrush.plan.units import ns
@@ -80,7 +79,7 @@ def plan_point(
     impossible = impossible_steps(study, server, engine)
     if impossible:
         return Impossible(tuple(impossible))
-    said = {step.name: step.do for step in study.steps}
+    said = {step.name: step.do for step in study.steps if step.name}
     study, without = steps_of(study, server)
     if without and not study.steps:
         return Unsupported(next(iter(without.values())))
@@ -151,7 +150,7 @@ def plan_point(
         "target": {"engine": engine, "url": "", "options": dict(options)},
         "tables": draft.table_documents(),
         "operations": draft.operations,
-        "segments": (StepSegments if study.steps else Segments)(draft).all(),
+        "segments": segments(draft),
         "record": {
             "interval_ns": ns(interval := interval_s(study.record.interval_s, longest_s)),
             "flush_ns": ns(max(2.0, interval)),

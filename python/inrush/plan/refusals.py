@@ -59,7 +59,7 @@ def ranges_without_rows(draft: Draft) -> list[Problem]:
     ranged = [op for op in map(draft.study.workload.operations.__getitem__, names) if op.range is not None]
 
     def changes(table: str) -> bool:
-        return table in draft.retained or (table in draft.written and not draft.study.steps)
+        return table in draft.retained or (table in draft.written and draft.study.measure is not None)
 
     return range_problems(ranged, draft.tables, draft.rows_before, changes)
 

@@ -130,12 +130,8 @@ def active_roles(study: StudyAt[Plain], server: Twin, engine: str) -> list[Activ
         problems.append(
             problem("roles", "", 'no role inserts here; kind = "mixed" allows points that only read')
         )
-    if (
-        not writing
-        and not study.steps
-        and study.schedule.measure_s <= 0
-        and any(r.calls is None for r in roles)
-    ):
+    measure = study.measure
+    if not writing and measure is not None and measure.seconds <= 0 and any(r.calls is None for r in roles):
         problems.append(
             problem("schedule.measure_s", "", "points that only read need measure_s, their length")
         )

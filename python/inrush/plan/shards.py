@@ -71,7 +71,7 @@ def held_together(study: StudyAt[Plain], roles: Sequence[ActiveRole]) -> Unsuppo
 
 def not_over_shards(study: StudyAt[Plain]) -> str:
     """What a study has that is of one server; empty: nothing."""
-    if study.steps:
+    if study.measure is None:
         return "its steps are done on one server"
     if any(table.partitions for table in study.workload.tables.values()):
         return "its tables are cut into partitions"

@@ -1,26 +1,27 @@
-"""The segments of a run with steps: each step and what is probed after it. Pure."""
+"""What each step of a run becomes: its segments, and what is probed behind them. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from inrush.border import plan as border
-from inrush.border.plan import Statement as StatementDocument
 from inrush.engines.plans import TablePlan
 from inrush.engines.sql import bind
 from inrush.engines.twin import Twin
 from inrush.plan import loads
-from inrush.plan.documents import input_document, role_document
+from inrush.plan.documents import input_document, role_document, single_role
+from inrush.plan.pieces import Pieces, until_no_rows
+from inrush.plan.retention import retain_role
 from inrush.plan.roles import ActiveRole
-from inrush.plan.segments import Segments, until_no_rows
 from inrush.plan.steps import texts
-from inrush.plan.units import ns
+from inrush.plan.units import LOAD_BATCH_ROWS, ns
 from inrush.study.forms import Plain
 from inrush.study.step_kinds import (
     Cold,
     Dump,
     KeyCalls,
     Load,
+    Measure,
     Read,
     Restart,
     Roles,
@@ -41,68 +42,32 @@ SORTED_BY: Mapping[str, border.SortBy] = {
 }
 
 
-class StepSegments(Segments):
-    """Begins and ends as every run does; between them are the steps."""
-
-    #: What the first step changes is the difference to these.
-    asked_before = ("settings", "counters", "sizes")
-
-    def all(self) -> list[border.Segment]:
-        inputs = [
-            input_document(role, role.input, self.draft.index, False)
-            for role in self.draft.roles
-            if role.input is not None
-        ]
-        made: list[border.Segment] = (
-            [{"kind": "inputs", "label": "inputs", "inputs": inputs}] if inputs else []
-        )
-        return [*made, *super().all()]
-
-    def sort(self, step: Sort[Plain]) -> border.SortPlan:
-        draft = self.draft
-        role = next(r for r in draft.roles if r.input is not None and r.input.sorted == step.name)
-        assert role.input is not None, "it was chosen by it"
-        table = draft.tables[role.table or ""]
-        key = table.column(table.identity[0])
-        found: border.SortPlan = {
-            "kind": "sort",
-            "label": step.name,
-            "step": step.name,
-            "from": input_document(role, role.input, draft.index, False),
-            "to": input_document(role, role.input, draft.index, True),
-            "column": table.columns.index(key),
-            "limit_ns": self.limit_of(step),
-        }
-        if key.type in SORTED_BY:
-            found["by"] = SORTED_BY[key.type]
-        return found
-
-    def created_too(self) -> list[StatementDocument]:
-        return loads.create_ledger(self.draft)
-
-    def drop(self) -> list[StatementDocument]:
-        return [*loads.drop_ledger(self.draft), *super().drop()]
+class StepSegments(Pieces):
+    """The steps of a point's run, one after the other."""
 
     def body(self) -> list[border.Segment]:
         found: list[border.Segment] = []
         cold, looked = False, True
         for step in self.draft.study.steps:
             was_cold, cold = cold, isinstance(step, Cold) or (cold and isinstance(step, Settle | Restart))
-            sized = isinstance(step, KeyCalls) or not isinstance(step, Read | Cold | Restart | Sort)
+            sized = isinstance(step, KeyCalls) or not isinstance(step, Read | Cold | Restart | Sort | Measure)
             if isinstance(step, Load) and step.source is not None:
                 found, looked = [*found, *self.emptied(step)], False
             if sized and not looked and not was_cold:
                 found += self.probe("before", ("sizes",))
             looked = sized and not cold
             found += self.step(step, looked)
-        return [*found, *self.retained()]
+        # Those of a measurement come before it cools.
+        return found if self.draft.study.measure else [*found, *self.retained()]
 
     def step(self, step: Step[Plain], sizes: bool) -> list[border.Segment]:
         """The step, and what is probed after it: counters, and sizes where it may have changed them.
 
         They are not asked for where the engine is to stay cold for a later step: that may read its files.
         """
-        probes = self.probe(step.name, ("sizes", "counters") if sizes else ("counters",))
+        asked: tuple[border.ProbeTable, ...] = ("sizes", "counters") if sizes else ("counters",)
+        # Behind a step without a name the run ends, where both are asked for.
+        probes = self.probe(step.name, asked) if step.name else []
         for probe in probes:
             probe["step"] = step.name
         loaded = [role.table for role in self.roles_of(step) if role.table is not None]
@@ -170,6 +135,8 @@ class StepSegments(Segments):
                 return [self.sessions(step)]
             case Statement():
                 return [self.maintenance(step)]
+            case Measure():
+                return self.measured(step)
             case Sort():
                 return [self.sort(step)]
             case Settle():
@@ -226,6 +193,88 @@ class StepSegments(Segments):
 
     def limit_of(self, step: Step[Plain]) -> int:
         return self.limit_ns if step.limit_s is None else ns(step.limit_s)
+
+    def sort(self, step: Sort[Plain]) -> border.SortPlan:
+        draft = self.draft
+        role = next(r for r in draft.roles if r.input is not None and r.input.sorted == step.name)
+        assert role.input is not None, "it was chosen by it"
+        table = draft.tables[role.table or ""]
+        key = table.column(table.identity[0])
+        found: border.SortPlan = {
+            "kind": "sort",
+            "label": step.name,
+            "step": step.name,
+            "from": input_document(role, role.input, draft.index, False),
+            "to": input_document(role, role.input, draft.index, True),
+            "column": table.columns.index(key),
+            "limit_ns": self.limit_of(step),
+        }
+        if key.type in SORTED_BY:
+            found["by"] = SORTED_BY[key.type]
+        return found
+
+    def measured(self, step: Measure[Plain]) -> list[border.Segment]:
+        """Loaded, warmed, measured, cooled."""
+        draft = self.draft
+        loads = [name for name in draft.tables if draft.loaded_rows(name)]
+        after_load = [s for t in draft.plans.values() for s in t.after_load]
+        return [
+            *([self.load(loads)] if loads else []),
+            *([self.control("after_load", after_load)] if after_load else []),
+            *self.seen(loads),
+            *([self.phase("warm", step.warm_s)] if step.warm_s else []),
+            self.repeated(step),
+            *self.retained(),
+            *(self.seen(list(draft.written)) if step.cool_s else []),
+            *([self.phase("cool", step.cool_s)] if step.cool_s else []),
+        ]
+
+    def load(self, names: Sequence[str]) -> border.DriveSegment:
+        roles = []
+        for name in names:
+            work: border.RowsWork = {
+                "kind": "rows",
+                "table": self.draft.index[name],
+                "first_row": 0,
+                "rows": self.draft.loaded_rows(name),
+                "batch_rows": LOAD_BATCH_ROWS,
+            }
+            roles.append(single_role(f"load/{name}", f"load/{name}", work))
+        return self.driven("load", "load", roles)
+
+    def phase(self, phase: border.Phase, seconds: float) -> border.DriveSegment:
+        """Warm and cool repeat the readers of the measured phase; writers write while it is measured."""
+        roles = [r for r in self.draft.roles if phase == "measure" or r.table is None]
+        return self.driven(phase, phase, [role_document(r, self.draft.index, seconds) for r in roles])
+
+    def repeated(self, step: Measure[Plain]) -> border.DriveSegment:
+        """The measured phase; where it writes, as often as it takes to measure long enough."""
+        document = self.phase("measure", step.seconds)
+        if sample := self.sample("measure"):
+            document["sample"] = sample
+        if step.at_least_s > 0 and any(role.table is not None for role in self.draft.roles):
+            names = [name for name in self.draft.tables if name in self.draft.written]
+            fresh = [s for name in names for s in self.draft.plans[name].fresh]
+            document["repeat"] = {
+                "at_least_ns": ns(step.at_least_s),
+                "max": step.max_repetitions,
+                "fresh": [*fresh, *self.until_seen(names)],
+                "proofs": self.repetition_proofs(step, names),
+            }
+        return document
+
+    def repetition_proofs(self, step: Measure[Plain], names: Sequence[str]) -> list[border.ProofPlan]:
+        """Of the table that a repetition has filled."""
+        if step.proof == "checksum":
+            return self.draft.proofs(names, read_back=False)
+        proofs = self.draft.proofs(names, read_back=True)
+        # Too large to be read back whole: its sums, and ranges of it.
+        return [{**proof, "screen": "", "items": []} if proof["read_back"] else proof for proof in proofs]
+
+    def retained(self) -> list[border.Segment]:
+        """Deletes by age once more, up to a time that is known to the row."""
+        roles = [retain_role(of) for of in self.draft.retained.values()]
+        return [self.driven("retain", "cool", roles), *self.deleted()] if roles else []
 
 
 def statements(operation: Operation, server: Twin, tables: Mapping[str, TablePlan]) -> list[border.Statement]:

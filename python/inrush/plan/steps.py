@@ -12,7 +12,7 @@ from inrush.plan.extracts import way_out
 from inrush.plan.io import planned_operation
 from inrush.plan.kept import not_kept
 from inrush.plan.work import Work
-from inrush.study.at_point import StudyAt, roles_of
+from inrush.study.at_point import StudyAt
 from inrush.study.forms import Plain
 from inrush.study.operations import tables_of
 from inrush.study.roles import Role
@@ -21,6 +21,7 @@ from inrush.study.step_kinds import (
     Dump,
     Extract,
     Load,
+    Measure,
     Read,
     Restart,
     Roles,
@@ -53,7 +54,7 @@ def steps_of(study: StudyAt[Plain], server: Twin) -> tuple[StudyAt[Plain], dict[
         ):
             left_out[step.name] = reason
     kept = tuple(step for step in study.steps if step.name not in left_out)
-    return replace(study, steps=kept, roles={name: study.roles[name] for name in roles_of(kept)}), left_out
+    return replace(study, steps=kept), left_out
 
 
 def tables_without_rows(study: StudyAt[Plain], server: Twin) -> dict[str, str]:
@@ -170,15 +171,16 @@ def timed_reads(study: StudyAt[Plain], left_out: Collection[str]) -> tuple[Work,
 
 def around_s(study: StudyAt[Plain]) -> float:
     """Seconds of the same calls before and behind them."""
-    return sum(step.warm_s + step.cool_s for step in study.steps if isinstance(step, Read))
+    return sum(step.warm_s + step.cool_s for step in study.steps if isinstance(step, Read | Measure))
 
 
 def step_limits(study: StudyAt[Plain]) -> dict[str, tuple[str, float]]:
-    """Role -> its step, and the seconds after which that is cut."""
+    """Role -> its step, and the seconds after which that is cut; of a study with steps."""
     usual = study.schedule.limit_s
     return {
         role: (step.name, usual if step.limit_s is None else step.limit_s)
         for step in study.steps
+        if step.name
         for role in step.sessions
     }
 
@@ -189,5 +191,5 @@ def settle_s(study: StudyAt[Plain]) -> float:
 
 def longest_step_s(study: StudyAt[Plain]) -> float:
     lengths = [s.seconds for s in study.steps if isinstance(s, Read | Roles | Settle)]
-    lengths += [max(s.warm_s, s.cool_s) for s in study.steps if isinstance(s, Read)]
+    lengths += [max(s.warm_s, s.cool_s) for s in study.steps if isinstance(s, Read | Measure)]
     return max(lengths, default=0.0)

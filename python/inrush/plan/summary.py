@@ -18,7 +18,6 @@ from inrush.plan.roles import ALL_ROWS
 from inrush.plan.steps import around_s, settle_s, step_limits, timed_reads
 from inrush.plan.units import LOAD_BATCH_ROWS, NS
 from inrush.plan.work import Lasts, read_back, read_until_time, works
-from inrush.study.step_kinds import KIND as STEPS
 
 if TYPE_CHECKING:
     from inrush.plan.draft import Draft
@@ -37,7 +36,6 @@ UNSEEN = {
 def summary(
     draft: Draft, plan: Document, options: Mapping[str, str], keys_per_call: Mapping[str, int]
 ) -> PointPlan:
-    schedule = draft.study.schedule
     held = {name: draft.rows_of(name) for name in draft.tables if draft.tables[name].files is None}
     writers = [role for role in draft.roles if role.table is not None]
     written = sum(role.rows for role in writers if role.rows < ALL_ROWS)
@@ -83,11 +81,7 @@ def summary(
         written_rows=written,
         batch_rows=min((role.batch_rows for role in writers), default=LOAD_BATCH_ROWS),
         bytes=sum(rows * held_bytes(draft.tables[name]) for name, rows in held.items()),
-        fixed_s=schedule.warm_s
-        + schedule.cool_s
-        + around_s(draft.study)
-        + settle_s(draft.study)
-        + laid_out_s(draft.operations),
+        fixed_s=around_s(draft.study) + settle_s(draft.study) + laid_out_s(draft.operations),
         lasts=lasts(draft),
         notes=notes,
         per_s={
@@ -152,7 +146,7 @@ def read_back_of(draft: Draft, name: str) -> str:
 
 
 def lasts(draft: Draft) -> Lasts:
-    schedule = draft.study.schedule
+    measure = draft.study.measure
 
     def quiet(name: str) -> int:
         return draft.rows_of(name) - (draft.retained[name].first_row if name in draft.retained else 0)
@@ -162,10 +156,10 @@ def lasts(draft: Draft) -> Lasts:
             *works(draft.roles, draft.tables, draft.server, step_limits(draft.study)),
             *timed_reads(draft.study, draft.steps_left_out),
         ),
-        measure_s=schedule.measure_s if draft.study.kind != STEPS and read_until_time(draft.roles) else 0.0,
-        at_least_s=0.0 if draft.study.kind in ("timed", STEPS) else schedule.at_least_s,
-        max_repetitions=schedule.max_repetitions,
-        limit_s=float("inf") if draft.study.kind == STEPS else schedule.limit_s,
+        measure_s=measure.seconds if measure and read_until_time(draft.roles) else 0.0,
+        at_least_s=measure.at_least_s if measure else 0.0,
+        max_repetitions=measure.max_repetitions if measure else 1,
+        limit_s=draft.study.schedule.limit_s if measure else float("inf"),
         proven_rows=read_back(quiet, draft.tables, draft.read_back_rows),
     )
 

@@ -5,9 +5,9 @@ Plans are made of a `StudyAt[Plain]`: its types have no place for a factor.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from typing import Any, Generic
+from typing import Any, Generic, TypeAlias
 
 from inrush.study.forms import Best, BestOf, FromFactor, Plain, Ref, option_text
 from inrush.study.parts import RecordSpec, Schedule
@@ -15,7 +15,7 @@ from inrush.study.pipeline import Pipeline
 from inrush.study.roles import Role, label
 from inrush.study.settings import SettingsOf
 from inrush.study.shards import OverShards
-from inrush.study.step_kinds import Step
+from inrush.study.step_kinds import Measure, Step
 from inrush.workload import Workload
 
 
@@ -26,12 +26,11 @@ class StudyAt(Generic[Ref]):
     name: str
     kind: str
     workload: Workload
-    roles: Mapping[str, Role[Ref]]
     schedule: Schedule[Ref]
     record: RecordSpec
     #: What runs in place of roles, of kind `pipeline`.
     pipeline: Pipeline[Ref] | None = None
-    #: What runs in place of roles, of kind `steps`; their roles are among `roles` too.
+    #: What runs, one after the other; a study without steps has one, `Measure`.
     steps: tuple[Step[Ref], ...] = ()
     #: Name -> the steps whose durations and rows it adds up.
     totals: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -52,6 +51,16 @@ class StudyAt(Generic[Ref]):
     #: Engine -> setting that its server is started with -> value, e.g. ndb.nodes; servers of inrush's own alone have them.
     start: SettingsOf[Ref] = field(default_factory=dict)
 
+    @property
+    def roles(self) -> dict[str, Role[Ref]]:
+        """Of all steps, by their names in the plan."""
+        return {name: role for step in self.steps for name, role in step.sessions.items()}
+
+    @property
+    def measure(self) -> Measure[Ref] | None:
+        """The one step of a study without steps."""
+        return next((step for step in self.steps if isinstance(step, Measure)), None)
+
 
 def study_at(
     study: StudyAt[FromFactor],
@@ -60,51 +69,59 @@ def study_at(
     best: Mapping[str, Sequence[Best]],
 ) -> StudyAt[Plain]:
     """What the study runs at a point. best: study -> what it found, for `best_of`."""
-    steps = steps_at(study.steps, point)
-    roles = roles_of(steps) if study.steps else plain(study.roles, point)
-    conditions = {**point, "engine": engine}
-    return StudyAt(
-        **{
-            **{of.name: plain(getattr(study, of.name), point) for of in fields(StudyAt)},
-            "steps": steps,
-            "roles": {
-                name: with_best(role, study.workload, conditions, best) for name, role in roles.items()
-            },
-            "options": settings_at(study.options, point),
-            "start": settings_at(study.start, point),
-        }
-    )
+
+    def best_of(named: str) -> dict[str, int]:
+        conditions = {table: {**point, "engine": engine, "table": table} for table in study.workload.tables}
+        found = {table: best_value(best.get(named, ()), of) for table, of in conditions.items()}
+        return {table: value for table, value in found.items() if value is not None}
+
+    values = {of.name: getattr(study, of.name) for of in fields(StudyAt)}
+    own: dict[str, Any] = {
+        "steps": steps_at(values.pop("steps"), point, best_of),
+        "options": settings_at(values.pop("options"), point),
+        "start": settings_at(values.pop("start"), point),
+    }
+    return StudyAt(**plain(values, point), **own)
 
 
-def plain(value: Any, point: Mapping[str, Any]) -> Any:
+#: Study -> table -> the value that it found best.
+BestOfTables: TypeAlias = Callable[[str], Mapping[str, int]]
+
+
+def no_best(study: str) -> dict[str, int]:
+    return {}
+
+
+def plain(value: Any, point: Mapping[str, Any], best_of: BestOfTables = no_best) -> Any:
     """The value with those of factors in place of their names, however deep these stand."""
     if isinstance(value, FromFactor):
         found = point[value.factor]
         return found[value.field] if value.field else found
+    if isinstance(value, BestOf):
+        return replace(value, otherwise=plain(value.otherwise, point), best=best_of(value.study))
     if isinstance(value, Role):
         table = plain(value.table, point)
         by_table = isinstance(value.table, FromFactor) and isinstance(table, tuple)
         value = replace(value, table=(table,) if isinstance(table, str) else table, by_table=by_table)
     if isinstance(value, Mapping):
-        return {key: plain(one, point) for key, one in value.items()}
+        return {key: plain(one, point, best_of) for key, one in value.items()}
     if isinstance(value, tuple):
-        return tuple(plain(one, point) for one in value)
+        return tuple(plain(one, point, best_of) for one in value)
     if is_dataclass(value) and not isinstance(value, Workload | type):
-        return replace(value, **{of.name: plain(getattr(value, of.name), point) for of in fields(value)})
+        own = {of.name: plain(getattr(value, of.name), point, best_of) for of in fields(value)}
+        return replace(value, **own)
     return value
 
 
-def steps_at(steps: Iterable[Step[FromFactor]], point: Mapping[str, Any]) -> tuple[Step[Plain], ...]:
+def steps_at(
+    steps: Iterable[Step[FromFactor]], point: Mapping[str, Any], best_of: BestOfTables = no_best
+) -> tuple[Step[Plain], ...]:
     """The steps that the point does: those of other values of its factors are left out."""
-    return tuple(plain(step, point) for step in steps if is_done_at(step, point))
+    return tuple(plain(step, point, best_of) for step in steps if is_done_at(step, point))
 
 
 def is_done_at(step: Step[FromFactor], point: Mapping[str, Any]) -> bool:
     return all(label(point[name]) in values for name, values in step.only.items())
-
-
-def roles_of(steps: Iterable[Step[Ref]]) -> dict[str, Role[Ref]]:
-    return {name: role for step in steps for name, role in step.sessions.items()}
 
 
 def settings_at(settings: SettingsOf[FromFactor], point: Mapping[str, Any]) -> dict[str, dict[str, str]]:
@@ -112,21 +129,6 @@ def settings_at(settings: SettingsOf[FromFactor], point: Mapping[str, Any]) -> d
         engine: {name: option_text(plain(value, point)) for name, value in of.items()}
         for engine, of in settings.items()
     }
-
-
-def with_best(
-    role: Role[Plain], workload: Workload, conditions: Mapping[str, Any], best: Mapping[str, Sequence[Best]]
-) -> Role[Plain]:
-    """The role with what another study found best for each table, where its batches are that."""
-    form = role.batch_rows
-    if not isinstance(form, BestOf):
-        return role
-    found = {
-        table: best_value(best.get(form.study, ()), {**conditions, "table": table})
-        for table in workload.tables
-    }
-    of_tables = {table: value for table, value in found.items() if value is not None}
-    return replace(role, batch_rows=replace(form, best=of_tables))
 
 
 def best_value(found: Sequence[Best], conditions: Mapping[str, Any]) -> int | None:

@@ -213,6 +213,31 @@ class Settle(Step[Ref]):
     figures = OF_ALL + names(OF_SIZES)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Measure(Step[Ref]):
+    """All that a study without steps does: tables that no role writes are loaded, then the roles work at once.
+
+    It has no name: figures have those of its roles alone.
+    """
+
+    name: str = ""
+    roles: Mapping[str, Role[Ref]]
+    #: Of readers that have neither calls nor a role to end with; the same calls before and behind, which enter no figure.
+    seconds: float = 0.0
+    warm_s: float = 0.0
+    cool_s: float = 0.0
+    #: What is written is written again, into fresh tables that are each proven, until it was measured for so long.
+    at_least_s: float = 0.0
+    max_repetitions: int = 1
+    proof: str = "checksum"
+    do = "measure"
+
+    @property
+    def sessions(self) -> Mapping[str, Role[Ref]]:
+        return self.roles
+
+
+#: Kinds that a study names.
 STEPS: Mapping[str, type[Step[Any]]] = {
     kind.do: kind
     for kind in (Load, Read, KeyCalls, Extract, Io, Dump, Roles, Statement, Sort, Cold, Restart, Settle)

@@ -14,7 +14,7 @@ from typing import Any
 from inrush.errors import Problem, StudyInvalid
 from inrush.metrics import OF_ROLE, names
 from inrush.study import pipeline
-from inrush.study.at_point import StudyAt, roles_of
+from inrush.study.at_point import StudyAt
 from inrush.study.claims import Expected, Published, parse_expected, parse_published
 from inrush.study.document import Node, first_of_each_value, nearest, unknown
 from inrush.study.events import parse_order
@@ -29,6 +29,7 @@ from inrush.study.overlay import apply_overrides, by_command, merged, parse_over
 from inrush.study.parts import (
     AnswerSpec,
     Repeats,
+    Schedule,
     Search,
     StopRule,
     check_rate_figure,
@@ -41,7 +42,7 @@ from inrush.study.parts import (
     parse_stops,
 )
 from inrush.study.pipeline import parse_pipeline
-from inrush.study.roles import check_refill, label, parse_factors, parse_roles
+from inrush.study.roles import Role, check_refill, label, parse_factors, parse_roles
 from inrush.study.rule_values import check_only, check_rule_values
 from inrush.study.settings import parse_options, parse_start, with_setting, without_setting
 from inrush.study.shards import parse_shards
@@ -57,6 +58,7 @@ from inrush.study.single_values import (
 from inrush.study.sizes import read_size
 from inrush.study.skips import check_skipped, parse_skips
 from inrush.study.step_kinds import KIND as STEPS_KIND
+from inrush.study.step_kinds import Measure, Step
 from inrush.study.steps import check_schedule, named_figures, parse_steps, with_own_operations
 from inrush.study.storage import parse_storage
 from inrush.study.toml import read_toml
@@ -279,9 +281,10 @@ def read_tree(
                 fields["steps"], stepped, fields.get("schedule") or root.at("schedule", None), schedule
             )
         workload = with_own_operations(workload, stepped)
-        roles = roles_of(stepped)
         if "load" in fields:
             fields["load"].problem('what is loaded is a step here, do = "load"; remove it')
+    steps = stepped if work == "steps" else measured(kind, roles, schedule) if work == "roles" else ()
+    roles = {name: role for step in steps for name, role in step.sessions.items()}
     check_refill(fields.get("schedule"), roles.values(), workload)
     named: Named = dict.fromkeys((pipeline.ROLE,) if work == "pipeline" else roles, names(OF_ROLE))
     totals = parse_totals(fields.get("totals"), [step.name for step in stepped])
@@ -302,9 +305,8 @@ def read_tree(
         workload=workload,
         engines=parse_engines(fields["engines"], known.engines) if "engines" in fields else (),
         factors=factors,
-        roles=roles,
         pipeline=parse_pipeline(judged("pipeline"), factors, workload),
-        steps=stepped if work == "steps" else (),
+        steps=steps,
         totals=totals,
         schedule=schedule,
         repeats=parse_repeats(fields.get("repeats")),
@@ -332,6 +334,23 @@ def read_tree(
     check_skipped(root, without, study.answer.of if study.answer else "")
     check_used(root, study)
     return study
+
+
+def measured(
+    kind: str, roles: Mapping[str, Role[FromFactor]], schedule: Schedule[FromFactor]
+) -> tuple[Step[FromFactor]]:
+    """A study without steps, as the one step that it is."""
+    return (
+        Measure(
+            roles=roles,
+            seconds=schedule.measure_s,
+            warm_s=schedule.warm_s,
+            cool_s=schedule.cool_s,
+            at_least_s=0.0 if kind == "timed" else schedule.at_least_s,
+            max_repetitions=schedule.max_repetitions,
+            proof=schedule.proof,
+        ),
+    )
 
 
 def work_of(tree: Mapping[str, Any]) -> str:
