@@ -4,47 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 
 from inrush.border.plan import ParamPlan, RangeLength, RangePlan
 from inrush.engines.plans import Unsupported
 from inrush.engines.twin import Twin
 from inrush.errors import Problem
-from inrush.plan.roles import ActiveRole
 from inrush.plan.units import ns
 from inrush.study.forms import MAX_ROWS
-from inrush.workload import Operation, RangeOf, Table, Workload
+from inrush.workload import Operation, RangeOf, Table
 
 #: The way out that takes rows in fetches of so many; and how many, where the study does not say.
 CURSOR, FETCH_ROWS = "cursor", 10_000
-
-
-def as_roles_extract(workload: Workload, roles: Sequence[ActiveRole]) -> tuple[Workload, list[ActiveRole]]:
-    """The workload with extracts that go the ways of the roles, and the roles as they call them.
-
-    An operation has one way out in a plan. Where roles go several with one operation, each has a copy of it, `all/cold`.
-    """
-    wanted: dict[str, dict[str, tuple[str, int | None]]] = {}
-    for role in roles:
-        for name in role.operations:
-            if workload.operations[name].kind == "extract":
-                wanted.setdefault(name, {})[role.name] = (role.method, role.fetch_rows)
-    operations = dict(workload.operations)
-    copies: dict[tuple[str, str], str] = {}
-    for name, by_role in wanted.items():
-        for role_name, (method, fetch_rows) in by_role.items():
-            copy = name if len(set(by_role.values())) == 1 else f"{name}/{role_name}"
-            operations[copy] = replace(
-                workload.operations[name], name=copy, method=method, fetch_rows=fetch_rows
-            )
-            copies[name, role_name] = copy
-    called = [
-        replace(
-            role, operations={copies.get((name, role.name), name): n for name, n in role.operations.items()}
-        )
-        for role in roles
-    ]
-    return replace(workload, operations=operations), called
 
 
 def way_out(operation: Operation, server: Twin) -> str | Unsupported:

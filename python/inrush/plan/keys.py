@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +11,6 @@ from inrush.border.labels import KeyCoverage
 from inrush.border.plan import KeyLaw, KeyPlan
 from inrush.errors import Problem
 from inrush.plan.roles import ActiveRole, problem
-from inrush.study.keys import drawn_by
 from inrush.workload import KeyRows, Operation, Table, Workload
 
 #: The draws that coverage is computed for: a run's number of draws is known only afterwards.
@@ -84,47 +82,6 @@ def calls_between(role: ActiveRole, workload: Workload) -> list[Problem]:
 
 def by_of(operation: Operation) -> str | None:
     return None if operation.key_rows is None else operation.key_rows.by
-
-
-def as_roles_draw(
-    workload: Workload, roles: Sequence[ActiveRole], then: Mapping[tuple[str, str], int]
-) -> tuple[Workload, list[ActiveRole]]:
-    """The workload with operations that draw keys as the roles do, and the roles as they call them.
-
-    then: role and table -> rows that are loaded when the role asks, of tables that get more later.
-
-    An operation has one law in a plan. Where roles draw the keys of one operation differently, each has a copy of its
-    own, `look/users`; a page of such operations is copied too.
-    """
-    wanted: dict[str, dict[str, KeyRows]] = {}
-    for role in roles:
-        for name in asked_by(role, workload):
-            own = workload.operations[name].key_rows
-            if own is not None:
-                drawn = own if role.keys is None else drawn_by(role.keys, own)
-                drawn = replace(drawn, held=then.get((role.name, own.table)))
-                wanted.setdefault(name, {})[role.name] = drawn
-    operations = dict(workload.operations)
-    copies: dict[tuple[str, str], str] = {}
-    for name, by_role in wanted.items():
-        for role_name, key_rows in by_role.items():
-            copy = name if len(set(by_role.values())) == 1 else f"{name}/{role_name}"
-            operations[copy] = replace(workload.operations[name], name=copy, key_rows=key_rows)
-            copies[name, role_name] = copy
-    for role in roles:
-        for name in role.operations:
-            page = workload.operations[name]
-            members = tuple(copies.get((member, role.name), member) for member in page.members)
-            if members != page.members:
-                copies[name, role.name] = copy = f"{name}/{role.name}"
-                operations[copy] = replace(page, name=copy, members=members)
-    called = [
-        replace(
-            role, operations={copies.get((name, role.name), name): n for name, n in role.operations.items()}
-        )
-        for role in roles
-    ]
-    return replace(workload, operations=operations), called
 
 
 def asked_by(role: ActiveRole, workload: Workload) -> list[str]:

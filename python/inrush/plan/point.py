@@ -11,16 +11,16 @@ from inrush.engines.plans import Unsupported
 from inrush.engines.twin import Twin
 from inrush.errors import Problem
 from inrush.plan.added import as_steps_add
+from inrush.plan.called import as_called
 from inrush.plan.clients import one_client
 from inrush.plan.documents import epoch_ns
 from inrush.plan.draft import Draft
 from inrush.plan.dumps import as_steps_dump
-from inrush.plan.extracts import as_roles_extract
 from inrush.plan.inputs import as_steps_input
 from inrush.plan.inputs import input_bytes as made_bytes
 from inrush.plan.intervals import interval_s, watch_s
 from inrush.plan.io import as_roles_call, io_problems
-from inrush.plan.keys import as_roles_draw, planned_keys
+from inrush.plan.keys import planned_keys
 from inrush.plan.lists import lengths, with_lists
 from inrush.plan.loads import as_steps_load, input_bytes, with_loads
 from inrush.plan.partitions import partition_problems
@@ -117,8 +117,7 @@ def plan_point(
     if problems:
         return Impossible(tuple(problems))
     workload, roles = as_roles_call(study.workload, roles)
-    workload, roles = as_roles_draw(workload, roles, then)
-    workload, roles = as_roles_extract(workload, roles)
+    workload, roles = as_called(workload, roles, then)
     keys, problems = lengths(workload, roles)
     if problems:
         return Impossible(tuple(problems))
