@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from inrush.plan.draft import Draft
 
 
-class Pieces:
+class SegmentPieces:
     """Single segments of a point's run."""
 
     def __init__(self, draft: Draft) -> None:

@@ -10,7 +10,7 @@ from inrush.engines.sql import bind
 from inrush.engines.twin import Twin
 from inrush.plan import loads
 from inrush.plan.documents import input_document, role_document, single_role
-from inrush.plan.pieces import Pieces, until_no_rows
+from inrush.plan.pieces import SegmentPieces, until_no_rows
 from inrush.plan.retention import retain_role
 from inrush.plan.roles import ActiveRole
 from inrush.plan.steps import texts
@@ -42,7 +42,7 @@ SORTED_BY: Mapping[str, border.SortBy] = {
 }
 
 
-class StepSegments(Pieces):
+class StepSegments(SegmentPieces):
     """The steps of a point's run, one after the other."""
 
     def body(self) -> list[border.Segment]:
