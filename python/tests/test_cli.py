@@ -116,6 +116,15 @@ def test_every_shipped_study_is_listed_and_planned(inrush: Inrush) -> None:
     assert inrush.store.studies() == []
 
 
+def test_repeats_is_short_for_its_change_of_the_study(inrush: Inrush) -> None:
+    def blocks(*more: str) -> list[int]:
+        runs = inrush("plan", "quickstart", "sqlite", "--scale", "xs", "--json", *more).json["runs"]
+        return [run["labels"]["block"] for run in runs]
+
+    assert blocks("--repeats", "4") == blocks("-P", "repeats.count=4") != blocks()
+    assert max(blocks("--repeats", "4")) == 4
+
+
 def test_a_plan_as_json_is_what_the_core_would_get(inrush: Inrush) -> None:
     runs = inrush("plan", "quickstart", "sqlite", "--scale", "xs", "--json").json["runs"]
     assert runs[0]["target"]["engine"] == "sqlite" and runs[0]["segments"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Annotated
 
@@ -22,6 +23,7 @@ from inrush.cli.words import (
     Overrides,
     Places,
     Quiet,
+    Repeats,
     Scale,
     Seed,
     Start,
@@ -41,6 +43,7 @@ def run(
     scale: Scale = None,
     start: Start = None,
     overrides: Overrides = None,
+    repeats: Repeats = None,
     seed: Seed = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Resume a study that was interrupted or failed.")
@@ -102,7 +105,7 @@ def run(
             data,
             input_folder,
             scale=scale,
-            overrides=overrides,
+            overrides=changed(overrides, repeats),
             start=start,
             seed=seed,
             unequal_durability=unequal_durability,
@@ -142,6 +145,7 @@ def plan(
     scale: Scale = None,
     start: Start = None,
     overrides: Overrides = None,
+    repeats: Repeats = None,
     seed: Seed = None,
     data: Places = None,
     input_folder: Input = None,
@@ -158,8 +162,14 @@ def plan(
     from inrush.run.prepare import prepare, with_clients
 
     said = said_of(
-        data, input_folder, scale=scale, overrides=overrides, start=start, seed=seed, limits=limits, fleet=fleet,
+        data, input_folder, scale=scale, overrides=changed(overrides, repeats), start=start, seed=seed, limits=limits, fleet=fleet,
         fleet_insecure=fleet_insecure,
     )  # fmt: skip
     call = replace(said, study=study, targets=tuple(map(without_password, targets or ())))
     command.plan(prepare(with_clients(call, workers_of(fleet, fleet_insecure)), targets), as_json)
+
+
+def changed(overrides: Sequence[str] | None, repeats: int | None) -> list[str] | None:
+    """What changes the study file, as the plan is called with it."""
+    said = [*(overrides or ()), *([] if repeats is None else [f"repeats.count={repeats}"])]
+    return said or None

@@ -39,6 +39,10 @@ Overrides = Annotated[
         "-P", metavar="KEY=VALUE", help="Change one value of the study; KEY=VALUE,VALUE… gives a list."
     ),
 ]
+Repeats = Annotated[
+    int | None,
+    typer.Option(metavar="N", help="Measure every point in N blocks: short for -P repeats.count=N."),
+]
 Seed = Annotated[
     int | None,
     typer.Option(
