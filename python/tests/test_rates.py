@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from inrush.live.charts import specs
 from inrush.live.clock import StudyClock
 from inrush.report.over_time import panels
 from inrush.stats.measures import figures_of_run
@@ -152,6 +153,16 @@ def test_busy_cores_stay_at_the_truth_whatever_the_looks_lie_beside(seed: int) -
     found = drawn(run, "busy cores")
     assert len(found) >= 8
     assert found == pytest.approx([0.8] * len(found), abs=0.02)
+
+
+def test_failed_calls_over_time_are_on_the_page_and_live() -> None:
+    titles = {p.title: p.rows for p in panels(synthetic.run("postgresql", failed=5, interval_s=0.1))}
+    rows = titles["failed calls/s"]
+    assert sum(row["y"] for row in rows) * 0.1 == pytest.approx(5) and {row["series"] for row in rows} == {
+        "writers"
+    }
+    assert "failed calls/s" not in {p.title for p in panels(synthetic.run("postgresql", interval_s=0.1))}
+    assert "failed" in [chart["name"] for chart in specs()["over_time"]]
 
 
 def test_what_a_process_spent_before_it_was_found_is_not_spent_at_once() -> None:

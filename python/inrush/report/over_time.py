@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import inf
@@ -22,7 +23,7 @@ from inrush.report.timeline import (
     until_the_end,
     with_pauses,
 )
-from inrush.stats.measures import measured_windows, writing_roles
+from inrush.stats.measures import measured_windows, whole, writing_roles
 from inrush.stats.pending import polls, sources
 from inrush.stats.rates import role_rates, worked
 from inrush.stats.record import FloatArray, RunRecord
@@ -85,6 +86,23 @@ def rates(writes: bool, amount: Callable[[Series], FloatArray]) -> Callable[[Run
     return of_run
 
 
+def failed(run: RunRecord, span: Span) -> Rows:
+    """Calls that failed in each interval, of the roles that had any."""
+    windows = measured_windows(run)
+    lost: dict[str, Counter[tuple[int, int]]] = {}
+    for i in run.rows("intervals"):
+        if i["segment"] in windows:
+            lost.setdefault(whole(i["role"]), Counter())[i["t_ns"], i["dt_ns"]] += i["errors"]
+    rows: Rows = []
+    for role, of in lost.items():
+        if of.total():
+            each = sorted(of.items())
+            t_s = np.array([t_ns / 1e9 for (t_ns, _), _ in each])
+            rate = np.array([1e9 * n / dt_ns if dt_ns else 0.0 for (_, dt_ns), n in each])
+            rows += thinned(t_s - span[0], rate, role)
+    return rows
+
+
 def pending(run: RunRecord, span: Span) -> Rows:
     """The queue of each role that inserts at a rate: a queue that grows is seen here before any latency shows it."""
     windows = measured_windows(run)
@@ -131,7 +149,7 @@ def growth(metrics: Mapping[str, str], factor: float) -> Callable[[RunRecord, Sp
 CHARTS = (
     OverTime("rows", "Rows a second", "rows/s", rates(True, lambda s: s.rows), of_roles("rows_per_s")),
     OverTime("calls", "Calls a second", "calls/s", rates(False, lambda s: s.ops), of_roles("ops_per_s")),
-    OverTime("failed", "Failed calls a second", "failed calls/s", of_moment=of_roles("failed_per_s")),
+    OverTime("failed", "Failed calls a second", "failed calls/s", failed, of_roles("failed_per_s")),
     OverTime("pending", "Pending rows", "pending rows", pending),
     OverTime("together", "Calls per send", "calls per send", together),
     OverTime("cores", "Busy cores", "busy cores", growth({"cpu_s": ""}, 1.0), lambda moment: moment["cores"]),
