@@ -392,8 +392,8 @@ def test_null_engines_run_beside_others_unasked_and_set_the_floor(inrush: Inrush
     # 3: a busy machine made the client late; what is said of the null engines holds all the same.
     assert said.code in (0, 3), said.err
     found = {v["guard"]: v for v in said.json["verdicts"]}
-    assert found["far from the null floor"]["outcome"] != "invalid"
-    assert "None of 1 rate is above" in found["far from the null floor"]["sentence"]
+    assert found["client is not the bottleneck"]["outcome"] != "invalid"
+    assert "None of 1 rate is above" in found["client is not the bottleneck"]["sentence"]
     assert found["oracle agrees"]["outcome"] == "pass"
     assert {r.labels["engine"] for r in Results(inrush.store.latest().path).runs} == {
         "null",

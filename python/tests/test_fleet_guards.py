@@ -123,7 +123,7 @@ MS = 1_000_000
 def test_one_start_is_judged_by_the_worst_repetition_and_the_clocks_as_known_in_the_end(
     run: RunRecord, outcome: Outcome, words: str
 ) -> None:
-    found = said(run, "one start")
+    found = said(run, "clients started together")
     assert found.outcome is outcome and words in found.sentence, found
 
 
@@ -145,7 +145,7 @@ def test_clients_of_a_pipeline_over_hosts_begin_together_or_it_is_said(
     watcher = {"clock": {"error_ns": 400 * MS}, "host": "shard", "servers": []}
     of = {"workers": [*workers, watcher], "clients": len(late), "late_ns": late}
     run = synthetic.run("postgresql", makespan_s=[2.0], doc={"hosts": of})
-    found = said(run, "one start")
+    found = said(run, "clients started together")
     assert found.outcome is outcome and words in found.sentence, found
 
 
@@ -155,7 +155,7 @@ def test_of_clocks_that_are_not_known_equally_well_the_worst_counts(errors: list
     run = synthetic.run(
         "postgresql", makespan_s=[2.0], doc={"hosts": {"workers": workers, "clients": 2, "late_ns": [0, 0]}}
     )
-    found = said(run, "one start")
+    found = said(run, "clients started together")
     assert found.outcome is Outcome.INVALID and "known to ± 120 ms: 6 %" in found.sentence
 
 

@@ -401,7 +401,7 @@ def test_a_load_that_each_process_of_it_was_killed_in_is_one_load(tmp_path: Path
     assert figures["load.duration_s"] == pytest.approx(sum(i["dt_ns"] for i in mine) / 1e9)
     assert figures["load.rows_per_s"] == pytest.approx(ROWS / figures["load.duration_s"])
     assert figures["load.file_p90_s"] < figures["load.duration_s"] < idle_s
-    (note,) = (v for v in one.verdicts if v.guard == "made in one go")
+    (note,) = (v for v in one.verdicts if v.guard == "load not interrupted")
     assert note.outcome is Outcome.NOTE and "was ended 4 times and went on" in note.sentence
     assert [s["label"] for s in run.rows("segments")][:3] == ["create", "before", "ready"]
     times, cpu_s = cumulative(run, "cpu_s")["client"]

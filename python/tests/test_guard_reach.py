@@ -483,11 +483,11 @@ def test_an_invalid_figure_of_the_study_that_nothing_asks_of_leaves_its_result_v
     ]
     asked = {"answer": {"kind": "curve", "of": "readers.latency_p50_s", "along": "batch_rows"}, "accept": {}}
     analysis: Analysis = analyse(StudyRecord({**synthetic.STUDY, **asked}, runs))
-    near = next(v for v in analysis.study_verdicts if v.guard == "far from the null floor")
+    near = next(v for v in analysis.study_verdicts if v.guard == "client is not the bottleneck")
     assert near.outcome is Outcome.INVALID and analysis.valid
     from inrush.report.report import verdict_line
 
-    assert "INVALID, and part of neither: makespan, rows per s" in verdict_line(analysis)
+    assert "also INVALID (not used in the answer): makespan, rows per s" in verdict_line(analysis)
 
 
 def test_the_last_line_names_the_point_at_which_a_figure_is_invalid_where_others_stand() -> None:

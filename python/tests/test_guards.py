@@ -57,11 +57,11 @@ PROVOKED: dict[str, tuple[Mapping[str, Any] | Callable[[], RunRecord], Outcome, 
                        Outcome.INVALID, "of writers is 4.01 ms, and with a client on time 2.01 ms"),
     "server had its processors": ({"schedule": "constant", "totals": {"unsent": 20}, "noise": {"others": 0.85}},
                                   Outcome.INVALID, "writers did not keep up, and other processes took 85 % of the processors"),
-    "one start": ({"doc": {"clients": {"count": 2, "starts": [
+    "clients started together": ({"doc": {"clients": {"count": 2, "starts": [
                       {"segment": 2, "repetition": 0, "first_session_late_ns": [0, 0], "last_session_late_ns": [0, 900_000_000]}]}}},
                   Outcome.INVALID, "the last session of client process 2 began 0.9 s late"),
     "client not saturated": ({"client_cores": 6.9}, Outcome.INVALID, "6.90 of 8 cores"),
-    "made in one go": ({"doc": {"gaps": [{"step": "load", "from_ns": 1_000, "until_ns": 61_000_001_000}],
+    "load not interrupted": ({"doc": {"gaps": [{"step": "load", "from_ns": 1_000, "until_ns": 61_000_001_000}],
                                 "stretches": [{"env": {}, "settings": {}}, {"env": {"kernel": "7.0"}, "settings": {"version": "18"}}]},
                         "more": {"settings": [{"segment": 1, "t_ns": 0, "name": "version", "value": "17"}]}},
                        Outcome.NOTE, "The server's version was 17, and later 18"),
@@ -82,7 +82,7 @@ PROVOKED: dict[str, tuple[Mapping[str, Any] | Callable[[], RunRecord], Outcome, 
     "on its storage": ({"doc": {"storage": {"name": "slow", "folder": "/slow", "device": "8:1", "files": "/slower/pg",
                                             "files_device": "8:1", "said_by_server": True}}},
                        Outcome.INVALID, "in /slower/pg, which is not in /slow of storage slow"),
-    "others of its kind": ({"doc": {"neighbours": [{"pid": 7, "folder": "/fast/pg", "cpu_s": 60.0}], "begun_unix_ns": 1,
+    "no other server of this engine": ({"doc": {"neighbours": [{"pid": 7, "folder": "/fast/pg", "cpu_s": 60.0}], "begun_unix_ns": 1,
                                     "ended_unix_ns": 120 * SECOND}},
                            Outcome.NOTE, "process 7 in /fast/pg) and used 0.5 cores"),
     "settings as asked": ({"doc": {"settings_asked": {"shared_buffers": "64MB", "fsync": "on"}},
@@ -438,9 +438,13 @@ def test_durability_as_a_factor_of_engines_alike_at_each_value_is_equal() -> Non
 
 
 def test_a_rate_near_that_of_the_null_engine_is_the_clients() -> None:
-    near = study_verdicts(synthetic.study({("null", 1): 1.0, ("sqlite", 1): 1.1}))["far from the null floor"]
+    near = study_verdicts(synthetic.study({("null", 1): 1.0, ("sqlite", 1): 1.1}))[
+        "client is not the bottleneck"
+    ]
     assert near.outcome is Outcome.INVALID and "client sets this figure" in near.sentence
-    far = study_verdicts(synthetic.study({("null", 1): 0.1, ("sqlite", 1): 1.1}))["far from the null floor"]
+    far = study_verdicts(synthetic.study({("null", 1): 0.1, ("sqlite", 1): 1.1}))[
+        "client is not the bottleneck"
+    ]
     assert far.outcome is Outcome.PASS
 
 
@@ -450,7 +454,7 @@ def test_the_floor_of_a_server_is_the_null_engine_with_an_encoder_whatever_ran_l
 ) -> None:
     for nulls in (("null", 0.1), ("null:text", 1.0)), (("null:text", 1.0), ("null", 0.1)):
         truth = {(name, 1): makespan_s for name, makespan_s in (*nulls, (engine, 1.1))}
-        assert study_verdicts(synthetic.study(truth))["far from the null floor"].outcome is outcome
+        assert study_verdicts(synthetic.study(truth))["client is not the bottleneck"].outcome is outcome
 
 
 def test_runs_that_overlap_on_one_target_are_invalid() -> None:
@@ -633,7 +637,9 @@ def test_servers_that_wait_beside_ours_are_named_and_no_note(cpu_s: float) -> No
         "begun_unix_ns": 1,
         "ended_unix_ns": 120 * SECOND,
     }
-    told = verdicts(synthetic.run("postgresql", doc=doc))["others of its kind"]
+    told = verdicts(synthetic.run("postgresql", doc=doc))["no other server of this engine"]
     assert told.outcome is Outcome.PASS and "1 other server" in told.sentence and "not known" in told.sentence
-    alone = verdicts(synthetic.run("postgresql", doc={**doc, "neighbours": []}))["others of its kind"]
+    alone = verdicts(synthetic.run("postgresql", doc={**doc, "neighbours": []}))[
+        "no other server of this engine"
+    ]
     assert alone.outcome is Outcome.PASS and "No other" in alone.sentence

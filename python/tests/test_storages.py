@@ -157,7 +157,7 @@ def test_a_study_goes_on_where_its_storages_were(tmp_path: Path) -> None:
     assert resumed(folder, StudyCall("")) == made
     assert resumed(folder, StudyCall("", storages=made.storages)) == made
     for given, says in (
-        (StudyCall("", storages={"fast": "/elsewhere"}), "was begun otherwise"),
+        (StudyCall("", storages={"fast": "/elsewhere"}), "differs from the original run"),
         (StudyCall("", data=str(tmp_path)), "has storages, fast, slow"),
     ):
         with pytest.raises(UsageError, match=says):

@@ -104,7 +104,7 @@ def test_an_invalid_figure_that_nothing_asks_of_leaves_the_result_valid_and_is_n
     assert analysis.valid and analysis.outcome is Outcome.NOTE
     line = verdict_line(analysis)
     assert line.startswith(
-        "valid: 5 measured runs, no figure that the answer or a limit rests on is invalid; INVALID, and part of neither: latency p50"
+        "valid: 5 measured runs, all figures behind the answer and the limits are valid; also INVALID (not used in the answer): latency p50"
     )
     detail = summary(analysis)
     assert detail["valid"] and detail["points"][0]["figures"][P99]["invalid"] == ["client on time"]
@@ -477,7 +477,7 @@ FAILING: dict[str, tuple[Callable[[], StudyRecord], Outcome]] = {
         lambda: StudyRecord(synthetic.STUDY, [answered("duckdb", [["1"]]), answered("sqlite", [["2"]])]),
         Outcome.NOTE,
     ),
-    "far from the null floor": (
+    "client is not the bottleneck": (
         lambda: synthetic.study({("null", 1): 1.0, ("sqlite", 1): 1.1}),
         Outcome.INVALID,
     ),

@@ -1,4 +1,4 @@
-"""Whether a run was made in one go: one that was killed in its load and went on has gaps, and its machine may be another. Pure."""
+"""Was the load of a run not interrupted? One that was killed in its load and went on has gaps, and its machine may be another. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from inrush.stats.gaps import gaps_of
 from inrush.stats.record import RunRecord
 from inrush.text import counted, show_s
 
-NAME = "made in one go"
+NAME = "load not interrupted"
 #: How a reader knows what `env.json` and settings name otherwise.
 CALLED = {("env", "kernel"): "kernel", ("settings", "version"): "server's version"}
 #: Facts of the machine that are others at each look, as are all that are measured (floats, and lists of them).

@@ -43,7 +43,7 @@ def far_from_the_null_floor(analysis: Analysis) -> Verdict | None:
     if near:
         role, point, share = max(near, key=lambda one: one[2])
         return invalid(
-            "far from the null floor",
+            "client is not the bottleneck",
             f"{role} at {say(point)}: {percent(share)} of what the null engine takes in (limit {percent(NULL_SHARE)}): the client sets this figure. "
             "More client cores, or a cheaper method",
             figures=[f"{role}.{metric}" for role, _, _ in near for metric in slowed_alike("rate", "work")],
@@ -51,7 +51,7 @@ def far_from_the_null_floor(analysis: Analysis) -> Verdict | None:
         )
     return (
         passed(
-            "far from the null floor",
+            "client is not the bottleneck",
             f"None of {counted(compared, 'rate')} is above {percent(NULL_SHARE)} of the null engine's",
         )
         if compared
@@ -66,7 +66,7 @@ def engine_of(point: Point) -> str:
 GUARDS = (
     StudyGuard(
         About.ENGINES,
-        "far from the null floor",
+        "client is not the bottleneck",
         far_from_the_null_floor,
         "The null engine did not run the same plan",
     ),

@@ -41,7 +41,7 @@ def others_of_its_kind(run: RunRecord, _: Figures) -> Verdict | None:
     begun, ended = run.summary.get("begun_unix_ns"), run.summary.get("ended_unix_ns")
     if others is None or not begun or not ended:
         return None
-    name = "others of its kind"
+    name = "no other server of this engine"
     if not others:
         return passed(name, "No other server of this kind ran on the machine")
     cores = sum(o["cpu_s"] for o in others) / max((ended - begun) / 1e9, 1e-9)
@@ -80,6 +80,10 @@ GUARDS = (
         About.SERVER, "on its storage", on_its_storage, "The study has one place for an engine", of_run=True
     ),
     Guard(
-        About.SERVER, "others of its kind", others_of_its_kind, "inrush did not start the server", of_run=True
+        About.SERVER,
+        "no other server of this engine",
+        others_of_its_kind,
+        "inrush did not start the server",
+        of_run=True,
     ),
 )

@@ -16,7 +16,7 @@ from inrush.text import percent, show_s
 if TYPE_CHECKING:
     from typing_extensions import NotRequired
 
-NAME = "one start"
+NAME = "clients started together"
 #: Shorter times are shown as milliseconds.
 SECONDS_FROM_NS = 500_000_000
 

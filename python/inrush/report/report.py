@@ -105,7 +105,7 @@ def verdict_line(analysis: Analysis) -> str:
         points = shown_points(points_of(analysis, its_verdicts))
         of = " at ".join(part for part in (figures, points) if part)
         return f"INVALID: {guard}{f' ({of})' if of else ''}: {sentence}{more}"
-    return f"valid: {runs} measured run{'s' * (runs != 1)}, no figure that the answer or a limit rests on is invalid{beside}{noted}"
+    return f"valid: {runs} measured run{'s' * (runs != 1)}, all figures behind the answer and the limits are valid{beside}{noted}"
 
 
 def points_of(analysis: Analysis, verdicts: Iterable[tuple[str, Verdict]]) -> list[Point]:
@@ -142,7 +142,7 @@ def beside_the_result(analysis: Analysis) -> str:
         return ""
     figures = dict.fromkeys(name for v, _ in found for name in v.figures or ())
     points = shown_points(point for _, of in found for point in of)
-    return f"; INVALID, and part of neither: {grouped_figures(figures)} (at {points})"
+    return f"; also INVALID (not used in the answer): {grouped_figures(figures)} (at {points})"
 
 
 def recorded(results: Any) -> StudyRecord:

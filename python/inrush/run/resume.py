@@ -22,8 +22,8 @@ def resumed(folder: StudyFolder, said: StudyCall) -> StudyCall:
     for name, (flag, value, may_change) in said.options().items():
         if not may_change and value != getattr(call, name):
             raise UsageError(
-                f"{flag}: {folder.path.name} was begun otherwise, and its runs must be alike; resume it without, or run "
-                f"the study anew ({call.command()})"
+                f"{flag} differs from the original run of {folder.path.name}; drop it to resume, or start a new run "
+                f"({call.command()})"
             )
     if call.storages and said.data is not None:
         raise UsageError(

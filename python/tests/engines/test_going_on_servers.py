@@ -39,5 +39,5 @@ def test_a_load_goes_on_when_its_server_was_killed_and_when_inrush_was(engine: s
     grown = [int(s["value"]) for s in sizes if s["name"].endswith('"events"') or "events" in s["name"]]
     assert grown[-1] > grown[0]
     assert {"load_client", "load_server", "server"} <= {r["role"] for r in run.rows("resources")}
-    (note,) = (v for v in one.verdicts if v.guard == "made in one go")
+    (note,) = (v for v in one.verdicts if v.guard == "load not interrupted")
     assert note.outcome is Outcome.NOTE and "version" not in note.sentence
