@@ -11,9 +11,9 @@ import pytest
 
 from inrush.analysis.answer import answer
 from inrush.analysis.asked import NO_VALUE, asked_sentence, cell, least_to_most
-from inrush.analysis.conclusion import conclusion
 from inrush.analysis.overview import overview
 from inrush.analysis.points import Analysis, Measured
+from inrush.analysis.sentence import sentence
 from inrush.errors import StudyInvalid
 from inrush.guards.analyse import analyse
 from inrush.report.asked import NONE, asked_cells, asked_table
@@ -162,10 +162,10 @@ def test_the_reads_in_the_table_of_engines_are_those_that_are_asked_about(record
 
 def test_a_value_that_an_engine_alone_was_measured_at_is_not_said_to_be_the_best_of_several() -> None:
     apart = analyse(synthetic.study({("duckdb", 10): 1.0, ("sqlite", 20): 2.0}))
-    said = conclusion(apart, answer(apart))
+    said = sentence(apart, answer(apart))
     assert said.count("(no other batch_rows was measured)") == 2
     both = analyse(synthetic.study({("duckdb", 10): 1.0, ("duckdb", 20): 2.0}))
-    assert "no other" not in conclusion(both, answer(both))
+    assert "no other" not in sentence(both, answer(both))
 
 
 def test_a_percentile_is_that_of_all_calls_and_none_where_they_are_too_few(record: StudyRecord) -> None:
@@ -192,8 +192,8 @@ def test_of_many_points_without_a_difference_that_is_shown_a_sentence_says_one_v
     asked = {"answer": {**synthetic.STUDY["answer"], "asked": ["writers.makespan_s", "writers.rows"]}}
     truth = {("duckdb", batch): 2.0 + batch / 1e6 for batch in (10, 20, 30, 40, 50)}
     analysis = synthetic.trial(truth, spread=0.0, doc=asked)
-    sentence = asked_sentence(analysis)
-    assert "makespan of writers 2.00 s at all 5 points" in sentence and " to " not in sentence, sentence
+    said = asked_sentence(analysis)
+    assert "makespan of writers 2.00 s at all 5 points" in said and " to " not in said, said
     (first, *_) = analysis.points
     assert least_to_most(analysis, [first], "writers.makespan_s") == "2.00 s at batch_rows 10"
     assert least_to_most(analysis, [first], "writers.nothing") == ""

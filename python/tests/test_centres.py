@@ -7,23 +7,25 @@ from typing import Any
 import pytest
 
 from inrush.analysis.answer import Answer, answer
-from inrush.analysis.conclusion import conclusion
 from inrush.analysis.overview import overview
+from inrush.analysis.parts import APART, BEST
 from inrush.analysis.points import Analysis
+from inrush.analysis.sentence import sentence
+from inrush.report.answer_table import answer_lines
 from inrush.report.curves import boxes
 from inrush.report.overview import text_table
 from inrush.report.point_lines import point_lines
 from inrush.report.points import points_table
 from tests import synthetic
-from tests.test_conclusion import compared
+from tests.test_sentence import compared
 
 MS = 10**6
 #: Calls of the runs of a point: one run 33 times as long as the other, as a disk with a limit has them.
-APART = {"key": (1.56, 51.1), "time": (569.0, 1224.0)}
+LIE_APART = {"key": (1.56, 51.1), "time": (569.0, 1224.0)}
 CENTRE_MS = (1.56 * 51.1) ** 0.5
 
 
-def by_order(of: dict[str, tuple[float, ...]] = APART) -> tuple[Analysis, Answer]:
+def by_order(of: dict[str, tuple[float, ...]] = LIE_APART) -> tuple[Analysis, Answer]:
     """Row order -> the latency of all calls of each run, in ms; a comparison of their p50."""
     runs = [
         synthetic.run(
@@ -52,10 +54,10 @@ def test_a_figure_has_one_centre_in_sentence_table_points_answer_and_chart() -> 
     row = seen.rows[0]
     assert row.stated is not None and row.read is not None
     assert row.stated.value == row.read.value == pytest.approx(CENTRE_MS / 1e3, rel=0.01)
-    assert "has a latency of 8.9 ms (p50 of readers)" in conclusion(analysis, found, seen)
+    assert "has a latency of 8.9 ms (p50 of readers)" in sentence(analysis, found, seen)
     assert any(" 8.9 ms " in line for line in text_table(analysis, seen))
     assert "8.9" in next(line for line in point_lines(analysis, found, found.figure) if "key" in line)
-    assert "8.9" in found.line
+    assert "8.9" in " ".join(answer_lines(analysis, found))
     assert "8.9" in points_table(analysis, found)
     rows = rows_of(boxes(analysis, found)[0].spec)
     drawn = [r for r in rows if r.get("x") == "key" and "block" not in r]
@@ -78,20 +80,18 @@ def test_all_points_of_so_many_runs_have_an_interval_or_none() -> None:
 def test_two_runs_that_lie_apart_are_not_called_the_same() -> None:
     """834 ms [569, 1,224] was "not distinguishable" from 1.56 to 51.1 ms: a factor of 16 read as "the same"."""
     analysis, found = by_order()
-    for said in (conclusion(analysis, found), found.line):
-        assert "not distinguishable" not in said
-        assert (
-            "time was slower in each of 2 runs" in said
-            or "time 93.5× (2 runs: too few for an interval)" in said
-        )
-        assert "3 runs are the least for an interval" in said
+    said = sentence(analysis, found)
+    assert "not distinguishable" not in said and "time was slower in each of 2 runs" in said
+    assert "3 runs are the least for an interval" in said
+    assert [t.word for t in found.parts[0].tries] == [BEST, APART]
+    assert any(line.endswith("differs in each of 2 runs") for line in answer_lines(analysis, found))
 
 
 def test_two_runs_that_overlap_are_too_few_to_tell_apart() -> None:
     analysis = compared({("duckdb", "key"): (1.0e6, 1.3e6), ("duckdb", "time"): (1.2e6, 1.0e6)}, "row_order")
     found = answer(analysis)
     assert found is not None
-    for said in (conclusion(analysis, found), found.line):
+    for said in (sentence(analysis, found), " ".join(answer_lines(analysis, found))):
         assert "not distinguishable" not in said
         assert "too few runs to distinguish" in said and "2 of 3" in said
 
@@ -107,9 +107,10 @@ def test_a_curve_of_two_runs_does_not_say_that_nothing_changed() -> None:
     analysis = synthetic.analysis_with(runs, {"answer": asked})
     found = answer(analysis)
     assert found is not None
-    for said in (conclusion(analysis, found), found.line):
-        assert "not distinguishable" not in said
-        assert "more in each of 2 runs" in said and "3 runs are the least for an interval" in said
+    said = sentence(analysis, found)
+    assert "not distinguishable" not in said
+    assert "more in each of 2 runs" in said and "3 runs are the least for an interval" in said
+    assert [t.word for t in found.parts[0].tries] == ["", APART]
 
 
 def test_best_of_two_runs_says_what_it_cannot_tell() -> None:
@@ -121,7 +122,7 @@ def test_best_of_two_runs_says_what_it_cannot_tell() -> None:
     analysis = synthetic.analysis_with(runs, {})
     found = answer(analysis)
     assert found is not None
-    for said in (conclusion(analysis, found), found.line):
+    for said in (sentence(analysis, found), " ".join(answer_lines(analysis, found))):
         assert "not distinguishable" not in said
         assert "too few runs to distinguish" in said and "2,000" in said
         assert "200 " in said and "in each of 2 runs" in said

@@ -328,6 +328,8 @@ def test_what_was_run_is_listed_shown_and_reported(after: Inrush, tmp_path: Path
     assert re.search(r"2/2 +valid, with notes +sqlite ", after("runs").out)
     shown = after("show", "--json").json
     assert shown["valid"] is True and shown["points"][0]["point"]["engine"] == "sqlite"
+    assert shown["answer"]["sentence"].startswith("SQLite stores ") and shown["answer"]["valid"] is True
+    assert [tried["point"]["engine"] for tried in shown["answer"]["parts"][0]["tried"]] == ["sqlite"]
     checked = after("show", "--check")
     files = sum(len(r.doc["tables"]) for r in Store().find(listed["id"]).runs)
     assert (
@@ -336,7 +338,7 @@ def test_what_was_run_is_listed_shown_and_reported(after: Inrush, tmp_path: Path
     )
     lines = checked.out.splitlines()
     (report,) = Store().find(listed["id"]).path.glob("report.html")
-    assert lines[-1] == f"report: {report.resolve()}" and lines[-2].startswith("answer: sqlite")
+    assert lines[-1] == f"report: {report.resolve()}" and lines[-2].startswith("sqlite ")
     page = tmp_path / "page.html"
     assert after("report", "--html", str(page)).out.strip() == str(page)
     assert "sqlite" in page.read_text()

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 from inrush.analysis.answer import answer, contenders
+from inrush.analysis.parts import ALIKE, BEST, REFUTED, WORSE
 from inrush.analysis.points import Analysis, Measured
 from inrush.analysis.verdicts import Outcome, Verdict
+from inrush.analysis.wording import centre
 from inrush.engines import server
 from inrush.guards.analyse import analysis_of
 from inrush.plan.plan import plan_study
@@ -60,9 +62,12 @@ def test_a_choice_that_fresh_repeats_contradict_is_called_not_confirmed() -> Non
     assert [dict(p)["batch_rows"] for p in contenders(studied(search, {}))] == [200, 1000]
     found = answer(studied(search, {200: shift, 1000: even}))
     assert found is not None
-    assert "best batch_rows is 1,000" in found.line and "1.00 s" in found.line
-    assert "Not confirmed: the best of the search, 200, has 1.50 s" in found.line
-    assert found.parts[0].best == (1000,)
+    best, searched, _ = found.parts[0].tries
+    assert found.parts[0].best == (best.value,) == (1000,) and centre(best.fresh) == pytest.approx(
+        1.0, rel=0.01
+    )
+    assert (searched.value, searched.word, searched.because) == (200, REFUTED, "the best of the search")
+    assert centre(searched.fresh) == pytest.approx(1.5, rel=0.01)
 
 
 def test_fresh_repeats_that_agree_settle_what_the_search_left_open() -> None:
@@ -75,16 +80,15 @@ def test_fresh_repeats_that_agree_settle_what_the_search_left_open() -> None:
     assert [dict(p)["batch_rows"] for p in contenders(studied(search, {}))] == [200, 1000]
     found = answer(studied(search, {200: [0.0100, 0.0105, 0.0110], 1000: [0.027, 0.029, 0.031]}))
     assert found is not None
-    assert "best batch_rows is 200" in found.line and "10.5 ms" in found.line
-    assert "not distinguishable from it" not in found.line and "every other value is worse" in found.line
-    assert "shown worse by the fresh repeats alone: 1,000 with 29.0 ms" in found.line
+    assert [(t.value, t.word) for t in found.parts[0].tries] == [(200, BEST), (1000, REFUTED), (5000, WORSE)]
+    assert [round(centre(t.fresh), 4) for t in found.parts[0].tries[:2]] == [0.0105, 0.029]
     assert found.parts[0].best == (200,)
 
 
 def test_what_fresh_repeats_cannot_tell_apart_stays_together() -> None:
     search = {200: [1.0, 1.01, 0.99, 1.0, 1.01], 1000: [1.01, 1.0, 1.0, 1.01, 1.0]}
     found = answer(studied(search, {200: [1.0, 1.02, 0.98], 1000: [1.01, 0.99, 1.0]}))
-    assert found is not None and "not distinguishable from it" in found.line
+    assert found is not None and ALIKE in [t.word for t in found.parts[0].tries]
     assert set(found.parts[0].best) == {200, 1000}
 
 
@@ -125,8 +129,10 @@ def test_a_confirmed_choice_says_both_what_the_search_and_what_the_repeats_found
     search = {200: [2.0, 2.1, 2.05, 1.95, 2.0], 1000: [1.0, 1.02, 0.98, 1.0, 1.01]}
     found = answer(studied(search, {1000: [1.1, 1.12, 1.08]}))
     assert found is not None
-    assert "1.10 s" in found.line and "in 3 fresh repeats (1.00 s" in found.line
-    assert "Not confirmed" not in found.line
+    best, other = found.parts[0].tries
+    assert (best.value, best.word, other.word) == (1000, BEST, WORSE)
+    assert (len(best.fresh), len(best.runs)) == (3, 5)
+    assert (centre(best.fresh), centre(best.runs)) == pytest.approx((1.1, 1.0), rel=0.01)
 
 
 def test_a_fresh_repeat_whose_rows_are_wrong_has_no_figure() -> None:

@@ -24,7 +24,7 @@ from inrush.stats.trials import Trial, Tried
 from inrush.study.study import Known, load_study
 from tests import synthetic
 from tests.strategies import each_family_first
-from tests.test_conclusion import KEEPS_UP, SAMPLES, SPREAD, analysed, paced
+from tests.test_sentence import KEEPS_UP, SAMPLES, SPREAD, analysed, paced
 
 #: Makespans of 4, 2 and 1 s at batches of 100, 200 and 400.
 TRUTH = {("duckdb", b): 400.0 / b for b in (100, 200, 400)}

@@ -27,7 +27,7 @@ from inrush.report.published import published_rows
 from inrush.report.report import write_figures
 from inrush.stats.record import Absent, StudyRecord
 from tests import synthetic
-from tests.test_conclusion import ALL, kept
+from tests.test_sentence import ALL, kept
 
 TRUTH = {
     (e, b): s * m

@@ -10,30 +10,30 @@ import pytest
 
 from inrush.analysis.answer import Answer, answer
 from inrush.analysis.asked import asked_sentence
-from inrush.analysis.conclusion import conclusion
 from inrush.analysis.effects import effects
 from inrush.analysis.overview import overview
+from inrush.analysis.parts import HOLDS, OPEN, UNDECIDED, UP
 from inrush.analysis.points import Analysis
+from inrush.analysis.sentence import sentence
 from inrush.analysis.verdicts import invalid
 from inrush.guards.analyse import analyse, analysis_of
+from inrush.report.answer_table import answer_lines, answer_table
 from inrush.report.overview import html_table, text_table
-from inrush.report.page import parts_said
 from inrush.report.point_lines import best_points
 from inrush.report.published import ours
 from inrush.report.report import verdict_line
 from inrush.stats.record import StudyRecord
 from inrush.text import BestLine
 from tests import synthetic
-from tests.test_conclusion import kept
+from tests.test_sentence import kept
 from tests.test_verdicts import paced_study
 
 SPREAD = (0.98, 1.0, 1.02)
 MAKESPAN, RATE = "writers.makespan_s", "writers.rows_per_s"
 #: Words by which a ranking or a value is stated.
 STATED = (
-    "has the",
-    "best batch_rows is",
-    "goes from",
+    "worse",
+    "[95 %]",
     "speed-up",
     "×",
     "slower",
@@ -72,10 +72,9 @@ def shown(analysis: Analysis) -> dict[str, str]:
     found = found_in(analysis)
     seen = overview(analysis, found)
     return {
-        "first sentence": conclusion(analysis, found, seen),
-        "show": found.parts[0].said,
-        "line": found.line,
-        "page": parts_said(found),
+        "first sentence": sentence(analysis, found, seen),
+        "show": "\n".join(answer_lines(analysis, found)),
+        "page": answer_table(analysis, found),
     }
 
 
@@ -104,10 +103,10 @@ def test_a_part_whose_figure_is_invalid_states_neither_a_ranking_nor_a_value(ask
 def test_one_invalid_engine_takes_the_ranking_away_and_leaves_the_others_their_figures() -> None:
     analysis = fixed({**ALONG_ENGINES, "per": ["batch_rows"]}, [("sqlite", 200)])
     broken, whole = found_in(analysis).parts
-    assert broken.said.startswith("INVALID: makespan of writers at sqlite, batch_rows 200: client on time: ")
-    assert broken.best == () and broken.interval is None
-    assert whole.said.startswith("batch_rows 1,000: duckdb has the lowest makespan of writers")
-    said = conclusion(analysis, found_in(analysis))
+    assert broken.invalid.startswith("makespan of writers at sqlite, batch_rows 200: client on time: ")
+    assert broken.best == () and broken.interval is None and broken.tries == ()
+    assert whole.group == (("batch_rows", 1000),) and whole.best == ("duckdb",)
+    said = sentence(analysis, found_in(analysis))
     assert said.startswith("At batch_rows 200: DuckDB takes 2.00 s. ") and "3.00 s" not in said
     assert "INVALID: the figures of SQLite (client on time)." in said
 
@@ -120,17 +119,17 @@ def test_no_decision_is_no_ranking_in_sentence_table_and_parts() -> None:
     found = found_in(analysis)
     seen = overview(analysis, found)
     guard = "decisions hold on time"
-    assert conclusion(analysis, found, seen) == (
+    assert sentence(analysis, found, seen) == (
         f"INVALID: no decision by latency p99 of writers on ClickHouse and PostgreSQL ({guard})."
     )
-    assert found.parts[0].said.startswith(f"INVALID: no decision by latency p99 of writers: {guard}: ")
+    assert found.parts[0].invalid.startswith(f"no decision by latency p99 of writers: {guard}: ")
     assert not any(isinstance(line, BestLine) for line in text_table(analysis, seen))
     assert best_points(analysis, found) == set()
     assert html_table(analysis, seen).count(f"INVALID: no decision ({guard})") == 2
     assert f"clickhouse: INVALID: no decision ({guard})" in text_table(analysis, seen)
     said = verdict_line(analysis)
     assert said.startswith(f"INVALID: {guard}: The client's lateness decides it")
-    assert said.index("As measured") < said.index("has the lowest") < said.index("with a client on time")
+    assert said.index("As measured") < said.index("is best") < said.index("with a client on time")
 
 
 def test_a_limit_that_lateness_decides_leaves_the_answer_its_ranking() -> None:
@@ -138,8 +137,8 @@ def test_a_limit_that_lateness_decides_leaves_the_answer_its_ranking() -> None:
         paced_study({"postgresql": 0.2}, {"postgresql": 6.0}, accept={"writers.latency_p99_s": 5.9e-3},
                     answer={"kind": "comparison", "of": "writers.rows_per_s", "along": "engine"})
     )  # fmt: skip
-    assert not analysis.valid and "INVALID" not in found_in(analysis).line
-    assert conclusion(analysis, found_in(analysis)).startswith("PostgreSQL stores ")
+    assert not analysis.valid and not any(part.invalid for part in found_in(analysis).parts)
+    assert sentence(analysis, found_in(analysis)).startswith("PostgreSQL stores ")
     # Of five runs, each a little slower than the one before.
     assert "is 0.0060" in verdict_line(analysis), verdict_line(analysis)
     assert "(in 5 runs, the worst b05-0000-postgresql)" in verdict_line(analysis)
@@ -157,12 +156,13 @@ def test_a_load_whose_runs_are_invalid_is_undecided_and_the_others_keep_their_wo
     asked = {"kind": kind, "of": "writers.in_time_share", "along": "readers", "per": ["engine"]}
     doc = {**synthetic.STUDY, "accept": {}, "answer": asked, "search": {"along": "readers", "at_least": 1}}
     (part,) = found_in(analysis_of(StudyRecord(doc, [m.run for m in runs]), runs)).parts
-    holds = {"keeps_up": "keeps up at readers 1 (in 3 of 3 runs)", "sustained": "holds readers 1 (3 of 3 runs held)"}  # fmt: skip
-    assert part.said.startswith(f"INVALID: mysql: {holds[kind]}; ")
-    word = {"keeps_up": "at readers 4 is not decided: ", "sustained": "readers 4 (0 of 3 runs held) is undecided: "}  # fmt: skip
-    assert word[kind] in part.said and "client on time" in part.said
-    assert part.said.endswith("late (in 3 of 3 runs)") is (kind == "keeps_up"), part.said
-    assert "keeps up at readers 1 (in 3 of 3 runs), 4" not in part.said
+    one, four = part.tries
+    assert (one.word, one.count) == (
+        UP if kind == "keeps_up" else HOLDS,
+        3,
+    ) and "client on time" in part.invalid
+    assert (four.word, four.count) == ((OPEN, 3) if kind == "keeps_up" else (UNDECIDED, 0))
+    assert "client on time" in four.because
     assert 4 not in part.best, "what is not decided is no value that kept up"
 
 
@@ -170,7 +170,7 @@ def test_an_engine_that_is_invalid_is_in_no_sentence_of_who_keeps_up() -> None:
     times = {("postgresql", 0): 0.085, ("mysql", 0): 0.165}
     analysis = kept(times)
     analysis.__dict__["study_verdicts"] = [invalid("decisions hold on time", "late", figures=())]
-    said = conclusion(analysis, answer(analysis))
+    said = sentence(analysis, answer(analysis))
     assert said.startswith("INVALID: no decision by in time share of writers on PostgreSQL and MySQL (")
     assert "keep up" not in said
 

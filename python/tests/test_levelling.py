@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from inrush.analysis import sentence as sentences
 from inrush.analysis.answer import answer
-from inrush.analysis.conclusion import conclusion
 from inrush.analysis.points import Analysis
 from inrush.analysis.wording import say_bytes
 from inrush.guards.analyse import analyse
@@ -32,7 +32,7 @@ def levelling(seconds: Mapping[int, Sequence[float]]) -> Analysis:
 
 
 def sentence(analysis: Analysis) -> str:
-    return conclusion(analysis, answer(analysis))
+    return sentences.sentence(analysis, answer(analysis))
 
 
 def test_the_first_sentence_names_the_size_from_which_doubling_gains_little_and_what_small_files_lose() -> (

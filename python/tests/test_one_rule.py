@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from inrush.analysis.answer import answer
-from inrush.analysis.conclusion import conclusion
 from inrush.analysis.effects import effects
 from inrush.analysis.overview import overview
+from inrush.analysis.parts import ALIKE, BEST
 from inrush.analysis.points import Analysis
+from inrush.analysis.sentence import sentence
 from inrush.report.overview import best_engines
 from inrush.report.page import effect_word
 from inrush.report.point_lines import best_points
@@ -47,8 +48,8 @@ def test_a_value_is_called_worse_only_where_its_own_95_percent_interval_shows_it
     )
     found = answer(analysis)
     assert found is not None
-    assert "not distinguishable" in found.line and "every other value is worse" not in found.line, found.line
-    assert "not distinguishable" in conclusion(analysis, found)
+    assert [t.word for t in found.parts[0].tries] == [BEST, ALIKE]
+    assert "not distinguishable" in sentence(analysis, found)
     assert len(best_points(analysis, found)) == 2, "bold"
     (effect,) = effects(analysis, MAKESPAN)
     assert effect_word(effect.ratio) == "not distinguishable from 1", "the page's table of factors"
@@ -62,7 +63,7 @@ def test_engines_that_a_pairing_by_block_distinguishes_are_distinguished_in_the_
     found = answer(analysis)
     seen = overview(analysis, found)
     assert found is not None and seen is not None
-    assert found.parts[0].best == ("duckdb",) and "Not distinguishable" not in conclusion(analysis, found)
+    assert found.parts[0].best == ("duckdb",) and "Not distinguishable" not in sentence(analysis, found)
     assert best_engines(analysis, seen) == {"duckdb"}
 
 
@@ -79,7 +80,7 @@ def test_what_the_sentence_cannot_distinguish_is_what_the_tables_make_bold() -> 
             named = set(found.parts[0].best)
             bold = {dict(p)["batch_rows"] for p in best_points(analysis, found)}
             assert named == bold, kind
-            said = conclusion(analysis, found)
+            said = sentence(analysis, found)
             assert ("not distinguishable" in said) == (len(named) > 1), said
             apart += 1 < len(named) < 6
     assert apart > 20, "the trials show nothing"

@@ -25,7 +25,7 @@ from inrush.stats.headroom import client_share, idle_share
 from inrush.stats.measures import figures_of_run
 from inrush.stats.record import Absent, StudyRecord
 from tests import synthetic
-from tests.test_conclusion import ALL, LATE, SPREAD, fixed, kept
+from tests.test_sentence import ALL, LATE, SPREAD, fixed, kept
 
 BROKEN = {"mysql": [invalid(LATE, "late", figures=["readers.latency_p99_s"])]}
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from inrush.analysis.answer import Answer, answer
-from inrush.analysis.conclusion import conclusion, other_conditions
 from inrush.analysis.overview import overview
 from inrush.analysis.points import Analysis, within_whole
+from inrush.analysis.sentence import other_conditions, sentence
 from inrush.commands.printing import show
 from inrush.guards.analyse import analyse
 from inrush.report.overview import WIDEST, text_table
@@ -21,8 +21,8 @@ from inrush.stats.record import Absent, StudyRecord
 from inrush.stats.stats import Interval
 from inrush.text import BestLine
 from tests import synthetic
-from tests.test_conclusion import fixed
 from tests.test_printing import Terminal
+from tests.test_sentence import fixed
 
 TABLES = ("port_data_counters", "mpi_process_info")
 
@@ -104,7 +104,7 @@ def test_every_other_condition_has_a_sentence_with_its_interval_and_its_runs() -
     analysis = wide()
     found = asked(analysis)
     seen = overview(analysis, found)
-    first, others = conclusion(analysis, found, seen), other_conditions(analysis, found, seen)
+    first, others = sentence(analysis, found, seen), other_conditions(analysis, found, seen)
     assert len(others) == 3 and first.startswith("At port_data_counters, 0 readers: ")
     assert len({s.partition(":")[0] for s in [first, *others]}) == 4
     for said in others:
@@ -115,7 +115,7 @@ def test_every_other_condition_has_a_sentence_with_its_interval_and_its_runs() -
     assert (
         page.index(others[-1])
         < page.index("In detail: makespan of writers")
-        < page.index("best batch_rows is")
+        < page.index("times worse than the best")
     )
 
 

@@ -10,10 +10,11 @@ import pyarrow as pa
 import pytest
 
 from inrush.analysis.answer import answer
-from inrush.analysis.conclusion import conclusion
 from inrush.analysis.deciding import above, crossed, tried
 from inrush.analysis.lack import lack_of
+from inrush.analysis.parts import BEHIND, OPEN
 from inrush.analysis.points import Measured
+from inrush.analysis.sentence import sentence
 from inrush.analysis.verdicts import Outcome, Verdict
 from inrush.guards.analyse import analyse
 from inrush.guards.decisions import LIMITS
@@ -37,9 +38,9 @@ from inrush.stats.watched import cumulative
 from inrush.targets.standing import others
 from tests import synthetic
 from tests.synthetic import SECOND
-from tests.test_conclusion import KEEPS_UP, analysis_of
-from tests.test_conclusion import paced as paced_samples
 from tests.test_hosts import row, run_on
+from tests.test_sentence import KEEPS_UP, analysis_of
+from tests.test_sentence import paced as paced_samples
 
 MS = 1_000_000
 #: Of 8 processors; synthetic clients and servers use 1 of them.
@@ -487,19 +488,17 @@ def test_an_answer_names_who_took_what_a_server_lacked_in_place_of_its_falling_b
         for figures in (figures_of_run(run),)
     ]
     analysis = analysis_of(StudyRecord({**synthetic.STUDY, "accept": {}, "answer": KEEPS_UP}, runs), measured)
-    said = conclusion(analysis, answer(analysis))
-    part = answer(analysis)
-    assert part is not None
+    said = sentence(analysis, answer(analysis))
+    found = answer(analysis)
+    assert found is not None
+    (part,) = (p for p in found.parts if p.group == (("engine", "mysql"),))
+    decided = part.tries[-1]
     if share:
         words = "is not decided at 20,000 rows/s with 4 readers: other processes took 85 % of the processors (rustc (process 7) 6 cores)"
-        assert words in said and "(in 3 of 3 runs)." in said and "falls behind" not in said + part.line, said
-        assert (
-            "4 is not decided: other processes took 85 %" in part.line and "(in 3 of 3 runs)" in part.line
-        ), part.line
+        assert words in said and "(in 3 of 3 runs)." in said and "falls behind" not in said, said
+        assert (decided.word, decided.count) == (OPEN, 3), decided
+        assert words.partition(": ")[2] in decided.because
         assert not analysis.valid, "no decision is no result"
     else:
-        assert "falls behind at 20,000 rows/s" in said and "falls behind at readers 4" in part.line, (
-            said,
-            part.line,
-        )
+        assert "falls behind at 20,000 rows/s" in said and decided.word == BEHIND, (said, decided)
         assert analysis.valid

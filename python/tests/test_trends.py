@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from inrush.analysis.answer import answer
-from inrush.analysis.conclusion import conclusion
 from inrush.analysis.moved import about, moved_sentence
 from inrush.analysis.overview import overview
 from inrush.analysis.points import Analysis
+from inrush.analysis.sentence import sentence
 from inrush.analysis.verdicts import Outcome
 from inrush.guards.analyse import analyse
 from inrush.guards.trends import NAME, service_time_steady, table_of_one_size
@@ -161,7 +161,7 @@ def test_a_table_that_grew_while_it_was_read_is_named_with_its_size_at_begin_and
         asked = {"kind": "comparison", "of": "readers.latency_p90_s", "along": "engine"}
         analysis = analyse(StudyRecord({**synthetic.STUDY, "answer": asked}, [run]))
         found = answer(analysis)
-        return "\n".join([conclusion(analysis, found), *text_table(analysis, overview(analysis, found))])
+        return "\n".join([sentence(analysis, found), *text_table(analysis, overview(analysis, found))])
 
     grew = said(written_and_read(0, 50_000))
     assert (
@@ -184,10 +184,11 @@ def test_the_answer_says_it_where_most_runs_of_its_role_show_it() -> None:
 
     grown = answer(analyse(study(lambda t: 1e-3 * 4.0**t)))
     assert grown is not None
-    assert "Service time of writers rises to" in grown.line and "in 5 of 5 runs" in grown.line
-    assert "these runs measured a growing table" in grown.line
+    (trend,) = grown.remarks
+    assert "Service time of writers rises to" in trend and "in 5 of 5 runs" in trend
+    assert "these runs measured a growing table" in trend
     same = answer(analyse(study(steady)))
-    assert same is not None and "Service time" not in same.line
+    assert same is not None and not same.remarks
     assert any(v.guard == NAME for m in analyse(study(steady)).runs for v in m.verdicts)
 
 

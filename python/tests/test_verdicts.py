@@ -15,16 +15,17 @@ import pytest
 import typer
 
 from inrush.analysis.answer import Part, answer
-from inrush.analysis.conclusion import conclusion
 from inrush.analysis.deciding import crossed
 from inrush.analysis.overview import cell, overview
 from inrush.analysis.points import Analysis
+from inrush.analysis.sentence import sentence
 from inrush.analysis.verdicts import Outcome
 from inrush.commands import running
 from inrush.guards.analyse import analyse
 from inrush.guards.decisions import same_decision
 from inrush.guards.guard import study_guards
 from inrush.guards.run import guard_study
+from inrush.report.answer_table import answer_lines
 from inrush.report.asked import asked_cells
 from inrush.report.comparison import compare_lines
 from inrush.report.drawn import failed_said
@@ -253,10 +254,10 @@ def answer_line(analysis: Analysis) -> str:
     other = analyse(replace(analysis.record, study={**synthetic.STUDY, "answer": asked}))
     found = answer(other)
     assert found is not None
-    assert "PostgreSQL has no p99 of writers: 2 of 100 calls failed; MySQL has a latency of" in conclusion(
+    assert "PostgreSQL has no p99 of writers: 2 of 100 calls failed; MySQL has a latency of" in sentence(
         other, found
     )
-    return found.line
+    return "\n".join(answer_lines(other, found))
 
 
 def test_a_failed_percentile_is_called_failed_wherever_it_is_shown() -> None:
@@ -292,7 +293,7 @@ def test_fewer_than_three_runs_have_no_bounds_in_what_is_exported(runs: int, bou
 
 def test_an_engine_whose_percentile_failed_is_never_the_best() -> None:
     found = answer(failed_analysis())
-    assert found is not None and found.parts[0].sentence.startswith("mysql has the lowest")
+    assert found is not None and found.parts[0].best == ("mysql",)
     asked = {"kind": "best", "of": P99, "along": "engine"}
     best = answer(analyse(replace(failed_analysis().record, study={**synthetic.STUDY, "answer": asked})))
     assert best is not None and best.parts[0].best == ("mysql",)
@@ -347,7 +348,7 @@ def test_a_comparison_that_lateness_turns_round_is_no_decision() -> None:
     found = guards(analyse(near))["decisions hold on time"]
     assert (
         found.outcome is Outcome.INVALID
-        and "with a client on time: postgresql has the lowest" in found.sentence
+        and "with a client on time: engine postgresql is best" in found.sentence
     )
     far = paced_study({"clickhouse": 0.0, "postgresql": 0.19}, {"clickhouse": 4.0, "postgresql": 8.0})
     assert guards(analyse(far))["decisions hold on time"].outcome is Outcome.PASS
@@ -370,7 +371,7 @@ def test_a_comparison_that_lateness_turns_round_is_no_decision() -> None:
 def test_a_decision_is_the_same_where_both_ends_say_so(
     kind: str, measured: tuple[Any, ...], on_time: tuple[Any, ...], same: bool
 ) -> None:
-    a, b = (Part((), "", None, best) for best in (measured, on_time))
+    a, b = (Part((), (), best=best) for best in (measured, on_time))
     assert same_decision(kind, a, b) is same
     assert not same_decision(kind, a, None)
 
@@ -385,7 +386,7 @@ def test_a_third_that_lateness_kept_from_being_the_best_is_no_decision_though_tw
     found = guards(analyse(three_engines(3.5)))["decisions hold on time"]
     assert (
         found.outcome is Outcome.INVALID
-        and "with a client on time: postgresql has the lowest" in found.sentence
+        and "with a client on time: engine postgresql is best" in found.sentence
     )
     assert guards(analyse(three_engines(4.9)))["decisions hold on time"].outcome is Outcome.PASS
 
@@ -415,7 +416,7 @@ def test_a_trend_beside_the_answer_decides_nothing() -> None:
 
     analysis = analyse(replace(far, runs=[growing(r) for r in far.runs]))
     found = answer(analysis)
-    assert found is not None and any("Service time of writers rises" in p.sentence for p in found.parts)
+    assert found is not None and any("Service time of writers rises" in remark for remark in found.remarks)
     assert guards(analysis)["decisions hold on time"].outcome is Outcome.PASS
 
 
@@ -550,9 +551,9 @@ def test_unsent_refused_and_failed_are_three_words() -> None:
         return "\n".join(
             [
                 *crossed(analysis),
-                conclusion(analysis, found),
+                sentence(analysis, found),
                 *text_table(analysis, overview(analysis, found)),
-                found.line,
+                *answer_lines(analysis, found),
                 *(figure.caption for figure in figures(analysis, found)),
                 failed_said(analysis, P99, analysis.values(P99)),
             ]
@@ -563,7 +564,7 @@ def test_unsent_refused_and_failed_are_three_words() -> None:
         "no latency p99: 5 of 55 calls were not sent at" in unsent
         and "no p99 of writers: 5 of 55 calls were not sent" in unsent
     )
-    assert "p99 of writers, unsent in 2 of 2 runs" in unsent and "in a run: postgresql (unsent)" in unsent
+    assert "unsent in 2 of 2 runs" in unsent and "in a run: postgresql (unsent)" in unsent
     assert "failed" not in unsent and "refused" not in unsent and "without a value in 2" not in unsent
     failed = without(failed=5)
     assert (
@@ -614,7 +615,7 @@ def test_a_percentile_that_is_the_largest_of_few_calls_says_so() -> None:
     few, many = study(41), study(200)
     for analysis, word in ((few, "max of 41"), (many, "")):
         found = answer(analysis)
-        lines = [conclusion(analysis, found), *point_lines(analysis, found, P99), *crossed(analysis)]
+        lines = [sentence(analysis, found), *point_lines(analysis, found, P99), *crossed(analysis)]
         assert sum("max of" in line for line in lines) == (3 if word else 0), lines
         assert word in points_table(analysis, found) and all(word in line for line in (lines[0], lines[-1]))
 
@@ -679,7 +680,7 @@ def test_crossed_limits_and_the_answer_are_bold_and_said_once(
     with pytest.raises(typer.Exit) if code else contextlib.nullcontext() as left:
         running.finish(None, SimpleNamespace(failed={}, path=""), None, False)  # type: ignore[arg-type]
     assert left is None or left.value.exit_code == code
-    said = conclusion(analysis, answer(analysis))
+    said = sentence(analysis, answer(analysis))
     assert [line for line, bold in lines if bold] == [*crossed_lines(analysis), said]
     assert sum("accepted is at most" in line for line, _ in lines) == (1 if code else 0)
 
@@ -695,7 +696,7 @@ def test_an_invalid_limit_of_one_role_leaves_the_answer_of_another_as_it_is() ->
     seen = overview(analysis, found)
     assert seen is not None and not seen.rows[0].undecided
     # Sentence, table and badge agree: the rate stands, and what does not is named.
-    assert "INVALID" not in conclusion(analysis, found)
+    assert "INVALID" not in sentence(analysis, found)
     row = next(line for line in text_table(analysis, seen) if line.startswith("postgresql"))
     assert row.endswith("valid*"), row
     assert '<div class="answer">' in page(analysis, found, [], {}, "")

@@ -100,12 +100,12 @@ def test_the_line_with_the_verdict_and_the_answers_part_quote_the_worst_and_coun
     said = "3 beyond (in 3 of 4 runs, the worst b02-0000-mysql)"
     assert verdict_line(analysis) == f"INVALID: g (makespan of writers): {said}"
     found = answer(analysis)
-    assert found is not None and found.line == f"INVALID: makespan of writers at mysql: g: {said}"
+    assert found is not None and found.parts[0].invalid == f"makespan of writers at mysql: g: {said}"
     # Sizes of another guard are in another unit.
     other = [invalid("h", "much", figures=["writers.makespan_s"], size=100.0)]
     two = [replace(m, verdicts=[*m.verdicts, *other]) if m.run.block == 1 else m for m in analysis.runs]
     found = answer(replace(analysis, runs=two))
-    assert found is not None and found.line == f"INVALID: makespan of writers at mysql: g: {said}"
+    assert found is not None and found.parts[0].invalid == f"makespan of writers at mysql: g: {said}"
     alone = broken([0.0, 3.0])
     assert verdict_line(alone).endswith(": 3 beyond (in 1 of 2 runs, b02-0000-mysql)")
     assert verdict_line(broken([3.0])).endswith(": 3 beyond")

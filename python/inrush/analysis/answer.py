@@ -10,6 +10,7 @@ from inrush.analysis.comparability import EQUAL_DURABILITY, default_along, refus
 from inrush.analysis.moved import moved_sentence
 from inrush.analysis.parts import (
     Part,
+    Try,
     best_part,
     comparison_part,
     curve_part,
@@ -17,7 +18,7 @@ from inrush.analysis.parts import (
     level_part,
     levels_off_part,
     scaling_part,
-    spread_part,
+    spread,
     sustained_part,
 )
 from inrush.analysis.points import Analysis, Point, headline, say
@@ -37,25 +38,29 @@ PACED = ("keeps_up", "sustained")
 COMPETING = ("best", "comparison")
 
 
-#: Groups that the terminal's line names one by one.
-PARTS_IN_LINE = 2
+#: Kind -> what decides a group of points.
+DECIDE = {
+    "best": best_part,
+    "curve": curve_part,
+    "scaling": scaling_part,
+    "comparison": comparison_part,
+    "keeps_up": keeps_up_part,
+    "sustained": sustained_part,
+    "levels_off": levels_off_part,
+}
 
 
 @dataclass(frozen=True)
 class Answer:
     kind: str
     figure: str
-    along: str | None
+    along: str
     parts: Sequence[Part]
+    #: Sentences that belong to no part: why engines are not compared, a trend, the spread of a curve.
+    remarks: Sequence[str] = ()
 
-    @property
-    def line(self) -> str:
-        """Every part where they fit a line that people read, else the first and how many more there are."""
-        if not self.parts:
-            return "No answer: no counted run measured it"
-        if len(self.parts) <= PARTS_IN_LINE:
-            return " · ".join(p.said for p in self.parts)
-        return f"{self.parts[0].said} (and {len(self.parts) - 1} more in the report)"
+    def try_of(self, point: Point) -> Try | None:
+        return next((t for part in self.parts if (t := part.try_of(point)) is not None), None)
 
 
 def answer(analysis: Analysis) -> Answer | None:
@@ -77,35 +82,20 @@ def decided(analysis: Analysis) -> Answer | None:
     if along is None:
         along, kind = "engine", "comparison"
     per = tuple(asked.get("per") or ())
-    decide = {
-        "best": best_part,
-        "curve": curve_part,
-        "scaling": scaling_part,
-        "comparison": comparison_part,
-        "keeps_up": keeps_up_part,
-        "sustained": sustained_part,
-        "levels_off": levels_off_part,
-    }[kind]
     found = groups_of(analysis, kind, figure, along, per)
-    trend = moved_sentence(analysis, figure)
-    moved = [Part((), trend, None)] if trend else []
     why = refused(analysis)
-    if why is None or not any(len(engines_of(of)) > 1 for of in found.values()):
-        parts = [
-            replace(decide(analysis, figure, along, group, of), points=tuple(of))
-            for group, of in found.items()
+    remarks = [spread(found) if kind == "curve" else "", moved_sentence(analysis, figure) or ""]
+    decide = DECIDE[kind]
+    if why is not None and any(len(engines_of(of)) > 1 for of in found.values()):
+        remarks = [
+            f"No engine is held against another: acknowledged rows survive different things ({why})",
+            remarks[1],
         ]
-        parts += spread_part(found, figure) if kind == "curve" else []
-        return Answer(kind, figure, along, [*parts, *moved])
+        found, decide = each_engine(found), level_part if along == "engine" else decide
     parts = [
-        Part(
-            (), f"No engine is held against another: acknowledged rows survive different things ({why})", None
-        )
+        replace(decide(analysis, figure, along, group, of), points=tuple(of)) for group, of in found.items()
     ]
-    for group, of in each_engine(found).items():
-        part = level_part if along == "engine" else decide
-        parts.append(replace(part(analysis, figure, along, group, of), points=tuple(of)))
-    return Answer(kind, figure, along, [*parts, *moved])
+    return Answer(kind, figure, along, parts, [remark for remark in remarks if remark])
 
 
 def groups_of(
@@ -118,9 +108,9 @@ def groups_of(
 
 def judged(analysis: Analysis, found: Answer, part: Part) -> Part:
     """The part; where its figure is invalid at points that it speaks of, or nothing is decided between them, why that is so in
-    place of what it says. Other parts stand.
+    place of what it has. Other parts stand.
 
-    A load that is tried says of each value whether it is undecided: what makes a run of it invalid is in its sentence.
+    A load that is tried has of each value whether it is undecided, and why.
     """
     where = {p: broken for p in part.points if (broken := analysis.broken(found.figure, p))}
     open_ = no_decision(analysis, part.points)
@@ -136,7 +126,7 @@ def judged(analysis: Analysis, found: Answer, part: Part) -> Part:
         return part
     if found.kind in PACED and all(run for broken in where.values() for run, _ in broken):
         return replace(part, invalid=why)
-    return replace(part, sentence=why, interval=None, best=(), invalid=why)
+    return Part(part.group, (), points=part.points, invalid=why)
 
 
 def no_decision(analysis: Analysis, points: Sequence[Point]) -> list[Verdict]:

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 
-from inrush.analysis.conclusion import value_said
 from inrush.analysis.overview import engines
 from inrush.analysis.percentiles import has_too_few, merged_s
 from inrush.analysis.points import Analysis, Point
+from inrush.analysis.settled import value_said
 from inrush.analysis.verdicts import Verdict
 from inrush.analysis.wording import centre, name
 from inrush.engines import title

@@ -6,43 +6,40 @@ from collections.abc import Sequence
 from typing import Any
 
 from inrush.analysis.answer import Answer
-from inrush.analysis.keeping_up import headed
 from inrush.analysis.overview import EngineRow, Overview
-from inrush.analysis.points import Analysis, Point
-from inrush.analysis.settled import say_with
-from inrush.analysis.wording import TOO_FEW, ordered, ratio_of, say_bytes
+from inrush.analysis.parts import Try
+from inrush.analysis.points import Analysis
+from inrush.analysis.settled import headed, say_with
+from inrush.analysis.wording import TOO_FEW, ratio_of, say_bytes
 from inrush.engines import title
-from inrush.stats.levels import CONFIDENCE, LEAST_GAIN, Levels, levels_off
+from inrush.stats.levels import CONFIDENCE, LEAST_GAIN, Levels
 from inrush.stats.quantity import LEAST_RUNS, known, says_nothing, show_known
 from inrush.text import percent, signed_percent
 
 
-def levels_off_said(analysis: Analysis, found: Answer, seen: Overview, rows: Sequence[EngineRow]) -> str:
+def levelling(analysis: Analysis, found: Answer, seen: Overview, rows: Sequence[EngineRow]) -> str:
     """`DuckDB takes in 13 MB/s from files of 4 MB; a doubling gains less than 5 %; files of 64 kB are 3.1 times slower. …`"""
-    along = found.along or "engine"
     return headed(
-        seen.condition, ". ".join(said for row in rows if (said := engine_said(analysis, found, along, row)))
+        seen.condition, ". ".join(said for row in rows if (said := of_engine(analysis, found, row)))
     )
 
 
-def engine_said(analysis: Analysis, found: Answer, along: str, row: EngineRow) -> str:
-    if row.stated is None or row.point is None:
+def of_engine(analysis: Analysis, found: Answer, row: EngineRow) -> str:
+    if row.stated is None or row.part is None or row.part.levels is None:
         return ""
-    points: dict[Any, Point] = {dict(p).get(along): p for p in row.tried}
-    values = analysis.values(found.figure)
-    levels = levels_off({v: values[p] for v, p in points.items() if p in values})
-    here = dict(row.point).get(along)
+    along, levels = found.along, row.part.levels
+    here = row.here
     rate = show_known(row.stated.value, row.stated.interval, row.stated.figure)
     largest = "" if levels.chosen is not None else ", the largest"
     clauses = [
-        f"{title(row.engine)} takes in {rate} {with_(along, here)}{largest}",
-        gain_said(along, levels, here),
-        smaller_said(analysis, found, along, points, here),
+        f"{title(row.engine)} takes in {rate} {with_(along, here.value if here else None)}{largest}",
+        gain(along, levels),
+        smaller(analysis, found, row.part.tries[0], here),
     ]
     return "; ".join(clause for clause in clauses if clause)
 
 
-def gain_said(along: str, levels: Levels, here: Any) -> str:
+def gain(along: str, levels: Levels) -> str:
     """What doubling brings from the value on that is named; of the largest what the last step to it brought."""
     little = f"less than {percent(LEAST_GAIN)}"
     if levels.chosen is not None:
@@ -62,16 +59,14 @@ def gain_said(along: str, levels: Levels, here: Any) -> str:
     )
 
 
-def smaller_said(analysis: Analysis, found: Answer, along: str, points: dict[Any, Point], here: Any) -> str:
+def smaller(analysis: Analysis, found: Answer, first: Try, here: Try | None) -> str:
     """What the smallest value loses against the one that is named, paired by block."""
-    values = analysis.values(found.figure)
-    first = ordered(points)[0]
-    if first == here or analysis.broken(found.figure, points[first]) or points[first] not in values:
+    if here is None or first is here or analysis.broken(found.figure, first.point):
         return ""
-    ratio = ratio_of(values[points[here]], values[points[first]])
+    ratio = ratio_of(here.runs, first.runs)
     if ratio is None:
         return ""
-    those = of_value(along, first)
+    those = of_value(found.along, first.value)
     if ratio.holds(1.0) and says_nothing(ratio):
         return f"{TOO_FEW} from {those} ({ratio.n} of {LEAST_RUNS})"
     if ratio.holds(1.0):

@@ -9,28 +9,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from math import isfinite
 from typing import Any
 
-from inrush.analysis.answer import PACED, Answer, groups_of, no_decision
-from inrush.analysis.parts import tries
+from inrush.analysis.answer import DECIDE, PACED, Answer, groups_of, no_decision
+from inrush.analysis.parts import Part, Try
 from inrush.analysis.percentiles import merged_s, percentile_of
 from inrush.analysis.points import Analysis, Measured, Point, roles, say
 from inrush.analysis.run_facts import is_instrument, promised
-from inrush.analysis.settled import Values, settled
+from inrush.analysis.settled import Values
 from inrush.analysis.verdicts import Outcome
 from inrush.analysis.wording import centre, interval_of, ordered
 from inrush.stats import stats
 from inrush.stats.extremes import largest_said, why_without, without_value
 from inrush.stats.growing import grew, growing_tables
 from inrush.stats.headroom import client_share, idle_share
-from inrush.stats.levels import levels_off
 from inrush.stats.measures import scheduled_operations, whole, writing_roles
 from inrush.stats.quantity import rate_of
 from inrush.stats.record import RunRecord
-from inrush.stats.trials import Trial, standing
 
 #: Kinds of which an engine's point is chosen among several: an invalid one of them may have been the best.
 CHOSEN = ("best", "comparison", "sustained", "levels_off")
@@ -61,6 +59,8 @@ class EngineRow:
     point: Point | None = None
     #: Where a value was chosen among several points, all of them.
     tried: tuple[Point, ...] = ()
+    #: What is decided of this engine by itself.
+    part: Part | None = None
     runs: int = 0
     #: Whether these are fresh repeats, made after the value was chosen.
     fresh: bool = False
@@ -86,6 +86,15 @@ class EngineRow:
     undecided: bool = False
     #: What the answer's role read while another one wrote it: `Readers queried t while it grew from 0 to 50,000 rows …`.
     growing: str = ""
+
+    @property
+    def tries(self) -> tuple[Try, ...]:
+        return self.part.tries if self.part is not None else ()
+
+    @property
+    def here(self) -> Try | None:
+        """What is decided of its point."""
+        return next((t for t in self.tries if t.point == self.point), None)
 
 
 @dataclass(frozen=True)
@@ -145,8 +154,8 @@ def engines(analysis: Analysis) -> list[str]:
 class Asked:
     condition: Point
     others: int
-    #: Engine -> its point, and the points that it was chosen among.
-    points: Mapping[str, tuple[Point, tuple[Point, ...]]]
+    #: Engine -> its point, and what was decided of the points that it was chosen among.
+    points: Mapping[str, tuple[Point, Part]]
 
 
 def asked_points(analysis: Analysis, found: Answer, condition: Point | None = None) -> Asked:
@@ -158,11 +167,15 @@ def asked_points(analysis: Analysis, found: Answer, condition: Point | None = No
     if condition is None:
         condition = widest[-1 if found.kind in PACED else 0]
     held = conditions[condition]
-    last = last_shared(held.values(), found.along or "engine")
+    last = last_shared(held.values(), found.along)
+    parts = {
+        engine: replace(DECIDE[found.kind](analysis, found.figure, found.along, (), of), points=tuple(of))
+        for engine, of in held.items()
+    }
     return Asked(
         condition,
         len(conditions) - 1,
-        {engine: (asked_point(analysis, found, of, last), tuple(of)) for engine, of in held.items()},
+        {engine: (asked_point(found, part, last), part) for engine, part in parts.items()},
     )
 
 
@@ -171,7 +184,7 @@ def by_condition(analysis: Analysis, found: Answer) -> dict[Point, dict[str, Val
     per = tuple((analysis.study.get("answer") or {}).get("per") or ())
     known = set(engines(analysis))
     conditions: dict[Point, dict[str, Values]] = {}
-    for group, of in groups_of(analysis, found.kind, found.figure, found.along or "engine", per).items():
+    for group, of in groups_of(analysis, found.kind, found.figure, found.along, per).items():
         rest = tuple((k, v) for k, v in group if k != "engine")
         for point, values in of.items():
             if (engine := str(dict(point)["engine"])) in known:
@@ -186,25 +199,15 @@ def last_shared(held: Iterable[Values], along: str) -> Any:
     return ordered(shared)[-1] if shared and all(isinstance(v, int | float) for v in shared) else None
 
 
-def asked_point(analysis: Analysis, found: Answer, of: Values, last: Any) -> Point:
-    along = found.along or "engine"
+def asked_point(found: Answer, part: Part, last: Any) -> Point:
     if found.kind in ("best", "comparison"):
-        return settled(of, fresh(analysis, found, of), found.figure).best
-    by_value: dict[Any, Point] = {dict(p).get(along): p for p in of}
+        return part.tries[0].point
+    by_value = {t.value: t.point for t in part.tries}
     if found.kind == "sustained":
-        stood = {v: standing(t) for v, t in tries(analysis, found.figure, along, of).items()}
-        return by_value[highest_held(stood)]
-    if found.kind == "levels_off":
-        chosen = levels_off({v: of[p] for v, p in by_value.items()}).chosen
-        last = last if chosen is None else chosen
+        return by_value[part.best[0] if part.best else min(by_value)]
+    if found.kind == "levels_off" and part.best:
+        return by_value[part.best[0]]
     return by_value[last] if last in by_value else by_value[ordered(by_value)[-1]]
-
-
-def highest_held(stood: Mapping[Any, Trial | None]) -> Any:
-    """The highest value that held, below the first that did not; the lowest tried where none did."""
-    failed = next((v for v in sorted(stood) if stood[v] is Trial.FAILED), None)
-    held = [v for v in sorted(stood) if stood[v] is Trial.HELD and (failed is None or v < failed)]
-    return held[-1] if held else min(stood)
 
 
 def fresh(analysis: Analysis, found: Answer, of: Iterable[Point], figure: str | None = None) -> Values:
@@ -267,14 +270,14 @@ def engine_row(
     found: Answer,
     engine: str,
     point: Point,
-    tried: tuple[Point, ...],
+    part: Part,
     figures: Sequence[str | None],
 ) -> EngineRow:
     counted = [m for m in analysis.runs if m.counts and m.point == point]
     again = fresh(analysis, found, [point])
     stated, rate, write, read = (cell(analysis, found, point, figure) for figure in figures)
     held = [found.figure, *(c.figure for c in (stated, rate, write, read) if c is not None)]
-    behind = tried if found.kind in CHOSEN else (point,)
+    behind = part.points if found.kind in CHOSEN else (point,)
     verdicts = [(f, v) for f in held for _, v in analysis.broken(f, point)]
     verdicts += [(found.figure, v) for p in behind for _, v in analysis.broken(found.figure, p)]
     broken = tuple(dict.fromkeys(f for f, _ in verdicts))
@@ -286,6 +289,7 @@ def engine_row(
         engine,
         point,
         behind,
+        part,
         len(again[point]) if point in again else len(counted),
         point in again,
         stated,

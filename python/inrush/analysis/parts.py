@@ -1,34 +1,32 @@
-"""The parts of an answer, a kind of question each: a sentence for one group of points, and what stands behind it. Pure."""
+"""What is decided of one group of points, for each kind of question: every value that was tried, and what it came to. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any
 
 from inrush.analysis.deciding import tried, undecided_by
-from inrush.analysis.points import Analysis, Measured, Point, say, say_value
-from inrush.analysis.settled import Values, at_edge, beside, best_of_each, like_the_best, run_once, settled
+from inrush.analysis.points import Analysis, Measured, Point
+from inrush.analysis.settled import Values, at_edge, best_of_each, like_the_best, ranked, run_once, settled
 from inrush.analysis.verdicts import worst_said
 from inrush.analysis.wording import (
-    change_said,
+    TOO_FEW,
     ends,
     few,
-    head,
+    in_each,
     interval_of,
-    name,
+    lie_apart,
     ordered,
     plain,
     ratio_of,
+    runs_needed,
     say_bytes,
-    shown,
-    times,
-    together_said,
 )
 from inrush.metrics import lower_is_better
 from inrush.stats import shape, stats
-from inrush.stats.levels import CONFIDENCE, LEAST_GAIN, levels_off
+from inrush.stats.levels import Levels, levels_off
 from inrush.stats.quantity import says_nothing, show
 from inrush.stats.trials import Trial, Tried, standing
 from inrush.text import percent, signed_percent
@@ -36,38 +34,63 @@ from inrush.text import percent, signed_percent
 #: Makespans of weak scaling do n times the work; a base within this factor of equal work is strong scaling.
 WEAK_FROM = 1.5
 
+# What is decided of a value. Held against the best one, or against the first of a curve:
+BEST, ALIKE, FEW, APART = "best", "not distinguishable", TOO_FEW, "differs"
+WORSE, REFUTED, ONCE = "worse", "worse in the fresh repeats", "one run of each"
+# of a load that was due:
+UP, LATE, BEHIND, OPEN = "keeps up", "late", "falls behind", "not decided"
+# of a search:
+STOOD = {Trial.HELD: "holds", Trial.FAILED: "does not hold", Trial.UNDECIDED: "undecided"}
+HOLDS, FAILS, UNDECIDED = STOOD.values()
+# and of a rate that levels off:
+LEVEL = "from here on doubling gains little"
+
+
+@dataclass(frozen=True)
+class Try:
+    """A value of `along`: what was measured there, and what is decided of it."""
+
+    value: Any
+    point: Point
+    #: Block -> figure; `fresh`: of the repeats that were made after the choice.
+    runs: Mapping[int, float]
+    word: str = ""
+    #: Against the best, how many times worse; against the first of a curve, how many times as much; of scaling, the speed-up.
+    ratio: stats.Interval | None = None
+    #: How late they were, why nothing is decided.
+    because: str = ""
+    #: Runs that say so, of a load that was due and of a search.
+    count: int | None = None
+    fresh: Mapping[int, float] = field(default_factory=dict)
+
 
 @dataclass(frozen=True)
 class Part:
-    """The answer for one group (`per` of the study): a sentence and what stands behind it."""
+    """The answer for one group (`per` of the study)."""
 
     group: Point
-    sentence: str
-    #: The interval that the sentence names; None where there is too little to say.
-    interval: stats.Interval | None
+    #: In the order of their values; where they compete the best first. Empty where the part is invalid.
+    tries: tuple[Try, ...]
+    #: Of the figure that decides; None where there is too little to say.
+    interval: stats.Interval | None = None
     #: Values of `along` that cannot be distinguished from the best, the best first; empty for other kinds.
     best: tuple[Any, ...] = ()
     #: What it speaks of.
     points: tuple[Point, ...] = ()
-    #: Why the figures behind it are invalid, and where; empty where they stand. The sentence then states none of them.
+    #: Why the figures behind it are invalid, and where; empty where they stand.
     invalid: str = ""
+    #: What a reader must know of its values: that the best lies at an edge, whether a curve is bent.
+    note: str = ""
+    levels: Levels | None = None
 
-    @property
-    def said(self) -> str:
-        return f"INVALID: {self.sentence}" if self.invalid else self.sentence
+    def try_of(self, point: Point | None) -> Try | None:
+        return next((t for t in self.tries if t.point == point), None)
 
 
 def level_part(analysis: Analysis, figure: str, along: str, group: Point, of: Values) -> Part:
     """What one engine was measured to be, held against nothing."""
-    if len(of) == 1:
-        (values,) = of.values()
-        return Part(
-            group,
-            f"{head(analysis, group)}{name(figure)} is {shown(analysis, values, figure)}",
-            interval_of(values),
-        )
-    each = "; ".join(f"{shown(analysis, values, figure)} at {say(point)}" for point, values in of.items())
-    return Part(group, f"{head(analysis, group)}{name(figure)} is {each}", None)
+    interval = interval_of(next(iter(of.values()))) if len(of) == 1 else None
+    return Part(group, tuple(Try(dict(p).get(along), p, runs) for p, runs in of.items()), interval)
 
 
 def best_part(analysis: Analysis, figure: str, along: str, group: Point, of: Values) -> Part:
@@ -75,62 +98,79 @@ def best_part(analysis: Analysis, figure: str, along: str, group: Point, of: Val
     the one that looks best in the search was also lucky, and its own runs flatter it."""
     fresh = {p: v for p, v in analysis.fresh(figure).items() if p in of}
     found = settled(of, fresh, figure)
-    best = found.best
+    best, together = found.best, found.together
+    once = bool(together) and run_once([best, *together], of, fresh)
 
-    def named(points: Sequence[Point]) -> str:
-        each = {p: dict(p)[along] for p in points}
-        if all(isinstance(v, int | float) for v in each.values()):
-            points = sorted(points, key=lambda p: each[p])
-        return ", ".join(dict.fromkeys(plain(each[p]) + beside(analysis, p, group, along) for p in points))
+    def held(p: Point) -> Try:
+        values = fresh if p in fresh and best in fresh else of
+        word, because = WORSE, ""
+        if p == best:
+            word = BEST
+        elif p in together:
+            word, because = (ONCE, "") if once else undecided(values[p], values[best])
+        elif p in found.settled:
+            word, because = REFUTED, "the best of the search" if p == found.looked_best else ""
+        ratio = worse_by(figure, of[p], of[best]) if p != best else None
+        return Try(dict(p).get(along), p, of[p], word, ratio, because, fresh=fresh.get(p, {}))
 
-    link = ", " if beside(analysis, best, group, along) else " with "
-    sentence = f"{head(analysis, group)}best {along} is {named([best])}{at_edge(analysis, figure, along, group, best, of)}{link}{name(figure)} "
-    if best in fresh:
-        n = len(fresh[best])
-        sentence += f"{shown(analysis, fresh[best], figure)} in {n} fresh repeat{'s' * (n != 1)} ({shown(analysis, of[best], figure)} in the search)"
-    else:
-        sentence += shown(analysis, of[best], figure)
-    if len(of) == 1:
-        sentence += "; nothing else was measured"
-    elif found.together and run_once([best, *found.together], of, fresh):
-        sentence += (
-            f"; one run of each: it is not known whether another value differs ({named(found.together)})"
-        )
-    elif found.together:
-        sentence += f"; {together_said(of, fresh, best, found.together, figure, named)}"
-    else:
-        sentence += "; every other value is worse"
-    worse = [p for p in found.settled if p != found.looked_best]
-    if worse:
-        each = ", ".join(f"{named([p])} with {shown(analysis, fresh[p], figure)}" for p in worse)
-        sentence += f"; shown worse by the fresh repeats alone: {each}"
-    if found.looked_best != best:
-        sentence += (
-            f". Not confirmed: the best of the search, {named([found.looked_best])}, has "
-            f"{shown(analysis, fresh[found.looked_best], figure)} in the fresh repeats"
-        )
-    values = dict.fromkeys(dict(p)[along] for p in (best, *found.together))
-    return Part(group, sentence, interval_of(fresh.get(best, of[best])), tuple(values))
+    order = [best, *(p for p, _ in ranked(of, figure) if p != best)]
+    values = dict.fromkeys(dict(p).get(along) for p in (best, *together))
+    return Part(
+        group,
+        tuple(map(held, order)),
+        interval_of(fresh.get(best, of[best])),
+        tuple(values),
+        note=at_edge(analysis, figure, along, group, best, of),
+    )
+
+
+def undecided(a: Mapping[int, float], b: Mapping[int, float]) -> tuple[str, str]:
+    """What is known of two points that no test distinguishes."""
+    if not few(a, b):
+        return ALIKE, ""
+    return (APART, in_each(a)) if lie_apart(a, b) else (FEW, runs_needed(a))
+
+
+def worse_by(figure: str, other: Mapping[int, float], best: Mapping[int, float]) -> stats.Interval | None:
+    """How many times worse the other is, paired by block; None where that is not known."""
+    return ratio_of(other, best) if lower_is_better(figure) else ratio_of(best, other)
+
+
+def comparison_part(analysis: Analysis, figure: str, along: str, group: Point, of: Values) -> Part:
+    """Each value of `along` against the best, paired by block; what varies besides competes, and each has its best of it."""
+    points = best_of_each(of, along, figure)
+    best, *others = points.values()
+    alike = like_the_best({p: of[p] for p in points.values()}, figure)
+    once = run_once(list(points.values()), of)
+    tries = [Try(next(iter(points)), best, of[best], BEST)]
+    for value, p in list(points.items())[1:]:
+        ratio = worse_by(figure, of[p], of[best])
+        word, because = ONCE if once else WORSE, ""
+        if ratio is not None and p in alike:
+            word, because = undecided(of[p], of[best])
+        tries.append(Try(value, p, of[p], word, ratio, because))
+    together = [t.value for t in tries if t.word in (BEST, ALIKE, FEW, APART)]
+    first = tries[1].ratio if others else None
+    return Part(group, tuple(tries), first or interval_of(of[best]), tuple(together))
+
+
+def along_values(of: Values, along: str) -> dict[Any, Point]:
+    found = {dict(p)[along]: p for p in of if along in dict(p)}
+    return {value: found[value] for value in ordered(found)}
 
 
 def curve_part(analysis: Analysis, figure: str, along: str, group: Point, of: Values) -> Part:
-    """From the first to the last value of `along`, as a paired ratio."""
-    by_value = {dict(p)[along]: v for p, v in of.items() if along in dict(p)}
-    first, last = ends(by_value)
-    if first == last:
-        return Part(group, f"{head(analysis, group)}{name(figure)} is {shown(analysis, by_value[first], figure)} at {say_value(along, first)}",
-                    interval_of(by_value[first]))  # fmt: skip
-    ratio = ratio_of(by_value[last], by_value[first])
-    sentence = (
-        f"{head(analysis, group)}{name(figure)} goes from {shown(analysis, by_value[first], figure)} at {say_value(along, first)} "
-        f"to {shown(analysis, by_value[last], figure)} at {plain(last)}"
-    )
-    if ratio is not None:
-        sentence += f": {times(ratio)}" + (
-            "" if not ratio.holds(1.0) else f", {change_said(by_value[last], by_value[first])}"
-        )
-    sentence += shape_of(figure, by_value)
-    return Part(group, sentence, ratio or interval_of(by_value[last]))
+    """Each value of `along` over the first, paired by block."""
+    points = along_values(of, along)
+    first, last = ends(points)
+    tries = [Try(first, points[first], of[points[first]])]
+    for value, p in list(points.items())[1:]:
+        ratio = ratio_of(of[p], of[points[first]])
+        alike = ratio is not None and ratio.holds(1.0)
+        word, because = undecided(of[p], of[points[first]]) if alike else ("", "")
+        tries.append(Try(value, p, of[p], word, ratio, because))
+    note = shape_of(figure, {value: of[p] for value, p in points.items()})
+    return Part(group, tuple(tries), tries[-1].ratio or interval_of(of[points[last]]), note=note)
 
 
 def shape_of(figure: str, by_value: Mapping[Any, Mapping[int, float]]) -> str:
@@ -139,51 +179,46 @@ def shape_of(figure: str, by_value: Mapping[Any, Mapping[int, float]]) -> str:
     if not numbers or not figure.endswith("makespan_s"):
         return ""
     found = shape.steps({v: list(of.values()) for v, of in by_value.items()})
-    return f"; {found.word} (a straight line: p = {found.p:.2g})" if found else ""
+    return f"{found.word} (a straight line: p = {found.p:.2g})" if found else ""
 
 
-def spread_part(found: Mapping[Point, Values], figure: str) -> list[Part]:
-    """Which engine varies more from run to run, where several were measured."""
+def spread(found: Mapping[Point, Values]) -> str:
+    """Which engine varies more from run to run; empty of one engine."""
     points: dict[str, list[list[float]]] = {}
     for of in found.values():
         for point, values in of.items():
             if all(isfinite(v) for v in values.values()):
                 points.setdefault(str(dict(point)["engine"]), []).append(list(values.values()))
-    spread = shape.spreads(points) if len(points) > 1 else None
-    if spread is None:
-        return []
-    each = ", ".join(f"{engine} {percent(sd, 1)}" for engine, sd in spread.sd.items())
-    word = "differs" if spread.differ else "cannot be distinguished"
-    said = f"Spread from run to run {word} (p = {spread.p:.2g}): {each}"
-    return [Part((), said, None, points=tuple(p for of in found.values() for p in of))]
+    spreads = shape.spreads(points) if len(points) > 1 else None
+    if spreads is None:
+        return ""
+    each = ", ".join(f"{engine} {percent(sd, 1)}" for engine, sd in spreads.sd.items())
+    word = "differs" if spreads.differ else "cannot be distinguished"
+    return f"Spread from run to run {word} (p = {spreads.p:.2g}): {each}"
 
 
 def scaling_part(analysis: Analysis, figure: str, along: str, group: Point, of: Values) -> Part:
-    """Speed-up and efficiency from the smallest to the largest value of `along`."""
-    by_value = {dict(p)[along]: v for p, v in of.items() if along in dict(p)}
-    first, last = ends(by_value)
-    n = float(last) / float(first) if first else 1.0
-    ratio = (
-        ratio_of(by_value[first], by_value[last])
-        if lower_is_better(figure)
-        else ratio_of(by_value[last], by_value[first])
-    )
-    if first == last or ratio is None:
-        return Part(group, f"{head(analysis, group)}{name(figure)} is {shown(analysis, by_value[last], figure)} at {say_value(along, last)}; "
-                    "too few runs for a speed-up", None)  # fmt: skip
+    """Speed-up and efficiency from the smallest value of `along` to each other one."""
+    points = along_values(of, along)
+    first, _ = ends(points)
+    base = of[points[first]]
     weak = lower_is_better(figure) and work_grows(analysis, figure, along, of)
-    kept = ratio if weak else ratio.scaled(1 / n)
-    sentence = (
-        f"{head(analysis, group)}{along} {plain(first)} to {plain(last)}: "
-        + (
-            f"{n:g} times the work takes {1 / ratio.value:.2f} times as long"
-            if weak
-            else f"speed-up {times(ratio)}"
+    tries = [Try(first, points[first], base)]
+    for value, p in list(points.items())[1:]:
+        n = float(value) / float(first) if first else 1.0
+        ratio = ratio_of(base, of[p]) if lower_is_better(figure) else ratio_of(of[p], base)
+        word, because = (
+            (FEW, "") if ratio is None else ("", efficiency(ratio if weak else ratio.scaled(1 / n)))
         )
-        + f", efficiency {percent(kept.value)}"
-        + ("" if says_nothing(kept) else f" [{percent(kept.low)}, {percent(kept.high)}]")
-    )
-    return Part(group, sentence, ratio)
+        if weak and ratio is not None:
+            word = f"{n:g} times the work takes {1 / ratio.value:.2f} times as long"
+        tries.append(Try(value, p, of[p], word, ratio, because))
+    return Part(group, tuple(tries), tries[-1].ratio)
+
+
+def efficiency(kept: stats.Interval) -> str:
+    bounds = "" if says_nothing(kept) else f" [{percent(kept.low)}, {percent(kept.high)}]"
+    return f"efficiency {percent(kept.value)}{bounds}"
 
 
 def work_grows(analysis: Analysis, figure: str, along: str, of: Values) -> bool:
@@ -198,73 +233,29 @@ def work_grows(analysis: Analysis, figure: str, along: str, of: Values) -> bool:
     return rows[max(rows)] / rows[min(rows)] > WEAK_FROM
 
 
-def comparison_part(analysis: Analysis, figure: str, along: str, group: Point, of: Values) -> Part:
-    """Each value of `along` against the best, paired by block; what varies besides competes, and each has its best of it."""
-    points = best_of_each(of, along, figure)
-    by_value = {value: of[point] for value, point in points.items()}
-    best, *others = points
-
-    def named(value: Any) -> str:
-        return plain(value) + beside(analysis, points[value], group, along)
-
-    sentence = f"{head(analysis, group)}{named(best)} has the {'lowest' if lower_is_better(figure) else 'highest'} {name(figure)}, {shown(analysis, by_value[best], figure)}"
-    interval = interval_of(by_value[best])
-    ratios = {k: r for k in others if (r := ratio_of(by_value[k], by_value[best])) is not None}
-    alike = like_the_best({p: of[p] for p in points.values()}, figure)
-    together = [k for k in ratios if points[k] in alike]
-
-    def against_best(value: Any) -> str:
-        if value not in together:
-            return f"{named(value)} {times(ratios[value])}"
-        if not few(by_value[value], by_value[best]):
-            return f"{named(value)} is not distinguishable"
-        return together_said(of, {}, points[best], [points[value]], figure, lambda _: named(value))
-
-    for k in others[:3]:
-        if k not in ratios:
-            # Nothing is so many times a 0 or a failed percentile: its own figure says it.
-            sentence += f"; {named(k)} {shown(analysis, by_value[k], figure)}"
-            continue
-        interval = ratios[k] if k == others[0] else interval
-        sentence += f"; {against_best(k)}"
-    if len(others) > 3:
-        sentence += f"; and {len(others) - 3} more"
-    return Part(group, sentence, interval, (best, *together))
-
-
 def keeps_up_part(analysis: Analysis, figure: str, along: str, group: Point, of: Values) -> Part:
     """Which values of `along` kept up: every sample of every run stored before the next was due.
 
     A late sample is not yet a writer that falls behind: where everything was stored and the last samples were in time
-    again, the answer says how many were late, and by how much.
+    again, it is said how many were late, and by how much.
     """
     points = {dict(p).get(along): p for p in of}
-    kept: list[Any] = []
-    up, late, down, open_ = [], [], [], []
+    tries = []
     for value in ordered(points):
-        runs = of[points[value]].values()
         at = [m for m in analysis.runs if m.counts and m.point == points[value]]
-        missed = [m for m in at if is_late(m, figure)]
-        behind = sum(not caught_up(m, figure) for m in missed)
-        broken = [m for m in at if m.broken(figure)]
-        kept += [] if missed or broken else [value]
-        if broken:
-            why = undecided_by(missed, figure) or worst_said(v for m in broken for v in m.broken(figure))
-            open_.append(f"{plain(value)} is not decided: {why} (in {len(broken)} of {len(runs)} runs)")
-        elif not missed:
-            up.append(f"{plain(value)} (in {len(runs)} of {len(runs)} runs)")
+        late = [m for m in at if is_late(m, figure)]
+        behind = sum(not caught_up(m, figure) for m in late)
+        if broken := [m for m in at if m.broken(figure)]:
+            why = undecided_by(late, figure) or worst_said(v for m in broken for v in m.broken(figure))
+            word, because, count = OPEN, why, len(broken)
+        elif not late:
+            word, because, count = UP, "", len(at)
         elif behind:
-            down.append(f"{plain(value)} (in {behind} of {len(runs)} runs)")
+            word, because, count = BEHIND, "", behind
         else:
-            late.append(f"{plain(value)} {late_words(missed, figure)} (in {len(missed)} of {len(runs)} runs)")
-    said = (
-        ([f"keeps up at {along} {', '.join(up)}"] if up else [])
-        + [f"at {along} {each}" for each in (*late, *open_)]
-        + ([f"falls behind at {along} {', '.join(down)}"] if down else [])
-    )
-    if along == "engine":
-        said = [text.replace(" at engine ", ": ").removeprefix("at engine ") for text in said]
-    return Part(group, f"{head(analysis, group)}{'; '.join(said)}", None, tuple(kept))
+            word, because, count = LATE, late_words(late, figure), len(late)
+        tries.append(Try(value, points[value], of[points[value]], word, None, because, count))
+    return Part(group, tuple(tries), best=tuple(t.value for t in tries if t.word == UP))
 
 
 def is_late(m: Measured, figure: str) -> bool:
@@ -300,33 +291,27 @@ KEEPS_UP = ".keeps_up"
 
 
 def sustained_part(analysis: Analysis, figure: str, along: str, group: Point, of: Values) -> Part:
-    """The highest value that held in every counted run, what is undecided above it, and the lowest that did not hold."""
+    """The highest value that held in every counted run, below the first that did not; each value with its runs."""
     runs = tries(analysis, figure, along, of)
+    points = {dict(p)[along]: p for p in of if along in dict(p)}
     stood = {value: standing(runs[value]) for value in sorted(runs)}
-    failed = next((value for value, trial in stood.items() if trial is Trial.FAILED), None)
-    below = [value for value in stood if failed is None or value < failed]
-    held = next((value for value in reversed(below) if stood[value] is Trial.HELD), None)
-
-    def sentence(value: Any) -> str:
-        n = sum(run.trial is Trial.HELD for run in runs[value])
-        return f"{along} {plain(value)} ({n} of {len(runs[value])} runs held)"
-
-    undecided = [v for v in below if stood[v] is Trial.UNDECIDED and (held is None or v > held)]
-    above = "".join(
-        f"; {sentence(v)} is undecided: {next(r.because for r in runs[v] if r.because)}" for v in undecided
-    )
-    above += f"; {sentence(failed)} does not hold" if failed is not None else "; nothing higher was tried"
-    if figure.endswith(KEEPS_UP) and held is not None and failed is not None:
-        above += (
-            f"; the knee lies between {plain(held)} and {plain(failed)}, and a search that reports the step after the "
-            f"last that held would say {plain(min(v for v in candidates(analysis, along) if v > held))}"
+    each = []
+    for value, trial in stood.items():
+        held = sum(run.trial is Trial.HELD for run in runs[value])
+        why = next((run.because for run in runs[value] if run.because), "")
+        because = why if trial is Trial.UNDECIDED else ""
+        word = "" if trial is None else STOOD[trial]
+        each.append(Try(value, points[value], of[points[value]], word, None, because, held))
+    failed = next((t.value for t in each if t.word == FAILS), None)
+    best = [t.value for t in each if t.word == HOLDS and (failed is None or t.value < failed)][-1:]
+    note = "nothing higher was tried" if failed is None else ""
+    if best and failed is not None and figure.endswith(KEEPS_UP):
+        after = plain(min(v for v in candidates(analysis, along) if v > best[0]))
+        note = (
+            f"the knee lies between {plain(best[0])} and {plain(failed)}, and a search that reports the step after the last that "
+            f"held would say {after}"
         )
-    if held is None:
-        nothing = "nothing that was tried holds"
-        return Part(
-            group, f"{head(analysis, group)}{nothing}{above if undecided or failed is not None else ''}", None
-        )
-    return Part(group, f"{head(analysis, group)}holds {sentence(held)}{above}", None, (held,))
+    return Part(group, tuple(each), best=tuple(best), note=note)
 
 
 def candidates(analysis: Analysis, along: str) -> list[Any]:
@@ -347,18 +332,16 @@ def tries(analysis: Analysis, figure: str, along: str, of: Collection[Point]) ->
 
 def levels_off_part(analysis: Analysis, figure: str, along: str, group: Point, of: Values) -> Part:
     """The smallest value from which doubling gains little, and what each step to the next value gains."""
-    by_value = {dict(p)[along]: v for p, v in of.items() if along in dict(p)}
-    found = levels_off(by_value)
-    rule = f"doubling gains less than {percent(LEAST_GAIN)} ({percent(CONFIDENCE)} confidence)"
-    if found.chosen is None:
-        largest = ends(by_value)[1]
-        sentence = f"no {along} up to {say_bytes(along, largest)} from which {rule}"
-    else:
-        sentence = f"from {along} {say_bytes(along, found.chosen)} on {rule}, at {shown(analysis, by_value[found.chosen], figure)}"
-    steps = "; ".join(
-        f"{say_bytes(along, s.small)} to {say_bytes(along, s.large)} {signed_percent(s.gain)} a doubling, at most {signed_percent(s.at_most)}"
+    points = along_values(of, along)
+    found = levels_off({value: of[p] for value, p in points.items()})
+    gains = {
+        s.small: f"{signed_percent(s.gain)} a doubling to {say_bytes(along, s.large)}, at most {signed_percent(s.at_most)}"
         for s in found.steps
+    }
+    tries = tuple(
+        Try(value, p, of[p], LEVEL if value == found.chosen else "", None, gains.get(value, ""))
+        for value, p in points.items()
     )
-    interval = interval_of(by_value[found.chosen]) if found.chosen is not None else None
-    best = () if found.chosen is None else (found.chosen,)
-    return Part(group, f"{head(analysis, group)}{sentence}" + (f". {steps}" if steps else ""), interval, best)
+    chosen = found.chosen
+    interval = interval_of(of[points[chosen]]) if chosen is not None else None
+    return Part(group, tries, interval, () if chosen is None else (chosen,), levels=found)

@@ -119,7 +119,7 @@ def apart(analysis: Analysis, found: Mapping[Point, Values], along: str) -> dict
 def at_edge(
     analysis: Analysis, figure: str, along: str, group: Point, best: Point, of: Collection[Point]
 ) -> str:
-    """` (the largest value tried)`: what is best at an edge of what was tried may be better beyond it.
+    """`the largest value tried`: what is best at an edge of what was tried may be better beyond it.
 
     What a stop rule left out was not beyond what is known. A batch that holds all rows of a session has nothing beyond it.
     """
@@ -138,7 +138,7 @@ def at_edge(
         *(["the smallest value tried"] if value == min(numbers) and value > 1 else []),
         *(["all rows of a session in one call"] if whole else []),
     ]
-    return f" ({', '.join(words)})" if words else ""
+    return ", ".join(words)
 
 
 def one_call_each(analysis: Analysis, figure: str, point: Point) -> bool:
@@ -148,3 +148,16 @@ def one_call_each(analysis: Analysis, figure: str, point: Point) -> bool:
         0 < f.get(f"{role}.ops", 0.0) <= f.get(f"{role}.repetitions", 0.0) * f.get(f"{role}.sessions", 0.0)
         for f in found
     )
+
+
+def value_said(factor: str, value: Any) -> str:
+    """`4 writers`, `layout pk_time`: a name alone would not say what it is of."""
+    return f"{factor} {value}" if isinstance(value, str) else say_with(factor, value)
+
+
+def headed(condition: Point, sentence: str) -> str:
+    """What all of it was measured with, in front: `At port_data_counters, 0 readers, without sort: …`"""
+    values = ", ".join(say_with(k, v) for k, v in condition if not isinstance(v, bool))
+    switches = [f"with{'' if v else 'out'} {k}" for k, v in condition if isinstance(v, bool)]
+    words = ", ".join([*([f"at {values}"] if values else []), *switches])
+    return f"{words[0].upper()}{words[1:]}: {sentence}" if words else sentence

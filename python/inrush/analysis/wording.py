@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from math import isfinite
 from statistics import median
 from typing import Any
@@ -12,9 +12,6 @@ from inrush.metrics import metric_of
 from inrush.stats import stats
 from inrush.stats.extremes import without_value
 from inrush.stats.quantity import LEAST_RUNS, says_nothing, show, show_bounds, show_interval
-
-#: Point -> block -> figure.
-PointValues = Mapping[Point, Mapping[int, float]]
 
 
 def say_bytes(along: str, value: Any) -> str:
@@ -117,44 +114,6 @@ TOO_FEW = "too few runs to distinguish"
 def runs_needed(of: Mapping[int, float]) -> str:
     """`(2 of 3)`: the runs that there are, of those that are needed."""
     return f"({len(of)} of {LEAST_RUNS})"
-
-
-def together_said(
-    of: PointValues,
-    fresh: PointValues,
-    best: Point,
-    together: Sequence[Point],
-    figure: str,
-    named: Callable[[Sequence[Point]], str],
-) -> str:
-    """`not distinguishable from it: A, B; too few runs to distinguish: C (2 of 3); D was slower in each of 2 runs, …`
-
-    together: points that no test distinguishes from the best; of few runs none could. fresh: repeats that
-    were made after the choice, which stand for a point where it and the best have them.
-    """
-    pairs = {p: (v[p], v[best]) for p in together for v in (fresh if p in fresh and best in fresh else of,)}
-    alike = [p for p in together if not few(*pairs[p])]
-    beyond = [p for p in together if p not in alike and lie_apart(*pairs[p])]
-    unknown = [p for p in together if p not in alike and p not in beyond]
-    said = []
-    if alike:
-        said.append(f"not distinguishable from it: {named(alike)}")
-    if unknown:
-        said.append(f"{TOO_FEW}: {named(unknown)} {runs_needed(pairs[unknown[0]][0])}")
-    if beyond:
-        word = "slower" if is_speed(figure) else "worse"
-        were = "was" if len(beyond) == 1 else "were"
-        said.append(f"{named(beyond)} {were} {word} {in_each(pairs[beyond[0]][0])}; {LEAST_SAID}")
-    return "; ".join(said)
-
-
-def change_said(last: Mapping[int, float], first: Mapping[int, float]) -> str:
-    """What is known of a change that no test shows."""
-    if not few(last, first):
-        return "not distinguishable from no change"
-    if not lie_apart(last, first):
-        return f"{TOO_FEW} {runs_needed(last)}"
-    return f"{'more' if min(last.values()) > max(first.values()) else 'less'} {in_each(last)}; {LEAST_SAID}"
 
 
 def is_speed(figure: str) -> bool:

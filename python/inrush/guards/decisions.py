@@ -13,6 +13,7 @@ from inrush.analysis.deciding import above, undecided_limits
 from inrush.analysis.parts import Part
 from inrush.analysis.points import Analysis, Measured, say
 from inrush.analysis.verdicts import Verdict, invalid, not_checked, noted, passed
+from inrush.analysis.wording import plain
 from inrush.guards.guard import About, StudyGuard
 from inrush.stats.brackets import on_time_name
 from inrush.text import counted, number
@@ -43,8 +44,8 @@ def decisions_hold(analysis: Analysis) -> Verdict | None:
         part, other = differing[0]
         return invalid(
             DECISIONS,
-            f"The client's lateness decides it. As measured: {part.sentence}; with a client on time: "
-            f"{other.sentence if other else 'nothing'}. Lower the rate, or give the client more cores",
+            f"The client's lateness decides it. As measured: {decision(found, part)}; with a client on time: "
+            f"{decision(on_time, other)}. Lower the rate, or give the client more cores",
             figures=(),
             points=[point for part, _ in differing for point in part.points],
         )
@@ -57,6 +58,18 @@ def decisions_hold(analysis: Analysis) -> Verdict | None:
             points=[m.point for _, m, _ in limits],
         )
     return passed(DECISIONS, "The answer and every limit are the same with a client on time")
+
+
+def decision(found: Answer | None, part: Part | None) -> str:
+    """`postgresql, clickhouse: postgresql is best`: which value was chosen, or which ones kept up."""
+    if found is None or part is None:
+        return "nothing"
+    chosen = f"{found.along} {' or '.join(map(plain, part.best))}" if part.best else f"no {found.along}"
+    verb = {"keeps_up": "keeps up", "sustained": "holds", "levels_off": "levels off"}.get(
+        found.kind, "is best"
+    )
+    group = f"{say(part.group)}: " if part.group else ""
+    return f"{group}{chosen} {verb}"
 
 
 def worst_limit(limits: Sequence[tuple[str, Measured, str]]) -> str:

@@ -47,7 +47,7 @@ def inline(rows: Sequence[Row]) -> alt.InlineData:
 
 
 def along(answer: Answer) -> str:
-    return answer.along or "engine"
+    return answer.along
 
 
 def unit_of(of: Values, figure: str) -> tuple[float, str]:

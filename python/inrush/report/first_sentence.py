@@ -7,9 +7,9 @@ from math import isfinite
 
 from inrush.analysis.answer import Answer
 from inrush.analysis.asked import asked_sentence
-from inrush.analysis.conclusion import NOTHING, conclusion
 from inrush.analysis.overview import Overview
 from inrush.analysis.points import Analysis
+from inrush.analysis.sentence import NOTHING, sentence
 from inrush.analysis.waves import waves_said
 from inrush.engines import ENGINES, server, title, versions
 from inrush.guards.disk import MAKE_ROOM
@@ -57,7 +57,7 @@ def versions_said(analysis: Analysis) -> str:
 
 
 def answered(analysis: Analysis, found: Answer | None, seen: Overview | None) -> str:
-    said = " ".join(filter(None, [asked_sentence(analysis), conclusion(analysis, found, seen)]))
+    said = " ".join(filter(None, [asked_sentence(analysis), sentence(analysis, found, seen)]))
     if said != NOTHING and (swings := waves_said(analysis)):
         said = f"{said} {swings}"
     if said == NOTHING or not any(is_pipeline(m.run) for m in analysis.runs):

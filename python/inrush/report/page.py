@@ -10,19 +10,19 @@ from typing import Any
 from inrush.analysis.answer import Answer
 from inrush.analysis.claims import COLUMNS, claim_rows, judged_claims
 from inrush.analysis.comparability import left_out
-from inrush.analysis.conclusion import other_conditions
 from inrush.analysis.deciding import crossed
 from inrush.analysis.effects import effects
 from inrush.analysis.expected import expectation_marks
 from inrush.analysis.overview import overview
-from inrush.analysis.parts import Part
 from inrush.analysis.points import Analysis, say
 from inrush.analysis.ran import ran_said
 from inrush.analysis.rejected import by_table, reject_lines
+from inrush.analysis.sentence import other_conditions
 from inrush.analysis.stored import header, stored_points, stored_rows
 from inrush.analysis.title import title_of
 from inrush.analysis.verdicts import Outcome, Verdict, by_guard
 from inrush.analysis.wording import TOO_FEW, name, plain, times
+from inrush.report.answer_table import answer_table
 from inrush.report.asked import asked_table
 from inrush.report.charts import Figure
 from inrush.report.client_hosts import client_hosts_table
@@ -195,12 +195,12 @@ def answered(analysis: Analysis, answer: Answer | None) -> str:
     said = f'<p class="said">{escape(first_sentence(analysis, answer, seen))}</p>'
     if answer is not None and answer.parts:
         said += f"\n{html_table(analysis, seen)}"
-        said += others_said(other_conditions(analysis, answer, seen)) + parts_said(answer)
+        said += other_answers(other_conditions(analysis, answer, seen)) + answer_table(analysis, answer)
     kind = "answer invalid" if analysis.answer_outcome is Outcome.INVALID else "answer"
     return f'<div class="{kind}"><span class="label">Answer</span> {badge(analysis.answer_outcome)}\n{said}</div>'
 
 
-def others_said(sentences: Sequence[str]) -> str:
+def other_answers(sentences: Sequence[str]) -> str:
     """What was found under the other conditions; the first of many, the rest one click away."""
     shown = [f'<p class="part">{escape(sentence)}</p>' for sentence in sentences]
     more = "".join(shown[OTHERS_OPEN:])
@@ -210,20 +210,6 @@ def others_said(sentences: Sequence[str]) -> str:
         else ""
     )
     return "\n".join(shown[:OTHERS_OPEN]) + folded
-
-
-def parts_said(answer: Answer) -> str:
-    """The answer by the figure that the study names, with every interval: a detail, but open where a part is invalid."""
-    opened = " open" if any(part.invalid for part in answer.parts) else ""
-    each = "".join(part_said(part) for part in answer.parts)
-    return f"<details{opened}><summary>In detail: {escape(name(answer.figure))}</summary>{each}</details>"
-
-
-def part_said(part: Part) -> str:
-    """A part of the answer; where its figures are invalid, marked and with the reason."""
-    mark = '<span class="badge invalid-badge">INVALID</span> ' if part.invalid else ""
-    why = f'<p class="expected">{escape(part.invalid)}</p>' if part.invalid not in ("", part.sentence) else ""
-    return f'<p class="part">{mark}{escape(part.sentence)}.</p>{why}'
 
 
 def rejected_table(analysis: Analysis) -> str:

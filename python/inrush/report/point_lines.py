@@ -107,7 +107,7 @@ def best_points(analysis: Analysis, found: Answer | None) -> set[Point]:
     if found is None or found.kind not in COMPETING or (found.along == "engine" and refused(analysis)):
         return set()
     per = tuple((analysis.study.get("answer") or {}).get("per") or ())
-    along = found.along or "engine"
+    along = found.along
     best: set[Point] = set()
     for of in groups(analysis, found.figure, along, per).values():
         if found.kind == "comparison":

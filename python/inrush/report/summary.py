@@ -6,17 +6,18 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from inrush.analysis.answer import answer
-from inrush.analysis.conclusion import other_conditions
 from inrush.analysis.deciding import crossed
 from inrush.analysis.expected import expectation_marks
 from inrush.analysis.overview import overview
 from inrush.analysis.points import Analysis, PointSummary, headline, say
 from inrush.analysis.ran import ran_said
 from inrush.analysis.rejected import by_table, reject_lines
+from inrush.analysis.sentence import other_conditions
 from inrush.analysis.title import title_of
 from inrush.analysis.verdicts import WITH_NOTES, Outcome, Verdict, by_guard
 from inrush.analysis.wording import shown_runs
 from inrush.guards.run import conditions_last
+from inrush.report.answer_table import answer_lines, document
 from inrush.report.first_sentence import first_sentence
 from inrush.report.overview import markdown, text_table
 from inrush.report.point_lines import point_lines
@@ -58,9 +59,10 @@ def summary_lines(results: Results, analysis: Analysis) -> list[str]:
     if rejected := reject_lines(analysis):
         lines += ["", *rejected]
     doubts = doubt_lines(analysis)
-    others = other_conditions(analysis, found, seen)
-    parts = [f"answer: {said}" for said in (others or ([part.said for part in found.parts] if found else []))]
-    return [*lines, *(["", *doubts] if doubts else []), *(["", *parts] if parts else [])]
+    others = [f"answer: {said}" for said in other_conditions(analysis, found, seen)]
+    for more in (doubts, others, answer_lines(analysis, found)):
+        lines += ["", *more] if more else []
+    return lines
 
 
 def status_now(results: Results) -> str:
@@ -166,9 +168,11 @@ def summary(analysis: Analysis) -> dict[str, Any]:
                     else {}
                 ),
             }
+    found = answer(analysis)
     return {
         "study": analysis.study.get("id"),
         "valid": analysis.valid,
+        "answer": document(analysis, found, first_sentence(analysis, found)),
         "expected": [mark.document for mark in expectation_marks(analysis)],
         "points": list(points.values()),
         "rejected": {

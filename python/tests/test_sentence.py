@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
+from inrush.analysis import parts
+from inrush.analysis import sentence as sentences
 from inrush.analysis.answer import answer
-from inrush.analysis.conclusion import beside, conclusion, level
-from inrush.analysis.keeping_up import headed
 from inrush.analysis.overview import Cell, overview
 from inrush.analysis.points import Analysis, Measured
+from inrush.analysis.sentence import beside, level
+from inrush.analysis.settled import headed
 from inrush.analysis.verdicts import Verdict, invalid
 from inrush.guards.analyse import analysis_of
 from inrush.stats.measures import figures_of_run
@@ -76,7 +78,7 @@ def kept(
 
 
 def sentence(analysis: Analysis) -> str:
-    return conclusion(analysis, answer(analysis))
+    return sentences.sentence(analysis, answer(analysis))
 
 
 ALL = {
@@ -249,10 +251,10 @@ def test_one_run_of_each_value_says_that_no_difference_is_known_and_not_that_the
     assert "in batches of 2,000 (one run of each: it is not known whether 200 differs)" in said
     assert "not distinguishable" not in said
     found = answer(analysis)
-    assert (
-        found is not None
-        and "one run of each: it is not known whether another value differs (200)" in found.line
-    )
+    assert found is not None and [(t.value, t.word) for t in found.parts[0].tries] == [
+        (2_000, parts.BEST),
+        (200, parts.ONCE),
+    ]
 
 
 def test_a_rate_with_one_size_of_batches_names_it() -> None:
@@ -403,7 +405,7 @@ def test_a_comparison_says_of_the_best_value_what_cannot_be_distinguished_from_i
          ("sqlite", "time"): CLEAR}, "row_order")  # fmt: skip
     said = sentence(analysis)
     detail = answer(analysis)
-    assert detail is not None and "time is not distinguishable" in detail.line
+    assert detail is not None and [t.word for t in detail.parts[0].tries] == [parts.BEST, parts.ALIKE]
     assert "with row_order key (not distinguishable: row_order time)" in said
     assert "with row_order key (row_order time is 2.00 times slower)" in said
 

@@ -1,4 +1,4 @@
-"""The first sentence of a report: what was asked, for every engine, with its figures. Pure.
+"""An answer in sentences: what was asked, for every engine, with its figures. Pure.
 
 Figures are rounded to what their intervals know. A figure that a guard makes invalid is not in it: its engine is named
 with the guard. Engines with rows that survive different things stand in the order of the study, and the sentence says so.
@@ -8,24 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
-from typing import Any
 
 from inrush.analysis.answer import PACED, Answer, no_decision
 from inrush.analysis.comparability import refused
-from inrush.analysis.keeping_up import headed, keeps_up_said, not_decided, sustained_said
-from inrush.analysis.levelling import levels_off_said
+from inrush.analysis.keeping_up import keeps_up, not_decided, sustained
+from inrush.analysis.levelling import levelling
 from inrush.analysis.overview import (
     Cell,
     EngineRow,
     Overview,
     by_condition,
-    fresh,
     is_percentile,
     overview,
 )
+from inrush.analysis.parts import ALIKE, APART, FEW, ONCE, Try
 from inrush.analysis.points import Analysis, Point
 from inrush.analysis.ran import measured_roles
-from inrush.analysis.settled import Values, best_of_each, like_the_best, ranked, run_once, say_with, settled
+from inrush.analysis.settled import (
+    headed,
+    value_said,
+)
 from inrush.analysis.wording import (
     LEAST_SAID,
     TOO_FEW,
@@ -38,7 +40,6 @@ from inrush.analysis.wording import (
     plain,
     ratio_of,
     runs_needed,
-    together_said,
 )
 from inrush.engines import title
 from inrush.metrics import lower_is_better, metric_of
@@ -51,7 +52,7 @@ from inrush.text import counted, listed
 NOTHING = "No answer: no counted run measured it."
 
 
-def conclusion(analysis: Analysis, found: Answer | None, seen: Overview | None = None) -> str:
+def sentence(analysis: Analysis, found: Answer | None, seen: Overview | None = None) -> str:
     """The answer in sentences; never empty. seen: `overview` of the same, where it is known already."""
     seen = seen or overview(analysis, found)
     if found is None or seen is None or not any(row.point for row in seen.rows):
@@ -65,7 +66,7 @@ def conclusion(analysis: Analysis, found: Answer | None, seen: Overview | None =
 
 
 def other_conditions(analysis: Analysis, found: Answer | None, seen: Overview | None) -> list[str]:
-    """The same sentences for every condition that `conclusion` does not speak of."""
+    """The same sentences for every condition that `sentence` does not speak of."""
     if found is None or seen is None or not seen.others:
         return []
     said = []
@@ -97,13 +98,13 @@ def stated(analysis: Analysis, found: Answer, seen: Overview, sound: Sequence[En
     """What was found, and what stands behind it: intervals and numbers of runs."""
     if not sound:
         return []
-    said = SAID.get(found.kind, levels_said)(analysis, found, seen, sound)
+    said = TEMPLATES.get(found.kind, levels)(analysis, found, seen, sound)
     if found.kind == "sustained":  # which says the runs of each value
         return [said]
     return [
         said,
-        alike_said(found, sound),
-        runs_said(sound) if found.kind in PACED else intervals_said(sound),
+        alike_engines(found, sound),
+        numbers_of_runs(sound) if found.kind in PACED else intervals(sound),
     ]
 
 
@@ -148,7 +149,7 @@ def beside(analysis: Analysis, seen: Overview) -> list[str]:
 # --- levels: how much, how long
 
 
-def levels_said(analysis: Analysis, found: Answer, seen: Overview, rows: Sequence[EngineRow]) -> str:
+def levels(analysis: Analysis, found: Answer, seen: Overview, rows: Sequence[EngineRow]) -> str:
     """`DuckDB stores 1.9 M rows/s in batches of 20,000 (2,000 is 2.7 times slower); SQLite …`"""
     said = [
         f"{title(row.engine)} {level(analysis, row.stated)}{with_value(analysis, seen, row)}{against(analysis, found, row)}"
@@ -204,85 +205,50 @@ def one_batch(analysis: Analysis, row: EngineRow) -> int | None:
     return sizes.pop() if len(sizes) == 1 else None
 
 
-def value_said(factor: str, value: Any) -> str:
-    """`4 writers`, `layout pk_time`: a name alone would not say what it is of."""
-    return f"{factor} {value}" if isinstance(value, str) else say_with(factor, value)
-
-
 def against(analysis: Analysis, found: Answer, row: EngineRow) -> str:
     """What the value is held against: the next best one, or the first of a curve."""
-    of = {p: v for p, v in analysis.values(found.figure).items() if p in row.tried}
-    if found.kind == "best":
-        return runner_up(analysis, found, row, of)
-    if found.kind == "comparison" and found.along not in (None, "engine"):
-        return next_value(analysis, found, row, of)
+    if found.kind == "best" or (found.kind == "comparison" and found.along != "engine"):
+        return next_best(analysis, found, row)
     if found.kind in ("curve", "scaling"):
         return since_first(analysis, found, row)
     return ""
 
 
-def runner_up(analysis: Analysis, found: Answer, row: EngineRow, of: Values) -> str:
+def next_best(analysis: Analysis, found: Answer, row: EngineRow) -> str:
     """` (2,000 is 2.7 times slower)`, or the values that cannot be distinguished from the best."""
-    along = found.along or "engine"
-    best = row.point
-    if best is None or len(of) < 2:
-        asked = len(analysis.factors.get(along, ()))
-        return f" (no other {along} was measured)" if best is not None and asked > 1 else ""
+    if not row.tries:
+        return ""
+    best, *others = row.tries
+    if not others:
+        is_search = found.kind == "best" and len(analysis.factors.get(found.along, ())) > 1
+        return f" (no other {found.along} was measured)" if is_search else ""
 
-    def said(point: Point) -> str:
-        return other_value(analysis, along, best, point)
+    def named(tries: Sequence[Try]) -> str:
+        return ", ".join(other_value(analysis, found.along, best.point, t.point) for t in tries)
 
-    again = fresh(analysis, found, of)
-    together = settled(of, again, found.figure).together
-    if together and run_once([best, *together], of, again):
-        others = ", ".join(said(p) for p in together)
-        return f" (one run of each: it is not known whether {others} differ{'s' * (len(together) == 1)})"
-    if together:
-        return f" ({alike(of, again, best, together, found.figure, said)})"
-    second = next(p for p, _ in ranked(of, found.figure) if p != best)
-    ratio = worse_by(found.figure, of[second], of[best])
+    if once := [t for t in others if t.word == ONCE]:
+        return f" (one run of each: it is not known whether {named(once)} differ{'s' * (len(once) == 1)})"
+    if together := [t for t in others if t.word in (ALIKE, FEW, APART)]:
+        return f" ({not_shown_worse(found.figure, together, named)})"
+    ratio = others[0].ratio
     if ratio is None or ratio.holds(1.0):
         return ""
-    comparison = worse_words(found.figure, ratio)
+    second, comparison = named(others[:1]), worse_words(found.figure, ratio)
     # Of the point that was not chosen there are no fresh runs: the ratio is that of the blocks, and not of the figure.
     return (
-        f" (in the blocks before, {said(second)} was {comparison})"
-        if row.fresh
-        else f" ({said(second)} is {comparison})"
+        f" (in the blocks before, {second} was {comparison})" if row.fresh else f" ({second} is {comparison})"
     )
 
 
-def next_value(analysis: Analysis, found: Answer, row: EngineRow, of: Values) -> str:
-    """The same of a comparison, by the ratios that its detail states: ` (not distinguishable: row_order time)`."""
-    along, best = found.along or "engine", row.point
-    if best is None:
-        return ""
-    others = [p for v, p in best_of_each(of, along, found.figure).items() if v != dict(best).get(along)]
-    ratios = {p: worse_by(found.figure, of[p], of[best]) for p in others}
-    known = like_the_best({p: of[p] for p in (best, *others)}, found.figure)
-    together = [p for p, ratio in ratios.items() if ratio is not None and p in known]
-    if together:
-        return f" ({alike(of, {}, best, together, found.figure, lambda p: other_value(analysis, along, best, p))})"
-    if others and run_once([best, *others], of):
-        each = ", ".join(other_value(analysis, along, best, p) for p in others)
-        return f" (one run of each: it is not known whether {each} differ{'s' * (len(others) == 1)})"
-    second = next(iter(ratios.items()), None)
-    if second is None or second[1] is None:
-        return ""
-    return f" ({other_value(analysis, along, best, second[0])} is {worse_words(found.figure, second[1])})"
-
-
-def alike(
-    of: Values,
-    fresh: Values,
-    best: Point,
-    together: Sequence[Point],
-    figure: str,
-    named: Callable[[Point], str],
-) -> str:
-    """The same as the detail says of them, with the words of the sentence."""
-    said = together_said(of, fresh, best, together, figure, lambda points: ", ".join(map(named, points)))
-    return said.replace("not distinguishable from it", "not distinguishable")
+def not_shown_worse(figure: str, together: Sequence[Try], named: Callable[[Sequence[Try]], str]) -> str:
+    """`not distinguishable: A, B; too few runs to distinguish: C (2 of 3); D was slower in each of 2 runs, …`"""
+    of = {word: [t for t in together if t.word == word] for word in (ALIKE, FEW, APART)}
+    said = [f"{ALIKE}: {named(of[ALIKE])}"] if of[ALIKE] else []
+    said += [f"{FEW}: {named(of[FEW])} {of[FEW][0].because}"] if of[FEW] else []
+    if apart := of[APART]:
+        were, word = "was" if len(apart) == 1 else "were", "slower" if is_speed(figure) else "worse"
+        said.append(f"{named(apart)} {were} {word} {apart[0].because}; {LEAST_SAID}")
+    return "; ".join(said)
 
 
 def other_value(analysis: Analysis, along: str, best: Point, point: Point) -> str:
@@ -297,17 +263,12 @@ def other_value(analysis: Analysis, along: str, best: Point, point: Point) -> st
     return own + "".join(f" with {value_said(k, v)}" for k, v in rest)
 
 
-def worse_by(figure: str, other: Mapping[int, float], best: Mapping[int, float]) -> Interval | None:
-    """How many times worse the other is, paired by block; None where that is not known."""
-    return ratio_of(other, best) if lower_is_better(figure) else ratio_of(best, other)
-
-
 def worse_words(figure: str, ratio: Interval) -> str:
     much = f"{known(ratio.value, ratio)} times" if ratio.value >= 1.1 else f"{100 * (ratio.value - 1):.2g} %"
     return f"{much} {'slower' if is_speed(figure) else 'worse'}"
 
 
-def alike_said(found: Answer, rows: Sequence[EngineRow]) -> str:
+def alike_engines(found: Answer, rows: Sequence[EngineRow]) -> str:
     """`Not distinguishable: DuckDB and SQLite`: engines of a comparison whose ratio to the best holds 1."""
     if found.kind != "comparison" or found.along != "engine":
         return ""
@@ -323,7 +284,7 @@ def alike_said(found: Answer, rows: Sequence[EngineRow]) -> str:
 
 def since_first(analysis: Analysis, found: Answer, row: EngineRow) -> str:
     """`, 3.1 times as much as with 1 writer`: the same figure at the smallest value of `along`, paired by block."""
-    along = found.along or "engine"
+    along = found.along
     if row.stated is None or row.point is None:
         return ""
     others = {k: v for k, v in row.point if k != along}
@@ -339,12 +300,12 @@ def since_first(analysis: Analysis, found: Answer, row: EngineRow) -> str:
     if ratio is None:
         return ""
     if ratio.holds(1.0):
-        return unchanged_said(values[row.point], values[by_value[first]], value_said(along, first))
+        return unchanged(values[row.point], values[by_value[first]], value_said(along, first))
     much = "as long" if row.stated.figure.endswith("_s") and lower_is_better(row.stated.figure) else "as much"
     return f", {known(ratio.value, ratio)} times {much} as with {value_said(along, first)}"
 
 
-def unchanged_said(here: Mapping[int, float], first: Mapping[int, float], named: str) -> str:
+def unchanged(here: Mapping[int, float], first: Mapping[int, float], named: str) -> str:
     """What is known of a difference from the first value that no test shows."""
     if not few(here, first):
         return f", not distinguishable from {named}"
@@ -354,11 +315,11 @@ def unchanged_said(here: Mapping[int, float], first: Mapping[int, float], named:
     return f", {word} {in_each(here)} than with {named} ({LEAST_SAID})"
 
 
-def intervals_said(rows: Sequence[EngineRow]) -> str:
+def intervals(rows: Sequence[EngineRow]) -> str:
     """`95 % interval: 1.80 to 2.00 M rows/s (5 runs)`, of every engine; a percentile has none, and its runs a range."""
     cells = [(row, row.stated) for row in rows if row.stated is not None]
     said = [
-        (f"{title(row.engine)} " if len(cells) > 1 else "") + bounds_said(cell, row.runs, row.fresh)
+        (f"{title(row.engine)} " if len(cells) > 1 else "") + bounds(cell, row.runs, row.fresh)
         for row, cell in cells
     ]
     ranged = [has_range(cell) for _, cell in cells]
@@ -373,7 +334,7 @@ def has_range(cell: Cell) -> bool:
     return is_percentile(cell.figure) or 1 < len(cell.values) < LEAST_RUNS
 
 
-def bounds_said(cell: Cell, runs: int, fresh: bool = False) -> str:
+def bounds(cell: Cell, runs: int, fresh: bool = False) -> str:
     """`1.80 to 2.00 M rows/s (5 runs)`; `(3 fresh runs)` where they were made after the value was chosen."""
     i, n = cell.interval, counted(runs, "fresh run" if fresh else "run")
     if failed := sum(not isfinite(v) for v in cell.values):
@@ -387,7 +348,7 @@ def bounds_said(cell: Cell, runs: int, fresh: bool = False) -> str:
     return f"{digits(i.low / factor)} to {digits(i.high / factor)} {unit} ({n})"
 
 
-def runs_said(rows: Sequence[EngineRow]) -> str:
+def numbers_of_runs(rows: Sequence[EngineRow]) -> str:
     """`3 runs each`"""
     each = {row.runs for row in rows}
     if len(each) > 1:
@@ -395,9 +356,10 @@ def runs_said(rows: Sequence[EngineRow]) -> str:
     return counted(each.pop(), "run") + (" each" if len(rows) > 1 else "")
 
 
-Sayer = Callable[[Analysis, Answer, Overview, Sequence[EngineRow]], str]
-SAID: Mapping[str, Sayer] = {
-    "keeps_up": keeps_up_said,
-    "sustained": sustained_said,
-    "levels_off": levels_off_said,
+Template = Callable[[Analysis, Answer, Overview, Sequence[EngineRow]], str]
+#: Kind -> its sentence, where it is not `levels`.
+TEMPLATES: Mapping[str, Template] = {
+    "keeps_up": keeps_up,
+    "sustained": sustained,
+    "levels_off": levelling,
 }
