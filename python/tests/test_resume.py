@@ -175,7 +175,7 @@ def test_results_that_do_not_name_the_folder_go_on_where_their_sealed_runs_lie(t
 )
 def test_what_differs_from_the_call_is_refused(tmp_path: Path, given: StudyCall) -> None:
     folder = begun(tmp_path, StudyCall("quickstart", start=("postgresql",)))
-    with pytest.raises(UsageError, match="was begun"):
+    with pytest.raises(UsageError, match="differs from the original run"):
         resumed(folder, given)
 
 
