@@ -196,6 +196,7 @@ def test_a_run_makes_them_after_the_blocks_for_the_best_and_its_contenders(inrus
     assert [r.id for r in fresh] == results.study["confirming"]
     assert 1000 in {r.labels["factors"]["batch_rows"] for r in fresh}
     assert {r.doc["block"] for r in fresh} == {3, 4}
-    assert "in 2 fresh repeats" in inrush("show").out and f"{len(fresh)} fresh repeats follow" in said.err
+    # The fresh ones are the value, and those that the point was chosen by stand beside it.
+    assert "(in the search " in inrush("show").out and f"{len(fresh)} fresh repeats follow" in said.err
     assert inrush("runs", "--json").json[0]["runs"] == f"{len(results.runs)}/{len(results.runs)}"
     assert "fresh repeats of each point" in inrush("plan", *words).out
