@@ -188,7 +188,7 @@ def test_a_figure_of_0_has_no_interval_and_is_shown_and_drawn_all_the_same() -> 
     shares = {1: 0.0, 2: 0.5, 3: 0.1}
     assert interval_of(shares) is None and ratio_of(shares, {1: 1.0, 2: 1.0, 3: 1.0}) is None
     assert shown_runs(shares, "writers.in_time_share", "") == "10.0 % (median of 3 runs, 0 % to 50.0 %)"
-    (row,) = curve_rows({(("readers", 4),): shares}, "readers", "clickhouse", 1.0)
+    (row,) = curve_rows({(("readers", 4),): shares}, "readers", "writers.in_time_share", "clickhouse", 1.0)
     assert (row["low"], row["y"], row["high"]) == (0.0, 0.1, 0.5)
     # Above 0 they have one, as ever.
     assert interval_of({1: 0.2, 2: 0.5}) is not None
@@ -333,14 +333,26 @@ def test_a_run_in_which_nothing_succeeded_is_not_left_out_of_its_rate() -> None:
     assert rates({1: [0.0, 0.0, 5.0], 4: [1.0, 1.0, 1.0]}, "readers.file_bytes_per_s", "levels_off").parts
 
 
+def test_no_interval_of_a_share_goes_beyond_all() -> None:
+    shares = {1: 0.999, 2: 0.9, 3: 0.97, 4: 0.99}
+    beyond = interval_of(shares)
+    assert beyond is not None and beyond.high > 1
+    found = rates({1: list(shares.values()), 4: [0.5, 0.4, 0.45, 0.5]}, "ports.stored_share", "best")
+    part = found.parts[0]
+    assert part.interval is not None and part.interval.high == 1.0
+    assert shown_runs(shares, "ports.stored_share", "").endswith(", 100]")
+    (row,) = curve_rows({(("readers", 4),): shares}, "readers", "ports.stored_share", "clickhouse", 1.0)
+    assert row["high"] == 1.0
+
+
 def test_what_keeps_up_does_so_in_every_run_and_how_many_there_were_is_said() -> None:
     found = rates(
         {1: [1.0, 1.0, 1.0], 4: [1.0, 0.99, 1.0], 16: [0.0, 0.5, 0.2]}, "ports.in_time_share", "keeps_up"
     )
-    assert [(t.value, t.word, t.count) for t in found.parts[0].tries] == [
-        (1, UP, 3),
-        (4, BEHIND, 1),
-        (16, BEHIND, 3),
+    assert [(t.value, t.word, t.count, t.counted) for t in found.parts[0].tries] == [
+        (1, UP, 3, 3),
+        (4, BEHIND, 1, 3),
+        (16, BEHIND, 3, 3),
     ]
     assert found.parts[0].best == (1,)
 
@@ -348,10 +360,10 @@ def test_what_keeps_up_does_so_in_every_run_and_how_many_there_were_is_said() ->
 def test_what_is_sustained_held_in_every_run_and_below_all_that_did_not() -> None:
     held = {1: [1.0, 1.0, 1.0], 4: [1.0, 0.99, 1.0], 16: [1.0, 1.0, 1.0]}
     found = rates(held, "ports.in_time_share", "sustained")
-    assert [(t.value, t.word, t.count) for t in found.parts[0].tries] == [
-        (1, HOLDS, 3),
-        (4, FAILS, 2),
-        (16, HOLDS, 3),
+    assert [(t.value, t.word, t.count, t.counted) for t in found.parts[0].tries] == [
+        (1, HOLDS, 3, 3),
+        (4, FAILS, 2, 3),
+        (16, HOLDS, 3, 3),
     ]
     assert found.parts[0].best == (1,)
 

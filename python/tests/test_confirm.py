@@ -12,11 +12,13 @@ import pytest
 from inrush.analysis.answer import answer, contenders
 from inrush.analysis.parts import ALIKE, BEST, REFUTED, WORSE
 from inrush.analysis.points import Analysis, Measured
+from inrush.analysis.sentence import sentence
 from inrush.analysis.verdicts import Outcome, Verdict
 from inrush.analysis.wording import centre
 from inrush.engines import server
 from inrush.guards.analyse import analysis_of
 from inrush.plan.plan import plan_study
+from inrush.report.answer_table import answer_lines
 from inrush.results.store import Results
 from inrush.stats.record import StudyRecord
 from inrush.study.study import load_study
@@ -133,6 +135,26 @@ def test_a_confirmed_choice_says_both_what_the_search_and_what_the_repeats_found
     assert (best.value, best.word, other.word) == (1000, BEST, WORSE)
     assert (len(best.fresh), len(best.runs)) == (3, 5)
     assert (centre(best.fresh), centre(best.runs)) == pytest.approx((1.1, 1.0), rel=0.01)
+
+
+def test_the_ratio_beside_fresh_figures_is_theirs_and_that_of_the_search_is_called_so() -> None:
+    """In the search 1,000 took 1.2 times as long, in the fresh repeats 3 times; 5,000 was not made again."""
+    search = {
+        200: [1.0, 1.3, 1.0, 1.3, 1.0],
+        1000: [1.2, 1.5, 1.25, 1.5, 1.2],
+        5000: [4.0, 5.0, 4.1, 5.2, 4.0],
+    }
+    analysis = studied(search, {200: [1.0, 1.01, 0.99], 1000: [3.0, 3.03, 2.97]})
+    found = answer(analysis)
+    assert found is not None
+    best, again, other = found.parts[0].tries
+    assert best.value == 200 and again.ratio is not None and other.ratio is not None
+    assert again.ratio.value == pytest.approx(3.0, rel=0.01) and not other.fresh
+    lines = answer_lines(analysis, found)
+    told = {line.split()[0]: line for line in lines}
+    assert "3.00× [" in told["1,000"] and "] in the search" not in told["1,000"]
+    assert "] in the search" in told["5,000"]
+    assert "(1,000 is 3.00 times slower)" in sentence(analysis, found)
 
 
 def test_a_fresh_repeat_whose_rows_are_wrong_has_no_figure() -> None:

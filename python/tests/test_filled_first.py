@@ -218,22 +218,54 @@ def test_a_rate_that_was_kept_up_with_is_noted_to_be_the_schedules(tmp_path: Pat
     assert verdict.outcome is (Outcome.NOTE if rate == 60 else Outcome.PASS), verdict
 
 
-@pytest.mark.parametrize("part", ["answer", "search"])
-def test_a_share_that_lateness_does_not_lower_decides_no_rate(tmp_path: Path, part: str) -> None:
-    of = {
-        "answer": 'answer = { kind = "sustained", of = "mixed.writers.achieved_share", along = "r" }',
-        "search": 'search = { along = "r", of = "mixed.writers.achieved_share", at_least = 0.99 }\n'
+DEADLINE = ("[operations.one]\n", "[operations.one]\ndeadline_s = 0.5\n")
+EARLY = '[steps.roles.early]\noperation = "one"\n'
+CALLS = (
+    f'{EARLY}until = "writers"',
+    f'{EARLY}calls = 50\nschedule = {{ mode = "constant", rate_per_s = 20 }}',
+)
+LATE = "sends every call, however late, and this share is 1 at any rate; take "
+
+
+@pytest.mark.parametrize(
+    ("of", "asked", "changes", "better"),
+    [
+        ("writers.achieved_share", "answer", (), "mixed.writers.keeps_up"),
+        ("writers.attempted_share", "answer", (), "mixed.writers.keeps_up"),
+        ("writers.achieved_share", "search", (), "mixed.writers.keeps_up"),
+        ("early.achieved_share", "answer", (CALLS,), "a limit on mixed.early.latency_p99_s"),
+        # With a deadline a late call fails, and sent are all the same.
+        ("early.attempted_share", "answer", (CALLS, DEADLINE), "a limit on mixed.early.latency_p99_s"),
+        ("early.achieved_share", "answer", (CALLS, DEADLINE), None),
+        # Closed: nothing is due.
+        ("early.achieved_share", "answer", ((f'{EARLY}until = "writers"', f"{EARLY}calls = 50"),), None),
+        ("readers.achieved_share", "answer", (), None),
+    ],
+)
+def test_a_share_that_lateness_does_not_lower_decides_no_rate(
+    tmp_path: Path, of: str, asked: str, changes: tuple[tuple[str, str], ...], better: str | None
+) -> None:
+    deciding = {
+        "answer": f'answer = {{ kind = "sustained", of = "mixed.{of}", along = "r" }}',
+        "search": f'search = {{ along = "r", of = "mixed.{of}", at_least = 0.99 }}\n'
         'answer = { kind = "sustained", of = "mixed.writers.keeps_up", along = "r" }',
-    }[part]
+    }[asked]
     answer = 'answer = { kind = "comparison", of = "mixed.writers.rows_per_s" }'
     path = written(
         tmp_path,
         ("repeats = { count = 1, seed = 1, pilot = false }", "repeats = { count = 1, seed = 1 }"),
-        (answer, f"factors.r = [20, 40]\n{of}"),
+        (answer, f"factors.r = [20, 40]\n{deciding}"),
         ("rate_per_s = 60", 'rate_per_s = "@r"'),
+        *(change for change in changes if change != DEADLINE),
     )
-    with pytest.raises(StudyInvalid, match=r"sends every call, however late.*mixed\.writers\.keeps_up"):
+    if DEADLINE in changes:
+        (tmp_path / "work.toml").write_text(WORKLOAD.replace(*DEADLINE))
+    if better is None:
         load_study(str(path))
+        return
+    with pytest.raises(StudyInvalid) as refused:
+        load_study(str(path))
+    assert LATE + better in str(refused.value)
 
 
 FILL = '[[steps]]\nname = "fill"\ndo = "load"\ntable = "events"\nrows = { total = 4_000 }\n'

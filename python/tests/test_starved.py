@@ -11,7 +11,7 @@ import pytest
 
 from inrush.analysis.answer import answer
 from inrush.analysis.deciding import above, crossed, tried
-from inrush.analysis.lack import lack_of
+from inrush.analysis.lack import Lack, behind, lack_of
 from inrush.analysis.parts import BEHIND, OPEN
 from inrush.analysis.points import Measured
 from inrush.analysis.sentence import sentence
@@ -20,6 +20,7 @@ from inrush.guards.analyse import analyse
 from inrush.guards.decisions import LIMITS
 from inrush.guards.lacking import NAME as LACKING
 from inrush.guards.lacking import server_had_its_processors
+from inrush.guards.lacking import server_had_its_processors as lacking
 from inrush.guards.lateness import client_on_time
 from inrush.guards.saturation import client_not_saturated
 from inrush.machine.processes import RunningProcess
@@ -59,6 +60,44 @@ def closed(
     ]
     return synthetic.run("postgresql", makespan_s=10.0, latency_ns=[MS] * 500, noise={"others": others},
                          totals={"queued_ns": None if queued is None else int(queued * 10 * SECOND)}, more={"resources": metrics}, **how)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "calls", "took_s", "late"),
+    [
+        ("constant", 1_000, 10.0, False),  # 100 a second were due
+        ("constant", 1_000, 10.4, False),
+        ("constant", 1_000, 10.7, True),
+        ("constant", 10, 0.13, False),  # the last call alone took 30 ms
+        ("constant", 10, 0.3, True),
+        ("poisson", 1_000, 11.0, False),  # gaps that are random may be
+        ("poisson", 1_000, 12.0, True),
+        ("closed", 1_000, 30.0, False),
+    ],
+)
+def test_a_role_that_makes_all_its_calls_late_fell_behind(
+    kind: str, calls: int, took_s: float, late: bool
+) -> None:
+    """Its share of calls is 1, and it inserts nothing whose queue would tell."""
+    of_call = 30 * MS
+    run = synthetic.run("postgresql", makespan_s=took_s, rows=calls, batch_rows=1, schedule=kind,
+                        latency_ns=[of_call] * calls, service_ns=[of_call] * calls)  # fmt: skip
+    figures = {k: v for k, v in figures_of_run(run).items() if k != "writers.keeps_up"}
+    assert figures["writers.attempted_share"] == figures["writers.achieved_share"] == 1
+    assert behind(run, figures) == ["writers.attempts_per_s"] * late
+    lack = lacking(run, figures)
+    assert lack is None or lack.outcome is Outcome.PASS
+
+
+def test_what_it_lacked_leaves_its_rate_and_its_makespan_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    run = synthetic.run("postgresql", makespan_s=30.0, rows=1_000, batch_rows=1, schedule="constant")
+    figures = figures_of_run(run)
+    monkeypatch.setattr("inrush.guards.lacking.lack_of", lambda run: Lack(0.9, 0.0, "cc"))
+    found = lacking(run, figures)
+    assert (
+        found is not None and found.outcome is Outcome.INVALID and "writers did not keep up" in found.sentence
+    )
+    assert found.breaks("writers.ops_per_s") and found.breaks("writers.makespan_s")
 
 
 def verdict(run: RunRecord) -> Verdict:
@@ -307,7 +346,7 @@ def paced(others: float, late: bool = True, engine: str = "postgresql") -> RunRe
     made = synthetic.run(
         engine,
         schedule="constant",
-        makespan_s=10.0,
+        makespan_s=5.0,
         rows=500_000,
         latency_ns=[MS] * 500,
         noise={"others": others},

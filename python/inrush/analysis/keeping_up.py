@@ -58,7 +58,7 @@ def behind(row: EngineRow, along: str, load: str) -> str:
     found = row.here
     if found is None:
         return ""
-    of_runs = f"(in {found.count} of {counted(row.runs, 'run')})"
+    of_runs = f"(in {found.count} of {counted(found.counted or 0, 'run')})"
     if found.word == BEHIND:
         said = f"falls behind{load} {of_runs}"
     else:

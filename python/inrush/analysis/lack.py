@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 
 from inrush.analysis.run_facts import is_embedded
 from inrush.analysis.verdicts import Figures
@@ -10,7 +11,7 @@ from inrush.stats.brackets import WIDEST
 from inrush.stats.headroom import idle_share_of
 from inrush.stats.hosts import WatchedHost, has_server, hosts_of
 from inrush.stats.others import others_share, took_most, worked_windows
-from inrush.stats.paced import paced_roles
+from inrush.stats.paced import paced_roles, slower_than_due
 from inrush.stats.record import RunRecord, once
 from inrush.text import percent
 
@@ -18,8 +19,10 @@ from inrush.text import percent
 IDLE_SHARE = 0.1
 
 
+#: What says of every call whether it was in time; where a role has neither, its rate tells.
+IN_TIME = ("in_time_share", "keeps_up")
 #: What says whether a role kept up: below 1 it did not.
-KEPT_UP = ("in_time_share", "keeps_up", "achieved_share", "attempted_share")
+KEPT_UP = (*IN_TIME, "achieved_share", "attempted_share")
 
 
 @dataclass(frozen=True)
@@ -62,12 +65,20 @@ def lacked(run: RunRecord, figures: Figures, figure: str) -> Lack | None:
 
 def behind(run: RunRecord, figures: Figures) -> list[str]:
     """Figures by which a paced role did not keep up."""
-    return [
-        f"{role}.{metric}"
+    by_share = {
+        role: [
+            f"{role}.{metric}"
+            for metric in KEPT_UP
+            if figures.get(f"{role}.{metric}", 1.0) < 1 and not fell_by_failures(figures, role, metric)
+        ]
         for role in paced_roles(run)
-        for metric in KEPT_UP
-        if figures.get(f"{role}.{metric}", 1.0) < 1 and not fell_by_failures(figures, role, metric)
+    }
+    slower = [
+        role
+        for role in slower_than_due(run, figures)
+        if not by_share[role] and not any(f"{role}.{metric}" in figures for metric in IN_TIME)
     ]
+    return [*chain.from_iterable(by_share.values()), *(f"{role}.attempts_per_s" for role in slower)]
 
 
 def fell_by_failures(figures: Figures, role: str, metric: str) -> bool:

@@ -21,7 +21,7 @@ from inrush.analysis.points import Analysis, Measured, Point, roles, say
 from inrush.analysis.run_facts import is_instrument, promised
 from inrush.analysis.settled import Values
 from inrush.analysis.verdicts import Outcome
-from inrush.analysis.wording import centre, interval_of, ordered
+from inrush.analysis.wording import centre, ordered, own_interval
 from inrush.stats import stats
 from inrush.stats.extremes import largest_said, why_without, without_value
 from inrush.stats.growing import grew, growing_tables
@@ -334,7 +334,7 @@ def cell(analysis: Analysis, found: Answer, point: Point, figure: str | None) ->
     if not of:
         return None
     merged = merged_s(analysis, point, figure) if figure != found.figure else None
-    interval, value = interval_of(of), merged
+    interval, value = own_interval(figure, of), merged
     if value is None:  # of kinds without histograms here: the largest of the runs' own
         largest = figure != found.figure and is_percentile(figure)
         value = max(of.values()) if largest else centre(of)

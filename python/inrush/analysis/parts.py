@@ -16,9 +16,9 @@ from inrush.analysis.wording import (
     ends,
     few,
     in_each,
-    interval_of,
     lie_apart,
     ordered,
+    own_interval,
     plain,
     ratio_of,
     runs_needed,
@@ -55,12 +55,14 @@ class Try:
     #: Block -> figure; `fresh`: of the repeats that were made after the choice.
     runs: Mapping[int, float]
     word: str = ""
-    #: Against the best, how many times worse; against the first of a curve, how many times as much; of scaling, the speed-up.
+    #: Against the best, how many times worse, by the fresh repeats where both have some; against the first of a curve, how many
+    #: times as much; of scaling, the speed-up.
     ratio: stats.Interval | None = None
     #: How late they were, why nothing is decided.
     because: str = ""
-    #: Runs that say so, of a load that was due and of a search.
+    #: Runs that say so, of so many that count: of a load that was due and of a search.
     count: int | None = None
+    counted: int | None = None
     fresh: Mapping[int, float] = field(default_factory=dict)
 
 
@@ -89,7 +91,7 @@ class Part:
 
 def level_part(analysis: Analysis, figure: str, along: str, group: Point, of: Values) -> Part:
     """What one engine was measured to be, held against nothing."""
-    interval = interval_of(next(iter(of.values()))) if len(of) == 1 else None
+    interval = own_interval(figure, next(iter(of.values()))) if len(of) == 1 else None
     return Part(group, tuple(Try(dict(p).get(along), p, runs) for p, runs in of.items()), interval)
 
 
@@ -110,7 +112,7 @@ def best_part(analysis: Analysis, figure: str, along: str, group: Point, of: Val
             word, because = (ONCE, "") if once else undecided(values[p], values[best])
         elif p in found.settled:
             word, because = REFUTED, "the best of the search" if p == found.looked_best else ""
-        ratio = worse_by(figure, of[p], of[best]) if p != best else None
+        ratio = worse_by(figure, values[p], values[best]) if p != best else None
         return Try(dict(p).get(along), p, of[p], word, ratio, because, fresh=fresh.get(p, {}))
 
     order = [best, *(p for p, _ in ranked(of, figure) if p != best)]
@@ -118,7 +120,7 @@ def best_part(analysis: Analysis, figure: str, along: str, group: Point, of: Val
     return Part(
         group,
         tuple(map(held, order)),
-        interval_of(fresh.get(best, of[best])),
+        own_interval(figure, fresh.get(best, of[best])),
         tuple(values),
         note=at_edge(analysis, figure, along, group, best, of),
     )
@@ -151,7 +153,7 @@ def comparison_part(analysis: Analysis, figure: str, along: str, group: Point, o
         tries.append(Try(value, p, of[p], word, ratio, because))
     together = [t.value for t in tries if t.word in (BEST, ALIKE, FEW, APART)]
     first = tries[1].ratio if others else None
-    return Part(group, tuple(tries), first or interval_of(of[best]), tuple(together))
+    return Part(group, tuple(tries), first or own_interval(figure, of[best]), tuple(together))
 
 
 def along_values(of: Values, along: str) -> dict[Any, Point]:
@@ -170,7 +172,7 @@ def curve_part(analysis: Analysis, figure: str, along: str, group: Point, of: Va
         word, because = undecided(of[p], of[points[first]]) if alike else ("", "")
         tries.append(Try(value, p, of[p], word, ratio, because))
     note = shape_of(figure, {value: of[p] for value, p in points.items()})
-    return Part(group, tuple(tries), tries[-1].ratio or interval_of(of[points[last]]), note=note)
+    return Part(group, tuple(tries), tries[-1].ratio or own_interval(figure, of[points[last]]), note=note)
 
 
 def shape_of(figure: str, by_value: Mapping[Any, Mapping[int, float]]) -> str:
@@ -254,7 +256,7 @@ def keeps_up_part(analysis: Analysis, figure: str, along: str, group: Point, of:
             word, because, count = BEHIND, "", behind
         else:
             word, because, count = LATE, late_words(late, figure), len(late)
-        tries.append(Try(value, points[value], of[points[value]], word, None, because, count))
+        tries.append(Try(value, points[value], of[points[value]], word, None, because, count, len(at)))
     return Part(group, tuple(tries), best=tuple(t.value for t in tries if t.word == UP))
 
 
@@ -301,7 +303,7 @@ def sustained_part(analysis: Analysis, figure: str, along: str, group: Point, of
         why = next((run.because for run in runs[value] if run.because), "")
         because = why if trial is Trial.UNDECIDED else ""
         word = "" if trial is None else STOOD[trial]
-        each.append(Try(value, points[value], of[points[value]], word, None, because, held))
+        each.append(Try(value, points[value], of[points[value]], word, None, because, held, len(runs[value])))
     failed = next((t.value for t in each if t.word == FAILS), None)
     best = [t.value for t in each if t.word == HOLDS and (failed is None or t.value < failed)][-1:]
     note = "nothing higher was tried" if failed is None else ""
@@ -343,5 +345,5 @@ def levels_off_part(analysis: Analysis, figure: str, along: str, group: Point, o
         for value, p in points.items()
     )
     chosen = found.chosen
-    interval = interval_of(of[points[chosen]]) if chosen is not None else None
+    interval = own_interval(figure, of[points[chosen]]) if chosen is not None else None
     return Part(group, tries, interval, () if chosen is None else (chosen,), levels=found)

@@ -234,10 +234,10 @@ def next_best(analysis: Analysis, found: Answer, row: EngineRow) -> str:
     if ratio is None or ratio.holds(1.0):
         return ""
     second, comparison = named(others[:1]), worse_words(found.figure, ratio)
-    # Of the point that was not chosen there are no fresh runs: the ratio is that of the blocks, and not of the figure.
-    return (
-        f" (in the blocks before, {second} was {comparison})" if row.fresh else f" ({second} is {comparison})"
-    )
+    # Where the other point has no fresh runs the ratio is that of the blocks, and not of the figure.
+    if row.fresh and not others[0].fresh:
+        return f" (in the blocks before, {second} was {comparison})"
+    return f" ({second} is {comparison})"
 
 
 def not_shown_worse(figure: str, together: Sequence[Try], named: Callable[[Sequence[Try]], str]) -> str:

@@ -7,7 +7,7 @@ from math import isfinite
 from statistics import median
 from typing import Any
 
-from inrush.analysis.points import Analysis, Point, say
+from inrush.analysis.points import Analysis, Point, say, within_whole
 from inrush.metrics import metric_of
 from inrush.stats import stats
 from inrush.stats.extremes import without_value
@@ -49,6 +49,12 @@ def interval_of(of: Mapping[int, float]) -> stats.Interval | None:
     return stats.log_t(list(of.values())) if whole else None
 
 
+def own_interval(figure: str, of: Mapping[int, float]) -> stats.Interval | None:
+    """That of the figure itself, and of no ratio: of a share it ends at 1."""
+    interval = interval_of(of)
+    return interval and within_whole(figure, interval)
+
+
 def centre(of: Mapping[int, float]) -> float:
     """What a figure is over runs, wherever one number stands for them: the geometric mean, which intervals are of; the
     median where a run's figure is 0 or failed."""
@@ -62,7 +68,7 @@ def shown(analysis: Analysis, of: Mapping[int, float], figure: str) -> str:
 
 def shown_runs(of: Mapping[int, float], figure: str, lacks: str) -> str:
     """lacks: why it has no value in some runs, as `without_value` says it."""
-    interval = interval_of(of)
+    interval = own_interval(figure, of)
     if interval is not None and not says_nothing(interval):
         return show_interval(interval, figure)
     if len(of) == 1 and isfinite(alone := next(iter(of.values()))):

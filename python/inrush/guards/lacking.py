@@ -18,7 +18,7 @@ from inrush.stats.paced import paced_roles
 from inrush.stats.record import RunRecord
 
 NAME = "server had its processors"
-RATES = slowed_alike("rate")
+RATES = slowed_alike("rate", "work")
 
 
 def server_had_its_processors(run: RunRecord, figures: Figures) -> Verdict | None:
@@ -32,7 +32,7 @@ def server_had_its_processors(run: RunRecord, figures: Figures) -> Verdict | Non
             NAME,
             f"{said(late)} did not keep up, and {lack.words}: other programs used the CPU that the {what} needed, so this run "
             "cannot show whether it keeps up. Repeat without them",
-            figures=[*late, *rates_of(late, figures)],
+            figures=list(dict.fromkeys((*late, *rates_of(late, figures)))),
             size=lack.others,
         )
     if all(others_share(run, host, worked_windows(run)) is None for host in hosts_of_server(run)):
@@ -43,7 +43,7 @@ def server_had_its_processors(run: RunRecord, figures: Figures) -> Verdict | Non
 
 
 def rates_of(late: Sequence[str], figures: Figures) -> list[str]:
-    """Rates of roles that did not keep up: what was left to the server, and not what it can do."""
+    """Rates and makespans of roles that did not keep up: what was left to the server, and not what it can do."""
     roles = dict.fromkeys(name.rsplit(".", 1)[0] for name in late)
     return [name for role in roles for rate in RATES if (name := f"{role}.{rate}") in figures]
 

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from inrush.analysis.deciding import CLIENT_ON_TIME
 from inrush.analysis.run_facts import beside_a_server
 from inrush.analysis.verdicts import Figures, Verdict, invalid, not_checked, noted, passed
-from inrush.border.pipeline import phase_of
-from inrush.border.pipeline import roles_of as roles_in
 from inrush.guards import quiet
 from inrush.guards.guard import About, Guard
 from inrush.metrics import slowed_alike
@@ -18,9 +16,9 @@ from inrush.stats import quantity
 from inrush.stats.brackets import RESOLUTION, WIDEST, Bracket, brackets, starved_closed
 from inrush.stats.figure_names import grouped_figures, kind_and_quantile
 from inrush.stats.hosts import workers_of
-from inrush.stats.measures import measured_windows, role_histograms, whole
+from inrush.stats.measures import measured_windows, role_histograms
 from inrush.stats.others import took_most
-from inrush.stats.paced import paced_roles
+from inrush.stats.paced import mean_gaps_s, paced_roles
 from inrush.stats.record import RunRecord
 from inrush.stats.starved import Starved, held_back, stalled_s, starved_roles
 from inrush.stats.steal_free import STEAL_SHARE, steal_free_part
@@ -220,23 +218,6 @@ def share_above(histogram: Histogram, value_s: float) -> float:
         if bucket_upper(int(bucket), histogram.grouping_power) > value_s * 1e9
     ]
     return sum(above) / histogram.n if histogram.n else 0.0
-
-
-def mean_gaps_s(run: RunRecord) -> dict[str, float]:
-    """Role -> seconds between two of its arrivals, on average."""
-    rates: dict[str, float] = {}
-    for segment in run.plan.get("segments", ()):
-        if phase_of(segment) == "measure":
-            for role in roles_in(segment):
-                schedule = role["schedule"]
-                per_s = 0.0
-                if schedule["kind"] == "samples":
-                    per_s = 1e9 / schedule["every_ns"]
-                elif schedule["kind"] != "closed":
-                    per_s = float(schedule["rate_per_s"])
-                for name in dict.fromkeys((role["name"], whole(role["name"]))):
-                    rates[name] = rates.get(name, 0.0) + per_s
-    return {role: 1 / per_s for role, per_s in rates.items() if per_s > 0}
 
 
 def taken_by_others(run: RunRecord, late_roles: Sequence[str]) -> str:

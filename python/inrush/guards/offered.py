@@ -5,6 +5,7 @@ A role that keeps up with its schedule does what is due and no more: its rate is
 
 from __future__ import annotations
 
+from inrush.analysis.answer import PACED
 from inrush.analysis.lack import behind
 from inrush.analysis.points import Analysis, say
 from inrush.analysis.verdicts import Verdict, noted, passed
@@ -13,15 +14,14 @@ from inrush.metrics import slowed_alike
 from inrush.stats.paced import paced_roles
 
 NAME = "rates are the engine's"
-#: Others say themselves up to which rate an engine keeps up.
-KINDS = ("best", "curve", "scaling", "comparison")
 
 
 def rates_are_the_engines(analysis: Analysis) -> Verdict | None:
     answer = analysis.study.get("answer") or {}
     figure = str(answer.get("of", ""))
     role, _, metric = figure.rpartition(".")
-    if answer.get("kind") not in KINDS or metric not in slowed_alike("rate"):
+    # A load that is tried says itself up to which rate an engine keeps up.
+    if answer.get("kind") in PACED or metric not in slowed_alike("rate", "work"):
         return None
     paced = [m for m in analysis.runs if m.enters(figure) and role in paced_roles(m.run)]
     if not paced:
@@ -35,7 +35,7 @@ def rates_are_the_engines(analysis: Analysis) -> Verdict | None:
     at = "; ".join(map(say, in_time[:3])) + (f"; {len(in_time) - 3} more points" if len(in_time) > 3 else "")
     return noted(
         NAME,
-        f"At {at} {role} did all that was due in time, so {figure} is the rate of its schedule, and the engine may do more. "
+        f"At {at} {role} did all that was due in time, so {figure} is its schedule's, and the engine may do more. "
         'Raise the rate until it falls behind, ask kind = "sustained" of keeps_up, or drop the schedule',
     )
 

@@ -14,7 +14,7 @@ from inrush.analysis.wording import name, say_bytes, shown, times
 from inrush.report.html import number, table
 from inrush.stats.quantity import says_nothing
 from inrush.stats.stats import Interval
-from inrush.text import columns
+from inrush.text import columns, counted
 
 #: Kind -> what a ratio of it is.
 RATIOS = {
@@ -75,7 +75,7 @@ def row(analysis: Analysis, found: Answer, part: Part, t: Try) -> list[str]:
     return [
         say_bytes(found.along, t.value) + beside(analysis, t.point, part.group, found.along),
         figure_of(analysis, found, t),
-        *([times(t.ratio) if t.ratio else "–"] if found.kind in RATIOS else []),
+        *([ratio_of(t, part)] if found.kind in RATIOS else []),
         decided(t, part),
     ]
 
@@ -86,6 +86,14 @@ def figure_of(analysis: Analysis, found: Answer, t: Try) -> str:
     return f"{shown(analysis, t.fresh, found.figure)} (in the search {searched})" if t.fresh else searched
 
 
+def ratio_of(t: Try, part: Part) -> str:
+    """By the runs that stand beside it; of the search where only the best has fresh ones."""
+    if t.ratio is None:
+        return "–"
+    in_search = not t.fresh and any(other.fresh for other in part.tries)
+    return times(t.ratio) + (" in the search" if in_search else "")
+
+
 def decided(t: Try, part: Part) -> str:
     """`best: the largest value tried`, `late: 1 of 2,400 samples … (in 1 of 3 runs)`, `too few runs to distinguish (2 of 3)`"""
     noted = part.note and t.value == (part.best[0] if part.best else part.tries[-1].value)
@@ -93,7 +101,7 @@ def decided(t: Try, part: Part) -> str:
         return f"{t.word} {t.because}".rstrip()
     because = t.because.removeprefix(f"{t.word} ")
     detail = "; ".join(filter(None, [because, part.note if noted else ""]))
-    of_runs = "" if t.count is None else f" (in {t.count} of {len(t.runs)} runs)"
+    of_runs = "" if t.count is None else f" (in {t.count} of {counted(t.counted or 0, 'run')})"
     return ": ".join(filter(None, [t.word, detail])) + of_runs
 
 
@@ -127,6 +135,8 @@ def part_document(part: Part) -> dict[str, Any]:
                 "fresh": [v if isfinite(v) else None for v in t.fresh.values()],
                 "decided": t.word,
                 "because": t.because,
+                "in_runs": t.count,
+                "of_runs": t.counted,
                 "ratio": bounds(t.ratio),
             }
             for t in part.tries

@@ -14,7 +14,7 @@ from inrush.analysis.overview import rate_figure
 from inrush.analysis.parts import work_grows
 from inrush.analysis.points import Analysis, Point, is_number, say
 from inrush.analysis.settled import Values
-from inrush.analysis.wording import centre, interval_of, name, ordered, plain, ratio_of
+from inrush.analysis.wording import centre, name, ordered, own_interval, plain, ratio_of
 from inrush.metrics import lower_is_better
 from inrush.report.charts import (
     LEAST_RUNS,
@@ -172,7 +172,7 @@ def curves(analysis: Analysis, answer: Answer) -> list[Figure]:
     # One unit and one scale for all panels; bounds count too, so that a wide interval does not flatten the rest.
     values = without_failed(analysis.values(answer.figure))
     factor, unit = unit_of(values, answer.figure)
-    every = [(interval_of(of), list(of.values())) for of in values.values()]
+    every = [(own_interval(answer.figure, of), list(of.values())) for of in values.values()]
     y_scale = shared_scale([
         v / factor
         for i, of in every
@@ -187,7 +187,12 @@ def curves(analysis: Analysis, answer: Answer) -> list[Figure]:
             r
             for engine, points in drawn
             for r in curve_rows(
-                points, along(answer), series_of(analysis, answer.figure, engine, points), factor, short
+                points,
+                along(answer),
+                answer.figure,
+                series_of(analysis, answer.figure, engine, points),
+                factor,
+                short,
             )
         ]
         stopped = absent_rows(analysis, along(answer), group)
@@ -209,11 +214,11 @@ def curves(analysis: Analysis, answer: Answer) -> list[Figure]:
 
 
 def curve_rows(
-    of: Values, factor_name: str, engine: str, factor: float, short: Collection[Point] = ()
+    of: Values, factor_name: str, figure: str, engine: str, factor: float, short: Collection[Point] = ()
 ) -> list[Row]:
     rows = []
     for point, values in sorted(of.items(), key=lambda item: dict(item[0])[factor_name]):
-        interval = interval_of(values)
+        interval = own_interval(figure, values)
         value = centre(values)
         low, high = (
             (interval.low, interval.high) if interval else (min(values.values()), max(values.values()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Generic
@@ -225,20 +225,20 @@ def parse_answer(node: Node | None, factors: Factors, roles: Named) -> AnswerSpe
     return answer
 
 
-def check_rate_figure(node: Node | None, ends_by_work: Collection[str]) -> None:
+def check_rate_figure(node: Node | None, instead: Mapping[str, Mapping[str, str]]) -> None:
     """A rate is held where calls are in time. A role that ends when its work is done sends every call, however late, and its
     share of them is 1 at any rate.
 
-    node: of an answer or a search. ends_by_work: roles that end so.
+    node: of an answer or a search. instead: role that ends so -> share that lateness does not lower -> what to ask instead.
     """
     fields = node.members() if node else {}
     of = str(fields["of"].value) if "of" in fields else ""
     role, _, metric = of.rpartition(".")
     decides = "at_least" in fields or ("kind" in fields and fields["kind"].value in ("keeps_up", "sustained"))
-    if decides and metric in ("achieved_share", "attempted_share") and role in ends_by_work:
+    if decides and (better := instead.get(role.split("/", 1)[0], {}).get(metric)):
         fields["of"].problem(
             f"{role} ends when its work is done, so it sends every call, however late, and this share is 1 at any rate; take "
-            f"{role}.keeps_up for inserts, or a limit on {role}.latency_p99_s"
+            + better.replace("ROLE", role)
         )
 
 

@@ -328,9 +328,9 @@ def read_tree(
         expected=parse_expected(fields.get("expected"), factors, named),
         published=parse_published(fields.get("published"), factors, named),
     )
-    ends_by_work = [name for name, role in roles.items() if role.rows is not None or role.calls is not None]
+    instead = instead_of_shares(roles, schedule, workload)
     for key in ("answer", "search"):
-        check_rate_figure(fields.get(key), ends_by_work)
+        check_rate_figure(fields.get(key), instead)
     check_skipped(root, without, study.answer.of if study.answer else "")
     check_used(root, study)
     return study
@@ -351,6 +351,36 @@ def measured(
             proof=schedule.proof,
         ),
     )
+
+
+def instead_of_shares(
+    roles: Mapping[str, Role[FromFactor]], schedule: Schedule[FromFactor], workload: Workload
+) -> dict[str, dict[str, str]]:
+    """Role with a schedule that ends when its work is done -> shares of its calls that lateness does not lower -> what does
+    tell. With a deadline a late call fails."""
+    found = {}
+    for name, role in roles.items():
+        is_paced = (
+            (role.schedule or schedule).mode != "closed"
+            or role.samples is not None
+            or role.events is not None
+        )
+        if not is_paced or (role.samples, role.events, role.rows, role.calls) == (None, None, None, None):
+            continue
+        has_deadline = any(
+            workload.operations[of].deadline_s for of in role.operations if of in workload.operations
+        )
+        better = (
+            "ROLE.in_time_share"
+            if role.samples is not None
+            else "a limit on ROLE.latency_p99_s"
+            if role.calls is not None
+            else "ROLE.keeps_up"
+        )
+        found[name] = dict.fromkeys(
+            ("attempted_share", *(() if has_deadline else ("achieved_share",))), better
+        )
+    return found
 
 
 def work_of(tree: Mapping[str, Any]) -> str:
