@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from inrush.engines import life, origin, server
+from inrush.engines import life, ndb_release, ndb_sql, origin, server
+from inrush.engines.instance import Release
 from inrush.errors import TargetError
 from inrush.targets import instances, leftovers
 from inrush.targets.deployment import lifecycle_of
@@ -73,6 +74,21 @@ def test_its_version_is_that_of_its_programs_or_not_known_whatever_its_data_say(
         assert [*listing.lines[1].split()][:3] == [ENGINE, "-", "18.6" if known else "-"]
         (folder / HOME / "PG_VERSION").unlink(missing_ok=True)
     assert lifecycle_of(server(ENGINE)).made_by(folder / HOME) == ""  # type: ignore[attr-defined]
+
+
+def test_no_program_of_the_current_folder_is_run_to_say_what_is_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder may be another user's, and `mysqld --help` is asked whether it has the engine of NDB."""
+    trap = tmp_path / ndb_release.SQL_FOLDER / "bin" / ndb_release.SQL_PROGRAM
+    trap.parent.mkdir(parents=True)
+    trap.write_text(f"#!/bin/sh\ntouch {tmp_path}/ran\n")
+    trap.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("INRUSH_ENGINES", str(tmp_path / "none"))
+    ndb_sql.program(Release("ndb", "", Path()))
+    instances.status(["ndb"], tmp_path / "data", lambda _: None)
+    assert not (tmp_path / "ran").exists()
 
 
 def test_stop_ends_it_and_status_has_none_then(left: tuple[Path, int], tmp_path: Path) -> None:

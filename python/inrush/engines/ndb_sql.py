@@ -43,7 +43,9 @@ def places(release: Release) -> Iterator[tuple[Path, str]]:
     """Folders that are searched, each with what it is."""
     if home := os.environ.get(HOME):
         yield Path(home), HOME
-    yield release.path / SQL_FOLDER, "beside the programs of the archive"
+    # Without programs the path is empty, and what lies in the current folder is another's.
+    if release.path.is_absolute():
+        yield release.path / SQL_FOLDER, "beside the programs of the archive"
     if (mysql := MysqlLife().fetched()) is not None and series(mysql.version) == series(release.version):
         yield mysql.path, "the MySQL that `inrush engines fetch mysql` got"
 
