@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -148,6 +149,28 @@ time.sleep(60)
         pid = int(parent.stdout.readline())
         parent.kill()
     assert gone(pid)
+
+
+def test_a_process_that_stands_still_before_it_has_read_its_document_keeps_nobody_waiting(
+    tmp_path: Path,
+) -> None:
+    """A pipe takes 64 KB, the document is ten times that."""
+    document: Any = {"does": "drive", "plan": {"labels": {"script": ["x" * 640_000]}}, "parts": str(tmp_path)}
+    still: Worker = Process(document, None, command=("sh", "-c", "exec sleep 60"))
+    still.send({"do": "stop"})
+    assert still.event(timeout_s=0.1) is None
+    still.kill()
+    assert still.close() == -signal.SIGKILL
+
+
+def test_a_process_whose_parent_was_gone_before_it_asked_ends(tmp_path: Path) -> None:
+    program = "from inrush.agent.parent import die_with_parent; die_with_parent(); print('lives')"
+    for parent, said in ((os.getpid(), "lives\n"), (1, "")):
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "INRUSH_PARENT": str(parent)}, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert (done.stdout, done.returncode) == (said, 0 if said else 1), done.stderr
 
 
 def test_a_leftover_is_found_by_what_it_writes_and_ended(tmp_path: Path) -> None:

@@ -59,7 +59,11 @@ class Process(Generic[E]):
         self._hear: Callable[[E], None] = hear or self._events.put
         self._reader = threading.Thread(target=self._read, name="worker events", daemon=True)
         self._reader.start()
-        self._write({**document, "environment": {**GIVEN, **(env or {})}})
+        # A process that stands still before it has read all of its document (a pipe takes 64 KB) keeps nobody waiting.
+        self._words: queue.SimpleQueue[Document | Word | None] = queue.SimpleQueue()
+        self._writer = threading.Thread(target=self._write, name="worker words", daemon=True)
+        self._writer.start()
+        self._words.put({**document, "environment": {**GIVEN, **(env or {})}})
 
     @property
     def pid(self) -> int:
@@ -74,13 +78,14 @@ class Process(Generic[E]):
 
     def send(self, word: Word) -> None:
         """To a process that is gone it means nothing."""
-        self._write(word)
+        self._words.put(word)
 
-    def _write(self, line: Document | Word) -> None:
+    def _write(self) -> None:
         assert self._process.stdin is not None
         with contextlib.suppress(BrokenPipeError):
-            self._process.stdin.write(json.dumps(line).encode() + b"\n")
-            self._process.stdin.flush()
+            while (line := self._words.get()) is not None:
+                self._process.stdin.write(json.dumps(line).encode() + b"\n")
+                self._process.stdin.flush()
 
     def kill(self) -> None:
         """Ends it now, with everything it started. Nothing when it has ended: its id may be another's by now."""
@@ -91,6 +96,8 @@ class Process(Generic[E]):
         """Waits for the end (kill first where it must not wait); returns the exit code, negative for a signal."""
         code = self._process.wait()
         self._reader.join()
+        self._words.put(None)
+        self._writer.join()
         for pipe in (self._process.stdin, self._process.stdout, self._log_file):
             with contextlib.suppress(BrokenPipeError):
                 if pipe is not None:
