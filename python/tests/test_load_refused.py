@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from inrush.errors import InrushError, UsageError
 from inrush.load.call import Call
 from inrush.load.run import load
+from tests.test_fleet_full_disk import needs_root, resize, small_disk
 
 
 def silent(*_: object) -> None: ...
@@ -69,6 +71,26 @@ def test_a_server_whose_tables_lie_in_databases_is_named_with_one(url: str, tmp_
     file = rows(tmp_path / "a.csv", "1,2")
     with pytest.raises(UsageError, match=r"name a database in the URL: m\w+://root@127.0.0.1:1/DATABASE"):
         load(Call((str(file),), "t", into=url, create=True), tmp_path / "loads", silent, silent)
+
+
+@needs_root
+def test_a_disk_that_is_full_at_commit_is_waited_for_until_it_has_room(tmp_path: Path) -> None:
+    """SQLite writes its pages at COMMIT: with a file of 1.7 MB on a disk of 1 MB, which grows once the load has waited."""
+    file = rows(tmp_path / "a.csv", *(f"{i},{10**15 + i}" for i in range(100_000)))
+    with small_disk(tmp_path / "small", "1m") as disk:
+        place = disk / "t.sqlite"
+        with sqlite3.connect(place) as connection:
+            connection.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, v INTEGER)")
+        growing = threading.Timer(4.0, resize, (disk, "60m"))
+        growing.start()
+        try:
+            load(Call((str(file),), "t", into=f"sqlite://{place}"), tmp_path / "loads", silent, silent)
+        finally:
+            growing.join()
+        with sqlite3.connect(place) as connection:
+            assert list(connection.execute("SELECT COUNT(*), MIN(id), MAX(id) FROM t")) == [
+                (100_000, 0, 99_999)
+            ]
 
 
 @pytest.mark.parametrize("changed", ["column", "line"])

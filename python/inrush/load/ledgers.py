@@ -73,11 +73,11 @@ class Ledgers:
             raise
 
     def lacks_sums(self) -> bool:
-        """Whether a ledger was made by a version that kept no sums."""
+        """Whether a ledger is there and was made by a version that kept no sums."""
         schema = self.name.rpartition(".")[0].strip('"').replace('""', '"')
         question = self.shards.loading.describe(schema, ends.LEDGER)
         return any(
-            ends.SUMS not in [str(row[0]) for row in of]
+            bool(of) and ends.SUMS not in [str(row[0]) for row in of]
             for of in self.at_once(lambda k: self.ask(k, question))
         )
 

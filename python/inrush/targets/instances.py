@@ -173,12 +173,6 @@ def status(names: Sequence[str], data: Path, note: Note) -> Listing:
                 f"`inrush engines stop {twin.name}` ends it"
             )
         entries = [r for i in instances for r in rows_of(twin, i, True, role_of(twin, data, i))]
-        for of_study in held(twin, data):
-            note(
-                f"{twin.name}: a study runs on the server at {of_study.url}, and ends it "
-                f"(`inrush run --start`, process {origin.read(of_study.data).get('by')})"
-            )
-            entries += rows_of(twin, of_study, True, OF_STUDY)
         # Of several that stand as one, a part that is missing is listed too, with the reason.
         for instance in instances:
             for name in (n for n in instance.processes if n not in origin.running(instance.data)):
@@ -187,6 +181,12 @@ def status(names: Sequence[str], data: Path, note: Note) -> Listing:
             if entries and (part_role := role_of(twin, data, part)) and not alive(part):
                 note(shards.ended(part, part_role, part.log))
                 entries.append(row(twin, part, False, part_role))
+        for of_study in held(twin, data):
+            note(
+                f"{twin.name}: a study runs on the server at {of_study.url}, and ends it "
+                f"(`inrush run --start`, process {origin.read(of_study.data).get('by')})"
+            )
+            entries += rows_of(twin, of_study, True, OF_STUDY)
         rows += entries or [row(twin, None, False)]
     return Listing(rows)
 

@@ -261,9 +261,10 @@ fn missed(error: Error) -> Missed {
     }
 }
 
-/// The shard may come back: it was restarted, or is starting.
+/// The shard may come back: it was restarted, or is starting. A disk may get room, also one that is full at COMMIT.
 fn is_passing(error: &Error) -> bool {
     match error {
+        Error::Statement { message, .. } => !is_final(Outcome::Refused, message),
         Error::Target { class, .. } => !matches!(class, TargetFault::Auth | TargetFault::MissingDatabase),
         Error::Deadline { .. } => true,
         _ => false,
