@@ -25,6 +25,7 @@ STUDY = {"study": "telemetry-writers", "title": "Writers, with sixteen readers a
             "telemetry-writers with readers = 4, writers = 1,2",
         ),
         (["writers=1", "readers=4", "writers=2"], "telemetry-writers with writers = 2, readers = 4"),
+        (["writers=1", "writers = 2", " repeats.count=5"], "telemetry-writers with writers = 2"),
         (
             ["readers=4", f"schedule={{ warm_s = {'1' * 80} }}", "depth=1"],
             "telemetry-writers with changed readers, schedule and depth",

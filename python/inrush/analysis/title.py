@@ -19,9 +19,9 @@ def title_of(study: Mapping[str, Any]) -> str:
     study: the document of a study's results.
     """
     name = str(study.get("study") or "inrush")
-    words = [str(change) for change in study.get("overrides") or () if not str(change).startswith(HOW)]
+    words = (str(change).partition("=") for change in study.get("overrides") or ())
     # Of a key that was changed twice the last value counts.
-    changed = {key: value for key, _, value in (change.partition("=") for change in words)}
+    changed = {key.strip(): value.strip() for key, _, value in words if not key.strip().startswith(HOW)}
     if not changed:
         return str(study.get("title") or name)
     whole = ", ".join(f"{key} = {value}" for key, value in changed.items())
