@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from inrush.analysis.points import Analysis
+from inrush.analysis.verdicts import Outcome, Verdict
 from inrush.commands.prove import score_lines
 from inrush.errors import ResultUnreadable, UsageError
 from inrush.guards.analyse import analyse, analysis_of
@@ -168,6 +169,14 @@ def test_invalid_runs_train_nothing_and_waves_are_refused() -> None:
     assert left.left_out > 0 and left.left_out + len(left.runs) == len(training.runs)
     with pytest.raises(Refused, match="swings"):
         forecast_of(replace(training, waves="writers: throughput swings by ±30 %"), 8)
+
+
+def test_a_figure_without_two_numbers_is_not_refused_for_what_is_invalid_elsewhere() -> None:
+    held = load_study({4: 1e5})
+    late = Verdict("client on time", Outcome.INVALID, "Step fill: late", figures=("fill.rows_per_s",))
+    runs = [replace(m, verdicts=[late]) for m in held.runs]
+    with pytest.raises(UsageError, match=r"a prediction needs two, better three\.$"):
+        trainings(synthetic.analysis_with(runs, held.study), along="engine")
 
 
 def test_the_size_on_disk_is_predicted_as_a_cost_of_rows() -> None:

@@ -99,6 +99,7 @@ def trainings(analysis: Analysis, along: str | None = None, figure: str | None =
     if figure is not None:
         refuse_unknown(figure, analysis)
     found, shut_out = [], list[str]()
+    tried = {asked}
     for group, runs in grouped(analysis, along).items():
         measured = asked if figure else stand_in(runs, along, asked)
         growth = growth_of(runs, along, measured)
@@ -107,6 +108,7 @@ def trainings(analysis: Analysis, along: str | None = None, figure: str | None =
             continue
         kind: Kind = "rows" if growth else kind_of(runs, along, measured)
         name = figure or figure_for(kind, measured, runs)
+        tried.add(name)
         values = [(m, trained_value(m, name, growth)) for m in runs if not m.broken(name)]
         held = [(m, value) for m, value in values if 0 < value < float("inf")]
         used = [m for m, _ in held]
@@ -131,7 +133,8 @@ def trainings(analysis: Analysis, along: str | None = None, figure: str | None =
     if not found and shut_out:
         raise UsageError("\n".join(shut_out))
     if not found:
-        broken = next((v for m in analysis.runs for v in m.verdicts if v.outcome is Outcome.INVALID), None)
+        # What is invalid elsewhere, as in another step, is not why.
+        broken = next((v for m in analysis.runs for v in m.verdicts if any(map(v.breaks, tried))), None)
         why = f" Invalid runs train nothing, here: {broken.guard}: {broken.sentence}" if broken else ""
         raise UsageError(
             f"{asked}: no group has two numbers of {along} with a valid run; a prediction needs two, better three.{why}"
