@@ -8,11 +8,13 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from inrush.commands.running import check_targets
 from inrush.engines import ENGINES, greeting, server
 from inrush.engines.greeting import SSL_REQUEST, Port, Protocol, heard, port_of, protocol_of
 from inrush.engines.postgresql_release import installed, is_file
@@ -377,6 +379,21 @@ def test_a_disk_of_this_machine_with_less_room_than_the_forecast_is_said(
     monkeypatch.setattr(host, "free_bytes", lambda _: 1000)
     (line,) = refuse_unready(found.plan, found.named_targets, tmp_path)
     assert line.startswith(f"{tmp_path}: 1.00 kB free; the study holds up to ")
+
+
+def test_a_folder_for_data_that_is_made_is_said_with_the_one_that_it_is_made_in(
+    inrush: Inrush, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    absent, there = tmp_path / "mnt" / "nvme", tmp_path
+    called = StudyCall("quickstart", "xs", targets=("sqlite",))
+    check_targets(inrush.store, prepare(replace(called, data=str(absent))), quiet=False)
+    assert capsys.readouterr().err == f"{absent}: there is no such folder; it is made in {tmp_path}\n"
+    check_targets(inrush.store, prepare(replace(called, storages={"fast": str(absent)})), quiet=False)
+    assert f"{absent}: there is no such folder" in capsys.readouterr().err
+    for named in (replace(called, data=str(there)), called):
+        check_targets(inrush.store, prepare(named), quiet=False)
+    check_targets(inrush.store, prepare(replace(called, data=str(absent))), quiet=True)
+    assert capsys.readouterr().err == "" and not absent.exists()
 
 
 def test_a_host_that_does_not_answer_is_said_after_two_seconds(

@@ -49,18 +49,19 @@ def begin(
 
 
 def check_targets(store: Store, prepared: Prepared, quiet: bool) -> None:
-    """Says of each server that it is ready.
+    """Says of each server that it is ready, and of each folder for data that it is made.
 
     Raises UsageError for a package that the study or its report needs, and with a line for every target that is not ready.
     """
-    from inrush.targets.ready import libraries, refuse_unready
+    from inrush.targets.ready import libraries, made_said, refuse_unready
 
     need(f"the study {prepared.plan.study.name}", "report", *libraries(prepared.plan))
     given, found = prepared.call.data, prepared.named_targets
     usual = store.instances_path if found.start else store.root
     inputs = prepared.call.input
     data = Path(given) if given else usual
-    for line in refuse_unready(prepared.plan, found, data, Path(inputs) if inputs else None):
+    lines = refuse_unready(prepared.plan, found, data, Path(inputs) if inputs else None)
+    for line in [*lines, *made_said(found, (given,) if given else prepared.call.storages.values())]:
         if not quiet:
             say(line)
 

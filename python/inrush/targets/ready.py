@@ -10,7 +10,7 @@ import contextlib
 import os
 import re
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -226,6 +226,17 @@ def check_folder(folder: Path) -> None:
         )
     if not os.access(there, os.W_OK | os.X_OK):
         raise NotReady(f"{there}: cannot be written; give rights, or name another folder with --data")
+
+
+def made_said(found: NamedTargets, named: Iterable[str]) -> list[str]:
+    """What to say of folders that `--data` names and that a study makes: with a name mistyped, or a disk that is not mounted,
+    the data lies on another disk."""
+    there = {folder: host.existing(Path(folder)) for folder in (named if local(found) else ())}
+    return [
+        f"{folder}: there is no such folder; it is made in {above}"
+        for folder, above in there.items()
+        if above != Path(folder).absolute()
+    ]
 
 
 def check_fit(plan: StudyPlan, twins: Mapping[str, Twin], folder: Path) -> None:
