@@ -199,5 +199,6 @@ endif
 # maturin names the file after the stable ABI and touches it only when it changed.
 $(CORE): $(VENV)/.ready $(CORE_SOURCES)
 	@tools/needs $(BIN)/python
+	@echo 'compiling the Rust half; the first time takes about five minutes on two cores, and prints nothing meanwhile'
 	PIP_QUIET=1 VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet --extras all
 	touch $@
