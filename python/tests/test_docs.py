@@ -12,6 +12,7 @@ import typer
 from inrush.cli import app
 from inrush.engines import engine_of_url, server
 from inrush.errors import UsageError
+from inrush.guards.guard import run_guards, study_guards
 from inrush.run.call import StudyCall
 from inrush.run.prepare import prepare
 from inrush.study.shipped import find_study, shipped_studies
@@ -237,3 +238,13 @@ def test_the_page_about_studies_names_every_shipped_study() -> None:
     rows = re.findall(r"^\| `(\w+)`: .* \| (.*) \|$", PAGES["docs/studies.md"].text, re.MULTILINE)
     named = {f"{family}-{study}" for family, studies in rows for study in studies.split(", ")}
     assert named == {study.name for study in shipped_studies()}
+
+
+def test_the_page_about_measuring_has_a_row_for_every_guard() -> None:
+    section = PAGES["docs/measuring.md"].text.partition("\n## Guards\n")[2].partition("\n## ")[0]
+    of_run, of_study = (
+        re.findall(r"^\| ([^|]+?)(?: †)? \|", table, re.MULTILINE)
+        for table in section.split("| guard, of a study |")
+    )
+    assert sorted(of_run[1:]) == sorted(guard.name for guard in run_guards())
+    assert sorted(of_study) == sorted(guard.name for guard in study_guards())
