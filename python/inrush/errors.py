@@ -12,6 +12,7 @@ InrushError
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -51,9 +52,10 @@ class Interrupted(InrushError):
 
 
 def from_core(kind: str, message: str) -> InrushError:
-    """What the core raised (`_core.CoreFailure`), by its remedy."""
+    """What the core raised (`_core.CoreFailure`), by its remedy. Lines of a server's words are moved to the right: none of
+    them can pass for one of ours."""
     classes = {"target": TargetError, "interrupted": Interrupted, "changed": FileChanged}
-    return classes.get(kind, CoreError)(message)
+    return classes.get(kind, CoreError)(re.sub(r"(?<=\n)(?=\S)", "  ", message))
 
 
 @dataclass(frozen=True)

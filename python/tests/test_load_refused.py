@@ -6,13 +6,16 @@ import sqlite3
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import duckdb
 import pytest
 
-from inrush.errors import InrushError, UsageError
+from inrush.engines import server
+from inrush.errors import InrushError, TargetError, UsageError
 from inrush.load.call import Call
+from inrush.load.create import version_of
 from inrush.load.run import load
 from tests.test_fleet_full_disk import needs_root, resize, small_disk
 
@@ -71,6 +74,17 @@ def test_a_server_whose_tables_lie_in_databases_is_named_with_one(url: str, tmp_
     file = rows(tmp_path / "a.csv", "1,2")
     with pytest.raises(UsageError, match=r"name a database in the URL: m\w+://root@127.0.0.1:1/DATABASE"):
         load(Call((str(file),), "t", into=url, create=True), tmp_path / "loads", silent, silent)
+
+
+@pytest.mark.parametrize("rows", [[], [["a", "1"], ["b", "2"]], [["1"]]])
+def test_what_answers_a_question_of_ours_otherwise_is_named_and_no_traceback(rows: list[list[Any]]) -> None:
+    """A program that speaks MySQL's protocol and answers the question for its version with OK."""
+    target: Any = {"engine": "mysql", "url": "mysql://db.example/d"}
+    shards: Any = SimpleNamespace(twin=server("mysql"), ask=lambda target, statement: rows)
+    with pytest.raises(
+        TargetError, match=r"^mysql://db.example/d: a statement that has one row of 2 was answered by"
+    ):
+        version_of(shards, target)
 
 
 @needs_root

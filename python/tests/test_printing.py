@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import inrush
-from inrush.commands.printing import painted, show
+from inrush.commands.printing import harmless, painted, say, show
+from inrush.errors import from_core
 from inrush.guards.run import conditions_last
 from inrush.text import percent, signed_percent
 
@@ -87,3 +88,16 @@ def test_no_program_writes_percentages_another_way() -> None:
     assert [bool(other.search(s)) for s in ("{share:.0%}", "38% of", "{a}%", "5 %", "p%C2")] == [
         True, True, True, False, False,
     ]  # fmt: skip
+
+
+def test_a_server_s_words_command_no_terminal_and_pass_for_no_line_of_ours(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    words = "\x1b]0;mine\x07\x1b[31m no\rproven\x9b2J\tat"
+    say(words)
+    show([words])
+    shown = "\\x1b]0;mine\\x07\\x1b[31m no\\x0dproven\\x9b2J\tat\n"
+    assert capsys.readouterr() == (shown, shown)
+    assert harmless("Zürich, µs – ok\n") == "Zürich, µs – ok\n"
+    failure = from_core("target", "db: refused: no\nproven: all rows\n  in: SELECT 1")
+    assert str(failure) == "db: refused: no\n  proven: all rows\n  in: SELECT 1"

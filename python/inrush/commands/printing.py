@@ -15,16 +15,26 @@ if TYPE_CHECKING:
     from inrush.results.store import Store
 
 
+#: What a terminal may take for a command: a server's or a file's text is shown, and does nothing.
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
 def say(message: str) -> None:
     """A message, on stderr."""
-    print(message, file=sys.stderr)
+    print(harmless(message), file=sys.stderr)
+
+
+def harmless(text: str) -> str:
+    """The text with control characters spelled out, such as `\\x1b`; ends of lines and tabs stay. Pure."""
+    return CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
 def show(lines: Sequence[str], bold: bool = False) -> None:
     """Results, on stdout; on a terminal INVALID is red, and bold are the best rows of tables, and lines where asked."""
     coloured = is_coloured(sys.stdout)
     for line in lines:
-        print(painted(line, bold or isinstance(line, BestLine)) if coloured else line)
+        shown = harmless(line)
+        print(painted(shown, bold or isinstance(line, BestLine)) if coloured else shown)
 
 
 #: Words that a reader must not overlook.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from inrush.commands.browser import open_page
-from inrush.commands.printing import say, show, show_json, took
+from inrush.commands.printing import harmless, say, show, show_json, took
 from inrush.errors import UsageError
 from inrush.extras import need
 from inrush.fleet.address import WAIT_S
@@ -211,7 +211,7 @@ def listening(
 
     def say_line(line: str) -> None:
         if not quiet:
-            console.print(line, markup=False, highlight=False, soft_wrap=True)
+            console.print(harmless(line), markup=False, highlight=False, soft_wrap=True)
 
     view = (View if terminal or quiet else Plain)(say_line, folder, runs, claims_of(folder, runs))
     if page is not None:

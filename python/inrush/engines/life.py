@@ -225,14 +225,18 @@ class Launched:
 
 
 def wait_for(begun: Sequence[Launched], ready: Callable[[], bool], limit_s: float) -> None:
-    """Returns when `ready` says so. Raises TargetError when one of the processes ends first, or they take too long.
+    """Returns when `ready` says so. Raises TargetError when one of the processes has ended, whoever answers in its place, or
+    they take too long.
 
     The last one is what is waited for.
     """
     until = time.monotonic() + limit_s
-    while not ready():
+    while True:
+        is_ready = ready()
         if gone := next((one for one in begun if one.process.poll() is not None), None):
             raise gone.ended(f"ended while starting, code {gone.process.returncode}")
+        if is_ready:
+            return
         if time.monotonic() > until:
             late = begun[-1]
             late.process.kill()
@@ -299,7 +303,7 @@ def working_in(folder: Path) -> dict[int, int]:
     for entry in Path("/proc").glob("[0-9]*"):
         # A process that ends while we look, or that is not ours to look at.
         with contextlib.suppress(OSError):
-            if (entry / "cwd").readlink().is_relative_to(folder) or _writes_in(entry, folder):
+            if _is_below(entry / "cwd", folder) or _writes_in(entry, folder):
                 pid = int(entry.name)
                 if (began := started_at(pid)) is not None:
                     processes[pid] = began
@@ -315,11 +319,18 @@ def servers_in(folder: Path) -> list[int]:
     return sorted(pid for pid, parent in parents.items() if parent not in parents)
 
 
+def _is_below(link: Path, folder: Path) -> bool:
+    """Whether a link of `/proc` leads to `folder` or below. Its text is a path as that process sees it: another user can give
+    a process a root of its own, in which a path is spelled like ours, so the file itself is compared."""
+    path = link.readlink()
+    return path.is_relative_to(folder) and os.path.samestat(link.stat(), path.stat())
+
+
 def _writes_in(process: Path, folder: Path) -> bool:
     """Whether a process has a file of `folder` open for writing: reading one changes nothing."""
     for fd in (process / "fd").iterdir():
         with contextlib.suppress(OSError):
-            if fd.readlink().is_relative_to(folder):
+            if _is_below(fd, folder):
                 flags = re.search(
                     r"^flags:\s*(\d+)", (process / "fdinfo" / fd.name).read_text(), re.MULTILINE
                 )

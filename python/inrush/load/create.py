@@ -21,6 +21,7 @@ from inrush.load.names import refuse_long_columns
 from inrush.load.shards import Shards, loading_of
 from inrush.plan import ends
 from inrush.study.chosen import Asked, Chosen, read_dates
+from inrush.targets.ask import one_row
 from inrush.targets.deployment import split_password
 from inrush.workload import Table
 
@@ -110,7 +111,7 @@ def refuse_old(shards: AnyShards, targets: Sequence[tuple[str, border.Target]]) 
 def version_of(shards: AnyShards, target: border.Target) -> str:
     query = shards.twin.probes(()).version
     assert isinstance(query, str), "what inrush load fills answers as its text says"
-    [[_, version]] = shards.ask(target, query)
+    _, version = one_row(shards.ask(target, query), 2, target)
     return str(version)
 
 

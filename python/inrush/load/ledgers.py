@@ -12,6 +12,7 @@ from inrush.border import plan as border
 from inrush.load import ledger
 from inrush.load.ledger import Header
 from inrush.plan import ends
+from inrush.targets.ask import one_row
 from inrush.targets.deployment import environment
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ def open_ledgers(shards: AnyShards, targets: Targets, table: str) -> Ledgers:
     from inrush import _core
 
     schema, _, name = table.rpartition(".")
-    [[found]] = shards.ask(targets[0][1], shards.loading.schema_of(schema, name))
+    [found] = one_row(shards.ask(targets[0][1], shards.loading.schema_of(schema, name)), 1, targets[0][1])
     here = ledger.ledger_name(str(found))
     for _, target in targets:
         try:
@@ -113,7 +114,7 @@ def open_ledgers(shards: AnyShards, targets: Targets, table: str) -> Ledgers:
 def has_ledgers(shards: AnyShards, targets: Targets, table: str) -> bool:
     """Whether an import was ever begun beside this table."""
     schema, _, name = table.rpartition(".")
-    [[found]] = shards.ask(targets[0][1], shards.loading.schema_of(schema, name))
+    [found] = one_row(shards.ask(targets[0][1], shards.loading.schema_of(schema, name)), 1, targets[0][1])
     return bool(shards.ask(targets[0][1], shards.loading.describe(str(found), ends.LEDGER)))
 
 
@@ -122,7 +123,7 @@ def identity_of(ledgers: Ledgers) -> str:
     from inrush import _core
 
     def known(k: int) -> str | None:
-        [[found]] = ledgers.ask(k, ledger.ask_identity(ledgers.name))
+        [found] = one_row(ledgers.ask(k, ledger.ask_identity(ledgers.name)), 1, ledgers.targets[k][1])
         return None if found is None else str(found)
 
     found = []

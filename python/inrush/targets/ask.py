@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from inrush.border.plan import Directives, Statement
 from inrush.border.statement import run_statement
+from inrush.errors import TargetError
+from inrush.text import counted
 
 if TYPE_CHECKING:
     from inrush import _core
@@ -35,6 +37,16 @@ def ask(
         return found
 
     return run_statement(statement, rows)
+
+
+def one_row(rows: list[list[Any]], columns: int, target: Mapping[str, Any]) -> list[Any]:
+    """The row of an answer that has one. Raises TargetError for any other: what answers is no server as inrush knows them."""
+    if len(rows) == 1 and len(rows[0]) == columns:
+        return rows[0]
+    raise TargetError(
+        f"{target['url']}: a statement that has one row of {columns} was answered by {counted(len(rows), 'row')}"
+        f"{' of ' + str(len(rows[0])) if rows else ''}; see that this is a server of the engine, and what stands before it"
+    )
 
 
 @contextmanager
