@@ -13,7 +13,8 @@ from inrush.plan.plan import plan_study
 from inrush.results.store import Results, Store
 from inrush.run.listener import Silent
 from inrush.run.run import run_study
-from inrush.stats.measures import figures_of_run, study_record
+from inrush.stats.measures import study_record
+from inrush.stats.run_figures import figures_of_run
 from inrush.study.study import load_study
 from inrush.targets.deployment import Deployment
 

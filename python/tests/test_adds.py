@@ -16,8 +16,9 @@ from inrush.plan.chunks import files_between, first_rows
 from inrush.plan.plan import plan_study
 from inrush.plan.planned import StudyPlan
 from inrush.results.store import Results
-from inrush.stats.measures import figures_of_run, study_record
+from inrush.stats.measures import study_record
 from inrush.stats.record import RunRecord
+from inrush.stats.run_figures import figures_of_run
 from inrush.study.study import load_study
 from inrush.workload import Chunks
 from tests.steps import run_study_file

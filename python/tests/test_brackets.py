@@ -25,8 +25,8 @@ from inrush.stats.brackets import (
     slowed,
     sorted_quantile,
 )
-from inrush.stats.measures import figures_of_run
 from inrush.stats.record import RunRecord
+from inrush.stats.run_figures import figures_of_run
 from inrush.stats.starved import Starved
 from tests import synthetic
 from tests.synthetic import SECOND

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from inrush.stats.measures import figures_of_run, study_record
+from inrush.stats.measures import study_record
+from inrush.stats.run_figures import figures_of_run
 from tests.terminal import Inrush
 
 WORKLOAD = """

@@ -16,8 +16,7 @@ from inrush.analysis.points import Analysis
 from inrush.analysis.verdicts import Outcome
 from inrush.engines import server
 from inrush.engines.instance import Target
-from inrush.guards.analyse import analyse
-from inrush.guards.run import guard_run
+from inrush.guards.analyse import analyse, measured_run
 from inrush.plan.plan import plan_study
 from inrush.plan.planned import StudyPlan
 from inrush.results.store import Results, Store
@@ -143,7 +142,7 @@ def test_a_client_beside_its_engine_is_judged_by_its_own_work(row_ns: int, outco
     (m,) = analyse(StudyRecord(synthetic.STUDY, [run], calibrations={"sqlite": at_price(row_ns, 0)})).runs
     (detail,) = [v for v in m.verdicts if v.guard == "client not saturated"]
     assert detail.outcome is outcome and "by subtraction" in detail.sentence
-    alone = [v for v in guard_run(run, {}) if v.guard == "client not saturated"]
+    alone = [v for v in measured_run(run).verdicts if v.guard == "client not saturated"]
     assert [v.outcome for v in alone] == [Outcome.NOTE]
 
 

@@ -20,9 +20,9 @@ from inrush.agent.watched import summed
 from inrush.results.histogram import of_values
 from inrush.results.parts import Shift, read, shifted
 from inrush.results.schema import SCHEMAS
-from inrush.stats.measures import figures_of_run
 from inrush.stats.record import RunRecord
 from inrush.stats.role_series import role_series
+from inrush.stats.run_figures import figures_of_run
 
 SECOND = 10**9
 OP, ROLE = "look", "clients"

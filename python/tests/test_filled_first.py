@@ -12,8 +12,7 @@ from inrush.analysis.points import Analysis, Measured
 from inrush.analysis.verdicts import Outcome
 from inrush.engines import server
 from inrush.errors import StudyInvalid
-from inrush.guards.analyse import analyse
-from inrush.guards.run import guard_run as judged
+from inrush.guards.analyse import analyse, measured_run
 from inrush.plan.added import ahead_s
 from inrush.plan.plan import plan_study
 from inrush.results.store import Results
@@ -205,7 +204,7 @@ def test_a_writer_at_a_rate_that_is_too_high_is_seen_to_fall_behind_in_a_step_to
         lacking = Lack(0.9, 0.0, "cc")
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("inrush.guards.lacking.lack_of", lambda run, lack=lacking: lack)
-            verdict = next(v for v in judged(of.run, of.figures) if v.guard == "server had its processors")
+            verdict = next(v for v in measured_run(of.run).verdicts if v.guard == "server had its processors")
         assert verdict.outcome is Outcome.INVALID and "mixed.writers did not keep up" in verdict.sentence
         # What was left to it is no rate of what it can do.
         assert verdict.breaks("mixed.writers.rows_per_s") and not verdict.breaks("mixed.readers.rows_per_s")

@@ -11,11 +11,11 @@ import pytest
 from inrush.agent.barriers import SharedStart, Starts
 from inrush.agent.clocks import SAME, Clock
 from inrush.analysis.verdicts import Outcome, Verdict
+from inrush.guards.analyse import measured_run
 from inrush.guards.laws import nothing_overfull
-from inrush.guards.run import guard_run
 from inrush.stats.headroom import client_share
-from inrush.stats.measures import figures_of_run
 from inrush.stats.record import RunRecord
+from inrush.stats.run_figures import figures_of_run
 from tests import synthetic
 
 
@@ -46,7 +46,7 @@ def on_hosts(busy: list[float], cores: list[Any], boots: str, ours: int, **more:
 
 
 def said(run: RunRecord, guard: str) -> Verdict:
-    return next(v for v in guard_run(run, figures_of_run(run)) if v.guard == guard)
+    return next(v for v in measured_run(run).verdicts if v.guard == guard)
 
 
 @pytest.mark.parametrize(

@@ -27,9 +27,10 @@ from inrush.results.schema import SCHEMAS
 from inrush.results.store import OpenRun, Results
 from inrush.run.going_on import uneven
 from inrush.stats.gaps import worked, worked_ns
-from inrush.stats.measures import figures_of_run, study_record
+from inrush.stats.measures import study_record
 from inrush.stats.rates import role_rates
 from inrush.stats.record import RunRecord
+from inrush.stats.run_figures import figures_of_run
 from inrush.stats.watched import cumulative
 from tests import killing
 from tests.journals import journal

@@ -11,12 +11,12 @@ import pytest
 from inrush.analysis.points import Analysis
 from inrush.analysis.verdicts import Outcome, Verdict
 from inrush.guards.agreement import disagreements
-from inrush.guards.analyse import analyse
-from inrush.guards.run import guard_run, guard_study
+from inrush.guards.analyse import analyse, measured_run
+from inrush.guards.run import guard_study
 from inrush.guards.saturation import client_beside_its_engine
 from inrush.stats.figure_names import timed_figures
-from inrush.stats.measures import figures_of_run
 from inrush.stats.record import RunRecord, StudyRecord
+from inrush.stats.run_figures import figures_of_run
 from inrush.stats.trends import Trend, strongest
 from tests import synthetic
 from tests.synthetic import SECOND
@@ -26,7 +26,7 @@ MS = 1_000_000
 
 
 def verdict(run: RunRecord, guard: str) -> Verdict:
-    (found,) = [v for v in guard_run(run, figures_of_run(run)) if v.guard == guard]
+    (found,) = [v for v in measured_run(run).verdicts if v.guard == guard]
     return found
 
 

@@ -12,12 +12,11 @@ import pytest
 
 from inrush.analysis.verdicts import Outcome, Verdict, by_guard, worst
 from inrush.guards import notes
-from inrush.guards.analyse import analyse
+from inrush.guards.analyse import analyse, measured_run
 from inrush.guards.guard import run_guards
-from inrush.guards.run import guard_run
 from inrush.guards.settings import same
-from inrush.stats.measures import figures_of_run
 from inrush.stats.record import RunRecord, StudyRecord
+from inrush.stats.run_figures import figures_of_run
 from inrush.study.pipeline import KIND
 from tests import synthetic
 from tests.synthetic import SECOND
@@ -25,7 +24,7 @@ from tests.test_trends import drawn, served, written_and_read
 
 
 def verdicts(run: RunRecord) -> dict[str, Verdict]:
-    return {v.guard: v for v in guard_run(run, figures_of_run(run))}
+    return {v.guard: v for v in measured_run(run).verdicts}
 
 
 def study_verdicts(record: StudyRecord) -> dict[str, Verdict]:
@@ -247,21 +246,32 @@ def test_errors_are_counted_apart_and_told_with_their_first_message() -> None:
     assert found.outcome is Outcome.NOTE and "insert timeout, no answer in 1 s" in found.sentence
 
 
-def cold_run(actions: list[dict[str, Any]]) -> RunRecord:
+def cold_run(actions: list[dict[str, Any]], colds: int = 1) -> RunRecord:
+    """Steps that make the engine cold, and one that then reads."""
     run = synthetic.run("postgresql", doc={"actions": actions})
-    pause = {"kind": "pause", "label": "cold", "action": "make_cold"}
-    return replace(run, plan={**run.plan, "segments": [pause, *run.plan["segments"]]})
+    pauses = [
+        {"kind": "pause", "label": f"cold{n}", "step": f"cold{n}", "action": "make_cold"}
+        for n in range(colds)
+    ]
+    segments = [*pauses, {"kind": "drive", "label": "read", "step": "read"}]
+    rows = [
+        {"segment": n, "kind": s["kind"], "label": s["label"], "step": s["step"], "phase": "", "ended_by": "work",
+         "start_ns": n * SECOND, "end_ns": (n + 1) * SECOND}
+        for n, s in enumerate(segments)
+    ]  # fmt: skip
+    tables = {**run.tables, "segments": pa.Table.from_pylist(rows)}
+    return replace(run, plan={**run.plan, "segments": segments}, tables=tables, _rows={})
 
 
 def test_a_cold_run_that_was_not_made_cold_is_invalid() -> None:
-    refused = cold_run([{"action": "make_cold", "ok": False, "why": "dropping caches needs root"}])
+    refused = cold_run(
+        [{"index": 0, "action": "make_cold", "ok": False, "why": "dropping caches needs root"}]
+    )
     assert "needs root" in verdicts(refused)["cold was cold"].sentence
     assert verdicts(cold_run([]))["cold was cold"].outcome is Outcome.INVALID
-    done = cold_run([{"action": "make_cold", "ok": True, "how": "0 pages resident"}])
-    assert verdicts(done)["cold was cold"].outcome is Outcome.PASS
-    pauses = [*done.plan["segments"][:1], *done.plan["segments"]]
-    once_of_two = replace(done, plan={**done.plan, "segments": pauses})
-    assert verdicts(once_of_two)["cold was cold"].outcome is Outcome.INVALID
+    done = [{"index": 0, "action": "make_cold", "ok": True, "how": "0 pages resident"}]
+    assert verdicts(cold_run(done))["cold was cold"].outcome is Outcome.PASS
+    assert verdicts(cold_run(done, colds=2))["cold was cold"].outcome is Outcome.INVALID, "once of two"
 
 
 @pytest.mark.parametrize(

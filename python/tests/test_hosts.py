@@ -20,8 +20,8 @@ from inrush.report.timeline import every_device
 from inrush.results.schema import SCHEMAS
 from inrush.stats.headroom import idle_share
 from inrush.stats.hosts import hosts_of, unwatched
-from inrush.stats.measures import figures_of_run
 from inrush.stats.record import RunRecord
+from inrush.stats.run_figures import figures_of_run
 from inrush.stats.steal_free import steal_share_of
 from tests import synthetic
 

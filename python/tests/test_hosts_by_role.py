@@ -19,8 +19,8 @@ from inrush.results.schema import SCHEMAS
 from inrush.stats.headroom import client_share
 from inrush.stats.hosts import hosts_of, unwatched
 from inrush.stats.load_series import device_series
-from inrush.stats.measures import figures_of_run
 from inrush.stats.record import RunRecord
+from inrush.stats.run_figures import figures_of_run
 from tests import synthetic
 from tests.test_hosts import CORES, machine, row, run_on
 

@@ -24,8 +24,9 @@ from inrush.run.call import StudyCall
 from inrush.run.prepare import Prepared, call_from, prepare
 from inrush.run.resume import resumed
 from inrush.stats.devices import device_figures
-from inrush.stats.measures import figures_of_run, study_record
+from inrush.stats.measures import study_record
 from inrush.stats.record import RunRecord
+from inrush.stats.run_figures import figures_of_run
 from inrush.study.files import INPUT, made_rows
 from inrush.targets.ready import refuse_unready
 from tests import synthetic

@@ -17,9 +17,9 @@ from inrush.guards.analyse import analyse
 from inrush.guards.equality import equal_work
 from inrush.plan.plan import plan_study
 from inrush.plan.planned import StudyPlan
-from inrush.stats.measures import figures_of_run
 from inrush.stats.quantity import show
 from inrush.stats.record import RunRecord, StudyRecord
+from inrush.stats.run_figures import figures_of_run
 from inrush.study.shipped import SHIPPED
 from inrush.study.study import Study, load_study, parse_study
 from inrush.study.toml import read_toml

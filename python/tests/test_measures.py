@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from inrush.results.histogram import of_values
-from inrush.stats.measures import figures_of_run, step_figure, study_record
+from inrush.stats.measures import study_record
 from inrush.stats.record import RunRecord
 from inrush.stats.role_series import role_series
+from inrush.stats.run_figures import figures_of_run, step_figure
 from inrush.stats.watched import spent
 from inrush.study.step_kinds import Read
 from tests import synthetic

@@ -22,8 +22,8 @@ from inrush.report.overview import (
     text_table,
 )
 from inrush.stats.headroom import client_share, idle_share
-from inrush.stats.measures import figures_of_run
 from inrush.stats.record import Absent, StudyRecord
+from inrush.stats.run_figures import figures_of_run
 from tests import synthetic
 from tests.test_sentence import ALL, LATE, SPREAD, fixed, kept
 

@@ -10,8 +10,8 @@ from inrush.analysis.verdicts import Outcome
 from inrush.guards import laws, quiet
 from inrush.predict.training import cores_busy, written_bytes_per_s
 from inrush.report.process_table import process_table
-from inrush.stats.measures import figures_of_run
 from inrush.stats.record import RunRecord
+from inrush.stats.run_figures import figures_of_run
 from tests import synthetic
 from tests.test_resumed_guards import gone_on
 

@@ -26,9 +26,9 @@ from inrush.plan.search import bisection_order, bracket, is_wanted
 from inrush.report.over_time import panels
 from inrush.results.histogram import of_values
 from inrush.results.store import Results
-from inrush.stats.measures import figures_of_run
 from inrush.stats.pending import LATE_SHARE, Queue, event_quantile_ns
 from inrush.stats.record import Absent, RunRecord, StudyRecord
+from inrush.stats.run_figures import figures_of_run
 from inrush.stats.trials import Trial
 from inrush.study.study import load_study
 from tests import synthetic

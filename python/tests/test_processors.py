@@ -12,9 +12,9 @@ import pytest
 from inrush.report.machine import machine_panels
 from inrush.report.timeline import Panel
 from inrush.stats.hosts import hosts_of
-from inrush.stats.measures import figures_of_run
 from inrush.stats.processors import processor_figures
 from inrush.stats.record import RunRecord
+from inrush.stats.run_figures import figures_of_run
 from tests import synthetic
 
 SECOND = synthetic.SECOND

@@ -12,9 +12,9 @@ import pytest
 from inrush.live.charts import specs
 from inrush.live.clock import StudyClock
 from inrush.report.over_time import panels
-from inrush.stats.measures import figures_of_run
 from inrush.stats.rates import no_faster, role_rates, steps
 from inrush.stats.record import RunRecord
+from inrush.stats.run_figures import figures_of_run
 from tests import synthetic
 from tests.synthetic import SECOND
 

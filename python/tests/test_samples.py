@@ -18,8 +18,8 @@ from inrush.plan.planned import StudyPlan
 from inrush.plan.roles import even_parts
 from inrush.report.plan_text import plan_lines
 from inrush.results.schema import SCHEMAS
-from inrush.stats.measures import figures_of_run
 from inrush.stats.record import RunRecord
+from inrush.stats.run_figures import figures_of_run
 from inrush.study.study import load_study
 
 S = 1_000_000_000

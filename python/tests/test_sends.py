@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from inrush.report.over_time import panels
-from inrush.stats.measures import figures_of_run
 from inrush.stats.quantity import show
 from inrush.stats.record import RunRecord
+from inrush.stats.run_figures import figures_of_run
 from tests import synthetic
 from tests.synthetic import SECOND
 

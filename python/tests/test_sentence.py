@@ -17,9 +17,9 @@ from inrush.analysis.sentence import beside, level
 from inrush.analysis.settled import headed
 from inrush.analysis.verdicts import Verdict, invalid
 from inrush.guards.analyse import analysis_of
-from inrush.stats.measures import figures_of_run
 from inrush.stats.quantity import known, show, show_known
 from inrush.stats.record import Absent, RunRecord, StudyRecord
+from inrush.stats.run_figures import figures_of_run
 from inrush.stats.stats import Interval
 from tests import synthetic
 from tests.synthetic import SECOND

@@ -14,8 +14,8 @@ from inrush.predict import hosts
 from inrush.predict.resources import forecast_of
 from inrush.predict.training import Trained, Training
 from inrush.stats.hosts import hosts_of
-from inrush.stats.measures import figures_of_run
 from inrush.stats.record import RunRecord
+from inrush.stats.run_figures import figures_of_run
 from tests.test_hosts_by_role import ENDS, pipeline
 from tests.test_pipeline_ways import looks_at, run
 

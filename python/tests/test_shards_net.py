@@ -20,7 +20,8 @@ from inrush.guards.analyse import analyse
 from inrush.machine import cgroup
 from inrush.predict.resources import resource_forecasts
 from inrush.results.store import Results, Store
-from inrush.stats.measures import figures_of_run, study_record
+from inrush.stats.measures import study_record
+from inrush.stats.run_figures import figures_of_run
 from tests.needed import need_distributed, need_lab
 from tests.test_pipeline_net import FAILS_S, LIMIT_S, proven, said_in
 

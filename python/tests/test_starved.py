@@ -29,9 +29,9 @@ from inrush.stats import headroom as headroom_module
 from inrush.stats import others as others_module
 from inrush.stats import starved as starved_module
 from inrush.stats.brackets import brackets, starved_closed
-from inrush.stats.measures import figures_of_run
 from inrush.stats.paced import paced_roles
 from inrush.stats.record import RunRecord, StudyRecord
+from inrush.stats.run_figures import figures_of_run
 from inrush.stats.session_time import session_time
 from inrush.stats.starved import Starved, held_back, others_of_client, starved_roles
 from inrush.stats.trials import Trial

@@ -18,8 +18,8 @@ from inrush.guards.analyse import analyse
 from inrush.guards.lateness import client_on_time
 from inrush.report.steal import steal_table
 from inrush.results.schema import SCHEMAS
-from inrush.stats.measures import figures_of_run
 from inrush.stats.record import RunRecord, StudyRecord
+from inrush.stats.run_figures import figures_of_run
 from inrush.stats.steal_free import StealFree, covered_s, steal_free_part
 from tests import synthetic
 from tests.synthetic import SECOND

@@ -13,7 +13,8 @@ from inrush.errors import StudyInvalid
 from inrush.plan.plan import plan_study
 from inrush.plan.planned import StudyPlan
 from inrush.results.store import Results
-from inrush.stats.measures import figures_of_run, study_record
+from inrush.stats.measures import study_record
+from inrush.stats.run_figures import figures_of_run
 from inrush.study.shipped import find_study
 from inrush.study.study import Study, load_study
 from tests import test_steps

@@ -10,9 +10,9 @@ import pytest
 
 from inrush.engines import server
 from inrush.engines.page_counters import PageCounters
-from inrush.stats.measures import figures_of_run
 from inrush.stats.pages import page_figures
 from inrush.stats.record import RunRecord
+from inrush.stats.run_figures import figures_of_run
 from tests.test_steps import ANALYZE, LOAD, WARM, planned, segments
 from tests.test_steps_alone import S, table
 

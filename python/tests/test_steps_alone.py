@@ -8,14 +8,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from inrush.analysis.verdicts import Outcome, Verdict
+from inrush.analysis.verdicts import Figures, Outcome, Verdict, invalid
 from inrush.border.tables import ROWS
-from inrush.guards.steps import cut_step, in_step, shares_of, views_of
+from inrush.guards.guard import About, Guard
+from inrush.guards.steps import cut_step, guard_steps
 from inrush.plan.draft import READ_BACK_ROWS
 from inrush.results.schema import SCHEMAS
-from inrush.stats.measures import figures_of_run
 from inrush.stats.record import RunRecord
-from inrush.stats.steps import of_step
+from inrush.stats.run_figures import StepFigures, figures_of_run, run_figures
+from inrush.stats.steps import of_step, segments_of_steps, steps_of
 from inrush.stats.stored import sizes_at_end
 from tests.test_steps import ANALYZE, LOAD, WARM, WORKLOAD, planned
 
@@ -77,31 +78,29 @@ def test_a_restart_that_was_not_done_is_the_verdict_of_its_step_and_of_all_behin
     assert said.breaks("anew.duration_s") and not said.breaks("index.duration_s")
 
 
-def test_the_clients_own_share_of_a_step_has_the_names_of_a_run_without_steps() -> None:
-    figures = {
-        "load.instrument_busy_cores": 1.0,
-        "load.engine_busy_cores": 2.0,
-        "load.instrument_cpu_us_per_row": 3.0,
-        "load.engine_cpu_us_per_row": 4.0,
-        "load.instrument_share": 0.5,
-        "cold.instrument_busy_cores": 9.0,
-        "cold.instrument_share": 0.9,
-    }
-    assert shares_of(figures, "load") == {
-        "instrument.busy_cores": 1.0,
-        "engine.busy_cores": 2.0,
-        "instrument.cpu_us_per_row": 3.0,
-        "engine.cpu_us_per_row": 4.0,
-        "load.instrument_share": 0.5,
-    }
-    seen = []
+def test_a_guard_is_asked_of_each_step_by_the_names_of_a_run_without_steps() -> None:
+    """And what it makes invalid is named by the step."""
+    asked: list[tuple[list[str], dict[str, float]]] = []
 
-    def check(_: RunRecord, of: Any) -> Verdict:
-        seen.append(dict(of))
-        return Verdict("any", Outcome.PASS, "It holds")
+    def check(run: RunRecord, own: Figures) -> Verdict:
+        asked.append((list(segments_of_steps(run)), dict(own)))
+        return invalid("any", "It is wrong", figures=["server.busy_cores", "load.rows_per_s"])
 
-    in_step(*views_of(run_of(), figures)["load"], figures, "load", check)
-    assert seen[0]["instrument.busy_cores"] == 1.0, "a guard asks for them as ever"
+    of = {"server.busy_cores": 1.0, "load.rows_per_s": 2.0}
+    run = run_of()
+    steps = {step: StepFigures(view, of) for step, view in steps_of(run).items()}
+    verdict = guard_steps(Guard(About.RUN, "any", check, "nothing"), steps, run_figures(run, steps))
+    assert asked == [(["load"], of)], "no other step has sessions"
+    assert verdict.sentence == "Step load: It is wrong"
+    assert verdict.figures == ("load.server_busy_cores", "load.rows_per_s")
+
+
+def test_the_only_step_of_a_run_without_steps_has_no_name_in_figures_or_verdicts() -> None:
+    run = RunRecord("r", {}, {}, {})
+    said = invalid("any", "It is wrong", figures=["server.busy_cores"])
+    steps = {step: StepFigures(view, {"server.busy_cores": 1.0}) for step, view in steps_of(run).items()}
+    assert run_figures(run, steps) == {"server.busy_cores": 1.0}
+    assert guard_steps(Guard(About.RUN, "any", lambda *_: said, "nothing"), steps, {}) == said
 
 
 def test_sizes_that_were_sampled_while_a_step_worked_are_not_those_at_its_end() -> None:

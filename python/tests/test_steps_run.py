@@ -28,8 +28,9 @@ from inrush.report.steps import step_bars
 from inrush.results.store import Results
 from inrush.run.call import StudyCall
 from inrush.run.prepare import prepare
-from inrush.stats.measures import figures_of_run, study_record
+from inrush.stats.measures import study_record
 from inrush.stats.record import RunRecord
+from inrush.stats.run_figures import figures_of_run
 from inrush.stats.steps import of_step, step_windows
 from tests.steps import STUDY, run_study_file, write_study
 from tests.undisturbed import undisturbed

@@ -17,7 +17,7 @@ from inrush.analysis.verdicts import Outcome, Verdict
 from inrush.engines import server
 from inrush.engines.instance import Target
 from inrush.guards.agreement import rows_of
-from inrush.guards.run import guard_run
+from inrush.guards.analyse import measured_run
 from inrush.plan import draft
 from inrush.plan.plan import plan_study
 from inrush.plan.planned import PlannedRun
@@ -26,8 +26,9 @@ from inrush.results.unanswered import at_the_end, unanswered
 from inrush.run import oracle
 from inrush.run.listener import Silent
 from inrush.run.run import run_study
-from inrush.stats.measures import figures_of_run, study_record
+from inrush.stats.measures import study_record
 from inrush.stats.record import RunRecord
+from inrush.stats.run_figures import figures_of_run
 from inrush.study.study import load_study
 from inrush.targets.deployment import ACTIONS, Deployment
 from tests import synthetic
@@ -80,7 +81,7 @@ def ran(run: PlannedRun, folder: Path) -> RunRecord:
 
 
 def proven(run: RunRecord) -> Verdict:
-    return next(v for v in guard_run(run, figures_of_run(run)) if v.guard == "rows proven")
+    return next(v for v in measured_run(run).verdicts if v.guard == "rows proven")
 
 
 def broken(run: RunRecord) -> list[str]:

@@ -42,8 +42,8 @@ from inrush.results.store import StudyFolder
 from inrush.results.store.files import write_json
 from inrush.stats.extremes import why_without
 from inrush.stats.figure_names import grouped_figures, said_figures
-from inrush.stats.measures import figures_of_run
 from inrush.stats.record import RunRecord, StudyRecord
+from inrush.stats.run_figures import figures_of_run
 from tests import synthetic
 from tests.synthetic import SECOND
 from tests.test_agreement import answered

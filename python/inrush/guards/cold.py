@@ -4,33 +4,45 @@ from __future__ import annotations
 
 from inrush.analysis.verdicts import Figures, Verdict, invalid, noted, passed
 from inrush.guards.guard import About, Guard
-from inrush.guards.steps import cold_steps
+from inrush.guards.steps import has_sessions, of_steps
 from inrush.stats.files import CACHED_SHARE, cached_share, is_pipeline
 from inrush.stats.record import RunRecord
 from inrush.stats.steps import segments_of_steps
 from inrush.text import percent
 
+COLD = "cold was cold"
+
 
 def cold_was_cold(run: RunRecord, figures: Figures) -> Verdict | None:
-    """Applies where the plan has Python make the engine cold."""
-    if segments_of_steps(run):
-        return cold_steps(run, figures, "cold was cold")
-    asked = [s for s in run.plan.get("segments", ()) if "cold" in str(s.get("action", ""))]
+    """Each step that was to make the engine cold, and the one that then worked."""
+    steps = segments_of_steps(run)
+    asked = {s["segment"]: step for step, s in steps.items() if is_cold(run, s["segment"])}
     if not asked:
         return None
-    name = "cold was cold"
-    acts = [a for a in run.summary.get("actions", ()) if "cold" in str(a.get("action", ""))]
-    failed = [a for a in acts if a.get("ok") is not True]
-    if len(acts) < len(asked) or failed:
-        why = (
-            failed[0].get("why", "no reason was given")
-            if failed
-            else "there is no record that the caches were dropped"
-        )
-        return invalid(
-            name, f"The run was to start cold and did not: {why}. Read it as warm, or give the rights"
-        )
-    return passed(name, str(acts[0].get("how", "Caches were dropped before the measured phase")))
+    done = {a.get("index"): a for a in run.summary.get("actions", ())}
+    failed = {k: step for k, step in asked.items() if done.get(k, {}).get("ok") is not True}
+    if not failed:
+        return passed(COLD, "; ".join(f"Step {step}: {done[k].get('how', '')}" for k, step in asked.items()))
+    warm = list(dict.fromkeys(s for step in failed.values() for s in until_work(run, step)))
+    k, step = next(iter(failed.items()))
+    why = done.get(k, {}).get("why", "there is no record that the caches were dropped")
+    return invalid(
+        COLD,
+        f"Step {step} was to make the engine cold and did not: {why}. Read {', '.join(warm)} as warm, or give the rights",
+        figures=of_steps(figures, [*failed.values(), *warm]),
+    )
+
+
+def until_work(run: RunRecord, step: str) -> list[str]:
+    """The steps behind this one, up to the first that has sessions at work: all of them may have been meant cold."""
+    order = list(segments_of_steps(run))
+    behind = order[order.index(step) + 1 :]
+    last = next((at for at, name in enumerate(behind) if has_sessions(run, name)), len(behind) - 1)
+    return behind[: last + 1]
+
+
+def is_cold(run: RunRecord, segment: int) -> bool:
+    return "cold" in str(run.plan["segments"][segment].get("action", ""))
 
 
 def inputs_cold(run: RunRecord, _: Figures) -> Verdict | None:
@@ -53,6 +65,6 @@ def inputs_cold(run: RunRecord, _: Figures) -> Verdict | None:
 
 
 GUARDS = (
-    Guard(About.SERVER, "cold was cold", cold_was_cold, "Nothing was to be made cold", of_run=True),
+    Guard(About.SERVER, COLD, cold_was_cold, "Nothing was to be made cold", of_run=True),
     Guard(About.SERVER, "inputs cold", inputs_cold, "No input was to come from the disk, or the kernel did not say what it held"),
 )  # fmt: skip

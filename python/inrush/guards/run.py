@@ -6,31 +6,33 @@ A verdict is `pass`, `not checked` (there was nothing to check), `note` (read th
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from inrush.analysis.points import Analysis
 from inrush.analysis.verdicts import Figures, Verdict
 from inrush.guards.ended import ENDED
-from inrush.guards.guard import Guard, run_guards, study_guards
-from inrush.guards.steps import Views, guard_steps, of_steps, views_of
+from inrush.guards.guard import run_guards, study_guards
+from inrush.guards.steps import guard_steps, of_steps
 from inrush.stats.record import RunRecord
-from inrush.stats.steps import segments_of_steps
+from inrush.stats.run_figures import StepFigures
 
 
 def guard_study(analysis: Analysis) -> list[Verdict]:
     return [guard(analysis) for guard in study_guards()]
 
 
-def guard_run(run: RunRecord, figures: Figures) -> list[Verdict]:
-    """The verdict of every guard on one run; of a run that failed, only that it did."""
+def guard_run(run: RunRecord, figures: Figures, steps: Mapping[str, StepFigures]) -> list[Verdict]:
+    """The verdict of every guard on one run; of a run that failed, only that it did.
+
+    What is true of a run is asked of it once; what is about the work, of every step. steps: `figures_by_step`.
+    """
     end = ENDED(run, figures)
     if end.hides:
         return [end]
-    if not segments_of_steps(run):
-        return [guard(run, figures) for guard in run_guards()]
-    views = views_of(run, figures)
-    found = [of_steps_or_run(guard, run, figures, views) for guard in run_guards()]
+    found = [
+        guard(run, figures) if guard.of_run else guard_steps(guard, steps, figures) for guard in run_guards()
+    ]
     return [with_totals(verdict, run, figures) for verdict in found]
 
 
@@ -41,13 +43,6 @@ def with_totals(verdict: Verdict, run: RunRecord, figures: Figures) -> Verdict:
     touched = {name.partition(".")[0] for name in verdict.figures}
     shaken = [name for name, steps in run.labels.get("totals", {}).items() if touched & set(steps)]
     return replace(verdict, figures=(*verdict.figures, *of_steps(figures, shaken))) if shaken else verdict
-
-
-def of_steps_or_run(guard: Guard, run: RunRecord, figures: Figures, views: Views) -> Verdict:
-    """What is true of a run is asked of it once; what is about the work, of every step that works."""
-    if guard.of_run:
-        return guard(run, figures)
-    return guard_steps(views, figures, guard.name, guard)
 
 
 def conditions_last(names: Iterable[str]) -> list[str]:

@@ -14,12 +14,11 @@ import numpy as np
 from inrush.analysis.points import Analysis, Measured, Point, headline, point_key, say
 from inrush.analysis.wording import name
 from inrush.errors import InrushError
-from inrush.guards.run import guard_run
+from inrush.guards.analyse import measured_run
 from inrush.plan.calibration import is_price
 from inrush.results.predictions import Predictions
 from inrush.results.store import SealedRun, Store
 from inrush.stats import quantity
-from inrush.stats.measures import figures_of_run
 from inrush.stats.record import RunRecord, StudyRecord
 
 
@@ -60,8 +59,7 @@ class Points:
         if run.doc.get("status") != "done" or is_price(str(run.labels.get("point", ""))):
             return
         record = RunRecord(run.id, run.plan, run.env, run.doc, run.tables)
-        figures = figures_of_run(record)
-        self.measured[run.id] = Measured(record, figures, guard_run(record, figures))
+        self.measured[run.id] = measured_run(record)
 
     def analysis(self) -> Analysis:
         runs = list(self.measured.values())

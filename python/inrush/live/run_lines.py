@@ -10,9 +10,10 @@ from inrush.live.clock import StudyClock
 from inrush.plan.calibration import is_price
 from inrush.results.store import SealedRun
 from inrush.stats.files import rejected_rows
-from inrush.stats.measures import figures_of_run, whole, writing_roles
+from inrush.stats.measures import whole, writing_roles
 from inrush.stats.quantity import rate_of, show
 from inrush.stats.record import RunRecord
+from inrush.stats.run_figures import figures_of_run
 from inrush.text import show_s
 
 

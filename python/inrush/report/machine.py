@@ -14,10 +14,9 @@ from inrush.report.time_lines import panel_charts, stacked
 from inrush.report.timeline import Panel, drawn_panels, slopes, thinned, typical_runs
 from inrush.stats.headroom import idle_share_of
 from inrush.stats.hosts import HOST, WatchedHost, hosts_of, on
-from inrush.stats.measures import measured_windows
+from inrush.stats.measures import figure_windows
 from inrush.stats.processors import CACHE, DIRTY, STATES
 from inrush.stats.record import RunRecord
-from inrush.stats.steps import step_windows
 from inrush.stats.watched import watched
 
 MB = 1e6
@@ -63,7 +62,7 @@ def fullest(run: RunRecord, hosts: Sequence[WatchedHost]) -> list[WatchedHost]:
 
 def machine_panels(run: RunRecord, host: WatchedHost) -> list[Panel]:
     """Over the measured segments, or over all steps."""
-    windows = [*(step_windows(run) or measured_windows(run)).values()]
+    windows = [*figure_windows(run).values()]
     found = watched(run, {*STATES.values(), *KEPT})
     if not windows or host.role not in found.get("cpu_user_s", {}):
         return []

@@ -23,13 +23,12 @@ from inrush.report.timeline import (
     until_the_end,
     with_pauses,
 )
-from inrush.stats.measures import measured_windows, whole, writing_roles
+from inrush.stats.measures import figure_windows, measured_windows, whole, writing_roles
 from inrush.stats.pending import polls, sources
 from inrush.stats.rates import role_rates, worked
 from inrush.stats.record import FloatArray, RunRecord
 from inrush.stats.role_series import Series
 from inrush.stats.sends import calls_per_send
-from inrush.stats.steps import step_windows
 
 #: A step of a run that goes on: figures of its roles, and their busy cores.
 Moment = Mapping[str, Any]
@@ -57,7 +56,7 @@ class OverTime:
 
 def panels(run: RunRecord) -> list[Panel]:
     """What each role did first, then resources, over the measured segments or all steps; nothing of a run without roles."""
-    windows = [*(step_windows(run) or measured_windows(run)).values()]
+    windows = [*figure_windows(run).values()]
     if not windows:
         return []
     span = (min(start for start, _ in windows) / 1e9, max(end for _, end in windows) / 1e9)

@@ -81,16 +81,12 @@ class StopRules:
         return self._searching.left_out(run, [self._tried[r.id] for r in done])
 
     def _both_ends(self, r: SealedRun) -> tuple[Measured, Measured]:
-        from inrush.analysis.points import Measured
-        from inrush.guards.run import guard_run
-        from inrush.stats.measures import figures_of_run
+        from inrush.guards.analyse import measured_run
         from inrush.stats.record import RunRecord
 
         if r.id not in self._read:
-            record = RunRecord(r.id, r.plan, r.env, r.doc, r.tables)
-            figures = figures_of_run(record)
-            measured = Measured(record, figures, guard_run(record, figures))
-            self._read[r.id] = (measured, measured.on_time())
+            of = measured_run(RunRecord(r.id, r.plan, r.env, r.doc, r.tables))
+            self._read[r.id] = (of, of.on_time())
         return self._read[r.id]
 
     def _say_once(self, what: str, why: str) -> None:

@@ -33,7 +33,7 @@ of the role before the slash (`writers`): its figures are those of all its parts
 
 In a run with steps the role has the step's name, and so `<step>.<metric>` are figures of one step. Of a step with several
 roles each is named `<step>.<role>`, and its figures are `<step>.<role>.<metric>`. What is watched is in
-them: `<step>.server_busy_cores`. And of every step:
+them: `<step>.server_busy_cores`. And of every step, by `run_figures.py`:
     duration_s                      from the begin to the end of its work, without gaps of a load that was killed and went on
     client_read_bytes, server_write_bytes, …        of its time; absent where the watch did not look at its begin and its end
     before_bytes, after_bytes, grown_bytes          tables with their indexes, of steps that may change them
@@ -56,22 +56,14 @@ from inrush.results.histogram import Histogram, merge, of_table, of_values
 from inrush.stats.devices import device_figures
 from inrush.stats.failures import classified_failures, failed_calls, unseen_rows, unsent_calls
 from inrush.stats.files import file_figures
-from inrush.stats.gaps import Window, gaps_of, worked, worked_in, worked_ns
-from inrush.stats.pages import page_figures
+from inrush.stats.gaps import Window, gaps_of, worked_in, worked_ns
 from inrush.stats.pending import pending_figures
 from inrush.stats.processors import processor_figures
 from inrush.stats.record import Absent, RunRecord, StudyRecord
 from inrush.stats.samples import role_samples, sample_figures
 from inrush.stats.sends import send_figures
-from inrush.stats.steps import (
-    bytes_per_row,
-    held_bytes,
-    loaded_rows,
-    of_step,
-    segments_of_steps,
-    step_windows,
-)
-from inrush.stats.watched import cumulative, spent, spent_in
+from inrush.stats.steps import segments_of_steps
+from inrush.stats.watched import cumulative, spent_in
 
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p999": 0.999}
 KINDS = ("latency", "service", "wait", "lag", "on_time", "freshness", "first_row")
@@ -109,76 +101,9 @@ def _point(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {**engine, **dict(labels.get("factors", entry.get("point", {})))}
 
 
-def figures_of_run(run: RunRecord) -> dict[str, float]:
-    """All figures of one run, by name; a figure that was not measured has no entry. Of a run with steps each is a step's."""
-    steps = segments_of_steps(run)
-    if not steps:
-        return figures_of_phase(run)
-    figures = {name: value for step in steps for name, value in figures_of_step(run, step).items()}
-    return figures | total_figures(run, figures)
-
-
-def total_figures(run: RunRecord, figures: Mapping[str, float]) -> dict[str, float]:
-    """Of steps together: their durations, and the rows and bytes of those that load. Steps of other points add nothing."""
-    found: dict[str, float] = {}
-    loads, ran = loaded_rows(run), segments_of_steps(run)
-    for name, steps in run.labels.get("totals", {}).items():
-        if any(step in run.labels.get("steps_left_out", {}) for step in steps):
-            continue
-        there = [step for step in steps if step in ran]
-        duration_s = sum(figures[f"{step}.duration_s"] for step in there)
-        if not there or duration_s <= 0:
-            continue
-        found[f"{name}.duration_s"] = duration_s
-        for what in ("rows", "bytes"):
-            of_loads = [figures.get(f"{step}.{what}", 0.0) for step in there if step in loads]
-            if total := sum(of_loads):
-                found |= {f"{name}.{what}": total, f"{name}.{what}_per_s": total / duration_s}
-    return found
-
-
-def figures_of_step(run: RunRecord, step: str) -> dict[str, float]:
-    """`<step>.<metric>`: of its sessions, and of what everyone did between its begin and its end."""
-    windows = worked(step_windows(run)[step], gaps_of(run))
-    view = of_step(run, step)
-    figures = {step_figure(step, name): value for name, value in figures_of_phase(view).items()}
-    figures[f"{step}.duration_s"] = span_s = sum(end - start for start, end in windows) / 1e9
-    for metric in ("cpu_s", "read_bytes", "write_bytes"):
-        for role, series in cumulative(view, metric).items():
-            used = spent(series, windows)
-            if used is None:
-                continue
-            if metric != "cpu_s":
-                figures[f"{step}.{role}_{metric}"] = used
-            elif span_s > 0:
-                figures[f"{step}.{role}_busy_cores"] = used / span_s
-    split = processor_figures(view, windows) | device_figures(view, windows)
-    figures |= {step_figure(step, name): value for name, value in split.items()}
-    # The client's bytes are the engine's where the engine is in its process, and nowhere else.
-    embedded = (run.summary.get("page_counters") or {}).get("embedded", False)
-    role = "client" if embedded else "server"
-    read_bytes, rows = figures.get(f"{step}.{role}_read_bytes"), figures.get(f"{step}.rows", 0.0)
-    figures |= {f"{step}.{k}": v for k, v in page_figures(run, step, rows, read_bytes).items()}
-    if sizes := held_bytes(run, step):
-        figures |= {f"{step}.{when}_bytes": size for when, size in sizes.items()}
-        figures[f"{step}.grown_bytes"] = sizes["after"] - sizes["before"]
-        if (each := bytes_per_row(run, step, sizes)) is not None:
-            figures[f"{step}.bytes_per_row"] = each
-    if done := [s for s in run.rows("steps") if s["step"] == step]:
-        figures[f"{step}.statements"] = float(sum(s["ended_by"] == "work" for s in done))
-    return figures
-
-
-def step_figure(step: str, name: str) -> str:
-    """The name in a step of a figure that is of its role, or of one that is watched: `server.busy_cores` of step `cold` is
-    `cold.server_busy_cores`. What a row costs is a figure of its sessions' threads and of the whole process."""
-    role, metric = name.rsplit(".", 1)
-    process = "process_" if role == "client" and metric in ("cpu_us_per_row", "cpu_us_per_op") else ""
-    return name if whole(role) == step or role.startswith(f"{step}.") else f"{step}.{role}_{process}{metric}"
-
-
-def figures_of_phase(run: RunRecord) -> dict[str, float]:
-    """The same of the drive segments of phase `measure` together."""
+def figures_of_work(run: RunRecord) -> dict[str, float]:
+    """Of all measured segments together, by name; a figure that was not measured has no entry. run: one without steps, or
+    one step of a run as `steps_of` gives it."""
     windows = measured_windows(run)
     repetitions = [s for s in run.rows("repetitions") if s["segment"] in windows]
     figures: dict[str, float] = {}
@@ -211,7 +136,8 @@ def figures_of_phase(run: RunRecord) -> dict[str, float]:
     }
     writers = writing_roles(run.plan)
     written = [s for s in repetitions if s["role"] in writers] or repetitions
-    return figures | cpu_figures(run, windows, sum(s["rows"] for s in written), all_calls(repetitions))
+    rows, calls = sum(s["rows"] for s in written), all_calls(repetitions)
+    return figures | cpu_figures(run, figure_windows(run), rows, calls)
 
 
 def refused_calls(run: RunRecord, segments: Collection[int]) -> dict[str, int]:
@@ -235,6 +161,13 @@ def measured_windows(run: RunRecord) -> dict[int, tuple[int, int]]:
     return {
         s["segment"]: (s["start_ns"], s["end_ns"]) for s in run.rows("segments") if s["phase"] == "measure"
     }
+
+
+def figure_windows(run: RunRecord) -> dict[int, tuple[int, int]]:
+    """Segment -> (start_ns, end_ns) of what the watch has figures of: every step, whether it has sessions or not; in a run
+    without steps the measured segments."""
+    steps = {s["segment"]: (s["start_ns"], s["end_ns"]) for s in segments_of_steps(run).values()}
+    return steps or measured_windows(run)
 
 
 def grouped(repetitions: Iterable[RepetitionRow]) -> dict[str, list[RepetitionRow]]:

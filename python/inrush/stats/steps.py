@@ -48,6 +48,11 @@ def step_windows(run: RunRecord) -> dict[str, tuple[int, int]]:
     return {name: (s["start_ns"], s["end_ns"]) for name, s in segments_of_steps(run).items()}
 
 
+def steps_of(run: RunRecord) -> dict[str, RunRecord]:
+    """Step -> the run as if this step had been all of it; a run without steps is its only one, without a name."""
+    return {step: of_step(run, step) for step in segments_of_steps(run)} or {"": run}
+
+
 #: In the place of a segment of another step.
 ELSEWHERE = {"kind": "elsewhere"}
 

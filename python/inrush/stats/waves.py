@@ -22,7 +22,7 @@ from inrush.stats.paced import paced_roles
 from inrush.stats.rates import role_rates
 from inrush.stats.record import FloatArray, RunRecord
 from inrush.stats.role_series import role_series
-from inrush.stats.steps import of_step, segments_of_steps
+from inrush.stats.steps import steps_of
 
 #: Arrivals that swing by this share of what throughput does explain it.
 ARRIVED = 0.5
@@ -80,11 +80,10 @@ class RoleWave:
 
 
 def waves_of_run(run: RunRecord) -> list[RoleWave]:
-    """Of a run with steps, those of each step by itself."""
-    steps = [step for step, s in segments_of_steps(run).items() if s["kind"] in ("drive", "load")]
-    if not steps:
-        return role_waves(run)
-    return [replace(w, of=replace(w.of, step=step)) for step in steps for w in role_waves(of_step(run, step))]
+    """Those of each step by itself."""
+    return [
+        replace(w, of=replace(w.of, step=step)) for step, of in steps_of(run).items() for w in role_waves(of)
+    ]
 
 
 def role_waves(run: RunRecord) -> list[RoleWave]:

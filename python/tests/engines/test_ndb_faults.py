@@ -18,12 +18,13 @@ from inrush.analysis.verdicts import Outcome
 from inrush.border.events import Event
 from inrush.engines import life, server
 from inrush.engines.instance import Instance, Stop, Target
-from inrush.guards.run import guard_run
+from inrush.guards.analyse import measured_run
 from inrush.plan.plan import plan_study
 from inrush.results.store import Results, Store
 from inrush.run.listener import Silent
 from inrush.run.run import StudyEnd, run_study
-from inrush.stats.measures import figures_of_run, study_record
+from inrush.stats.measures import study_record
+from inrush.stats.run_figures import figures_of_run
 from inrush.study.study import load_study
 from inrush.targets.deployment import Deployment
 from tests.test_by_key_run import WORKLOAD
@@ -149,7 +150,7 @@ def one_line(outcome: StudyEnd) -> str:
 
 
 def verdicts(sealed: Any, figures: Mapping[str, float]) -> dict[str, Outcome]:
-    return {verdict.guard: verdict.outcome for verdict in guard_run(sealed, figures)}
+    return {verdict.guard: verdict.outcome for verdict in measured_run(sealed).verdicts}
 
 
 def answered(sealed: Any, roles: Sequence[str]) -> dict[float, int]:
@@ -182,7 +183,7 @@ def test_a_data_node_killed_in_a_paced_run_costs_calls_under_way_and_a_wait_and_
     assert set(lost) == {"lost"} and 1 <= lost["lost"] <= DEPTH * sum(SESSIONS.values()), lost
     found = verdicts(sealed, figures)
     assert found["rows proven"] is found["answers right"] is Outcome.PASS, found
-    assert not [v for v in guard_run(sealed, figures) if v.hides], "its figures are there"
+    assert not [v for v in measured_run(sealed).verdicts if v.hides], "its figures are there"
     for role in SESSIONS:
         # What was due while it was found out that the node is gone waited for it, and was sent.
         assert figures[f"{role}.ops"] + figures[f"{role}.unsent"] == RATE_PER_S * MEASURE_S
@@ -256,7 +257,7 @@ def test_a_redo_log_that_is_full_is_overload_and_never_work(
     assert figures["changers.ops_per_s"] == pytest.approx(
         figures["changers.ok"] / figures["changers.makespan_s"]
     )
-    (note,) = (v for v in guard_run(sealed, figures) if v.guard == "errors not counted as fast")
+    (note,) = (v for v in measured_run(sealed).verdicts if v.guard == "errors not counted as fast")
     assert note.outcome is Outcome.NOTE and "change overloaded, REDO log files overloaded" in note.sentence
     assert verdicts(sealed, figures)["rows proven"] is Outcome.PASS
 

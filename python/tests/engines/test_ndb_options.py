@@ -8,8 +8,8 @@ import pytest
 
 from inrush.engines.instance import Target
 from inrush.results.store import Results
-from inrush.stats.measures import figures_of_run
 from inrush.stats.record import RunRecord
+from inrush.stats.run_figures import figures_of_run
 from tests.terminal import Inrush
 from tests.test_started_with import TEXT
 

@@ -18,15 +18,16 @@ from inrush.analysis.verdicts import Outcome
 from inrush.border.events import Event
 from inrush.engines import server
 from inrush.engines.instance import Stop, Target
+from inrush.guards.analyse import measured_run
 from inrush.guards.lateness import client_on_time
-from inrush.guards.run import guard_run
 from inrush.plan.plan import plan_study
 from inrush.plan.planned import PlannedRun
 from inrush.results.histogram import of_table
 from inrush.results.store import Results, Store
 from inrush.run.listener import Silent
 from inrush.run.run import run_study
-from inrush.stats.measures import figures_of_run, study_record
+from inrush.stats.measures import study_record
+from inrush.stats.run_figures import figures_of_run
 from inrush.study.study import load_study
 from inrush.targets.deployment import Deployment
 from tests.test_paced import STUDY
@@ -144,7 +145,7 @@ def test_rows_acknowledged_before_and_after_an_outage_are_there_once_and_the_run
     assert (outcome.done, outcome.failed) == (1, {}) and killer.outage_s >= OUTAGE_S
     (sealed,) = study_record(Results(results.path)).runs
     figures = figures_of_run(sealed)
-    found = {v.guard: v for v in guard_run(sealed, figures)}
+    found = {v.guard: v for v in measured_run(sealed).verdicts}
     lost = sum(f["count"] for f in sealed.tables["failures"].to_pylist() if f["outcome"] == "lost")
     assert figures["writers.ops"] == 200 and figures["writers.errors"] == lost >= 1
     proven, rows = found["rows proven"], figures["writers.rows"]

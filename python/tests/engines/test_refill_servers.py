@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from inrush.engines.instance import Target
-from inrush.stats.measures import figures_of_run, study_record
+from inrush.stats.measures import study_record
+from inrush.stats.run_figures import figures_of_run
 from inrush.study.shipped import find_study
 from tests.terminal import Inrush
 

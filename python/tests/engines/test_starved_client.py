@@ -22,7 +22,7 @@ from inrush.analysis.verdicts import Outcome, Verdict
 from inrush.border.events import Event
 from inrush.engines import server
 from inrush.engines.instance import Target
-from inrush.guards.run import guard_run
+from inrush.guards.analyse import measured_run
 from inrush.machine import cgroup
 from inrush.pipeline.cpu_quota import threads_of
 from inrush.plan.plan import plan_study
@@ -30,7 +30,8 @@ from inrush.plan.planned import PlannedRun
 from inrush.results.store import Results, Store
 from inrush.run.listener import Silent
 from inrush.run.run import run_study
-from inrush.stats.measures import figures_of_run, study_record
+from inrush.stats.measures import study_record
+from inrush.stats.run_figures import figures_of_run
 from inrush.study.study import load_study
 from inrush.targets.deployment import Deployment
 from tests.test_paced import STUDY, children
@@ -135,7 +136,7 @@ def measured(
     assert outcome.done == 1 and hinderer.done, outcome
     (run,) = study_record(Results(results.path)).runs
     figures = figures_of_run(run)
-    (verdict,) = [v for v in guard_run(run, figures) if v.guard == "client on time"]
+    (verdict,) = [v for v in measured_run(run).verdicts if v.guard == "client on time"]
     return verdict, figures
 
 

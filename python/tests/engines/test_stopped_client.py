@@ -14,13 +14,14 @@ from inrush.analysis.verdicts import Outcome
 from inrush.border.events import Event
 from inrush.engines import server
 from inrush.engines.instance import Target
-from inrush.guards.run import guard_run
+from inrush.guards.analyse import measured_run
 from inrush.plan.plan import plan_study
 from inrush.plan.planned import PlannedRun
 from inrush.results.store import Results, Store
 from inrush.run.listener import Silent
 from inrush.run.run import run_study
-from inrush.stats.measures import figures_of_run, study_record
+from inrush.stats.measures import study_record
+from inrush.stats.run_figures import figures_of_run
 from inrush.study.study import load_study
 from inrush.targets.deployment import Deployment
 from tests.test_paced import STUDY, children
@@ -77,5 +78,5 @@ def test_a_client_stopped_for_a_second_tells_it_in_p99_and_is_invalid(
     # from when they were sent only those that were on their way.
     assert figures["readers.latency_p99_s"] >= 0.85 * STOPPED_S
     assert figures["readers.service_p99_s"] < 0.5 * STOPPED_S
-    (verdict,) = [v for v in guard_run(run, figures) if v.guard == "client on time"]
+    (verdict,) = [v for v in measured_run(run).verdicts if v.guard == "client on time"]
     assert verdict.outcome is Outcome.INVALID and "stood still" in verdict.sentence, verdict

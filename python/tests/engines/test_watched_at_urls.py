@@ -7,7 +7,8 @@ import pytest
 from inrush.engines import server
 from inrush.engines.instance import Target
 from inrush.results.store import Results
-from inrush.stats.measures import figures_of_run, study_record
+from inrush.stats.measures import study_record
+from inrush.stats.run_figures import figures_of_run
 from inrush.targets.server_processes import found_here
 from tests.terminal import Inrush
 
