@@ -1,4 +1,4 @@
-"""Loads and roles that add rows to a table: where they begin, and what is asked of it before the last of them. Pure."""
+"""Tables that get rows from several loads or roles: what is asked of one before the last of them. Pure."""
 
 from __future__ import annotations
 
@@ -19,42 +19,6 @@ from inrush.workload import Workload
 RowsThen = Mapping[tuple[str, str], int]
 #: Operation -> role -> seconds that data time is ahead of the clock when the role asks it.
 Ahead = dict[str, dict[str, float]]
-
-
-def as_steps_add(
-    study: StudyAt[Plain], roles: Sequence[ActiveRole]
-) -> tuple[StudyAt[Plain], list[ActiveRole], RowsThen, list[Problem]]:
-    """The study with an insert for each load or role that adds rows, and the roles with the rows that they begin at."""
-    held, then = dict[str, int](), dict[tuple[str, str], int]()
-    workload, found, problems = study.workload, list[ActiveRole](), list[Problem]()
-    ahead: Ahead = {}
-    by_step = {name: step for step in study.steps for name in step.sessions}
-    before, begun = dict[str, int](), None
-    for role in roles:
-        step = by_step.get(role.name.partition("/")[0])
-        if step is not begun:
-            before, begun = dict(held), step
-        adds = step is not None and adds_rows(step) and role.table in held
-        if role.table is None and step is not None:
-            later = added_after(study, roles, step)
-            problems += early_problems(study, role, later)
-            then |= {(role.name, table): before.get(table, 0) for table in later}
-            for name in asked_by(role, workload):
-                ahead.setdefault(name, {})[role.name] = ahead_s(workload, name, before)
-        elif (table := role.table) is not None and step is not None:
-            if adds:
-                (name,) = role.operations
-                # Its batches are its own.
-                own = replace(workload.operations[name], name=insert_of(role.name))
-                workload = replace(workload, operations={**workload.operations, own.name: own})
-                role = replace(role, first_row=held.get(table, 0), operations={own.name: 1})
-            held[table] = role.first_row + role.rows
-            if role.samples is not None and role.first_row % workload.tables[table].series:
-                remedy = f"{table} has {role.first_row:,} rows then, which end within a sweep; load whole sweeps, rows = {{ age_s = N }}"
-                problems.append(problem(f"steps.{role.name}.samples", "", remedy))
-        found.append(role)
-    workload, behind = at_data_time(workload, ahead)
-    return replace(study, workload=workload), found, then, [*problems, *behind]
 
 
 def ahead_s(workload: Workload, name: str, before: Mapping[str, int]) -> float:
@@ -79,10 +43,6 @@ def at_data_time(workload: Workload, ahead: Ahead) -> tuple[Workload, list[Probl
             problems.append(problem(f"operations.{name}", "", remedy))
         operations[name] = replace(operation, ahead_s=max(seconds))
     return replace(workload, operations=operations), problems
-
-
-def insert_of(step: str) -> str:
-    return f"adds/{step}"
 
 
 def added_after(study: StudyAt[Plain], roles: Sequence[ActiveRole], step: Step[Plain]) -> dict[str, str]:

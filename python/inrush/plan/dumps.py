@@ -13,10 +13,9 @@ from inrush.plan.documents import epoch_ns, last_sweep_ns, row_bytes
 from inrush.plan.extracts import CURSOR, FETCH_ROWS
 from inrush.plan.roles import ActiveRole
 from inrush.plan.units import NS, ns
-from inrush.study.at_point import StudyAt
 from inrush.study.dumps import MOST_FILES, dump_operation
 from inrush.study.forms import Plain
-from inrush.study.step_kinds import Dump, Load
+from inrush.study.step_kinds import Dump
 from inrush.workload import Column, DumpOf, Operation, Table, Workload
 
 #: Units of a column of times in a second.
@@ -34,50 +33,14 @@ class Pieces:
     bounds: tuple[int, ...]
 
 
-def as_steps_dump(
-    study: StudyAt[Plain], server: Twin, roles: Sequence[ActiveRole]
-) -> tuple[StudyAt[Plain], list[ActiveRole], list[Problem]]:
-    """The study with dumps as this engine is asked for them, and the roles that call them and load from them."""
-    workload, problems = study.workload, list[Problem]()
-    steps = {step.name: step for step in study.steps}
-    rows = {
-        role.table: role.rows
-        for role in roles
-        if role.table and getattr(steps.get(role.name), "source", None) is None
-    }
-    found: list[ActiveRole] = []
-    for role in roles:
-        step = steps.get(role.name)
-        if isinstance(step, Dump):
-            (name,) = role.tables
-            operation, wrong = dumped(step, workload, server, rows.get(name, 0))
-            problems += [replace(p, key=f"steps.{step.name}.{p.key}") for p in wrong]
-            workload = replace(workload, operations={**workload.operations, operation.name: operation})
-            assert operation.dump is not None
-            role = replace(role, calls=files_of(operation.dump))
-        elif isinstance(step, Load) and step.source is not None:
-            operations = {load_operation(step.name): 1}
-            own = replace(workload.operations[next(iter(role.operations))], name=load_operation(step.name))
-            workload = replace(workload, operations={**workload.operations, own.name: own})
-            source = dump_operation(step.source)
-            role = replace(
-                role, operations=operations, source=source, rows=rows.get(role.table or "", role.rows)
-            )
-        found.append(role)
-    return replace(study, workload=workload), found, problems
-
-
-def load_operation(step: str) -> str:
-    """The insert of a load from a dump: its batches are its own."""
-    return f"from/{step}"
-
-
 def files_of(dump: DumpOf) -> int:
     return max(len(dump.bounds) - 1, 1)
 
 
-def dumped(step: Dump[Plain], workload: Workload, server: Twin, rows: int) -> tuple[Operation, list[Problem]]:
-    """The extract that writes one file with each call."""
+def dumped(
+    step: Dump[Plain], workload: Workload, server: Twin, rows: int
+) -> tuple[Operation, int, list[Problem]]:
+    """The extract that writes one file with each call, and how many it writes. rows: of its table."""
     operation = workload.operations[dump_operation(step.name)]
     table = workload.tables[operation.table or ""]
     by, files = step.by, step.files
@@ -100,12 +63,10 @@ def dumped(step: Dump[Plain], workload: Workload, server: Twin, rows: int) -> tu
         remedy = f"that is a file for each of {len(pieces.bounds) - 1:,} partitions; write files = N, {MOST_FILES:,} at most"
         problems.append(Problem("", "files", "", remedy))
     assert operation.dump is not None
-    return replace(
-        operation,
-        params=params(pieces),
-        dump=replace(operation.dump, bounds=pieces.bounds if pieces else ()),
-        sql={"default": text(table, server, pieces, by)} if not problems else {"default": "SELECT 1"},
-    ), problems
+    dump = replace(operation.dump, bounds=pieces.bounds if pieces else ())
+    sql = {"default": text(table, server, pieces, by)} if not problems else {"default": "SELECT 1"}
+    problems = [replace(p, key=f"steps.{step.name}.{p.key}") for p in problems]
+    return replace(operation, params=params(pieces), dump=dump, sql=sql), files_of(dump), problems
 
 
 def text(table: Table, server: Twin, pieces: Pieces | None, by: str) -> str:

@@ -10,7 +10,6 @@ from inrush.border.plan import InputWay
 from inrush.engines.plans import Unsupported
 from inrush.engines.twin import Twin
 from inrush.errors import Problem
-from inrush.plan.added import totals
 from inrush.plan.chunks import files_between
 from inrush.plan.documents import row_bytes
 from inrush.plan.roles import ActiveRole, RoleInput
@@ -26,41 +25,29 @@ WAYS: Mapping[str, InputWay] = {CLIENT_FILE: "client", SERVER_FILE: "server", PA
 TEXT_SHARE = 1.5
 
 
-def as_steps_input(
-    study: StudyAt[Plain], server: Twin, roles: Sequence[ActiveRole]
-) -> tuple[StudyAt[Plain], list[ActiveRole], list[Problem]] | Unsupported:
-    """The study with an insert for each such step, and the roles with the files that they load."""
-    steps = {s.name: s for s in study.steps if isinstance(s, Load) and s.files is not None}
-    workload, found, problems = study.workload, list[ActiveRole](), list[Problem]()
-    rows_of = totals(roles)
-    for role in roles:
-        step = steps.get(role.name)
-        if step is None or step.files is None:
-            found.append(role)
-            continue
-        table, way = workload.tables[role.table or ""], way_of(step.files, server)
-        if way != PARSED and way not in server.file_methods:
-            has = ", ".join((*server.file_methods, PARSED))
-            return Unsupported(f"{server.name} has no way in {way}; it has {has}")
-        if way == PARSED and step.files.connect != CONNECTS[0]:
-            return Unsupported(
-                f"step {step.name}: rows of files that are parsed go in batches, which have no connection each"
-            )
-        escaped = [c.name for c in table.columns if may_be_escaped(c)]
-        if way != PARSED and escaped and not server.reads_escapes:
-            return Unsupported(
-                f"{server.title} reads no backslash as an escape, and column {escaped[0]} of {table.name} may hold one, a tab or a "
-                f"line end; files of it are only {PARSED}"
-            )
-        files = files_of(step.files, table, role, rows_of)
-        problems += problems_of(step, table, role, files)
-        (name,) = role.operations
-        own = replace(workload.operations[name], name=insert_of(step.name))
-        workload = replace(workload, operations={**workload.operations, own.name: own})
-        sorts = {s.name for s in study.steps if isinstance(s, Sort)}
-        by = step.files.sorted if step.files.sorted in sorts else ""
-        found.append(with_files(replace(role, operations={own.name: 1}), step.files, files or 1, way, by))
-    return replace(study, workload=workload), found, problems
+def in_files(
+    study: StudyAt[Plain], server: Twin, step: Load[Plain], role: ActiveRole, rows_of: Mapping[str, int]
+) -> tuple[ActiveRole, list[Problem]] | Unsupported:
+    """The role of such a step with the files that it loads. rows_of: table -> its rows when all loads have ended."""
+    assert step.files is not None, "it was chosen by it"
+    table, way = study.workload.tables[role.table or ""], way_of(step.files, server)
+    if way != PARSED and way not in server.file_methods:
+        has = ", ".join((*server.file_methods, PARSED))
+        return Unsupported(f"{server.name} has no way in {way}; it has {has}")
+    if way == PARSED and step.files.connect != CONNECTS[0]:
+        return Unsupported(
+            f"step {step.name}: rows of files that are parsed go in batches, which have no connection each"
+        )
+    escaped = [c.name for c in table.columns if may_be_escaped(c)]
+    if way != PARSED and escaped and not server.reads_escapes:
+        return Unsupported(
+            f"{server.title} reads no backslash as an escape, and column {escaped[0]} of {table.name} may hold one, a tab or a "
+            f"line end; files of it are only {PARSED}"
+        )
+    files = files_of(step.files, table, role, rows_of)
+    sorts = {s.name for s in study.steps if isinstance(s, Sort)}
+    by = step.files.sorted if step.files.sorted in sorts else ""
+    return with_files(role, step.files, files or 1, way, by), problems_of(step, table, role, files)
 
 
 def way_of(of: StepFiles[Plain], server: Twin) -> str:
@@ -99,11 +86,6 @@ def may_be_escaped(column: Column) -> bool:
     said = gen.get("pattern") or gen.get("alphabet") or values
     plain = said is not None or gen.get("kind") == "text"
     return not plain or any(char in "".join(map(str, said or "")) for char in "\\\t\n\r")
-
-
-def insert_of(step: str) -> str:
-    """The insert of a load of files: each of its calls is a file, but where they are parsed."""
-    return f"files/{step}"
 
 
 def problems_of(step: Load[Plain], table: Table, role: ActiveRole, files: int | None) -> list[Problem]:

@@ -6,7 +6,6 @@ To the core such a step is a pause. Its table is planned, proven and read as tha
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -34,7 +33,7 @@ from inrush.study.at_point import StudyAt
 from inrush.study.dumps import dump_operation
 from inrush.study.forms import Plain
 from inrush.study.step_kinds import KIND, Load
-from inrush.workload import DRAWN_LISTS, Column, Table
+from inrush.workload import DRAWN_LISTS, Column, Table, Workload
 
 if TYPE_CHECKING:
     from inrush.plan.draft import Draft
@@ -54,44 +53,36 @@ def pipelined(study: StudyAt[Plain]) -> dict[str, Load[Plain]]:
     return {s.name: s for s in study.steps if isinstance(s, Load) and s.pipeline is not None}
 
 
-def as_steps_load(
-    study: StudyAt[Plain], server: Twin, roles: Sequence[ActiveRole]
-) -> tuple[dict[str, PipelineNumbers], list[ActiveRole], list[Problem]] | Unsupported:
-    """The numbers of each such step, and the roles with its pipelines in place of sessions."""
-    steps, found = pipelined(study), dict[str, PipelineNumbers]()
-    kept: list[ActiveRole] = []
-    problems: list[Problem] = []
-    for role in roles:
-        step = steps.get(role.name)
-        if step is None or step.pipeline is None:
-            kept.append(role)
-            continue
-        if server.loading is None:
-            return Unsupported(
-                f"{server.name}: step {step.name}: the loader keeps its ledger in {', '.join(loadable())}"
-            )
-        table = study.workload.tables[role.table or ""]
-        problems += problems_of(step, table)
-        own = table.chunks.files if table.chunks is not None and step.source is None else None
-        files = step.pipeline.files or own or 1
-        if own is not None:
-            problems += problems_of_own(step, table, own, files, role.rows)
-            files = own
-        if step.source is not None:
-            dump = study.workload.operations[dump_operation(step.source)].dump
-            files = files_of(dump) if dump else files
-        rows_per_file = math.ceil(role.rows / files)
-        if step.source is None and own is None:
-            files = math.ceil(role.rows / rows_per_file)
-        size = rows_per_file * row_bytes(table) * CSV_SHARE
-        if own is not None:
-            size = round(role.rows * row_bytes(table) * CSV_SHARE / files)
-        at = numbers_of(step.pipeline, files, size, rows_per_file)
-        if reason := contradiction(at, server):
-            return Unsupported(f"step {step.name}: {reason}")
-        found[step.name] = at
-        kept.append(replace(role, sessions=at.pipelines, batch_rows=at.chunk_rows, notes=notes(server, step)))
-    return found, kept, problems
+def by_loader(
+    workload: Workload, server: Twin, step: Load[Plain], role: ActiveRole
+) -> tuple[ActiveRole, PipelineNumbers, list[Problem]] | Unsupported:
+    """The role of such a step with its pipelines in place of sessions, and their numbers."""
+    assert step.pipeline is not None, "it was chosen by it"
+    if server.loading is None:
+        return Unsupported(
+            f"{server.name}: step {step.name}: the loader keeps its ledger in {', '.join(loadable())}"
+        )
+    table = workload.tables[role.table or ""]
+    problems = problems_of(step, table)
+    own = table.chunks.files if table.chunks is not None and step.source is None else None
+    files = step.pipeline.files or own or 1
+    if own is not None:
+        problems += problems_of_own(step, table, own, files, role.rows)
+        files = own
+    if step.source is not None:
+        dump = workload.operations[dump_operation(step.source)].dump
+        files = files_of(dump) if dump else files
+    rows_per_file = math.ceil(role.rows / files)
+    if step.source is None and own is None:
+        files = math.ceil(role.rows / rows_per_file)
+    size = rows_per_file * row_bytes(table) * CSV_SHARE
+    if own is not None:
+        size = round(role.rows * row_bytes(table) * CSV_SHARE / files)
+    at = numbers_of(step.pipeline, files, size, rows_per_file)
+    if reason := contradiction(at, server):
+        return Unsupported(f"step {step.name}: {reason}")
+    role = replace(role, sessions=at.pipelines, batch_rows=at.chunk_rows, notes=notes(server, step))
+    return role, at, problems
 
 
 def problems_of(step: Load[Plain], table: Table) -> list[Problem]:

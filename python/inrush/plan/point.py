@@ -10,19 +10,16 @@ from inrush.engines.instance import TCP, TRANSPORT
 from inrush.engines.plans import Unsupported
 from inrush.engines.twin import Twin
 from inrush.errors import Problem
-from inrush.plan.added import as_steps_add
 from inrush.plan.called import as_called
 from inrush.plan.clients import one_client
 from inrush.plan.documents import epoch_ns
 from inrush.plan.draft import Draft
-from inrush.plan.dumps import as_steps_dump
-from inrush.plan.inputs import as_steps_input
 from inrush.plan.inputs import input_bytes as made_bytes
 from inrush.plan.intervals import interval_s, watch_s
 from inrush.plan.io import as_roles_call, io_problems
 from inrush.plan.keys import planned_keys
 from inrush.plan.lists import lengths, with_lists
-from inrush.plan.loads import as_steps_load, input_bytes, with_loads
+from inrush.plan.loads import input_bytes, with_loads
 from inrush.plan.partitions import partition_problems
 from inrush.plan.pipeline import plan_pipeline
 from inrush.plan.planned_point import Impossible, PointPlan, short_hash
@@ -39,6 +36,7 @@ from inrush.plan.shards import (
     shards_of,
     without_key,
 )
+from inrush.plan.step_roles import step_roles
 from inrush.plan.steps import impossible_steps, steps_of
 from inrush.plan.summary import summary
 from inrush.plan.units import ns
@@ -92,32 +90,18 @@ def plan_point(
         refused = beyond_keys if sharded[0] == STRAIGHT else held_together
         if reason := refused(study, roles):
             return reason
-    study, roles, problems = as_steps_dump(study, server, roles)
-    if problems:
-        return Impossible(tuple(problems))
-    study, roles, then, problems = as_steps_add(study, roles)
-    if problems:
-        return Impossible(tuple(problems))
-    kept, roles, problems = retained(study, roles)
-    if problems:
-        return Impossible(tuple(problems))
-    of_files = as_steps_input(study, server, roles)
-    if isinstance(of_files, Unsupported):
-        return of_files
-    study, roles, problems = of_files
-    if problems:
-        return Impossible(tuple(problems))
-    by_loader = as_steps_load(study, server, roles)
-    if isinstance(by_loader, Unsupported):
-        return by_loader
-    loads, roles, problems = by_loader
+    of_steps = step_roles(study, server, roles)
+    if isinstance(of_steps, Unsupported | Impossible):
+        return of_steps
+    study, loads = of_steps.study, of_steps.loads
+    kept, roles, problems = retained(study, of_steps.roles)
     if problems:
         return Impossible(tuple(problems))
     problems = io_problems(study.workload, roles, engine, options)
     if problems:
         return Impossible(tuple(problems))
     workload, roles = as_roles_call(study.workload, roles)
-    workload, roles = as_called(workload, roles, then)
+    workload, roles = as_called(workload, roles, of_steps.then)
     keys, problems = lengths(workload, roles)
     if problems:
         return Impossible(tuple(problems))
