@@ -108,7 +108,7 @@ def test_a_client_that_no_run_had_pipelines_for_is_never_said_to_be_full() -> No
 
 def test_loads_with_other_numbers_of_clients_say_nothing_of_how_many_pipelines_fill_one() -> None:
     runs = [load(n) for n in (1, 2, 3)]
-    runs[0].plan["pipelines"]["client_hosts"] = 2  # type: ignore[index]
+    runs[0].plan["loads"]["pipelines"]["pipelines"]["client_hosts"] = 2  # type: ignore[typeddict-item]
     names = {part.name for part in hosts.host_parts(runs)}
     assert names and not names & {hosts.CLIENT_CORES, hosts.CLIENT_WAYS, hosts.TOGETHER}, names
 

@@ -22,7 +22,7 @@ from inrush.engines import server
 from inrush.machine.own_programs import START
 from inrush.plan.plan import plan_study
 from inrush.results.parts import read
-from inrush.run.kinds import kind_of
+from inrush.run.one import done_by
 from inrush.study.study import load_study
 
 PACKAGE = Path(__file__).parents[1]
@@ -60,7 +60,7 @@ def running(
 ) -> Iterator[Worker]:
     parts = tmp_path / "parts"
     parts.mkdir()
-    does = kind_of(plan).does  # type: ignore[arg-type]
+    does = done_by(plan)  # type: ignore[arg-type]
     worker = Worker({"does": does, "plan": plan, "parts": str(parts)}, tmp_path / "worker.log", environment)
     try:
         yield worker
@@ -264,4 +264,4 @@ def test_one_process_plans_as_ever(processes: int) -> None:
     study = load_study("keylookup-clients", "xs", [f"factors.clients=[{processes}]"], ["null"])
     planned = plan_study(study, {"null": server("null")}).runs[-1].plan
     assert ("share" in planned) == (processes > 1)
-    assert kind_of(planned).does == ("share_out" if processes > 1 else "drive")
+    assert done_by(planned) == ("share_out" if processes > 1 else "drive")

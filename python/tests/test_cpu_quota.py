@@ -20,6 +20,7 @@ from inrush.pipeline.cpu_quota import AFFINITY, QUOTA, chosen_cores, limited, th
 from inrush.run.call import StudyCall
 from inrush.run.prepare import prepare
 from tests.strategies import with_factor
+from tests.test_pipeline import ends
 
 SPIN = (
     sys.executable,
@@ -106,7 +107,7 @@ def cpu_s(pid: int) -> float:
 def test_cores_of_a_study_may_be_parts_and_factors(tmp_path: Path) -> None:
     def cores(named: str, *overrides: str) -> list[float]:
         plan = prepare(StudyCall(named, "xs", ("pipelines=1", *overrides), ("sqlite",))).plan
-        return [plan.planned[p.id].plan["pipelines"]["load_server_cores"] for p in plan.points]
+        return [ends(plan.planned[p.id].plan)["pipelines"]["load_server_cores"] for p in plan.points]
 
     assert cores("pipeline-parallel", "pipeline.load_server_cores=0.15") == [0.15]
     assert cores("pipeline-parallel") == [0.0]

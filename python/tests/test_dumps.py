@@ -159,5 +159,5 @@ def test_files_lie_with_the_run_or_in_a_folder_of_the_run_below_the_one_that_is_
     placed = at_dumps({"operations": [{"name": "insert"}, *named]}, Path("/data/b01"), "study-1/b01")
     found = [o.get("dump", {}).get("folder") for o in placed["operations"]]
     assert found == [None, "/data/b01/dumps", "/fast/study-1/b01"]
-    none = {"kind": "pipeline", "operations": []}
+    none = {"operations": []}
     assert at_dumps(none, Path("/data"), "r") == none

@@ -252,7 +252,8 @@ def test_a_folder_for_input_files_is_none_of_workers_that_make_their_own() -> No
     assert said.startswith("--input: each worker makes the files") and "--local-directory" in said
     assert checks.without_files(facts, ours, from_files("server", folders={"input": "/disk"})) == []
     assert (
-        checks.without_files(facts, ours, {**from_files(folders={"input": "/d"}), "kind": "pipeline"}) == []
+        checks.without_files(facts, ours, {**from_files(folders={"input": "/d"}), "loads": {"pipelines": {}}})
+        == []
     )
 
 

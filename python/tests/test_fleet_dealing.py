@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from inrush.border.pipeline import ShardServer
+from inrush.border.pipeline import ShardServer, loads_of
 from inrush.engines import server as engine
 from inrush.engines.instance import Instance, Target
 from inrush.errors import TargetError
@@ -175,8 +175,10 @@ def test_who_does_what_is_said_in_one_line_and_what_is_not_seen_in_another() -> 
 
 def plan_of(*urls: str, started: bool = False, pipelines: int = 2) -> Any:
     return {
-        "kind": "pipeline", "target": {"engine": "postgresql"}, "pipelines": {"count": pipelines, "client_hosts": 2},
-        "watch": {"processes": {"shards": [7]} if started else {}}, "shards": [{"target": {"url": url}} for url in urls],
+        "target": {"engine": "postgresql"}, "watch": {"processes": {"shards": [7]} if started else {}},
+        "loads": {"pipelines": {
+            "pipelines": {"count": pipelines, "client_hosts": 2}, "shards": [{"target": {"url": url}} for url in urls],
+        }},
     }  # fmt: skip
 
 
@@ -184,13 +186,13 @@ def test_a_run_is_told_which_of_its_processes_see_which_servers() -> None:
     urls = ("postgresql://db0/x", "postgresql://db1/x")
     of, plan = dealt_to(plan_of(*urls), ("w1", "w2", "w5"), {"w3": ["db0"], "w4": ["db1"]})
     assert of == Dealt(("w1", "w2", "w5"), ("w3", "w4"))
-    assert [(one["role"], one["process"]) for one in plan["seen"]] == [  # type: ignore[index,typeddict-item,union-attr]
+    assert [(one["role"], one["process"]) for one in loads_of(plan)["pipelines"]["seen"]] == [
         ("shards/shard_0", 3), ("shards/shard_1", 4),
     ]  # fmt: skip
     of, plan = dealt_to(plan_of(*urls, pipelines=1), ("w1", "w2", "w5"), {"w4": ["db1"]})
     assert of.all == ("w1", "w2", "w4"), "it has one client"
     of, plan = dealt_to(plan_of(*urls, started=True), ("w1", "w2"), {"w4": ["db1"]})
-    assert not of.watchers and "seen" not in plan, "inrush watches what it has started"
+    assert not of.watchers and "seen" not in loads_of(plan)["pipelines"], "inrush watches what it has started"
     sessions: Any = {"target": {"engine": "postgresql"}}
     assert dealt_to(sessions, ("w1",), {}) == (Dealt(("w1",)), sessions)
 

@@ -21,7 +21,7 @@ from inrush.pipeline.ends import Said
 from inrush.pipeline.heard import Heard
 from inrush.pipeline.journal import Journal, lines
 from inrush.pipeline.reached import prefixes
-from inrush.pipeline.step_run import StepRun
+from inrush.pipeline.run import LoadsRun
 from inrush.pipeline.stretches import Stretch
 from inrush.results.schema import SCHEMAS
 from inrush.results.store import OpenRun, Results
@@ -214,12 +214,12 @@ def test_what_counts_up_goes_on_where_it_was_and_does_not_grow_in_a_gap() -> Non
 
 
 def test_a_second_load_is_a_change_too(tmp_path: Path) -> None:
-    run = StepRun.__new__(StepRun)
+    run = LoadsRun.__new__(LoadsRun)
     run.parts, run.plan = (
         tmp_path,
         {"operations": [], "segments": [{"kind": "load", "label": "more", "roles": []}]},
     )  # type: ignore[typeddict-item]
-    run.loaded, run.load = [SimpleNamespace(step="load", of={"mark": "m"})], SimpleNamespace(step="more")  # type: ignore[list-item, assignment]
+    run.loaded, run.load = [SimpleNamespace(role="load", of={"mark": "m"})], SimpleNamespace(role="more")  # type: ignore[list-item, assignment]
     run.mark_change(0)
     assert [(line["said"], line["by"]) for line in lines(tmp_path / "load.journal")] == [("changed", "more")]
 
@@ -228,11 +228,11 @@ def test_a_second_load_is_a_change_too(tmp_path: Path) -> None:
 def test_calls_that_change_rows_are_a_change_too_and_reads_are_none(
     kind: str, said: list[str], tmp_path: Path
 ) -> None:
-    run = StepRun.__new__(StepRun)
+    run = LoadsRun.__new__(LoadsRun)
     roles = [{"work": {"kind": "calls", "count": 5}, "operations": [{"operation": "op", "weight": 1}]}]
     segments = [{"kind": "drive", "label": "calls", "roles": roles}]
     run.parts, run.plan = tmp_path, {"operations": [{"name": "op", "kind": kind}], "segments": segments}  # type: ignore[typeddict-item]
-    run.loaded, run.load = [SimpleNamespace(step="load", of={"mark": "m"})], SimpleNamespace(step="more")  # type: ignore[list-item, assignment]
+    run.loaded, run.load = [SimpleNamespace(role="load", of={"mark": "m"})], SimpleNamespace(role="more")  # type: ignore[list-item, assignment]
     run.mark_change(0)
     journal = tmp_path / "load.journal"
     assert [line["by"] for line in (lines(journal) if journal.exists() else ())] == said
@@ -259,7 +259,7 @@ def made_up_run(found: Sequence[Stretch]) -> RunRecord:
     }
     rows: dict[str, Any] = {
         "segments": [{**step, "start_ns": whole.start_ns, "end_ns": whole.end_ns, "client_cpu_ns": 0}],
-        "repetitions": [tables.totals(whole, 2, 0, 3, "load")],
+        "repetitions": [tables.totals(whole, 2, 0, 3, "load", whole.files)],
         "intervals": intervals,
         "files": files,
         "resources": [
@@ -316,7 +316,7 @@ def test_progress_counts_what_was_stored_before_and_hopes_by_what_is_stored_now(
     heard = Heard(said.append, Journal(tmp_path / "load.journal"))
     heard.rows_before, heard.rows_due, heard.gaps = 500, 1_000, [(0, 4_000_000_000)]
     heard.take(Said("client", "client-0", {"event": "progress", "rows_stored": 100, "bytes": 7}))
-    heard.progress("load", 0.6, 10.0)
+    heard.progress(3, "load", "measure", "load", 0.6, 10.0)
     heard.journal.close()
     assert said[-1]["loaded"] == {"rows": 600, "of": 1_000, "gaps": 1, "gaps_s": 4.0}
     assert said[-1]["left_s"] == pytest.approx(40.0), "a tenth in ten seconds, four tenths to go"

@@ -117,8 +117,7 @@ def test_files_lie_there_are_loaded_from_there_and_go_with_the_study(
 
 def input_folders(plan: Any) -> list[Path]:
     """Every folder of input files that a plan names."""
-    found = [plan["inputs"]["folder"]] if "inputs" in plan else []
-    found += [of["inputs"]["folder"] for of in plan.get("loads", {}).values()]
+    found = [of["inputs"]["folder"] for of in plan.get("loads", {}).values()]
     for segment in plan["segments"]:
         found += [of["folder"] for of in segment.get("inputs", ())]
         found += [segment[end]["folder"] for end in ("from", "to") if end in segment]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,18 +12,21 @@ import pytest
 
 from inrush import _core
 from inrush.analysis.points import say
+from inrush.border.pipeline import load_over_shards, whole_load
 from inrush.engines import server
 from inrush.engines.instance import Target
 from inrush.errors import StudyInvalid, UsageError
 from inrush.pipeline import inputs, proofs, stretches, tables
-from inrush.pipeline.addresses import at_pipeline
+from inrush.pipeline.addresses import at_ends
+from inrush.pipeline.core_plan import CREATE, DROP, PROVE, core_plan
 from inrush.pipeline.ends import files_of
-from inrush.plan.pipeline import loadable
+from inrush.plan.pipeline import LOAD, READY, STORED, loadable
 from inrush.plan.plan import plan_study
 from inrush.plan.planned import StudyPlan
 from inrush.predict.pipelines import quota_busy, quota_parts
 from inrush.predict.resources import verdict
 from inrush.report.footprint import drawn_to, number_of
+from inrush.results.parts import whole
 from inrush.results.store import Results, Store
 from inrush.run.prepare import generators
 from inrush.stats.files import file_figures, gain_per_doubling
@@ -46,9 +50,14 @@ def placed(
     """The plan of one point with its addresses."""
     plan = planned(engine, "pipeline-parallel", "pipelines=2", *overrides).runs[0].plan
     deployment = Deployment(server(engine), Target(engine, "", options or {}))
-    return at_pipeline(
-        at_deployment({**plan, "run_id": "r"}, deployment, folder), deployment, folder, folder / "inputs"
-    )
+    at = at_deployment({**plan, "run_id": "r"}, deployment, folder)  # type: ignore[typeddict-item]
+    return dict(at_ends(at, deployment, folder, folder / "inputs"))
+
+
+def ends(plan: Mapping[str, Any]) -> dict[str, Any]:
+    """What client and load server have of its one load."""
+    found: dict[str, Any] = plan["loads"]["pipelines"]
+    return found
 
 
 # What is planned.
@@ -93,7 +102,7 @@ def test_no_more_clients_are_named_than_there_are() -> None:
 
 
 def test_every_shard_has_a_home_and_a_ledger_of_its_own(tmp_path: Path) -> None:
-    plan = placed("sqlite", tmp_path, "pipeline.shards=3")
+    plan = ends(placed("sqlite", tmp_path, "pipeline.shards=3"))
     assert len({s["namespace"] for s in plan["shards"]}) == 3
     assert len({s["target"]["url"] for s in plan["shards"]}) == 3
     assert [e["plan"]["target"] for e in plan["load_server"]["load"]["shards"]] == [
@@ -103,10 +112,28 @@ def test_every_shard_has_a_home_and_a_ledger_of_its_own(tmp_path: Path) -> None:
 
 def test_addresses_of_shards_must_be_as_many_as_the_plan_has(tmp_path: Path) -> None:
     two = {"shards": "postgresql://a/x postgresql://b/x"}
-    plan = placed("postgresql", tmp_path, "pipeline.shards=2", options=two)
+    plan = ends(placed("postgresql", tmp_path, "pipeline.shards=2", options=two))
     assert [s["target"]["url"] for s in plan["shards"]] == two["shards"].split()
     with pytest.raises(UsageError, match="names 2 addresses, the plan has 3"):
         placed("postgresql", tmp_path, "pipeline.shards=3", options=two)
+
+
+def test_a_study_of_pipelines_is_one_load_and_the_core_waits_for_all_that_is_done_on_shards(
+    tmp_path: Path,
+) -> None:
+    two = {"shards": "postgresql://a/x postgresql://b/x"}
+    plan: Any = placed("postgresql", tmp_path, "pipeline.shards=2", options=two)
+    assert [(s["kind"], s["label"]) for s in plan["segments"]] == [
+        ("control", "create"), ("pause", "ready"), ("load", "measure"), ("pause", "stored"), ("proof", "proof"),
+        ("control", "drop"),
+    ]  # fmt: skip
+    assert whole_load(plan) == ends(plan) == load_over_shards(plan)
+    core = core_plan(plan, plan["watch"])
+    assert {s["kind"] for s in core["segments"]} == {"pause"}
+    assert [s["action"] for s in core["segments"]] == [
+        f"{name}:pipelines" for name in (CREATE, READY, LOAD, STORED, PROVE, DROP)
+    ]
+    assert "postgresql://" not in json.dumps(core), "it connects to none of them"
 
 
 # Input files.
@@ -115,20 +142,20 @@ def test_addresses_of_shards_must_be_as_many_as_the_plan_has(tmp_path: Path) -> 
 def test_a_file_holds_the_generators_rows_and_is_made_once(tmp_path: Path) -> None:
     plan = placed("sqlite", tmp_path)
     seen: list[tuple[int, int]] = []
-    made = inputs.made(plan["inputs"], plan["seed"], plan["epoch_ns"], lambda n, of: seen.append((n, of)))
+    held = ends(plan)["inputs"]
+    made = inputs.made(held, plan["seed"], plan["epoch_ns"], lambda n, of: seen.append((n, of)))
     lines = made[1].read_text().splitlines()
-    rows = plan["inputs"]["rows_per_file"]
+    rows = held["rows_per_file"]
     assert (len(made), len(lines), seen[-1]) == (4, rows, (4, 4))
     assert lines[0].split(",")[0] == str(1_000_000_000 + rows), "file 1 goes on where file 0 ended"
     assert made[0].stat().st_size == pytest.approx(200_000, rel=0.03), "row_bytes says what a row takes"
     before = made[0].stat().st_mtime_ns
-    assert inputs.made(plan["inputs"], plan["seed"], plan["epoch_ns"], lambda *_: None) == made
+    assert inputs.made(held, plan["seed"], plan["epoch_ns"], lambda *_: None) == made
     assert made[0].stat().st_mtime_ns == before
 
 
 def test_files_of_another_size_or_seed_are_other_files(tmp_path: Path) -> None:
-    plan = placed("sqlite", tmp_path)
-    held = plan["inputs"]
+    held = ends(placed("sqlite", tmp_path))["inputs"]
     keys = {
         key_of_cut(held, 1, 0),
         key_of_cut(held, 2, 0),
@@ -237,7 +264,7 @@ def test_a_group_of_a_flag_says_which_flag_it_is() -> None:
 
 
 def record(files: list[dict[str, int]], plan: dict[str, Any] | None = None) -> RunRecord:
-    found = RunRecord("r", plan or {"kind": "pipeline"}, {}, {}, {})
+    found = RunRecord("r", plan or {}, {}, {}, {})
     found._rows["files"] = [{"role": "pipelines", **f} for f in files]
     found._rows["counters"] = [
         {"name": "shard 0 rows", "value": "30"},
@@ -271,7 +298,8 @@ def test_what_a_study_throttles_is_a_resource_of_known_capacity() -> None:
         "shard_rows_per_s": 10,
         "load_server_cores": 1,
     }
-    run = record([], {"kind": "pipeline", "pipelines": how, "shards": [{}, {}]})
+    load = {"kind": "load", "roles": [{"name": "pipelines"}]}
+    run = record([], {"segments": [load], "loads": {"pipelines": {"pipelines": how, "shards": [{}, {}]}}})
     parts = {p.name: (p.capacity, p.parts, p.weights) for p in quota_parts(run)}
     assert parts == {
         "input disk": (1.0, 1, None),
@@ -282,10 +310,21 @@ def test_what_a_study_throttles_is_a_resource_of_known_capacity() -> None:
     assert quota_busy(run, figures) == {"input disk": 0.5, "load server": 0.4, "shards": 1.5}
 
 
-def test_the_measured_segment_lasts_from_go_to_the_last_row_stored() -> None:
-    plan = [{"kind": k, "label": k} for k in ("control", "probe", "load", "proof", "control")]
-    rows = tables.segments(plan, 10, 50, 90)
-    assert [(r["start_ns"], r["end_ns"]) for r in rows] == [(0, 10), (0, 10), (10, 50), (50, 90), (50, 90)]
+def test_what_is_a_pause_to_the_core_is_in_the_tables_what_the_plan_has_there(tmp_path: Path) -> None:
+    """The load lasts from GO to the last row stored."""
+    plan: list[Any] = [{"kind": kind} for kind in ("control", "load", "proof")]
+    core = [
+        {"segment": n, "kind": "pause", "label": "", "phase": "", "start_ns": n * 100, "end_ns": n * 100 + 99,
+         "ended_by": "work", "client_cpu_ns": 0, "step": ""}
+        for n in range(3)
+    ]  # fmt: skip
+    tables.write(tmp_path, {"segments": core})
+    load = {"phase": "measure", "start_ns": 110, "end_ns": 150}
+    tables.loaded_segments(tmp_path, plan, {1: load})
+    rows = whole("segments", tmp_path).to_pylist()
+    assert [(r["kind"], r["phase"], r["start_ns"], r["end_ns"]) for r in rows] == [
+        ("control", "", 0, 99), ("load", "measure", 110, 150), ("proof", "", 200, 299),
+    ]  # fmt: skip
 
 
 def intervals_of(
@@ -333,7 +372,7 @@ def test_a_prediction_is_drawn_beyond_its_knee_and_not_into_the_far_distance() -
 def test_the_core_reads_both_ends_as_they_are_planned() -> None:
     """An end that the core cannot read fails before anything is begun, with the field's name."""
     plan = planned("sqlite", "pipeline-parallel", "pipelines=1").runs[0].plan
-    client = {**plan["client"], "surprise": 1}
+    client = {**ends(plan)["client"], "surprise": 1}
     with pytest.raises(_core.CoreFailure, match="surprise"):
         _core.start_load(json.dumps(client))
 
@@ -357,9 +396,8 @@ def test_sizes_are_sampled_while_a_pipeline_loads(inrush: Inrush) -> None:
     )
     assert said.code in (0, 3), said.err
     (run,) = Results(Store(inrush.store.root).latest().path).runs
-    (window,) = (
-        (s["start_ns"], s["end_ns"]) for s in run.table("segments").to_pylist() if s["kind"] == "load"
-    )
-    sizes = [s for s in run.table("sizes").to_pylist() if s["segment"] == tables.MEASURED]
+    (load,) = (s for s in run.table("segments").to_pylist() if s["kind"] == "load")
+    window = load["start_ns"], load["end_ns"]
+    sizes = [s for s in run.table("sizes").to_pylist() if s["segment"] == load["segment"]]
     assert {s["name"] for s in sizes} == {"file", "log"} and len(sizes) > 4
     assert all(window[0] <= s["t_ns"] <= window[1] + 100_000_000 for s in sizes)

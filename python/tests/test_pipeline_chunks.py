@@ -16,7 +16,8 @@ from inrush.engines import server
 from inrush.errors import StudyInvalid
 from inrush.guards.analyse import analyse
 from inrush.pipeline import inputs
-from inrush.pipeline.step_load import StepLoading
+from inrush.pipeline.environment import OneHost
+from inrush.pipeline.loading import Loading
 from inrush.plan.plan import plan_study
 from inrush.plan.planned import StudyPlan
 from inrush.results.store import Results
@@ -93,8 +94,8 @@ def refused(folder: Path, work: str, *changes: tuple[str, str]) -> str:
 
 
 def files_of_plan(plan: Any) -> InputFiles:
-    of = plan["inputs"] if "inputs" in plan else plan["loads"]["load"]["inputs"]
-    return cast("InputFiles", of)
+    (load,) = plan["loads"].values()
+    return cast("InputFiles", load["inputs"])
 
 
 def profile_of(plan: Any) -> list[int]:
@@ -232,11 +233,12 @@ def test_files_whose_end_no_worker_heard_have_their_own_rows(tmp_path: Path) -> 
     earlier = tmp_path / "parts"
     earlier.mkdir()
     (earlier / "load.journal").write_text("")
-    load = StepLoading(cast("Any", plan), "load", tmp_path / "work", tmp_path, lambda _: None)
-    load.earlier, load.paths = [earlier], []
+    here = OneHost(plan, "load", tmp_path / "work")
+    load = Loading(plan, "load", tmp_path, lambda _: None, here)
+    load.earlier = [earlier]
     for n in range(FILES):
-        load.paths.append(tmp_path / f"{n}.csv")
-        load.paths[n].write_text("x" * n)
+        here.paths.append(tmp_path / f"{n}.csv")
+        here.paths[n].write_text("x" * n)
     load.reached = cast("Any", SimpleNamespace(whole=bytearray([1, 0, 0, 0, 0, 1, 0, 0])))
     profile = profile_of(plan)
     assert profile[0] != profile[5]

@@ -17,13 +17,13 @@ from inrush.stats.footprint import DATA_DISK, DISK, footprint
 from inrush.stats.record import RunRecord
 from tests import synthetic
 from tests.terminal import pipeline_results
-from tests.test_pipeline import placed, planned
+from tests.test_pipeline import ends, placed, planned
 
 SECOND = synthetic.SECOND
 
 
 def test_the_copies_of_a_shard_lie_on_the_next_one(tmp_path: Path) -> None:
-    plan = placed("sqlite", tmp_path, "pipeline.shards=3", "pipeline.replica=true")
+    plan = ends(placed("sqlite", tmp_path, "pipeline.shards=3", "pipeline.replica=true"))
     load, shards = plan["load_server"]["load"], plan["shards"]
     assert [e["plan"]["target"]["url"] for e in load["replicas"]] == [
         shards[k]["target"]["url"] for k in (1, 2, 0)
@@ -56,14 +56,14 @@ def test_both_may_be_factors_and_a_plan_without_them_names_neither(tmp_path: Pat
     )
     for point in copied.points:
         made = copied.planned[point.id]
-        assert ("replicas" in made.plan["load_server"]["load"]) is point.factors["process_per_file"]
+        assert ("replicas" in ends(made.plan)["load_server"]["load"]) is point.factors["process_per_file"]
         times, size = 2 if point.factors["process_per_file"] else 1, point.factors["file_bytes"]
         assert (made.written_rows, made.bytes) == (times * made.rows, times * 3 * int(str(size)))
     hashed = planned("sqlite", "pipeline-parallel", two, 'pipeline.hash_threads="@pipelines"')
     for point in hashed.points:
-        found = hashed.planned[point.id].plan["load_server"]["hash_threads"]
+        found = ends(hashed.planned[point.id].plan)["load_server"]["hash_threads"]
         assert found == point.factors["pipelines"]
-    plain = placed("sqlite", tmp_path, "pipeline.shards=2")
+    plain = ends(placed("sqlite", tmp_path, "pipeline.shards=2"))
     assert "hash_threads" not in plain["load_server"] and "replicas" not in plain["load_server"]["load"]
     assert not any("replica" in shard for shard in plain["shards"])
 
@@ -99,12 +99,19 @@ def test_copies_are_proven_and_hashing_threads_do_the_work(tmp_path: Path) -> No
 # Rows of files.
 
 
-def inputs(files: int, rows_per_file: int, **more: int) -> InputFiles:
-    return {"files": files, "rows_per_file": rows_per_file, "table": {}, "cold": True, "folder": "", **more}  # type: ignore[return-value]
+def inputs(files: int, rows_per_file: int, rows: int) -> InputFiles:
+    return {
+        "files": files,
+        "rows_per_file": rows_per_file,
+        "rows": rows,
+        "table": {},
+        "cold": True,
+        "folder": "",
+    }  # type: ignore[typeddict-item]
 
 
 def test_files_have_equally_many_rows_and_the_last_one_the_rest() -> None:
-    assert rows_of(inputs(3, 10), 1, 0) == [(0, 10), (10, 10), (20, 10)]
+    assert rows_of(inputs(3, 10, 30), 1, 0) == [(0, 10), (10, 10), (20, 10)]
     assert rows_of(inputs(3, 10, rows=24), 1, 0) == [(0, 10), (10, 10), (20, 4)]
 
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from inrush.pipeline import drive
-from inrush.pipeline.load_environment import OneHost
+from inrush.pipeline import run
+from inrush.pipeline.environment import OneHost
 from tests.test_pipeline import placed
 from tests.test_pipeline_hosts import rows
 
@@ -24,7 +24,8 @@ LIMIT_S = 60.0
 def ran(folder: Path, *overrides: str) -> tuple[int, list[Mapping[str, Any]], Path]:
     plan: Any = placed("sqlite", folder, "pipelines=1", "pipeline.process_per_file=true", *overrides)
     parts, said = folder / "parts", list[Mapping[str, Any]]()
-    code = drive.driven(plan, parts, list, said.append, lambda work: OneHost(plan, work))
+    parts.mkdir()
+    code = run.made(plan, parts, list, said.append, lambda role, work: OneHost(plan, role, work))
     return code, said, parts
 
 

@@ -138,9 +138,10 @@ def run(
         "hosts": {"clients": clients, "ways": of_ways, "ways_bytes_per_s": carries, "workers": workers}
     }
     plan: Any = {
-        "kind": "pipeline",
-        "pipelines": {"count": pipelines, "client_hosts": planned or clients},
-        "segments": [{"kind": "load", "label": "measure", "phase": "measure", "roles": []}],
+        "segments": [
+            {"kind": "load", "label": "measure", "phase": "measure", "roles": [{"name": "pipelines"}]}
+        ],
+        "loads": {"pipelines": {"pipelines": {"count": pipelines, "client_hosts": planned or clients}}},
     }
     looked = looks_at(("load_server", "net_rx_bytes", "clients", rate))
     found = RunRecord("r", plan, {"cpu_logical": 8}, summary, {"resources": looked})

@@ -57,9 +57,9 @@ def test_all_threads_of_the_worker_come_first_and_nobody_else() -> None:
 
 def test_what_is_measured_never_comes_first() -> None:
     with pytest.raises(UsageError, match="duckdb, sqlite runs inside of the client"):
-        refuse_unable(["duckdb", "postgresql", "sqlite"], "fixed_volume")
+        refuse_unable(["duckdb", "postgresql", "sqlite"])
     with pytest.raises(UsageError, match="processes of a pipeline"):
-        refuse_unable(["postgresql"], "pipeline")
+        refuse_unable(["postgresql"], loads=True)
 
 
 def test_without_the_privilege_it_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,7 +68,7 @@ def test_without_the_privilege_it_says_what_is_missing(monkeypatch: pytest.Monke
 
     monkeypatch.setattr(os, "sched_setscheduler", forbidden)
     with pytest.raises(UsageError, match="does not allow it"):
-        refuse_unable(["postgresql"], "fixed_volume")
+        refuse_unable(["postgresql"])
 
 
 def test_the_command_that_makes_a_study_again_names_it() -> None:

@@ -16,7 +16,7 @@ from inrush.engines.instance import Target
 from inrush.guards.analyse import analyse
 from inrush.machine.addresses import IpAddress
 from inrush.machine.listeners import Holders
-from inrush.pipeline.load_environment import shards_here
+from inrush.pipeline.environment import shards_here
 from inrush.plan.planned import PlannedRun
 from inrush.report.points import unseen_servers as unseen_in_report
 from inrush.run import one
@@ -94,7 +94,7 @@ def test_what_is_no_address_is_no_server_here() -> None:
 
 def test_the_servers_of_a_pipeline_are_those_of_its_shards(tmp_path: Path) -> None:
     with named_postgres(tmp_path) as (_, port):
-        of_pipeline = plan(kind="pipeline")
+        of_pipeline = plan(loads={"pipelines": {"shards": [{}]}})
         assert at_deployment(of_pipeline, at(port), tmp_path)["watch"]["processes"] == {}
         assert of_unseen_server(of_pipeline, at(1)) == {}
 

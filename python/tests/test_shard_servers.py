@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from inrush.agent.place import Client, Hear, Here, Part, processes_document
-from inrush.border.pipeline import ShardServer
+from inrush.border.pipeline import ShardServer, shards_of
 from inrush.engines import ENGINES, known_twin, server
 from inrush.machine import addresses, held, listeners
 from inrush.pipeline import hosts, tables
@@ -228,7 +228,8 @@ def test_what_is_no_server_of_the_engine_at_the_port_is_said_and_not_watched() -
 
 
 def ran(folder: Path, seen: list[Any], place: Here | None = None) -> tuple[int, list[Any], Path]:
-    plan = {**placed("sqlite", folder, "pipeline.pipeline_bytes_per_s=150_000"), "seen": seen}
+    plan = placed("sqlite", folder, "pipeline.pipeline_bytes_per_s=150_000")
+    plan["loads"]["pipelines"]["seen"] = seen
     parts, said = folder / "parts", list[Any]()
     parts.mkdir(exist_ok=True)
     code = hosts.work(plan, parts, list, said.append, place or Here(parts, hosts.PART))  # type: ignore[arg-type]
@@ -334,12 +335,13 @@ def test_all_shards_together_are_a_role_only_where_each_was_watched(tmp_path: Pa
 def test_the_whole_is_that_of_the_plans_servers() -> None:
     plan: Any = {
         "target": {"engine": "postgresql"}, "watch": {"processes": {}},
-        "shards": [{"target": {"url": f"postgresql://db{k}/x"}} for k in range(2)],
+        "loads": {"pipelines": {"shards": [{"target": {"url": f"postgresql://db{k}/x"}} for k in range(2)]}},
     }  # fmt: skip
     both = ["shards/shard_0", "shards/shard_1"]
     assert whole_of(plan, dict.fromkeys(both, True)) == both
     assert whole_of(plan, {both[0]: True, both[1]: False}) == [] == whole_of(plan, {both[0]: True})
-    assert whole_of({**plan, "shards": plan["shards"][:1]}, {"shards": True}) == [], "it is the whole itself"
+    one: Any = {**plan, "loads": {"pipelines": {"shards": [*shards_of(plan)][:1]}}}
+    assert whole_of(one, {"shards": True}) == [], "it is the whole itself"
     started: Any = {**plan, "watch": {"processes": {"shards": [1]}}}
     assert whole_of(started, dict.fromkeys(both, True)) == [], "inrush watches what it has started"
     assert watchers_behind(2, [{**of_postgresql(1), "process": n} for n in (3, 0, 2, 3)]) == [2, 3]

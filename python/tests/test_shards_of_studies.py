@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from inrush.border.pipeline import shards_of
 from inrush.engines import server
 from inrush.engines.instance import Instance, Release, Stop, Target
 from inrush.errors import TargetError, UsageError
-from inrush.pipeline.addresses import at_pipeline
+from inrush.pipeline.addresses import at_ends
 from inrush.run.call import StudyCall
 from inrush.run.prepare import prepare
 from inrush.targets import deployments
@@ -19,7 +20,7 @@ from tests.strategies import with_factor
 
 def shard_counts(start: tuple[str, ...], *overrides: str, named: str = "pipeline-parallel") -> list[int]:
     plan = prepare(StudyCall(named, "xs", ("pipelines=1", *overrides), start=start)).plan
-    return [len(plan.planned[p.id].plan["shards"]) for p in plan.points if p.engine == "postgresql"]
+    return [len(shards_of(plan.planned[p.id].plan)) for p in plan.points if p.engine == "postgresql"]
 
 
 def test_a_study_of_pipelines_goes_over_all_shards_that_are_started_or_as_many_as_it_names(
@@ -72,10 +73,10 @@ def test_rows_go_to_the_first_shards_and_only_these_are_watched(tmp_path: Path) 
         p.plan for p in found.plan.runs if p.block == 1 and p.plan["target"]["engine"] == "postgresql"
     ][:1]
     deployment = started_deployment(3)
-    placed = at_pipeline(
+    placed = at_ends(
         at_deployment({**plan, "run_id": "r"}, deployment, tmp_path), deployment, tmp_path, tmp_path
     )
-    assert [s["target"]["url"] for s in placed["shards"]] == ["postgresql://h/1", "postgresql://h/2"]
+    assert [s["target"]["url"] for s in shards_of(placed)] == ["postgresql://h/1", "postgresql://h/2"]
     assert placed["watch"]["processes"] == {"shards": [101, 102]}, "the coordinator, 100, has no part in it"
 
 
@@ -84,9 +85,7 @@ def test_fewer_shards_than_the_plan_has_are_refused(tmp_path: Path) -> None:
     plan = next(p.plan for p in found.plan.runs if p.plan["target"]["engine"] == "postgresql")
     deployment = started_deployment(2)
     with pytest.raises(UsageError, match="has 2 shards, the plan 3"):
-        at_pipeline(
-            at_deployment({**plan, "run_id": "r"}, deployment, tmp_path), deployment, tmp_path, tmp_path
-        )
+        at_ends(at_deployment({**plan, "run_id": "r"}, deployment, tmp_path), deployment, tmp_path, tmp_path)
 
 
 def test_one_part_that_does_not_stop_keeps_none_of_the_others(monkeypatch: pytest.MonkeyPatch) -> None:

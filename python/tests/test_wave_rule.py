@@ -119,7 +119,9 @@ def as_calls(run: RunRecord) -> RunRecord:
 
 
 def as_pipeline(run: RunRecord) -> RunRecord:
-    return replace(run, plan={**run.plan, "kind": "pipeline"})  # type: ignore[arg-type]
+    segments = [{**s, "kind": "load"} if s.get("phase") == "measure" else s for s in run.plan["segments"]]
+    load = {"shards": [{}], "pipelines": {}, "inputs": {"cold": False}}
+    return replace(run, plan={**run.plan, "segments": segments, "loads": {"writers": load}})  # type: ignore[arg-type]
 
 
 def with_column(run: RunRecord, table: str, name: str, values: Any) -> RunRecord:

@@ -24,16 +24,13 @@ def come_first() -> None:
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
 
 
-def refuse_unable(engines: Iterable[str], kind: str, shared: bool = False) -> None:
+def refuse_unable(engines: Iterable[str], loads: bool = False, shared: bool = False) -> None:
     """Raises UsageError where what is measured would have that priority too, or where the kernel does not let us.
 
-    engines: their names; kind: of a plan, empty where sessions of the core do all of it. shared: by several client
+    engines: their names. loads: by client and load server, not by sessions of the core alone. shared: by several client
     processes, which would hold from each other the cores that they need at one instant.
     """
-    from inrush.study.pipeline import KIND as PIPELINE
-    from inrush.study.step_kinds import KIND as STEPS
-
-    if kind in (PIPELINE, STEPS):
+    if loads:
         raise UsageError(f"{OPTION}: the processes of a pipeline are what is measured; run it without")
     if shared:
         raise UsageError(

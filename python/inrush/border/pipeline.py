@@ -1,5 +1,4 @@
-"""The plans that `inrush.pipeline` executes with parts that the core reads: of a pipeline run, and of a run with a step that
-client and load server do."""
+"""The plan of a run with loads by client and load server, which `inrush.pipeline` executes with parts that the core reads."""
 
 from __future__ import annotations
 
@@ -9,10 +8,8 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict, cast, final
 from inrush.border import address
 from inrush.border.load import ClientPlan, LedgerPlan, ServerPlan
 from inrush.border.plan import (
-    ControlSegment,
     OpPlan,
     Phase,
-    ProbeSegment,
     ProofPlan,
     RecordPlan,
     RepeatPlan,
@@ -69,30 +66,6 @@ class PipelineShard(TypedDict):
     target: NotRequired[Target]
 
 
-class LoadSegment(TypedDict):
-    kind: Literal["load"]
-    label: str
-    phase: Literal["measure"]
-    roles: Sequence[RolePlan]
-    limit_ns: int
-
-
-class ShardProofSegment(TypedDict):
-    """Proofs stand with the shards."""
-
-    kind: Literal["proof"]
-    label: str
-
-
-PipelineSegment: TypeAlias = ControlSegment | ProbeSegment | LoadSegment | ShardProofSegment
-
-
-class Interval(TypedDict):
-    interval_ns: int
-    #: Between two looks at the sizes of the shards' tables while they are loaded; absent: none.
-    sizes_ns: NotRequired[int]
-
-
 class InputFiles(TypedDict):
     files: int
     #: Absent: files are those that the table lies in by itself (`chunks`), of unequal sizes.
@@ -101,8 +74,8 @@ class InputFiles(TypedDict):
     #: The kernel forgets them before the clock.
     cold: bool
     folder: str
-    #: Of all files where they have not equally many; absent: each has `rows_per_file`.
-    rows: NotRequired[int]
+    #: Of all files; the last one may have fewer than the others.
+    rows: int
     #: The operation that dumped them; absent: they are made.
     dump: NotRequired[str]
 
@@ -146,63 +119,6 @@ class GoesOn(TypedDict):
     rows: str
 
 
-class StepEnds(LoadEnds):
-    """Of one step."""
-
-    #: A query for one number.
-    rows_in_ledger: str
-    #: Of a load that goes on after a kill.
-    goes_on: NotRequired[GoesOn]
-    #: Of its run, which it leaves in the ledger: another run's data has another one.
-    mark: NotRequired[str]
-    #: Of a run that was killed: folders of what the workers before this one have left, the first one first.
-    earlier: NotRequired[Sequence[str]]
-
-
-class StepLoad(TypedDict):
-    """A step that client and load server do: a pause to the core."""
-
-    kind: Literal["load"]
-    label: str
-    step: str
-    phase: Literal["measure"]
-    roles: Sequence[RolePlan]
-    limit_ns: int
-    #: Asked on a connection of its own; of an embedded engine its files are looked at.
-    sample: NotRequired[SamplePlan]
-
-
-class LoadingOfPoint(TypedDict):
-    """Sessions as ever, with such steps among them."""
-
-    version: int
-    kind: Literal["steps"]
-    study: str
-    seed: int
-    epoch_ns: int
-    target: Target
-    tables: Sequence[TablePlan]
-    operations: Sequence[OpPlan]
-    segments: Sequence[Segment | StepLoad]
-    record: RecordPlan
-    watch: WatchPlan
-    #: Never there: such a run has one client process.
-    share: NotRequired[SharePlan]
-    #: By step.
-    loads: Mapping[str, StepEnds]
-
-
-@final
-class LoadingPointPlan(LoadingOfPoint):
-    """A `LoadingPlan` before it is known which run it is of."""
-
-
-@final
-class LoadingPlan(LoadingOfPoint):
-    run_id: str
-    labels: NotRequired[RunLabels]
-
-
 class ShardServer(TypedDict):
     """A server of one shard, or of several that are namespaces of it."""
 
@@ -221,46 +137,71 @@ class SeenServer(ShardServer):
     process: int
 
 
-class PipelineOfPoint(TypedDict):
-    """What is the same in every run of a point."""
+class StepEnds(LoadEnds):
+    """Of one load: into the tables of its run, or over shards that have tables of their own."""
+
+    #: Of the run's tables: a query for one number.
+    rows_in_ledger: NotRequired[str]
+    #: Absent of a load into the tables of its run; else there is nothing in the run but this load.
+    shards: NotRequired[Sequence[PipelineShard]]
+    #: Servers of shards on hosts where the run has a process; absent of a run on one host, which watches by process id.
+    seen: NotRequired[Sequence[SeenServer]]
+    #: Of a load that goes on after a kill.
+    goes_on: NotRequired[GoesOn]
+    #: Of its run, which it leaves in the ledger: another run's data has another one.
+    mark: NotRequired[str]
+    #: Of a run that was killed: folders of what the workers before this one have left, the first one first.
+    earlier: NotRequired[Sequence[str]]
+
+
+class LoadSegment(TypedDict):
+    """A load by client and load server: a pause to the core."""
+
+    kind: Literal["load"]
+    label: str
+    #: Absent where the load is all of the run.
+    step: NotRequired[str]
+    phase: Literal["measure"]
+    #: One, with the name of the load.
+    roles: Sequence[RolePlan]
+    limit_ns: int
+    #: Asked on a connection of its own, of shards of each; of an embedded engine its files are looked at.
+    sample: NotRequired[SamplePlan]
+
+
+class LoadingOfPoint(TypedDict):
+    """Sessions as ever, with such loads among them, or one load over shards and nothing else."""
 
     version: int
-    kind: Literal["pipeline"]
     study: str
     seed: int
     epoch_ns: int
     target: Target
     tables: Sequence[TablePlan]
     operations: Sequence[OpPlan]
-    segments: Sequence[PipelineSegment]
-    record: Interval
+    segments: Sequence[Segment | LoadSegment]
+    record: RecordPlan
     watch: WatchPlan
-    inputs: InputFiles
-    pipelines: Pipelines
-    client: ClientPlan
-    load_server: ServerPlan
-    shards: Sequence[PipelineShard]
-    #: Servers of shards on hosts where the run has a process; absent of a run on one host, which watches by process id.
-    seen: NotRequired[Sequence[SeenServer]]
+    #: Never there: such a run has one client process.
+    share: NotRequired[SharePlan]
+    #: By the name of the role.
+    loads: Mapping[str, StepEnds]
 
 
 @final
-class PipelinePointPlan(PipelineOfPoint):
-    """A `PipelinePlan` before it is known which run it is of."""
+class LoadingPointPlan(LoadingOfPoint):
+    """A `LoadingPlan` before it is known which run it is of."""
 
 
 @final
-class PipelinePlan(PipelineOfPoint):
+class LoadingPlan(LoadingOfPoint):
     run_id: str
     labels: NotRequired[RunLabels]
 
 
-#: Of a run, whatever its kind.
-AnyPlan: TypeAlias = RunPlan | PipelinePlan | LoadingPlan
-
-
-#: Of a plan, whatever its kind.
-AnySegment: TypeAlias = Segment | PipelineSegment | StepLoad
+#: Of a run: by sessions alone, or with loads by client and load server.
+AnyPlan: TypeAlias = RunPlan | LoadingPlan
+AnySegment: TypeAlias = Segment | LoadSegment
 
 
 def roles_of(segment: AnySegment) -> Sequence[RolePlan]:
@@ -288,16 +229,18 @@ def clients_of(plan: AnyPlan) -> int:
 
 
 def hosts_of(plan: AnyPlan) -> int:
-    """Processes of its run that may each have a host: of a pipeline its load server and its clients'."""
-    if plan.get("kind") != "pipeline":
+    """Processes of its run that may each have a host: of a load over shards its load server and its clients'."""
+    of = load_over_shards(plan)
+    if of is None:
         return clients_of(plan)
-    how = cast("Pipelines", plan.get("pipelines"))
+    how = of["pipelines"]
     return 1 + min(how.get("client_hosts", 1), how["count"])
 
 
 def shards_of(plan: AnyPlan) -> Sequence[PipelineShard]:
-    """Empty of a plan of sessions."""
-    return cast("Sequence[PipelineShard]", plan.get("shards", ()))
+    """Empty of a plan without a load over shards."""
+    of = load_over_shards(plan)
+    return of["shards"] if of is not None else ()
 
 
 def server_hosts(plan: AnyPlan) -> list[str]:
@@ -315,5 +258,22 @@ def hosts_in(url: str) -> list[str]:
 
 
 def loads_of(plan: AnyPlan) -> Mapping[str, StepEnds]:
-    """By step; empty where sessions do every load."""
+    """By role; empty where sessions do every load."""
     return cast("Mapping[str, StepEnds]", plan.get("loads", {}))
+
+
+def load_over_shards(plan: AnyPlan) -> StepEnds | None:
+    """None of a run that is anything else."""
+    return next((of for of in loads_of(plan).values() if "shards" in of), None)
+
+
+def whole_load(plan: AnyPlan) -> StepEnds | None:
+    """The load that a run is, or that a step is which is seen as a run; None where it is anything else."""
+    loads = [s for s in plan.get("segments", ()) if s["kind"] == "load" and not step_of(s)]
+    return loads_of(plan)[roles_of(loads[0])[0]["name"]] if loads else None
+
+
+def with_load(plan: AnyPlan, role: str, more: Mapping[str, object]) -> AnyPlan:
+    """The plan with more of one load."""
+    loads = loads_of(plan)
+    return cast("LoadingPlan", {**plan, "loads": {**loads, role: {**loads[role], **more}}})

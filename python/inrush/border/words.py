@@ -12,11 +12,9 @@ if TYPE_CHECKING:
     from typing_extensions import Required
 
 #: Drives a run, or its share of one; makes the files of its share first; a run by several processes of this machine, or of a
-#: fleet; a pipeline; a run with steps that client and load server do; what a pipeline has on one host; an end of a load; such
-#: ends, one after the other; a node of a fleet on this machine.
-Does = Literal[
-    "drive", "make_and_drive", "share_out", "fleet", "pipeline", "steps", "part", "end", "ends", "node"
-]
+#: fleet; a run with loads by client and load server; what such a load has on one host; an end of a load; such ends, one after
+#: the other; a node of a fleet on this machine.
+Does = Literal["drive", "make_and_drive", "share_out", "fleet", "loads", "part", "end", "ends", "node"]
 
 
 class FleetOfRun(TypedDict):

@@ -140,10 +140,10 @@ def execute(
                     "--realtime: is for client processes of this machine; run it without --fleet"
                 )
             if realtime:
-                kinds = {str(run.plan.get("kind", "")) for run in prepared.plan.runs} or {""}
-                shared = any("share" in run.plan for run in prepared.plan.runs)
-                for kind in kinds:
-                    refuse_unable(prepared.named_targets.engines, kind, shared)
+                loads, shared = (
+                    any(key in run.plan for run in prepared.plan.runs) for key in ("loads", "share")
+                )
+                refuse_unable(prepared.named_targets.engines, loads, shared)
             if not begun:
                 refuse_unequal_ahead(prepared.plan, prepared.named_targets, data, folder.data_path)
             listener = held.enter_context(listening(folder, prepared.plan.all_runs, page, quiet))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
-from inrush.border.pipeline import AnyPlan, hosts_of, loads_of
+from inrush.border.pipeline import AnyPlan, hosts_of, load_over_shards, loads_of, shards_of
 from inrush.fleet.address import has_loopback, reached_only_here
 from inrush.fleet.own_files import SENT, inputs_of, makes_own
 from inrush.study.files import INPUT
@@ -105,7 +105,7 @@ def without_files(
 
     ours: spaces, as of `remote.spaces`. Containers of one kernel may share the folder.
     """
-    if "kind" in plan:
+    if loads_of(plan):
         return []  # its ends are those of the loader
     away = next((a for a, fact in facts.items() if fact["spaces"]["kernel"] != ours["kernel"]), None)
     said = []
@@ -136,7 +136,7 @@ def without_files(
 
 def not_here(plans: Sequence[AnyPlan]) -> str:
     """Why runs are not made without a fleet; empty where they are."""
-    if any(plan.get("kind") == "pipeline" and hosts_of(plan) > 2 for plan in plans):
+    if any(shards_of(plan) and hosts_of(plan) > 2 for plan in plans):
         return "pipeline.client_hosts: clients on hosts of their own are workers of a fleet; say --fleet, or take 1"
     if any(names_of(plan) for plan in plans):
         return (
@@ -147,18 +147,20 @@ def not_here(plans: Sequence[AnyPlan]) -> str:
 
 def names_of(plan: AnyPlan) -> Sequence[str]:
     """Workers or hosts that a pipeline's study names for its load server and its clients; empty of any."""
-    return cast("Mapping[str, Sequence[str]]", plan.get("pipelines", {})).get("on", ())
+    load = load_over_shards(plan)
+    return load["pipelines"].get("on", ()) if load is not None else ()
 
 
 def not_there(plans: Sequence[AnyPlan]) -> str:
     """Why runs are not made on workers; empty where they are."""
     for plan in plans:
-        if loads_of(plan):
+        load = load_over_shards(plan)
+        if load is None and loads_of(plan):
             return (
                 "client and load server of a step work on the host of the run; run it without --fleet, or measure the load as "
                 'a study of kind = "pipeline"'
             )
-        if cast("Mapping[str, Any]", plan.get("pipelines", {})).get("process_per_file"):
+        if load is not None and load["pipelines"]["process_per_file"]:
             return (
                 "process_per_file: a load server and a client of each file are processes of one host; run it without --fleet, or "
                 "with process_per_file = false"

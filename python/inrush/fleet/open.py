@@ -5,13 +5,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from inrush.border.pipeline import AnyPlan, ShardServer, hosts_of
+from inrush.border.pipeline import AnyPlan, ShardServer, hosts_of, shards_of
 from inrush.border.words import FleetOfRun
 from inrush.errors import TargetError, UsageError
 from inrush.extras import need
 from inrush.fleet.address import OPTION, parse
 from inrush.fleet.waiting import WaitingTime
-from inrush.study.pipeline import KIND as PIPELINE
 
 
 def workers_of(
@@ -118,7 +117,7 @@ def opened(
         finally:
             link.close()
         note(f"fleet: {len(of.ends)} workers, alike in version and speed")
-        if any(plan.get("kind") == PIPELINE for plan in plans):
+        if any(map(shards_of, plans)):
             names = {worker: str(fact["host"]) for worker, fact in facts.items()}
             lines += [said_dealt(of, names, beside, homes), said_unseen(beside, homes)]
         for line in filter(None, lines):

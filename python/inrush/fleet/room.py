@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from inrush.border.pipeline import AnyPlan, PipelinePlan, clients_of
+from inrush.border.pipeline import AnyPlan, LoadEnds, clients_of, load_over_shards
 from inrush.border.plan import InputPlan, RunPlan
 from inrush.fleet import remote
 from inrush.fleet.checks import named
@@ -19,7 +19,6 @@ from inrush.fleet.own_files import SENT, at_worker, makes_own, shares
 from inrush.fleet.taken import on_all, refused
 from inrush.pipeline.shares import clients_at, files_at
 from inrush.plan.cost import input_room_said
-from inrush.study.pipeline import KIND as PIPELINE
 
 #: A worker looks at its disk for so long at most, s.
 ASK_S = 10.0
@@ -81,8 +80,8 @@ def short(rooms: Mapping[str, Room], names: Mapping[str, str], needs: Sequence[S
 
 def each_needs(plan: AnyPlan, row_bytes: RowBytes) -> list[float]:
     """Bytes of the files that the run makes, by process. Pure."""
-    if plan.get("kind") == PIPELINE:
-        return clients_need(cast("PipelinePlan", plan), row_bytes)
+    if (load := load_over_shards(plan)) is not None:
+        return clients_need(load, row_bytes)
     if not makes_own(plan):
         return []
     # Files of equal rows lie in one folder, which is named by them.
@@ -90,11 +89,10 @@ def each_needs(plan: AnyPlan, row_bytes: RowBytes) -> list[float]:
     return [session_needs({**placed, "share": {"index": n, "of": of}}, row_bytes) for n in range(of)]
 
 
-def clients_need(plan: PipelinePlan, row_bytes: RowBytes) -> list[float]:
+def clients_need(load: LoadEnds, row_bytes: RowBytes) -> list[float]:
     """The load server makes none."""
-    how, cut = plan["pipelines"], plan["inputs"]
-    rows = cut.get("rows", cut["files"] * cut.get("rows_per_file", 0))
-    size = rows / cut["files"] * row_bytes(cut["table"]["stream"])
+    how, cut = load["pipelines"], load["inputs"]
+    size = cut["rows"] / cut["files"] * row_bytes(cut["table"]["stream"])
     return [0.0, *(size * len(files_at(client, how, cut["files"])) for client in range(clients_at(how)))]
 
 

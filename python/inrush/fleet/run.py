@@ -6,11 +6,11 @@ import os
 import socket
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from inrush.agent import shared_run
 from inrush.agent.parent import Parent
-from inrush.border.pipeline import AnyPlan, PipelinePlan, hosts_of, server_hosts, shards_of
+from inrush.border.pipeline import AnyPlan, hosts_of, server_hosts, shards_of, with_load
 from inrush.border.words import Document, Does
 from inrush.engines import server
 from inrush.errors import InrushError, TargetError
@@ -23,12 +23,12 @@ from inrush.fleet.own_files import makes_own
 from inrush.fleet.place import OnWorkers
 from inrush.machine.addresses import own_hosts
 from inrush.pipeline.shard_servers import servers_of
-from inrush.study.pipeline import KIND as PIPELINE
+from inrush.study.pipeline import ROLE
 
 
 def made_by(plan: AnyPlan) -> tuple[Does, Callable[..., int]]:
     """What each of its processes does, and what makes the run of them."""
-    if plan.get("kind") != PIPELINE:
+    if not shards_of(plan):
         return ("make_and_drive" if makes_own(plan) else "drive"), shared_run.shared
     from inrush.pipeline import hosts
 
@@ -42,7 +42,7 @@ def work(document: Document, parent: Parent) -> int:
     scheduler, folder = fleet["scheduler"], fleet["folder"]
     # One process is a run of several, too: it drives where the others would.
     does, made = made_by(plan)
-    if "kind" not in plan:
+    if not shards_of(plan):
         plan.setdefault("share", {"index": 0, "of": 1})
     target = plan["target"]
     twin = server(target["engine"])
@@ -88,11 +88,10 @@ def work(document: Document, parent: Parent) -> int:
 def dealt_to(plan: AnyPlan, ends: tuple[str, ...], homes: Homes) -> tuple[Dealt, AnyPlan]:
     """What the run takes of the study's workers, and its plan with what they see of its shards' servers."""
     of = Dealt(ends, tuple(worker for worker in homes if worker not in ends))
-    if plan.get("kind") != PIPELINE or not ends:
+    if not shards_of(plan) or not ends:
         return of, plan
-    pipeline = cast("PipelinePlan", plan)
-    run, seen = dealing.seen(of, hosts_of(plan), servers_of(pipeline), homes)
-    return run, {**pipeline, "seen": seen} if seen else plan
+    run, seen = dealing.seen(of, hosts_of(plan), servers_of(plan), homes)
+    return run, with_load(plan, ROLE, {"seen": seen}) if seen else plan
 
 
 def reached(plan: AnyPlan) -> list[str]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from inrush.analysis.verdicts import Figures, Verdict, invalid, noted, passed
+from inrush.border.pipeline import whole_load
 from inrush.guards.guard import About, Guard
 from inrush.guards.steps import has_sessions, of_steps
-from inrush.stats.files import CACHED_SHARE, cached_share, is_pipeline
+from inrush.stats.files import CACHED_SHARE, cached_share
 from inrush.stats.record import RunRecord
 from inrush.stats.steps import segments_of_steps
 from inrush.text import percent
@@ -48,9 +49,8 @@ def is_cold(run: RunRecord, segment: int) -> bool:
 def inputs_cold(run: RunRecord, _: Figures) -> Verdict | None:
     """Files of a pipeline that were to come from the disk."""
     if (
-        not is_pipeline(run)
-        or "inputs" not in run.plan
-        or not run.plan["inputs"]["cold"]
+        (load := whole_load(run.plan)) is None
+        or not load["inputs"]["cold"]
         or (share := cached_share(run)) is None
     ):
         return None

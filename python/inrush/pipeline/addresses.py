@@ -1,13 +1,12 @@
-"""A pipeline's plan with its addresses: where each shard is, which processes it has, where input files lie."""
+"""A plan with loads with its addresses: where each shard is, which processes it has, where input files lie."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from inrush.border.load import ImportPlan, ShardPlan
-from inrush.border.pipeline import AnyPlan, LoadingPlan, PipelinePlan, PipelineShard, StepEnds
+from inrush.border.pipeline import AnyPlan, StepEnds, loads_of, shards_of, with_load
 from inrush.border.plan import Target as PlanTarget
 from inrush.engines.instance import Target
 from inrush.errors import UsageError
@@ -17,45 +16,53 @@ from inrush.targets.deployment import Deployment, split_password
 SHARDS = "shards"
 
 
-def at_pipeline(plan: AnyPlan, deployment: Deployment, data: Path, inputs: Path) -> PipelinePlan:
-    """data: the run's own folder; inputs: kept for all runs of the study.
+def at_ends(plan: AnyPlan, deployment: Deployment, data: Path, inputs: Path) -> AnyPlan:
+    """The plan with what client and load server of each load have; one of sessions alone as it is.
 
-    Raises UsageError for shards that do not fit the plan.
+    data: the run's own folder; inputs: kept for all runs of the study. Raises UsageError for shards that do not fit the plan.
     """
-    assert "shards" in plan, "a run of this kind has a pipeline's plan"
+    if shards_of(plan):
+        return at_shards(plan, deployment, data, inputs)
+    for role, of in loads_of(plan).items():
+        # They write to where its sessions read.
+        plan = with_load(plan, role, placed(of, [plan["target"]], inputs))
+    return plan
+
+
+def placed(of: StepEnds, targets: Sequence[PlanTarget], inputs: Path) -> Mapping[str, object]:
+    """The ends of a load with their addresses. targets: by shard."""
+    load = of["load_server"]["load"]
+    ends = [{**e, "plan": {**e["plan"], "target": t}} for e, t in zip(load["shards"], targets, strict=True)]
+    replicas = {}
+    if copies := load.get("replicas"):
+        # The rows of each shard once more on the next one.
+        beside = zip(copies, [*targets[1:], *targets[:1]], strict=True)
+        replicas["replicas"] = [{**e, "plan": {**e["plan"], "target": t}} for e, t in beside]
+    return {
+        "load_server": {**of["load_server"], "load": {**load, "shards": ends, **replicas}},
+        "inputs": {**of["inputs"], "folder": str(inputs.resolve())},
+    }
+
+
+def at_shards(plan: AnyPlan, deployment: Deployment, data: Path, inputs: Path) -> AnyPlan:
     options = {k: v for k, v in plan["target"]["options"].items() if k != SHARDS}
     targets = shard_targets(plan, deployment, data)
-    server = plan["load_server"]
     addresses: list[PlanTarget] = [
         {"engine": t.engine, "url": t.url, "options": {**options, **t.options}} for t in targets
     ]
-    shards: list[PipelineShard] = [
-        {**shard, "target": address} for shard, address in zip(plan["shards"], addresses, strict=True)
-    ]
-    ends: list[ShardPlan] = [
-        {**end, "plan": {**end["plan"], "target": address}}
-        for end, address in zip(server["load"]["shards"], addresses, strict=True)
-    ]
-    load: ImportPlan = {**server["load"], "shards": ends}
-    if copies := server["load"].get("replicas"):
-        # The rows of each shard once more on the next one.
-        beside = zip(copies, [*addresses[1:], *addresses[:1]], strict=True)
-        load["replicas"] = [{**end, "plan": {**end["plan"], "target": address}} for end, address in beside]
+    ((role, of),) = loads_of(plan).items()
+    shards = [{**shard, "target": at} for shard, at in zip(of["shards"], addresses, strict=True)]
     # A coordinator has no part in a load that goes straight to its shards.
     watched: list[Sequence[int]] = [pids for t in targets for pids in t.processes.values()]
     watched = watched or list(plan["watch"]["processes"].values())
-    return {
-        **plan,
-        "target": {**plan["target"], "options": options},
-        "shards": shards,
-        "load_server": {**server, "load": load},
-        "inputs": {**plan["inputs"], "folder": str(inputs.resolve())},
-        "watch": {
-            **plan["watch"],
-            "processes": {"shards": sorted({pid for pids in watched for pid in pids})},
-            "folders": folders(deployment, plan["watch"].get("data_dir", ""), inputs),
-        },
+    at = plan.copy()
+    at["target"] = {**plan["target"], "options": options}
+    at["watch"] = {
+        **plan["watch"],
+        "processes": {"shards": sorted({pid for pids in watched for pid in pids})},
+        "folders": folders(deployment, plan["watch"].get("data_dir", ""), inputs),
     }
+    return with_load(at, role, {**placed(of, addresses, inputs), "shards": shards})
 
 
 def folders(deployment: Deployment, data: str, inputs: Path) -> dict[str, str]:
@@ -66,26 +73,9 @@ def folders(deployment: Deployment, data: str, inputs: Path) -> dict[str, str]:
     return found
 
 
-def at_steps(plan: AnyPlan, deployment: Deployment, data: Path, inputs: Path) -> LoadingPlan:
-    """The plan of a run with steps that client and load server do: they write to where its sessions read."""
-    assert "loads" in plan, "a run of this kind has such steps"
-    target = plan["target"]
-
-    def placed(of: StepEnds) -> StepEnds:
-        load = of["load_server"]["load"]
-        ends: list[ShardPlan] = [{**end, "plan": {**end["plan"], "target": target}} for end in load["shards"]]
-        return {
-            **of,
-            "load_server": {**of["load_server"], "load": {**load, "shards": ends}},
-            "inputs": {**of["inputs"], "folder": str(inputs.resolve())},
-        }
-
-    return {**plan, "loads": {step: placed(of) for step, of in plan["loads"].items()}}
-
-
-def shard_targets(plan: PipelinePlan, deployment: Deployment, data: Path) -> list[Target]:
+def shard_targets(plan: AnyPlan, deployment: Deployment, data: Path) -> list[Target]:
     """Of an embedded engine a file for each shard; of servers those that are named, those behind a coordinator, or one for all."""
-    count = len(plan["shards"])
+    count = len(shards_of(plan))
     named = str({**plan["target"]["options"], **deployment.target.options}.get(SHARDS, "")).split()
     own = {k: v for k, v in deployment.target.options.items() if k != SHARDS}
     engine, url = deployment.target.engine, deployment.target.url

@@ -5,33 +5,45 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from inrush.border.pipeline import AnySegment, LoadingPlan, StepLoad
-from inrush.plan.loads import LOAD, READY
+from inrush.border.pipeline import AnyPlan, AnySegment, loads_of, roles_of, shards_of, step_of
+from inrush.border.plan import WatchPlan
+from inrush.plan.pipeline import LOAD, READY
 
 Doc = dict[str, Any]
 
-#: Keys of the plan that the core does not read.
-OWN = ("kind", "loads")
+#: Of the pauses in place of what is done on shards, by the labels of their segments.
+CREATE, PROVE, DROP = "create", "proof", "drop"
+#: The engine of a run that works on shards, of which the core has none.
+NONE = {"engine": "null", "url": "", "options": {}}
 
 
-def core_plan(plan: LoadingPlan) -> Doc:
-    """What the core reads of it, segment by segment."""
-    kept = {key: value for key, value in plan.items() if key not in OWN}
+def core_plan(plan: AnyPlan, watch: WatchPlan) -> Doc:
+    """What the core reads of it, segment by segment. watch: what it watches."""
+    kept = {key: value for key, value in plan.items() if key != "loads"}
     segments = [paused(s) if s["kind"] == "load" else s for s in plan["segments"]]
-    for step, of in plan["loads"].items():
+    for role, of in loads_of(plan).items():
         if "earlier" in of:
-            segments = continued(segments, step)
-    return {**kept, "segments": segments}
+            segments = continued(segments, role)
+        if shards_of(plan):
+            kept |= {"target": NONE, "tables": [], "operations": []}
+            segments = [s if s["kind"] == "pause" else pause(s, f"{s['label']}:{role}") for s in segments]
+    processes = {role: pids for role, pids in watch["processes"].items() if pids}
+    return {**kept, "watch": {**watch, "processes": processes}, "segments": segments}
 
 
-def paused(of: StepLoad) -> Any:
-    return {"kind": "pause", "label": of["label"], "step": of["step"], "action": f"{LOAD}:{of['step']}"}
+def paused(of: AnySegment) -> Any:
+    return pause(of, f"{LOAD}:{roles_of(of)[0]['name']}")
 
 
-def continued(segments: Sequence[Any], step: str) -> list[AnySegment]:
+def pause(of: AnySegment, action: str) -> Any:
+    step = {"step": step} if (step := step_of(of)) else {}
+    return {"kind": "pause", "label": of["label"], **step, "action": action}
+
+
+def continued(segments: Sequence[Any], role: str) -> list[AnySegment]:
     """What was done before the load is not done again: its tables stay. Settings are asked for: the server may be another."""
     actions = [s.get("action", "") for s in segments]
-    first = actions.index(f"{READY}:{step}")
+    first = actions.index(f"{READY}:{role}")
     return [nothing(s) if k < first else s for k, s in enumerate(segments)]
 
 

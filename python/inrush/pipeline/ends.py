@@ -56,10 +56,8 @@ class InHand:
 class LoadProcesses:
     """Started before the clock; `go` begins the load, `said` gives its events until every client has finished."""
 
-    def __init__(
-        self, plan: LoadEnds, paths: Sequence[Path], folder: Path, left: Sequence[int] | None = None
-    ) -> None:
-        """left: numbers of the files that are to be loaded; None: all."""
+    def __init__(self, plan: LoadEnds, paths: Sequence[Path], folder: Path, left: Sequence[int]) -> None:
+        """left: numbers of the files that are to be loaded."""
         self._plan, self._paths, self._folder = plan, [str(p) for p in paths], folder
         self._stamps = [seen(p).document() for p in paths]
         self._token = secrets.token_hex(16)
@@ -75,8 +73,7 @@ class LoadProcesses:
             self._start(CLIENT, k) for k in range(count if self.per_file or how["client"] == "own" else 1)
         ]
         servers = [self._start(SERVER, k) for k in range(count if self.per_file else 1)]
-        files = range(len(paths)) if left is None else left
-        self._files = [files_of(k, len(clients), files) for k in range(len(clients))]
+        self._files = [files_of(k, len(clients), left) for k in range(len(clients))]
         #: Those that have no more to do.
         self._done: set[Name] = set()
         #: By pipeline, where each file has ends of its own.

@@ -8,11 +8,9 @@ from typing import Any, Protocol
 
 from inrush.agent.shared_run import OnEvent, Words
 from inrush.border.events import NO_LATENCIES, LoadProgress, RoleProgress
-from inrush.pipeline import tables
 from inrush.pipeline.ends import Said
 from inrush.pipeline.inputs import Inputs
 from inrush.pipeline.journal import Journal
-from inrush.study.pipeline import ROLE
 
 Doc = dict[str, Any]
 
@@ -116,15 +114,8 @@ class Heard:
         ]
 
     def progress(
-        self,
-        label: str,
-        share: float,
-        seconds: float = 0.0,
-        segment: int = tables.MEASURED,
-        phase: str = "",
-        role: str = ROLE,
+        self, segment: int, label: str, phase: str, role: str, share: float, seconds: float = 0.0
     ) -> None:
-        """phase: where it is not called as the segment is."""
         per_s, files_per_s = (x / seconds if seconds else 0.0 for x in (self.rows, self.ended))
         done: RoleProgress = {
             "rows": self.rows, "ops": self.ended, "rows_per_s": per_s, "ops_per_s": files_per_s, "p99_ms": None,
@@ -140,7 +131,7 @@ class Heard:
                 "gaps_s": sum(end - begin for begin, end in gaps) / 1e9,
             }  # fmt: skip
         self.on_event({
-            "event": "progress", "t_ns": round(seconds * 1e9), "segment": segment, "label": label, "phase": phase or label,
+            "event": "progress", "t_ns": round(seconds * 1e9), "segment": segment, "label": label, "phase": phase,
             "repetition": 0, "began_ns": 0, "share": share, "left_s": left_s, "roles": {role: done}, "client_cpu": None,
             "resources": (),
             **({"loaded": loaded} if loaded is not None else {}),

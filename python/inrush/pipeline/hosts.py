@@ -1,4 +1,4 @@
-"""A pipeline's run over hosts: the load server on the first, clients on those behind it, each with the files that it loads, and
+"""A load over hosts: the load server on the first, clients on those behind it, each with the files that it loads, and
 what watches the shards' servers on their own hosts.
 
 This process creates, proves and drops; it says what is to be done there, and hears what the ends say. Nothing of it is on the
@@ -11,7 +11,7 @@ import contextlib
 import queue
 import secrets
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -22,18 +22,18 @@ from inrush.agent.place import Client, Place, leave_document
 from inrush.agent.process import death_cause
 from inrush.agent.shared_run import OnEvent, Words
 from inrush.border.events import Event
-from inrush.border.pipeline import PipelinePlan
+from inrush.border.pipeline import AnyPlan, loads_of
+from inrush.border.plan import WatchPlan
 from inrush.border.words import Does, Word
 from inrush.errors import CoreError
 from inrush.load.remote import is_loopback
 from inrush.machine import host
-from inrush.pipeline import drive, inputs, journal, shard_servers, shares, ways
+from inrush.pipeline import inputs, journal, run, shard_servers, shares, ways
 from inrush.pipeline.ends import Said
+from inrush.pipeline.environment import Note
 from inrush.pipeline.hosts_watched import device_marks, watched
-from inrush.pipeline.load_environment import LoadAtWork, Note
 from inrush.pipeline.part_plans import part_plan
 from inrush.pipeline.shares import SERVER
-from inrush.pipeline.watching import Watching, watching
 
 Doc = dict[str, Any]
 
@@ -47,7 +47,7 @@ CAUSE_S = 2.0
 
 
 def work(
-    plan: PipelinePlan,
+    plan: AnyPlan,
     parts: Path,
     words: Words,
     on_event: OnEvent,
@@ -57,12 +57,12 @@ def work(
 
     over: list[OverHosts] = []
 
-    def environment(folder: Path) -> OverHosts:
+    def environment(role: str, folder: Path) -> OverHosts:
         over.append(OverHosts(plan, parts, folder, place))
         return over[0]
 
     try:
-        return drive.driven(plan, parts, words, on_event, environment)
+        return run.made(plan, parts, words, on_event, environment)
     finally:
         with contextlib.ExitStack() as ending:
             ending.callback(place.end)
@@ -71,16 +71,19 @@ def work(
 
 
 class OverHosts:
-    """The environment of such a run, and its ends at work."""
+    """The environment of such a load, and its ends at work."""
 
-    keeps = True
+    over_hosts = True
+    #: Those of this host: the files are on others.
+    paths: Sequence[Path] = ()
 
-    def __init__(self, plan: PipelinePlan, parts: Path, folder: Path, place: Place) -> None:
+    def __init__(self, plan: AnyPlan, parts: Path, folder: Path, place: Place) -> None:
         self.plan, self.parts, self.folder, self.place = plan, parts, folder, place
-        self.how = plan["pipelines"]
+        ((_, self.of),) = loads_of(plan).items()
+        self.how = self.of["pipelines"]
         #: Processes of clients; that of the load server is before them.
         self.clients = range(SERVER + 1, SERVER + 1 + shares.clients_at(self.how))
-        self.seen = shard_servers.seen_of(plan)
+        self.seen = self.of.get("seen", ())
         self.watchers = shard_servers.watchers_behind(self.clients.stop, self.seen)
         self.every = (SERVER, *self.clients, *self.watchers)
         #: Process -> what it says of the servers on its host.
@@ -99,7 +102,6 @@ class OverHosts:
         self.listening: Doc = {}
         #: CLOCK_MONOTONIC of each host at the time zero of its watch.
         self.zeros_ns: dict[int, int] = {}
-        self.watch: Watching | None = None
         #: Ended before its clients had done: what its parts say of that is no failure.
         self.cut = False
         #: By client: what its way carries; what its senders waited for.
@@ -109,6 +111,14 @@ class OverHosts:
         self.late_ns: dict[int, int] = {}
 
     # --- the environment
+
+    def watch(self) -> WatchPlan:
+        """Of what it has files of, the shards that run here."""
+        watch = self.plan["watch"]
+        folders = {
+            role: path for role, path in watch.get("folders", {}).items() if role == shard_servers.SHARDS
+        }
+        return {**watch, "folders": folders}
 
     def make(self, note: Note) -> None:
         for process in self.every:
@@ -121,7 +131,7 @@ class OverHosts:
             process, event = self.next()
             if event["event"] == "making":
                 there[process] = event["there"]
-                note(sum(there.values()), self.plan["inputs"]["files"])
+                note(sum(there.values()), self.of["inputs"]["files"])
             elif event["event"] == "has_inputs":
                 missing.discard(process)
         remote = self.beyond()
@@ -146,32 +156,8 @@ class OverHosts:
             self.send(process, "fill", host=host, port=port, token=token)
         return float(self.until(SERVER, "measured")["bytes_per_s"])
 
-    @contextlib.contextmanager
-    def at_work(self) -> Iterator[LoadAtWork]:
-        """Of a failure nothing goes on: tables are dropped behind it, and no load server may write then."""
-        try:
-            self.ready()
-            folders = {k: v for k, v in self.plan["watch"].get("folders", {}).items() if k == "shards"}
-            mine = {**self.plan, "watch": {**self.plan["watch"], "folders": folders}}
-            with watching(mine, self.plan["watch"]["processes"], self.folder / "watch") as self.watch:
-                self.zero_ns = self.watch.zero_ns
-                with self.killed_first():
-                    yield self
-            self.end()
-        except BaseException:
-            self.kill()
-            raise
-
-    @contextlib.contextmanager
-    def killed_first(self) -> Iterator[None]:
-        """Of a failure, before the watch of this host ends, which takes its last look."""
-        try:
-            yield
-        except BaseException:
-            self.kill()
-            raise
-
-    def ready(self) -> None:
+    def begin(self, left: Sequence[int]) -> Mapping[str, Sequence[int]]:
+        """None of them is of this host."""
         self.send(SERVER, "open", host=self.place.address(SERVER), token=self.token)
         self.listening = self.until(SERVER, "listening")
         self.held_by = self.listening["held_by"]
@@ -188,6 +174,7 @@ class OverHosts:
             self.read = inputs.Inputs(
                 (), held.bytes + said["bytes"], held.cached_bytes + said["cached_bytes"]
             )
+        return {}
 
     def end(self) -> None:
         """All in order: the tables of what was watched are here, and the clocks are known. Clients first: a load server that
@@ -206,9 +193,7 @@ class OverHosts:
     def due_ns(self) -> int:
         return time.monotonic_ns() + self.place.start_after_ns
 
-    def watched(self) -> pa.Table:
-        assert self.watch is not None, "it was at work"
-        here: pa.Table = self.watch.tables["resources"]
+    def watched(self, here: pa.Table) -> pa.Table:
         to_ns = {
             process: shift(self.place.clock(process), zero_ns, SAME, self.zero_ns)
             for process, zero_ns in self.zeros_ns.items()
@@ -269,7 +254,8 @@ class OverHosts:
 
     # --- the ends at work
 
-    def go(self, at_ns: int) -> None:
+    def go(self, at_ns: int, zero_ns: int) -> None:
+        self.zero_ns = zero_ns
         said = {key: self.listening[key] for key in ("address", "fingerprint")}
         for process in self.clients:
             self.send(process, "go", at_ns=self.place.clock(process).there(at_ns), token=self.token, **said)
@@ -308,7 +294,7 @@ class OverHosts:
             self.heard.put((process, event))
 
         self.processes[process] = self.place.start(
-            process, part_plan(self.plan, process, self.seen), folder, hear
+            process, part_plan(self.plan, self.of, process), folder, hear
         )
         self.running.add(process)
 

@@ -1,4 +1,4 @@
-"""The input files of a pipeline run: rows of the generator as text, made once for all runs that read the same."""
+"""The input files of a load: rows of the generator as text, made once for all runs that read the same."""
 
 from __future__ import annotations
 
@@ -106,9 +106,8 @@ def rows_of(inputs: InputFiles, seed: int, epoch_ns: int) -> list[tuple[int, int
 
         cuts = _core.file_rows(json.dumps(inputs["table"]), seed, epoch_ns)
         return [(first, end - first) for first, end in itertools.pairwise(cuts)]
-    rows, files = inputs["rows_per_file"], inputs["files"]
-    total = inputs.get("rows", rows * files)
-    return [(n * rows, min(rows, total - n * rows)) for n in range(files)]
+    rows, total = inputs["rows_per_file"], inputs["rows"]
+    return [(n * rows, min(rows, total - n * rows)) for n in range(inputs["files"])]
 
 
 def source_of() -> FileRows:

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from inrush.border.pipeline import PipelinePlan, SeenServer
+from inrush.border.pipeline import AnyPlan, StepEnds
 from inrush.pipeline import shares
 from inrush.pipeline.shard_servers import seen_by
 from inrush.pipeline.shares import SERVER
 
 
-def part_plan(plan: PipelinePlan, process: int, seen: Sequence[SeenServer]) -> dict[str, Any]:
-    """Behind the load server come clients, and behind these those that watch shards. seen: which process sees which server."""
-    how, client = plan["pipelines"], process - SERVER - 1
+def part_plan(plan: AnyPlan, of: StepEnds, process: int) -> dict[str, Any]:
+    """Behind the load server come clients, and behind these those that watch shards."""
+    how, client = of["pipelines"], process - SERVER - 1
     common = {
         **{key: plan[key] for key in ("version", "run_id", "study", "seed", "epoch_ns", "record")},
         "watch": {"every_ns": plan["watch"]["every_ns"], "processes": {}, "data_dir": ""},
-        "servers": seen_by(process, seen),
+        "servers": seen_by(process, of.get("seen", ())),
     }
     if process == SERVER:
         return {
-            **common, "role": "server", "load_server": plan["load_server"], "cores": how["load_server_cores"],
+            **common, "role": "server", "load_server": of["load_server"], "cores": how["load_server_cores"],
         }  # fmt: skip
     if client >= shares.clients_at(how):
         return {**common, "role": "watcher"}
@@ -30,9 +29,9 @@ def part_plan(plan: PipelinePlan, process: int, seen: Sequence[SeenServer]) -> d
     return {
         **common,
         "role": "client",
-        "inputs": plan["inputs"],
-        "files": shares.files_at(client, how, plan["inputs"]["files"]),
+        "inputs": of["inputs"],
+        "files": shares.files_at(client, how, of["inputs"]["files"]),
         "pipelines": own,
         "processes": len(own) if alone else 1,
-        "client": {**plan["client"], "parallel": 1 if alone else len(own)},
+        "client": {**of["client"], "parallel": 1 if alone else len(own)},
     }

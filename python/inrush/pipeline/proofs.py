@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from inrush.agent.drive import said
-from inrush.border.pipeline import PipelinePlan, PipelineShard
+from inrush.border.pipeline import AnyPlan, PipelineShard, StepEnds
 from inrush.border.plan import ProbePlan, ProbeSegment, ProofSegment, RunPlan, Statement, StoredTable
 from inrush.errors import CoreError
 from inrush.results.parts import whole
@@ -45,27 +45,27 @@ def tables_in(folder: Path) -> dict[str, pa.Table]:
     return {path.stem: whole(path.stem, folder) for path in folder.glob("*.arrows")}
 
 
-def replica_plan(plan: PipelinePlan, k: int) -> RunPlan | None:
+def replica_plan(plan: AnyPlan, of: StepEnds, k: int) -> RunPlan | None:
     """A RunPlan that proves the copies on shard k; None where rows are stored once."""
-    copy = plan["shards"][k].get("replica")
+    copy = of["shards"][k].get("replica")
     if copy is None:
         return None
     proof: ProofSegment = {"kind": "proof", "label": "replica", "proofs": [copy["proof"]]}
-    return shard_plan(plan, k, copy["table"], [proof])
+    return shard_plan(plan, of["shards"][k], copy["table"], [proof])
 
 
-def proving_plan(plan: PipelinePlan, k: int) -> RunPlan:
+def proving_plan(plan: AnyPlan, of: StepEnds, k: int) -> RunPlan:
     """A RunPlan that looks at shard k: settings of the first one, sizes, and the proof."""
-    shard = plan["shards"][k]
+    shard = of["shards"][k]
     probes: list[ProbePlan] = [{"into": "settings", "statement": s} for s in shard["settings"] if k == 0]
     probes += [{"into": "sizes", "statement": s} for s in shard["sizes"]]
     look: list[ProbeSegment] = [{"kind": "probe", "label": "after", "probes": probes}] if probes else []
     proof: ProofSegment = {"kind": "proof", "label": "proof", "proofs": [shard["proof"]]}
-    return shard_plan(plan, k, shard["table"], [*look, proof])
+    return shard_plan(plan, shard, shard["table"], [*look, proof])
 
 
 def shard_plan(
-    plan: PipelinePlan, k: int, table: StoredTable, segments: Sequence[ProbeSegment | ProofSegment]
+    plan: AnyPlan, shard: PipelineShard, table: StoredTable, segments: Sequence[ProbeSegment | ProofSegment]
 ) -> RunPlan:
     return {
         "version": plan["version"],
@@ -73,7 +73,7 @@ def shard_plan(
         "study": plan["study"],
         "seed": plan["seed"],
         "epoch_ns": plan["epoch_ns"],
-        "target": plan["shards"][k]["target"],
+        "target": shard["target"],
         "tables": [{**table, "source": plan["tables"][0]["source"]}],
         "operations": [],
         "segments": segments,

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from inrush.border import address
-from inrush.border.pipeline import PipelinePlan, SeenServer, ShardServer
+from inrush.border.pipeline import AnyPlan, SeenServer, ShardServer, shards_of
 from inrush.engines import server
 
 #: Role of all of them; of several each is a part of it, by the first of its shards.
 SHARDS = "shards"
 
 
-def servers_of(plan: PipelinePlan) -> list[ShardServer]:
+def servers_of(plan: AnyPlan) -> list[ShardServer]:
     """Those that inrush does not watch itself: none that it has started, and none inside of the load server."""
     if plan["watch"]["processes"].get(SHARDS):
         return []
     return servers_at(
-        str(plan["target"]["engine"]), [str(shard["target"]["url"]) for shard in plan["shards"]]
+        str(plan["target"]["engine"]), [str(shard["target"]["url"]) for shard in shards_of(plan)]
     )
 
 
@@ -51,7 +51,7 @@ def watchers_behind(ends: int, seen: Sequence[SeenServer]) -> list[int]:
     return sorted({of["process"] for of in seen if of["process"] >= ends})
 
 
-def whole_of(plan: PipelinePlan, found: Mapping[str, bool]) -> list[str]:
+def whole_of(plan: AnyPlan, found: Mapping[str, bool]) -> list[str]:
     """Roles that are all of the shards together; empty where one is the whole itself, or not all are watched.
 
     found: role -> whether its processes were found."""
@@ -67,7 +67,3 @@ def shards_said(shards: Sequence[int]) -> str:
     if len(numbers) > 2 and numbers == [*range(numbers[0], numbers[-1] + 1)]:
         return f"shards {numbers[0]} to {numbers[-1]}"
     return f"shards {', '.join(map(str, numbers[:-1]))} and {numbers[-1]}"
-
-
-def seen_of(plan: PipelinePlan) -> Sequence[SeenServer]:
-    return plan.get("seen", ())

@@ -1,4 +1,4 @@
-"""What a pipeline run leaves: rows of the tables of docs/results.md, from events, the watch and the proofs. Pure but for `write`."""
+"""What loads leave: rows of the tables of docs/results.md, from events, the watch and the proofs. Pure but for `write`."""
 
 from __future__ import annotations
 
@@ -11,47 +11,28 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from inrush.border.pipeline import PipelineSegment
+from inrush.border.pipeline import AnySegment
 from inrush.pipeline.stretches import Whole
 from inrush.results.parts import read, stream, whole
 from inrush.results.schema import SCHEMAS
-from inrush.study.pipeline import ROLE
 
 Doc = dict[str, Any]
 
 #: The core's own process only watches here, and its client is the load's.
 RENAMED = {"client": "inrush", "load_client": "client"}
-#: Index of the measured segment in the plan.
-MEASURED = 2
 #: Rows of a batch of a table.
 BATCH_ROWS = 8_192
 #: Bytes that reached the load servers from their clients, by themselves counted.
 FROM_CLIENTS = "clients"
 
 
-def totals(
-    of: Whole, pipelines: int, cpu_ns: int, segment: int = MEASURED, role: str = ROLE, due: int = 0
-) -> Doc:
-    """The load as a whole: first due to last stored; a call is a file. due: files that there were; 0: all were stored."""
+def totals(of: Whole, pipelines: int, cpu_ns: int, segment: int, role: str, due: int) -> Doc:
+    """The load as a whole: first due to last stored; a call is a file. due: files that there were."""
     return {
         "segment": segment, "repetition": 0, "role": role, "start_ns": of.start_ns, "end_ns": of.end_ns,
         "rows": of.rows, "bytes": of.bytes, "ops": of.files, "ok": of.files, "errors": 0, "wrong": 0, "late": 0,
         "unsent": max(0, due - of.files), "sessions": pipelines, "cpu_ns": cpu_ns, "unseen": 0, "queued_ns": None,
     }  # fmt: skip
-
-
-def segments(
-    plan: Sequence[PipelineSegment], start_ns: int, end_ns: int, last_ns: int, ended_by: str = "work"
-) -> list[Doc]:
-    """The measured segment with its times; what came before and after has what is left."""
-    rows = []
-    for n, segment in enumerate(plan):
-        span = (0, start_ns) if n < MEASURED else (start_ns, end_ns) if n == MEASURED else (end_ns, last_ns)
-        rows.append({
-            "segment": n, "kind": segment["kind"], "label": segment["label"], "phase": segment.get("phase", ""),
-            "start_ns": span[0], "end_ns": span[1], "ended_by": ended_by if n == MEASURED else "work", "client_cpu_ns": 0,
-        })  # fmt: skip
-    return rows
 
 
 def received(reports: Sequence[tuple[int, int]], start_ns: int, end_ns: int) -> list[tuple[int, int]]:
@@ -108,9 +89,13 @@ def in_batches(name: str, rows: Iterable[Mapping[str, Any]]) -> Iterator[pa.Tabl
         yield pa.Table.from_pylist(some, SCHEMAS[name])
 
 
-def loaded_segments(parts: Path, loads: Mapping[int, Mapping[str, Any]]) -> None:
-    """Makes loads of pauses: when the first file was due and the last row stored, and what ended it. By segment."""
-    rows = [{**row, **loads.get(row["segment"], {})} for row in whole("segments", parts).to_pylist()]
+def loaded_segments(parts: Path, plan: Sequence[AnySegment], loads: Mapping[int, Mapping[str, Any]]) -> None:
+    """Makes of the core's pauses what the plan has there: of loads when the first file was due and the last row stored, and what
+    ended them. plan: its segments. loads: by segment."""
+    rows = [
+        {**row, "kind": plan[row["segment"]]["kind"] if row["kind"] == "pause" else row["kind"], **loads.get(row["segment"], {})}
+        for row in whole("segments", parts).to_pylist()
+    ]  # fmt: skip
     write(parts, {"segments": rows})
 
 

@@ -1,17 +1,15 @@
-"""The core's watch over the processes of a load: a run of its own that waits in a pause until the load is done."""
+"""The core's watch on another host than the run's: a run of its own that waits in a pause until the load is done."""
 
 from __future__ import annotations
 
-import contextlib
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from inrush.agent.drive import said
 from inrush.errors import CoreError
-from inrush.pipeline import proofs
 
 
 class Watching:
@@ -20,7 +18,6 @@ class Watching:
         from inrush import _core
 
         folder.mkdir(parents=True, exist_ok=True)
-        self._folder = folder
         self._run = _core.start(
             json.dumps({
                 "version": plan["version"], "run_id": plan["run_id"], "study": plan["study"], "seed": plan["seed"],
@@ -33,7 +30,6 @@ class Watching:
         )  # fmt: skip
         #: CLOCK_MONOTONIC at the run's time zero, to a millisecond or two: `start` begins its clock last.
         self.zero_ns = time.monotonic_ns()
-        self.tables: dict[str, Any] = {}
 
     def until_paused(self) -> None:
         for texts in said(self._run):
@@ -48,16 +44,3 @@ class Watching:
         self._run.resume()
         for _ in said(self._run):
             pass
-        self.tables = proofs.tables_in(self._folder)
-
-
-@contextlib.contextmanager
-def watching(
-    plan: Mapping[str, Any], processes: Mapping[str, Sequence[int]], folder: Path
-) -> Iterator[Watching]:
-    watch = Watching(plan, processes, folder)
-    try:
-        watch.until_paused()
-        yield watch
-    finally:
-        watch.end()

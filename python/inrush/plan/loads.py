@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from inrush.border import plan as border
-from inrush.border.pipeline import LoadingPointPlan, LoadPlace, StepEnds, StepLoad
+from inrush.border.pipeline import LoadingPointPlan, LoadPlace, LoadSegment, StepEnds
 from inrush.border.plan import PointPlan as SessionsPointPlan
 from inrush.engines.plans import TablePlan, Unsupported
 from inrush.engines.twin import Twin
@@ -19,10 +19,11 @@ from inrush.plan import ends
 from inrush.plan.documents import role_document, row_bytes
 from inrush.plan.dumps import CSV_SHARE, files_of
 from inrush.plan.pipeline import (
+    LOAD,
     client_document,
-    equal_files,
     input_files,
     loadable,
+    pauses,
     pipelines_document,
     server_document,
 )
@@ -32,14 +33,12 @@ from inrush.plan.units import ns
 from inrush.study.at_point import StudyAt
 from inrush.study.dumps import dump_operation
 from inrush.study.forms import Plain
-from inrush.study.step_kinds import KIND, Load
+from inrush.study.step_kinds import Load
 from inrush.workload import DRAWN_LISTS, Column, Table, Workload
 
 if TYPE_CHECKING:
     from inrush.plan.draft import Draft
 
-#: Of the pauses before a load, of it, and behind it: what `inrush.pipeline` does there.
-READY, LOAD, STORED = "ready_to_load", "load_files", "stored"
 #: So long a server may be away from a load that goes on, s: inrush starts it again when the run is resumed.
 PATIENCE_S = 10.0
 #: Types with values that a CSV without quotes cannot say, and the writer of generated files does not write.
@@ -136,13 +135,13 @@ def drop_ledger(draft: Draft) -> list[border.Statement]:
     return list(ledger_plan(draft).drop) if draft.loads and not draft.server.namespace_holds_tables else []
 
 
-def pauses(step: Load[Plain]) -> tuple[border.PauseSegment, border.PauseSegment, border.PauseSegment]:
-    """The ends are started outside of the step, and end outside of it."""
-    return (
-        {"kind": "pause", "label": "ready", "action": f"{READY}:{step.name}"},
-        {"kind": "pause", "label": step.name, "step": step.name, "action": f"{LOAD}:{step.name}"},
-        {"kind": "pause", "label": "stored", "action": f"{STORED}:{step.name}"},
-    )
+def around(step: Load[Plain]) -> list[border.PauseSegment]:
+    """What the core has of the step, until `with_loads` puts the load in its place."""
+    ready, stored = pauses(step.name)
+    load: border.PauseSegment = {
+        "kind": "pause", "label": step.name, "step": step.name, "action": f"{LOAD}:{step.name}",
+    }  # fmt: skip
+    return [ready, load, stored]
 
 
 def with_loads(plan: SessionsPointPlan, draft: Draft) -> LoadingPointPlan | Unsupported:
@@ -156,13 +155,13 @@ def with_loads(plan: SessionsPointPlan, draft: Draft) -> LoadingPointPlan | Unsu
             loads[role.name] = found
     actions = {f"{LOAD}:{name}": name for name in loads}
 
-    def segment(of: border.Segment) -> border.Segment | StepLoad:
+    def segment(of: border.Segment) -> border.Segment | LoadSegment:
         if of["kind"] != "pause" or of["action"] not in actions:
             return of
         step = steps[actions[of["action"]]]
         (role,) = (r for r in draft.roles if r.name == step.name)
         limit_s = draft.study.schedule.limit_s if step.limit_s is None else step.limit_s
-        found: StepLoad = {
+        found: LoadSegment = {
             "kind": "load",
             "label": step.name,
             "step": step.name,
@@ -174,7 +173,7 @@ def with_loads(plan: SessionsPointPlan, draft: Draft) -> LoadingPointPlan | Unsu
             found["sample"] = sample
         return found
 
-    return {**plan, "kind": KIND, "segments": [segment(of) for of in plan["segments"]], "loads": loads}
+    return {**plan, "segments": [segment(of) for of in plan["segments"]], "loads": loads}
 
 
 def sample_of(draft: Draft) -> border.SamplePlan | None:
@@ -229,13 +228,9 @@ def step_ends(
     if isinstance(server, Unsupported):
         return server
     planned = plan["tables"][draft.index[name]]
-    if step.source is None:
-        inputs = input_files(table, at, planned, of.cold_inputs, role.rows)
-    else:
-        equal, dump = equal_files(at, planned, of.cold_inputs), dump_operation(step.source)
-        inputs = {**equal, "rows": role.rows, "dump": dump}
+    dump = dump_operation(step.source) if step.source is not None else ""
     found: StepEnds = {
-        "inputs": inputs,
+        "inputs": input_files(table, at, planned, of.cold_inputs, role.rows, dump),
         "pipelines": pipelines_document(of, at),
         "client": client_document(of, at, step.name),
         "load_server": server,

@@ -1,7 +1,7 @@
 """One point of a pipeline study: its input files, both ends of the load, its shards, and what proves it. Pure.
 
-The plan is one of its own kind: `inrush.pipeline` executes it, with the ends as the core reads them
-(`rust/load/src`). Tables, operations and segments stand in it as in other plans, for readers of results.
+The plan is that of a run with one load, which is over shards (`rust/load/src` has its ends). Tables, operations and segments
+stand in it as in other plans, for readers of results; what acts on shards is a pause to the core.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from inrush.border.labels import PointLabels
 from inrush.border.load import ClientPlan, ImportPlan, LedgerPlan, ServerPlan, ShardPlan
 from inrush.border.pipeline import (
     InputFiles,
-    Interval,
+    LoadingPointPlan,
     LoadPlace,
-    PipelinePointPlan,
+    LoadSegment,
     Pipelines,
-    PipelineSegment,
     PipelineShard,
     ShardCopy,
+    StepEnds,
 )
 from inrush.border.statement import statement
 from inrush.engines import ENGINES, known_twin
@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 PIPELINE_READ_BACK_ROWS = 1_000_000
 #: What both ends call this import; the address of a run is its own namespace, so that no two share a ledger.
 IMPORT = "pipeline"
+#: Of the pauses before a load, of it, and behind it: what `inrush.pipeline` does there.
+READY, LOAD, STORED = "ready_to_load", "load_files", "stored"
 #: The key's type in the database, by what it means: names that the placement knows.
 KEY_TYPES = {"i16": "smallint", "i32": "integer", "i64": "bigint", "text": "text"}
 
@@ -96,9 +98,16 @@ def plan_pipeline(
         return load_server
     first = shards[0]["table"]
     table_plan: border.TablePlan = {**first, "source": source_document(table, None, at.rows)}
-    plan: PipelinePointPlan = {
+    load: StepEnds = {
+        "inputs": input_files(table, at, table_plan, of.cold_inputs, at.rows),
+        "pipelines": pipelines_document(of, at),
+        "client": client_document(of, at),
+        "load_server": load_server,
+        "shards": shards,
+    }
+    interval = interval_s(study.record.interval_s, 0.0)
+    plan: LoadingPointPlan = {
         "version": border.PLAN_VERSION,
-        "kind": KIND,
         "study": study.name,
         "seed": seed,
         "epoch_ns": epoch_ns(study.workload.epoch),
@@ -116,42 +125,22 @@ def plan_pipeline(
             }
         ],
         "segments": segments(study, shards, at, table.name),
-        "record": record(study),
+        "record": {"interval_ns": ns(interval), "flush_ns": ns(max(2.0, interval))},
         "watch": {"every_ns": ns(watch_s(study.record.watch_s, 0.0)), "processes": {}, "data_dir": ""},
-        "inputs": input_files(table, at, table_plan, of.cold_inputs),
-        "pipelines": pipelines_document(of, at),
-        "client": client_document(of, at),
-        "load_server": load_server,
-        "shards": shards,
+        "loads": {ROLE: load},
     }
     return summary(plan, at, of, namespace, method, layout, study.schedule.limit_s)
 
 
 def input_files(
-    table: Table, at: PipelineNumbers, planned: border.TablePlan, cold: bool, rows: int | None = None
+    table: Table, at: PipelineNumbers, planned: border.TablePlan, cold: bool, rows: int, dump: str = ""
 ) -> InputFiles:
-    """Made of the table's rows: its own files where it lies in some, else equal ones. rows: where the last one has fewer."""
-    if table.chunks is not None:
-        own = at.rows if rows is None else rows
-        return {"files": at.files, "table": planned, "cold": cold, "folder": "", "rows": own}
-    found = equal_files(at, planned, cold)
-    return found if rows is None else {**found, "rows": rows}
-
-
-def equal_files(at: PipelineNumbers, planned: border.TablePlan, cold: bool) -> InputFiles:
-    return {
-        "files": at.files,
-        "rows_per_file": at.rows_per_file,
-        "table": planned,
-        "cold": cold,
-        "folder": "",
-    }
-
-
-def record(study: StudyAt[Plain]) -> Interval:
-    found: Interval = {"interval_ns": ns(interval_s(study.record.interval_s, 0.0))}
-    if study.record.sizes_s is not None:
-        found["sizes_ns"] = ns(study.record.sizes_s)
+    """The table's own files where it lies in some, else equal ones of which the last may have fewer rows; or those of a dump."""
+    found: InputFiles = {"files": at.files, "table": planned, "cold": cold, "folder": "", "rows": rows}
+    if dump:
+        found["dump"] = dump
+    if dump or table.chunks is None:
+        found["rows_per_file"] = at.rows_per_file
     return found
 
 
@@ -322,18 +311,33 @@ def client_document(of: Ends[Plain], at: PipelineNumbers, import_id: str = IMPOR
 
 def segments(
     study: StudyAt[Plain], shards: Sequence[PipelineShard], at: PipelineNumbers, stream: str
-) -> list[PipelineSegment]:
+) -> list[border.Segment | LoadSegment]:
+    """Proofs, and what is asked of settings and sizes, stand with the shards."""
     limit_ns = ns(study.schedule.limit_s)
     role = single_role(ROLE, f"load/{stream}", {"kind": "calls", "count": at.files}, at.pipelines)
-    asked: list[border.ProbePlan] = [{"into": "settings", "statement": s} for s in shards[0]["settings"]]
+    load: LoadSegment = {
+        "kind": "load", "label": "measure", "phase": "measure", "roles": [role], "limit_ns": limit_ns,
+    }  # fmt: skip
+    if study.record.sizes_s is not None:
+        load["sample"] = {"every_ns": ns(study.record.sizes_s), "probes": []}
     drop = [s for shard in shards for s in shard["drop"]]
+    ready, stored = pauses(ROLE)
     return [
         {"kind": "control", "label": "create", "statements": [s for of in shards for s in of["create"]], "limit_ns": limit_ns},
-        {"kind": "probe", "label": "before", "probes": asked},
-        {"kind": "load", "label": "measure", "phase": "measure", "roles": [role], "limit_ns": limit_ns},
-        {"kind": "proof", "label": "proof"},
+        ready,
+        load,
+        stored,
+        {"kind": "proof", "label": "proof", "proofs": []},
         {"kind": "control", "label": "drop", "statements": drop, "limit_ns": limit_ns},
     ]  # fmt: skip
+
+
+def pauses(role: str) -> tuple[border.PauseSegment, border.PauseSegment]:
+    """The ends of a load are started outside of it, and end outside of it."""
+    return (
+        {"kind": "pause", "label": "ready", "action": f"{READY}:{role}"},
+        {"kind": "pause", "label": "stored", "action": f"{STORED}:{role}"},
+    )
 
 
 def work(at: PipelineNumbers) -> Work:
@@ -352,7 +356,7 @@ def work(at: PipelineNumbers) -> Work:
 
 
 def summary(
-    plan: PipelinePointPlan,
+    plan: LoadingPointPlan,
     at: PipelineNumbers,
     of: Pipeline[Plain],
     namespace: str,

@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from inrush.border.labels import STORAGE, UP_AND_DOWN, RunLabels, goes_up
-from inrush.border.pipeline import AnyPlan, LoadingPointPlan, PipelinePointPlan
+from inrush.border.pipeline import AnyPlan, LoadingPointPlan
 from inrush.border.plan import PointPlan as SessionsPointPlan
 from inrush.border.plan import ShardsPlan
 from inrush.engines.plans import Unsupported
@@ -225,12 +225,8 @@ def planned_run(
     return PlannedRun(run_id, point.id, plan, labels, block, order, found, planned.namespace)
 
 
-def of_run(
-    plan: SessionsPointPlan | PipelinePointPlan | LoadingPointPlan, run_id: str, labels: RunLabels
-) -> AnyPlan:
+def of_run(plan: SessionsPointPlan | LoadingPointPlan, run_id: str, labels: RunLabels) -> AnyPlan:
     """The plan of a point as that of one of its runs."""
-    if "inputs" in plan:
-        return {**plan, "run_id": run_id, "labels": labels}
     if "loads" in plan:
         return {**plan, "run_id": run_id, "labels": labels}
     return {**plan, "run_id": run_id, "labels": labels}
@@ -253,7 +249,6 @@ def planned_calibrations(
         if point.id not in planned or floor or not servers[point.engine].embedded:
             continue
         measured = planned[point.id].plan
-        assert "inputs" not in measured, "pipelines have returned"
         made = calibration_plan(sessions_of(measured) if "loads" in measured else measured)
         if not made["segments"]:  # client and load server alone do what is timed
             continue

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from inrush.border.labels import PointLabels
-from inrush.border.pipeline import LoadingPointPlan, PipelinePointPlan
+from inrush.border.pipeline import LoadingPointPlan
 from inrush.border.plan import PointPlan as SessionsPointPlan
 from inrush.errors import Problem
 from inrush.plan.work import Lasts
@@ -17,7 +17,7 @@ from inrush.plan.work import Lasts
 class PointPlan:
     """`plan` is that of a run without its name and with the target's engine only: runs add the rest."""
 
-    plan: SessionsPointPlan | PipelinePointPlan | LoadingPointPlan
+    plan: SessionsPointPlan | LoadingPointPlan
     labels: PointLabels
     namespace: str
     #: Tables that are created, by their names in the workload.

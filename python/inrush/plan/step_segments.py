@@ -126,7 +126,7 @@ class StepSegments(SegmentPieces):
     def work_of(self, step: Step[Plain]) -> list[border.Segment]:
         match step:
             case Load(pipeline=of) if of is not None:
-                return list(loads.pauses(step))
+                return [*loads.around(step)]
             case Read() if step.warm_s or step.cool_s:
                 warm = [self.around(step, "warm", step.warm_s)] if step.warm_s else []
                 cool = [self.around(step, "cool", step.cool_s)] if step.cool_s else []

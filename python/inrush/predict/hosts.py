@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import inf
 from statistics import fmean
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
-from inrush.border.pipeline import Pipelines, shards_of
+from inrush.border.pipeline import shards_of, whole_load
 from inrush.model.pipeline import Member, Part
 from inrush.pipeline.shard_servers import shards_said
 from inrush.pipeline.shares import SERVER, pipelines_of, what
@@ -200,8 +200,8 @@ def several_clients(run: RunRecord) -> bool:
 
 def client_hosts(run: RunRecord) -> int:
     """By the plan."""
-    how = cast("Pipelines", run.plan.get("pipelines") or {})
-    return how.get("client_hosts", 1)
+    load = whole_load(run.plan)
+    return load["pipelines"].get("client_hosts", 1) if load is not None else 1
 
 
 def cores_with_ours(env: Mapping[str, Any], of_workers: float | None) -> float | None:
@@ -273,8 +273,9 @@ def client_shares(run: RunRecord, clients: Sequence[int]) -> list[float]:
     for row in run.rows("files"):
         by_pipeline[row["pipeline"]] = by_pipeline.get(row["pipeline"], 0) + row["bytes"]
     total = sum(by_pipeline.values()) or 1
-    how = cast("Pipelines", run.plan.get("pipelines"))
-    mine = [pipelines_of(client - 1, how) for client in clients]
+    load = whole_load(run.plan)
+    assert load is not None, "its ends are on several hosts"
+    mine = [pipelines_of(client - 1, load["pipelines"]) for client in clients]
     return [sum(by_pipeline.get(p, 0) for p in of) / total for of in mine]
 
 

@@ -10,8 +10,6 @@ from inrush import _core
 from inrush.errors import Problem, StudyInvalid
 
 if TYPE_CHECKING:
-    from inrush.border.pipeline import LoadingPointPlan, PipelinePointPlan
-    from inrush.border.plan import PointPlan as SessionsPointPlan
     from inrush.border.table import TablePlan
     from inrush.plan.planned import StudyPlan
     from inrush.workload import Table, Workload
@@ -45,7 +43,7 @@ def check_generators(plan: StudyPlan) -> None:
     workload = plan.study.workload
     tables: dict[str, tuple[TablePlan, int, int]] = {}
     for point in plan.planned.values():
-        for table in made(point.plan):
+        for table in point.plan["tables"]:
             if table["source"]["kind"] == "generated":
                 key = json.dumps([table["stream"], table["source"], table["columns"]])
                 tables.setdefault(key, (table, plan.seed, point.plan["epoch_ns"]))
@@ -56,11 +54,6 @@ def check_generators(plan: StudyPlan) -> None:
     ]
     if problems:
         raise StudyInvalid(list(dict.fromkeys(problems)))
-
-
-def made(plan: SessionsPointPlan | PipelinePointPlan | LoadingPointPlan) -> Iterable[TablePlan]:
-    """Tables whose rows a run makes: of a pipeline, those of the files that it loads."""
-    return [plan["inputs"]["table"]] if "inputs" in plan else plan["tables"]
 
 
 def placed(workload: Workload, table: str, column: str, why: str) -> Problem:

@@ -9,12 +9,12 @@ import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
-from inrush.border.pipeline import AnyPlan, GoesOn, LoadingPlan, loads_of
+from inrush.border.pipeline import AnyPlan, GoesOn, loads_of, with_load
 from inrush.errors import from_core
 from inrush.pipeline.journal import lines
-from inrush.pipeline.step_load import JOURNAL
+from inrush.pipeline.loading import JOURNAL
 from inrush.results.store import Doc, OpenRun, StudyFolder, read_json, unsealed_runs
 from inrush.targets.ask import ask
 from inrush.targets.deployment import environment
@@ -55,17 +55,12 @@ def marked(plan: AnyPlan, folder: StudyFolder, mark: str = "") -> AnyPlan:
     if not step:
         return plan
     own = mark or f"{folder.path.name}/{plan['run_id']}/{secrets.token_hex(8)}"
-    return with_ends(plan, step, {"mark": own})
+    return with_load(plan, step, {"mark": own})
 
 
 def continued(plan: AnyPlan, earlier: Sequence[str]) -> AnyPlan:
     """The plan for a next worker. earlier: as of `StepEnds`."""
-    return with_ends(plan, resumable_step(plan), {"earlier": list(earlier)})
-
-
-def with_ends(plan: AnyPlan, step: str, more: Mapping[str, object]) -> AnyPlan:
-    loads = loads_of(plan)
-    return cast("LoadingPlan", {**plan, "loads": {**loads, step: {**loads[step], **more}}})
+    return with_load(plan, resumable_step(plan), {"earlier": list(earlier)})
 
 
 def left(opened: OpenRun) -> Left | None:

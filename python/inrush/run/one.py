@@ -18,9 +18,9 @@ from inrush.agent.place import processes_document
 from inrush.agent.process import Process, death_message
 from inrush.agent.stopping import Stopping
 from inrush.border.events import Event
-from inrush.border.pipeline import AnyPlan, server_hosts
+from inrush.border.pipeline import AnyPlan, loads_of, server_hosts, shards_of
 from inrush.border.plan import RunPlan
-from inrush.border.words import Document
+from inrush.border.words import Document, Does
 from inrush.engines import server_limits
 from inrush.engines.instance import Instance
 from inrush.engines.survives import Durability, weakest
@@ -30,16 +30,15 @@ from inrush.machine import host
 from inrush.machine.addresses import own_hosts
 from inrush.machine.disk_probe import disk_probe
 from inrush.machine.processes import processes
+from inrush.pipeline.addresses import at_ends
 from inrush.plan.planned import PlannedRun
 from inrush.results.store import Doc, OpenRun, StudyFolder, read_json
 from inrush.run import full_disk, oracle
 from inrush.run import going_on as going
 from inrush.run.follow import RunEnded, follow
-from inrush.run.kinds import kind_of
 from inrush.run.listener import Listener
 from inrush.stats.measures import writing_roles
 from inrush.study.files import at_dumps, at_files, at_inputs, with_inputs_watched
-from inrush.study.pipeline import KIND as PIPELINE
 from inrush.targets.deployment import Deployment, at_deployment, lifecycle_of
 from inrush.targets.standing import beside, neighbours, others, standing
 from inrush.text import counted
@@ -63,7 +62,6 @@ def run_one(
     if folder.inputs_apart is not None:  # there before its device is looked for
         folder.inputs_apart.mkdir(parents=True, exist_ok=True)
     deployment.run_files = data
-    kind = kind_of(run.plan)
     placed = placed_plan(run, folder, deployment, data)
     env = under_limits(env, deployment)
     unseen = of_unseen_server(placed, deployment)
@@ -73,7 +71,12 @@ def run_one(
     begun = {"begun_unix_ns": time.time_ns()}
     before, beside_before, ran_before = host.noise_counters(), neighbours(deployment), processes()
     disk, memory = full_disk.DiskWatch(deployment.data_place(own), listener), MemoryKills(deployment)
-    document = {"does": kind.does, "plan": read_json(opened.plan_path), "parts": str(opened.parts), **how}
+    document = {
+        "does": done_by(run.plan),
+        "plan": read_json(opened.plan_path),
+        "parts": str(opened.parts),
+        **how,
+    }
     worker = Process[Event](cast("Document", document), opened.log, deployment.environment, command=command)
     try:
         ended = follow(worker, deployment, run.plan, disk, stopping, Patience(run.plan, graces))
@@ -140,6 +143,11 @@ def run_one(
     )
 
 
+def done_by(plan: AnyPlan) -> Does:
+    """By what the process of a run makes it."""
+    return "loads" if loads_of(plan) else "share_out" if "share" in plan else "drive"
+
+
 def servers_here(plan: AnyPlan) -> Doc:
     """Hosts in the addresses of its servers that are those of this machine."""
     return {"target_hosts": here} if (here := own_hosts(server_hosts(plan))) else {}
@@ -150,7 +158,7 @@ def placed_plan(run: PlannedRun, folder: StudyFolder, deployment: Deployment, da
     inputs, reject_folder = folder.inputs_path, folder.path / run.run_id
     named = at_files(at_deployment(run.plan, deployment, data), reject_folder, folder.files_path)
     named = at_dumps(named, data, f"{folder.path.name}/{run.run_id}")
-    named = kind_of(run.plan).placed(at_inputs(named, inputs), deployment, data, inputs)
+    named = at_ends(at_inputs(named, inputs), deployment, data, inputs)
     return going.marked(named if folder.inputs_apart is None else with_inputs_watched(named, inputs), folder)
 
 
@@ -254,7 +262,7 @@ def ours(plan: AnyPlan) -> set[int]:
 
 def of_unseen_server(plan: AnyPlan, deployment: Deployment) -> Doc:
     """Why the processes of a server on this machine were not watched."""
-    found = deployment.found() if plan.get("kind") != PIPELINE else None
+    found = deployment.found() if not shards_of(plan) else None
     return {"server_unseen": found.why} if found is not None and found.why else {}
 
 

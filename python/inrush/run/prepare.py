@@ -18,7 +18,7 @@ from inrush.study.at_point import plain
 from inrush.study.files import made_rows
 from inrush.study.forms import FromFactor
 from inrush.study.shards import WAYS
-from inrush.study.step_kinds import Cold, Restart, Step
+from inrush.study.step_kinds import Cold, LoadOverShards, Restart, Step
 from inrush.targets import shards
 from inrush.targets.configurations import configurations, start_problems
 from inrush.targets.deployments import NamedTargets, known_engines, named_targets
@@ -188,7 +188,8 @@ def over_shards(study: Study, found: NamedTargets) -> Study:
         if of_sessions is not None:
             return replace(study, shards=replace(of_sessions, count=min(begun.values())))
         assert study.pipeline is not None, "sessions have returned"
-        return replace(study, pipeline=replace(study.pipeline, shards=min(begun.values())))
+        over = replace(study.pipeline, shards=min(begun.values()))
+        return replace(study, steps=(LoadOverShards(pipeline=over),))
     points = (
         [{wanted.factor: v} for v in study.factors[wanted.factor]] if isinstance(wanted, FromFactor) else [{}]
     )

@@ -5,14 +5,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import cast
 
-from inrush.border.pipeline import PipelinePlan, ShardServer
+from inrush.border.pipeline import AnyPlan, ShardServer, shards_of
 from inrush.errors import InrushError
 from inrush.pipeline.addresses import shard_targets
 from inrush.pipeline.shard_servers import servers_at
 from inrush.plan.planned import PlannedRun
-from inrush.study.pipeline import KIND as PIPELINE
 from inrush.targets.deployment import Deployment, key_of
 
 
@@ -21,14 +19,14 @@ def servers_of_study(runs: Sequence[PlannedRun], deployments: Mapping[str, Deplo
     found: dict[tuple[str, int], ShardServer] = {}
     for run in runs:
         deployment = deployments.get(key_of(run))
-        if run.plan.get("kind") == PIPELINE and deployment is not None:
-            for server in servers_of_run(cast("PipelinePlan", run.plan), deployment):
+        if shards_of(run.plan) and deployment is not None:
+            for server in servers_of_run(run.plan, deployment):
                 found.setdefault((server["host"], server["port"]), server)
     # Of several numbers of shards one address is that of others: it is known by itself here.
     return [{**server, "role": f"{host}:{port}"} for (host, port), server in found.items()]
 
 
-def servers_of_run(plan: PipelinePlan, deployment: Deployment) -> list[ShardServer]:
+def servers_of_run(plan: AnyPlan, deployment: Deployment) -> list[ShardServer]:
     if deployment.server.embedded or deployment.turns is not None:
         return []
     with contextlib.suppress(InrushError):

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from inrush.border.pipeline import loads_of, roles_of
+from inrush.border.pipeline import loads_of, whole_load
 from inrush.stats.gaps import gaps_of, worked_ns
-from inrush.study.pipeline import KIND
 
 if TYPE_CHECKING:
     from inrush.stats.record import RunRecord
@@ -39,7 +38,7 @@ class Files:
 
 
 def is_pipeline(run: RunRecord) -> bool:
-    return run.plan.get("kind") == KIND
+    return whole_load(run.plan) is not None
 
 
 def files_of(run: RunRecord) -> Files | None:
@@ -112,8 +111,6 @@ def rejected_rows(run: RunRecord) -> dict[str, tuple[int, int]]:
 
 def loaded_by_ends(run: RunRecord) -> Collection[str]:
     """Roles whose calls are files that client and load server load: no call of theirs is timed as those of sessions are."""
-    if is_pipeline(run):
-        return {role["name"] for s in run.plan["segments"] for role in roles_of(s)}
     return set(loads_of(run.plan))
 
 
@@ -124,7 +121,8 @@ def gain_per_doubling(ratio: float, small: float, large: float) -> float:
 
 def throttles(run: RunRecord) -> Mapping[str, float]:
     """What holds the load on purpose, of what is not 0: `device_bytes_per_s` …, `load_server_cores`."""
-    how = cast("Mapping[str, float]", run.plan.get("pipelines", {}))
+    load = whole_load(run.plan)
+    how = cast("Mapping[str, float]", load["pipelines"] if load is not None else {})
     names: Sequence[str] = (
         "device_bytes_per_s",
         "pipeline_bytes_per_s",

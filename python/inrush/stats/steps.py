@@ -12,7 +12,6 @@ import pyarrow.compute as pc
 from inrush.border.pipeline import AnyPlan, loads_of, roles_of, step_of
 from inrush.border.tables import SegmentRow
 from inrush.stats.record import RunRecord
-from inrush.study.pipeline import KIND as PIPELINE
 
 #: Tables whose rows belong to a segment and to the work in it.
 OF_SEGMENTS = (
@@ -66,11 +65,12 @@ def of_step(run: RunRecord, step: str) -> RunRecord:
         for name, table in run.tables.items()
     }
     # Tables name a segment by its place in the plan, so each keeps it.
-    segments = [s if step_of(s) == step else ELSEWHERE for s in run.plan.get("segments", ())]
+    segments = [
+        {k: v for k, v in s.items() if k != "step"} if step_of(s) == step else ELSEWHERE
+        for s in run.plan.get("segments", ())
+    ]
     plan: dict[str, object] = {**run.plan, "segments": segments}
-    ends = loads_of(run.plan).get(step)
-    if ends is not None:
-        plan |= {**ends, "kind": PIPELINE}
+    if step in loads_of(run.plan):
         tables["resources"] = renamed(tables["resources"])
         # Those of its files; another load of the run has its own.
         tables["counters"] = tables["counters"].filter(

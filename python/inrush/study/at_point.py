@@ -15,7 +15,7 @@ from inrush.study.pipeline import Pipeline
 from inrush.study.roles import Role, label
 from inrush.study.settings import SettingsOf
 from inrush.study.shards import OverShards
-from inrush.study.step_kinds import Measure, Step
+from inrush.study.step_kinds import LoadOverShards, Measure, Step
 from inrush.workload import Workload
 
 
@@ -28,9 +28,7 @@ class StudyAt(Generic[Ref]):
     workload: Workload
     schedule: Schedule[Ref]
     record: RecordSpec
-    #: What runs in place of roles, of kind `pipeline`.
-    pipeline: Pipeline[Ref] | None = None
-    #: What runs, one after the other; a study without steps has one, `Measure`.
+    #: What runs, one after the other; a study without steps has one, `Measure`, and one of kind `pipeline` `LoadOverShards`.
     steps: tuple[Step[Ref], ...] = ()
     #: Name -> the steps whose durations and rows it adds up.
     totals: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -60,6 +58,11 @@ class StudyAt(Generic[Ref]):
     def measure(self) -> Measure[Ref] | None:
         """The one step of a study without steps."""
         return next((step for step in self.steps if isinstance(step, Measure)), None)
+
+    @property
+    def pipeline(self) -> Pipeline[Ref] | None:
+        """Of the one step of a study that loads over shards."""
+        return next((step.pipeline for step in self.steps if isinstance(step, LoadOverShards)), None)
 
 
 def study_at(

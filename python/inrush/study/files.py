@@ -118,12 +118,10 @@ def made_rows(plan: AnyPlan) -> dict[tuple[str, bool], tuple[str, int]]:
         for one in whole:
             stream = plan["tables"][one["table"]]["stream"]
             found[key_of(one, plan), segment["kind"] == "sort"] = stream, one["rows"]
-    ends = [plan["inputs"]] if "inputs" in plan else [of["inputs"] for of in loads_of(plan).values()]
-    for cut in ends:
+    for cut in (of["inputs"] for of in loads_of(plan).values()):
         if "dump" not in cut:
-            rows = cut.get("rows", cut["files"] * cut.get("rows_per_file", 0))
             key = key_of_cut(cut, plan["seed"], plan["epoch_ns"])
-            found[key, False] = cut["table"]["stream"], rows
+            found[key, False] = cut["table"]["stream"], cut["rows"]
     return found
 
 

@@ -20,7 +20,8 @@ from inrush.metrics import (
 )
 from inrush.study.forms import Ref
 from inrush.study.inputs import StepFiles
-from inrush.study.pipeline import StepPipeline
+from inrush.study.pipeline import ROLE as PIPELINES
+from inrush.study.pipeline import Pipeline, StepPipeline
 from inrush.study.roles import Role
 
 KIND: Final = "steps"
@@ -235,6 +236,23 @@ class Measure(Step[Ref]):
     @property
     def sessions(self) -> Mapping[str, Role[Ref]]:
         return self.roles
+
+
+@dataclass(frozen=True, kw_only=True)
+class LoadOverShards(Step[Ref]):
+    """All that a study of kind `pipeline` does: client and load server load one table, which lies on shards.
+
+    It has no name: figures have that of its role.
+    """
+
+    name: str = ""
+    pipeline: Pipeline[Ref]
+    do = "load"
+
+    @property
+    def sessions(self) -> Mapping[str, Role[Ref]]:
+        of = self.pipeline
+        return {PIPELINES: Role(PIPELINES, {}, table=(of.table,), sessions=of.pipelines)}
 
 
 #: Kinds that a study names.

@@ -58,7 +58,7 @@ from inrush.study.single_values import (
 from inrush.study.sizes import read_size
 from inrush.study.skips import check_skipped, parse_skips
 from inrush.study.step_kinds import KIND as STEPS_KIND
-from inrush.study.step_kinds import Measure, Step
+from inrush.study.step_kinds import LoadOverShards, Measure, Step
 from inrush.study.steps import check_schedule, named_figures, parse_steps, with_own_operations
 from inrush.study.storage import parse_storage
 from inrush.study.toml import read_toml
@@ -132,7 +132,7 @@ class Study(StudyAt[FromFactor]):
 
     @property
     def work(self) -> StudyWork:
-        return StudyWork(self.workload, self.factors, tuple(self.roles.values()), self.steps, self.pipeline)
+        return StudyWork(self.workload, self.factors, tuple(self.roles.values()), self.steps)
 
     @property
     def blocks(self) -> range:
@@ -283,7 +283,11 @@ def read_tree(
         workload = with_own_operations(workload, stepped)
         if "load" in fields:
             fields["load"].problem('what is loaded is a step here, do = "load"; remove it')
-    steps = stepped if work == "steps" else measured(kind, roles, schedule) if work == "roles" else ()
+    steps = {
+        "steps": stepped,
+        "roles": measured(kind, roles, schedule),
+        "pipeline": loaded(parse_pipeline(judged("pipeline"), factors, workload)),
+    }[work]
     roles = {name: role for step in steps for name, role in step.sessions.items()}
     check_refill(fields.get("schedule"), roles.values(), workload)
     named: Named = dict.fromkeys((pipeline.ROLE,) if work == "pipeline" else roles, names(OF_ROLE))
@@ -305,7 +309,6 @@ def read_tree(
         workload=workload,
         engines=parse_engines(fields["engines"], known.engines) if "engines" in fields else (),
         factors=factors,
-        pipeline=parse_pipeline(judged("pipeline"), factors, workload),
         steps=steps,
         totals=totals,
         schedule=schedule,
@@ -381,6 +384,11 @@ def instead_of_shares(
             ("attempted_share", *(() if has_deadline else ("achieved_share",))), better
         )
     return found
+
+
+def loaded(of: pipeline.Pipeline[FromFactor] | None) -> tuple[Step[FromFactor], ...]:
+    """A study of kind `pipeline`, as the one step that it is."""
+    return () if of is None else (LoadOverShards(pipeline=of),)
 
 
 def work_of(tree: Mapping[str, Any]) -> str:

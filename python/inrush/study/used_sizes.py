@@ -11,7 +11,6 @@ from inrush.study.document import Node, shown
 from inrush.study.forms import Factors, FromFactor, values_of
 from inrush.study.operations import tables_of
 from inrush.study.overlay import Change
-from inrush.study.pipeline import Pipeline
 from inrush.study.roles import Role
 from inrush.study.step_kinds import Statement, Step
 from inrush.workload import Workload
@@ -25,7 +24,6 @@ class StudyWork:
     factors: Factors
     roles: Sequence[Role[FromFactor]]
     steps: Sequence[Step[FromFactor]] = ()
-    pipeline: Pipeline[FromFactor] | None = None
 
     @property
     def called(self) -> set[str]:
@@ -37,8 +35,7 @@ class StudyWork:
     @property
     def written(self) -> set[str]:
         """Tables that are named, at any point."""
-        named = tables_of_roles(self.roles, self.factors)
-        return named | {self.pipeline.table} if self.pipeline is not None else named
+        return tables_of_roles(self.roles, self.factors)
 
 
 def unused_sizes(changes: Mapping[str, Change], work: StudyWork, tree: Mapping[str, Any]) -> list[Problem]:

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from inrush.border import address
 from inrush.border.labels import start_of, storage_of
-from inrush.border.pipeline import AnyPlan
+from inrush.border.pipeline import AnyPlan, shards_of
 from inrush.border.plan import Statement, WatchPlan
 from inrush.border.words import Word
 from inrush.engines import engine_of_url, life, page_cache, secret, server
@@ -25,7 +25,6 @@ from inrush.engines.twin import Twin
 from inrush.errors import TargetError, UsageError, from_core
 from inrush.machine import host
 from inrush.plan.planned import PlannedRun, StudyPlan
-from inrush.study.pipeline import KIND as PIPELINE
 from inrush.targets.ask import ask
 from inrush.targets.server_processes import FoundServer, found_here
 
@@ -237,7 +236,7 @@ def at_deployment(plan: AnyPlan, deployment: Deployment, data: Path) -> AnyPlan:
 def processes_of(deployment: Deployment, plan: AnyPlan) -> dict[str, list[int]]:
     """Those of the server by role. Of a coordinator with the shards of a plan all together, and each as a part."""
     planned = plan["target"]
-    if plan.get("kind") == PIPELINE:  # its servers are those of its shards, on whatever host each is
+    if shards_of(plan):  # its servers are those of its shards, on whatever host each is
         return deployment.target.processes
     if "shards" not in planned:
         return watched_processes(deployment)

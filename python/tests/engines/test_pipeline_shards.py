@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import pyarrow.parquet as pq
 import pytest
 
+from inrush.border.pipeline import shards_of
 from inrush.engines import life
 from inrush.engines.instance import Target
 from inrush.targets import instances
@@ -97,7 +98,7 @@ def test_a_study_starts_its_shards_is_proven_over_them_and_ends_them(asked: str,
         check_proven(sealed)
         plan = json.loads((sealed / "plan.json").read_text())
         assert (
-            len({s["target"]["url"] for s in plan["shards"]})
+            len({s["target"]["url"] for s in shards_of(plan)})
             == SHARDS
             == len(plan["watch"]["processes"]["shards"])
         )
@@ -118,7 +119,7 @@ def test_shards_behind_a_coordinator_that_runs_already_are_found_by_its_address(
             instances.stop(["postgresql"], data, lambda _: None)
     check_proven(sealed)
     plan = json.loads((sealed / "plan.json").read_text())
-    assert [port(s["target"]["url"]) for s in plan["shards"]] == [port(row["url"]) for row in rows[1:]]
+    assert [port(s["target"]["url"]) for s in shards_of(plan)] == [port(row["url"]) for row in rows[1:]]
 
 
 def port(url: str) -> int | None:
