@@ -21,7 +21,7 @@ from inrush.pipeline.ends import Said
 from inrush.pipeline.heard import Heard
 from inrush.pipeline.journal import Journal, lines
 from inrush.pipeline.reached import prefixes
-from inrush.pipeline.run import LoadsRun
+from inrush.pipeline.run import RunWithLoads
 from inrush.pipeline.stretches import Stretch
 from inrush.results.schema import SCHEMAS
 from inrush.results.store import OpenRun, Results
@@ -214,7 +214,7 @@ def test_what_counts_up_goes_on_where_it_was_and_does_not_grow_in_a_gap() -> Non
 
 
 def test_a_second_load_is_a_change_too(tmp_path: Path) -> None:
-    run = LoadsRun.__new__(LoadsRun)
+    run = RunWithLoads.__new__(RunWithLoads)
     run.parts, run.plan = (
         tmp_path,
         {"operations": [], "segments": [{"kind": "load", "label": "more", "roles": []}]},
@@ -228,7 +228,7 @@ def test_a_second_load_is_a_change_too(tmp_path: Path) -> None:
 def test_calls_that_change_rows_are_a_change_too_and_reads_are_none(
     kind: str, said: list[str], tmp_path: Path
 ) -> None:
-    run = LoadsRun.__new__(LoadsRun)
+    run = RunWithLoads.__new__(RunWithLoads)
     roles = [{"work": {"kind": "calls", "count": 5}, "operations": [{"operation": "op", "weight": 1}]}]
     segments = [{"kind": "drive", "label": "calls", "roles": roles}]
     run.parts, run.plan = tmp_path, {"operations": [{"name": "op", "kind": kind}], "segments": segments}  # type: ignore[typeddict-item]

@@ -17,7 +17,7 @@ from inrush.errors import StudyInvalid
 from inrush.guards.analyse import analyse
 from inrush.pipeline import inputs
 from inrush.pipeline.environment import OneHost
-from inrush.pipeline.loading import Loading
+from inrush.pipeline.loading import RunLoad
 from inrush.plan.plan import plan_study
 from inrush.plan.planned import StudyPlan
 from inrush.results.store import Results
@@ -234,7 +234,7 @@ def test_files_whose_end_no_worker_heard_have_their_own_rows(tmp_path: Path) -> 
     earlier.mkdir()
     (earlier / "load.journal").write_text("")
     here = OneHost(plan, "load", tmp_path / "work")
-    load = Loading(plan, "load", tmp_path, lambda _: None, here)
+    load = RunLoad(plan, "load", tmp_path, lambda _: None, here)
     load.earlier = [earlier]
     for n in range(FILES):
         here.paths.append(tmp_path / f"{n}.csv")

@@ -23,7 +23,7 @@ from inrush.errors import CoreError
 from inrush.pipeline import hosts, run, shares, tables
 from inrush.pipeline.hosts_watched import device_marks, watched
 from inrush.pipeline.journal import lines, on_one_clock, said_ns
-from inrush.pipeline.over_shards import OverShards
+from inrush.pipeline.over_shards import RunLoadOverShards
 from inrush.pipeline.part import ServerPart
 from inrush.results.parts import Shift
 from inrush.results.schema import SCHEMAS
@@ -141,17 +141,17 @@ def test_nothing_of_a_load_that_failed_goes_on_when_its_tables_are_dropped(
     def of_parts() -> list[bool]:
         return [Path(f"/proc/{started.pid}").exists() for started in Losing.started]
 
-    def dropped(self: OverShards) -> None:
+    def dropped(self: RunLoadOverShards) -> None:
         at_drop.extend(of_parts())
 
-    monkeypatch.setattr(OverShards, "drop", dropped)
-    write = run.LoadsRun.write
+    monkeypatch.setattr(RunLoadOverShards, "drop", dropped)
+    write = run.RunWithLoads.write
 
-    def written(self: run.LoadsRun, loads: Any) -> None:
+    def written(self: run.RunWithLoads, loads: Any) -> None:
         at_end.extend(of_parts())
         write(self, loads)
 
-    monkeypatch.setattr(run.LoadsRun, "write", written)
+    monkeypatch.setattr(run.RunWithLoads, "write", written)
     (tmp_path / "parts").mkdir()
     slow = ("pipeline.shard_rows_per_s=500", "pipeline.chunk_rows=100", "pipeline.flush_rows=100")
     code, said, _ = ran(tmp_path, *slow, place=Losing(tmp_path / "parts", hosts.PART))

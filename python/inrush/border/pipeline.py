@@ -224,7 +224,7 @@ def repeat_of(segment: AnySegment) -> RepeatPlan | None:
 
 def clients_of(plan: AnyPlan) -> int:
     """Client processes of its run, each with all sessions of every role."""
-    share = cast("SharePlan | None", plan.get("share"))
+    share = plan.get("share")
     return share["of"] if share else 1
 
 

@@ -36,8 +36,8 @@ def paused(of: AnySegment) -> Any:
 
 
 def pause(of: AnySegment, action: str) -> Any:
-    step = {"step": step} if (step := step_of(of)) else {}
-    return {"kind": "pause", "label": of["label"], **step, "action": action}
+    of_step = {"step": step} if (step := step_of(of)) else {}
+    return {"kind": "pause", "label": of["label"], **of_step, "action": action}
 
 
 def continued(segments: Sequence[Any], role: str) -> list[AnySegment]:

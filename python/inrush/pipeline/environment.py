@@ -27,12 +27,14 @@ Note = Callable[[int, int], None]
 class LoadEnvironment(Protocol):
     #: Its processes are on other hosts: what was recorded of a load that failed is kept.
     over_hosts: bool
-    #: Input files of this host, in the order of their numbers.
-    paths: Sequence[Path]
     #: Of the files, when the clock starts.
     read: inputs.Inputs
     #: By what the load servers are held to their cores; empty: by nothing.
     held_by: str
+
+    @property
+    def paths(self) -> Sequence[Path]:
+        """Input files of this host, in the order of their numbers."""
 
     def watch(self) -> WatchPlan:
         """What this host watches from the begin of the run on."""

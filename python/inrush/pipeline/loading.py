@@ -28,7 +28,7 @@ PROGRESS_EVERY_S = 0.5
 JOURNAL = "{}.journal"
 
 
-class Loading(Heard):
+class RunLoad(Heard):
     """Into tables that its run has made."""
 
     #: How long a wait for the ends lasts before commands and limits are looked at, s: a step ends when it has passed.

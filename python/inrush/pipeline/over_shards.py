@@ -16,7 +16,7 @@ from inrush.border.plan import SamplePlan
 from inrush.errors import CoreError
 from inrush.pipeline import proofs, stretches, tables
 from inrush.pipeline.environment import LoadEnvironment
-from inrush.pipeline.loading import Loading
+from inrush.pipeline.loading import RunLoad
 from inrush.results.parts import whole
 from inrush.targets.sizes import Take, sampled
 
@@ -24,7 +24,7 @@ Doc = dict[str, Any]
 Proven = Sequence[Mapping[str, pa.Table]]
 
 
-class OverShards(Loading):
+class RunLoadOverShards(RunLoad):
     tick_s = 0.05
     # Of a run that is nothing but the load, its clients are the client.
     clients = "client"

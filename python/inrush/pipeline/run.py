@@ -25,8 +25,8 @@ from inrush.pipeline import joined, tables
 from inrush.pipeline.core_plan import CREATE, DROP, PROVE, core_plan
 from inrush.pipeline.environment import LoadEnvironment, OneHost
 from inrush.pipeline.journal import Journal
-from inrush.pipeline.loading import JOURNAL, Loading
-from inrush.pipeline.over_shards import OverShards
+from inrush.pipeline.loading import JOURNAL, RunLoad
+from inrush.pipeline.over_shards import RunLoadOverShards
 from inrush.plan.pipeline import LOAD, READY, STORED
 
 Doc = dict[str, Any]
@@ -54,14 +54,14 @@ def made(
     environment: Callable[[str, Path], LoadEnvironment],
 ) -> int:
     """0: done, and the tables are in `parts`; 1: failed, and an event says how. environment: by role, and a folder for it."""
-    run = LoadsRun(plan, parts, words, on_event, environment)
+    run = RunWithLoads(plan, parts, words, on_event, environment)
     try:
         return run.follow()
     finally:
         run.close()
 
 
-class LoadsRun:
+class RunWithLoads:
     def __init__(
         self,
         plan: AnyPlan,
@@ -74,8 +74,8 @@ class LoadsRun:
 
         self.plan, self.parts, self.words, self.on_event = plan, parts, words, on_event
         self.environment, self.folder = environment, parts / "work"
-        self.load: Loading | None = None
-        self.loaded: list[Loading] = []
+        self.load: RunLoad | None = None
+        self.loaded: list[RunLoad] = []
         self.failed = False
         over = {role: environment(role, self.folder / role) for role in loads_of(plan) if shards_of(plan)}
         watch = next((of.watch() for of in over.values()), plan["watch"])
@@ -83,7 +83,7 @@ class LoadsRun:
         #: CLOCK_MONOTONIC at the run's time zero, to a millisecond: the least that an event's time says.
         self.zero_ns = time.monotonic_ns()
         for role, of in over.items():
-            self.load = OverShards(plan, role, parts, on_event, of)
+            self.load = RunLoadOverShards(plan, role, parts, on_event, of)
 
     def follow(self) -> int:
         """Events out, commands in, and loads in their pauses, until the core has ended."""
@@ -164,8 +164,8 @@ class LoadsRun:
 
     # --- pauses
 
-    def over_shards(self) -> OverShards:
-        assert isinstance(self.load, OverShards), "the plan has shards"
+    def over_shards(self) -> RunLoadOverShards:
+        assert isinstance(self.load, RunLoadOverShards), "the plan has shards"
         return self.load
 
     def create(self, _: str) -> Watched:
@@ -175,7 +175,7 @@ class LoadsRun:
     def ready(self, role: str) -> Watched:
         if not shards_of(self.plan):
             environment = self.environment(role, self.folder / role)
-            self.load = Loading(self.plan, role, self.parts, self.on_event, environment)
+            self.load = RunLoad(self.plan, role, self.parts, self.on_event, environment)
         assert self.load is not None, "the run has begun with it"
         return self.load.ready()
 
@@ -200,7 +200,7 @@ class LoadsRun:
         self.over_shards().drop()
         return {}
 
-    def write(self, loads: Sequence[Loading]) -> None:
+    def write(self, loads: Sequence[RunLoad]) -> None:
         """Those that were here before, and each load, behind what the core has left."""
         for load in loads:
             load.on_the_runs_clock()
@@ -216,11 +216,11 @@ class LoadsRun:
 
 
 #: Name in a plan's `pause` (`name:role`) -> what is done.
-ACTS: Mapping[str, Callable[[LoadsRun, str], Watched]] = {
-    CREATE: LoadsRun.create,
-    READY: LoadsRun.ready,
-    LOAD: LoadsRun.load_files,
-    STORED: LoadsRun.stored,
-    PROVE: LoadsRun.prove,
-    DROP: LoadsRun.drop,
+ACTS: Mapping[str, Callable[[RunWithLoads, str], Watched]] = {
+    CREATE: RunWithLoads.create,
+    READY: RunWithLoads.ready,
+    LOAD: RunWithLoads.load_files,
+    STORED: RunWithLoads.stored,
+    PROVE: RunWithLoads.prove,
+    DROP: RunWithLoads.drop,
 }
