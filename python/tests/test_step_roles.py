@@ -177,8 +177,6 @@ def test_every_mistake_of_a_step_of_roles_is_said(tmp_path: Path) -> None:
     said = "\n".join(problems(tmp_path, unloaded.replace('until = "writers"', "calls = 1")))
     assert "it needs rows of log, which no step before it loads" in said
     assert "unknown role" in said, "the answer's"
-    (said,) = problems(tmp_path, MIXED.replace('"logged"', '"index"'))
-    assert "it is a step of its own" in said
     (said,) = problems(tmp_path, MIXED + AFTER.replace('do = "read"', 'do = "load"').replace('operation = "logged"\ncalls = 5', 'table = "log"\nrows = { total = 5 }'))  # fmt: skip
     assert "mixed.writers loads this table already" in said
 
@@ -202,3 +200,13 @@ def test_seconds_end_the_readers_that_have_no_other_end(tmp_path: Path) -> None:
     found = {role["name"]: role for role in drive["roles"]}
     assert found["mixed.users"]["until"] == {"kind": "time", "ns": 2_000_000_000}
     assert found["mixed.askers"]["work"] == {"kind": "calls", "count": 7}
+
+
+def test_a_role_may_call_maintenance_that_is_one_statement(tmp_path: Path) -> None:
+    study = load_study(str(study_file(tmp_path, MIXED.replace('"logged"', '"endless"'))), engines=["sqlite"])
+    plan = plan_study(study, {"sqlite": server("sqlite")}).runs[0].plan
+    (called,) = (o for o in plan["operations"] if o["name"] == "endless")
+    assert called["kind"] == "execute" and called["text"].startswith("CREATE TABLE slow AS")
+    several = load_study(str(study_file(tmp_path, MIXED.replace('"logged"', '"index"'))), engines=["sqlite"])
+    (absent,) = plan_study(several, {"sqlite": server("sqlite")}).unsupported
+    assert "index is several statements for sqlite" in absent.reason

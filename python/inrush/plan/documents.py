@@ -124,10 +124,9 @@ def operation_document(
     keys: border.KeyPlan | None = None,
 ) -> border.OpPlan:
     table = index.get(operation.table) if operation.table is not None else None
-    assert operation.kind != "maintain", "it is a step, which no session calls"
     document: border.OpPlan = {
         "name": operation.name,
-        "kind": "execute" if operation.kind == "io" else operation.kind,
+        "kind": "execute" if operation.kind in ("io", "maintain") else operation.kind,
         "text": planned.text,
         "method": planned.method,
         "params": params,

@@ -13,6 +13,7 @@ from inrush.engines import server as server_of
 from inrush.engines.plans import OpPlan, TablePlan, Unsupported
 from inrush.engines.twin import Twin
 from inrush.errors import Problem
+from inrush.plan.maintenance import called_statement
 from inrush.plan.roles import ActiveRole
 from inrush.stats.quantity import show
 from inrush.study.io import MIXED, READ
@@ -104,6 +105,8 @@ def planned_operation(
             return Unsupported(reason)
         name = operation.table or ""
         return server.plan_row_call(operation, tables[name], plans[name])
+    if operation.kind == "maintain":
+        return called_statement(operation, server, plans)
     if operation.kind == "io" and not server.takes_records:
         takes = ", ".join(name for name in ENGINES if server_of(name).takes_records)
         return Unsupported(

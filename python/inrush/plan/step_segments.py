@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from inrush.border import plan as border
-from inrush.engines.plans import TablePlan
-from inrush.engines.sql import bind
-from inrush.engines.twin import Twin
 from inrush.plan import loads
 from inrush.plan.documents import input_document, role_document, single_role
+from inrush.plan.maintenance import statements
 from inrush.plan.pieces import SegmentPieces, until_no_rows
 from inrush.plan.retention import retain_role
 from inrush.plan.roles import ActiveRole
-from inrush.plan.steps import texts
 from inrush.plan.units import LOAD_BATCH_ROWS, ns
 from inrush.study.forms import Plain
 from inrush.study.step_kinds import (
@@ -31,7 +28,6 @@ from inrush.study.step_kinds import (
     Statement,
     Step,
 )
-from inrush.workload import Operation
 
 #: Between two looks at the progress of a statement.
 PROGRESS_S = 0.5
@@ -275,21 +271,3 @@ class StepSegments(SegmentPieces):
         """Deletes by age once more, up to a time that is known to the row."""
         roles = [retain_role(of) for of in self.draft.retained.values()]
         return [self.driven("retain", "cool", roles), *self.deleted()] if roles else []
-
-
-def statements(operation: Operation, server: Twin, tables: Mapping[str, TablePlan]) -> list[border.Statement]:
-    """Of maintenance, in the engine's dialect."""
-    names = {logical: plan.name for logical, plan in tables.items()}
-    if operation.table in names:
-        names.setdefault("table", names[operation.table])
-    found: list[border.Statement] = []
-    for text, repeat in texts(operation, server):
-        bound = server.maintenance(bind(text, names)[0].strip())
-        match repeat:
-            case "each_row":
-                found.append({"text": bound, "repeat": "each_row"})
-            case "until_no_rows":
-                found.append({"text": bound, "repeat": "until_no_rows"})
-            case _:
-                found.append(bound)
-    return found

@@ -11,6 +11,7 @@ from inrush.errors import Problem
 from inrush.plan.extracts import way_out
 from inrush.plan.io import planned_operation
 from inrush.plan.kept import not_kept
+from inrush.plan.maintenance import no_statement
 from inrush.plan.work import Work
 from inrush.study.at_point import StudyAt
 from inrush.study.forms import Plain
@@ -70,7 +71,7 @@ def needs_rows(step: Step[Plain], study: StudyAt[Plain], absent: Mapping[str, st
     if isinstance(step, Load):
         touched: Sequence[str] = step.role.table or ()
     elif isinstance(step, Roles):
-        reads = [Read(name=name, role=role) for name, role in step.roles.items()]
+        reads = [Read(name=name, role=role) for name, role in step.sessions.items()]
         touched = [table for read in reads for table in tables_touched(read, study.workload)]
     else:
         touched = tables_touched(step, study.workload)
@@ -81,10 +82,7 @@ def cannot(step: Step[Plain], study: StudyAt[Plain], server: Twin) -> str:
     """Why the engine has no such statement or query; empty where it has."""
     operations = study.workload.operations
     if isinstance(step, Statement):
-        operation = operations[step.operation]
-        if reason := operation.unsupported.get(server.name):
-            return reason
-        return "" if texts(operation, server) else f"{step.operation} has no statement for {server.name}"
+        return no_statement(operations[step.operation], server)
     if isinstance(step, Dump):
         (dumped,) = step.role.operations
         found = way_out(replace(operations[dumped], method=""), server)
@@ -96,10 +94,12 @@ def cannot(step: Step[Plain], study: StudyAt[Plain], server: Twin) -> str:
             return found.reason if isinstance(found, Unsupported) else ""
         return no_queries(step.role, study, server)
     if isinstance(step, Roles):
-        kinds = {operations[name].kind for role in step.roles.values() for name in role.operations}
+        kinds = {operations[name].kind for role in step.sessions.values() for name in role.operations}
         # What it writes later steps look at: an engine that cannot do a role of it has no such point.
         reasons = (
-            [no_queries(role, study, server) for role in step.roles.values()] if "insert" not in kinds else []
+            [no_queries(role, study, server) for role in step.sessions.values()]
+            if "insert" not in kinds
+            else []
         )
         return next((reason for reason in reasons if reason), "")
     return ""
@@ -153,10 +153,6 @@ def impossible_steps(study: StudyAt[Plain], server: Twin, engine: str) -> list[P
 def sorts(load: Step[Plain], sort: Sort[Plain]) -> bool:
     """Whether the load reads what the step has sorted."""
     return isinstance(load, Load) and load.files is not None and load.files.sorted == sort.name
-
-
-def texts(operation: Operation, server: Twin) -> Sequence[tuple[str, str]]:
-    return operation.statements.get(server.name, operation.statements.get("default", ()))
 
 
 def timed_reads(study: StudyAt[Plain], left_out: Collection[str]) -> tuple[Work, ...]:

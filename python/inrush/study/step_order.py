@@ -73,7 +73,7 @@ def check_order_at(
             continue
         if isinstance(step, Roles):
             check_roles_at(node.at(i, step.name), step, loaded, fixed, workload, where)
-            fixed |= {name: f"{by} writes it" for name, by in loaded.items() if by in step.roles}
+            fixed |= {name: f"{by} writes it" for name, by in loaded.items() if by in step.sessions}
             continue
         for table in tables_touched(step, workload):
             if isinstance(step, KeyCalls) and any(o.table == table for o in altering(step.role, workload)):
@@ -127,7 +127,7 @@ def check_roles_at(
 ) -> None:
     """Its writers add rows to what loads by sessions have filled, or fill a table; its readers look at any of those."""
     mine: dict[str, str] = {}
-    for name, role in step.roles.items():
+    for name, role in step.sessions.items():
         inserts = [workload.operations[o] for o in role.operations if workload.operations[o].kind == "insert"]
         own = [o.table for o in inserts if o.table]
         for table in (role.table or own) if inserts else ():
@@ -136,7 +136,7 @@ def check_roles_at(
                     f"{table} takes no rows from this role{where}: {why}"
                 )
             mine.setdefault(table, name)
-    for name, role in step.roles.items():
+    for name, role in step.sessions.items():
         for table, operation in tables_read(role, workload).items():
             of = workload.operations[operation]
             if table not in loaded and table not in mine:
@@ -152,10 +152,10 @@ def check_roles_at(
 
 
 def tables_read(role: Role[Plain], workload: Workload) -> dict[str, str]:
-    """Table -> a query that looks at it; a page goes without its members that look at other tables than its role names."""
+    """Table -> a query, or maintenance, that needs its rows; a page goes without its members that look at other tables than its role names."""
     only = set(role.table or ())
     members = [m for name in role.operations for m in workload.operations[name].members or (name,)]
-    queries = [m for m in members if workload.operations[m].kind in ("query", "extract")]
+    queries = [m for m in members if workload.operations[m].kind in ("query", "extract", "maintain")]
     looks = {m: tables_of(workload.operations[m], workload) for m in queries}
     return {t: m for m, tables in looks.items() if not only or set(tables) <= only for t in tables}
 

@@ -291,13 +291,11 @@ def several_roles(
     seconds = read_seconds(fields["seconds"]) if "seconds" in fields else 0.0
     for own, role in found.items():
         node, kinds = fields["roles"].at(own, ""), {o: workload.operations[o].kind for o in role.operations}
-        if other := next((o for o, kind in kinds.items() if kind == "maintain"), ""):
-            node.problem(f'{other} is maintenance; it is a step of its own, do = "statement"')
-        elif "insert" in kinds.values() or role.calls is not None or role.until:
+        if "insert" in kinds.values() or role.calls is not None or role.until:
             continue
-        elif "until" in fields["roles"].value[own]:
+        if "until" in fields["roles"].value[own]:
             continue  # it names no role, which was said
-        elif not seconds and role.operations:
+        if not seconds and role.operations:
             node.problem("it has no end; write its calls, until = a role, or seconds of the step")
     roles = {
         f"{name}.{own}": replace(

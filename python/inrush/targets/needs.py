@@ -14,13 +14,15 @@ Lacks = Mapping[str, Mapping[str, str]]
 
 
 def lacking(study: Study, deployments: Iterable[Deployment]) -> dict[str, dict[str, str]]:
-    """Of the operations of steps. Of several servers of an engine, what any of them lacks.
+    """Of the operations that steps and roles call. Of several servers of an engine, what any of them lacks.
 
     A server that refuses the question is taken to have it: the statement then says what is missing.
     """
     from inrush import _core
 
-    operations = [study.workload.operations[s.operation] for s in study.steps if isinstance(s, Statement)]
+    called = {s.operation for s in study.steps if isinstance(s, Statement)}
+    called |= {name for role in study.roles.values() for name in role.operations}
+    operations = [operation for name, operation in study.workload.operations.items() if name in called]
     reasons: dict[str, dict[str, str]] = {}
     for deployment in deployments:
         engine = deployment.server.name
