@@ -57,6 +57,11 @@ class Step(Generic[Ref]):
         """Its roles by their names in the plan, which are those of its figures."""
         return {}
 
+    @property
+    def mistake(self) -> str:
+        """What contradicts itself in it, whatever the study is; empty: nothing."""
+        return ""
+
 
 @dataclass(frozen=True, kw_only=True)
 class RoleStep(Step[Ref]):
@@ -106,6 +111,11 @@ class Read(RoleStep[Ref]):
         "schedule",
     )  # fmt: skip
     figures = OF_SESSIONS + names(OF_PAGES)
+
+    @property
+    def mistake(self) -> str:
+        given = (self.role.calls is not None) + bool(self.seconds)
+        return "" if given == 1 else "write calls = N or seconds = S: how much is read"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,7 +19,7 @@ from inrush.study.inputs import parse_files
 from inrush.study.metric_names import Named
 from inrush.study.parts import Schedule
 from inrush.study.pipeline import parse_step_pipeline, read_resumable
-from inrush.study.roles import FACTOR_NAME, parse_role, parse_roles
+from inrush.study.roles import FACTOR_NAME, Role, parse_role, parse_roles
 from inrush.study.step_kinds import (
     COMMON,
     STEPS,
@@ -34,7 +34,6 @@ from inrush.study.step_kinds import (
     Roles,
     RoleStep,
     Settle,
-    Statement,
     Step,
 )
 from inrush.study.step_order import check_order
@@ -74,6 +73,10 @@ NOT_ADDED: Mapping[str, str] = {
 }
 #: Keys of a step that reads and not of its role: how long its parts last.
 LENGTHS = ("seconds", "warm_s", "cool_s")
+#: Kinds of steps that may be cut: one that is waited for whole has its own end.
+LIMITED = [do for do, kind in STEPS.items() if kind not in (Cold, Restart, Settle)]
+#: Keys of a kind of step without a reader of its own that are no seconds.
+NAMED = ("operation", "roles")
 #: Longest that a step may be given.
 MOST_S = 1e7
 
@@ -91,7 +94,10 @@ def parse_steps(
     in_order: list[tuple[int, Step[FromFactor] | None]] = []
     later = [item.value.get("name") for item in node.items(at_least=1) if isinstance(item.value, dict)]
     for i, item in enumerate(node.items()):
+        said = len(node.problems)
         step = parse_step(item, factors, workload, before, later, steps)
+        if step is not None and len(node.problems) == said and step.mistake:
+            item.problem(step.mistake)
         if step is not None:
             step = replace(step, without=without.get(step.name, ""))
             steps.append(step)
@@ -126,10 +132,8 @@ def parse_step(
     after = read_after(fields["after"], name, before, later) if "after" in fields else None
     before[name] = do
     limit_s = read_seconds(fields["limit_s"]) if "limit_s" in fields else None
-    if limit_s is not None and kind in (Cold, Restart, Settle):
-        fields["limit_s"].problem(
-            "only steps of kind load, read, call, extract, io, dump, roles, sort and statement have a limit; remove it"
-        )
+    if limit_s is not None and kind is not None and do not in LIMITED:
+        fields["limit_s"].problem(f"only steps of kind {', '.join(LIMITED)} have a limit; remove it")
     only = parse_only(fields["only"], factors) if "only" in fields else {}
     common: dict[str, object] = {"name": name, "after": after, "limit_s": limit_s, "only": only}
     if kind is None or any(key not in fields for key in kind.required):
@@ -148,14 +152,16 @@ def parse_step(
         return role_step(kind, node, fields, factors, workload, common)
     if kind is Dump:
         return parse_dump(node, fields, factors, workload, common)
-    if kind is Roles:
-        return several_roles(fields, factors, workload, common)
-    if kind is Statement:
-        operation = read_maintenance(fields["operation"], workload)
-        return Statement(operation=operation, **common) if operation else None  # type: ignore[arg-type]
-    if kind is Settle:
-        return Settle(seconds=read_seconds(fields["seconds"]), **common)  # type: ignore[arg-type]
-    return kind(**common)  # type: ignore[arg-type]
+    own: dict[str, Any] = {
+        key: read_seconds(fields[key]) for key in kind.keys if key in fields and key not in NAMED
+    }
+    if "operation" in kind.keys:
+        own["operation"] = read_maintenance(fields["operation"], workload)
+        if not own["operation"]:
+            return None
+    if "roles" in kind.keys:
+        own["roles"] = several_roles(fields["roles"], name, own.get("seconds", 0.0), factors, workload)
+    return kind(**own, **common)  # type: ignore[arg-type]
 
 
 def read_after(node: Node, name: str, before: Collection[str], later: Sequence[object]) -> str | None:
@@ -240,8 +246,6 @@ def role_step(
         return None  # what is wrong with it was said
     elif kind in (Read, KeyCalls) and extracts:
         node.at(key, own.get(key)).problem(f'{extracts[0]} is an extract; its step is do = "extract"')
-    if ("calls" in fields) == ("seconds" in fields):
-        node.problem("write calls = N or seconds = S: how much is read")
     seconds = read_seconds(fields["seconds"]) if "seconds" in fields else 0.0
     around = {key: read_seconds(fields[key]) for key in ("warm_s", "cool_s") if key in fields}
     if around and "calls" in fields and "seconds" not in fields:
@@ -283,27 +287,24 @@ def article(operation: Operation) -> str:
 
 
 def several_roles(
-    fields: Mapping[str, Node], factors: Factors, workload: Workload, common: Mapping[str, object]
-) -> Roles[FromFactor]:
-    """Roles as a study without steps has them, each named `step.role`."""
-    name = str(common["name"])
-    found = parse_roles(fields["roles"], factors, workload)
-    seconds = read_seconds(fields["seconds"]) if "seconds" in fields else 0.0
+    node: Node, name: str, seconds: float, factors: Factors, workload: Workload
+) -> dict[str, Role[FromFactor]]:
+    """Roles as a study without steps has them, each named `step.role`. seconds: of readers that have no other end."""
+    found = parse_roles(node, factors, workload)
     for own, role in found.items():
-        node, kinds = fields["roles"].at(own, ""), {o: workload.operations[o].kind for o in role.operations}
+        kinds = {o: workload.operations[o].kind for o in role.operations}
         if "insert" in kinds.values() or role.calls is not None or role.until:
             continue
-        if "until" in fields["roles"].value[own]:
+        if "until" in node.value[own]:
             continue  # it names no role, which was said
         if not seconds and role.operations:
-            node.problem("it has no end; write its calls, until = a role, or seconds of the step")
-    roles = {
+            node.at(own, "").problem("it has no end; write its calls, until = a role, or seconds of the step")
+    return {
         f"{name}.{own}": replace(
             role, name=f"{name}.{own}", until=f"{name}.{role.until}" if role.until else None
         )
         for own, role in found.items()
     }
-    return Roles(roles=roles, seconds=seconds, **common)  # type: ignore[arg-type]
 
 
 def load_of_dump(
@@ -425,7 +426,7 @@ def check_schedule(
 def named_figures(steps: Sequence[Step[FromFactor]], node: Node, totals: Collection[str] = ()) -> Named:
     """totals: names of figures over several steps. Step -> the figures that can be asked of it; of one that could not be read, those of any."""
     of_role = names(OF_ROLE, OF_WORK)
-    roles = {name: of_role for s in steps if isinstance(s, Roles) for name in s.roles}
+    roles = {name: of_role for s in steps for name in s.sessions if name != s.name}
     of_any = {figure for kind in STEPS.values() for figure in (*kind.figures, *of_role)}
     given = [item for item in node.value if isinstance(item, dict)] if isinstance(node.value, list) else []
     unread = {str(item.get("name")): of_any for item in given}
