@@ -100,6 +100,9 @@ OF_ROLE = (
     Metric("sample_s", "worst sample"),
     *(m for kind in ("sample", "collect", "queue", "insert") for m in percentiles(kind, "p50 p90 p99", ("samples",))),
     Metric("latency_s", "worst latency"),
+    Metric("stall_s", "longest stall", slowed="calls", column="longest stall"),
+    Metric("before_ops_per_s", "call rate before the statement", "calls/s", True, slowed="rate"),
+    Metric("kept_share", "share of its rate that it kept", more_is_better=True, slowed="rate", column="rate kept"),
     Metric("busy_cores", "busy cores"),
     Metric("user_cores"),
     Metric("system_cores"),
@@ -110,6 +113,8 @@ OF_ROLE = (
     Metric("file_p50_s"),
     Metric("file_p90_s"),
 )  # fmt: skip
+#: Of a step in which a statement runs beside roles.
+OF_ALTER = (Metric("statement_s", "the statement", slowed="calls", column="statement"),)
 #: Of the machine on which inrush runs: `host.<metric>`, of a step `<step>.host_<metric>`.
 OF_HOST = (
     Metric("user_cores"),
@@ -176,7 +181,7 @@ OF_LOAD = (
 
 METRICS = {
     metric.name: metric
-    for group in (OF_LENGTH, OF_ROLE, OF_WORK, OF_ENDS_OF_A_STEP, OF_HOST, OF_DEVICES, OF_LOAD_SERVER, OF_PAGES, OF_SIZES, OF_LOAD)
+    for group in (OF_LENGTH, OF_ALTER, OF_ROLE, OF_WORK, OF_ENDS_OF_A_STEP, OF_HOST, OF_DEVICES, OF_LOAD_SERVER, OF_PAGES, OF_SIZES, OF_LOAD)
     for metric in group
 }  # fmt: skip
 

@@ -71,6 +71,7 @@ PROVOKED: dict[str, tuple[Mapping[str, Any] | Callable[[], RunRecord], Outcome, 
     "unit of work constant": (lambda: growing_run(), Outcome.NOTE, "bytes per row change by"),
     "rows rejected": ({"more": {"counters": [{"name": "inrush.files.mine.rows_read", "value": "95"}, {"name": "inrush.files.mine.rows_rejected", "value": "5"}]}},
                       Outcome.NOTE, "mine: 5 of 100 rows rejected"),
+    "statement beside roles": (lambda: beside_run(), Outcome.INVALID, "The statement failed, so nothing is known of its cost: no room"),
     "table of one size": (lambda: written_and_read(0, 50_000), Outcome.NOTE, "while it grew from 0 to 50,000 rows"),
     "service time steady": (lambda: served(drawn(7, lambda t: (1 + 22 * t) / 3000, 0.0, 0.05, 1)), Outcome.NOTE,
                             "service time rises"),
@@ -244,6 +245,33 @@ def test_a_call_that_is_neither_timed_nor_counted_as_failed_is_a_fault_of_the_in
 def test_errors_are_counted_apart_and_told_with_their_first_message() -> None:
     found = verdicts(synthetic.run("postgresql", failed=2))["errors not counted as fast"]
     assert found.outcome is Outcome.NOTE and "insert timeout, no answer in 1 s" in found.sentence
+
+
+def beside_run() -> RunRecord:
+    """A run whose statement failed while its writers went on."""
+    own = {
+        "segment": 2,
+        "role": "change",
+        "start_ns": SECOND,
+        "end_ns": 2 * SECOND,
+        "ops": 1,
+        "errors": 1,
+        "sessions": 1,
+    }
+    failure = {
+        "segment": 2,
+        "role": "change",
+        "op": "index",
+        "outcome": "other",
+        "count": 1,
+        "first_message": "no room",
+    }
+    run = synthetic.run("postgresql", more={"repetitions": [own], "failures": [failure]})
+    create, measure = run.plan["segments"]
+    roles = [*measure["roles"], synthetic.role_plan("change", "index")]
+    labels = {**run.labels, "steps": {"change": "alter"}}
+    segments = [create, {**measure, "step": "change", "roles": roles}]
+    return replace(run, plan={**run.plan, "segments": segments}, summary={**run.summary, "labels": labels})
 
 
 def cold_run(actions: list[dict[str, Any]], colds: int = 1) -> RunRecord:

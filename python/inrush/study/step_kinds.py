@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final, Generic
 
 from inrush.metrics import (
+    OF_ALTER,
     OF_ENDS_OF_A_STEP,
     OF_HOST,
     OF_LENGTH,
@@ -20,6 +21,7 @@ from inrush.metrics import (
 )
 from inrush.study.forms import Ref
 from inrush.study.inputs import StepFiles
+from inrush.study.parts import Schedule
 from inrush.study.pipeline import ROLE as PIPELINES
 from inrush.study.pipeline import Pipeline, StepPipeline
 from inrush.study.roles import Role
@@ -172,13 +174,39 @@ class Roles(Step[Ref]):
     #: Of readers that have neither calls nor a role to end with.
     seconds: float = 0.0
     do = "roles"
-    keys = ("roles", "seconds")
-    required = ("roles",)
+    keys: ClassVar[Sequence[str]] = ("roles", "seconds")
+    required: ClassVar[Sequence[str]] = ("roles",)
     figures = OF_ALL + names(OF_SIZES)
 
     @property
     def sessions(self) -> Mapping[str, Role[Ref]]:
         return self.roles
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alter(Roles[Ref]):
+    """Roles at work while a statement runs beside them. It is the one call of a role with the step's name, whose user thinks
+    before it."""
+
+    operation: str
+    #: The roles work by themselves for so long: what their rates are compared with.
+    before_s: float
+    do = "alter"
+    keys = ("roles", "seconds", "operation", "before_s")
+    required = ("roles", "operation", "before_s")
+    figures = OF_SESSIONS + names(OF_ALTER, OF_SIZES)
+
+    @property
+    def sessions(self) -> Mapping[str, Role[Ref]]:
+        later: Schedule[Ref] = Schedule(think_s=self.before_s)
+        statement: Role[Ref] = Role(self.name, {self.operation: 1}, calls=1, schedule=later)
+        return {**self.roles, self.name: statement}
+
+    @property
+    def mistake(self) -> str:
+        if not 0 < self.seconds <= self.before_s:
+            return ""
+        return "its roles end before the statement begins; write seconds = S for all of the step, more than before_s"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -268,5 +296,19 @@ class LoadOverShards(Step[Ref]):
 #: Kinds that a study names.
 STEPS: Mapping[str, type[Step[Any]]] = {
     kind.do: kind
-    for kind in (Load, Read, KeyCalls, Extract, Io, Dump, Roles, Statement, Sort, Cold, Restart, Settle)
+    for kind in (
+        Load,
+        Read,
+        KeyCalls,
+        Extract,
+        Io,
+        Dump,
+        Roles,
+        Alter,
+        Statement,
+        Sort,
+        Cold,
+        Restart,
+        Settle,
+    )
 }
