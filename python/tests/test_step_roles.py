@@ -168,6 +168,8 @@ def test_every_mistake_of_a_step_of_roles_is_said(tmp_path: Path) -> None:
     assert problems(tmp_path, endless) == [
         "steps[1].roles.users: it has no end; write its calls, until = a role, or seconds of the step"
     ]
+    number = MIXED[: MIXED.index("[steps.roles.askers]")] + "[steps.roles]\naskers = 7\n"
+    assert "steps[1].roles.askers: " in "\n".join(problems(tmp_path, number))
     (said,) = problems(tmp_path, MIXED.replace('"logged"', '"by_number"'))
     assert said.endswith("mixed.writers only writes; read them in a later step")
     unloaded = MIXED.replace(

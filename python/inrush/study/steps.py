@@ -295,8 +295,8 @@ def several_roles(
         kinds = {o: workload.operations[o].kind for o in role.operations}
         if "insert" in kinds.values() or role.calls is not None or role.until:
             continue
-        if "until" in node.value[own]:
-            continue  # it names no role, which was said
+        if not isinstance(node.value[own], dict) or "until" in node.value[own]:
+            continue  # it is no role, or names none, which was said
         if not seconds and role.operations:
             node.at(own, "").problem("it has no end; write its calls, until = a role, or seconds of the step")
     return {
