@@ -51,6 +51,7 @@ SMALLEST = {
     "keylookup-waves": (["sqlite"], ["checkpoints=1"]),
     "pipeline-filesize": (["sqlite"], ["file_bytes=[20000, 100000]"]),
     "pipeline-parallel": (["duckdb", "sqlite"], ["pipelines=2", "pipeline.shards=2"]),
+    "telemetry-alter": (["sqlite"], []),
     "telemetry-batch": (["duckdb"], ["table=mpi_process_info", "batch_rows=1000", "readers=1", "method=multirow"]),
     "telemetry-indexes": (["duckdb", "sqlite"], []),
     "telemetry-keepup": (["duckdb"], ["readers=2"]),
