@@ -20,8 +20,9 @@ from inrush.guards.beside import statement_beside_roles
 from inrush.plan.plan import plan_study
 from inrush.results.store import Results
 from inrush.stats.beside import beside_figures
-from inrush.stats.measures import figures_of_run, study_record
+from inrush.stats.measures import study_record
 from inrush.stats.record import RunRecord
+from inrush.stats.run_figures import figures_of_run
 from inrush.study.study import load_study
 from tests import synthetic
 from tests.steps import run_study_file

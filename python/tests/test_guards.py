@@ -17,7 +17,6 @@ from inrush.guards.guard import run_guards
 from inrush.guards.settings import same
 from inrush.stats.record import RunRecord, StudyRecord
 from inrush.stats.run_figures import figures_of_run
-from inrush.study.pipeline import KIND
 from tests import synthetic
 from tests.synthetic import SECOND
 from tests.test_trends import drawn, served, written_and_read
@@ -314,7 +313,9 @@ def input_run(held: float | None) -> RunRecord:
     run = synthetic.run(
         "postgresql", more={"counters": [{"name": n, "value": str(v)} for n, v in pages.items()]}
     )
-    return replace(run, plan={**run.plan, "kind": KIND, "inputs": {"cold": True}})
+    create, measure = run.plan["segments"]
+    loads = {"writers": {"inputs": {"cold": True}, "shards": [{}]}}
+    return replace(run, plan={**run.plan, "segments": [create, {**measure, "kind": "load"}], "loads": loads})
 
 
 def test_a_load_larger_than_memory_is_not_noted_as_cached() -> None:

@@ -126,7 +126,7 @@ def operation_document(
     table = index.get(operation.table) if operation.table is not None else None
     document: border.OpPlan = {
         "name": operation.name,
-        "kind": "execute" if operation.kind in ("io", "maintain") else operation.kind,
+        "kind": "execute" if operation.kind == "io" or operation.kind == "maintain" else operation.kind,
         "text": planned.text,
         "method": planned.method,
         "params": params,
