@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -397,3 +399,16 @@ def test_an_engine_without_such_a_statement_is_refused_by_name(
     planned = plan_study(study, {"sqlite": server("sqlite")})
     assert not planned.runs
     assert [words in absent.reason for absent in planned.unsupported] == [True]
+
+
+def test_the_example_of_the_documentation_is_planned(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "steps.md").read_text()
+    blocks = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
+    step, operation = next(pair for pair in pairwise(blocks) if '"alter"' in pair[0])
+    head, preset, rest = blocks[0].partition("\n[scale.xs]")
+    (tmp_path / "work.toml").write_text(f"{blocks[1]}\n{operation}")
+    (tmp_path / "own.toml").write_text(f"{head}\n{step}{preset}{rest}")
+    study = load_study(str(tmp_path / "own.toml"), "xs", (), ["sqlite"])
+    plan = plan_study(study, {"sqlite": server("sqlite")}).runs[0].plan
+    (drive,) = (s for s in plan["segments"] if s["kind"] == "drive" and s["label"] == "change")
+    assert [role["name"] for role in drive["roles"]] == ["change.users", "change"]
