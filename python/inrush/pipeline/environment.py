@@ -88,6 +88,8 @@ class OneHost:
         self._open = contextlib.ExitStack()
 
     def watch(self) -> WatchPlan:
+        # The device below a folder is known only once it is there.
+        Path(self.of["inputs"]["folder"]).mkdir(parents=True, exist_ok=True)
         shards, folders = shards_here(self.plan)
         watch = self.plan["watch"]
         if not shards:

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from inrush.agent.shared_run import OnEvent, Words
-from inrush.border.pipeline import AnyPlan, LoadSegment, loads_of, roles_of
+from inrush.border.pipeline import AnyPlan, loads_of, roles_of
 from inrush.engines.sql import literal
 from inrush.pipeline import inputs, proofs, stretches, tables
 from inrush.pipeline.environment import LoadEnvironment
@@ -43,7 +43,7 @@ class RunLoad(Heard):
         self.plan, self.role, self.environment = plan, role, environment
         self.of = loads_of(plan)[role]
         self.index, self.segment = next(
-            (k, cast("LoadSegment", s))
+            (k, s)
             for k, s in enumerate(plan["segments"])
             if s["kind"] == "load" and roles_of(s)[0]["name"] == role
         )
