@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inrush.border.pipeline import roles_of, step_of
+from inrush.border.pipeline import roles_of
 from inrush.border.plan import RolePlan
 from inrush.border.tables import IntervalRow
 from inrush.stats.record import FloatArray, RunRecord
@@ -87,8 +87,11 @@ class Course:
 def beside_of(run: RunRecord) -> Alteration | None:
     """None of a run, or a step of one, without such a statement, and where it never came to it."""
     kinds, totals = run.labels.get("steps", {}), {r["role"]: r for r in run.rows("repetitions")}
-    working = {step_of(s): roles_of(s) for s in run.plan.get("segments", ()) if roles_of(s)}
-    name = next((step for step in working if kinds.get(step) == Alter.do and step in totals), "")
+    # The statement is the call of a role with the step's name.
+    working = {
+        role["name"]: roles for s in run.plan.get("segments", ()) for roles in [roles_of(s)] for role in roles
+    }
+    name = next((role for role in working if kinds.get(role) == Alter.do and role in totals), "")
     if not name:
         return None
     own, others = totals[name], [role for role in working[name] if role["name"] != name]
