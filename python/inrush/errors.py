@@ -1,8 +1,7 @@
 """Errors by what the reader can do about them.
 
 InrushError
-├── UsageError            exit 2  the command line or a refusal: say it differently, or --force
-│   └── StudyInvalid      exit 2  a study or workload file: all problems at once
+├── UsageError            exit 2  a refusal, with every problem that was found: say it differently, or --force
 ├── TargetError           exit 1  a server cannot be reached, refuses us or died
 ├── CoreError             exit 1  the core ended the run: plan, statement, disk, deadline
 ├── ResultUnreadable      exit 2  a results folder that is not sealed, damaged or too new
@@ -13,7 +12,7 @@ InrushError
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 
@@ -24,7 +23,15 @@ class InrushError(Exception):
 
 
 class UsageError(InrushError):
+    """A refusal: everything that one look at a file, a plan, a machine or its servers has found, a line each."""
+
     exit_code = 2
+
+    def __init__(self, problems: str | Iterable[Problem]) -> None:
+        """problems: a text is one of them."""
+        found = [Problem.sentence(problems)] if isinstance(problems, str) else problems
+        self.problems = tuple(found)
+        super().__init__("\n".join(map(str, in_one_line_each(self.problems))))
 
 
 class TargetError(InrushError):
@@ -60,27 +67,40 @@ def from_core(kind: str, message: str) -> InrushError:
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing wrong in a file: `file: key is value; remedy`."""
+    """One thing that keeps a command from its work: `file: key is value; remedy`, or a sentence that says all of this."""
 
     file: str
     key: str
     value: str
     remedy: str
 
+    @classmethod
+    def sentence(cls, text: str) -> Problem:
+        return cls("", "", "", text)
+
     def __str__(self) -> str:
+        if not self.key:
+            return self.remedy
         shown = f" is {self.value}" if self.value else ""
         return f"{self.file}: {self.key}{shown}; {self.remedy}"
 
 
-class StudyInvalid(UsageError):
-    """Everything wrong with a study, at once."""
-
-    def __init__(self, problems: list[Problem]) -> None:
-        self.problems = problems
-        super().__init__("\n".join(str(p) for p in in_one_line_each(problems)))
+def refuse(problems: Iterable[Problem]) -> None:
+    """Raises UsageError with all of them, if there are any."""
+    if found := list(problems):
+        raise UsageError(found)
 
 
-def in_one_line_each(problems: Sequence[Problem]) -> list[Problem]:
+def problems_of(ask: Callable[[], object]) -> tuple[Problem, ...]:
+    """What a reader refuses that gives a value otherwise, to be reported with what others have found."""
+    try:
+        ask()
+    except UsageError as refused:
+        return refused.problems
+    return ()
+
+
+def in_one_line_each(problems: Iterable[Problem]) -> list[Problem]:
     """Values of one key that are wrong for the same reason, as at several points of a study, are one line."""
     values: dict[tuple[str, str, str], list[str]] = {}
     for p in problems:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from inrush.engines import server
-from inrush.errors import StudyInvalid
+from inrush.errors import UsageError
 from inrush.guards.analyse import analyse
 from inrush.plan.chunks import files_between, first_rows
 from inrush.plan.plan import plan_study
@@ -163,7 +163,7 @@ def planned(path: Path, *engines: str) -> StudyPlan:
 
 
 def problems(path: Path, *engines: str) -> str:
-    with pytest.raises(StudyInvalid) as refused:
+    with pytest.raises(UsageError) as refused:
         planned(path, *engines)
     return str(refused.value)
 

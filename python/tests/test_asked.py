@@ -14,7 +14,7 @@ from inrush.analysis.asked import NO_VALUE, asked_sentence, cell, least_to_most
 from inrush.analysis.overview import overview
 from inrush.analysis.points import Analysis, Measured
 from inrush.analysis.sentence import sentence
-from inrush.errors import StudyInvalid
+from inrush.errors import UsageError
 from inrush.guards.analyse import analyse
 from inrush.report.asked import NONE, asked_cells, asked_table
 from inrush.report.report import closing_lines
@@ -148,7 +148,7 @@ def test_a_figure_that_a_guard_makes_invalid_is_marked(
 )
 def test_a_figure_that_no_step_has_is_refused(tmp_path: Path, asked: str, said: str) -> None:
     path = write_study(tmp_path, WITH_ASKED.replace("index.duration_s", asked))
-    with pytest.raises(StudyInvalid, match=r"answer\.asked") as refused:
+    with pytest.raises(UsageError, match=r"answer\.asked") as refused:
         load_study(str(path), None)
     assert said in str(refused.value)
 

@@ -13,7 +13,7 @@ from inrush.engines import server
 from inrush.engines.plans import OpPlan, Unsupported
 from inrush.engines.twin import Twin
 from inrush.engines.valkey import SETS
-from inrush.errors import Problem, StudyInvalid
+from inrush.errors import Problem, UsageError
 from inrush.plan.plan import plan_study
 from inrush.plan.planned import StudyPlan
 from inrush.study.study import parse_study
@@ -217,5 +217,5 @@ def test_inserts_add_rows_behind_those_that_are_loaded_and_the_proof_knows_all()
 def test_what_calls_by_key_cannot_mean_is_refused_with_its_remedy(
     operations: Any, roles: Any, changes: Any, said: str
 ) -> None:
-    with pytest.raises(StudyInvalid, match=said):
+    with pytest.raises(UsageError, match=said):
         study_of(operations, roles, **changes)

@@ -14,7 +14,7 @@ import pytest
 from inrush import _core
 from inrush.engines import server
 from inrush.engines.instance import Target
-from inrush.errors import StudyInvalid
+from inrush.errors import UsageError
 from inrush.plan.planned import PlannedRun, StudyPlan
 from inrush.run.call import StudyCall
 from inrush.run.prepare import prepare
@@ -172,7 +172,7 @@ rates = { sigma = 1 }
 partitions.mysql = { every_s = 3_600, count = 3 }
 """
     workload = WORKLOAD.replace('chunks = { files = "files", run_rows = "run_rows" }\n', wrong, 1)
-    with pytest.raises(StudyInvalid) as refused:
+    with pytest.raises(UsageError) as refused:
         planned_of(tmp_path, WRITING, workload=workload)
     said = {p.key.removeprefix("tables.secondary_index."): p.remedy for p in refused.value.problems}
     expected = {
@@ -203,7 +203,7 @@ paths = ["a.csv"]
 format = "csv"
 """
     )
-    with pytest.raises(StudyInvalid) as refused:
+    with pytest.raises(UsageError) as refused:
         planned_of(tmp_path, WRITING, workload=workload)
     said = {p.key: p.remedy for p in refused.value.problems}
     assert said.keys() == {f"tables.mine.{key}" for key in ("source", "files", "chunks.run_rows")}, said
@@ -212,13 +212,13 @@ format = "csv"
 @pytest.mark.parametrize("order", ["time", "7 files"])
 def test_orders_by_time_are_refused(order: str, tmp_path: Path) -> None:
     roles = WRITING.replace('["key", "random"]', f'["key", "{order}"]')
-    with pytest.raises(StudyInvalid, match="have no time; write key or random"):
+    with pytest.raises(UsageError, match="have no time; write key or random"):
         planned_of(tmp_path, roles)
 
 
 def test_samples_of_sweeps_are_refused(tmp_path: Path) -> None:
     roles = 'kind = "mixed"\n[roles.w]\noperation = "insert"\ntable = "secondary_index"\nsamples = { count = 3 }\n'
-    with pytest.raises(StudyInvalid, match="samples and deletes by age count sweeps"):
+    with pytest.raises(UsageError, match="samples and deletes by age count sweeps"):
         planned_of(tmp_path, roles)
 
 
@@ -231,13 +231,13 @@ def test_samples_of_sweeps_are_refused(tmp_path: Path) -> None:
 )
 def test_generators_of_times_and_sweeps_are_refused(column: str, said: str, tmp_path: Path) -> None:
     workload = WORKLOAD.replace('type = "i32", gen = "uniform", from = 0, to = 155', column)
-    with pytest.raises(StudyInvalid, match=said):
+    with pytest.raises(UsageError, match=said):
         planned_of(tmp_path, WRITING, workload=workload)
 
 
 def test_parts_of_chunks_in_a_table_without_them_are_refused(tmp_path: Path) -> None:
     workload = WORKLOAD.replace('chunks = { files = "files", run_rows = "run_rows" }\n', "", 1)
-    with pytest.raises(StudyInvalid, match=r"the table has no `chunks`"):
+    with pytest.raises(UsageError, match=r"the table has no `chunks`"):
         planned_of(tmp_path, WRITING, workload=workload)
 
 

@@ -14,7 +14,7 @@ from inrush.analysis.claims import RULES, Judged, Status, effect, judged_claims,
 from inrush.analysis.points import Analysis
 from inrush.analysis.verdicts import invalid
 from inrush.analysis.wording import times
-from inrush.errors import StudyInvalid
+from inrush.errors import UsageError
 from inrush.guards.analyse import analyse
 from inrush.report.export import write_claims
 from inrush.stats.quantity import says_nothing, show_interval
@@ -256,7 +256,7 @@ def test_a_rule_that_names_nothing_is_refused(tmp_path: Path) -> None:
     text = next(s.path for s in shipped_studies() if s.name == "telemetry-batch").read_text()
     study = tmp_path / "s.toml"
     study.write_text(text.replace('along = "readers", from = 0', 'along = "nobody", from = 0'))
-    with pytest.raises(StudyInvalid, match="nobody"):
+    with pytest.raises(UsageError, match="nobody"):
         load_study(str(study))
 
 
@@ -267,7 +267,7 @@ def test_a_claim_that_stands_beside_no_figure_is_refused(beside: str, tmp_path: 
     study = tmp_path / "s.toml"
     assert 'beside = "answer"' in text
     study.write_text(text.replace('beside = "answer"', f'beside = "{beside}"'))
-    with pytest.raises(StudyInvalid, match="beside"):
+    with pytest.raises(UsageError, match="beside"):
         load_study(str(study))
     study.write_text(text.replace('beside = "answer"', 'beside = "writers.makespan_s / writers.rows"'))
     assert load_study(str(study)).published

@@ -9,7 +9,7 @@ import pytest
 
 from inrush import _core
 from inrush.engines import server
-from inrush.errors import StudyInvalid
+from inrush.errors import UsageError
 from inrush.plan.plan import canonical, plan_study
 from inrush.plan.planned import StudyPlan
 from inrush.run.call import StudyCall
@@ -23,7 +23,7 @@ def planned(name: str, *overrides: str, engine: str = "postgresql", scale: str =
 
 
 def refused(name: str, *overrides: str, engine: str = "postgresql") -> list[str]:
-    with pytest.raises(StudyInvalid) as info:
+    with pytest.raises(UsageError) as info:
         planned(name, *overrides, engine=engine)
     assert all("\n" not in str(p.remedy) for p in info.value.problems)
     return [f"{p.key}: {p.remedy}" for p in info.value.problems]
@@ -189,5 +189,5 @@ def test_a_number_of_clients_is_a_count_or_a_factor(value: str) -> None:
         shares = [run.plan.get("share") for run in planned("keylookup-threads", f"clients={value}").block(1)]
         assert shares == [None, {"index": 0, "of": 2}] or shares == [{"index": 0, "of": 2}, None]
         return
-    with pytest.raises(StudyInvalid, match="clients"):
+    with pytest.raises(UsageError, match="clients"):
         planned("keylookup-threads", f"clients={value}")

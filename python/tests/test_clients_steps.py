@@ -26,7 +26,7 @@ from inrush.agent.shared_run import SharedRun
 from inrush.border.events import Written
 from inrush.border.plan import RunPlan
 from inrush.engines import server
-from inrush.errors import StudyInvalid
+from inrush.errors import UsageError
 from inrush.plan.plan import canonical, plan_study
 from inrush.results.parts import read
 from inrush.stats.watched import looks, spent
@@ -322,7 +322,7 @@ def test_several_processes_plan_the_segments_of_one(tmp_path: Path) -> None:
 
 
 def refused(folder: Path, *overrides: str, study: str = STUDY) -> list[str]:
-    with pytest.raises(StudyInvalid) as info:
+    with pytest.raises(UsageError) as info:
         planned(folder, *overrides, study=study, engine="postgresql")
     return [f"{p.key}: {p.remedy}" for p in info.value.problems]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from inrush.agent.process import Process
-from inrush.errors import StudyInvalid, UsageError
+from inrush.errors import UsageError
 from inrush.machine.cgroup import quota
 from inrush.machine.held import quotas
 from inrush.machine.host import cgroup_cpu_cores
@@ -111,11 +111,11 @@ def test_cores_of_a_study_may_be_parts_and_factors(tmp_path: Path) -> None:
 
     assert cores("pipeline-parallel", "pipeline.load_server_cores=0.15") == [0.15]
     assert cores("pipeline-parallel") == [0.0]
-    with pytest.raises(StudyInvalid, match=r"0\.01 to 1024 cores"):
+    with pytest.raises(UsageError, match=r"0\.01 to 1024 cores"):
         cores("pipeline-parallel", "pipeline.load_server_cores=0.001")
     varied = with_factor(tmp_path, "cores = [0.1, 1]", "load_server_cores")
     assert cores(varied) == [0.1, 1.0]
-    with pytest.raises(StudyInvalid, match=r"factors\.cores\[1\]"):
+    with pytest.raises(UsageError, match=r"factors\.cores\[1\]"):
         cores(varied, "cores=[0.1, -1]")
 
 

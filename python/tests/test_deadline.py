@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from inrush.engines import server
-from inrush.errors import StudyInvalid
+from inrush.errors import UsageError
 from inrush.guards.analyse import analyse
 from inrush.plan.plan import plan_study
 from inrush.results.store import Results
@@ -110,11 +110,11 @@ def test_a_deadline_stands_in_the_plan_in_nanoseconds_and_is_none_without_a_word
 
 def test_a_role_has_one_deadline_for_all_that_it_calls() -> None:
     study = looked_up({"pc_last": {"deadline_s": 0.25}}, {"pc_last": 1, "pc_top": 1})
-    with pytest.raises(StudyInvalid, match=r"roles\.users\.operations.*one deadline"):
+    with pytest.raises(UsageError, match=r"roles\.users\.operations.*one deadline"):
         plan_study(study, {"sqlite": server("sqlite"), "duckdb": server("duckdb")})
 
 
 @pytest.mark.parametrize("value", [0, -1, "soon", True])
 def test_a_deadline_is_a_number_above_nothing(value: Any) -> None:
-    with pytest.raises(StudyInvalid, match="deadline_s"):
+    with pytest.raises(UsageError, match="deadline_s"):
         looked_up({"pc_last": {"deadline_s": value}}, {"pc_last": 1})

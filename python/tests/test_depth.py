@@ -8,7 +8,7 @@ import pytest
 
 from inrush import _core
 from inrush.engines import ENGINES, server
-from inrush.errors import StudyInvalid
+from inrush.errors import UsageError
 from inrush.plan.plan import plan_study
 from inrush.study.study import load_study, parse_study
 from tests.strategies import small_tree, workload_tree
@@ -37,7 +37,7 @@ def test_both_twins_know_the_same_greatest_depth(engine: str) -> None:
 
 
 def test_a_depth_that_an_engine_cannot_hold_is_refused_with_engine_depth_and_remedy() -> None:
-    with pytest.raises(StudyInvalid) as refused:
+    with pytest.raises(UsageError) as refused:
         planned(["clickhouse", "influxdb", "postgresql"], depth=4)
     message = str(refused.value)
     for engine in ("clickhouse", "influxdb"):
@@ -48,18 +48,18 @@ def test_a_depth_that_an_engine_cannot_hold_is_refused_with_engine_depth_and_rem
 
 def test_the_study_that_spun_for_ten_minutes_is_refused() -> None:
     study = load_study("telemetry-lookups", "xs", ["roles.users.depth=4"], ["clickhouse"])
-    with pytest.raises(StudyInvalid, match=r"roles\.users\.depth is 4; a session of clickhouse"):
+    with pytest.raises(UsageError, match=r"roles\.users\.depth is 4; a session of clickhouse"):
         plan_study(study, {"clickhouse": server("clickhouse")})
 
 
 def test_a_depth_up_to_the_greatest_is_planned() -> None:
     planned(["postgresql", "mysql"], depth=1024)
-    with pytest.raises(StudyInvalid, match="depth is 1025"):
+    with pytest.raises(UsageError, match="depth is 1025"):
         planned(["mysql"], depth=1025)
 
 
 def test_a_page_has_no_depth() -> None:
-    with pytest.raises(StudyInvalid, match="page"):
+    with pytest.raises(UsageError, match="page"):
         planned(["postgresql"], operation="page", depth=2)
 
 
@@ -97,7 +97,7 @@ def test_when_a_session_sends_again_and_how_long_it_waits_can_be_factors() -> No
     ],
 )
 def test_a_refill_that_is_none_is_refused(schedule: dict[str, Any], said: str) -> None:
-    with pytest.raises(StudyInvalid, match=said):
+    with pytest.raises(UsageError, match=said):
         closed_schedules(**schedule)
 
 
@@ -122,7 +122,7 @@ def test_a_refill_that_no_role_sends_by_is_refused(roles: dict[str, dict[str, An
     own = {"operation": "insert", "table": "port_errors"}
     tree["roles"] = {name: {**(own if name == "writers" else {}), **of} for name, of in roles.items()}
     del tree["stop"], tree["factors"]
-    with pytest.raises(StudyInvalid) as refused:
+    with pytest.raises(UsageError) as refused:
         parse_study(tree, TREE, name="small", file="small.toml", workload_file="workload.toml")
     for key in ("refill", "delay_s"):
         assert f"schedule.{key} is" in str(refused.value) and "no role sends by it" in str(refused.value)

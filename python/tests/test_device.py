@@ -12,7 +12,7 @@ import pytest
 from inrush.analysis.verdicts import Outcome
 from inrush.engines import server
 from inrush.engines.device import DeviceFile
-from inrush.errors import StudyInvalid
+from inrush.errors import UsageError
 from inrush.guards.analyse import analyse
 from inrush.guards.notes import data_larger_than_caches
 from inrush.machine.device_probe import opens_direct
@@ -71,7 +71,7 @@ def steps(**changed: Any) -> list[dict[str, Any]]:
 
 
 def refused(*args: Any, **changed: Any) -> list[str]:
-    with pytest.raises(StudyInvalid) as error:
+    with pytest.raises(UsageError) as error:
         planned(parsed(*args, **changed))
     return [str(problem) for problem in error.value.problems]
 

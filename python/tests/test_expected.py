@@ -14,7 +14,7 @@ from inrush.analysis.points import Analysis
 from inrush.analysis.ran import due, few, ran_said, span
 from inrush.analysis.verdicts import invalid
 from inrush.engines import server
-from inrush.errors import StudyInvalid
+from inrush.errors import UsageError
 from inrush.guards.analyse import analyse, analysis_of
 from inrush.plan.plan import plan_study
 from inrush.report.report import write_report
@@ -156,7 +156,7 @@ def test_a_mistake_in_an_expectation_says_what_to_write(tmp_path: Path, written:
     own = tmp_path / "own.toml"
     shipped = Path(load_study("telemetry-batch").file).read_text(encoding="utf-8")
     own.write_text(shipped + "\n[[expected]]\n" + written.replace("RULE", rule))
-    with pytest.raises(StudyInvalid, match=remedy):
+    with pytest.raises(UsageError, match=remedy):
         load_study(
             str(own), known=Known(engines={"duckdb": ["bulk", "multirow"], "sqlite": ["bulk", "multirow"]})
         )
@@ -262,14 +262,14 @@ def test_a_rule_of_a_value_that_the_factor_cannot_have_is_refused(
     tmp_path: Path, head: str, along: str, ends: tuple[str, str], where: str, remedy: str
 ) -> None:
     """Such a rule would never be judged, and nobody would be told."""
-    with pytest.raises(StudyInvalid, match=remedy):
+    with pytest.raises(UsageError, match=remedy):
         ruled(tmp_path, head, along, ends, where)
 
 
 def test_an_expectation_is_of_values_that_some_scale_or_the_command_line_runs(tmp_path: Path) -> None:
     """A paper may speak of numbers that nobody runs here: not testable. An author's own expectation may not."""
     assert ruled(tmp_path, PUBLISHED, "batch_rows", ("200", "777"), "method = 'multirow'").published
-    with pytest.raises(StudyInvalid, match="unknown value of batch_rows"):
+    with pytest.raises(UsageError, match="unknown value of batch_rows"):
         ruled(tmp_path, EXPECTED, "batch_rows", ("200", "777"))
     for scale in ("xs", None):
         assert ruled(
@@ -287,7 +287,7 @@ def test_a_search_has_values_that_no_file_names(tmp_path: Path) -> None:
     own.write_text(f"{shipped}\n{EXPECTED}{rule}\n")
     assert load_study(str(own)).expected
     own.write_text(f"{shipped}\n{EXPECTED}{rule.replace('readers = 0', 'readers = 3')}\n")
-    with pytest.raises(StudyInvalid, match="unknown value of readers"):
+    with pytest.raises(UsageError, match="unknown value of readers"):
         load_study(str(own))
 
 
@@ -336,7 +336,7 @@ expected = true
     found = load_study("telemetry-batch", scale="xs", engines=["sqlite"])
     own = tmp_path / "own.toml"
     own.write_text(Path(found.file).read_text(encoding="utf-8") + text)
-    with pytest.raises(StudyInvalid, match="give the claim a `rule`"):
+    with pytest.raises(UsageError, match="give the claim a `rule`"):
         load_study(str(own), scale="xs", engines=["sqlite"])
     assert [p.claim for p in found.published if p.expected] == ["price of one reader"]
 

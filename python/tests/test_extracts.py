@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from inrush import _core
-from inrush.errors import StudyInvalid
+from inrush.errors import UsageError
 from inrush.plan.extracts import time_span_s
 from inrush.plan.plan import canonical
 from inrush.workload import Column, Table
@@ -36,7 +36,7 @@ sql.default = "SELECT COUNT(*) AS n FROM {table} WHERE id = 8 AND time < :from"
 
 
 def problems(folder: Path, study: str = STUDY, workload: str = WORKLOAD) -> str:
-    with pytest.raises(StudyInvalid) as refused:
+    with pytest.raises(UsageError) as refused:
         planned(write_study(folder, study, workload))
     return "\n".join(f"{p.key}: {p.remedy}" for p in refused.value.problems)
 

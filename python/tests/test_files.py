@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from inrush.errors import StudyInvalid, UsageError
+from inrush.errors import UsageError
 from inrush.study.files import arrow_schema, arrow_stream, at_files, locate
 from inrush.workload import LOGICAL_TYPES, Column, FileSource, Table, Workload
 
@@ -43,7 +43,7 @@ def test_paths_are_looked_for_beside_the_workload_and_patterns_are_filled_in_by_
 
 
 def test_every_path_that_leads_nowhere_is_named_at_once(tmp_path: Path) -> None:
-    with pytest.raises(StudyInvalid) as caught:
+    with pytest.raises(UsageError) as caught:
         locate(workload("none.csv", "no-*.csv", "a**b/c"), str(tmp_path / "workload.toml"))
     keys = [p.key for p in caught.value.problems]
     assert keys == [f"tables.fed.files.paths[{n}]" for n in range(3)]

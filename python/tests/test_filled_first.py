@@ -11,7 +11,7 @@ from inrush.analysis.lack import Lack, behind
 from inrush.analysis.points import Analysis, Measured
 from inrush.analysis.verdicts import Outcome
 from inrush.engines import server
-from inrush.errors import StudyInvalid
+from inrush.errors import UsageError
 from inrush.guards.analyse import analyse, measured_run
 from inrush.plan.added import ahead_s
 from inrush.plan.plan import plan_study
@@ -262,7 +262,7 @@ def test_a_share_that_lateness_does_not_lower_decides_no_rate(
     if better is None:
         load_study(str(path))
         return
-    with pytest.raises(StudyInvalid) as refused:
+    with pytest.raises(UsageError) as refused:
         load_study(str(path))
     assert LATE + better in str(refused.value)
 
@@ -289,7 +289,7 @@ NEXT = f'[[steps]]\nname = "next"\ndo = "roles"\n{OTHER}'
 def test_what_cannot_be_meant_is_said(
     tmp_path: Path, changes: list[tuple[str, str]], behind: str, said: str
 ) -> None:
-    with pytest.raises(StudyInvalid) as refused:
+    with pytest.raises(UsageError) as refused:
         study = load_study(str(written(tmp_path, *changes, behind=behind)))
         plan_study(study, {engine: server(engine) for engine in study.engines})
     assert said in str(refused.value)
@@ -341,7 +341,7 @@ def test_rows_of_an_age_are_whole_sweeps(tmp_path: Path) -> None:
 
 def test_what_asks_from_now_on_backwards_has_one_now(tmp_path: Path) -> None:
     again = '[[steps]]\nname = "later"\ndo = "read"\noperation = "recent"\ncalls = 3\n'
-    with pytest.raises(StudyInvalid, match=r"mixed\.tallies and later ask it at different data times"):
+    with pytest.raises(UsageError, match=r"mixed\.tallies and later ask it at different data times"):
         recent_ns(tmp_path, behind=again)
 
 
@@ -351,7 +351,7 @@ def test_samples_begin_with_a_sweep(tmp_path: Path) -> None:
         'rows = { total = 3_000 }\nbatch_rows = 100\nschedule = { mode = "constant", rate_per_s = 60 }',
         "samples = { count = 3 }",
     )
-    with pytest.raises(StudyInvalid, match="events has 4,050 rows then, which end within a sweep"):
+    with pytest.raises(UsageError, match="events has 4,050 rows then, which end within a sweep"):
         recent_ns(tmp_path, part, samples)
 
 
@@ -407,7 +407,7 @@ def test_what_is_left_of_deletes_follows_from_one_that_runs_beside_the_samples(
 ) -> None:
     path = written(tmp_path, SAMPLES, behind=behind)
     (tmp_path / "work.toml").write_text(WORKLOAD + DELETES)
-    with pytest.raises(StudyInvalid) as refused:
+    with pytest.raises(UsageError) as refused:
         study = load_study(str(path), engines=["sqlite"])
         plan_study(study, {"sqlite": server("sqlite")})
     assert said in str(refused.value)
@@ -441,6 +441,6 @@ columns = [{ name = "k", type = "i64", gen = "chunk", part = "key" }]
     )
     changed = path.read_text()
     path.write_text(changed[: changed.index('[[steps]]\nname = "mixed"')].replace("mixed.writers.", "fill."))
-    with pytest.raises(StudyInvalid, match="rows of pieces are not sweep after sweep"):
+    with pytest.raises(UsageError, match="rows of pieces are not sweep after sweep"):
         study = load_study(str(path), engines=["sqlite"])
         plan_study(study, {"sqlite": server("sqlite")})

@@ -13,7 +13,7 @@ import pytest
 
 from inrush import _core
 from inrush.engines import server
-from inrush.errors import StudyInvalid
+from inrush.errors import UsageError
 from inrush.plan.keys import DRAWS, different_rows
 from inrush.plan.plan import canonical, plan_study
 from inrush.plan.planned import StudyPlan
@@ -137,12 +137,12 @@ def test_plans_without_keys_say_nothing_of_them() -> None:
     ],
 )  # fmt: skip
 def test_what_no_keys_can_be_is_refused_with_its_remedy(operation: dict[str, Any], said: str) -> None:
-    with pytest.raises(StudyInvalid, match=said):
+    with pytest.raises(UsageError, match=said):
         study_of(operation)
 
 
 def test_keys_of_rows_that_nobody_has_loaded_are_refused() -> None:
-    with pytest.raises(StudyInvalid, match="no row of port_data_counters is loaded"):
+    with pytest.raises(UsageError, match="no row of port_data_counters is loaded"):
         study_of(port_at(), rows=0)
 
 
@@ -252,7 +252,7 @@ def test_a_page_asks_for_the_keys_of_the_role_that_opens_it() -> None:
 def test_what_no_keys_of_a_role_can_be_is_refused_with_its_remedy(
     factors: Any, changes: Any, said: str
 ) -> None:
-    with pytest.raises(StudyInvalid, match=said):
+    with pytest.raises(UsageError, match=said):
         study_of(port_at(), factors=factors, **role(**changes))
 
 
@@ -373,6 +373,6 @@ def test_a_million_draws_hardly_repeat_a_row_of_a_large_table_and_always_one_of_
 
 
 def test_what_stands_beside_an_unknown_law_is_not_called_unknown() -> None:
-    with pytest.raises(StudyInvalid) as refused:
+    with pytest.raises(UsageError) as refused:
         study_of(port_at(keys={"by": "zpf", "exponent": 20}))
     assert "zpf" in str(refused.value) and "exponent" not in str(refused.value)

@@ -12,7 +12,7 @@ import pytest
 from inrush import _core
 from inrush.analysis.comparability import unequal_mix
 from inrush.engines import server
-from inrush.errors import StudyInvalid
+from inrush.errors import UsageError
 from inrush.guards.analyse import analyse
 from inrush.guards.equality import equal_work
 from inrush.plan.plan import plan_study
@@ -125,14 +125,14 @@ def test_a_list_without_a_length_has_one_key() -> None:
     ],
 )  # fmt: skip
 def test_what_is_no_list_is_said(roles: dict[str, Any], workload: dict[str, Any] | None, said: str) -> None:
-    with pytest.raises(StudyInvalid, match=said):
+    with pytest.raises(UsageError, match=said):
         study_of(roles, workload)
 
 
 def test_a_list_that_is_not_compared_as_one_is_said() -> None:
     tree = workload_tree()
     tree["operations"]["job_look"]["sql"]["default"] = "SELECT jobid FROM {job_info} WHERE jobid = :jobs"
-    with pytest.raises(StudyInvalid, match=r"a list is compared as key IN \(:jobs\)"):
+    with pytest.raises(UsageError, match=r"a list is compared as key IN \(:jobs\)"):
         study_of({"one": ROLE}, tree)
 
 
@@ -150,7 +150,7 @@ def test_a_list_that_is_not_written_as_its_engine_writes_one_is_said(
     tree["operations"]["job_look"] |= {"holds": []}
     tree["operations"]["job_look"]["sql"][dialect] = text
     said = rf"operations\.job_look\.sql\.{dialect} .*a list is compared as {form}"
-    with pytest.raises(StudyInvalid, match=said):
+    with pytest.raises(UsageError, match=said):
         study_of({"one": ROLE}, tree)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from inrush.errors import StudyInvalid
+from inrush.errors import UsageError
 from inrush.study.study import load_study
 from tests.extracting import STUDY as EXTRACTS
 from tests.extracting import WORKLOAD as RANGES
@@ -105,7 +105,7 @@ def said(folder: Path, study: str, workload: str = WORKLOAD) -> list[str]:
     (folder / "s.toml").write_text(study)
     try:
         load_study(str(folder / "s.toml"), known=KNOWN)
-    except StudyInvalid as refused:
+    except UsageError as refused:
         return [f"{p.key}: {p.remedy}" for p in refused.problems]
     return []
 
@@ -253,6 +253,6 @@ def in_scale(folder: Path, study: str, scale: str | None) -> list[tuple[str, str
     """Key and remedy of each problem of a study that is read in a scale."""
     (folder / "work.toml").write_text(WORKLOAD)
     (folder / "s.toml").write_text(study)
-    with pytest.raises(StudyInvalid) as refused:
+    with pytest.raises(UsageError) as refused:
         load_study(str(folder / "s.toml"), scale, known=KNOWN)
     return [(p.key, p.remedy) for p in refused.value.problems]

@@ -14,7 +14,7 @@ import pytest
 from inrush import _core
 from inrush.engines import server
 from inrush.engines.instance import Target
-from inrush.errors import StudyInvalid
+from inrush.errors import UsageError
 from inrush.plan.plan import plan_study
 from inrush.plan.planned import PlannedRun, StudyPlan
 from inrush.run.call import StudyCall
@@ -210,7 +210,7 @@ def changed(rates: Any = None, **changes: Any) -> StudyPlan:
     ],
 )
 def test_what_no_order_and_no_rates_can_be_is_refused_with_its_remedy(changes: Any, said: str) -> None:
-    with pytest.raises(StudyInvalid, match=said):
+    with pytest.raises(UsageError, match=said):
         changed(**changes)
 
 
@@ -229,7 +229,7 @@ def test_rows_by_time_at_one_rate_are_planned_as_without_an_order() -> None:
 
 def test_samples_of_sweeps_need_sweeps() -> None:
     roles = {"writers": {"operation": "insert", "table": "port_errors", "samples": {"count": 3}}}
-    with pytest.raises(StudyInvalid, match="samples and deletes by age count sweeps"):
+    with pytest.raises(UsageError, match="samples and deletes by age count sweeps"):
         changed(roles=roles, factors={}, row_order="random")
 
 
@@ -237,9 +237,9 @@ def test_keys_of_the_first_rows_are_refused_where_each_order_has_others(tmp_path
     workload = WORKLOAD.replace(
         "params.at = { gen", 'keys = { by = "uniform", rows = 300 }\nparams.at = { gen'
     )
-    with pytest.raises(StudyInvalid, match="the first rows of values are others in each order"):
+    with pytest.raises(UsageError, match="the first rows of values are others in each order"):
         planned_of(tmp_path, ASKING, workload=workload)
     counted = workload.replace("rates = { sigma = 0.8, pinned = 3, share = 0.3 }", "")
-    with pytest.raises(StudyInvalid, match="the first rows of values"):
+    with pytest.raises(UsageError, match="the first rows of values"):
         planned_of(tmp_path, ASKING, workload=counted)
     assert planned_of(tmp_path, ASKING, 'row_order=["time"]', workload=counted).runs

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from inrush.engines import server
-from inrush.errors import Problem, StudyInvalid
+from inrush.errors import Problem, UsageError
 from inrush.plan.plan import plan_study
 from inrush.study.study import parse_study
 from inrush.study.toml import read_toml
@@ -128,7 +128,7 @@ def test_a_table_without_a_time_has_no_partitions() -> None:
 def test_what_an_engine_cannot_do_is_refused_when_it_is_planned(
     engine: str, own: dict[str, Any], remedy: str
 ) -> None:
-    with pytest.raises(StudyInvalid) as found:
+    with pytest.raises(UsageError) as found:
         planned(engine, own, "none")
     assert remedy in str(found.value)
     assert f"partitions.{engine}" in str(found.value)
@@ -137,7 +137,7 @@ def test_what_an_engine_cannot_do_is_refused_when_it_is_planned(
 def test_a_key_without_the_time_cannot_be_the_key_of_a_cut_table() -> None:
     own = {"every_s": 60, "count": 3}
     planned("mysql", own, "pk")
-    with pytest.raises(StudyInvalid, match="contains it; add it to `identity`, or take another layout"):
+    with pytest.raises(UsageError, match="contains it; add it to `identity`, or take another layout"):
         planned("mysql", own, "pk", ["guid"])
     planned("mysql", own, "none", ["guid"])
 
@@ -160,5 +160,5 @@ def test_a_pipeline_is_refused_for_the_same_reasons() -> None:
     (name,) = {tree["pipeline"]["table"]}
     workload["tables"][name]["partitions"] = {"mysql": {"every_s": 60}}
     study = parse_study(tree, workload, name="p", file="p.toml", workload_file="w.toml")
-    with pytest.raises(StudyInvalid, match="makes every partition beforehand"):
+    with pytest.raises(UsageError, match="makes every partition beforehand"):
         plan_study(study, {"mysql": server("mysql")})

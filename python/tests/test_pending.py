@@ -19,7 +19,7 @@ from inrush.analysis.points import Analysis
 from inrush.analysis.sentence import sentence
 from inrush.border.segment import RolePlan
 from inrush.engines import server
-from inrush.errors import StudyInvalid
+from inrush.errors import UsageError
 from inrush.guards.analyse import analyse
 from inrush.plan.plan import plan_study
 from inrush.plan.search import bisection_order, bracket, is_wanted
@@ -368,7 +368,7 @@ def test_few_large_batches_are_still_ten(tmp_path: Path) -> None:
 def test_what_events_cannot_mean_is_refused(tmp_path: Path, change: tuple[str, str], said: str) -> None:
     if "samples" in change[1]:
         said = "samples say how many rows"
-    with pytest.raises(StudyInvalid, match=said):
+    with pytest.raises(UsageError, match=said):
         planned(tmp_path, change)
 
 

@@ -15,7 +15,7 @@ from inrush.analysis.points import say
 from inrush.border.pipeline import load_over_shards, whole_load
 from inrush.engines import server
 from inrush.engines.instance import Target
-from inrush.errors import StudyInvalid, UsageError
+from inrush.errors import UsageError
 from inrush.pipeline import inputs, proofs, stretches, tables
 from inrush.pipeline.addresses import at_ends
 from inrush.pipeline.core_plan import CREATE, DROP, PROVE, core_plan
@@ -88,15 +88,15 @@ def test_an_engine_without_a_ledger_is_told_and_not_left_out() -> None:
 
 
 def test_clients_of_their_own_share_no_bucket_and_roles_have_no_place_here() -> None:
-    with pytest.raises(StudyInvalid, match="do not share a bucket"):
+    with pytest.raises(UsageError, match="do not share a bucket"):
         planned("sqlite", "pipeline-parallel", 'pipeline.client="own"', "pipeline.device_bytes_per_s=1000")
-    with pytest.raises(StudyInvalid, match="has no `roles`"):
+    with pytest.raises(UsageError, match="has no `roles`"):
         planned("sqlite", "pipeline-parallel", "roles.writers.sessions=1")
 
 
 def test_no_more_clients_are_named_than_there_are() -> None:
     two = "pipeline.clients_on=['a','b']"
-    with pytest.raises(StudyInvalid, match="names 2 workers, and client_hosts is 1; write client_hosts = 2"):
+    with pytest.raises(UsageError, match="names 2 workers, and client_hosts is 1; write client_hosts = 2"):
         planned("sqlite", "pipeline-parallel", two)
     planned("sqlite", "pipeline-parallel", two, "pipeline.client_hosts=2")
 

@@ -13,7 +13,7 @@ import pytest
 from inrush import _core
 from inrush.border.pipeline import InputFiles
 from inrush.engines import server
-from inrush.errors import StudyInvalid
+from inrush.errors import UsageError
 from inrush.guards.analyse import analyse
 from inrush.pipeline import inputs
 from inrush.pipeline.environment import OneHost
@@ -88,7 +88,7 @@ def planned(folder: Path, work: str, *changes: tuple[str, str]) -> StudyPlan:
 
 
 def refused(folder: Path, work: str, *changes: tuple[str, str]) -> str:
-    with pytest.raises(StudyInvalid) as found:
+    with pytest.raises(UsageError) as found:
         planned(folder, work, *changes)
     return str(found.value)
 

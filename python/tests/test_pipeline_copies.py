@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from inrush.border.pipeline import InputFiles
-from inrush.errors import StudyInvalid
+from inrush.errors import UsageError
 from inrush.pipeline.inputs import rows_of
 from inrush.report.footprint import PANELS
 from inrush.stats.footprint import DATA_DISK, DISK, footprint
@@ -69,7 +69,7 @@ def test_both_may_be_factors_and_a_plan_without_them_names_neither(tmp_path: Pat
 
 
 def test_more_hashing_threads_than_the_load_server_takes_are_refused() -> None:
-    with pytest.raises(StudyInvalid, match="64"):
+    with pytest.raises(UsageError, match="64"):
         planned("sqlite", "pipeline-parallel", "pipeline.hash_threads=65")
 
 

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inrush.engines import server
-from inrush.errors import StudyInvalid
+from inrush.errors import UsageError
 from inrush.plan.cost import cost
 from inrush.plan.plan import canonical, plan_hash, plan_study
 from inrush.plan.planned import PlannedRun, StudyPlan
@@ -179,7 +179,7 @@ def test_a_study_of_many_points_can_do_without_a_pilot() -> None:
 def test_what_reads_the_pilot_cannot_do_without_it(rule: str) -> None:
     search = {"along": "batch_rows", "of": "writers.rows_per_s", "at_least": 1}
     changes = {"search": search, "stop": []} if rule == "search" else {}
-    with pytest.raises(StudyInvalid, match=r"repeats.pilot is false; .*the pilot; remove this line"):
+    with pytest.raises(UsageError, match=r"repeats.pilot is false; .*the pilot; remove this line"):
         planned(repeats={"count": 2, "seed": 7, "pilot": False}, **changes)
 
 
@@ -294,7 +294,7 @@ def test_a_served_engine_drops_what_a_killed_run_left_and_an_embedded_one_has_no
 
 
 def test_a_batch_larger_than_its_volume_is_an_error_and_not_an_equal_point() -> None:
-    with pytest.raises(StudyInvalid) as caught:
+    with pytest.raises(UsageError) as caught:
         planned(factors={"batch_rows": [1000, 9000]})
     (problem,) = caught.value.problems
     assert (problem.key, problem.value) == ("roles.writers.batch_rows", "9,000")
@@ -425,5 +425,5 @@ def test_how_long_a_session_tries_to_come_back_is_in_the_plan_where_the_study_sa
 
 @pytest.mark.parametrize("wrong", [-1, "long", 2e7])
 def test_a_time_to_come_back_that_is_none_is_refused_by_its_key(wrong: Any) -> None:
-    with pytest.raises(StudyInvalid, match=r"schedule\.retry_s"):
+    with pytest.raises(UsageError, match=r"schedule\.retry_s"):
         study_of(schedule={"retry_s": wrong})

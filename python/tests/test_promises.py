@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from inrush.engines import server
-from inrush.errors import StudyInvalid
+from inrush.errors import UsageError
 from inrush.plan.plan import plan_study
 from inrush.study.shipped import SHIPPED
 from inrush.study.study import Study, load_study, parse_study
@@ -40,7 +40,7 @@ def look_up(changes: dict[str, Any] | None = None, load: int | None = 2_000) -> 
 
 
 def refused(changes: dict[str, Any], load: int | None = 2_000) -> str:
-    with pytest.raises(StudyInvalid) as problem:
+    with pytest.raises(UsageError) as problem:
         plan_study(look_up(changes, load), {e: server(e) for e in ("duckdb", "sqlite")})
     return str(problem.value)
 

@@ -10,7 +10,7 @@ import pytest
 
 from inrush.engines import server
 from inrush.engines.plans import OpPlan, Unsupported
-from inrush.errors import Problem, StudyInvalid
+from inrush.errors import Problem, UsageError
 from inrush.plan.lists import several_rows
 from inrush.plan.plan import plan_study
 from inrush.study.study import load_study, parse_study
@@ -91,10 +91,10 @@ def test_each_row_of_a_call_is_drawn_by_itself_and_asked_for() -> None:
 
 def test_roles_that_share_a_read_ask_for_as_many_rows() -> None:
     shared = {"operation": "look", "sessions": 1}
-    with pytest.raises(StudyInvalid, match="another role calls look with"):
+    with pytest.raises(UsageError, match="another role calls look with"):
         plan_of({"r": {**shared, "keys_per_call": "@n"}, "other": shared})
     with pytest.raises(
-        StudyInvalid, match="operation take asks for no list of keys and reads no row by its key"
+        UsageError, match="operation take asks for no list of keys and reads no row by its key"
     ):
         plan_of({"r": {"operation": "take", "sessions": 1, "calls": 9, "keys_per_call": "@n"}})
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from inrush.engines import server
 from inrush.engines.sqlite import Sqlite
-from inrush.errors import StudyInvalid
+from inrush.errors import UsageError
 from inrush.plan.plan import plan_study
 from inrush.plan.planned import StudyPlan
 from inrush.plan.roles import even_parts
@@ -96,7 +96,7 @@ def test_the_large_presets_of_production_delete_while_the_published_samples_are_
 
 
 def test_a_delete_by_age_needs_a_clock_that_is_data_time() -> None:
-    with pytest.raises(StudyInvalid, match="a role with `samples` of a sweep each"):
+    with pytest.raises(UsageError, match="a role with `samples` of a sweep each"):
         planned("telemetry-production", "steps.monitor.roles.ports.samples.every_s=0.05")
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from inrush.engines import server
 from inrush.engines.instance import Instance, Release, Target
-from inrush.errors import StudyInvalid
+from inrush.errors import UsageError
 from inrush.plan.planned import StudyPlan
 from inrush.run.call import StudyCall
 from inrush.run.prepare import prepare
@@ -66,7 +66,7 @@ def planned(folder: Path, factors: str, settings: str, *engines: str, **said: An
 
 
 def refusals(folder: Path, factors: str, settings: str, *engines: str, **said: Any) -> list[str]:
-    with pytest.raises(StudyInvalid) as refused:
+    with pytest.raises(UsageError) as refused:
         planned(folder, factors, settings, *engines, **said)
     return [str(problem) for problem in refused.value.problems]
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from inrush.engines import server
-from inrush.errors import StudyInvalid
+from inrush.errors import UsageError
 from inrush.plan.plan import plan_study
 from inrush.plan.planned import StudyPlan
 from inrush.results.store import Results
@@ -62,7 +62,7 @@ def planned(*steps: dict[str, Any], **changes: Any) -> StudyPlan:
 
 
 def refused(*steps: dict[str, Any], **changes: Any) -> list[str]:
-    with pytest.raises(StudyInvalid) as found:
+    with pytest.raises(UsageError) as found:
         planned(*steps, **changes)
     return [f"{p.key}: {p.remedy}" for p in found.value.problems]
 
@@ -155,7 +155,7 @@ def test_what_cannot_be_skipped_is_said() -> None:
 
 
 def problems_of_study(named: str, *overrides: str) -> list[str]:
-    with pytest.raises(StudyInvalid) as found:
+    with pytest.raises(UsageError) as found:
         load_study(named, "xs", overrides)
     return [f"{p.key}: {p.remedy}" for p in found.value.problems]
 

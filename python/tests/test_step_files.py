@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from inrush.engines import server
-from inrush.errors import StudyInvalid
+from inrush.errors import UsageError
 from inrush.guards.analyse import analyse
 from inrush.plan.plan import plan_study
 from inrush.results.store import Results
@@ -79,7 +79,7 @@ def run(path: Path, folder: Path) -> list[RunRecord]:
 
 
 def problems(path: Path) -> str:
-    with pytest.raises(StudyInvalid) as refused:
+    with pytest.raises(UsageError) as refused:
         study = load_study(str(path))
         plan_study(study, {engine: server(engine) for engine in study.engines})
     return str(refused.value)

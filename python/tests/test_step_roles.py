@@ -9,7 +9,7 @@ import pytest
 
 from inrush.analysis.points import Analysis, roles
 from inrush.engines import server
-from inrush.errors import StudyInvalid
+from inrush.errors import UsageError
 from inrush.guards.analyse import analyse
 from inrush.guards.steps import of_steps
 from inrush.plan.plan import plan_study
@@ -97,7 +97,7 @@ def study_file(folder: Path, *parts: str) -> Path:
 
 
 def problems(folder: Path, *parts: str) -> list[str]:
-    with pytest.raises(StudyInvalid) as caught:
+    with pytest.raises(UsageError) as caught:
         load_study(str(study_file(folder, *parts)))
     return [f"{p.key}: {p.remedy}" for p in caught.value.problems]
 
@@ -186,7 +186,7 @@ def test_every_mistake_of_a_step_of_roles_is_said(tmp_path: Path) -> None:
 def test_an_answer_asks_for_a_figure_of_a_role_and_not_of_all(tmp_path: Path) -> None:
     path = study_file(tmp_path, MIXED)
     path.write_text(path.read_text().replace("mixed.writers.rows_per_s", "mixed.rows_per_s"))
-    with pytest.raises(StudyInvalid) as caught:
+    with pytest.raises(UsageError) as caught:
         load_study(str(path))
     (problem,) = caught.value.problems
     assert (

@@ -9,7 +9,7 @@ import pytest
 
 from inrush.analysis.verdicts import invalid
 from inrush.engines import server
-from inrush.errors import StudyInvalid
+from inrush.errors import UsageError
 from inrush.guards.analyse import analyse
 from inrush.guards.run import with_totals
 from inrush.plan.plan import plan_study
@@ -173,6 +173,6 @@ def test_tables_are_cut_by_the_values_of_a_column(tmp_path: Path) -> None:
             'column = "k", below = ["b", "it\'s"]',
             changed if "column" in changed else f'column = "k", {changed}',
         )
-        with pytest.raises(StudyInvalid, match=why):
+        with pytest.raises(UsageError, match=why):
             path = written(tmp_path / "x", ('["duckdb", "sqlite"]', '["mysql"]'), workload=wrong + KEY)
             plan_study(load_study(str(path)), {"mysql": server("mysql")})

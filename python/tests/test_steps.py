@@ -10,7 +10,7 @@ import pytest
 from inrush.agent.patience import Graces, Patience
 from inrush.engines import server
 from inrush.engines.instance import Target
-from inrush.errors import StudyInvalid
+from inrush.errors import UsageError
 from inrush.plan.plan import plan_study
 from inrush.plan.planned import StudyPlan
 from inrush.study.forms import Total
@@ -83,7 +83,7 @@ def planned(*steps: dict[str, Any], **changes: Any) -> StudyPlan:
 
 def problems(*steps: dict[str, Any], **changes: Any) -> list[str]:
     """Of reading and of planning."""
-    with pytest.raises(StudyInvalid) as refused:
+    with pytest.raises(UsageError) as refused:
         planned(*steps, **changes)
     return [f"{p.key}: {p.remedy}" for p in refused.value.problems]
 
@@ -307,11 +307,11 @@ def test_a_server_that_refuses_the_question_says_in_the_run_what_it_lacks(
 
 def test_needs_stand_beside_statements_alone() -> None:
     cluster = {"name": "cluster", "do": "statement", "operation": "cluster"}
-    with pytest.raises(StudyInvalid, match="no statement for mysql that could need it"):
+    with pytest.raises(UsageError, match="no statement for mysql that could need it"):
         study_of(LOAD, cluster, workload=with_needs("mysql"))
     workload = copy.deepcopy(WORKLOAD)
     workload["operations"]["one"]["needs"] = {"postgresql": ASKED}
-    with pytest.raises(StudyInvalid, match='only statements of kind = "maintain"'):
+    with pytest.raises(UsageError, match='only statements of kind = "maintain"'):
         study_of(LOAD, WARM, workload=workload)
 
 
@@ -428,7 +428,7 @@ def test_a_scale_changes_a_step_by_its_name() -> None:
     assert (study.roles["load"].rows.rows, study.roles["warm"].calls) == (7, 2)  # type: ignore[union-attr]
     scale["xs"]["steps"]["none"] = {"calls": 2}
     with pytest.raises(
-        StudyInvalid, match=r"scale\.xs\.steps\.none is a table; unknown step; choose from: load, warm"
+        UsageError, match=r"scale\.xs\.steps\.none is a table; unknown step; choose from: load, warm"
     ):
         parse_study(tree, WORKLOAD, name="steps", file="steps.toml", scale="xs", known=KNOWN)
 
@@ -464,5 +464,5 @@ def test_the_command_line_changes_the_step_that_it_names_and_no_other() -> None:
 
 @pytest.mark.parametrize("override", ["steps.lod.rows.total=20", "steps.load=20", "steps=20"])
 def test_a_step_that_the_command_line_does_not_find_is_answered_with_their_names(override: str) -> None:
-    with pytest.raises(StudyInvalid, match=r"write steps\.<name>\.<key>=value.*load"):
+    with pytest.raises(UsageError, match=r"write steps\.<name>\.<key>=value.*load"):
         changed(override)

@@ -16,7 +16,7 @@ from inrush.border.events import Event
 from inrush.border.pipeline import whole_load
 from inrush.engines import server
 from inrush.engines.instance import Target
-from inrush.errors import StudyInvalid
+from inrush.errors import UsageError
 from inrush.guards.analyse import analyse
 from inrush.plan.plan import plan_study
 from inrush.results.store import Results, Store
@@ -314,7 +314,7 @@ def test_an_end_that_is_killed_fails_its_run_and_says_which(
 
 
 def problems(folder: Path, *changes: tuple[str, str], engines: list[str] | None = None) -> str:
-    with pytest.raises(StudyInvalid) as refused:
+    with pytest.raises(UsageError) as refused:
         study = load_study(str(write_study(folder, *changes)), engines=engines)
         plan_study(study, {engine: server(engine) for engine in study.engines})
     return str(refused.value)
@@ -363,7 +363,7 @@ pipeline = { files = 3 }
 """
     path = write_study(tmp_path)
     path.write_text(path.read_text() + more)
-    with pytest.raises(StudyInvalid, match="its files are those of the dump; remove it"):
+    with pytest.raises(UsageError, match="its files are those of the dump; remove it"):
         load_study(str(path))
 
 
@@ -429,7 +429,7 @@ def test_values_of_every_type_that_the_loader_carries_come_back(tmp_path: Path) 
 
 def test_what_the_loader_does_not_carry_out_of_a_dump_is_refused_before_it_is_dumped(tmp_path: Path) -> None:
     nulls = '  { name = "ni", type = "list_i64", gen = "array", of = { gen = "uniform", from = 0, to = 9 }, null_ppm = 9 },\n'
-    with pytest.raises(StudyInvalid, match="carries no lt, bl, flags, whole, ni out of a dump"):
+    with pytest.raises(UsageError, match="carries no lt, bl, flags, whole, ni out of a dump"):
         plan_study(load_study(str(with_types(tmp_path, ALL_TYPES + nulls))), {"duckdb": server("duckdb")})
 
 
@@ -438,6 +438,6 @@ def test_lists_are_in_no_file_of_the_loader(tmp_path: Path) -> None:
     work = (tmp_path / "work.toml").read_text()
     column = '  { name = "curve", type = "list_f64", gen = "uniform", length = 4, from = 0, to = 9 },\n]'
     (tmp_path / "work.toml").write_text(work.replace("]\n[operations.one]", f"{column}\n[operations.one]"))
-    with pytest.raises(StudyInvalid, match="no file is written of curve"):
+    with pytest.raises(UsageError, match="no file is written of curve"):
         study = load_study(str(path), engines=["duckdb"])
         plan_study(study, {"duckdb": server("duckdb")})

@@ -18,7 +18,7 @@ from inrush.analysis.points import Analysis
 from inrush.analysis.verdicts import Outcome, Verdict
 from inrush.engines import page_cache
 from inrush.engines.instance import Cold, NotCold
-from inrush.errors import StudyInvalid
+from inrush.errors import UsageError
 from inrush.guards.analyse import analyse
 from inrush.guards.steps import cut_step
 from inrush.report.export import exported
@@ -297,7 +297,7 @@ def test_cold_and_restart_of_a_server_are_refused_when_planned(
     monkeypatch.setattr(page_cache, "can_drop", lambda: False)
     study = STUDY.replace('do = "cold"', 'do = "cold"\n[[steps]]\nname = "anew"\ndo = "restart"')
     where = {"start": ("postgresql",)} if begun else {"targets": ("postgresql://nobody@127.0.0.1:1/none",)}
-    with pytest.raises(StudyInvalid) as refused:
+    with pytest.raises(UsageError) as refused:
         prepare(StudyCall(str(write_study(tmp_path, study)), **where))  # type: ignore[arg-type]
     (problem,) = refused.value.problems  # one, however many steps it is of
     place, kind = ("steps[5].do", "cold") if begun else ("steps[5].do, steps[6].do", "cold or restart")

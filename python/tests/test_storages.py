@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from inrush.errors import StudyInvalid, UsageError
+from inrush.errors import UsageError
 from inrush.plan.planned import StudyPlan
 from inrush.predict.proving import proving_call
 from inrush.report.run_list import targets
@@ -62,7 +62,7 @@ def test_every_mistake_about_storages_is_one_planning_error(tmp_path: Path) -> N
     places = [f"fast={tmp_path}/a", f"slow={tmp_path}/link/a", f"cold={tmp_path}/a/below"]
     plain, storages = read_data(places)
     assert plain is None
-    with pytest.raises(StudyInvalid) as refused:
+    with pytest.raises(UsageError) as refused:
         prepare(StudyCall(str(study), targets=("sqlite:///x.db",), storages=storages))
     said = [str(p) for p in refused.value.problems]
     assert len(said) == 6, said
@@ -79,10 +79,10 @@ def test_every_mistake_about_storages_is_one_planning_error(tmp_path: Path) -> N
 def test_a_study_with_storages_and_one_folder_says_what_to_write(tmp_path: Path) -> None:
     study = tmp_path / "s.toml"
     write_study(study, ["fast"])
-    with pytest.raises(StudyInvalid, match=r"write --data fast=DIR, in place of --data /d"):
+    with pytest.raises(UsageError, match=r"write --data fast=DIR, in place of --data /d"):
         prepare(StudyCall(str(study), targets=("sqlite",), data="/d"))
     write_study(study, ["Fast", 7])
-    with pytest.raises(StudyInvalid) as refused:
+    with pytest.raises(UsageError) as refused:
         prepare(StudyCall(str(study), targets=("sqlite",)))
     assert str(refused.value).count("lower case") == 2
 

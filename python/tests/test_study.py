@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from inrush.errors import InrushError, Problem, StudyInvalid, UsageError
+from inrush.errors import InrushError, Problem, UsageError
 from inrush.plan.plan import plan_study
 from inrush.study.document import unknown
 from inrush.study.forms import FromFactor, PerSession, Total
@@ -48,7 +48,7 @@ def parsed(tree: dict[str, Any], **options: Any) -> Study:
 
 
 def problems(tree: dict[str, Any], **options: Any) -> dict[str, Problem]:
-    with pytest.raises(StudyInvalid) as caught:
+    with pytest.raises(UsageError) as caught:
         parsed(tree, **options)
     return {p.key: p for p in caught.value.problems}
 
@@ -194,7 +194,7 @@ def test_an_unknown_workload_is_refused_with_the_nearest_family(tmp_path: Path) 
         (find_study("batch").path.read_text()).replace('workload = "telemetry"', 'workload = "telemetri"')
     )
     with pytest.raises(
-        StudyInvalid, match=r'mine.toml: workload is "telemetri"; unknown workload; did you mean `telemetry`'
+        UsageError, match=r'mine.toml: workload is "telemetri"; unknown workload; did you mean `telemetry`'
     ):
         load_study(str(file))
 
@@ -218,7 +218,7 @@ def test_roles_that_wait_for_each_other_are_refused() -> None:
     ],
 )
 def test_an_unknown_or_mistyped_override_is_refused(override: str, remedy: str) -> None:
-    with pytest.raises(StudyInvalid) as caught:
+    with pytest.raises(UsageError) as caught:
         parsed(small_tree(), overrides=[override])
     assert any(remedy in p.remedy for p in caught.value.problems), caught.value
 
@@ -256,7 +256,7 @@ def test_words_between_commas_are_a_list_where_the_study_has_one_and_a_text_else
     ],
 )
 def test_a_refused_override_says_what_was_read(override: str, says: str) -> None:
-    with pytest.raises(StudyInvalid) as caught:
+    with pytest.raises(UsageError) as caught:
         parsed(small_tree(), overrides=[override])
     assert any(str(p).startswith(says) for p in caught.value.problems), caught.value
 
@@ -267,7 +267,7 @@ def test_a_problem_of_the_file_itself_names_the_file_beside_an_override() -> Non
 
 
 def test_an_unknown_scale_is_refused_with_those_that_are_there() -> None:
-    with pytest.raises(StudyInvalid, match="choose from: full, s, xs"):
+    with pytest.raises(UsageError, match="choose from: full, s, xs"):
         load_study("batch", scale="huge")
 
 
@@ -295,7 +295,7 @@ def workload_problems(change: dict[str, Any], catalogue: Any = None) -> dict[str
         parse_study(
             study, tree, name="s", file="s.toml", workload_file="w.toml", known=Known(generators=catalogue)
         )
-    except StudyInvalid as invalid:
+    except UsageError as invalid:
         return {p.key: p for p in invalid.problems}
     return {}
 
@@ -350,7 +350,7 @@ def outcome(run: Callable[..., None], *args: Any) -> str:
     """`valid` or the kind of refusal; anything but an InrushError is the bug we look for."""
     try:
         run(*args)
-    except StudyInvalid as invalid:
+    except UsageError as invalid:
         assert invalid.problems
         assert all(p.remedy for p in invalid.problems)
         assert str(invalid).strip()
@@ -422,14 +422,14 @@ def test_an_unknown_name_is_answered_with_every_name_once() -> None:
 
 
 def test_of_a_value_that_is_wrong_nothing_is_said_of_what_stands_in_for_it() -> None:
-    with pytest.raises(StudyInvalid) as refused:
+    with pytest.raises(UsageError) as refused:
         load_study("telemetry-batch", "xs", ["readers=nan"])
     assert [(p.value, p.remedy) for p in refused.value.problems] == [("nan", "write a finite number")]
 
 
 def test_values_that_are_wrong_for_one_reason_are_one_line_in_the_order_of_the_points() -> None:
     each = [Problem("f", "depth", v, "say 1") for v in ("16", "128", "16")]
-    whole = StudyInvalid([*each, Problem("f", "depth", "4", "say 2"), Problem("f", "refill", "", "say 1")])
+    whole = UsageError([*each, Problem("f", "depth", "4", "say 2"), Problem("f", "refill", "", "say 1")])
     assert str(whole).splitlines() == [
         "f: depth is 16, 128; say 1",
         "f: depth is 4; say 2",
@@ -452,7 +452,7 @@ def test_values_that_are_wrong_for_one_reason_are_one_line_in_the_order_of_the_p
 def test_a_key_of_many_parts_is_refused_before_it_takes_memory(text: str) -> None:
     """20,000 parts took 1.7 GB: every prefix of the key is kept."""
     tracemalloc.start()
-    with pytest.raises(StudyInvalid, match=r"line 2.*more than 64 parts"):
+    with pytest.raises(UsageError, match=r"line 2.*more than 64 parts"):
         parse_toml(f"schema = 1\n{text}\n".encode(), "a.toml")
     assert tracemalloc.get_traced_memory()[1] < 50 << 20
     tracemalloc.stop()

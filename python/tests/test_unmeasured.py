@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from inrush.analysis.points import Analysis
-from inrush.errors import StudyInvalid
+from inrush.errors import UsageError
 from inrush.report.report import closing_lines, verdict_line
 from inrush.run.call import StudyCall
 from inrush.run.prepare import prepare
@@ -19,7 +19,7 @@ ASKED = {"kind": "comparison", "of": "cold.rows_per_s", "along": "row_order", "p
 
 def test_a_study_whose_answer_no_point_can_measure_is_refused_when_planned() -> None:
     """InfluxDB hands no extract over: its runs loaded rows, read nothing and ended as valid."""
-    with pytest.raises(StudyInvalid) as refused:
+    with pytest.raises(UsageError) as refused:
         prepare(StudyCall("archive-extract", start=("influxdb",), scale="xs"))
     said = str(refused.value)
     assert "answer.of" in said and "long_cold.latency_p50_s" in said

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from inrush.errors import StudyInvalid
+from inrush.errors import UsageError
 from inrush.study.operations import tables_of
 from inrush.study.study import load_study, parse_study
 from inrush.study.toml import read_toml
@@ -16,7 +16,7 @@ from tests.strategies import KNOWN, shipped_files, small_tree, workload_tree
 
 
 def test_a_size_that_the_study_runs_nothing_with_is_refused_and_those_that_it_uses_are_named() -> None:
-    with pytest.raises(StudyInvalid) as caught:
+    with pytest.raises(UsageError) as caught:
         parse_study(
             small_tree(),
             workload_tree(),

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from inrush.engines.instance import Instance
-from inrush.errors import TargetError, UsageError
+from inrush.errors import Problem, TargetError, refuse
 from inrush.machine import cgroup, host
 from inrush.machine.cgroup import CONTROLLERS, DEVICE_FILES, Group
 from inrush.text import number
@@ -62,8 +62,7 @@ def limits_of(words: Mapping[str, str]) -> dict[str, float]:
             problems.append(f"{PREFIX}{name}={word}: {problem}")
         else:
             found[name] = amount(word)
-    if problems:
-        raise UsageError("\n".join(problems))
+    refuse(map(Problem.sentence, problems))
     return found
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from inrush.border import plan as border
 from inrush.border.load import ImportPlan, LinkPlan
-from inrush.errors import FileChanged, InrushError, UsageError, from_core
+from inrush.errors import FileChanged, InrushError, Problem, UsageError, from_core, refuse
 from inrush.load import create, grown, proof, readback
 from inrush.load.call import Call
 from inrush.load.check import Loaded, checked, rows_by_ledger
@@ -61,8 +61,7 @@ def found_shards(
     shards = shards_of(call, note)
     refuse_long_table(shards.loading, call.table, call.replica)
     spoken = foreign_protocols([(shards.twin, target.url) for target in shards.targets])
-    if problems := [why for why in spoken if why is not None]:
-        raise UsageError("\n".join(problems))
+    refuse(Problem.sentence(why) for why in spoken if why is not None)
     need_databases(shards, call.create, note, lambda: create.refuse_files(call, look(), shards.loading))
     try:
         found = with_shards(call, shards, note)

@@ -19,7 +19,7 @@ from inrush.border.plan import PointPlan as SessionsPointPlan
 from inrush.border.plan import ShardsPlan
 from inrush.engines.plans import Unsupported
 from inrush.engines.twin import Twin
-from inrush.errors import Problem, StudyInvalid
+from inrush.errors import Problem, refuse
 from inrush.plan.calibration import CLIENT_OVERHEAD, FLOOR, calibration_plan
 from inrush.plan.loads import sessions_of
 from inrush.plan.planned import Missing, PlannedRun, Point, StudyPlan
@@ -43,7 +43,7 @@ def plan_study(
 
     servers: the twin of every engine of the study. seed: in place of the study's own; decides rows and order.
     best: study -> what it found, for `best_of`.
-    Raises StudyInvalid for points that contradict themselves, e.g. a batch larger than its volume.
+    Raises UsageError for points that contradict themselves, e.g. a batch larger than its volume.
     """
     seed = study.repeats.seed if seed is None else seed
     points = points_of(study)
@@ -63,8 +63,7 @@ def plan_study(
             ]
         else:
             unsupported.append(Missing(point.id, point.engine, point.labels, found.reason))
-    if problems:
-        raise StudyInvalid(list(dict.fromkeys(problems)))
+    refuse(dict.fromkeys(problems))
     runs = tuple(
         planned_run(study, point, planned[point.id], block, order)
         for block in study.blocks

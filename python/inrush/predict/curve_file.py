@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from inrush.errors import Problem, UsageError
+from inrush.errors import Problem, UsageError, refuse
 from inrush.model.curve import Curve, curve
 from inrush.study.document import shown
 
@@ -49,11 +49,9 @@ def read_curve(path: Path) -> CurveFile:
         for n, row in rows
         if len(row) != 2 or any(number(c) is None for c in row)
     ]
-    if problems or len(header) != 2:
-        detail = [str(p) for p in problems[:10]] or [
-            f"{path}: {len(header)} columns; keep two, e.g. with `cut`"
-        ]
-        raise UsageError("\n".join(detail))
+    refuse(problems[:10])
+    if len(header) != 2:
+        raise UsageError(f"{path}: {len(header)} columns; keep two, e.g. with `cut`")
     try:
         found = curve([float(r[0]) for _, r in rows], [float(r[1]) for _, r in rows])
     except UsageError as e:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from inrush import _core
-from inrush.errors import Problem, StudyInvalid
+from inrush.errors import Problem, UsageError
 
 if TYPE_CHECKING:
     from inrush.border.table import TablePlan
@@ -39,7 +39,7 @@ def refused(table: Table, epoch: str) -> Sequence[tuple[str, str]]:
 
 
 def check_generators(plan: StudyPlan) -> None:
-    """Raises StudyInvalid with every generator that the core refuses, of all tables of all points."""
+    """Raises UsageError with every generator that the core refuses, of all tables of all points."""
     workload = plan.study.workload
     tables: dict[str, tuple[TablePlan, int, int]] = {}
     for point in plan.planned.values():
@@ -53,7 +53,7 @@ def check_generators(plan: StudyPlan) -> None:
         for column, why in _core.check_table(json.dumps(table), seed, epoch_ns)
     ]
     if problems:
-        raise StudyInvalid(list(dict.fromkeys(problems)))
+        raise UsageError(list(dict.fromkeys(problems)))
 
 
 def placed(workload: Workload, table: str, column: str, why: str) -> Problem:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from inrush.engines import page_cache, server
 from inrush.engines.instance import TRANSPORT, UNIX
-from inrush.errors import Problem, StudyInvalid, UsageError
+from inrush.errors import Problem, UsageError
 from inrush.extras import need
 from inrush.results.store import Results, Store, StudyFolder
 from inrush.run.call import StudyCall
@@ -47,7 +47,7 @@ def prepare(call: StudyCall, secret_targets: Sequence[str] | None = None) -> Pre
     """Reads the study and plans it; touches no engine.
 
     secret_targets: the targets with their passwords, in place of the call's.
-    Raises StudyInvalid with every problem of the files, UsageError for engines without a place.
+    Raises UsageError with every problem of the files, and for engines without a place.
     """
     from inrush.plan.plan import plan_study
     from inrush.run.generators import check_generators
@@ -67,7 +67,7 @@ def prepare(call: StudyCall, secret_targets: Sequence[str] | None = None) -> Pre
     found = replace(found, configurations=configurations(study, found))
     problems += limit_problems(found, Path(call.data) if call.data else Path.cwd())
     if problems:
-        raise StudyInvalid(problems)
+        raise UsageError(problems)
     study = without(over_shards(study, found), call.lacks)
     best = {name: [Best(b["where"], b["value"]) for b in values] for name, values in call.best.items()}
     plan = plan_study(study, found.servers(), call.seed, best)
@@ -92,7 +92,7 @@ def as_servers_can(prepared: Prepared, deployments: Iterable[Deployment]) -> Pre
 
 
 def check_answer(plan: StudyPlan) -> None:
-    """Raises StudyInvalid where every point goes without the step that the answer is about: no run could measure it."""
+    """Raises UsageError where every point goes without the step that the answer is about: no run could measure it."""
     asked = plan.study.answer
     step = asked.of.partition(".")[0] if asked is not None else ""
     planned = {p.engine: plan.planned[p.id] for p in plan.points if p.id in plan.planned}
@@ -104,7 +104,7 @@ def check_answer(plan: StudyPlan) -> None:
         for engine, point in planned.items()
     )
     remedy = f"no point can measure it ({reasons}); run it on an engine that has the step, or ask for another figure"
-    raise StudyInvalid([Problem(plan.study.file, "answer.of", asked.of, remedy)])
+    raise UsageError([Problem(plan.study.file, "answer.of", asked.of, remedy)])
 
 
 def check_transports(plan: StudyPlan, found: NamedTargets) -> None:
@@ -123,7 +123,7 @@ def check_transports(plan: StudyPlan, found: NamedTargets) -> None:
 
 
 def check_steps(plan: StudyPlan, found: NamedTargets) -> None:
-    """Raises StudyInvalid with every step for which inrush would have to stop and start a server that is not its own, or
+    """Raises UsageError with every step for which inrush would have to stop and start a server that is not its own, or
     lacks the right to drop the kernel's caches."""
     refused: dict[str, list[Step[FromFactor]]] = {}
     for step in plan.study.steps:
@@ -138,7 +138,7 @@ def check_steps(plan: StudyPlan, found: NamedTargets) -> None:
                 continue
             refused.setdefault(remedy, []).append(step)
     if refused:
-        raise StudyInvalid([steps_problem(plan.study, steps, remedy) for remedy, steps in refused.items()])
+        raise UsageError([steps_problem(plan.study, steps, remedy) for remedy, steps in refused.items()])
 
 
 def check_input(call: StudyCall, plan: StudyPlan) -> None:

@@ -1,7 +1,7 @@
 """A TOML document under validation: values with their place, and every problem found in them.
 
 A `Node` never raises for a wrong value: it notes a `Problem` and gives a harmless default, so that one pass finds
-everything. The reader of the document raises `StudyInvalid` at the end if anything was noted.
+everything. The reader of the document refuses it (`errors.refuse`) at the end if anything was noted.
 """
 
 from __future__ import annotations

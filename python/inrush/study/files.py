@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from inrush.border.pipeline import AnyPlan, InputFiles, loads_of
 from inrush.border.plan import InputPlan, InputWay, OpPlan, TablePlan
-from inrush.errors import CoreError, Problem, StudyInvalid, UsageError
+from inrush.errors import CoreError, Problem, UsageError, refuse
 from inrush.study.patterns import matching
 from inrush.workload import FileSource, Workload
 
@@ -33,7 +33,7 @@ INPUT_WAYS: tuple[InputWay, ...] = get_args(InputWay)
 def locate(workload: Workload, workload_file: str) -> Workload:
     """Paths beside the workload file become absolute, patterns the files they match, in order of name.
 
-    Raises StudyInvalid with every path that leads nowhere.
+    Raises UsageError with every path that leads nowhere.
     """
     problems: list[Problem] = []
     tables = dict(workload.tables)
@@ -41,8 +41,7 @@ def locate(workload: Workload, workload_file: str) -> Workload:
         if table.files is not None:
             paths = tuple(found_paths(table.files, Path(workload_file), name, problems))
             tables[name] = replace(table, files=replace(table.files, paths=paths))
-    if problems:
-        raise StudyInvalid(problems)
+    refuse(problems)
     return replace(workload, tables=tables)
 
 

@@ -1,4 +1,4 @@
-"""A study file: TOML -> `Study`, a frozen value, or `StudyInvalid` with every problem at once.
+"""A study file: TOML -> `Study`, a frozen value, or one refusal with every problem.
 
 `load_study` reads the files; everything below it is pure.
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, is_dataclass, replace
 from dataclasses import fields as dataclass_fields
 from typing import Any
 
-from inrush.errors import Problem, StudyInvalid
+from inrush.errors import Problem, refuse
 from inrush.metrics import OF_ROLE, names
 from inrush.study import pipeline
 from inrush.study.at_point import StudyAt
@@ -149,7 +149,7 @@ def load_study(
 ) -> Study:
     """A study by name or path, in a scale, changed by `-P key=value`, on other engines than the file's if named.
 
-    Raises UsageError for a name that is not found, StudyInvalid for anything wrong inside the files.
+    Raises UsageError for a name that is not found, and with everything that is wrong inside the files.
     """
     found = find_study(named)
     tree = read_toml(found.path)
@@ -182,7 +182,7 @@ def parse_study(
     engines: Sequence[str] | None = None,
     known: Known | None = None,
 ) -> Study:
-    """The study of two documents; raises StudyInvalid with every problem of both, and of every scale."""
+    """The study of two documents; raises UsageError with every problem of both, and of every scale."""
     known = known or Known()
     problems: list[Problem] = []
     scales = scale_names(Node(file, "scale", tree.get("scale", {}), problems))
@@ -231,8 +231,7 @@ def parse_study(
                     problems.append(placed)
     if not problems and workload_tree is not None:
         problems = unused_sizes(changes, study.work, workload_tree)
-    if problems:
-        raise StudyInvalid(first_of_each_value(problems))
+    refuse(first_of_each_value(problems))
     return replace(study, scale=scale, scales=scales, overrides=tuple(overrides))
 
 

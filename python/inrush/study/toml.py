@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from inrush.errors import Problem, StudyInvalid, UsageError
+from inrush.errors import Problem, UsageError
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -26,7 +26,7 @@ TOKEN = re.compile(
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """Raises StudyInvalid where the text is not TOML, UsageError where it cannot be read."""
+    """Raises UsageError where the text cannot be read or is not TOML."""
     try:
         with path.open("rb") as file:
             raw = file.read(MAX_BYTES + 1)
@@ -41,16 +41,8 @@ def parse_toml(raw: bytes, file: str) -> dict[str, Any]:
     try:
         text = raw.decode()
         if line := line_of_long_key(text):
-            raise StudyInvalid(
-                [
-                    Problem(
-                        file,
-                        f"line {line}",
-                        "",
-                        f"has a key of more than {MOST_PARTS} parts; write fewer dots",
-                    )
-                ]
-            )
+            remedy = f"has a key of more than {MOST_PARTS} parts; write fewer dots"
+            raise UsageError([Problem(file, f"line {line}", "", remedy)])
         document: dict[str, Any] = tomllib.loads(text)
         return document
     except UnicodeDecodeError as error:
@@ -59,7 +51,7 @@ def parse_toml(raw: bytes, file: str) -> dict[str, Any]:
         problem = Problem(file, "the text", "", f"is not TOML: {error}")
     except (RecursionError, ValueError, OverflowError) as error:
         problem = Problem(file, "the text", "", f"is not TOML we can read: {type(error).__name__}")
-    raise StudyInvalid([problem])
+    raise UsageError([problem])
 
 
 def line_of_long_key(text: str) -> int:

@@ -11,7 +11,7 @@ from pathlib import Path
 from inrush.border import address
 from inrush.border.labels import STORAGE
 from inrush.engines import server
-from inrush.errors import Problem, UsageError
+from inrush.errors import Problem, refuse
 from inrush.study.forms import FromFactor
 from inrush.study.storage import NAME, NAMED_SO
 from inrush.study.study import Study
@@ -43,8 +43,7 @@ def read_data(words: Sequence[str]) -> tuple[Path | None, dict[str, str]]:
         problems.append(
             f"--data {plain[-1]}: there is one folder without a name, or each has one; write NAME={plain[-1]}"
         )
-    if problems:
-        raise UsageError("\n".join(problems))
+    refuse(map(Problem.sentence, problems))
     return (Path(plain[0]) if plain else None), storages
 
 

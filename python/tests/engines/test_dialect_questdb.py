@@ -19,7 +19,7 @@ from inrush.engines.own_server import ServerPlace
 from inrush.engines.plans import OpPlan, TablePlan, Unsupported
 from inrush.engines.questdb import COMMIT_MODE, MARK
 from inrush.engines.survives import Survives
-from inrush.errors import Problem, StudyInvalid, UsageError
+from inrush.errors import Problem, UsageError
 from inrush.plan.plan import plan_study
 from inrush.run import oracle
 from inrush.run.call import StudyCall
@@ -138,7 +138,7 @@ def test_a_session_of_the_line_protocol_has_one_call_in_flight() -> None:
         return len(plan_study(study, {"questdb": TWIN}).runs)
 
     assert planned("ilp", 1) == planned("multirow", 8) > 0
-    with pytest.raises(StudyInvalid, match="questdb that inserts by ilp has 1 call in flight at most"):
+    with pytest.raises(UsageError, match="questdb that inserts by ilp has 1 call in flight at most"):
         planned("ilp", 8)
 
 
