@@ -26,7 +26,7 @@ from inrush.report.plan_text import plan_lines
 from inrush.results.schema import RESULT_SCHEMA
 from inrush.results.store import Store as Folder
 from inrush.run.call import StudyCall
-from inrush.run.prepare import Prepared
+from inrush.run.prepared import Prepared
 from inrush.stats.record import RunRecord, StudyRecord
 from inrush.study.study import load_study
 from inrush.targets.deployments import NamedTargets

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from inrush.errors import TargetError, UsageError
-from inrush.run.prepare import check_transports
 from inrush.targets import deployments
 from inrush.targets.deployments import NamedTargets, named_targets, opened, started_words
+from inrush.targets.own_only import transport_problems
 from tests.fake_server import FakeServer
 
 STUDY = ("duckdb", "sqlite", "postgresql")
@@ -67,11 +67,9 @@ def test_a_study_of_servers_alone_says_how_to_give_one() -> None:
 def test_a_server_at_an_address_has_the_transport_of_its_address() -> None:
     run = SimpleNamespace(plan={"target": {"engine": "postgresql", "options": {"transport": "unix"}}})
     plan: Any = SimpleNamespace(runs=[run])
-    check_transports(plan, named_targets(STUDY, start=["postgresql"]))
-    with pytest.raises(
-        UsageError, match=r"options.postgresql.transport: unix is for servers that inrush starts"
-    ):
-        check_transports(plan, named_targets(STUDY, ["postgresql://h/db"]))
+    assert not list(transport_problems(plan, named_targets(STUDY, start=["postgresql"])))
+    (problem,) = transport_problems(plan, named_targets(STUDY, ["postgresql://h/db"]))
+    assert "options.postgresql.transport: unix is for servers that inrush starts" in str(problem)
 
 
 def test_settings_follow_the_engine_and_may_hold_commas() -> None:

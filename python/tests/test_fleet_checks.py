@@ -14,9 +14,8 @@ from inrush.errors import TargetError, UsageError
 from inrush.fleet import checks, remote
 from inrush.fleet.address import SchedulerAddress, parse, reached_only_here
 from inrush.fleet.local import owned, remove_left, write_variables
-from inrush.fleet.open import opened
+from inrush.fleet.open import plan_problems
 from inrush.fleet.taken import looked_at
-from inrush.fleet.waiting import WaitingTime
 from inrush.run.call import StudyCall
 from inrush.run.prepare import with_clients
 from tests.needed import REQUIRE, need_distributed
@@ -331,10 +330,7 @@ def test_what_of_the_loader_is_on_one_host_is_refused_in_one_line(inrush: Inrush
         assert not list(inrush.store.studies()), "nothing was begun"
 
 
-def test_real_time_priority_is_not_left_out_in_silence(
-    inrush: Inrush, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("inrush.agent.realtime.refuse_unable", lambda *_: None)
+def test_real_time_priority_is_not_left_out_in_silence(inrush: Inrush) -> None:
     words = ("keylookup-clients", "null", "--scale", "xs", "-P", "factors.clients=[1]")
     said = inrush("run", *words, "--fleet", "local:1", "--realtime")
     assert said.code == 2 and "--realtime: is for client processes of this machine" in said.err
@@ -353,9 +349,5 @@ def test_what_a_fleet_needs_is_left_out_in_silence_only_where_it_may_be(
 
 def test_a_fleet_of_this_machine_that_is_too_small_is_refused_with_its_size() -> None:
     plan: Any = {"share": {"index": 0, "of": 3}, "segments": [], "tables": [], "target": {"engine": "sqlite"}}
-    waiting = WaitingTime(1.0)
-    with (
-        pytest.raises(UsageError, match=r"local:2: a run of the study takes 3 workers; say --fleet local:3$"),
-        opened("local:2", False, waiting, [plan], lambda _: None),
-    ):
-        pass
+    (problem,) = plan_problems("local:2", False, [plan])
+    assert str(problem).endswith("local:2: a run of the study takes 3 workers; say --fleet local:3")

@@ -21,14 +21,15 @@ from inrush.predict.proving import proving_call
 from inrush.report.timeline import every_device
 from inrush.results.store import Results, Store, StudyFolder
 from inrush.run.call import StudyCall
-from inrush.run.prepare import Prepared, call_from, prepare
+from inrush.run.preflight import admit
+from inrush.run.prepare import call_from, prepare
+from inrush.run.prepared import Prepared
 from inrush.run.resume import resumed
 from inrush.stats.devices import device_figures
 from inrush.stats.measures import study_record
 from inrush.stats.record import RunRecord
 from inrush.stats.run_figures import figures_of_run
 from inrush.study.files import INPUT, made_rows
-from inrush.targets.ready import refuse_unready
 from tests import synthetic
 from tests.terminal import Inrush
 from tests.test_pipeline_chunks import HEAD, PIPELINE, ROW_BYTES, ROWS, WITHOUT_CHUNKS, WORKLOAD
@@ -73,7 +74,7 @@ def prepared(folder: Path, work: str = SORTED, **more: Any) -> Prepared:
 
 def refused(of: Prepared, folder: Path) -> str:
     with pytest.raises(UsageError) as found:
-        refuse_unready(of.plan, of.named_targets, folder / "data", folder / "in")
+        admit(of, folder / "data", folder)
     return str(found.value)
 
 
@@ -205,21 +206,21 @@ def test_a_server_that_reads_files_by_itself_must_be_able_to_enter_the_folder(
     own = DUCKDB.replace('"duckdb"', '"postgresql"')
     monkeypatch.setattr("tests.test_input_folder.DUCKDB", own)
     found = prepared(tmp_path, work, start=("postgresql",))
-    refuse_unready(found.plan, found.named_targets, tmp_path / "data", tmp_path / "in")
+    admit(found, tmp_path / "data", tmp_path)
     (tmp_path / "in").chmod(0o700)
     closed = f"which cannot enter {tmp_path / 'in'}, and postgresql reads input files by itself (server_file)"
     assert closed in refused(found, tmp_path)
     sent = prepared(tmp_path, work.replace("server_file", "client_file"), start=("postgresql",))
-    refuse_unready(sent.plan, sent.named_targets, tmp_path / "data", tmp_path / "in")
+    admit(sent, tmp_path / "data", tmp_path)
 
 
 def test_a_disk_with_less_room_than_its_files_take_is_said(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     found = prepared(tmp_path, PIPELINE)
-    assert refuse_unready(found.plan, found.named_targets, tmp_path, tmp_path / "in") == []
+    assert admit(found, tmp_path, tmp_path) == []
     monkeypatch.setattr(host, "free_bytes", lambda path: 1000 if path == tmp_path / "in" else 10**15)
-    (line,) = refuse_unready(found.plan, found.named_targets, tmp_path, tmp_path / "in")
+    (line,) = admit(found, tmp_path, tmp_path)
     assert line == f"{tmp_path / 'in'}: 1.00 kB free; the study's input files take up to 72.0 kB there"
 
 

@@ -17,6 +17,7 @@ from inrush.errors import TargetError, UsageError
 from inrush.machine import cgroup
 from inrush.machine.cgroup import Group
 from inrush.run.call import StudyCall
+from inrush.run.preflight import admit
 from inrush.run.prepare import prepare
 from inrush.study.document import unknown
 
@@ -192,10 +193,11 @@ def test_limits_of_a_disk_are_refused_where_there_is_none_and_where_groups_canno
     with pytest.raises(
         UsageError, match=r"--limit: postgresql on slow is write_bytes_per_s=20M; limits of a server take"
     ):
-        prepare(call)
+        admit(prepare(call), tmp_path, tmp_path)
     monkeypatch.setattr(cgroup, "CGROUPS", tmp_path / "none")
+    held = StudyCall("quickstart", "xs", (), (), ("postgresql",), limits=("postgresql.memory=1GB",))
     with pytest.raises(UsageError, match="run as root"):
-        prepare(StudyCall("quickstart", "xs", (), (), ("postgresql",), limits=("postgresql.memory=1GB",)))
+        admit(prepare(held), tmp_path, tmp_path)
 
 
 def test_a_group_whose_kernel_takes_no_limit_is_no_group(

@@ -21,10 +21,11 @@ from inrush.engines.postgresql_release import installed, is_file
 from inrush.errors import UsageError
 from inrush.machine import host
 from inrush.run.call import StudyCall
-from inrush.run.prepare import Prepared, prepare
+from inrush.run.preflight import admit
+from inrush.run.prepare import prepare
+from inrush.run.prepared import Prepared
 from inrush.targets.deployment import Deployment
 from inrush.targets.deployments import deployment_at
-from inrush.targets.ready import refuse_unready
 from tests.terminal import Inrush
 
 POSTGRESQL = "postgresql://me@db.example/d"
@@ -278,7 +279,7 @@ def test_a_file_without_bytes_and_one_of_the_engine_are_ready(tmp_path: Path, en
     deployment.ask("CREATE TABLE t (i INTEGER)")
     for file in (empty, begun):
         found = prepare(StudyCall("quickstart", "xs", targets=(f"{engine}://{file}",)))
-        assert refuse_unready(found.plan, found.named_targets, tmp_path) == []
+        assert admit(found, tmp_path, tmp_path, force=True) == []
 
 
 # What servers are asked.
@@ -309,7 +310,8 @@ def refusing(word: str, message: str, kind: str = "statement") -> Callable[[str]
     def answer(statement: str) -> list[list[Any]]:
         if word in statement:
             raise _core.CoreFailure(kind, f"{POSTGRESQL}: {message}\n  in: {statement}")
-        return [["version", "PostgreSQL 17.2 (Debian 17.2-1) on x86_64, compiled by gcc"]]
+        said = "PostgreSQL 17.2 (Debian 17.2-1) on x86_64, compiled by gcc"
+        return [["version", said]] if "version()" in statement else []
 
     return answer
 
@@ -318,12 +320,13 @@ def test_a_server_that_is_ready_says_its_version_and_keeps_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     asked, found = server_that(monkeypatch, refusing("nothing", "")), called()
-    (line,) = refuse_unready(found.plan, found.named_targets, tmp_path)
+    (line,) = admit(found, tmp_path, tmp_path)
     assert line == f"{POSTGRESQL}: reachable, version PostgreSQL 17.2, tables can be made"
     made = next(s for s in asked if s.startswith("CREATE SCHEMA"))
     assert any("CREATE TABLE" in s for s in asked)
     home = made.split('"')[1]
-    assert home.startswith("inrush_check_") and "DROP SCHEMA" in asked[-1] and home in asked[-1]
+    dropped = [s for s in asked if "DROP SCHEMA" in s]
+    assert home.startswith("inrush_check_") and home in dropped[-1]
 
 
 def test_a_user_who_may_make_no_table_is_told_which_right_is_missing(
@@ -332,7 +335,7 @@ def test_a_user_who_may_make_no_table_is_told_which_right_is_missing(
     denied = refusing("CREATE SCHEMA", "statement failed: ERROR: permission denied for database d")
     asked, found = server_that(monkeypatch, denied), called()
     with pytest.raises(UsageError) as refused:
-        refuse_unready(found.plan, found.named_targets, tmp_path)
+        admit(found, tmp_path, tmp_path)
     assert str(refused.value) == (
         f"{POSTGRESQL}: ERROR: permission denied for database d; a study makes tables of its own there: "
         "GRANT CREATE ON DATABASE … TO the user"
@@ -346,7 +349,7 @@ def test_a_log_in_that_is_refused_is_the_core_s_own_line(
     server_that(monkeypatch, refusing("version", 'database "d" does not exist; create it', "target"))
     found = called()
     with pytest.raises(UsageError, match=f'^{POSTGRESQL}: database "d" does not exist; create it$'):
-        refuse_unready(found.plan, found.named_targets, tmp_path)
+        admit(found, tmp_path, tmp_path)
 
 
 def test_a_server_that_keeps_its_version_to_itself_is_ready_all_the_same(
@@ -354,7 +357,7 @@ def test_a_server_that_keeps_its_version_to_itself_is_ready_all_the_same(
 ) -> None:
     server_that(monkeypatch, refusing("version()", "statement failed: no"))
     found = called()
-    assert "version unknown, tables" in refuse_unready(found.plan, found.named_targets, tmp_path)[0]
+    assert "version unknown, tables" in admit(found, tmp_path, tmp_path)[0]
 
 
 @pytest.mark.parametrize(
@@ -364,20 +367,22 @@ def test_free_space_is_said_where_the_server_tells_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, free: int, says: str
 ) -> None:
     def answer(statement: str) -> list[list[Any]]:
-        return [[str(free)]] if "system.disks" in statement else [["version", "25.3"]]
+        if "system.disks" in statement:
+            return [[str(free)]]
+        return [["version", "25.3"]] if "version()" in statement else []
 
     server_that(monkeypatch, answer)
     found = called("clickhouse://h/d")
-    assert says in refuse_unready(found.plan, found.named_targets, tmp_path)[0].replace(",", "")
+    assert says in admit(found, tmp_path, tmp_path)[0].replace(",", "")
 
 
 def test_a_disk_of_this_machine_with_less_room_than_the_forecast_is_said(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     found = prepare(StudyCall("quickstart", "xs", targets=("sqlite",)))
-    assert refuse_unready(found.plan, found.named_targets, tmp_path) == []
+    assert admit(found, tmp_path, tmp_path) == []
     monkeypatch.setattr(host, "free_bytes", lambda _: 1000)
-    (line,) = refuse_unready(found.plan, found.named_targets, tmp_path)
+    (line,) = admit(found, tmp_path, tmp_path)
     assert line.startswith(f"{tmp_path}: 1.00 kB free; the study holds up to ")
 
 
@@ -405,7 +410,7 @@ def test_a_host_that_does_not_answer_is_said_after_two_seconds(
     monkeypatch.setattr(greeting, "heard", late)
     found = called()
     with pytest.raises(UsageError, match="no answer within 2 s; check host, port and firewall"):
-        refuse_unready(found.plan, found.named_targets, tmp_path)
+        admit(found, tmp_path, tmp_path)
     assert greeting.CONNECT_S == 2
 
 

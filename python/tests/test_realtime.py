@@ -6,11 +6,11 @@ import json
 import os
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
-from inrush.agent.realtime import OPTION, refuse_unable, unable
-from inrush.errors import UsageError
+from inrush.agent.realtime import OPTION, client_problems, kernel_problems, unable
 from inrush.run.call import StudyCall
 
 #: An agent whose work is to say how it, a thread of it and this very process are scheduled.
@@ -56,10 +56,12 @@ def test_all_threads_of_the_worker_come_first_and_nobody_else() -> None:
 
 
 def test_what_is_measured_never_comes_first() -> None:
-    with pytest.raises(UsageError, match="duckdb, sqlite runs inside of the client"):
-        refuse_unable(["duckdb", "postgresql", "sqlite"])
-    with pytest.raises(UsageError, match="processes of a pipeline"):
-        refuse_unable(["postgresql"], loads=True)
+    alone: Any = {"segments": []}
+    (inside,) = client_problems(["duckdb", "postgresql", "sqlite"], [alone])
+    assert "duckdb, sqlite runs inside of the client" in str(inside)
+    assert not list(client_problems(["postgresql"], [alone]))
+    of, several = client_problems(["postgresql"], [{**alone, "loads": {}}, {**alone, "share": {}}])
+    assert "processes of a pipeline" in str(of) and "several client processes" in str(several)
 
 
 def test_without_the_privilege_it_says_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,8 +69,8 @@ def test_without_the_privilege_it_says_what_is_missing(monkeypatch: pytest.Monke
         raise PermissionError(1, "Operation not permitted")
 
     monkeypatch.setattr(os, "sched_setscheduler", forbidden)
-    with pytest.raises(UsageError, match="does not allow it"):
-        refuse_unable(["postgresql"])
+    (problem,) = kernel_problems()
+    assert "does not allow it" in str(problem)
 
 
 def test_the_command_that_makes_a_study_again_names_it() -> None:

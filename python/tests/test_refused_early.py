@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sqlite3
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from inrush.pipeline import cpu_quota
 from inrush.run.call import StudyCall
 from tests.terminal import Inrush
 
@@ -58,3 +61,77 @@ def test_a_study_that_was_begun_with_other_plans(inrush: Inrush) -> None:
     folder = inrush.store.new_study("quickstart", {"call": call.document(), "runs": ["b00-0000-other"]})
     said = inrush("run", "--resume", folder.path.name)
     assert said.code == 2 and "begun with other plans than these" in said.err, said.err
+
+
+def test_everything_that_runs_would_be_refused_for_is_told_at_once(inrush: Inrush, tmp_path: Path) -> None:
+    words = (
+        "sqlite",
+        "--realtime",
+        "--input",
+        str(tmp_path),
+        "-P",
+        "clients=2",
+        "-P",
+        "schedule.at_least_s=0",
+    )
+    said = inrush("run", *TINY, *words)
+    assert said.code == 2
+    for part in (
+        "several client processes cannot all come first",
+        "sqlite runs inside",
+        "makes no input files",
+    ):
+        assert part in said.err, said.err
+
+
+def test_so_is_everything_that_stands_beside_resume(inrush: Inrush) -> None:
+    call = StudyCall("quickstart", "xs", ("batch_rows=1000",), ("sqlite",), seed=1)
+    folder = inrush.store.new_study("quickstart", {"call": call.document()})
+    said = inrush("run", "--resume", folder.path.name, "--seed", "2", "--scale", "s")
+    assert said.code == 2 and "--seed differs" in said.err and "--scale differs" in said.err, said.err
+
+
+def test_and_every_target_that_is_none(inrush: Inrush) -> None:
+    said = inrush("run", "quickstart", "mysql", "sqlite", "sqlite", "--start", "duckdb")
+    assert said.code == 2
+    for part in (
+        "mysql: it needs a server",
+        "sqlite is named twice",
+        "--start duckdb: it runs inside inrush",
+    ):
+        assert part in said.err, said.err
+
+
+def test_a_file_with_tables_of_the_users_beside_a_server_to_start(inrush: Inrush, tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "mine.db") as file:
+        file.execute("CREATE TABLE customers (id INTEGER)")
+    file.close()
+    said = inrush("run", *TINY, f"sqlite://{tmp_path}/mine.db")
+    assert said.code == 2 and "customers" in said.err and "--force" in said.err, said.err
+    assert inrush.store.studies() == []
+
+
+def test_one_file_for_several_shards(inrush: Inrush, tmp_path: Path) -> None:
+    words = ("--scale", "xs", "-P", "pipeline.shards=3")
+    said = inrush("run", "pipeline-parallel", f"sqlite://{tmp_path}/one.db", *words)
+    assert said.code == 2 and "one file cannot be 3 shards" in said.err, said.err
+    assert inrush.store.studies() == []
+
+
+def test_a_part_of_a_core_that_this_machine_does_not_give(
+    inrush: Inrush, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def forbidden(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted", "/sys/fs/cgroup")
+
+    monkeypatch.setattr(cpu_quota, "made", forbidden)
+    words = ("--scale", "xs", "-P", "pipeline.load_server_cores=0.5")
+    said = inrush("run", "pipeline-parallel", "sqlite", *words)
+    assert said.code == 2 and "part of a core takes a cgroup's quota" in said.err, said.err
+    assert inrush.store.studies() == []
+
+
+def test_a_plan_warns_of_what_this_machine_would_refuse(inrush: Inrush, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    said = inrush("plan", *TINY, "--data", str(tmp_path / "file"))
+    assert said.code == 0 and f"warning: {tmp_path / 'file'}: is a file" in said.err, said.err

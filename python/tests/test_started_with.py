@@ -206,7 +206,7 @@ def test_a_server_that_this_machine_has_no_room_for_is_told_before_the_first_run
     found = prepare(
         call(tmp_path, "factors.memory = ['80M', '9000G']", 'start.ndb.DataMemory = "@memory"')
     ).named_targets
-    (line,) = no_room(found)
+    (line,) = map(str, no_room(found))
     assert line.startswith("--start ndb,DataMemory=9000G: 2 nodes need 19") and "smaller DataMemory" in line
 
 

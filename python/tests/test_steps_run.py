@@ -27,6 +27,7 @@ from inrush.report.step_table import steps_table
 from inrush.report.steps import step_bars
 from inrush.results.store import Results
 from inrush.run.call import StudyCall
+from inrush.run.preflight import admit
 from inrush.run.prepare import prepare
 from inrush.stats.measures import study_record
 from inrush.stats.record import RunRecord
@@ -298,7 +299,7 @@ def test_cold_and_restart_of_a_server_are_refused_when_planned(
     study = STUDY.replace('do = "cold"', 'do = "cold"\n[[steps]]\nname = "anew"\ndo = "restart"')
     where = {"start": ("postgresql",)} if begun else {"targets": ("postgresql://nobody@127.0.0.1:1/none",)}
     with pytest.raises(UsageError) as refused:
-        prepare(StudyCall(str(write_study(tmp_path, study)), **where))  # type: ignore[arg-type]
+        admit(prepare(StudyCall(str(write_study(tmp_path, study)), **where)), tmp_path, tmp_path)  # type: ignore[arg-type]
     (problem,) = refused.value.problems  # one, however many steps it is of
     place, kind = ("steps[5].do", "cold") if begun else ("steps[5].do, steps[6].do", "cold or restart")
     assert (problem.key, problem.value) == (place, kind) and remedy in problem.remedy

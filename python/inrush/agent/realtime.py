@@ -7,11 +7,12 @@ server's. With the scheduler's first-in-first-out class the client runs the mome
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from inrush.border.pipeline import AnyPlan
 from inrush.engines import server
-from inrush.errors import UsageError
+from inrush.errors import Problem
 from inrush.machine import probed
 
 OPTION = "--realtime"
@@ -24,25 +25,26 @@ def come_first() -> None:
     os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
 
 
-def refuse_unable(engines: Iterable[str], loads: bool = False, shared: bool = False) -> None:
-    """Raises UsageError where what is measured would have that priority too, or where the kernel does not let us.
-
-    engines: their names. loads: by client and load server, not by sessions of the core alone. shared: by several client
-    processes, which would hold from each other the cores that they need at one instant.
-    """
-    if loads:
-        raise UsageError(f"{OPTION}: the processes of a pipeline are what is measured; run it without")
-    if shared:
-        raise UsageError(
+def client_problems(engines: Iterable[str], plans: Iterable[AnyPlan]) -> Iterator[Problem]:
+    """What is measured would have that priority too. engines: their names."""
+    each = list(plans)
+    if any("loads" in plan for plan in each):
+        yield Problem.sentence(f"{OPTION}: the processes of a pipeline are what is measured; run it without")
+    # They would hold from each other the cores that they need at one instant.
+    if any("share" in plan for plan in each):
+        yield Problem.sentence(
             f"{OPTION}: several client processes cannot all come first; run it without, or with one"
         )
     if inside := [engine for engine in engines if server(engine).embedded]:
-        raise UsageError(
+        yield Problem.sentence(
             f"{OPTION}: {', '.join(inside)} runs inside of the client, which would come before itself; name servers, "
             "or run without it"
         )
+
+
+def kernel_problems() -> Iterator[Problem]:
     if reason := unable():
-        raise UsageError(
+        yield Problem.sentence(
             f"{OPTION}: {reason}; run as root or with the capability CAP_SYS_NICE (a limit `ulimit -r 1` does too), "
             "or without it"
         )

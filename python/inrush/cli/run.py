@@ -31,7 +31,7 @@ from inrush.cli.words import (
     Targets,
 )
 from inrush.commands.printing import opened_store, say
-from inrush.errors import UsageError
+from inrush.errors import UsageError, refuse
 
 
 def run(
@@ -93,6 +93,7 @@ def run(
     from inrush.run.call import said_of
     from inrush.run.prepare import prepare, unfinished, with_clients
     from inrush.run.resume import resumed
+    from inrush.run.run import other_plan_problems
     from inrush.study.shipped import from_anywhere
     from inrush.times import Times
 
@@ -122,7 +123,9 @@ def run(
                 say(f"resumes {folder.path.name}: {folder.doc.get('title', '')}")
             with times.part("planning_s"):
                 prepared = prepare(resumed(folder, said), targets or None)
-                check_targets(store, prepared, quiet)
+                begun = folder.doc.get("runs") is not None
+                refuse(other_plan_problems(prepared.plan.all_runs, folder))
+                check_targets(store, prepared, quiet, force, begun)
             folder.write({"call": prepared.call.document(), "command": prepared.call.command()})
         else:
             if study is None:
@@ -134,7 +137,7 @@ def run(
                 call, workers_of(fleet, fleet_insecure, waiting, (lambda _: None) if quiet else say)
             )
             with times.part("planning_s"):
-                prepared, folder = begin(store, call, targets, quiet)
+                prepared, folder = begin(store, call, targets, quiet, force)
         outcome = execute(prepared, folder, store.instances_path, times, force, page, quiet, waiting)
         finish(store, outcome, times, as_json, in_browser)
 

@@ -12,7 +12,7 @@ from inrush.extras import EXTRAS, is_absent
 if TYPE_CHECKING:
     from inrush.plan.cost import Continued
     from inrush.results.store import Store
-    from inrush.run.prepare import Prepared
+    from inrush.run.prepared import Prepared
 
 #: Results of the study that are read at most, the newest first: an engine that none of them has is forecast by usual rates.
 MOST_RESULTS = 5
@@ -25,13 +25,15 @@ def plan(prepared: Prepared, as_json: bool) -> None:
     if as_json:
         show_json({**prepared.document(), "runs": [dict(r.plan) for r in prepared.plan.all_runs]})
         return
+    from inrush.commands.running import usual_data
     from inrush.machine import host
     from inrush.plan.cost import cost
     from inrush.report.plan_text import plan_lines
+    from inrush.run.preflight import machine_problems
     from inrush.targets.ready import local, short_of_rooms
 
     store, call, found = opened_store(), prepared.call, prepared.named_targets
-    data = Path(call.data) if call.data else store.instances_path if found.start else store.root
+    data = Path(call.data) if call.data else usual_data(store, prepared)
     known = (
         host.read_or_none(lambda _: host.meminfo_bytes("MemTotal"), data),
         host.read_or_none(lambda _: host.cgroup_memory_bytes(), data),
@@ -40,7 +42,8 @@ def plan(prepared: Prepared, as_json: bool) -> None:
     of_engines = dict.fromkeys(local(found), min(memory)) if memory else {}
     forecast = cost(prepared.plan, continued=continued(store, prepared), memory_bytes=of_engines)
     show(plan_lines(prepared.plan, call.input, forecast))
-    for line in short_of_rooms(forecast, found, data, Path(call.input) if call.input else None):
+    short = short_of_rooms(forecast, found, data, Path(call.input) if call.input else None)
+    for line in (*map(str, machine_problems(prepared, data)), *short):
         say(f"warning: {line}")
 
 

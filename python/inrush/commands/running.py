@@ -13,7 +13,7 @@ import typer
 
 from inrush.commands.browser import open_page
 from inrush.commands.printing import harmless, say, show, show_json, took
-from inrush.errors import UsageError
+from inrush.errors import UsageError, refuse
 from inrush.extras import need
 from inrush.fleet.address import WAIT_S
 from inrush.fleet.waiting import WaitingTime
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from inrush.results.store import Results, Store, StudyFolder
     from inrush.run.call import StudyCall
     from inrush.run.listener import Listener
-    from inrush.run.prepare import Prepared
+    from inrush.run.prepared import Prepared
     from inrush.run.run import StudyEnd
     from inrush.targets.deployment import Deployment
 
@@ -39,31 +39,43 @@ PARTS = ("planning_s", "runs_s", "report_s")
 
 
 def begin(
-    store: Store, call: StudyCall, secret_targets: Sequence[str] | None, quiet: bool = False
+    store: Store,
+    call: StudyCall,
+    secret_targets: Sequence[str] | None,
+    quiet: bool = False,
+    force: bool = False,
 ) -> tuple[Any, StudyFolder]:
     """Plans a call, asks its targets, and makes the folder of its results. Raises UsageError before that."""
     prepared = planned(store, call, secret_targets)
-    check_targets(store, prepared, quiet)
+    check_targets(store, prepared, quiet, force)
     document = {**prepared.document(), "begun_unix_ns": time.time_ns()}
     return prepared, store.new_study(prepared.plan.study.name, document)
 
 
-def check_targets(store: Store, prepared: Prepared, quiet: bool) -> None:
-    """Says of each server that it is ready, and of each folder for data that it is made.
+def check_targets(
+    store: Store, prepared: Prepared, quiet: bool, force: bool = False, begun: bool = False
+) -> None:
+    """Says of each server that it is ready, and of each folder for data that it is made. force, begun: as of `execute`, and whether runs were made before.
 
-    Raises UsageError for a package that the study or its report needs, and with a line for every target that is not ready.
+    Raises UsageError for a package that the study or its report needs, and with a line for everything that machine and servers
+    have against it.
     """
-    from inrush.targets.ready import libraries, made_said, refuse_unready
+    from inrush.run.preflight import admit
+    from inrush.targets.ready import libraries, made_said
 
     need(f"the study {prepared.plan.study.name}", "report", *libraries(prepared.plan))
-    given, found = prepared.call.data, prepared.named_targets
-    usual = store.instances_path if found.start else store.root
-    inputs = prepared.call.input
-    data = Path(given) if given else usual
-    lines = refuse_unready(prepared.plan, found, data, Path(inputs) if inputs else None)
-    for line in [*lines, *made_said(found, (given,) if given else prepared.call.storages.values())]:
+    given = prepared.call.data
+    data = Path(given) if given else usual_data(store, prepared)
+    named = (given,) if given else prepared.call.storages.values()
+    lines = admit(prepared, data, Path(given) if given else store.root, force, begun)
+    for line in [*lines, *made_said(prepared.named_targets, named)]:
         if not quiet:
             say(line)
+
+
+def usual_data(store: Store, prepared: Prepared) -> Path:
+    """Where the data of its engines lie if the call does not say it."""
+    return store.instances_path if prepared.named_targets.start else store.root
 
 
 def planned(store: Store, call: StudyCall, secret_targets: Sequence[str] | None = None) -> Prepared:
@@ -92,21 +104,20 @@ def execute(
     page: shows the study while it runs. quiet: no progress and no notes. waiting: for a fleet that is not there yet.
     Raises UsageError for a comparison or a target that is refused.
     """
-    from inrush.agent.realtime import realtime_environment, refuse_unable
+    from inrush.agent.realtime import realtime_environment
     from inrush.fleet.open import opened as fleet_opened
-    from inrush.fleet.open import refuse_impossible
     from inrush.live.opened import replanned
     from inrush.plan.cost import text_row_bytes
     from inrush.run.going_on import unfinished
     from inrush.run.prepare import as_servers_can
-    from inrush.run.run import check_same_plan, run_study
+    from inrush.run.run import run_study
     from inrush.run.shard_servers import servers_of_study
     from inrush.run.stop_rules import StopRules, confirmations
     from inrush.run.unseen_servers import unseen_servers
     from inrush.targets.deployments import opened
-    from inrush.targets.durability import refuse_unequal, refuse_unequal_ahead
+    from inrush.targets.durability import refuse_unequal
     from inrush.targets.locks import locked
-    from inrush.targets.marks import refuse_unmarked
+    from inrush.targets.marks import drop_unmarked, mark_problems
 
     for reason in () if quiet else prepared.named_targets.left_out.values():
         say(f"left out: {reason}")
@@ -122,30 +133,16 @@ def execute(
     @contextlib.contextmanager
     def admitted(servers: Mapping[str, Deployment]) -> Iterator[None]:
         """Nothing of the user's is in the way of the study, and no other study works there meanwhile."""
-        refuse_unmarked(prepared.plan, servers, force, listener.note)
+        if force:
+            drop_unmarked(prepared.plan, servers, listener.note)
+        else:
+            refuse(mark_problems(prepared.plan, servers))
         with locked(prepared.plan, servers, folder.path, force, listener.note):
             yield
 
     with contextlib.ExitStack() as held:
         held.enter_context(folder.locked())
         try:
-            # What needs no server is refused before one is started.
-            refuse_impossible(
-                prepared.call.fleet, prepared.call.fleet_insecure, [r.plan for r in prepared.plan.all_runs]
-            )
-            if begun:
-                check_same_plan(prepared.plan.all_runs, folder)
-            if realtime and prepared.call.fleet:
-                raise UsageError(
-                    "--realtime: is for client processes of this machine; run it without --fleet"
-                )
-            if realtime:
-                loads, shared = (
-                    any(key in run.plan for run in prepared.plan.runs) for key in ("loads", "share")
-                )
-                refuse_unable(prepared.named_targets.engines, loads, shared)
-            if not begun:
-                refuse_unequal_ahead(prepared.plan, prepared.named_targets, data, folder.data_path)
             listener = held.enter_context(listening(folder, prepared.plan.all_runs, page, quiet))
             deployments = held.enter_context(
                 opened(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from inrush.border.pipeline import AnyPlan, ShardServer, hosts_of, shards_of
 from inrush.border.words import FleetOfRun
-from inrush.errors import TargetError, UsageError
+from inrush.errors import Problem, TargetError, UsageError
 from inrush.extras import need
 from inrush.fleet.address import OPTION, parse
 from inrush.fleet.waiting import WaitingTime
@@ -51,17 +51,19 @@ def workers_there(scheduler: str, waiting: WaitingTime | None, note: Callable[[s
         link.close()
 
 
-def refuse_impossible(text: str | None, insecure: bool, plans: Sequence[AnyPlan]) -> None:
-    """Before anything is started. Raises UsageError for runs that are not made there, by what their plans and the address say."""
+def plan_problems(text: str | None, insecure: bool, plans: Sequence[AnyPlan]) -> Iterator[Problem]:
+    """What runs ask that is not done there, by what their plans and the address say. text, insecure: as the command has them."""
     from inrush.fleet import checks
 
-    if why := checks.not_here(plans) if text is None else checks.not_there(plans):
-        raise UsageError(why if text is None else f"{OPTION} {text}: {why}")
     if text is None:
+        if why := checks.not_here(plans):
+            yield Problem.sentence(why)
         return
-    address, wanted = parse(text, insecure), max(map(hosts_of, plans))
-    if 0 < address.local < wanted:
-        raise UsageError(
+    if why := checks.not_there(plans):
+        yield Problem.sentence(f"{OPTION} {text}: {why}")
+    wanted = max(map(hosts_of, plans))
+    if 0 < parse(text, insecure).local < wanted:
+        yield Problem.sentence(
             f"{OPTION} {text}: a run of the study takes {wanted} workers; say {OPTION} local:{wanted}"
         )
 
@@ -81,7 +83,6 @@ def opened(
 
     Raises UsageError where its workers are not there or not alike, each by its name.
     """
-    refuse_impossible(text, insecure, plans)
     if text is None:
         yield {}
         return

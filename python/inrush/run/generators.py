@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from inrush import _core
-from inrush.errors import Problem, UsageError
+from inrush.errors import Problem
 
 if TYPE_CHECKING:
     from inrush.border.table import TablePlan
@@ -38,8 +38,8 @@ def refused(table: Table, epoch: str) -> Sequence[tuple[str, str]]:
         return []
 
 
-def check_generators(plan: StudyPlan) -> None:
-    """Raises UsageError with every generator that the core refuses, of all tables of all points."""
+def generator_problems(plan: StudyPlan) -> Iterable[Problem]:
+    """Every generator that the core refuses, of all tables of all points."""
     workload = plan.study.workload
     tables: dict[str, tuple[TablePlan, int, int]] = {}
     for point in plan.planned.values():
@@ -52,8 +52,7 @@ def check_generators(plan: StudyPlan) -> None:
         for table, seed, epoch_ns in tables.values()
         for column, why in _core.check_table(json.dumps(table), seed, epoch_ns)
     ]
-    if problems:
-        raise UsageError(list(dict.fromkeys(problems)))
+    return dict.fromkeys(problems)
 
 
 def placed(workload: Workload, table: str, column: str, why: str) -> Problem:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from inrush.engines import server
-from inrush.errors import UsageError
+from inrush.errors import Problem, UsageError, refuse
 from inrush.results.store import Results, StudyFolder
 from inrush.run.call import StudyCall
 from inrush.run.prepare import call_of
@@ -19,12 +19,14 @@ def resumed(folder: StudyFolder, said: StudyCall) -> StudyCall:
     Raises UsageError for what would differ from it.
     """
     call = call_of(folder)
-    for name, (flag, value, may_change) in said.options().items():
-        if not may_change and value != getattr(call, name):
-            raise UsageError(
-                f"{flag} differs from the original run of {folder.path.name}; drop it to resume, or start a new run "
-                f"({call.command()})"
-            )
+    refuse(
+        Problem.sentence(
+            f"{flag} differs from the original run of {folder.path.name}; drop it to resume, or start a new run "
+            f"({call.command()})"
+        )
+        for name, (flag, value, may_change) in said.options().items()
+        if not may_change and value != getattr(call, name)
+    )
     if call.storages and said.data is not None:
         raise UsageError(
             f"--data {said.data}: {folder.path.name} has storages, {', '.join(call.storages)}; resume it without --data"

@@ -18,7 +18,7 @@ from typing import Any
 from inrush.agent.patience import USUAL, Graces
 from inrush.agent.process import AGENT, end_leftover
 from inrush.agent.stopping import Stopping
-from inrush.errors import CoreError, InrushError, UsageError
+from inrush.errors import CoreError, InrushError, Problem, refuse
 from inrush.machine import host, probed
 from inrush.plan.calibration import is_price
 from inrush.plan.planned import PlannedRun
@@ -73,8 +73,9 @@ def run_study(
     """
     outcome = StudyEnd(folder.path)
     with folder.locked(), Stopping() as stopping, no_space_explained(folder):
-        check_same_plan(runs, folder)
-        folder.write({"status": "running"})  # as it was begun: one that is resumed had ended in some way
+        refuse(other_plan_problems(runs, folder))
+        # As it was begun: one that is resumed had ended in some way.
+        folder.write({"runs": [r.run_id for r in runs], "status": "running"})
         clean_up(runs, folder, deployments, listener.note)
         facts = Facts(folder, environment or probed.environment)
         for key in dict.fromkeys(map(key_of, runs)):  # before any of them keeps a disk busy
@@ -202,14 +203,10 @@ def given_up(engine: str, failures: Mapping[str, int]) -> str | None:
     return f"{engine} failed {GIVE_UP_AFTER} times in a row; fix it and continue with --resume"
 
 
-def check_same_plan(runs: Sequence[PlannedRun], folder: StudyFolder) -> None:
+def other_plan_problems(runs: Sequence[PlannedRun], folder: StudyFolder) -> Iterator[Problem]:
     """A folder goes on with the plans it was begun with: else old and new figures would mix."""
-    planned = [r.run_id for r in runs]
-    begun = folder.doc.get("runs")
-    if begun is None:
-        folder.write({"runs": planned})
-    elif begun != planned:
-        raise UsageError(
+    if folder.doc.get("runs") not in (None, [r.run_id for r in runs]):
+        yield Problem.sentence(
             f"{folder.path}: begun with other plans than these (the study file, its scale or inrush changed since); "
             "run it without --resume"
         )

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
+from functools import partial
 
 from inrush.border.address import shown
 from inrush.engines import server, server_limits
-from inrush.errors import Problem, UsageError
+from inrush.errors import Problem, problems_of
 from inrush.study.at_point import settings_at
 from inrush.study.settings import start_factors
 from inrush.study.study import Study
@@ -67,13 +68,11 @@ def refused(study: Study, found: NamedTargets, each: Mapping[str, list[dict[str,
     for engine, servers in each.items():
         for storage in found.storages or ("",):
             for asked in servers:
-                # Limits are tried by themselves (`limit_problems`).
+                # Limits are looked at by themselves (`started_limit_problems`).
                 own = server_limits.split({**settings_on(found, engine, storage), **asked})[0]
-                try:
-                    lifecycle_of(server(engine)).check_settings(own)
-                except UsageError as e:
-                    said = ", ".join(f"{name}={value}" for name, value in asked.items())
-                    yield Problem(study.file, f"start.{engine}", said, str(e))
+                said = ", ".join(f"{name}={value}" for name, value in asked.items())
+                for p in problems_of(partial(lifecycle_of(server(engine)).check_settings, own)):
+                    yield Problem(study.file, f"start.{engine}", said, str(p))
 
 
 def written(value: object) -> str:

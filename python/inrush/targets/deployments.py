@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -13,7 +13,7 @@ from inrush.border import address
 from inrush.engines import ENGINES, engine_of_url, server, server_limits
 from inrush.engines.instance import Stop, Target
 from inrush.engines.twin import Twin
-from inrush.errors import UsageError
+from inrush.errors import Problem, UsageError, refuse
 from inrush.plan.calibration import FLOOR
 from inrush.targets import register, shards
 from inrush.targets.deployment import Deployment, lifecycle_of, place_key, split_password
@@ -51,40 +51,53 @@ def named_targets(
 
     The study runs on what is named: targets, each a URL or an embedded engine, and engines to start, each a word with its
     settings (`started_words`). Where nothing is named it runs on its embedded engines.
-    Raises UsageError for a server without address.
+    Raises UsageError with everything that is wrong with these words.
     """
     begun = started_words(start)
     urls: dict[str, str] = {}
     named: list[str] = []
+    problems: list[Problem] = []
     for target in targets:
-        is_url = address.is_url(target)
-        engine = engine_of_url(target) if is_url else target
-        if not is_url and not server(engine).embedded and engine not in begun:
-            raise UsageError(needs_target(engine))
-        if is_url and not server(engine).takes_url:
-            raise UsageError(
-                f"{address.shown(target)}: {engine} makes a file of its own, and takes none of yours; write {engine}, and --data DIR for its folder"
-            )
+        try:
+            engine = engine_of_target(target, begun)
+        except UsageError as refused:
+            problems += refused.problems
+            continue
         if engine in named:
-            raise UsageError(
-                f"{address.shown(target)}: {engine} is named twice; a study compares engines, not addresses of one"
-            )
+            said = f"{address.shown(target)}: {engine} is named twice; a study compares engines, not addresses of one"
+            problems.append(Problem.sentence(said))
+            continue
         named.append(engine)
-        if is_url:
+        if address.is_url(target):
             urls[engine] = target
     for engine in begun:
         if engine in urls:
-            raise UsageError(f"--start {engine}: a URL of {engine} is given too; choose one of them")
+            said = f"--start {engine}: a URL of {engine} is given too; choose one of them"
+            problems.append(Problem.sentence(said))
         if server(engine).embedded:
-            raise UsageError(
-                f"--start {engine}: it runs inside inrush and needs no start; name it as target instead"
-            )
+            said = f"--start {engine}: it runs inside inrush and needs no start; name it as target instead"
+            problems.append(Problem.sentence(said))
+    refuse(problems)
     chosen = dict.fromkeys([*named, *begun]) or dict.fromkeys(e for e in study_engines if server(e).embedded)
     left_out = {} if named or begun else {e: needs_target(e) for e in study_engines if e not in chosen}
     if not chosen:
         raise UsageError("; ".join(left_out.values()))
     ordered = [e for e in study_engines if e in chosen] + [e for e in chosen if e not in study_engines]
     return NamedTargets(tuple(ordered), urls, begun, left_out)
+
+
+def engine_of_target(target: str, begun: Collection[str]) -> str:
+    """The engine of a URL, or one that is named. begun: engines to start. Raises UsageError."""
+    if not address.is_url(target):
+        if not server(target).embedded and target not in begun:
+            raise UsageError(needs_target(target))
+        return target
+    engine = engine_of_url(target)
+    if not server(engine).takes_url:
+        raise UsageError(
+            f"{address.shown(target)}: {engine} makes a file of its own, and takes none of yours; write {engine}, and --data DIR for its folder"
+        )
+    return engine
 
 
 def needs_target(engine: str) -> str:
@@ -158,6 +171,11 @@ def each_settings_on(found: NamedTargets, engine: str, storage: str) -> list[dic
     return [{**own, **asked} for asked in found.configurations.get(engine) or ({},)]
 
 
+def named_deployments(found: NamedTargets) -> dict[str, Deployment]:
+    """Engine -> the user's server or file, which is there before anything is started."""
+    return {engine: deployment_at(engine, url)[0] for engine, url in found.urls.items()}
+
+
 def deployment_at(engine: str, url: str) -> tuple[Deployment, str | None]:
     """A target of the user's, and a warning where its URL shows a password."""
     shown, environment, warning = split_password(url)
@@ -171,28 +189,39 @@ def started_words(words: Sequence[str], option: str = "--start ") -> dict[str, d
     UsageError.
     """
     settings_of: dict[str, dict[str, str]] = {}
+    problems: list[Problem] = []
     for word in words:
         engine, *parts = word.split(",")
         if engine in settings_of:
-            raise UsageError(f"{option}{word}: {engine} is named twice")
-        settings: dict[str, str] = {}
-        for part in parts:
-            name, equals, value = part.partition("=")
-            if equals and name.strip():
-                if name.strip() in settings:
-                    raise UsageError(f"{option}{word}: {name.strip()} is given twice")
-                settings[name.strip()] = value.strip()
-            elif settings and not equals:
-                last = next(reversed(settings))
-                settings[last] += f",{part}"
-            else:
-                if part.strip() in known_engines():
-                    raise UsageError(
-                        f"{option}{word}: engines stand apart; write {option}{engine} {option}{part.strip()}"
-                    )
-                raise UsageError(f"{option}{word}: {part!r} is no setting; write {engine},name=value")
-        settings_of[engine] = settings
+            problems.append(Problem.sentence(f"{option}{word}: {engine} is named twice"))
+            continue
+        settings_of[engine] = {}
+        try:
+            settings_of[engine] = settings_of_word(word, engine, parts, option)
+        except UsageError as refused:
+            problems += refused.problems
+    refuse(problems)
     return settings_of
+
+
+def settings_of_word(word: str, engine: str, parts: Sequence[str], option: str) -> dict[str, str]:
+    settings: dict[str, str] = {}
+    for part in parts:
+        name, equals, value = part.partition("=")
+        if equals and name.strip():
+            if name.strip() in settings:
+                raise UsageError(f"{option}{word}: {name.strip()} is given twice")
+            settings[name.strip()] = value.strip()
+        elif settings and not equals:
+            last = next(reversed(settings))
+            settings[last] += f",{part}"
+        else:
+            if part.strip() in known_engines():
+                raise UsageError(
+                    f"{option}{word}: engines stand apart; write {option}{engine} {option}{part.strip()}"
+                )
+            raise UsageError(f"{option}{word}: {part!r} is no setting; write {engine},name=value")
+    return settings
 
 
 def started(twin: Twin, data: Path, settings: Mapping[str, str], note: Callable[[str], None]) -> Deployment:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -21,7 +21,8 @@ from inrush.border.pipeline import AnyPlan
 from inrush.engines import server
 from inrush.engines.instance import LOG, Instance, Release, Target
 from inrush.engines.survives import Durability, Survives
-from inrush.errors import UsageError
+from inrush.errors import Problem, UsageError
+from inrush.machine.host import existing
 from inrush.plan.planned import PlannedRun, StudyPlan
 from inrush.study.shipped import SHIPPED
 from inrush.targets.ask import ask as ask_target
@@ -32,7 +33,7 @@ from inrush.targets.deployments import NamedTargets, deployment_at, settings_on
 #: Limit of one statement, s.
 ASK_S = 30.0
 
-#: A run's point, its factors, and what rows survive on its engine.
+#: What rows of a run survive; None where it could not be asked.
 Asked = Callable[[PlannedRun], Durability | None]
 
 
@@ -48,20 +49,13 @@ def refuse_unequal(
     data: folder for the files that embedded engines open to be asked. begun: runs of it were made before, perhaps by an
     inrush that did not ask: it goes on, since its answer and report say by each run's own settings what is not compared.
     """
-    if not is_comparison(plan):
-        return
-    by_engine: dict[str, Durability | None] = {}
 
     def asked(run: PlannedRun) -> Durability | None:
-        target = run.plan["target"]
-        key = json.dumps([key_of(run), target.get("options", {})], sort_keys=True)
-        if key not in by_engine:
-            deployment = deployments[key_of(run)]
-            deployment.make_ready()
-            by_engine[key] = ask(run.plan, deployment, deployment.folder or data)
-        return by_engine[key]
+        deployment = deployments[key_of(run)]
+        deployment.make_ready()
+        return ask(run.plan, deployment, deployment.folder or data)
 
-    if not (engines := unequal(plan.runs, asked)):
+    if not (engines := unequal(plan, asked)):
         return
     if begun:
         note(
@@ -72,25 +66,14 @@ def refuse_unequal(
         raise UsageError(refusal(plan, engines))
 
 
-def refuse_unequal_ahead(plan: StudyPlan, found: NamedTargets, data: Path, scratch: Path) -> None:
-    """Raises the same before any server is started, where it is certain: servers to start are judged by the settings that
-    they will be started with, all others are asked.
+def durability_problems(plan: StudyPlan, found: NamedTargets, data: Path, scratch: Path) -> Iterator[Problem]:
+    """The same before any server is started, where it is certain: servers to start are judged by the settings that they will
+    be started with, all others are asked.
 
     data: folder for the files of servers that are started. scratch: for the files that embedded engines open to be asked.
     """
-    if not is_comparison(plan):
-        return
-    known: dict[str, Durability | None] = {}
-
-    def asked(run: PlannedRun) -> Durability | None:
-        target = run.plan["target"]
-        key = json.dumps([key_of(run), target.get("options", {})], sort_keys=True)
-        if key not in known:
-            known[key] = ahead(run, found, data, scratch)
-        return known[key]
-
-    if engines := unequal(plan.runs, asked):
-        raise UsageError(refusal(plan, engines))
+    if engines := unequal(plan, lambda run: ahead(run, found, data, scratch)):
+        yield Problem.sentence(refusal(plan, engines))
 
 
 def ahead(run: PlannedRun, found: NamedTargets, data: Path, scratch: Path) -> Durability | None:
@@ -98,7 +81,7 @@ def ahead(run: PlannedRun, found: NamedTargets, data: Path, scratch: Path) -> Du
     engine = str(run.plan["target"]["engine"])
     if engine not in found.start:
         deployment, _ = deployment_at(engine, found.urls.get(engine, ""))
-        return ask(run.plan, deployment, scratch)
+        return ask(run.plan, deployment, existing(scratch))
     twin, storage = server(engine), storage_of(run.labels)
     if twin.as_shipped is None:
         return None
@@ -153,14 +136,25 @@ def measured_engines(runs: Sequence[PlannedRun]) -> set[str]:
     return {e for e in (str(run.plan["target"]["engine"]) for run in runs) if not is_instrument(e)}
 
 
-def unequal(runs: Sequence[PlannedRun], asked: Asked) -> Mapping[str, str] | None:
-    """Engine -> what its rows survive, at the first point where engines differ that is equal otherwise."""
+def unequal(plan: StudyPlan, asked: Asked) -> Mapping[str, str] | None:
+    """Engine -> what its rows survive, at the first point where engines differ that is equal otherwise; each server is asked
+    once with the same settings. None of a study that compares none, or is to compare them in spite of it."""
+    if not is_comparison(plan):
+        return None
+    known: dict[str, Durability | None] = {}
     at: dict[str, dict[str, str]] = {}
-    for run in runs:
-        engine = str(run.plan["target"]["engine"])
-        if not is_instrument(engine) and (known := asked(run)) is not None:
+    for run in plan.runs:
+        target = run.plan["target"]
+        engine = str(target["engine"])
+        if is_instrument(engine):
+            continue
+        key = json.dumps([key_of(run), target.get("options", {})], sort_keys=True)
+        if key not in known:
+            known[key] = asked(run)
+        if (durability := known[key]) is not None:
             factors = {k: v for k, v in run.labels.get("factors", {}).items() if k != "engine"}
-            at.setdefault(json.dumps(factors, sort_keys=True, default=str), {})[engine] = known.survives.name
+            of_point = at.setdefault(json.dumps(factors, sort_keys=True, default=str), {})
+            of_point[engine] = durability.survives.name
     return first_unequal(at.values())
 
 

@@ -52,28 +52,34 @@ def in_our_process(study: Study, found: NamedTargets, name: str, word: str) -> I
                 yield Problem(OPTION, word, "", remedy)
 
 
-def limit_problems(found: NamedTargets, data: Path) -> Iterator[Problem]:
+def started_limit_problems(found: NamedTargets) -> Iterator[Problem]:
+    """Limits among the settings of started servers that are none."""
+    for storage in found.storages or ("",):
+        for engine, words in limits_on(found, storage):
+            for name, value in words.items():
+                if (problem := server_limits.problem_of(name, value)) is not None:
+                    yield Problem("--start", f"{engine},{server_limits.PREFIX}{name}", value, problem)
+
+
+def forbidden_limits(found: NamedTargets, data: Path) -> Iterator[Problem]:
     """Started servers whose limits this machine does not permit; tries each in a group that it removes.
 
     data: where they lie without a storage.
     """
     for storage, folder in (found.storages or {"": data}).items():
-        each = [(engine, of) for engine in found.start for of in each_settings_on(found, engine, storage)]
-        for engine, settings in each:
-            words = server_limits.split(settings)[1]
-            wrong = [
-                Problem("--start", f"{engine},{server_limits.PREFIX}{name}", value, problem)
-                for name, value in words.items()
-                if (problem := server_limits.problem_of(name, value)) is not None
-            ]
-            yield from wrong
-            if wrong or not words:
-                continue
-            limits = server_limits.limits_of(words)
-            if (why := server_limits.not_permitted(folder, limits)) is not None:
+        for engine, words in limits_on(found, storage):
+            if (why := server_limits.not_permitted(folder, server_limits.limits_of(words))) is not None:
                 where = f"{engine} on {storage}" if storage else engine
                 remedy = (
                     f"limits of a server take control groups and, for its disk, a block device below {folder}: {why}; run as root "
                     "on such a folder, or leave the limit out"
                 )
                 yield Problem(OPTION, where, ", ".join(f"{k}={v}" for k, v in words.items()), remedy)
+
+
+def limits_on(found: NamedTargets, storage: str) -> Iterator[tuple[str, dict[str, str]]]:
+    """Each server that is started on a storage and has limits, by its engine, with the words of the limits."""
+    for engine in found.start:
+        for settings in each_settings_on(found, engine, storage):
+            if words := server_limits.split(settings)[1]:
+                yield engine, words

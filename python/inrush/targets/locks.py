@@ -20,7 +20,7 @@ from pathlib import Path
 from urllib.parse import parse_qs, quote, urlencode
 
 from inrush.engines import life
-from inrush.errors import UsageError
+from inrush.errors import Problem, UsageError, refuse
 from inrush.machine import host
 from inrush.plan.planned import StudyPlan
 from inrush.plan.planned_point import short_hash
@@ -104,12 +104,11 @@ def locked(
     name = lock_name(plan.study.name, plan.seed)
     mine = ourselves(plan.study.name, results)
     with contextlib.ExitStack() as held:
-        for deployment in deployments_of(plan, deployments):
-            if plan.namespaces(deployment.target.engine) and deployment.server.lock(name, ""):
-                with one_at_a_time(name):
-                    taken = take(deployment, name, mine, force, note)
-                if taken:
-                    held.callback(release, deployment, name, mine)
+        for deployment in lockable(plan, deployments):
+            with one_at_a_time(name):
+                taken = take(deployment, name, mine, force, note)
+            if taken:
+                held.callback(release, deployment, name, mine)
         yield
 
 
@@ -122,7 +121,7 @@ def take(deployment: Deployment, name: str, mine: Holder, force: bool, note: Cal
         if before == mine:
             return False
         if before is not None:
-            refuse_living(deployment, before, force)
+            refuse(holder_problems(deployment, before, force))
             note(f"{deployment.target.url}: taken over from {before}, which is no longer there")
         for statement in (
             *deployment.server.drop_namespace(name),
@@ -132,7 +131,7 @@ def take(deployment: Deployment, name: str, mine: Holder, force: bool, note: Cal
     except _core.CoreFailure as failure:
         with contextlib.suppress(_core.CoreFailure):
             if (faster := holder(deployment, name)) is not None:
-                refuse_living(deployment, faster, force=False)
+                refuse(holder_problems(deployment, faster, force=False))
         note(unguarded(deployment, failure))
         return False
     return True
@@ -158,16 +157,36 @@ def holder(deployment: Deployment, name: str) -> Holder | None:
     return holder_in(deployment.server.parse_holder(rows))
 
 
-def refuse_living(deployment: Deployment, found: Holder, force: bool) -> None:
-    """Raises UsageError unless the holder has gone, as far as it is known, or as --force says."""
+def lock_problems(plan: StudyPlan, deployments: Mapping[str, Deployment], force: bool) -> Iterator[Problem]:
+    """Studies that run on these servers and work in the same tables. One that cannot be asked says nothing here."""
+    from inrush import _core
+
+    name = lock_name(plan.study.name, plan.seed)
+    for deployment in lockable(plan, deployments):
+        with contextlib.suppress(_core.CoreFailure):
+            if (found := holder(deployment, name)) is not None:
+                yield from holder_problems(deployment, found, force)
+
+
+def holder_problems(deployment: Deployment, found: Holder, force: bool) -> Iterator[Problem]:
+    """Unless the holder has gone, as far as it is known, or as --force says."""
     lives = found.lives()
     if lives is False or (lives is None and force):
         return
     gone = "; if it is no longer there, say --force" if lives is None else ""
-    raise UsageError(
+    yield Problem.sentence(
         f"{deployment.target.url}: {found} runs there and works in the same tables as this one would; wait for it, end it, or "
         f"run this one with another --seed{gone}"
     )
+
+
+def lockable(plan: StudyPlan, deployments: Mapping[str, Deployment]) -> list[Deployment]:
+    """Servers on which the study makes tables, and which can keep a lock."""
+    return [
+        of
+        for of in deployments_of(plan, deployments)
+        if plan.namespaces(of.target.engine) and of.server.ask_holder("name")
+    ]
 
 
 def release(deployment: Deployment, name: str, mine: Holder) -> None:

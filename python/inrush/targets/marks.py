@@ -6,14 +6,14 @@ the way that inrush did not make, are refused; `--force` is the one way past.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from inrush.border.plan import Statement
 from inrush.border.statement import text_of
 from inrush.engines.sql import file_of
 from inrush.engines.twin import NoDatabase
-from inrush.errors import TargetError, UsageError
+from inrush.errors import Problem, TargetError
 from inrush.plan.planned import StudyPlan
 from inrush.targets.deployment import Deployment, deployments_of
 
@@ -21,26 +21,33 @@ from inrush.targets.deployment import Deployment, deployments_of
 NAMED_MOST = 3
 
 
-def refuse_unmarked(
-    plan: StudyPlan,
-    deployments: Mapping[str, Deployment],
-    force: bool,
-    note: Callable[[str], None] = lambda said: None,
-) -> None:
-    """Raises UsageError for what is not inrush's. force: uses a file all the same, and drops what is in the way.
+def mark_problems(plan: StudyPlan, deployments: Mapping[str, Deployment]) -> Iterator[Problem]:
+    """What is in the way and not inrush's. A target that cannot be asked is no problem: its runs will say why they fail."""
+    for deployment, names in in_the_way(plan, deployments):
+        yield Problem.sentence(refusal(deployment, names))
 
-    A target that cannot be asked is no refusal: its runs will say why they fail. note: gets what was dropped.
+
+def drop_unmarked(
+    plan: StudyPlan, deployments: Mapping[str, Deployment], note: Callable[[str], None]
+) -> None:
+    """Drops what is in the way and not inrush's; a file is used as it is. note: gets what was dropped.
+
     Raises TargetError for what could not be dropped.
     """
-    for deployment in deployments_of(plan, deployments):
-        namespaces = sorted(plan.namespaces(deployment.target.engine))
-        found = foreign_objects(deployment, namespaces) if namespaces else []
-        if found and not force:
-            raise UsageError(refusal(deployment, found))
-        for name in found:
+    for deployment, names in in_the_way(plan, deployments):
+        for name in names:
             if statements := deployment.server.drop_foreign_object(name):
                 drop(deployment, name, statements)
                 note(f"{deployment.target.url}: dropped {name}, which did not bear inrush's mark (--force)")
+
+
+def in_the_way(
+    plan: StudyPlan, deployments: Mapping[str, Deployment]
+) -> Iterator[tuple[Deployment, list[str]]]:
+    for deployment in deployments_of(plan, deployments):
+        namespaces = sorted(plan.namespaces(deployment.target.engine))
+        if namespaces and (names := foreign_objects(deployment, namespaces)):
+            yield deployment, names
 
 
 def foreign_objects(deployment: Deployment, namespaces: Sequence[str]) -> list[str]:

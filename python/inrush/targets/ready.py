@@ -1,4 +1,4 @@
-"""Before the first run: is every target there, and may a study work on it? All problems at once, and no results yet.
+"""Before the first run: is every target there, and may a study work on it?
 
 Asked of each server at a URL: does it speak the engine's protocol, does the user get in, which version is it, may the
 user make a table, and how much room is left where the server reports it. Files and folders of this machine are checked.
@@ -10,7 +10,7 @@ import contextlib
 import os
 import re
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,23 +19,19 @@ from inrush.border.statement import text_of
 from inrush.engines import life, server
 from inrush.engines.sql import file_of
 from inrush.engines.twin import NoDatabase, Twin
-from inrush.errors import UsageError
+from inrush.errors import Problem
 from inrush.machine import host
 from inrush.plan.cost import Cost, cost, input_room_said
 from inrush.plan.planned import StudyPlan
 from inrush.stats.quantity import show
 from inrush.targets.deployment import Deployment, lifecycle_of
-from inrush.targets.deployments import NamedTargets, deployment_at, settings_on
+from inrush.targets.deployments import NamedTargets, named_deployments, settings_on
 from inrush.targets.spoken import foreign_protocols
 
 #: Words of servers about a right that is missing.
 NOT_ALLOWED = re.compile(r"denied|privilege|read-?only|authori|forbidden|not allowed", re.IGNORECASE)
 #: What follows a version in the words of a server: its compiler, its machine.
 BUILT = re.compile(r" on |, compiled|\(")
-
-
-class NotReady(Exception):
-    """One line: which target, what stands in the way, what to do."""
 
 
 def libraries(plan: StudyPlan) -> set[str]:
@@ -47,46 +43,34 @@ def libraries(plan: StudyPlan) -> set[str]:
     return {server(engine).extra for engine in engines}
 
 
-def refuse_unready(plan: StudyPlan, found: NamedTargets, data: Path, inputs: Path | None = None) -> list[str]:
-    """A line about each server that is ready, and one where room is short.
+def machine_problems(
+    plan: StudyPlan, found: NamedTargets, data: Path, inputs: Path | None = None
+) -> Iterator[Problem]:
+    """Files and folders of this machine that the study cannot use, and servers that it has no room for.
 
     data: folder for the files of started servers, and of embedded engines without a file of the user's, where no storages are
     named. inputs: folder for the input files that the study makes; None: they lie with the data.
-    Raises UsageError with a line for everything that stands in the way.
     """
+    for deployment in named_deployments(found).values():
+        if (file := database_file(deployment)) is not None:
+            yield from file_problems(deployment, file)
     twins = found.servers()
-    named = {engine: deployment_at(engine, url) for engine, url in found.urls.items()}
-    servers = [deployment for deployment, _ in named.values() if deployment.server.protocol is not None]
-    files = [
-        (deployment, file)
-        for deployment, _ in named.values()
-        if (file := database_file(deployment)) is not None
-    ]
-    places = tuple(found.storages.values()) or (data,)
-    is_local = local(found)
-    problems: list[str] = []
-    ready: list[str] = []
-    for deployment, file in files:
-        with noted(problems):
-            check_file(deployment, file)
-    for place in places if is_local else ():
-        with noted(problems):
-            check_folder(place)
-            check_fit(plan, twins, place)
-    problems += no_room(found)
+    for place in (tuple(found.storages.values()) or (data,)) if local(found) else ():
+        yield from [*folder_problems(place)] or fit_problems(plan, twins, place)
+    yield from no_room(found)
     if inputs is not None:
-        with noted(problems):
-            check_inputs(plan, found, inputs)
+        yield from input_folder_problems(plan, found, inputs)
+
+
+def server_problems(plan: StudyPlan, found: NamedTargets, note: Callable[[str], None]) -> Iterator[Problem]:
+    """Servers at URLs that do not answer, or where the study may not work. note: gets a line about each other one."""
+    servers = [of for of in named_deployments(found).values() if of.server.protocol is not None]
     foreign = foreign_protocols([(of.server, of.target.url) for of in servers])
     for deployment, why in zip(servers, foreign, strict=True):
-        with noted(problems):
-            if why is not None:
-                raise NotReady(why)
-            ready.append(asked(deployment, plan))
-    if problems:
-        warnings = [warning for _, warning in named.values() if warning]
-        raise UsageError("\n".join([*warnings, *problems]))
-    return [*ready, *short_of_rooms(cost(plan), found, data, inputs)]
+        if why is not None:
+            yield Problem.sentence(why)
+        else:
+            yield from asked(deployment, plan, note)
 
 
 def local(found: NamedTargets) -> frozenset[str]:
@@ -96,13 +80,13 @@ def local(found: NamedTargets) -> frozenset[str]:
 
 def short_of_rooms(forecast: Cost, found: NamedTargets, data: Path, inputs: Path | None) -> list[str]:
     """What to say of each disk of this machine that has less room than the study needs; asks no server. data, inputs: as
-    `refuse_unready` has them."""
+    `machine_problems` has them."""
     places = (tuple(found.storages.values()) or (data,)) if local(found) else ()
     short = [line for place in places for line in short_of_room(forecast, place)]
     return [*short, *(short_of_input_room(forecast, inputs) if inputs is not None else ())]
 
 
-def no_room(found: NamedTargets) -> Iterator[str]:
+def no_room(found: NamedTargets) -> Iterator[Problem]:
     """Servers that a study has started one after the other, and for one of which this machine has no room."""
     for engine, servers in found.configurations.items():
         for storage in found.storages or ("",):
@@ -110,55 +94,56 @@ def no_room(found: NamedTargets) -> Iterator[str]:
                 settings = {**settings_on(found, engine, storage), **asked}
                 if why := lifecycle_of(server(engine)).cannot_start(settings):
                     said = ",".join(f"{name}={value}" for name, value in asked.items())
-                    yield f"--start {engine},{said}: {why}"
-
-
-@contextlib.contextmanager
-def noted(problems: list[str]) -> Iterator[None]:
-    try:
-        yield
-    except NotReady as problem:
-        problems.append(str(problem))
+                    yield Problem.sentence(f"--start {engine},{said}: {why}")
 
 
 # Servers.
 
 
-def asked(deployment: Deployment, plan: StudyPlan) -> str:
-    """What a server says of itself, and that a study may make tables there. Raises NotReady."""
-    of = version(deployment)
-    if problem := deployment.server.too_old(of):
-        raise NotReady(f"{deployment.target.url}: {problem}; name a newer server, or start one by --start")
-    line = f"{deployment.target.url}: reachable, version {of}"
-    if problem := deployment.server.unready(deployment.target, plan.methods(deployment.server.name)):
-        raise NotReady(f"{deployment.target.url}: {problem}")
-    if plan.namespaces(deployment.server.name):
-        check_rights(deployment)
+def asked(deployment: Deployment, plan: StudyPlan, note: Callable[[str], None]) -> Iterator[Problem]:
+    """Why a study cannot make tables on a server. note: gets what the server says of itself, where it can."""
+    from inrush import _core
+
+    url, twin = deployment.target.url, deployment.server
+    try:
+        of = version(deployment)
+    except _core.CoreFailure as failure:
+        yield Problem.sentence(about(deployment, failure.args[1]))
+        return
+    if problem := twin.too_old(of):
+        yield Problem.sentence(f"{url}: {problem}; name a newer server, or start one by --start")
+        return
+    if problem := twin.unready(deployment.target, plan.methods(twin.name)):
+        yield Problem.sentence(f"{url}: {problem}")
+        return
+    line = f"{url}: reachable, version {of}"
+    if plan.namespaces(twin.name):
+        if problem := right_missing(deployment):
+            yield Problem.sentence(problem)
+            return
         line += ", tables can be made"
-    free = free_bytes(deployment)
-    if free is None:
-        return line
-    peak = cost(plan).peak_bytes
-    short = f"; the study holds up to {show(peak, 'bytes')} at once" if free < peak else ""
-    return f"{line}, {show(free, 'bytes')} free{short}"
+    if (free := free_bytes(deployment)) is not None:
+        peak = cost(plan).peak_bytes
+        short = f"; the study holds up to {show(peak, 'bytes')} at once" if free < peak else ""
+        line += f", {show(free, 'bytes')} free{short}"
+    note(line)
 
 
 def version(deployment: Deployment) -> str:
-    """As the server reports it; `unknown` where it refuses the query. Raises NotReady where the log-in fails."""
+    """As the server reports it; `unknown` where it refuses the query. Raises CoreFailure where the log-in fails."""
     from inrush import _core
 
     try:
         rows = deployment.ask(deployment.server.probes(()).version)
     except _core.CoreFailure as failure:
-        kind, message = failure.args
-        if kind == "statement":
+        if failure.args[0] == "statement":
             return "unknown"
-        raise NotReady(about(deployment, message)) from None
+        raise
     return BUILT.split(str(rows[0][1]))[0].strip() if rows else "unknown"
 
 
-def check_rights(deployment: Deployment) -> None:
-    """Makes a marked home with a table, as a run does, and drops it. Raises NotReady."""
+def right_missing(deployment: Deployment) -> str:
+    """Makes a marked home with a table, as a run does, and drops it: what the server says against it, empty where nothing."""
     from inrush import _core
 
     home, twin = f"inrush_check_{uuid.uuid4().hex[:12]}", deployment.server
@@ -168,11 +153,12 @@ def check_rights(deployment: Deployment) -> None:
     except _core.CoreFailure as failure:
         problem = about(deployment, failure.args[1])
         remedy = twin.grant if NOT_ALLOWED.search(problem) else "see the server's log"
-        raise NotReady(f"{problem}; a study makes tables of its own there: {remedy}") from None
+        return f"{problem}; a study makes tables of its own there: {remedy}"
     finally:
         for drop in twin.drop_namespace(home):
             with contextlib.suppress(_core.CoreFailure):
                 deployment.ask(drop)
+    return ""
 
 
 def free_bytes(deployment: Deployment) -> float | None:
@@ -200,32 +186,36 @@ def database_file(deployment: Deployment) -> Path | None:
     return Path(name) if name else None
 
 
-def check_file(deployment: Deployment, file: Path) -> None:
-    """Raises NotReady where the engine could not open or make it."""
+def file_problems(deployment: Deployment, file: Path) -> Iterator[Problem]:
+    """Why the engine could not open the file or make it."""
+    if why := unusable(deployment, file):
+        yield Problem.sentence(f"{deployment.target.url}: {why}")
+
+
+def unusable(deployment: Deployment, file: Path) -> str:
     if file.is_dir():
-        raise NotReady(f"{deployment.target.url}: {file} is a folder; name a file")
+        return f"{file} is a folder; name a file"
     if not file.parent.is_dir():
-        raise NotReady(
-            f"{deployment.target.url}: there is no folder {file.parent}; make it, or name another file"
-        )
+        return f"there is no folder {file.parent}; make it, or name another file"
     if not os.access(file if file.exists() else file.parent, os.W_OK):
-        raise NotReady(f"{deployment.target.url}: cannot be written; give rights, or name another file")
+        return "cannot be written; give rights, or name another file"
     if file.is_file() and file.stat().st_size:
         try:
             deployment.server.ask_file(file, text_of(deployment.server.foreign_objects(())))
         except NoDatabase as problem:
-            raise NotReady(f"{deployment.target.url}: {problem}; name another file") from None
+            return f"{problem}; name another file"
+    return ""
 
 
-def check_folder(folder: Path) -> None:
-    """Raises NotReady where it is not there and could not be made."""
+def folder_problems(folder: Path) -> Iterator[Problem]:
+    """Why it is not there and could not be made."""
     there = host.existing(folder)
     if not there.is_dir():
-        raise NotReady(
+        yield Problem.sentence(
             f"{there}: is a file, and the folder for data should be there; name another one with --data"
         )
-    if not os.access(there, os.W_OK | os.X_OK):
-        raise NotReady(f"{there}: cannot be written; give rights, or name another folder with --data")
+    elif not os.access(there, os.W_OK | os.X_OK):
+        yield Problem.sentence(f"{there}: cannot be written; give rights, or name another folder with --data")
 
 
 def made_said(found: NamedTargets, named: Iterable[str]) -> list[str]:
@@ -239,8 +229,8 @@ def made_said(found: NamedTargets, named: Iterable[str]) -> list[str]:
     ]
 
 
-def check_fit(plan: StudyPlan, twins: Mapping[str, Twin], folder: Path) -> None:
-    """Raises NotReady where the files of an engine in our process cannot be as the study wants them, at any point."""
+def fit_problems(plan: StudyPlan, twins: Mapping[str, Twin], folder: Path) -> Iterator[Problem]:
+    """Why the files of an engine in our process cannot be as the study wants them, at any point."""
     asked = {
         (str(target["engine"]), tuple(sorted(target.get("options", {}).items())))
         for target in (of.plan["target"] for of in plan.planned.values())
@@ -248,7 +238,7 @@ def check_fit(plan: StudyPlan, twins: Mapping[str, Twin], folder: Path) -> None:
     needed = cost(plan).file_bytes
     for engine, options in sorted(asked):
         if engine in twins and (why := twins[engine].unfit(host.existing(folder), dict(options), needed)):
-            raise NotReady(f"{folder}: {why}")
+            yield Problem.sentence(f"{folder}: {why}")
 
 
 def short_of_room(forecast: Cost, data: Path) -> list[str]:
@@ -259,20 +249,26 @@ def short_of_room(forecast: Cost, data: Path) -> list[str]:
     return [f"{data}: {show(free, 'bytes')} free; the study holds up to {show(peak, 'bytes')} there at once"]
 
 
-def check_inputs(plan: StudyPlan, found: NamedTargets, folder: Path) -> None:
-    """Raises NotReady for a folder for input files that is not there, or that we or a server of ours cannot use.
+def input_folder_problems(plan: StudyPlan, found: NamedTargets, folder: Path) -> Iterator[Problem]:
+    """Why we or a server of ours cannot use a folder for input files.
 
     It is not made: below a disk that is not mounted the files would lie on another one.
     """
     if not folder.is_dir():
         said = "is a file" if folder.exists() else "there is no such folder"
-        raise NotReady(f"{folder}: {said}; make the folder for input files, or name another one with --input")
+        yield Problem.sentence(
+            f"{folder}: {said}; make the folder for input files, or name another one with --input"
+        )
+        return
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise NotReady(f"{folder}: cannot be written; give rights, or name another folder with --input")
+        yield Problem.sentence(
+            f"{folder}: cannot be written; give rights, or name another folder with --input"
+        )
+        return
     own = [run.plan for run in plan.runs if run.plan["target"]["engine"] in found.start]
     readers = {str(of["target"]["engine"]) for of in own if read_by_server(of)}
     if readers and (closed := life.closed_above(folder / "files", life.servant())) is not None:
-        raise NotReady(
+        yield Problem.sentence(
             f"{folder}: as root, servers run as {life.SERVANT}, which cannot enter {closed}, and {', '.join(sorted(readers))} "
             "reads input files by itself (server_file); choose another folder with --input, or run inrush as an ordinary user"
         )

@@ -23,12 +23,12 @@ from inrush.errors import Problem, UsageError
 from inrush.plan.plan import plan_study
 from inrush.run import oracle
 from inrush.run.call import StudyCall
+from inrush.run.preflight import admit
 from inrush.run.prepare import prepare
 from inrush.study.document import Node
 from inrush.study.study import load_study
 from inrush.study.tables import parse_table
 from inrush.targets.deployment import Deployment
-from inrush.targets.ready import refuse_unready
 from inrush.workload import Column, Operation, Table
 
 from .border import run
@@ -225,9 +225,9 @@ def test_lines_without_a_port_that_takes_them_are_refused_before_the_first_run(
         found = prepare(StudyCall("telemetry-batch", "xs", (f"method={method}",), targets=(url,)))
         if says:
             with pytest.raises(UsageError, match=f"^[^\n]*{says}[^\n]*$"):
-                refuse_unready(found.plan, found.named_targets, tmp_path)
+                admit(found, tmp_path, tmp_path)
         else:
-            assert "reachable" in refuse_unready(found.plan, found.named_targets, tmp_path)[0]
+            assert "reachable" in admit(found, tmp_path, tmp_path)[0]
 
 
 def test_the_core_says_the_same_of_a_port_that_takes_no_lines(questdb: Target, folder: Path) -> None:

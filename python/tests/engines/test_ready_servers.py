@@ -14,9 +14,9 @@ from inrush.engines.instance import Target
 from inrush.engines.ndb import Ndb
 from inrush.errors import UsageError
 from inrush.run.call import StudyCall
+from inrush.run.preflight import admit
 from inrush.run.prepare import prepare
 from inrush.targets.deployment import Deployment
-from inrush.targets.ready import refuse_unready
 
 from .servers import with_database
 
@@ -45,7 +45,7 @@ def test_a_server_is_ready_keeps_nothing_and_is_no_other(
     for expected in greeting.Protocol:
         assert greeting.heard(port, expected) is twin.protocol
     found = prepare(StudyCall(STUDIES.get(engine, "quickstart"), "xs", targets=(url,)))
-    (line,) = refuse_unready(found.plan, found.named_targets, tmp_path)
+    (line,) = admit(found, tmp_path, tmp_path)
     assert line.startswith(f"{url}: reachable, version ") and "tables can be made" in line
     assert "unknown" not in line
     deployment = Deployment(twin, Target(engine, url))
@@ -78,7 +78,7 @@ def test_the_home_that_a_cluster_is_tried_with_is_made_and_dropped(
     deployment = Deployment(server("ndb"), Target("ndb", ndb.url))
     with monkeypatch.context() as patched:
         patched.setattr(Ndb, "lock", lock)
-        refuse_unready(found.plan, found.named_targets, tmp_path)
+        admit(found, tmp_path, tmp_path)
     (home,) = made
     with pytest.raises(_core.CoreFailure) as gone:
         deployment.ask(server("ndb").ask_holder(home))
@@ -95,4 +95,4 @@ def test_a_database_that_is_not_there_is_said_before_the_first_run(
     url = f"{with_database(there.url, 'nowhere')}"
     found = prepare(StudyCall("quickstart", "xs", targets=(url,)))
     with pytest.raises(UsageError, match=f"{says}.*create it, or name another one in the URL"):
-        refuse_unready(found.plan, found.named_targets, tmp_path)
+        admit(found, tmp_path, tmp_path)
